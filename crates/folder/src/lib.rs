@@ -3,6 +3,7 @@
 //! Whoever comes first has the name, so that a stranger could shut a user out by making that user's folder.
 //! Therefore a folder has several names, and the first that is the user's own is the one.
 
+mod beside;
 mod kept;
 pub mod lease;
 pub mod lock;
@@ -11,6 +12,7 @@ pub mod shared;
 mod state;
 mod unguessable;
 
+pub use beside::{Existing, OpenFolder, make_file};
 pub use kept::Kept;
 pub use plain::{open_plain, open_plain_as};
 pub use state::{state, state_from, write_whole};

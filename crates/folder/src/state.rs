@@ -1,5 +1,8 @@
 //! What a user keeps besides runs: where it lies, and how it is written.
 
+use crate::beside::parent;
+use crate::{Existing, OpenFolder, make_file, unguessable};
+use std::ffi::OsString;
 use std::fs::Permissions;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -20,16 +23,22 @@ pub fn state_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) 
 }
 
 /// Writes a file whole or not at all: a reader sees the old text or the new one, which takes its place. `mode`: who may
-/// read it, whatever the umask says. It is not synced: a power cut may leave the old text.
+/// read it, whatever the umask says. It is not synced: a power cut may leave the old text. A device, a pipe or a link
+/// that the user has named is written as it is ([`Existing::Empty`]).
 pub fn write_whole(file: &Path, text: &[u8], mode: Option<u32>) -> io::Result<()> {
-    let folder = file.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let by_umask = Permissions::from_mode(0o666);
-    let mut new = tempfile::Builder::new().prefix(".homing-").permissions(by_umask).tempfile_in(folder)?;
-    new.write_all(text)?;
-    if let Some(mode) = mode {
-        new.as_file().set_permissions(Permissions::from_mode(mode))?;
+    let name = file.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let meta = file.symlink_metadata();
+    if meta.is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+        return make_file(file, Existing::Empty, mode.unwrap_or(0o666))?.write_all(text);
     }
-    new.persist(file).map(drop).map_err(|e| e.error)
+    let folder = OpenFolder::open(parent(file))?;
+    let fresh = OsString::from(format!(".homing-{}", unguessable()?));
+    let mut new = folder.file(&fresh, Existing::Refuse, 0o666)?;
+    let written = new.write_all(text).and_then(|()| match mode {
+        Some(mode) => new.set_permissions(Permissions::from_mode(mode)),
+        None => Ok(()),
+    });
+    written.and_then(|()| folder.rename(&fresh, name)).inspect_err(|_| drop(folder.remove(&fresh)))
 }
 
 #[cfg(test)]

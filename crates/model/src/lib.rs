@@ -15,6 +15,7 @@ pub mod links;
 pub mod live;
 pub mod metrics;
 pub mod nodeset;
+pub mod shell;
 pub mod signal;
 pub mod task;
 pub mod text;

@@ -1,0 +1,266 @@
+//! Makes files and folders beside names that others may have chosen: the one place where homing does so.
+//!
+//! A name is opened with `O_EXCL | O_NOFOLLOW` in a folder that is held open. What is there already is used only if it
+//! can be no trap: a link of another user is not followed, a pipe is not waited for, and a file that another user may
+//! have put there is not written. The rules are those of the kernel's `fs.protected_symlinks`, `protected_hardlinks`,
+//! `protected_regular` and `protected_fifos`, which hold in sticky folders only, and not on every host.
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Links that are followed on one way, as the kernel has it (MAXSYMLINKS).
+const HOPS: u32 = 40;
+/// Others can make and remove a name so often before it is given up.
+const TRIES: u32 = 100;
+
+/// How to treat what bears the name of a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// Fails with [`io::ErrorKind::AlreadyExists`], whatever it is.
+    Refuse,
+    /// Removes it and makes a new file. A folder is an error.
+    Replace,
+    /// Writes at its end. Devices, own pipes with a reader and own links are used, since users name those.
+    Append,
+    /// The same, but empties a regular file.
+    Empty,
+}
+
+/// A folder that is held open: its name may come to mean another one meanwhile.
+#[derive(Debug)]
+pub struct OpenFolder(OwnedFd);
+
+/// Makes a file. `mode` is subject to the umask.
+pub fn make_file(path: &Path, existing: Existing, mode: u32) -> io::Result<File> {
+    let name = path.file_name().ok_or_else(|| io::Error::from(Errno::ISDIR))?;
+    OpenFolder::open(parent(path))?.file(name, existing, mode)
+}
+
+/// The folder that a path is in; the current one for a bare name.
+pub(crate) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+impl OpenFolder {
+    /// Opens a folder. A link of another user in a folder that all may write is not followed, on the whole way.
+    pub fn open(path: &Path) -> io::Result<OpenFolder> {
+        walk(path, None).map(OpenFolder)
+    }
+
+    /// The same, and makes what is missing of it. `mode` is subject to the umask.
+    pub fn make(path: &Path, mode: u32) -> io::Result<OpenFolder> {
+        walk(path, Some(Mode::from_raw_mode(mode))).map(OpenFolder)
+    }
+
+    /// Makes a file of that plain name here. A new one can be read, too; one that is there can only be written.
+    pub fn file(&self, name: &OsStr, existing: Existing, mode: u32) -> io::Result<File> {
+        let mode = Mode::from_raw_mode(mode);
+        let append = if existing == Existing::Append { OFlags::APPEND } else { OFlags::empty() };
+        let (mut folder, mut name, mut hops) = (self.0.try_clone()?, name.to_os_string(), 0);
+        for _ in 0..TRIES {
+            let fresh = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC | append;
+            match rustix::fs::openat(&folder, &*name, fresh, mode) {
+                Ok(file) => return Ok(file.into()),
+                Err(Errno::EXIST) if existing == Existing::Refuse => return Err(Errno::EXIST.into()),
+                Err(Errno::EXIST) if existing == Existing::Replace => match remove(&folder, &name) {
+                    Ok(()) | Err(Errno::NOENT) => {}
+                    Err(e) => return Err(e.into()),
+                },
+                Err(Errno::EXIST) => match open_existing(&folder, &name, append)? {
+                    There::File(file, meta) => {
+                        if existing == Existing::Empty && FileType::from_raw_mode(meta.st_mode).is_file() {
+                            file.set_len(0)?;
+                        }
+                        return Ok(file);
+                    }
+                    There::LinkTo(target) => {
+                        hops += 1;
+                        if hops > HOPS {
+                            return Err(Errno::LOOP.into());
+                        }
+                        name = target.file_name().ok_or_else(|| io::Error::from(Errno::ISDIR))?.to_os_string();
+                        folder = walk_from(folder, parent(&target), None)?;
+                    }
+                    There::Gone => {}
+                },
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Err(io::Error::other("it comes and goes"))
+    }
+
+    /// Gives a file of this folder another name in it, in the place of what has that name.
+    pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.0, from, &self.0, to)?)
+    }
+
+    /// Removes a name; a folder is an error.
+    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(remove(&self.0, name)?)
+    }
+}
+
+fn remove(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
+    rustix::fs::unlinkat(folder, name, AtFlags::empty())
+}
+
+/// A name that is taken.
+enum There {
+    File(File, Stat),
+    LinkTo(PathBuf),
+    Gone,
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}
+
+fn me() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Whether it is this user's or root's: nobody else's trap.
+fn trusted(meta: &Stat) -> bool {
+    [0, me()].contains(&meta.st_uid)
+}
+
+fn open_existing(folder: &OwnedFd, name: &OsStr, append: OFlags) -> io::Result<There> {
+    let write = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | append;
+    let file = match rustix::fs::openat(folder, name, write | OFlags::NOFOLLOW, Mode::empty()) {
+        // FreeBSD has another number for a link.
+        Err(Errno::LOOP | Errno::MLINK) => match read_link(folder, name)? {
+            Link::Gone => return Ok(There::Gone),
+            Link::To(_, meta) if !trusted(&meta) => return Err(refused("it is a symbolic link of another user")),
+            Link::To(target, _) => return Ok(There::LinkTo(target)),
+            // Of a descriptor of this process, which is in no folder.
+            Link::Magic => rustix::fs::openat(folder, name, write, Mode::empty()).map_err(unread)?,
+        },
+        Err(Errno::NOENT) => return Ok(There::Gone),
+        opened => opened.map_err(unread)?,
+    };
+    let (meta, around) = (rustix::fs::fstat(&file)?, rustix::fs::fstat(folder)?);
+    match FileType::from_raw_mode(meta.st_mode) {
+        FileType::RegularFile => {
+            let others_write = around.st_mode & 0o022 != 0 || !trusted(&around);
+            if others_write && meta.st_nlink > 1 {
+                return Err(refused("it has several names, and others may have put this one there"));
+            }
+            if around.st_mode & 0o1002 == 0o1002 && meta.st_uid != me() && meta.st_uid != around.st_uid {
+                return Err(refused("it is a file of another user in a folder of all"));
+            }
+        }
+        FileType::Fifo if !trusted(&meta) => return Err(refused("it is a pipe of another user")),
+        FileType::Fifo | FileType::CharacterDevice => {}
+        _ => return Err(refused("it is no regular file, pipe or character device")),
+    }
+    // Only the opening was not to wait.
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    Ok(There::File(file.into(), meta))
+}
+
+/// A pipe that no process reads would be waited for.
+fn unread(e: Errno) -> io::Error {
+    match e {
+        Errno::NXIO => io::Error::new(io::ErrorKind::NotConnected, "it is a pipe or socket that no process reads"),
+        e => e.into(),
+    }
+}
+
+/// A name that is a link.
+enum Link {
+    To(PathBuf, Stat),
+    /// One of /proc, which leads to what it means and not to its text.
+    Magic,
+    Gone,
+}
+
+/// Owner and text are those of one and the same link.
+#[cfg(target_os = "linux")]
+fn read_link(folder: &OwnedFd, name: &OsStr) -> io::Result<Link> {
+    let link = match rustix::fs::openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+    {
+        Err(Errno::NOENT) => return Ok(Link::Gone),
+        link => link?,
+    };
+    let meta = rustix::fs::fstat(&link)?;
+    if !FileType::from_raw_mode(meta.st_mode).is_symlink() {
+        return Ok(Link::Gone);
+    }
+    if rustix::fs::fstatfs(&link)?.f_type == rustix::fs::PROC_SUPER_MAGIC {
+        return Ok(Link::Magic);
+    }
+    let target = rustix::fs::readlinkat(&link, "", Vec::new())?;
+    Ok(Link::To(OsString::from_vec(target.into_bytes()).into(), meta))
+}
+
+/// Other systems cannot open a link: owner and text are read one after the other.
+#[cfg(not(target_os = "linux"))]
+fn read_link(folder: &OwnedFd, name: &OsStr) -> io::Result<Link> {
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(meta) if FileType::from_raw_mode(meta.st_mode).is_symlink() => {
+            let target = rustix::fs::readlinkat(folder, name, Vec::new())?;
+            Ok(Link::To(OsString::from_vec(target.into_bytes()).into(), meta))
+        }
+        Ok(_) | Err(Errno::NOENT) => Ok(Link::Gone),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Opens for names only: a folder need not be readable.
+#[cfg(target_os = "linux")]
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+
+fn walk(path: &Path, make: Option<Mode>) -> io::Result<OwnedFd> {
+    walk_from(rustix::fs::open(".", FOLDER, Mode::empty())?, path, make)
+}
+
+/// Goes one name at a time, each in the folder that was opened for the one before.
+fn walk_from(from: OwnedFd, path: &Path, make: Option<Mode>) -> io::Result<OwnedFd> {
+    let names = |path: &Path| path.components().rev().map(name_of).collect::<Vec<OsString>>();
+    let (mut folder, mut rest, mut hops, mut made) = (from, names(path), 0, 0);
+    while let Some(name) = rest.pop() {
+        match rustix::fs::openat(&folder, &*name, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(next) => folder = next,
+            Err(Errno::NOENT) if make.is_some() && made < TRIES => {
+                made += 1;
+                match rustix::fs::mkdirat(&folder, &*name, make.unwrap_or(Mode::RWXU)) {
+                    Ok(()) | Err(Errno::EXIST) => rest.push(name),
+                    Err(e) => return Err(e.into()),
+                }
+            }
+            Err(Errno::LOOP | Errno::MLINK | Errno::NOTDIR) => match read_link(&folder, &name)? {
+                Link::Gone => return Err(Errno::NOTDIR.into()),
+                Link::Magic => folder = rustix::fs::openat(&folder, &*name, FOLDER, Mode::empty())?,
+                Link::To(target, meta) => {
+                    hops += 1;
+                    if hops > HOPS {
+                        return Err(Errno::LOOP.into());
+                    }
+                    if rustix::fs::fstat(&folder)?.st_mode & 0o002 != 0 && !trusted(&meta) {
+                        let why = format!("{} on the way is a symbolic link of another user", name.display());
+                        return Err(refused(&why));
+                    }
+                    rest.extend(names(&target));
+                }
+            },
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(folder)
+}
+
+fn name_of(component: Component) -> OsString {
+    component.as_os_str().to_os_string()
+}
+
+#[cfg(test)]
+mod tests;
