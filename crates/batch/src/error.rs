@@ -1,5 +1,6 @@
 //! What can be wrong with a batch, said so that the next step is plain.
 
+use homing_model::RawText;
 use std::io;
 
 /// A batch that cannot be made, or one record of it that cannot.
@@ -33,6 +34,18 @@ pub enum BatchError {
         item: u64,
         /// Bytes.
         limit: usize,
+    },
+    /// A value in the template of `--results` leads out of its folder.
+    #[error(
+        "--results {} leads to {}, out of its folder; name the files by {{#}}, the number of the task, or by {{/}}, the \
+         last part of the value",
+        .results.display(), .path.display()
+    )]
+    LeadsOut {
+        /// The template.
+        results: RawText,
+        /// Where it leads with the values of a task.
+        path: RawText,
     },
     /// Nothing gives input, and standard input is a terminal.
     #[error(

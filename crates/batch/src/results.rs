@@ -45,17 +45,21 @@ impl Results {
         self.template.is_none().then(|| self.text.to_path())
     }
 
-    /// The files of `task`. Nothing is created.
-    pub fn paths(&self, task: &Task) -> ResultPaths {
+    /// The files of `task`. Nothing is created. Fails where a value leads out of the folder that the template names:
+    /// a list of names may be another's. A template that begins with a value names no folder.
+    pub fn paths(&self, task: &Task) -> Result<ResultPaths, BatchError> {
         let Some(template) = &self.template else {
-            return in_directory(self.tree(task));
+            return Ok(in_directory(self.tree(task)));
         };
         let path = template.fill(Filling { args: &task.args, seq: task.id, total: None });
+        if !self.text.0.starts_with(b"{") && ways_up(&path) > ways_up(&self.text) {
+            return Err(BatchError::LeadsOut { results: self.text.clone(), path });
+        }
         if path.0.ends_with(b"/") {
-            return in_directory(path.to_path());
+            return Ok(in_directory(path.to_path()));
         }
         let with = |suffix: &[u8]| PathBuf::from(OsString::from_vec([&path.0, suffix].concat()));
-        ResultPaths { stdout: with(b""), stderr: with(b".err"), seq: with(b".seq") }
+        Ok(ResultPaths { stdout: with(b""), stderr: with(b".err"), seq: with(b".seq") })
     }
 
     /// `DIR/1/VALUE/2/VALUE`: number of the source, then its value. The tasks
@@ -72,6 +76,11 @@ impl Results {
         }
         path
     }
+}
+
+/// How often a path goes to the folder above.
+fn ways_up(path: &RawText) -> usize {
+    path.0.split(|byte| *byte == b'/').filter(|name| *name == b"..").count()
 }
 
 fn in_directory(dir: PathBuf) -> ResultPaths {
@@ -101,10 +110,14 @@ fn file_name(value: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn stdout(results: &str, args: &[&str]) -> String {
+    fn paths(results: &str, args: &[&str]) -> Result<ResultPaths, BatchError> {
         let args = args.iter().map(|a| RawText::from(*a)).collect();
         let task = Task { id: 7, args, ..Task::of(homing_model::Command::Shell("x".into())) };
-        Results::parse(&results.into()).unwrap().paths(&task).stdout.to_str().unwrap().to_owned()
+        Results::parse(&results.into()).unwrap().paths(&task)
+    }
+
+    fn stdout(results: &str, args: &[&str]) -> String {
+        paths(results, args).unwrap().stdout.to_str().unwrap().to_owned()
     }
 
     #[test]
@@ -123,5 +136,11 @@ mod tests {
     fn no_value_leads_out_of_the_tree() {
         assert_eq!(stdout("R", &["..", "."]), "R/1/\\../2/\\./stdout");
         assert_eq!(stdout("R", &["/etc/x"]), "R/1/\\_etc\\_x/stdout");
+        let leads_out = "--results ../../res/{} leads to ../../res/../../../tmp/x, out of its folder";
+        let refused = paths("../../res/{}", &["../../../tmp/x"]).unwrap_err().to_string();
+        assert!(refused.starts_with(leads_out), "{refused}");
+        assert!(paths("res/{1}/", &[".."]).is_err());
+        assert_eq!(stdout("../res/{}", &["a..b/c"]), "../res/a..b/c");
+        assert_eq!(stdout("{.}.log", &["../data/a.txt"]), "../data/a.log", "it is beside its input, and in no folder");
     }
 }

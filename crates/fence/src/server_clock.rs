@@ -2,8 +2,9 @@
 //! time of a file that is made for it. A look at files that are there tells nothing: nobody knows when they were made.
 
 use crate::Fence;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use homing_folder::{Existing, make_file};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ pub fn behind(folder: &Path) -> Duration {
 fn given_to_new(folder: &Path) -> Option<(i64, i64)> {
     let path = folder.join(format!(".homing-clock.{}", std::process::id()));
     let asked_ns = homing_clock::system_ns();
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).ok()?;
+    let file = make_file(&path, Existing::Refuse, 0o600).ok()?;
     let given_ns = written(&file);
     let _ = std::fs::remove_file(&path);
     Some((asked_ns, given_ns?))

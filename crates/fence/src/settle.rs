@@ -2,13 +2,13 @@
 
 use crate::stamp::{agrees, look};
 use crate::{FENCES, Fence, Step, comparable, fence_in};
+use homing_folder::{Existing, make_file};
 use homing_model::{Change, Stamp};
 use rustix::fs::{Advice, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
-use std::fs::OpenOptions;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -241,7 +241,7 @@ fn passing(folder: &Path) -> PathBuf {
 
 fn forget_listing(folder: &Path) {
     let path = passing(folder);
-    if OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).is_ok() {
+    if make_file(&path, Existing::Refuse, 0o600).is_ok() {
         let _ = std::fs::remove_file(&path);
     }
 }

@@ -2,13 +2,15 @@
 //! did not come to write into it.
 
 use homing_batch::{JoblogEntry, JoblogSeen};
+use homing_folder::{Existing, make_file};
 use homing_model::Failure;
 use homing_model::event::What;
 use homing_model::{Event, Outcome, Task, TaskId};
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufReader, Seek, Write};
+use std::io::{self, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -27,7 +29,7 @@ pub struct End {
 /// Tasks that are skipped since the job log lists them, and whether they ended well; `failed`: not those that failed.
 pub fn done(path: &Path, failed: bool) -> Result<HashMap<TaskId, bool>, Failure> {
     let (path, _) = place(path);
-    if !path.exists() {
+    if !path.is_file() {
         return Ok(HashMap::new());
     }
     let log = read(&path)?;
@@ -37,7 +39,12 @@ pub fn done(path: &Path, failed: bool) -> Result<HashMap<TaskId, bool>, Failure>
 }
 
 fn read(path: &Path) -> Result<JoblogSeen, Failure> {
-    let file = File::open(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
+    let cannot = |why: &dyn Display| Failure::usage(format!("cannot read the job log {}: {why}", path.display()));
+    // A pipe would be waited for.
+    if path.metadata().is_ok_and(|meta| !meta.is_file()) {
+        return Err(cannot(&"it is no regular file"));
+    }
+    let file = File::open(path).map_err(|e| cannot(&e))?;
     homing_batch::read_joblog(BufReader::new(file)).map_err(Failure::usage)
 }
 
@@ -57,15 +64,13 @@ fn place(path: &Path) -> (PathBuf, bool) {
 /// The job log, ready for the next line. `goes_on`: what it has stays.
 pub fn open(path: &Path, goes_on: bool) -> Result<File, Failure> {
     let (path, adds) = place(path);
-    let going_on = (adds || goes_on) && path.metadata().is_ok_and(|m| m.len() > 0);
-    let mut options = File::options();
-    options.create(true).read(going_on).write(true).truncate(!going_on);
-    let opened = options.open(&path).and_then(|mut file| {
+    let going_on = (adds || goes_on) && path.metadata().is_ok_and(|m| m.is_file() && m.len() > 0);
+    let existing = if going_on { Existing::Append } else { Existing::Empty };
+    let opened = make_file(&path, existing, 0o666).and_then(|mut file| {
         if going_on {
             // A line that a crash cut off would make the next one unreadable.
-            let seen = homing_batch::read_joblog(BufReader::new(&file)).map_err(io::Error::other)?;
+            let seen = homing_batch::read_joblog(BufReader::new(File::open(&path)?)).map_err(io::Error::other)?;
             file.set_len(seen.whole_bytes)?;
-            file.seek(io::SeekFrom::End(0))?;
         } else {
             file.write_all(homing_batch::JOBLOG_HEADER.as_bytes())?;
         }
@@ -77,7 +82,7 @@ pub fn open(path: &Path, goes_on: bool) -> Result<File, Failure> {
 /// Compares the journal in `dir` with the job log of its run. Damage of the journal is passed over.
 pub fn unlisted(path: &Path, dir: &Path) -> Result<Unlisted, Failure> {
     let (path, _) = place(path);
-    let log = if path.exists() { read(&path)? } else { JoblogSeen::default() };
+    let log = if path.is_file() { read(&path)? } else { JoblogSeen::default() };
     let mut ends = ends(homing_journal::replay(dir).map_err(Failure::system)?.flatten());
     ends.retain(|_, end| !log.lines.contains(&end.entry.line()));
     Ok(ends)

@@ -1,9 +1,11 @@
 //! `--results`: the files of each task.
 
 use homing_dispatch::ResultFiles;
+use homing_folder::{Existing, OpenFolder};
 use homing_model::Failure;
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// What makes them; refuses a place where nothing could be written.
@@ -21,13 +23,18 @@ pub fn results_files(dir: &Path) -> Result<ResultFiles, Failure> {
         })?;
     }
     Ok(Box::new(move |task| {
-        let paths = results.paths(task);
-        for path in [&paths.stdout, &paths.stderr, &paths.seq] {
-            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        }
-        std::fs::write(&paths.seq, task.id.to_string())?;
-        Ok((File::create(&paths.stdout)?, File::create(&paths.stderr)?))
+        let paths = results.paths(task).map_err(io::Error::other)?;
+        file(&paths.seq)?.write_all(task.id.to_string().as_bytes())?;
+        Ok((file(&paths.stdout)?, file(&paths.stderr)?))
     }))
+}
+
+/// A new file in the place of what has its name, with the folders that it is in.
+fn file(path: &Path) -> io::Result<File> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::IsADirectory.into());
+    };
+    OpenFolder::make(folder, 0o777)?.file(name, Existing::Replace, 0o666)
 }
 
 #[cfg(test)]

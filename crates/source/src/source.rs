@@ -381,7 +381,7 @@ fn is_there(path: &Path, looking: &Looking<Task>) -> bool {
 fn freshness(task: &Task, inputs: &[PathBuf], base: &Path) -> Freshness {
     let modified = |p: &PathBuf| p.metadata().ok().map(|m| m.mtime() * 1_000_000_000 + m.mtime_nsec());
     let outputs: Vec<PathBuf> = task.outputs.iter().map(|o| base.join(o.as_path())).collect();
-    let unfinished = outputs.iter().any(|o| homing_worker::marker_path(o).exists());
+    let unfinished = outputs.iter().any(|o| homing_worker::marker_path(o).symlink_metadata().is_ok());
     let times = |paths: &[PathBuf]| -> Vec<(RawText, Option<i64>)> {
         paths.iter().map(|p| (p.as_path().into(), modified(p))).collect()
     };

@@ -5,11 +5,15 @@
 //! marker alone survives a machine that stops dead: `--skip-newer` sees it.
 
 use crate::view::View;
+use homing_folder::{Existing, make_file};
 use homing_model::{Change, RawText};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// Names beside the first one for what a failed attempt wrote.
+const OTHERS: u32 = 20;
 
 /// The marker of an output: `.NAME.homing-unfinished` in the same directory.
 pub fn marker_path(output: &Path) -> PathBuf {
@@ -19,10 +23,27 @@ pub fn marker_path(output: &Path) -> PathBuf {
     output.with_file_name(name)
 }
 
-fn partial_path(output: &Path) -> PathBuf {
+/// Names for what a failed attempt wrote: `NAME.homing-partial`, then with `.1` and so on at the end, since others may
+/// have taken the first.
+fn partial_paths(output: &Path) -> impl Iterator<Item = PathBuf> {
     let mut name = output.file_name().unwrap_or_default().to_os_string();
     name.push(".homing-partial");
-    output.with_file_name(name)
+    let folder = output.parent().unwrap_or(Path::new("")).to_path_buf();
+    std::iter::once(name.clone())
+        .chain((1..=OTHERS).map(move |n| {
+            let mut name = name.clone();
+            name.push(format!(".{n}"));
+            name
+        }))
+        .map(move |name| folder.join(name))
+}
+
+/// Sets a marker. A link or pipe that another has planted under its name is removed, and never written through.
+fn mark(marker: &Path) {
+    let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_file());
+    if !is_file(marker) {
+        let _ = make_file(marker, Existing::Replace, 0o666);
+    }
 }
 
 /// What a file was before an attempt: inode, size, change time.
@@ -51,7 +72,7 @@ impl Outputs {
             let shown = cwd.join(name.as_path());
             let path = view.real(&shown);
             let before = stamp(&path);
-            let _ = fs::write(marker_path(&path), b"");
+            mark(&marker_path(&path));
             Output { shown, path, before }
         };
         Outputs { files: outputs.iter().map(output).collect() }
@@ -72,12 +93,56 @@ impl Outputs {
         let mut moved = Vec::new();
         for Output { path, before, .. } in self.files {
             let changed = stamp(&path).is_some_and(|now| before != Some(now));
-            let to = partial_path(&path);
-            if changed && fs::rename(&path, &to).is_ok() {
+            let renamed = |to: &PathBuf| fs::rename(&path, to).is_ok();
+            if let Some(to) = partial_paths(&path).filter(|_| changed).find(renamed) {
                 moved.push((path.as_path().into(), to.as_path().into()));
             }
             let _ = fs::remove_file(marker_path(&path));
         }
         moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn begin(dir: &Path) -> Outputs {
+        Outputs::begin(&["out".into()], dir, &View::default())
+    }
+
+    #[test]
+    fn planted_markers_are_replaced_and_not_written_through() {
+        let dir = tempfile::tempdir().unwrap();
+        let (kept, marker) = (dir.path().join("kept"), marker_path(&dir.path().join("out")));
+        fs::write(&kept, "precious").unwrap();
+        symlink(&kept, &marker).unwrap();
+        let outputs = begin(dir.path());
+        assert!(marker.symlink_metadata().unwrap().is_file());
+        outputs.keep();
+        assert_eq!(fs::read(&kept).unwrap(), b"precious");
+        assert!(marker.symlink_metadata().is_err());
+        // A link to a file that is not there yet, and a pipe that nobody reads.
+        symlink(dir.path().join("new"), &marker).unwrap();
+        begin(dir.path()).keep();
+        assert!(!dir.path().join("new").exists());
+        rustix::fs::mknodat(rustix::fs::CWD, &marker, rustix::fs::FileType::Fifo, 0o666.into(), 0).unwrap();
+        begin(dir.path()).keep();
+        assert!(marker.symlink_metadata().is_err());
+        fs::create_dir(&marker).unwrap();
+        begin(dir.path()).keep();
+    }
+
+    #[test]
+    fn what_a_failed_attempt_wrote_is_set_aside_beside_a_planted_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("out.homing-partial")).unwrap();
+        let outputs = begin(dir.path());
+        fs::write(at("out"), "half").unwrap();
+        assert_eq!(outputs.set_aside().len(), 1);
+        assert_eq!(fs::read(at("out.homing-partial.1")).unwrap(), b"half");
+        assert!(!at("out").exists());
     }
 }
