@@ -31,15 +31,11 @@ const SCRIPT: &[&str] = &[
     "u=$(id -u);",
     "c=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/homing;",
     "p=${TMPDIR:-/tmp}/homing-$u;",
-    // Ours, no link, and nobody else may write there (in the folder for all: nor look).
+    // Into the folder for all nobody else may even look.
+    homing_model::sh_own!(),
     "safe() {",
-    "  [ -L \"$1\" ] && return 1; [ -d \"$1\" ] || return 1;",
-    "  o=$1; set -f; set -- $(ls -ldn \"$1\" 2>/dev/null); set +f;",
-    "  if [ \"$o\" = \"$p\" ]; then",
-    "    case \"$1 $3\" in \"drwx------\"*\" $u\") return 0;; esac;",
-    "  else",
-    "    case \"$1 $3\" in d????-??-*\" $u\") return 0;; esac;",
-    "  fi;",
+    "  own \"$1\" || return 1; [ \"$1\" = \"$p\" ] || return 0;",
+    "  case $(ls -ldn \"$1\" 2>/dev/null) in drwx------*) return 0;; esac;",
     "  return 1;",
     "};",
     // What lies under its name was whole, right and on disk before it got that name.

@@ -39,22 +39,28 @@ static MAPPED: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "written",
-    // One file a mount, of one byte, which is removed at once. The mount may hang: each has a child of its own.
-    ask: r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") {t = $(i + 1); s = $(i + 3)}
+    // One file a mount, of one byte, in a folder of its own: others may write where it is, and root would follow their
+    // links. Both are removed at once. The mount may hang: each has a child of its own.
+    ask: concat!(
+        r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") {t = $(i + 1); s = $(i + 3)}
   if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"] && $6 ~ /^rw/ && s ~ /^rw/) print $5}' /proc/self/mountinfo | head -40 |
 { while read -r p; do
   q=$(printf '%b' "$(printf '%s' "$p" | sed 's/\\/\\0/g')")
-  timeout -s KILL "$WAIT" sh -c 'f=$1/.homing-check-$$-$(uname -n); u=$(id -u); a=$(date +%s.%N)
-    hurt() { case ~/ in "$1"/*) echo home ;; *) find "$1/" -mindepth 1 -maxdepth 1 -user "$2" ! -name ".homing-check-*" -printf "files\n" -quit ;; esac; }
-    e=$( (echo > "$f") 2>&1) || { case $e in *"ermission denied"*) printf "%s\t%s\tno\t%s\n" "$2" "$u" "$(hurt "$1" 65534)" ;; esac; exit 0; }
-    sync "$f"; m=$(stat -c "%.Y$T%u" -- "$f"); b=$(date +%s.%N); o= w=${m##*$T}
+  timeout -s KILL "$WAIT" sh -c '"#,
+        homing_model::sh_fresh!(),
+        r#"
+    u=$(id -u); e=$(fresh "$1" 2>&1 && stale)
+    hurt() { case ~/ in "$1"/*) echo home ;; *) find "$1/" -mindepth 1 -maxdepth 1 -user "$2" ! -name ".homing-*" -printf "files\n" -quit ;; esac; }
+    fresh "$1" 2>/dev/null || { case $e in *"ermission denied"*) printf "%s\t%s\tno\t%s\n" "$2" "$u" "$(hurt "$1" 65534)" ;; esac; exit 0; }
+    a=$(date +%s.%N); echo > f; sync f; m=$(stat -c "%.Y$T%u" f); b=$(date +%s.%N); o= w=${m##*$T}
     case $u,$w in
-    0,0) chown 61184 "$f" && o=$(stat -c %u -- "$f") ;;
-    0,*) o=$(setpriv --reuid=61184 --regid=61184 --clear-groups sh -c "echo > \"\$1\" && stat -c %u -- \"\$1\"; rm -f -- \"\$1\"" sh "$f.1") ;;
+    0,0) chown -h 61184 f && o=$(stat -c %u f) ;;
+    0,*) chmod 1777 . && o=$(setpriv --reuid=61184 --regid=61184 --clear-groups sh -c "set -C; echo > g && stat -c %u g; rm -f g") ;;
     esac
-    rm -f "$f" "$f.1"; [ "$u" = 0 ] && [ "$w" != 0 ] && w=$(hurt "$1" "$w") || w=
+    stale; [ "$u" = 0 ] && [ "$w" != 0 ] && w=$(hurt "$1" "$w") || w=
     printf "%s\t%s\tyes\t%s\t%s\t%s\t%s\t%s\n" "$2" "$u" "$a" "$b" "$m" "$o" "$w"' sh "$q" "$p" &
-done; wait; }"#,
+done; wait; }"#
+    ),
     waits: true,
     slow: true,
     root: Some("whether file servers trust root"),
@@ -126,9 +132,10 @@ fn clocks(rows: &[(&Host, &[String])]) -> Vec<Finding> {
             let seen =
                 format!("stat {point}/FILE and date: more than {:.0} s apart", ahead.abs().floor().min(middle.abs()));
             found.push(
-                CLOCK
-                    .on(host, what, seen)
-                    .look(format!("f={}/clock.$$; date; touch \"$f\"; stat -c %y \"$f\"; rm \"$f\"", word(point))),
+                CLOCK.on(host, what, seen).look(format!(
+                    "date; f=$(mktemp {}/clock-XXXXXXXXXX) && stat -c %y \"$f\" && rm \"$f\"",
+                    word(point)
+                )),
             );
         }
     }
