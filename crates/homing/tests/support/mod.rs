@@ -1,4 +1,5 @@
 //! A lab of real hosts for one test, taken down however the test ends.
+#![allow(dead_code, reason = "each test program takes what it needs")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -87,6 +88,14 @@ impl Lab {
         let (status, out, err) = self.told(host, script);
         assert_eq!(status, Some(0), "{host}: {script}\n{out}\n{err}");
         out
+    }
+
+    /// Runs one test of this program on a host, with `marker` set. A name that no test has passes no test.
+    pub fn test(&self, host: &str, marker: &str, test: &str) {
+        let me = std::env::current_exe().unwrap();
+        let out =
+            self.ok(host, &format!("{marker}=1 {} --exact {test} --include-ignored --nocapture 2>&1", me.display()));
+        assert!(out.contains("1 passed"), "{host}: no test {test}\n{out}");
     }
 
     fn down(&self) -> Output {

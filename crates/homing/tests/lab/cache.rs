@@ -1,0 +1,317 @@
+//! Packages of which one host fetches each file. Needs root; says so and does nothing without it.
+
+use crate::setup::{Up, failed};
+use crate::support::{EXE, Lab, err, missing};
+use serde_json::Value;
+use std::process::Command;
+
+/// A package and one that it needs, and who may fetch them: n1 serves its folder, and tells who asked for what.
+const REPO: &str = r#"set -e; mkdir -p /srv/repo; cd /srv/repo
+for p in one two; do
+mkdir -p $p/DEBIAN $p/usr/share/homing-$p
+printf "Package: homing-$p\nVersion: 1:2\nArchitecture: all\nMaintainer: nobody <n@example.invalid>\nDescription: $p\n" > $p/DEBIAN/control
+[ $p = two ] || echo 'Depends: homing-two' >> $p/DEBIAN/control
+head -c 300000 /dev/urandom > $p/usr/share/homing-$p/data
+dpkg-deb --build $p $p.deb > /dev/null
+{ cat $p/DEBIAN/control; echo Filename: ./$p.deb; echo Size: $(stat -c %s $p.deb); echo SHA256: $(sha256sum $p.deb | cut -d' ' -f1); echo; } >> Packages
+done
+gpg() { command gpg --homedir /srv/gnupg --batch --quiet --passphrase '' "$@"; }
+mkdir -m 700 /srv/gnupg; gpg --quick-gen-key homing-test default default never; gpg --export > /srv/repo/key.gpg
+{ printf "Origin: homing\nSuite: test\nDate: $(date -Ru)\nSHA256:\n $(sha256sum Packages | cut -d' ' -f1) $(stat -c %s Packages) Packages\n"; } > Release
+gpg --clearsign -o InRelease Release
+systemd-run --quiet --unit repo sh -c 'cd /srv/repo; exec python3 -u -m http.server 8000 2>> /srv/asked'"#;
+
+/// A source that has nothing but the packed list of its packages.
+const PLAIN: &str =
+    "mkdir /srv/repo/plain; cd /srv/repo/plain; sed 's/homing-one/homing-plain/' ../Packages | gzip > Packages.gz";
+const PLAIN_SOURCE: &str = "sed 's/signed-by=[^]]*/trusted=yes/; s#8000/#8000/plain/#' /etc/apt/sources.list > /etc/apt/sources.list.d/plain.list";
+
+/// A host with no way out.
+const NOWHERE: &str = "echo 'Acquire::http::Proxy \"http://127.0.0.1:9/\";' > /etc/apt/apt.conf.d/nowhere";
+/// A tool that says that all is well and gives another file of equal size; and the true one again.
+const EVIL: &str = "mv /usr/lib/apt/apt-helper /usr/lib/apt/helper; printf '#!/bin/sh\n/usr/lib/apt/helper \"$@\" || exit; for f; do case $f in */homing-two*) printf 8-spoilt | dd of=$f bs=1 seek=1000 conv=notrunc 2>/dev/null;; esac; done\n' > /usr/lib/apt/apt-helper; chmod 755 /usr/lib/apt/apt-helper";
+const GOOD: &str = "mv /usr/lib/apt/helper /usr/lib/apt/apt-helper";
+/// One that spoils an index as it fetches it.
+const SPOILS_INDEXES: &str = "mv /usr/lib/apt/apt-helper /usr/lib/apt/helper; printf '#!/bin/sh\n/usr/lib/apt/helper \"$@\" || exit; u=; for f; do case $u in */SPOILT) printf 8-spoilt | dd of=$f bs=1 seek=90 conv=notrunc 2>/dev/null;; esac; u=$f; done\n' > /usr/lib/apt/apt-helper; chmod 755 /usr/lib/apt/apt-helper";
+
+/// A host names the file that is another than its index says, and has installed nothing.
+fn evil_is_refused(lab: &Lab, host: &str, told: &Value) {
+    let why = failed(told, host).join(" ");
+    assert!(why.contains("homing-two_1%3a2_all.deb is not the one that the signed index names"), "{told}");
+    lab.ok(host, "! dpkg -s homing-one homing-two >/dev/null 2>&1");
+}
+
+#[test]
+fn one_host_fetches_and_none_installs_what_its_index_does_not_name() {
+    if missing(&["systemd-nspawn", "dpkg-deb", "apt-get", "python3"]) {
+        return;
+    }
+    let up = Up { lab: Lab::up("cache", &["--hosts", "3"]), state: tempfile::tempdir().unwrap() };
+    let (lab, hosts) = (&up.lab, ["n1", "n2", "n3"]);
+    lab.ok("n1", REPO);
+    let key = lab.ok("n1", "base64 -w0 /srv/repo/key.gpg");
+    for host in hosts {
+        // By address: a lab has no name server, and apt waits for one.
+        let source = "echo \"deb [signed-by=/srv/key.gpg] http://$(getent ahostsv4 n1 | awk 'NR == 1 { print $1 }'):8000/ ./\" > /etc/apt/sources.list";
+        lab.ok(
+            host,
+            &format!(
+                "rm -rf /etc/apt/sources.list.d/* /etc/apt/apt.conf.d/*docker* /var/lib/apt/lists/*; \
+                 mkdir -p /srv; echo {key} | base64 -d > /srv/key.gpg; {source}"
+            ),
+        );
+    }
+    // One host alone has a way out, and at first none has an index.
+    ["n1", "n3"].iter().for_each(|host| drop(lab.ok(host, NOWHERE)));
+    lab.ok("n2", "until curl -sf $(sed 's/.*\\(http[^ ]*\\).*/\\1/' /etc/apt/sources.list)InRelease >/dev/null; do sleep 0.2; done");
+    let asked = || lab.ok("n1", "grep -o 'GET /[./a-z]*deb' /srv/asked | sort; true");
+    let install = |words: &[&str]| -> Value {
+        let words = [&["cache", "install", "-w", "n[1-3]", "--json"], words].concat();
+        let output = up.as_called(Command::new(EXE).args(words)).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)))
+    };
+
+    indexes_come_with_their_signature(&up, &install);
+    let plan = install(&["--dry-run", "homing-one"]);
+    assert_eq!(
+        (plan["exit"].as_i64(), plan["fetched"]["files"].as_array().unwrap().len(), asked()),
+        (Some(0), 2, String::new())
+    );
+    assert_eq!(plan["wanted_bytes"].as_u64().unwrap(), 3 * plan["fetched"]["bytes"].as_u64().unwrap());
+
+    // The host that fetches is not to be trusted.
+    lab.ok("n2", EVIL);
+    let told = install(&["homing-one"]);
+    hosts.iter().for_each(|host| evil_is_refused(lab, host, &told));
+    lab.ok("n2", GOOD);
+
+    // Where apt keeps its downloads lies an evil one of equal size, too: apt alone would install it.
+    lab.ok("n3", "head -c $(apt-cache show homing-two | sed -n 's/^Size: //p') /dev/zero > /var/cache/apt/archives/homing-two_1%3a2_all.deb");
+    lab.ok("n1", ": > /srv/asked");
+    let done = install(&["homing-one"]);
+    assert_eq!((done["exit"].as_i64(), done["fetched"]["host"].as_str()), (Some(0), Some("n2")), "{done}");
+    assert_eq!(asked(), "GET /./one.deb\nGET /./two.deb\n", "each file is fetched once");
+    let sums = hosts.map(|host| lab.ok(host, "sha256sum /usr/share/homing-*/data"));
+    assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
+    assert_eq!(done["sent_bytes"].as_u64().unwrap() / done["fetched"]["bytes"].as_u64().unwrap(), 3, "{done}");
+    assert_eq!(install(&["homing-one"])["wanted_bytes"], 0, "there is nothing left to do");
+    // Along a tree n2 passes them on to n3.
+    hosts.iter().for_each(|host| drop(lab.ok(host, "dpkg -P homing-one homing-two")));
+    let done = install(&["--tree", "2", "homing-one"]);
+    assert_eq!(done["exit"], 0, "{done}");
+    assert_eq!(done["sent_bytes"].as_u64().unwrap() / done["fetched"]["bytes"].as_u64().unwrap(), 2, "{done}");
+    assert!(hosts.iter().all(|host| lab.ok(host, "sha256sum /usr/share/homing-*/data") == sums[0]));
+    a_leader_that_lies_about_its_branch(lab, &install);
+    lab.ok("n1", ": > /srv/asked");
+    let none = install(&["homing-none"]);
+    assert!(
+        none["exit"] == 254 && failed(&none, "n2").join(" ").contains("Unable to locate package homing-none"),
+        "{none}"
+    );
+    up_takes_them_from_the_host_that_fetched(&up, &asked);
+    lab.ok("n1", "systemctl stop repo");
+    hosts.iter().for_each(|host| drop(lab.ok(host, "! test -e /var/lib/homing/cache && ! test -e /var/lib/homing/up")));
+}
+
+/// n2 tells that n3, which fails, has installed all. What it tells is compared with what n3 lacks.
+fn a_leader_that_lies_about_its_branch(lab: &Lab, install: &dyn Fn(&[&str]) -> Value) {
+    let fails = r#"#!/bin/sh\ncase $*" " in *--no-download*) exit 9;; esac\nexec /usr/bin/apt-get "$@"\n"#;
+    lab.ok(
+        "n3",
+        &format!(
+            "dpkg -P homing-one homing-two; printf '{fails}' > /usr/local/bin/apt-get; chmod 755 /usr/local/bin/apt-get"
+        ),
+    );
+    crate::setup::lies(lab, "n2", r#"s/"done":\[1,\{"exited":\d+\}/"done":[1,{"exited":0}/g"#);
+    // Where a leader is needed for it, three hosts want it.
+    ["n1", "n2"].iter().for_each(|host| drop(lab.ok(host, "dpkg -P homing-one homing-two")));
+    let told = install(&["--tree", "2", "homing-one"]);
+    let lie = "n2 tells that it has been given all; asked from here: it lacks homing-one_1%3a2_all.deb";
+    assert_eq!((&told["exit"], failed(&told, "n3")), (&254.into(), vec![lie]), "{told}");
+    assert_eq!((failed(&told, "n1"), failed(&told, "n2")), (vec![], vec![]), "{told}");
+    lab.ok("n2", "cd /root/.cache/homing; mv /root/true $(ls | grep 'worker-.*-[0-9a-f]*$')");
+    lab.ok("n3", "rm /usr/local/bin/apt-get");
+    assert_eq!(install(&["--tree", "2", "homing-one"])["exit"], 0);
+}
+
+/// Indexes that one host fetches, which is evil first; then the one host that lacks them gets them when it needs them.
+fn indexes_come_with_their_signature(up: &Up, install: &dyn Fn(&[&str]) -> Value) {
+    let (lab, hosts) = (&up.lab, ["n1", "n2", "n3"]);
+    let update = || -> Value {
+        let words = ["cache", "update", "-w", "n[1-3]", "--json", "--tree", "2"];
+        let output = up.as_called(Command::new(EXE).args(words)).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)))
+    };
+    let none = install(&["--dry-run", "homing-one"]);
+    assert!(hosts.iter().all(|host| failed(&none, host).join(" ").contains("Unable to locate package")), "{none}");
+    for (spoilt, why) in [("InRelease", "BADSIG"), ("Packages", "Hash Sum mismatch")] {
+        lab.ok("n2", &SPOILS_INDEXES.replace("SPOILT", spoilt));
+        let told = update();
+        assert_eq!(told["exit"], 254, "{told}");
+        for host in hosts {
+            assert!(failed(&told, host).join(" ").contains(why), "{spoilt}: {told}");
+            lab.ok(host, "! apt-cache show homing-one 2>/dev/null");
+        }
+        lab.ok("n2", GOOD);
+    }
+    lab.ok("n1", ": > /srv/asked");
+    let told = update();
+    assert_eq!((&told["exit"], &told["fetched"]["host"]), (&0.into(), &"n2".into()), "{told}");
+    assert_eq!(lab.ok("n1", "grep -o 'GET [^ ]*' /srv/asked"), "GET /./InRelease\nGET /./Packages\n");
+    // A source without a signature, which the hosts trust, is asked for what it does not have too.
+    lab.ok("n1", PLAIN);
+    hosts.iter().for_each(|host| drop(lab.ok(host, PLAIN_SOURCE)));
+    let told = update();
+    assert_eq!(told["exit"], 0, "{told}");
+    let known = "apt-cache show homing-plain >/dev/null && rm /etc/apt/sources.list.d/plain.list";
+    hosts.iter().for_each(|host| drop(lab.ok(host, known)));
+    lab.ok("n3", "rm -r /var/lib/apt/lists/*");
+    assert_eq!(install(&["homing-two"])["exit"], 0);
+    hosts.iter().for_each(|host| drop(lab.ok(host, "dpkg -P homing-two; ! test -e /var/lib/homing/cache")));
+    lab.ok("n1", ": > /srv/asked");
+}
+
+/// `homing up` wants the same of hosts two of which have no way out, and whose fetcher is evil first.
+fn up_takes_them_from_the_host_that_fetched(up: &Up, asked: &dyn Fn() -> String) {
+    let (lab, hosts) = (&up.lab, ["n1", "n2", "n3"]);
+    std::fs::write(up.state.path().join("c.toml"), "hosts = \"n[1-3]\"\n[up]\npackages = [\"homing-one\"]\n").unwrap();
+    hosts.iter().for_each(|host| drop(lab.ok(host, "dpkg -P homing-one homing-two")));
+    lab.ok("n2", EVIL);
+    let told = up.json(&["--no-check", "--only", "packages"]);
+    for host in hosts {
+        evil_is_refused(lab, host, &told);
+        lab.ok(host, "! test -e /var/lib/homing/cache/up");
+    }
+    lab.ok("n2", GOOD);
+    lab.ok("n3", "rm -r /var/lib/apt/lists/*");
+    lab.ok("n1", ": > /srv/asked");
+    let done = up.up(&["--no-check", "--only", "packages"]);
+    let said = err(&done);
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("packages: fetched by n2: 2 files, 60") && said.contains("; each host by itself: 1.8 MB"),
+        "{said}"
+    );
+    assert_eq!(asked(), "GET /./one.deb\nGET /./two.deb\n", "each file is fetched once");
+    let sums = hosts.map(|host| lab.ok(host, "sha256sum /usr/share/homing-*/data"));
+    assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
+
+    // Where no host has a way out, each says so in its own words.
+    assert_eq!(up.json(&["--undo"])["exit"], 0);
+    lab.ok("n3", "dpkg -P homing-one homing-two");
+    lab.ok("n2", NOWHERE);
+    let told = up.json(&["--no-check", "--only", "packages"]);
+    let why = failed(&told, "n3").join(" ");
+    assert!(why.contains("package homing-one: E: Failed to fetch"), "its own words: {told}");
+    lab.ok("n2", "rm /etc/apt/apt.conf.d/nowhere");
+    let done = up.json(&["--no-check", "--only", "packages"]);
+    let fetched = &done["fetched"][0];
+    assert_eq!(
+        (&done["exit"], &fetched["host"], &fetched["area"]),
+        (&0.into(), &"n2".into(), &"packages".into()),
+        "{done}"
+    );
+    assert_eq!(fetched["bytes"], fetched["wanted_bytes"], "n3 alone wanted it, and has no way out: {done}");
+    assert_eq!(up.json(&["--undo"])["exit"], 0);
+}
+
+/// A wheel and a crate, and who may fetch them: n1 serves them, and tells who asked for what.
+const FILES: &str = r#"set -e; mkdir -p /srv/files/simple/homing-wheel /srv/files/crates; cd /srv/files
+/usr/bin/python3 - <<'END'
+import zipfile
+info = 'homing_wheel-1.0.dist-info/'
+with zipfile.ZipFile('simple/homing-wheel/homing_wheel-1.0-py3-none-any.whl', 'w') as w:
+    w.writestr('homing_wheel.py', 'told = "%s"' % ('x' * 5000))
+    w.writestr(info + 'METADATA', 'Metadata-Version: 2.1\nName: homing-wheel\nVersion: 1.0\n')
+    w.writestr(info + 'WHEEL', 'Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n')
+    w.writestr(info + 'RECORD', '')
+END
+mkdir -p one-1.0.0/src; echo 'pub fn one() {}' > one-1.0.0/src/lib.rs; head -c 5000 /dev/urandom > one-1.0.0/data
+printf '[package]\nname = "one"\nversion = "1.0.0"\n' > one-1.0.0/Cargo.toml
+tar -czf crates/one-1.0.0.crate one-1.0.0
+systemd-run --quiet --unit files sh -c 'cd /srv/files; exec python3 -u -m http.server 8000 2>> /srv/asked'"#;
+
+/// A host that spoils what it sends, byte for byte as long.
+const SPOILS: &str = r#"cat > /usr/local/bin/tar <<'END'
+#!/bin/sh
+for f in *.crate "$2"/*.whl; do [ ! -f "$f" ] || printf 8-spoilt | dd of="$f" bs=1 seek=60 conv=notrunc 2>/dev/null; done
+exec /usr/bin/tar "$@"
+END
+chmod 755 /usr/local/bin/tar"#;
+
+#[test]
+fn wheels_and_crates_are_fetched_once_and_none_is_taken_that_the_list_does_not_name() {
+    if missing(&["systemd-nspawn", "python3", "curl"]) {
+        return;
+    }
+    let up = Up { lab: Lab::up("lists", &["--hosts", "3"]), state: tempfile::tempdir().unwrap() };
+    let (lab, hosts) = (&up.lab, ["n1", "n2", "n3"]);
+    lab.ok("n1", FILES);
+    let address = lab.ok("n1", "ip -o -4 addr show host0 | awk '{ split($4, a, \"/\"); print a[1] }'");
+    let address = address.trim();
+    let sum = |path: &str| lab.ok("n1", &format!("sha256sum < /srv/files/{path} | cut -c1-64")).trim().to_string();
+    // One host alone has a way out.
+    lab.ok("n2", &format!("printf '[global]\nindex-url = http://{address}:8000/simple/\ntrusted-host = {address}\n' > /etc/pip.conf; cat /etc/pip.conf"));
+    ["n1", "n3"].iter().for_each(|host| drop(lab.ok(host, "printf '[global]\nno-index = true\n' > /etc/pip.conf; printf '#!/bin/sh\nexit 7\n' > /usr/local/bin/curl; chmod 755 /usr/local/bin/curl")));
+    let write = |name: &str, text: String| {
+        let path = up.state.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let wheel = sum("simple/homing-wheel/homing_wheel-1.0-py3-none-any.whl");
+    let requirements = write("requirements.txt", format!("homing-wheel==1.0 \\\n  --hash=sha256:{wheel}\n"));
+    let lock = write(
+        "Cargo.lock",
+        format!(
+            "version = 4\n\n[[package]]\nname = \"one\"\nversion = \"1.0.0\"\nsource = \"registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"{}\"\n",
+            sum("crates/one-1.0.0.crate")
+        ),
+    );
+    let from = format!("http://{address}:8000/crates/{{crate}}-{{version}}.crate");
+    let cache = |words: &[&str]| -> Value {
+        let words = [&["cache"], words, &["-w", "n[1-3]", "--json"]].concat();
+        let output = up.as_called(Command::new(EXE).args(words)).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)))
+    };
+    let pip = || cache(&["pip", &requirements, "--into", "/opt/env"]);
+    let cargo = || cache(&["cargo", &lock, "--into", "/opt/crates", "--from", &from]);
+
+    lab.ok("n2", SPOILS);
+    let (wheels, crates) = (pip(), cargo());
+    for host in hosts {
+        let why = failed(&wheels, host).join(" ");
+        assert!(why.contains("DO NOT MATCH THE HASHES"), "{wheels}");
+        let why = failed(&crates, host).join(" ");
+        assert!(why.contains("one-1.0.0.crate is not what Cargo.lock names; nothing was installed"), "{crates}");
+        lab.ok(
+            host,
+            "! /opt/env/bin/python -c 'import homing_wheel' 2>/dev/null && ! ls -d /opt/crates/one-1.0.0 2>/dev/null",
+        );
+    }
+    lab.ok("n2", "rm /usr/local/bin/tar");
+    lab.ok("n1", ": > /srv/asked");
+    for done in [pip(), cargo()] {
+        assert_eq!((&done["exit"], &done["fetched"]["host"]), (&0.into(), &"n2".into()), "{done}");
+        assert_eq!(done["wanted_bytes"].as_u64().unwrap(), 3 * done["fetched"]["bytes"].as_u64().unwrap(), "{done}");
+    }
+    assert_eq!(
+        lab.ok("n1", "grep -o 'GET .*[el] ' /srv/asked"),
+        "GET /simple/homing-wheel/homing_wheel-1.0-py3-none-any.whl \nGET /crates/one-1.0.0.crate \n"
+    );
+    for host in hosts {
+        lab.ok(host, "/opt/env/bin/python -c 'import homing_wheel' && test -f /opt/crates/one-1.0.0/src/lib.rs && grep -q package /opt/crates/one-1.0.0/.cargo-checksum.json");
+    }
+    assert!(
+        [pip(), cargo()].iter().all(|done| done["exit"] == 0 && done["wanted_bytes"] == 0),
+        "there is nothing left to do"
+    );
+    // One that is new gets what it lacks.
+    lab.ok("n3", "rm -r /opt/crates");
+    let done = cargo();
+    assert_eq!(
+        (&done["exit"], &done["hosts"][2]["installed"], &done["hosts"][0]["installed"]),
+        (&0.into(), &true.into(), &false.into()),
+        "{done}"
+    );
+    lab.ok("n1", "systemctl stop files");
+}

@@ -1,0 +1,54 @@
+//! Tests of the program that need one machine and nothing else: one module an area, one program to link.
+
+#[path = "../support/engine.rs"]
+mod engine;
+#[path = "../../../../tests/preload.rs"]
+mod preload;
+#[path = "../../../../tests/script.rs"]
+mod script;
+#[path = "../../../../tests/sshd.rs"]
+mod sshd;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/terminal.rs"]
+mod terminal;
+#[path = "../../../../tests/until.rs"]
+mod until;
+#[path = "../support/world.rs"]
+mod world;
+
+mod architecture;
+mod beside_parallel;
+mod campaign;
+mod check;
+mod clock;
+mod completions;
+mod cost;
+mod documents;
+mod exec;
+mod formats;
+mod frozen;
+mod fuzz;
+mod gateway;
+mod hdfs;
+mod history;
+mod hostile;
+mod lsf;
+mod make;
+mod metrics;
+mod modules;
+mod mounts;
+mod nodeset;
+mod outcome;
+mod package;
+mod pipe;
+mod pipeline;
+mod pipepart;
+mod processes;
+mod queue;
+mod resume;
+mod run;
+mod runs;
+mod screen;
+mod snapshot;
+mod view;
