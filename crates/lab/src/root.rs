@@ -54,21 +54,13 @@ pub(crate) fn make(plan: &Plan, host: &HostPlan, keys: &Keys) -> Result<()> {
 fn forget_the_machine(root: &Path) -> Result<()> {
     let units = root.join("etc/systemd/system");
     for entry in list(&units) {
-        let name = entry.to_string_lossy().into_owned();
+        let name = file_name(&entry);
         if name.ends_with(".wants") || name.ends_with(".requires") {
             empty(&entry)?;
         }
     }
-    for level in list(&root.join("etc")) {
-        let name = level.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with("rc") && name.ends_with(".d") {
-            for link in list(&level) {
-                if link.file_name().is_some_and(|n| n.to_string_lossy().starts_with('S')) {
-                    fs::remove_file(&link).doing("removing", &link)?;
-                }
-            }
-        }
-    }
+    disable_at_boot(&root.join("etc"))?;
+    forget_slurm(&root.join("etc"))?;
     forget_shell_start(&root.join("root"))?;
     let gluster = root.join("var/lib/glusterd");
     let info = gluster.join("glusterd.info");
@@ -79,6 +71,30 @@ fn forget_the_machine(root: &Path) -> Result<()> {
         empty(&gluster.join(part))?;
     }
     Ok(())
+}
+
+/// Renames System V's start links, as `update-rc.d NAME disable` does. A host without any such link cannot enable the
+/// service again: `systemctl enable` runs `update-rc.d NAME enable`, which needs one to rename.
+fn disable_at_boot(etc: &Path) -> Result<()> {
+    let is_level = |name: &str| name.strip_prefix("rc").is_some_and(|rest| rest.ends_with(".d"));
+    for level in list(etc).iter().filter(|path| is_level(&file_name(path))) {
+        for link in list(level) {
+            if let Some(rest) = file_name(&link).strip_prefix('S') {
+                fs::rename(&link, level.join(format!("K{rest}"))).doing("renaming", &link)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Leaves Slurm as its packages do: without a configuration, and with a key of the host's own.
+fn forget_slurm(etc: &Path) -> Result<()> {
+    let is_conf = |path: &Path| path.extension().is_some_and(|end| end == "conf");
+    for conf in list(&etc.join("slurm")).iter().filter(|path| is_conf(path)) {
+        fs::remove_file(conf).doing("removing", conf)?;
+    }
+    let key = etc.join("munge/munge.key");
+    if key.exists() { crate::slurm::write_key(&key, &crate::slurm::new_key()?) } else { Ok(()) }
 }
 
 /// What the machine's root loads whenever a shell starts, say a version manager
@@ -168,6 +184,10 @@ pub(crate) fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).doing("protecting", path)
 }
 
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 fn list(dir: &Path) -> Vec<std::path::PathBuf> {
     fs::read_dir(dir).map(|d| d.flatten().map(|e| e.path()).collect()).unwrap_or_default()
 }
@@ -193,6 +213,33 @@ mod tests {
         fs::write(home.path().join("kept"), "").unwrap();
         forget_shell_start(home.path()).unwrap();
         assert_eq!(list(home.path()), [home.path().join("kept")]);
+    }
+
+    #[test]
+    fn a_service_that_the_machine_starts_can_be_enabled_again() {
+        let etc = tempfile::tempdir().unwrap();
+        for (level, link) in [("rc2.d", "S01munge"), ("rc0.d", "K01munge"), ("rcS.d", "S20x")] {
+            fs::create_dir_all(etc.path().join(level)).unwrap();
+            symlink("../init.d/munge", etc.path().join(level).join(link)).unwrap();
+        }
+        disable_at_boot(etc.path()).unwrap();
+        for (level, link) in [("rc2.d", "K01munge"), ("rc0.d", "K01munge"), ("rcS.d", "K20x")] {
+            assert_eq!(list(&etc.path().join(level)), [etc.path().join(level).join(link)]);
+        }
+    }
+
+    #[test]
+    fn slurm_is_as_its_packages_leave_it() {
+        let etc = tempfile::tempdir().unwrap();
+        for (file, text) in [("slurm/slurm.conf", "x"), ("slurm/kept", "x"), ("munge/munge.key", "the machine's")] {
+            write(&etc.path().join(file), text, 0o600).unwrap();
+        }
+        // The machine's munge may not be installed where this test runs.
+        if crate::program::command("id").arg("munge").output().is_ok_and(|id| id.status.success()) {
+            forget_slurm(etc.path()).unwrap();
+            assert_eq!(list(&etc.path().join("slurm")), [etc.path().join("slurm/kept")]);
+            assert_ne!(fs::read_to_string(etc.path().join("munge/munge.key")).unwrap(), "the machine's");
+        }
     }
 
     #[test]

@@ -25,9 +25,7 @@ struct Size {
 /// Writes key and configuration into a host's root, before it boots.
 pub(crate) fn configure(plan: &Plan, host: &HostPlan, key: &str) -> Result<()> {
     let root = host.root();
-    let secret = root.join("etc/munge/munge.key");
-    write(&secret, key, 0o400)?;
-    run("giving munge its key", "chown", &["munge:munge".as_ref(), secret.as_os_str()])?;
+    write_key(&root.join("etc/munge/munge.key"), key)?;
     write(&root.join("etc/slurm/slurm.conf"), &conf_text(plan, &size(plan)), 0o644)?;
     write(&root.join("etc/slurm/cgroup.conf"), CGROUP, 0o644)?;
     for (folder, owner) in [("var/spool/slurmctld", "slurm:slurm"), ("var/spool/slurmd", "root:root")] {
@@ -36,6 +34,12 @@ pub(crate) fn configure(plan: &Plan, host: &HostPlan, key: &str) -> Result<()> {
         run("making Slurm's folders", "chown", &[owner.as_ref(), path.as_os_str()])?;
     }
     Ok(())
+}
+
+/// Writes a key that munge alone may read.
+pub(crate) fn write_key(path: &Path, key: &str) -> Result<()> {
+    write(path, key, 0o400)?;
+    run("giving munge its key", "chown", &["munge:munge".as_ref(), path.as_os_str()]).map(drop)
 }
 
 /// A key for the munge of all hosts. It is text here, though munge takes any bytes: what writes files for the hosts writes text.

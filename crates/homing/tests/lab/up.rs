@@ -244,10 +244,6 @@ fn slurm_comes_and_goes(up: &Up) {
     std::fs::write(up.state.path().join("c.toml"), "hosts = \"n[1-3]\"\n[up.slurm]\npartition = \"crew\"\n").unwrap();
     // What somebody has changed stays there and in the journal, and would be named again.
     lab.ok("n3", "rm -r /etc/ssh/ssh_config.d/60-homing.conf /var/lib/homing/up");
-    for host in hosts {
-        // As the packages leave it: a key of the host's own, and links for System V's init, which a lab takes away.
-        lab.ok(host, "for u in munge slurmd slurmctld; do update-rc.d -f $u remove; update-rc.d $u defaults; done; rm -f /etc/slurm/*.conf; systemctl stop slurmd slurmctld munge; head -c 128 /dev/urandom > /etc/munge/munge.key");
-    }
     let before = hosts.map(|host| lab.ok(host, SLURM));
     let plan = up.json(&["--dry-run"]);
     assert!(plan.to_string().contains("its bytes are not shown"), "the key is no text for a screen: {plan}");

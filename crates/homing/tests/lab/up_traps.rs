@@ -76,10 +76,6 @@ fn full_disks_and_a_sudo_that_refuses_are_named_and_the_others_go_on() {
 
 /// Tasks tell that they have begun, and wait to be let go.
 const TASK: &str = "until [ -e /tmp/go ]; do sleep 0.1; done";
-/// As the packages leave Slurm: not set up, and nothing of it runs.
-const NO_SLURM: &str = "for u in munge slurmd slurmctld; do update-rc.d -f $u remove; update-rc.d $u defaults; done
-rm -f /etc/slurm/*.conf; systemctl stop slurmd slurmctld munge; head -c 128 /dev/urandom > /etc/munge/munge.key";
-
 #[test]
 fn a_host_joins_while_a_run_and_an_array_are_under_way() {
     if missing(&["systemd-nspawn", "slurmctld", "slurmd", "munged"]) {
@@ -90,7 +86,6 @@ fn a_host_joins_while_a_run_and_an_array_are_under_way() {
     let cluster = |hosts: &str| {
         format!("hosts = \"{hosts}\"\n[up]\nssh = \"host-based\"\n[up.user.carla]\nuid = 3901\n[up.slurm]\n")
     };
-    hosts.iter().for_each(|host| drop(lab.ok(host, NO_SLURM)));
     std::fs::write(up.state.path().join("c.toml"), cluster("n[1-2]")).unwrap();
     let done = up.json(&["--no-check"]);
     assert_eq!(done["exit"], 0, "{done}");
