@@ -1,6 +1,8 @@
 //! A real OpenSSH server for tests, without a port: sshd in inetd mode as the
-//! client's proxy command, with keys of its own. Crates take it in by its path.
+//! client's proxy command, with keys of its own. Crates include it by its
+//! path, with `skipped.rs` at their root.
 
+use crate::skipped::skipped;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +20,7 @@ impl Sshd {
         // sshd insists on its empty folder, which the service would have made.
         let _ = fs::create_dir("/run/sshd");
         if !Path::new(SSHD).exists() || !Path::new("/run/sshd").exists() {
-            eprintln!("SKIPPED: {SSHD} or /run/sshd is missing; install openssh-server");
+            skipped(&format!("{SSHD} or /run/sshd is missing; install openssh-server"));
             return None;
         }
         let server = Sshd(tempfile::tempdir().unwrap());

@@ -1,5 +1,7 @@
 //! Real OpenSSH on both ends, without a port. Hosts h1, h2, ... are one machine.
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 #[path = "../../../tests/sshd.rs"]
 mod sshd;
 #[path = "../../../tests/until.rs"]

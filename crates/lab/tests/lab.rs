@@ -1,6 +1,10 @@
 //! The lab itself, with real hosts. Needs root and the programs that the lab needs.
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use homing_lab::{HostState, LabSpec};
+use skipped::skipped;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -12,7 +16,7 @@ struct Lab(String);
 impl Lab {
     fn up(suffix: &str, hosts: u32, change: impl FnOnce(&mut LabSpec)) -> Option<Lab> {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("SKIPPED: {suffix}: the lab needs root; run the tests as root to test it");
+            skipped(&format!("{suffix}: the lab needs root; run the tests as root to test it"));
             return None;
         }
         let name = format!("test-{suffix}-{}", std::process::id());
@@ -176,7 +180,7 @@ fn raise_until_killed() {
 #[test]
 fn down_clears_what_a_killed_up_had_made() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: the lab needs root; run the tests as root to test it");
+        skipped("the lab needs root; run the tests as root to test it");
         return;
     }
     // Each is a thing that exists only from some moment of `up` on.

@@ -1,6 +1,10 @@
 //! The far side of the bootstrap, run by a fake ssh on this machine: a shell
 //! that gives the remote command to `sh` with a home of its own.
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
 #[path = "../../../tests/script.rs"]
 mod script;
 
@@ -393,7 +397,7 @@ fn last_words_are_kept_and_a_silent_end_is_told() {
 fn csh_and_fish_as_login_shells_carry_the_script() {
     for shell in ["bash", "tcsh", "fish"] {
         if Command::new(shell).args(["-c", "true"]).stdin(Stdio::null()).status().is_err() {
-            eprintln!("SKIPPED: {shell} is not installed");
+            skipped(&format!("{shell} is not installed"));
             continue;
         }
         let world = World::new(&format!("exec {shell} -c \"$c\""));

@@ -2,6 +2,8 @@
 
 #[path = "../../../tests/script.rs"]
 mod script;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 #[path = "../../../tests/sshd.rs"]
 mod sshd;
 

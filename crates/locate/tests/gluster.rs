@@ -151,7 +151,7 @@ fn image(locator: &Locator, base: &Path) {
 fn snap(locator: &Locator, base: &Path) {
     let kernels = std::fs::read_to_string("/proc/filesystems").unwrap();
     if !common::installed("mksquashfs") || !kernels.contains("squashfs") {
-        return eprintln!("SKIPPED: snaps need mksquashfs, and a kernel that mounts what it makes");
+        return common::skipped("snaps need mksquashfs, and a kernel that mounts what it makes");
     }
     let (image, at, content) = (base.join("mnt/rep/a.snap"), base.join("snap"), base.join("content"));
     std::fs::create_dir(&content).unwrap();
@@ -166,7 +166,7 @@ fn snap(locator: &Locator, base: &Path) {
 /// A mergerfs tells on which of its branches a file is.
 fn branches(locator: &Locator, base: &Path) {
     if !common::installed("mergerfs") {
-        return eprintln!("SKIPPED: branches need mergerfs");
+        return common::skipped("branches need mergerfs");
     }
     let (volume, own) = (base.join("mnt/rep/folder"), base.join("branch"));
     std::fs::create_dir(&own).unwrap();

@@ -1,9 +1,13 @@
 //! Random node-set expressions mean the same here and in ClusterShell. One
 //! Python process answers for all of them.
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use homing_model::NodeSet;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use skipped::skipped;
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -50,7 +54,7 @@ impl ClusterShell {
             }
             child.wait().unwrap();
         }
-        eprintln!("SKIPPED: no Python here has ClusterShell; install clustershell");
+        skipped("no Python here has ClusterShell; install clustershell");
         None
     }
 

@@ -11,6 +11,8 @@ mod links;
 mod preload;
 #[path = "../support/up.rs"]
 mod setup;
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/terminal.rs"]

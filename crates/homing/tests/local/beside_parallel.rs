@@ -2,6 +2,7 @@
 //! other, their standard output, exit status and job log compared. Passed over,
 //! and loudly, where GNU parallel is missing.
 
+use crate::skipped::skipped;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -116,7 +117,7 @@ fn lines<'a>(case: &str, printed: &'a [u8]) -> Vec<&'a [u8]> {
 fn has_parallel() -> bool {
     let found = Command::new("parallel").arg("--version").output().is_ok_and(|o| o.stdout.starts_with(b"GNU parallel"));
     if !found {
-        eprintln!("SKIPPED: GNU parallel is not installed");
+        skipped("GNU parallel is not installed");
     }
     found
 }

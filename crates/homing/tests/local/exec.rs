@@ -1,6 +1,7 @@
 //! `homing exec` over real OpenSSH, beside `clush` where it is installed: no
 //! port, no root, one machine with many names.
 
+use crate::skipped::skipped;
 use crate::sshd::Sshd;
 use crate::until::until;
 use std::fs;
@@ -75,7 +76,7 @@ fn equal_ends_are_one_line_whether_output_is_gathered_or_not() {
 fn gathers_as_clush_does() {
     let Some(world) = World::new() else { return };
     if Command::new("clush").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: clush is missing; install clustershell");
+        skipped("clush is missing; install clustershell");
         return;
     }
     let scripts = [
@@ -172,7 +173,7 @@ fn files_go_out_and_come_back_under_their_hosts_names() {
     use std::os::unix::fs::PermissionsExt;
     let Some(world) = World::new() else { return };
     if Command::new("rsync").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: rsync is missing");
+        skipped("rsync is missing");
         return;
     }
     let tree = world.path("tree");
@@ -242,7 +243,7 @@ fn a_copy_ends_with_the_push_that_was_killed() {
 fn more_hosts_than_one_serves_are_a_tree() {
     let Some(world) = World::new() else { return };
     if Command::new("rsync").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: rsync is missing");
+        skipped("rsync is missing");
         return;
     }
     world.leads();

@@ -1,6 +1,7 @@
 //! A mount whose server stands still: what names its files fails with the
 //! reason, all else goes on. The mount is bindfs, which is stopped.
 
+use crate::skipped::skipped;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -26,13 +27,13 @@ impl World {
         let mut bindfs = Command::new("bindfs");
         bindfs.args(["-f", "-o", "attr_timeout=0,entry_timeout=0"]).arg(real).arg(&frozen).stdin(Stdio::null());
         let Ok(daemon) = bindfs.stderr(Stdio::null()).spawn() else {
-            eprintln!("SKIPPED: bindfs is not installed (tests/packages installs it)");
+            skipped("bindfs is not installed (tests/packages installs it)");
             return None;
         };
         let mut world = World { dir, daemon };
         while !frozen.join("1").exists() {
             if world.daemon.try_wait().unwrap().is_some() {
-                eprintln!("SKIPPED: bindfs cannot mount here");
+                skipped("bindfs cannot mount here");
                 return None;
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -1,6 +1,7 @@
 //! `homing run` as someone would try to break it: file names, floods of output,
 //! processes left behind, readers that go, disks that fill, a journal cut anywhere.
 
+use crate::skipped::skipped;
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -152,7 +153,7 @@ fn a_full_disk_is_one_line_and_the_run_can_be_resumed() {
     let output = nowhere.env("HOMING_RUNS", dir.path().join("file/x")).output().unwrap();
     assert_eq!((output.status.code(), said(&output).lines().count()), (Some(254), 2), "{}", said(&output));
     if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: a full file system needs root");
+        skipped("a full file system needs root");
         return;
     }
     // In a mount namespace of its own: a disk of 256 KiB for the journal.
@@ -178,7 +179,7 @@ fn a_full_disk_is_one_line_and_the_run_can_be_resumed() {
 /// Runs a script with a disk of 64 KiB at `small`, in a mount namespace of its own; `None` where that needs root.
 fn on_a_small_disk(dir: &Path, script: &str) -> Option<Output> {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: a full file system needs root");
+        skipped("a full file system needs root");
         return None;
     }
     std::fs::create_dir(dir.join("small")).unwrap();

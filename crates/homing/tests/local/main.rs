@@ -6,6 +6,8 @@ mod engine;
 mod preload;
 #[path = "../../../../tests/script.rs"]
 mod script;
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
 #[path = "../../../../tests/sshd.rs"]
 mod sshd;
 #[path = "../support/mod.rs"]

@@ -2,6 +2,7 @@
 //! this machine does not need to know any better: by a real bindfs, which like
 //! many another says of itself `fuse` and no more.
 
+use crate::skipped::skipped;
 use homing_locate::Locator;
 use homing_mounts::{Kind, holding, read};
 use std::path::Path;
@@ -13,7 +14,7 @@ struct Shown(tempfile::TempDir);
 impl Shown {
     fn new() -> Option<Shown> {
         if !rustix::process::geteuid().is_root() || !Path::new("/usr/bin/bindfs").exists() {
-            eprintln!("SKIPPED: it needs root and bindfs");
+            skipped("it needs root and bindfs");
             return None;
         }
         let base = tempfile::tempdir().unwrap();

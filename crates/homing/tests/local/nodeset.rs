@@ -1,5 +1,6 @@
 //! `homing nodeset` beside `nodeset`, with groups of every kind.
 
+use crate::skipped::skipped;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -46,7 +47,7 @@ fn answer(world: &Path, program: &str, args: &[&str]) -> (bool, String) {
 #[test]
 fn answers_are_nodesets() {
     if Command::new("nodeset").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: nodeset is missing; install clustershell");
+        skipped("nodeset is missing; install clustershell");
         return;
     }
     let world = world();

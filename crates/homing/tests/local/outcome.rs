@@ -1,6 +1,7 @@
 //! What becomes of tasks, as the exit status, the record and the output tell it, on one machine.
 
 use crate::script::script;
+use crate::skipped::skipped;
 use crate::until::until;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -157,7 +158,7 @@ fn a_task_that_prints_too_much_is_ended_and_said_to_be() {
 #[test]
 fn output_leaves_a_part_of_the_disk_free() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: a small file system needs root");
+        skipped("a small file system needs root");
         return;
     }
     for results in ["", "--results runs/kept"] {

@@ -1,6 +1,7 @@
 //! `homing resume` after the coordinator was killed: nothing is run that was not
 //! asked for, and what is missing is said.
 
+use crate::skipped::skipped;
 use crate::until::until;
 use crate::world::World;
 use std::fs;
@@ -349,7 +350,7 @@ type Way = fn(&World, &[&str]) -> Command;
 #[test]
 fn a_run_that_goes_on_is_not_taken_from_another_pid_namespace() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: a pid namespace needs root");
+        skipped("a pid namespace needs root");
         return;
     }
     let run = ["run", "-q", "-j1", TASK, ":::", "1", "2", "3"];

@@ -1,5 +1,6 @@
 //! The list of runs: its order, its times, and how old runs go.
 
+use crate::skipped::skipped;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -45,7 +46,7 @@ fn told(command: &mut Command) -> String {
 #[test]
 fn times_are_those_of_tz_and_name_their_zone() {
     if !Path::new("/usr/share/zoneinfo/America/New_York").exists() {
-        eprintln!("SKIPPED: no time zones are installed");
+        skipped("no time zones are installed");
         return;
     }
     let world = World::new();
@@ -215,7 +216,7 @@ fn what_runs_used_is_what_their_reports_say_and_outlives_them() {
 fn what_root_prunes_for_a_user_stays_the_users() {
     use std::os::unix::fs::{MetadataExt, chown};
     if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: only root can prune for others");
+        skipped("only root can prune for others");
         return;
     }
     let world = World::new();

@@ -1,5 +1,6 @@
 //! Images of a folder on this machine: made, interrupted, listed, restored, tried.
 
+use crate::skipped::skipped;
 use crate::until::until;
 use serde_json::Value;
 use std::fs;
@@ -20,7 +21,7 @@ impl World {
     /// `None` without rsync, said.
     fn new() -> Option<World> {
         if Command::new("rsync").arg("--version").output().is_err() {
-            eprintln!("SKIPPED: images need rsync");
+            skipped("images need rsync");
             return None;
         }
         let world = World { dir: tempfile::tempdir().unwrap() };
@@ -235,7 +236,7 @@ fn lists_of_who_may_and_attributes_come_back() {
          setfattr -n user.note -v 'as it was' d/file; setfattr -n user.note -v folder d"
     );
     if shell(&set, &src).is_none() {
-        eprintln!("SKIPPED: setfattr is missing, or the file system keeps neither");
+        skipped("setfattr is missing, or the file system keeps neither");
         return;
     }
     let told = "getfattr -d -m - -e hex -R d; stat -c '%a %u %g %n' d d/file";
@@ -436,7 +437,7 @@ fn a_full_bank_is_said_and_leaves_nothing_that_looks_finished() {
     let made = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image).status().is_ok_and(|s| s.success());
     let mounted = made && Command::new("mount").args(["-o", "loop"]).args([&image, &bank]).status().unwrap().success();
     if !mounted {
-        eprintln!("SKIPPED: a bank on a file system of its own needs root, mkfs.ext4 and a loop device");
+        skipped("a bank on a file system of its own needs root, mkfs.ext4 and a loop device");
         return;
     }
     let _unmount = Unmount(bank.clone());
@@ -475,7 +476,7 @@ fn volume(world: &World, mkfs: &str) -> Option<Unmount> {
     let made = Command::new(mkfs).arg("-q").arg(&image).output().is_ok_and(|output| output.status.success());
     let mounted = made && Command::new("mount").args(["-o", "loop"]).args([&image, &point]).status().unwrap().success();
     if !mounted {
-        eprintln!("SKIPPED: a volume of {mkfs} needs root, that program and a loop device");
+        skipped(&format!("a volume of {mkfs} needs root, that program and a loop device"));
     }
     mounted.then_some(Unmount(point))
 }
@@ -546,7 +547,7 @@ fn a_file_that_is_written_twice_in_one_second_is_copied_twice() {
 fn a_repository_of_restic_is_made_listed_expired_tried_and_given_back() {
     let Some(world) = World::new() else { return };
     if Command::new("restic").arg("version").output().is_err() {
-        eprintln!("SKIPPED: images in a repository need restic");
+        skipped("images in a repository need restic");
         return;
     }
     let src = world.at("src");

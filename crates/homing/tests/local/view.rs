@@ -1,5 +1,6 @@
 //! `homing in-view`: what a task sees on a host that has a volume under another name.
 
+use crate::skipped::skipped;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -29,7 +30,7 @@ fn a_task_sees_files_where_the_clients_mount_them() {
     std::fs::write(dir.path().join("sub/f"), "hello").unwrap();
     let permitted = Command::new("unshare").args(["--user", "--mount", "true"]).status().is_ok_and(|s| s.success());
     if !permitted {
-        eprintln!("SKIPPED: this machine permits no mount namespaces");
+        skipped("this machine permits no mount namespaces");
         return;
     }
     // A mount point that exists, one whose parent does, and one that lacks all.

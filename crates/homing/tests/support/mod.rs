@@ -1,6 +1,7 @@
 //! A lab of real hosts for one test, taken down however the test ends.
 #![allow(dead_code, reason = "each test program takes what it needs")]
 
+use crate::skipped::skipped;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
@@ -24,7 +25,7 @@ pub fn missing(programs: &[&str]) -> bool {
     let there = |p: &&str| ["/usr/sbin", "/usr/bin", "/sbin"].iter().any(|d| Path::new(d).join(p).exists());
     let left_out = !rustix::process::geteuid().is_root() || !programs.iter().all(there);
     if left_out {
-        eprintln!("SKIPPED: the lab needs root and {}", programs.join(", "));
+        skipped(&format!("the lab needs root and {}", programs.join(", ")));
     }
     left_out
 }

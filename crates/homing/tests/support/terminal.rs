@@ -1,6 +1,7 @@
 //! A terminal of its own for one test, in a real emulator: tmux.
 
 use super::world::World;
+use crate::skipped::skipped;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -89,7 +90,7 @@ impl Drop for Terminal {
 pub fn missing() -> bool {
     let missing = Command::new("tmux").arg("-V").output().is_err();
     if missing {
-        eprintln!("SKIPPED: tmux is not there");
+        skipped("tmux is not there");
     }
     missing
 }

@@ -1,6 +1,10 @@
 //! A file system's real daemons for one test: raised by a script in namespaces
 //! of their own, which take daemons and mounts with them when the test ends.
 
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
+
+pub use skipped::skipped;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,7 +21,7 @@ pub fn with_daemons(test: &str, script: &str, programs: &[&str], check: impl FnO
         return check(Path::new(&base));
     }
     if !rustix::process::geteuid().is_root() || !programs.iter().all(|program| installed(program)) {
-        eprintln!("SKIPPED: {script} needs root and {}", programs.join(", "));
+        skipped(&format!("{script} needs root and {}", programs.join(", ")));
         return;
     }
     let base = tempfile::Builder::new().prefix("homing-locate").tempdir().unwrap();

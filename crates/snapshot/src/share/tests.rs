@@ -1,3 +1,7 @@
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
 #[path = "../../../../tests/until.rs"]
 mod until;
 
@@ -28,7 +32,7 @@ fn listed(brick: &Path, exclude: &[&str], since: Option<Timestamp>, (nth, of): (
 #[test]
 fn files_that_the_copy_would_read_are_listed_each_by_one_of_those_that_have_it() {
     if Command::new("rsync").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: images need rsync");
+        skipped("images need rsync");
         return;
     }
     let dir = tempfile::tempdir().unwrap();
