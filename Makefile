@@ -1,5 +1,5 @@
 # An index of what can be done here.
-.PHONY: build dist dist-test test lab-packages bench fuzz campaign
+.PHONY: build dist dist-test test test-lab lab-packages bench fuzz campaign
 
 # --version tells the commit.
 build:
@@ -10,13 +10,13 @@ dist:
 	dist/build
 
 # Installs, upgrades, uses and removes them, in a lab and in an empty root.
-dist-test: lab-packages
-	dist/test
-
+dist-# Format, clippy, all tests but the lab suites, and a short lab scenario an engine.
 test: lab-packages
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	tests/run
+
+# All lab suites, or some: make test-lab ONLY="volume check". With SLOW=1 also what takes many minutes.
+test-lab: lab-packages
+	tests/lab $(ONLY)
 
 # What the lab needs, on Debian and as root; elsewhere the lab tests say that they are left out.
 lab-packages:
@@ -34,7 +34,7 @@ fuzz:
 	  cargo +nightly fuzz run $$target found/$$target corpus/$$target -- -max_total_time=$$(($(MINUTES) * 60)) \
 	    -max_len=4096 -timeout=10 -rss_limit_mb=2048 -dict=words.dict -print_final_stats=1 || exit 1; done
 
-# Faults at random against whole runs; make test does a hundred. With LAB=NAME over ssh, in a lab that is up:
+# Faults at random against whole runs; make test does fifteen. With LAB=NAME over ssh, in a lab that is up:
 # target/debug/homing lab up --name NAME --hosts 3 --gluster 1x3
 RUNS ?= 1000
 SEED ?= 1

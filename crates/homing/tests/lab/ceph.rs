@@ -34,7 +34,7 @@ fn commands_run_where_their_primaries_are() {
 /// The kernel's client, in a guest, which has no key to ask the monitor with: the same places as by ceph-fuse, before and
 /// after an OSD went out while it read nothing, and a run that has it among its hosts.
 #[test]
-#[ignore = "two minutes, an emulated guest: cargo test -p homing --test ceph -- --ignored"]
+#[ignore = "two minutes, an emulated guest: SLOW=1 make test-lab ONLY=ceph"]
 fn the_kernels_client_tells_the_same() {
     if missing(&["ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-fuse", "qemu-system-x86_64", "busybox"]) {
         return;

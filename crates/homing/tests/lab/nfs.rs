@@ -48,7 +48,7 @@ fn between_guests() {
 
 /// Over RDMA only the options of the mount differ.
 #[test]
-#[ignore = "emulated guests: cargo test -p homing --test nfs -- --ignored"]
+#[ignore = "emulated guests: SLOW=1 make test-lab ONLY=nfs"]
 fn over_rdma() {
     let Some((program, lab)) = serving_by("vers=4.2,rdma", "nfsrdma", "qemu", "2", &["rdma"]) else { return };
     lab.ok("n2", "grep ' /data nfs4 .*proto=rdma' /proc/mounts");
@@ -94,7 +94,7 @@ fn another_host_is_let_in(lab: &Lab) {
 
 /// The same by other users and other ways to submit.
 #[test]
-#[ignore = "six minutes of emulated guests: cargo test -p homing --test nfs -- --ignored"]
+#[ignore = "six minutes of emulated guests: SLOW=1 make test-lab ONLY=nfs"]
 fn between_guests_at_length() {
     let kind = best_kind();
     let Some((program, lab)) = guests("nfslong", kind) else { return };

@@ -24,7 +24,7 @@ fn appliance(name: &str) -> Option<(Program, Lab)> {
 /// Its limit is that of all who use it: two runs of two users on two machines. A run that is killed gives back what it
 /// had.
 #[test]
-#[ignore = "two minutes of emulated guests: cargo test -p homing --test nfs_leases -- --ignored"]
+#[ignore = "two minutes of emulated guests: SLOW=1 make test-lab ONLY=nfs_leases"]
 fn a_server_that_is_no_host_has_one_limit_for_all() {
     let Some((program, lab)) = appliance("nfsone") else { return };
     two_users_on_two_machines(&lab, program.0.to_str().unwrap());
@@ -32,7 +32,7 @@ fn a_server_that_is_no_host_has_one_limit_for_all() {
 
 /// The same with one run on three hosts, with jobs, and with what may be in the way.
 #[test]
-#[ignore = "ten minutes of emulated guests: cargo test -p homing --test nfs_leases -- --ignored"]
+#[ignore = "ten minutes of emulated guests: SLOW=1 make test-lab ONLY=nfs_leases"]
 fn a_server_that_is_no_host_at_length() {
     let Some((program, lab)) = appliance("nfsmore") else { return };
     let exe = program.0.to_str().unwrap();

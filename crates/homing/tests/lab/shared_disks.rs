@@ -30,7 +30,7 @@ const OCFS2: &str = "set -e; modprobe nbd; nbd-client n1 10809 /dev/nbd0
     modprobe ocfs2_stack_o2cb; modprobe ocfs2_dlmfs; modprobe ocfs2; o2cb register-cluster lab";
 
 #[test]
-#[ignore = "three minutes of emulated guests: cargo test -p homing --test shared_disks -- --ignored"]
+#[ignore = "three minutes of emulated guests: SLOW=1 make test-lab ONLY=shared_disks"]
 fn bytes_on_disks_that_hosts_share() {
     let Some((program, lab)) = serving("disks", "qemu", "2", &NEEDED) else { return };
     let exe = program.0.to_str().unwrap();
