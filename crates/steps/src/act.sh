@@ -35,7 +35,7 @@ put() {
   same "$1" "$2"
   [ -d "$(dirname -- "$1")" ] || die "$1 cannot be written: there is no folder $(dirname -- "$1")"
   t=$1.homing-new; rm -f -- "$t"
-  if (umask 077; printf %s "$6" | base64 -d >"$t") && chown "$4:$5" "$t" && chmod "$3" "$t" && sync "$t"; then
+  if (umask 077; set -C; printf %s "$6" | base64 -d >"$t") && chown "$4:$5" "$t" && chmod "$3" "$t" && sync "$t"; then
     mv -f -T -- "$t" "$1" || { rm -f -- "$t"; exit 1; }
     ! command -v restorecon >/dev/null || restorecon -F "$1"
     # Else systemd goes by the old lines, and may unmount again what it takes for another's.
@@ -196,10 +196,13 @@ tree() {
     die "the copy of $1 in $2 is not equal to it, and $1 is as it was: $(echo "$out" | head -n 3 | tr '\n' ' ')"
 }
 # What is said of a copy stands beside it, where all hosts read it.
-mark() { printf '%s\n' "$2" >"$1.homing-new" && sync "$1.homing-new" && mv -f -- "$1.homing-new" "$1.homing" || die "$1.homing cannot be written"; }
+mark() { rm -f -- "$1.homing-new"; (set -C; printf '%s\n' "$2" >"$1.homing-new") && sync "$1.homing-new" && mv -f -- "$1.homing-new" "$1.homing" || die "$1.homing cannot be written"; }
 # copy_tree FROM TO HOST
 copy_tree() {
-  [ ! -e "$2" ] || [ -e "$2.homing" ] || die "$2 is there already, and no copy of homing's: nothing was written into it"
+  for t in "$2" "$2.homing"; do
+    [ ! -L "$t" ] && { [ ! -e "$t" ] || [ -O "$t" ]; } || die "$t is a link or another user's: nothing was written into it"
+  done
+  [ ! -e "$2" ] || [ -f "$2.homing" ] || die "$2 is there already, and no copy of homing's: nothing was written into it"
   case $(cat "$2.homing" 2>/dev/null) in used*) die "$2 was in use by other hosts since homing looked";; esac
   mark "$2" "copying $3"; mkdir -p -- "$2" || exit 1
   tree "$1" "$2"; mark "$2" "copied $3"

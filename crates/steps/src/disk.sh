@@ -124,6 +124,9 @@ disk_left() {
   done
   return 1
 }
+# disk_taken COUNT FREE: inodes in use, by the two lines of standard input that begin so. The text is of a disk that anybody may
+# have made: awk reads numbers, a shell would evaluate what is none.
+disk_taken() { awk -v c="$1" -v f="$2" 'index($0, c) == 1 { a = $NF } index($0, f) == 1 { b = $NF } END { printf "%d\n", a - b }'; }
 # disk_empty KERNELNAME: the file system on it holds no file: 11 inodes of ext4 and 3 of XFS are there from the beginning.
 disk_empty() {
   d=$(disk_dev "$1"); p=$(disk_use "$1" | sed -n 's/^use mounted at //p' | head -n 1)
@@ -131,10 +134,10 @@ disk_empty() {
   case $(blkid -p -s TYPE -o value "$d" 2>/dev/null) in
     # After a power cut the numbers are those of before, and files are in the journal alone.
     ext4) h=$(dumpe2fs -h "$d" 2>/dev/null)
-      ! echo "$h" | grep -q needs_recovery && [ $(($(echo "$h" | sed -n 's/^Inode count: *//p') - $(echo "$h" | sed -n 's/^Free inodes: *//p'))) = 11 ];;
+      ! echo "$h" | grep -q needs_recovery && [ "$(echo "$h" | disk_taken 'Inode count:' 'Free inodes:')" = 11 ];;
     xfs) xfs_logprint -t "$d" 2>/dev/null | grep -q '<CLEAN>' || return 1
       h=$(xfs_db -r -c 'sb 0' -c 'p icount ifree' "$d" 2>/dev/null)
-      [ $(($(echo "$h" | sed -n 's/^icount = //p') - $(echo "$h" | sed -n 's/^ifree = //p'))) = 3 ];;
+      [ "$(echo "$h" | disk_taken 'icount =' 'ifree =')" = 3 ];;
     *) false;;
   esac
 }

@@ -144,4 +144,6 @@ fn file(path: &str, from: Option<&FileState>, to: Option<&FileState>) -> String 
 }
 
 #[cfg(test)]
+mod foreign;
+#[cfg(test)]
 mod tests;

@@ -27,7 +27,7 @@ for h; do
   [ $((n += 1)) -le 32 ] || break
   timeout -s KILL 2 bash -c 'a=$(getent ahostsv4 -- "$1"); a=${a%% *}; [ -n "$a" ] && [ -n "$EPOCHREALTIME" ] || exit 0
     for _ in 1 2 3 4 5; do
-      s=${EPOCHREALTIME/./}; { : 9<> "/dev/tcp/$a/22"; } 2>/dev/null; t=$((${EPOCHREALTIME/./} - s))
+      s=${EPOCHREALTIME/./}; { : 9<> "/dev/tcp/$a/22"; } 2>/dev/null; e=${EPOCHREALTIME/./}; t=$((e - s))
       printf "%s\t%s\n" "$1" "$t"; sleep 0.1
     done' sh "$h" &
 done; wait"#,

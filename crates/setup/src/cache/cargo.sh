@@ -15,7 +15,7 @@ fetch() {
 }
 # came: a tar on standard input. A crate is there whole or not at all.
 came() {
-  mkdir -p "$D" && exec 9>>"$D/.homing-lock" && flock -w 300 9 || die "$D cannot be used"
+  mkdir -p "$D" && [ ! -L "$D/.homing-lock" ] && exec 9>>"$D/.homing-lock" && flock -w 300 9 || die "$D cannot be used"
   rm -rf "$D/.homing-new"; mkdir "$D/.homing-new" && cd "$D/.homing-new" || die "$D cannot be written to"
   trap 'rm -rf "$D/.homing-new"' EXIT
   tar --no-same-owner -xf - || die "the crates did not arrive whole"

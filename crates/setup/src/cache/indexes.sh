@@ -12,7 +12,7 @@ indexes() {
 }
 indexes_folder() {
   apt_folder $I; mkdir $I/files $I/methods || die "$I cannot be made"
-  eval "$(apt-config shell methods Dir::Bin::methods/d)"
+  methods=$(apt-config shell methods Dir::Bin::methods/d | sed -n "s/^methods='\(.*\)'$/\1/p")
   ln -s "${methods:-/usr/lib/apt/methods/}"/* $I/methods/ && rm -f $I/methods/http $I/methods/https
   { echo '#!/bin/sh'; echo "I=$I"; cat <<'END'
 printf '100 Capabilities\nVersion: 1.0\nSingle-Instance: true\n\n'

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// A text for a host, for this machine: what homing keeps is in `dir`, and root is not needed.
-fn here(dir: &Path, text: &str) -> String {
+pub(super) fn here(dir: &Path, text: &str) -> String {
     let text = text.replace("/var/lib/homing", &dir.join("state").display().to_string());
     text.replace("/run/", &format!("{}/", dir.display())).replace("[ \"$(id -u)\" = 0 ]", "true")
 }

@@ -10,6 +10,7 @@ const POINT: &str = "/run/homing-tune";
 /// Prints what client and server settled on.
 const MOUNT: &str = r#"
 umount "$3" 2>/dev/null; mkdir -p -- "$3" && mount -t nfs4 -o "nosharecache,$2" -- "$1" "$3" || exit
+[ ! -L "$3/.homing-tune" ] || { echo "$1/.homing-tune is a link: remove it" >&2; exit 1; }
 mkdir -p -- "$3/.homing-tune" || exit
 findmnt -n -o OPTIONS --target "$3" | tr , '\n' | grep -E '^(rsize|wsize|nconnect)=' | tr '\n' ' '
 "#;
