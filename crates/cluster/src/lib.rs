@@ -222,6 +222,10 @@ impl Cluster {
         let own = self.indices();
         for (name, queue) in queues.iter().filter(|(_, queue)| !queue.res_req.is_empty()) {
             let read = Requirement::all(&[&queue.res_req]).unwrap_or_default();
+            let span = read.span.as_ref().map(|span| format!("span[{span}]: a job asks for it itself: bsub -R"));
+            if let Some(inert) = read.inert.first().or(span.as_ref()) {
+                return Err(Failure::usage(format!("[queue.{name}] of the cluster file has a res_req with {inert}")));
+            }
             if let Some(odd) = read.unknown(&|index| own.contains_key(index)) {
                 let why = format!("[queue.{name}] of the cluster file has a res_req on {odd:?}, which is no resource");
                 return Err(Failure::usage(why).hint(format!("lsinfo, or [index.{odd}] command = \"...\"")));

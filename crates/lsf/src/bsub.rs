@@ -108,27 +108,31 @@ pub fn call(words: &[RawText]) -> Result<Call, String> {
 pub fn with_script(own: Request, script: &[u8]) -> Result<Request, String> {
     let words = directives(script, "#BSUB")?;
     let parsed = parse(&Grammar { mixed: true, ..BSUB }, &words)?;
+    if let Some(word) = parsed.operands.first() {
+        let word = word.display();
+        return Err(format!(
+            "#BSUB lines: {word} is no option; a remark there begins with #, the command is the script"
+        ));
+    }
+    if let Some(option) = ["h", "V"].into_iter().find(|option| parsed.has(option)) {
+        return Err(format!("#BSUB lines: -{option} is for the command line"));
+    }
     Ok(merge(own, request(&parsed)?))
 }
 
-/// The words of a script's lines that begin with `mark`, split as a shell splits them.
+/// The words of a script's lines that begin with `mark`, split as a shell splits them: a word that begins with `#`
+/// begins a remark. As in LSF a line needs no blank before its first dash: `#BSUB-J name`.
 pub fn directives(script: &[u8], mark: &str) -> Result<Vec<RawText>, String> {
     let mut words: Vec<RawText> = Vec::new();
     for line in script.split(|b| *b == b'\n') {
         let line = String::from_utf8_lossy(line);
-        let Some(options) = line.trim_start().strip_prefix(mark).filter(|o| o.starts_with([' ', '\t'])) else {
+        let Some(options) = line.trim_start().strip_prefix(mark).filter(|o| o.starts_with([' ', '\t', '-'])) else {
             continue;
         };
-        let split =
-            shlex::split(without_comment(options)).ok_or_else(|| format!("{mark}{options}: a quote is not closed"))?;
+        let split = shlex::split(options).ok_or_else(|| format!("{mark}{options}: a quote is not closed"))?;
         words.extend(split.into_iter().map(RawText::from));
     }
     Ok(words)
-}
-
-/// `#BSUB -q night # not by day`.
-fn without_comment(options: &str) -> &str {
-    options.find(" #").map_or(options, |at| &options[..at])
 }
 
 fn merge(own: Request, script: Request) -> Request {
@@ -328,6 +332,28 @@ mod tests {
         assert_eq!(r.output, Some("/w/.command.log".into()));
         assert_eq!(r.queues, ["long"]);
         assert!(!r.exclusive);
+    }
+
+    #[test]
+    fn a_line_of_a_script_needs_no_blank_and_may_end_in_a_remark() {
+        let script = b"#BSUB-J nm          # it's the name\n#BSUB-o 'a #1.%J'\t# out\n#BSUB\t-n 2\n#BSUBnot -x\n\
+            #BSUB # -q none\n##BSUB -q none\n";
+        let r = with_script(Request::default(), script).unwrap();
+        assert_eq!((r.name.as_deref(), r.output, r.slots), (Some("nm"), Some("a #1.%J".into()), Some(2)));
+        assert!(r.queues.is_empty() && !r.exclusive);
+    }
+
+    #[test]
+    fn a_line_of_a_script_holds_options_alone() {
+        for (line, says) in [
+            ("#BSUB -q night by day", "by is no option"),
+            ("#BSUB -h", "-h is for the command line"),
+            ("#BSUB -nosuch", "illegal option -- nosuch"),
+            ("#BSUB-gpu num=1", "-gpu: "),
+        ] {
+            let said = with_script(Request::default(), line.as_bytes()).unwrap_err();
+            assert!(said.contains(says), "{line}: {said}");
+        }
     }
 
     #[test]

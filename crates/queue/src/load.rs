@@ -15,7 +15,11 @@ const BETWEEN: Duration = Duration::from_secs(2);
 /// available, `io` KB/s and `bio` requests/s of whole disks (`tps` of `sar -b`), `rpc` NFS
 /// server calls/s, and the rest of [`homing_probe::indices`].
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Load(BTreeMap<String, f64>);
+pub struct Load {
+    values: BTreeMap<String, f64>,
+    /// Attributes of this machine that are names: `type`, `hname`, `status`.
+    names: BTreeMap<String, String>,
+}
 
 /// Those that are measured on every host.
 pub const INDICES: [&str; 13] =
@@ -27,16 +31,16 @@ const DECREASING: [&str; 4] = ["mem", "swp", "tmp", "it"];
 impl Load {
     /// Of given values.
     pub fn of(values: &[(&str, f64)]) -> Load {
-        Load(values.iter().map(|(n, v)| (n.to_string(), *v)).collect())
+        Load { values: values.iter().map(|(n, v)| (n.to_string(), *v)).collect(), ..Load::default() }
     }
     /// One value.
     pub fn get(&self, index: &str) -> Option<f64> {
-        self.0.get(index).copied()
+        self.values.get(index).copied()
     }
     fn set(&mut self, index: &str, value: Option<f64>) {
         match value {
-            Some(value) => drop(self.0.insert(index.into(), value)),
-            None => drop(self.0.remove(index)),
+            Some(value) => drop(self.values.insert(index.into(), value)),
+            None => drop(self.values.remove(index)),
         }
     }
     fn beyond(&self, index: &str, threshold: f64) -> bool {
@@ -62,15 +66,36 @@ impl Load {
     }
     /// Whether a resource requirement asks for more than this machine can ever have.
     pub fn never(&self, text: &str) -> bool {
-        let most = |name: &str| matches!(name, "mem" | "maxmem").then(|| self.get("maxmem")).flatten();
+        let most = |name: &str| match name {
+            "mem" | "maxmem" => self.get("maxmem"),
+            name if PROCESSORS.contains(&name) => self.get(name),
+            _ => None,
+        };
         Requirement::all(&[text]).is_ok_and(|r| r.never(&most).is_some())
     }
     /// Whether a resource requirement (`select[mem>500] rusage[mem=500]`) holds
     /// here. What cannot be read was refused when the job was submitted.
     pub fn holds(&self, text: &str) -> bool {
-        let here = |name: &str| self.get(name).map(Value::Number);
+        let word = |name: &str| self.names.get(name).cloned().map(Value::Text);
+        let here = |name: &str| self.get(name).map(Value::Number).or_else(|| word(name));
         Requirement::all(&[text]).is_ok_and(|r| r.lacks(&here).is_none())
     }
+}
+
+/// What all say of the processors of a host; homing counts one number.
+const PROCESSORS: [&str; 4] = ["ncpus", "ncores", "nprocs", "nthreads"];
+
+/// What does not change on this machine while it runs, as `lshosts` shows it.
+fn attributes() -> Load {
+    let mut load = Load::default();
+    let facts = homing_probe::facts();
+    let mib = facts.memory_bytes as f64 / f64::from(1 << 20);
+    load.set("maxmem", Some(mib));
+    load.set("server", Some(1.0));
+    PROCESSORS.iter().for_each(|name| load.set(name, Some(f64::from(facts.cores))));
+    let names = [("type", facts.arch.to_uppercase()), ("hname", crate::host_name()), ("status", "ok".into())];
+    load.names = names.map(|(name, value)| (name.to_string(), value)).into();
+    load
 }
 
 /// `1500/4000`, `1500`, `/4000`: for starting, and for standing still.
@@ -85,7 +110,8 @@ pub fn measure(first: &HostSample, last: &HostSample, at_once: BTreeMap<String, 
     let i = last.since(first);
     let all =
         [("r1m", i.r1m), ("ut", i.ut), ("pg", i.pg), ("mem", i.mem), ("io", i.io), ("bio", i.bio), ("rpc", i.rpc)];
-    Load(all.into_iter().filter_map(|(n, v)| Some((n.to_string(), v?))).chain(at_once).collect())
+    let values = all.into_iter().filter_map(|(n, v)| Some((n.to_string(), v?))).chain(at_once).collect();
+    Load { values, ..Load::default() }
 }
 
 /// The newest load of this machine, never older than a few seconds.
@@ -93,6 +119,7 @@ pub struct Watch {
     sample: HostSample,
     taken: Instant,
     load: Load,
+    attributes: Load,
     answers: Answers,
 }
 
@@ -103,7 +130,7 @@ pub fn watch(own: &BTreeMap<String, Index>) -> Watch {
     std::thread::sleep(Duration::from_millis(100));
     let sample = homing_probe::sample();
     let load = measure(&first, &sample, homing_probe::indices());
-    Watch { load, sample, taken: Instant::now(), answers }
+    Watch { load, attributes: attributes(), sample, taken: Instant::now(), answers }
 }
 
 impl Watch {
@@ -119,7 +146,8 @@ impl Watch {
             self.load = measure(&self.sample, &sample, homing_probe::indices());
             (self.sample, self.taken) = (sample, Instant::now());
         }
-        self.load.set("maxmem", Some(homing_probe::memory_bytes() as f64 / f64::from(1 << 20)));
+        self.load.names.clone_from(&self.attributes.names);
+        self.attributes.values.iter().for_each(|(name, value)| self.load.set(name, Some(*value)));
         self.answers.now().for_each(|(name, value)| self.load.set(name, value));
         &self.load
     }
@@ -144,6 +172,21 @@ mod tests {
         ] {
             assert_eq!(load.holds(text), want, "{text}");
         }
+    }
+
+    #[test]
+    fn what_a_selection_names_of_this_machine_is_looked_at() {
+        let mut watch = watch(&BTreeMap::new());
+        let (load, own) = (watch.now().clone(), crate::host_name());
+        for name in homing_lsf::require::NAMES {
+            let known = load.get(name).is_some() || load.names.contains_key(name);
+            // A counter that this kernel does not have is unknown.
+            assert!(known || INDICES.contains(&name), "{name} would be ignored");
+        }
+        let holds = |text: &str| load.holds(&format!("select[{text}]"));
+        assert!(holds("type==any && ncpus>=1 && maxmem>1 && server"));
+        assert_eq!((holds("type==VAX"), holds("ncpus>100000"), holds("hname==nosuch")), (false, false, false));
+        assert!(own.contains('-') || holds(&format!("hname=={own}")));
     }
 
     #[test]

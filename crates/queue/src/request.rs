@@ -65,6 +65,25 @@ pub fn command_of(request: &Request, script: Option<&RawText>, on_own_terminal: 
     }
 }
 
+/// A script whose interpreter reads its login files, for `-L SHELL`; the error is why it cannot.
+pub fn in_login_shell(script: &RawText, shell: Option<&RawText>) -> Result<RawText, String> {
+    let Some(shell) = shell else { return Ok(script.clone()) };
+    let Some(rest) = script.0.strip_prefix(b"#!") else {
+        return Ok(RawText([b"#!", &shell.0[..], b" -l\n", &script.0].concat()));
+    };
+    let (first, rest) = rest.split_at(rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len()));
+    let words = String::from_utf8_lossy(first);
+    match words.split_ascii_whitespace().collect::<Vec<_>>().as_slice() {
+        [own, options @ ..] if own.as_bytes() == shell.0 && matches!(options, [] | ["-l" | "--login"]) => {
+            Ok(RawText([b"#!", &shell.0[..], b" -l", rest].concat()))
+        }
+        _ => {
+            let (shell, first) = (shell.display(), words.trim());
+            Err(format!("-L {shell}: the script begins with #!{first}; begin it with #!{shell} -l, or leave -L out"))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +105,19 @@ mod tests {
         assert_eq!(of(&[], Some("night")), Ok(("night".into(), true)));
         assert_eq!(of(&[], Some("no")), Err("no (of LSB_DEFAULTQUEUE): No such queue".into()));
         assert_eq!(of(&["old"], None), Err("old: Queue has been closed".into()));
+    }
+
+    #[test]
+    fn a_script_is_run_by_a_login_shell_or_refused() {
+        let of = |script: &str| in_login_shell(&script.into(), Some(&"/bin/bash".into())).map(|text| text.display());
+        assert_eq!(in_login_shell(&"w".into(), Some(&"/b".into())), Ok("#!/b -l\nw".into()));
+        for first in ["#!/bin/bash", "#! /bin/bash", "#!/bin/bash -l"] {
+            assert!(of(&format!("{first}\nwork")).unwrap().starts_with("#!/bin/bash -l"), "{first}");
+        }
+        for first in ["#!/usr/bin/python3", "#!/bin/bash -e", "#!"] {
+            assert!(of(&format!("{first}\nwork")).unwrap_err().contains("#!/bin/bash -l"), "{first}");
+        }
+        assert_eq!(in_login_shell(&"work".into(), None), Ok("work".into()));
     }
 
     #[test]

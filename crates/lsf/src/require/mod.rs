@@ -3,9 +3,10 @@
 //! from the name of a resource to its value. The queue decides by it, and the
 //! front end checks and shows it.
 
+mod inert;
 mod select;
 
-pub use select::{Expr, Value, amount};
+pub use select::{Expr, NAMES, Value, amount};
 
 use std::collections::BTreeMap;
 
@@ -18,8 +19,9 @@ pub struct Requirement {
     pub rusage: BTreeMap<String, f64>,
     /// How its slots are spread, as written: `hosts=1`, `ptile=4`.
     pub span: Option<String>,
-    /// Which hosts come first, as written: `r1m:-mem`.
-    pub order: Option<String>,
+    /// Terms that homing does not carry out, each with what to use instead. They are refused at submission and not
+    /// where a requirement is read, as jobs of an earlier version may wait with some.
+    pub inert: Vec<String>,
     /// The texts, for showing.
     pub text: Vec<String>,
 }
@@ -31,11 +33,11 @@ impl Requirement {
             match name.as_str() {
                 "select" => self.select.push(selection(&body)?),
                 "rusage" => self.add_rusage(&body)?,
-                "span" => self.span = Some(span(&body)?),
-                "order" => self.order = Some(body),
-                // How processes lie within a host and between hosts: all hosts here are alike.
-                "same" | "cu" | "affinity" => {}
-                other => return Err(format!("{other}[...] is no section")),
+                "span" => self.add_span(span(&body)?),
+                other => match inert::section(other, &body) {
+                    Some(why) => self.inert.push(why),
+                    None => return Err(format!("{other}[...] is no section")),
+                },
             }
         }
         self.text.push(text.trim().to_string());
@@ -51,22 +53,55 @@ impl Requirement {
 
     fn add_rusage(&mut self, body: &str) -> Result<(), String> {
         for item in body.split(',').filter(|i| !i.trim().is_empty()) {
-            // `:duration=10:decay=1` says for how long the reservation holds; until the end, here.
-            let item = item.split(':').next().unwrap_or_default().trim();
+            let mut parts = item.split(':');
+            let item = parts.next().unwrap_or_default().trim();
+            self.inert.extend(parts.map(|part| inert::of_reservation(part.split('=').next().unwrap_or(part).trim())));
             let (name, value) = item.split_once('=').ok_or_else(|| format!("{item:?}: rusage is NAME=AMOUNT"))?;
-            let value = value.trim().split('/').next().unwrap_or_default();
+            let (name, value) = (name.trim(), value.trim());
+            let (value, share) = value.split_once('/').unwrap_or((value, "job"));
             let value = amount(value).ok_or_else(|| format!("{value:?} is no amount"))?;
-            let own = self.rusage.entry(name.trim().into()).or_insert(value);
+            self.inert.extend(inert::resource(name).into_iter().chain(inert::of_share(share.trim())));
+            let own = self.rusage.entry(name.into()).or_insert(value);
             *own = own.max(value);
         }
         Ok(())
     }
 
+    /// One of two spans would be ignored.
+    fn add_span(&mut self, span: String) {
+        match &self.span {
+            Some(known) if *known != span => {
+                self.inert.push(format!("span[{span}]: there is span[{known}] as well; write one of them"));
+            }
+            _ => self.span = Some(span),
+        }
+        let of_span = self.per_host().err();
+        self.inert.extend(of_span);
+    }
+
+    /// MB of memory that a job of Slurm's has to be given for it; the error is a term that Slurm does not go by, with
+    /// what to use.
+    pub fn memory_on_slurm(&self) -> Result<Option<f64>, String> {
+        if let Some(name) = self.rusage.keys().find(|name| matches!(name.as_str(), "swp" | "tmp")) {
+            return Err(format!("rusage[{name}]: Slurm counts memory alone; use homing sub --slurm-arg=--tmp=SIZE"));
+        }
+        let mut least = self.rusage.get("mem").copied().unwrap_or(0.0);
+        for select in &self.select {
+            let of_select = inert::memory(select).map_err(|_| {
+                format!(
+                    "{}: Slurm chooses nodes by mem>=SIZE alone; use -m, or homing sub --slurm-arg=--constraint=FEATURE",
+                    self.text.join(" ")
+                )
+            })?;
+            least = least.max(of_select);
+        }
+        Ok(Some(least).filter(|least| *least > 0.0))
+    }
+
     /// The first thing that a host lacks, as written; `None` when it will do.
     pub fn lacks(&self, host: &dyn Fn(&str) -> Option<Value>) -> Option<String> {
         let short = self.rusage.iter().find(|(name, want)| {
-            let decreasing = matches!(name.as_str(), "mem" | "swp" | "tmp");
-            decreasing && matches!(host(name), Some(Value::Number(has)) if has < **want)
+            inert::COUNTED.contains(&name.as_str()) && matches!(host(name), Some(Value::Number(has)) if has < **want)
         });
         if let Some((name, want)) = short {
             return Some(format!("rusage[{name}={want}]"));
@@ -112,8 +147,9 @@ fn selection(body: &str) -> Result<Expr, String> {
 
 fn span(body: &str) -> Result<String, String> {
     let body = body.trim();
-    let sound = body.split_once('=').is_some_and(|(name, _)| matches!(name, "hosts" | "ptile" | "block" | "stripe"));
-    if sound || body == "stripe" { Ok(body.into()) } else { Err(format!("span[{body}]: hosts=1 or ptile=N")) }
+    let known = |(name, _): (&str, &str)| matches!(name.trim(), "hosts" | "ptile" | "block" | "stripe");
+    let sound = body.split_once('=').is_some_and(known) || body == "stripe";
+    if sound { Ok(body.into()) } else { Err(format!("span[{body}]: hosts=1 or ptile=N")) }
 }
 
 /// `name[body]` parts; text before the first, and alone, is a selection.
@@ -201,6 +237,42 @@ mod tests {
     }
 
     #[test]
+    fn each_term_acts_or_is_refused_by_its_name() {
+        for (text, names) in [
+            ("rusage[ngpus_physical=1]", "--slurm-arg=--gpus"),
+            ("rusage[nosuch=1]", "rusage[nosuch]: mem, swp, tmp are counted"),
+            ("rusage[mem=5,r1m=1]", "rusage[r1m]"),
+            ("rusage[mem=5:duration=10]", ":duration"),
+            ("rusage[mem=5:decay=1]", ":decay"),
+            ("rusage[mem=5/task]", "/job"),
+            ("order[mem]", "-m 'first+1 second'"),
+            ("same[model]", "-m names hosts"),
+            ("cu[pref=minavail]", "-m names the hosts"),
+            ("affinity[core(2)]", "taskset"),
+            ("span[stripe]", "hosts=1 or ptile=N"),
+            ("span[hosts=-1]", "hosts=1 or ptile=N"),
+            ("span[hosts=1] span[ptile=2]", "span[hosts=1] as well"),
+        ] {
+            let inert = Requirement::all(&[text]).unwrap().inert.join("; ");
+            assert!(inert.contains(names), "{text}: {inert}");
+        }
+        for acts in ["mem>1 && type==any", "rusage[mem=5/job,tmp=1/host,swp=1]", "span[hosts=1]", "span[ptile=4]"] {
+            assert_eq!(Requirement::all(&[acts]).unwrap().inert, [] as [&str; 0], "{acts}");
+        }
+    }
+
+    #[test]
+    fn slurm_goes_by_memory_alone() {
+        let of = |text: &str| Requirement::all(&[text]).unwrap().memory_on_slurm();
+        assert_eq!(of("select[mem>=500 && type==any] rusage[mem=100]"), Ok(Some(500.0)));
+        assert_eq!(of("rusage[mem=100]"), Ok(Some(100.0)));
+        assert_eq!(of("span[hosts=1]"), Ok(None));
+        for bad in ["r1m<2", "mem>1 || ut<5", "hname==n1", "rusage[tmp=5]"] {
+            assert!(of(bad).unwrap_err().contains("--slurm-arg"), "{bad}");
+        }
+    }
+
+    #[test]
     fn sections_in_all_their_forms() {
         for (text, fits) in [
             ("mem>500", true),
@@ -208,7 +280,7 @@ mod tests {
             ("mem>500 rusage[mem=500]", true),
             ("rusage[mem=5000]", false),
             ("rusage[mem=500:duration=10:decay=0,tmp=10]", true),
-            ("rusage[mem=1GB/task]", false),
+            ("rusage[mem=1GB/job]", false),
             ("type==any order[r1m:-mem]", true),
             ("select[mem>1]select[mem>5000]", false),
         ] {

@@ -1,9 +1,10 @@
 //! The expressions of `select[...]`: `mem>500 && (bio<1500 || type==any)`.
 
-/// Resources that an expression may name: load indices and host attributes.
-const NAMES: [&str; 27] = [
-    "r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "tmp", "swp", "mem", "bio", "rpc", "status", "type", "model",
-    "hname", "cpuf", "ncpus", "ncores", "nprocs", "nthreads", "ndisks", "maxmem", "maxswp", "maxtmp", "server",
+/// Resources that an expression may name: load indices and host attributes, each known of every host. A name that no
+/// host has, as LSF's `model`, would be ignored.
+pub const NAMES: [&str; 23] = [
+    "r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "tmp", "swp", "mem", "bio", "rpc", "status", "type", "hname",
+    "ncpus", "ncores", "nprocs", "nthreads", "maxmem", "maxswp", "server",
 ];
 /// Deeper nesting is nobody's requirement.
 const DEEPEST: u32 = 100;

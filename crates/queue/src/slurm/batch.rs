@@ -130,9 +130,9 @@ fn pattern(name: &str, array: bool) -> String {
     out + rest
 }
 
-/// MiB of `rusage[mem=M]`.
+/// MiB of `select[mem>=M] rusage[mem=M]`. What else a requirement holds was refused at submission.
 fn memory(spec: &JobSpec) -> Option<u64> {
-    let asked = Requirement::all(&spec.require).ok()?.rusage.get("mem").copied()?;
+    let asked = Requirement::all(&spec.require).ok()?.memory_on_slurm().ok()??;
     Some(asked.ceil() as u64)
 }
 

@@ -8,7 +8,7 @@ use homing_lsf::require::Requirement;
 use homing_lsf::units;
 use homing_model::RawText;
 use homing_queue::plan::Config;
-use homing_queue::request::{command_of, named, queue_of};
+use homing_queue::request::{command_of, in_login_shell, named, queue_of};
 use homing_queue::several::Wanted;
 use homing_queue::terminal::Line;
 use homing_queue::{Engine, JobSpec, Private, QueueError, Style, depend};
@@ -54,6 +54,7 @@ pub fn read(words: &[RawText]) -> Result<Option<Ready>, Refusal> {
         Call::Submit(request) => *request,
     };
     if request.command.is_some() {
+        let request = with_environment(request)?;
         note(&request);
         return Ok(Some(Ready { request, script: None, host: None, cwd: None, storage: None }));
     }
@@ -69,9 +70,30 @@ pub fn read(words: &[RawText]) -> Result<Option<Ready>, Refusal> {
     if script.trim_ascii().is_empty() {
         return Err(not_submitted("No command is specified"));
     }
-    let request = with_script(request, &script).map_err(not_submitted)?;
+    let request = with_environment(with_script(request, &script).map_err(not_submitted)?)?;
     note(&request);
     Ok(Some(Ready { request, script: Some(RawText(script)), host: None, cwd: None, storage: None }))
+}
+
+/// Whether a variable of bsub's environment asks for something.
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// Takes what bsub's environment asks for, where neither the command line nor the script does.
+fn with_environment(mut request: Request) -> Result<Request, Refusal> {
+    let text = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    if let Some(method) = text("LSB_ESUB_METHOD") {
+        let why = "application checks (esub) are not there in homing; unset it, and use -app or -env";
+        return Err(not_submitted(format!("LSB_ESUB_METHOD={method}: {why}")));
+    }
+    request.wait |= is_set("BSUB_BLOCK");
+    request.project = request.project.or_else(|| text("LSB_DEFAULTPROJECT"));
+    if request.group.is_none() {
+        let group = text("LSB_DEFAULT_JOBGROUP").map(|group| homing_lsf::choose::group(&group)).transpose();
+        request.group = group.map_err(|why| not_submitted(format!("LSB_DEFAULT_JOBGROUP: {why}")))?;
+    }
+    Ok(request)
 }
 
 /// Says which options do less than LSF's.
@@ -85,6 +107,7 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     let engine = super::engine()?;
     let config = engine.config()?;
     let (queue, by_default) = queue(&ready.request, &config)?;
+    span_acts(&ready, engine.name() == "slurm").map_err(not_submitted)?;
     if engine.name() == "slurm" {
         crate::cmd::queue::slurm_keeps(&queue)?;
     }
@@ -118,10 +141,16 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     }
     let id = engine.submit(&spec, &private)?;
     let text = submitted(id, &queue, by_default);
-    if !stays {
-        return super::print(&(text + "\n"));
+    let (quiet, on_error) = (is_set("BSUB_QUIET"), is_set("BSUB_STDERR"));
+    match stays {
+        _ if quiet => {}
+        true => eprintln!("{text}\n{WAITING}"),
+        false if on_error => eprintln!("{text}"),
+        false => drop(super::print(&(text + "\n"))?),
     }
-    eprintln!("{text}\n{WAITING}");
+    if !stays {
+        return Ok(0);
+    }
     let ended = match (ready.request.interactive, line) {
         (Some(_), Some(line)) => match line.serve(engine.as_ref(), id) {
             Err(QueueError::Request(why)) => Err(said(why)),
@@ -202,7 +231,9 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
     let mut private = crate::cmd::queue::sub::private();
     private.env = request.env.apply(std::mem::take(&mut private.env));
     let (command, script) = command_of(request, ready.script.as_ref(), on_own_terminal(request, engine));
-    private.script = script;
+    if let Some(text) = &script {
+        private.script = Some(in_login_shell(text, request.login_shell.as_ref()).map_err(not_submitted)?);
+    }
     let host = match &ready.host {
         Some(host) => Some(host.clone()),
         None => super::server::choose(request, engine, queue)?,
@@ -260,6 +291,26 @@ pub fn can_be_met(require: &[String], engine: &dyn Engine, host: Option<&str>) -
     let host = host.map_or_else(homing_queue::host_name, String::from);
     let unit = units::USUAL;
     Err(not_submitted(format!("{what} can never be satisfied: {host} has {has}; amounts are in {unit}")))
+}
+
+/// Refuses a span that something else in the request would make void.
+fn span_acts(ready: &Ready, slurm: bool) -> Result<(), String> {
+    let request = &ready.request;
+    if slurm {
+        request.require.memory_on_slurm()?;
+    }
+    let slots = request.most_slots.or(request.slots).unwrap_or(1);
+    let Some(ptile) = request.require.per_host()?.filter(|ptile| *ptile > 0) else { return Ok(()) };
+    let why = match () {
+        () if request.exclusive => "-x takes one whole host; use homing sub --nodes N",
+        () if ptile >= slots => return Ok(()),
+        () if ready.host.is_some() => "iobsub sends a job to one host; use bsub, or span[hosts=1]",
+        () if slurm && request.interactive.is_some() => {
+            "an interactive job is on one node; use -K, or salloc --ntasks=N --ntasks-per-node=K"
+        }
+        () => return Ok(()),
+    };
+    Err(format!("-n {slots} with span[ptile={ptile}]: {why}"))
 }
 
 /// Chooses the hosts of a job of several slots, where one does not do.

@@ -32,6 +32,9 @@ fn modified(
     job: &Job,
 ) -> Result<Amend, Refusal> {
     let mut change = Amend::of(&job.spec);
+    if let Some(why) = ignored(asked) {
+        return Err(said(format!("{why}. Job not modified.")));
+    }
     if let Some(queue) = asked.queues.first() {
         change.into_queue(config, queue, homing_queue::uid()).map_err(said)?;
     }
@@ -56,6 +59,19 @@ fn modified(
     }
     change.name = asked.name.clone().unwrap_or(change.name);
     Ok(change)
+}
+
+/// What bsub takes and bmod would not carry out.
+fn ignored(asked: &Request) -> Option<String> {
+    match asked {
+        _ if asked.queues.len() > 1 => Some("-q: a job that is there goes to one queue".into()),
+        _ if asked.slots != asked.most_slots => Some("-n: a job that is there has one number of slots".into()),
+        _ => {
+            asked.require.span.as_ref().map(|span| {
+                format!("span[{span}]: its hosts are chosen when it is submitted; bkill it and bsub it again")
+            })
+        }
+    }
 }
 
 /// Moves jobs to another queue.

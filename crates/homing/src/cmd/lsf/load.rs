@@ -88,8 +88,12 @@ pub fn requirement(parsed: &Parsed) -> Result<Option<Requirement>, Refusal> {
     Ok(Some(read))
 }
 
-/// Refuses what names no load index or attribute of hosts, nor an index of the site's own.
+/// Refuses what homing does not carry out, and what names no load index or attribute of hosts, nor an index of the
+/// site's own.
 pub fn known_names(requirement: &Requirement) -> Result<(), Refusal> {
+    if let Some(why) = requirement.inert.first() {
+        return Err(said(format!("Bad resource requirement syntax: {why}")));
+    }
     let own = Cluster::of_queue()?.indices();
     match requirement.unknown(&|name| own.contains_key(name)) {
         Some(name) => Err(said(format!("Bad resource requirement syntax: {name:?} is no resource"))),

@@ -1,0 +1,70 @@
+//! Terms of `-R` that LSF has and homing does not carry out: each is refused by its name, with what to use. Pure.
+
+use super::select::Expr;
+
+/// Resources whose amounts in `rusage[...]` count: a host needs as much of each when the job starts.
+pub(super) const COUNTED: [&str; 3] = ["mem", "swp", "tmp"];
+
+/// Why `rusage[NAME=...]` counts nothing; `None` where it does.
+pub(super) fn resource(name: &str) -> Option<String> {
+    let gpus = name.starts_with("ngpus") || name.starts_with("gpu");
+    match name {
+        _ if COUNTED.contains(&name) => None,
+        _ if gpus => {
+            Some(format!("rusage[{name}]: GPUs are not counted in homing; on Slurm: homing sub --slurm-arg=--gpus=1"))
+        }
+        _ => Some(format!(
+            "rusage[{name}]: {} are counted in homing, and no other resource; licences of file servers are \
+             [server.NAME] license in the cluster file, others: a queue with slots = N",
+            COUNTED.join(", ")
+        )),
+    }
+}
+
+/// Why a `:KEY=VALUE` behind an amount does nothing.
+pub(super) fn of_reservation(key: &str) -> String {
+    format!(
+        "rusage[...:{key}]: a host needs the amount when the job starts, and keeps nothing reserved; leave :{key} out"
+    )
+}
+
+/// Why an amount for each task does nothing; for a job and for a host it is what each host needs.
+pub(super) fn of_share(share: &str) -> Option<String> {
+    (!matches!(share, "job" | "host")).then(|| {
+        format!("rusage[.../{share}]: amounts in homing are those of the job on each of its hosts; write the sum, /job")
+    })
+}
+
+/// Why a section other than select, rusage and span does nothing.
+pub(super) fn section(name: &str, body: &str) -> Option<String> {
+    let instead = match name {
+        "order" => "homing chooses the host with the most free slots; -m 'first+1 second' names an order",
+        "same" => "hosts of one job are not compared in homing; -m names hosts that are alike",
+        "cu" => "compute units are not there in homing; -m names the hosts",
+        "affinity" => "processors are not bound in homing; use taskset or numactl in the job's command",
+        _ => return None,
+    };
+    Some(format!("{name}[{}]: {instead}", body.trim()))
+}
+
+/// The least amount of `mem` that a selection of nothing else asks for, MB; the error is the part that Slurm does not
+/// choose nodes by. Slurm gives a job its memory, so that as much is there.
+pub(super) fn memory(select: &Expr) -> Result<f64, &Expr> {
+    match select {
+        Expr::Binary("&&", a, b) => Ok(memory(a)?.max(memory(b)?)),
+        Expr::Binary(op, a, b) => match (*op, a.as_ref(), b.as_ref()) {
+            (">" | ">=", Expr::Name(name), Expr::Number(n)) | ("<" | "<=", Expr::Number(n), Expr::Name(name))
+                if name == "mem" || name == "maxmem" =>
+            {
+                Ok(*n)
+            }
+            ("==" | "=", Expr::Name(name), Expr::Word(word))
+                if name == "type" && (word == "any" || word == "local") =>
+            {
+                Ok(0.0)
+            }
+            _ => Err(select),
+        },
+        _ => Err(select),
+    }
+}
