@@ -100,6 +100,7 @@ pub struct Args {
 
 /// Submits.
 pub fn run(args: Args) -> Result<i32, Failure> {
+    input::refuse_list(&args.words)?;
     let (args, script) = script::read(args)?;
     args.cluster.enter()?;
     if let Some(file) = args.cluster.file() {

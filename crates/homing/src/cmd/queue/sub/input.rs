@@ -3,11 +3,29 @@
 use crate::cmd::run;
 use homing_model::{Failure, RawText};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// A word behind which inputs of a batch are listed.
+fn is_source(word: &OsString) -> bool {
+    matches!(word.to_str(), Some(":::" | "::::" | ":::+" | "::::+"))
+}
+
+/// Programs that take such a list themselves.
+const TAKE_LISTS: [&str; 2] = ["parallel", "homing"];
+
+/// Refuses a list of inputs behind one command, which would get it as its arguments.
+pub fn refuse_list(words: &[OsString]) -> Result<(), Failure> {
+    let Some(source) = words.iter().find(|word| is_source(word)) else { return Ok(()) };
+    if Path::new(&words[0]).file_name().is_some_and(|program| TAKE_LISTS.iter().any(|name| program == *name)) {
+        return Ok(());
+    }
+    let source = source.display();
+    let why = format!("homing sub takes one command, and no list of inputs ({source}) without --batch");
+    Err(Failure::usage(why).hint(format!("homing sub --batch 'COMMAND {{}}' {source} INPUT...")))
+}
 
 /// True when a batch takes its input lines from standard input.
 pub fn is_read(batch: &run::Args) -> bool {
-    let is_source = |w: &OsString| matches!(w.to_str(), Some(":::" | "::::" | ":::+" | "::::+"));
     let named = batch.words.iter().any(is_source) || !batch.arg_file.is_empty() || batch.tasks.is_some();
     let dash = |p: &PathBuf| p.as_os_str() == "-";
     !named || batch.arg_file.iter().chain(&batch.tasks).any(dash)
@@ -40,3 +58,22 @@ pub fn piped() -> Result<Option<RawText>, Failure> {
 
 /// Input that is kept with a job, bytes.
 const LONGEST_INPUT: u64 = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_inputs_belongs_to_a_batch_or_to_a_program_that_takes_one() {
+        let refused = |words: &[&str]| refuse_list(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        for source in [":::", "::::", ":::+", "::::+"] {
+            let why = refused(&["true {}", source, "1", "2"]).unwrap_err().to_string();
+            assert!(why.contains("--batch") && why.contains(source), "{why}");
+        }
+        for words in
+            [&["echo", "a:::b"][..], &["/usr/bin/parallel", "gzip", ":::", "a"], &["homing", "run", ":::"], &[]]
+        {
+            assert!(refused(words).is_ok(), "{words:?}");
+        }
+    }
+}
