@@ -32,7 +32,7 @@ impl Book {
     pub fn open() -> Result<Book, Failure> {
         let file = own();
         let doing = |e: &dyn std::fmt::Display| Failure::system(format!("the record of hosts {}: {e}", file.display()));
-        file.parent().map_or(Ok(()), fs::create_dir_all).map_err(|e| doing(&e))?;
+        file.parent().map_or(Ok(()), |folder| homing_names::make_folder(folder, 0o777)).map_err(|e| doing(&e))?;
         let lock = lock::file(&file.with_extension("lock"), 0o600).map_err(|e| doing(&e))?;
         if !lock::try_lock_all(&lock).map_err(|e| doing(&e))? {
             return Err(doing(&"another homing power is at work").hint("the same again when it has ended"));

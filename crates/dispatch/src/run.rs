@@ -145,6 +145,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
             run: settings.name,
             cwd: settings.cwd,
             env: settings.env,
+            umask: settings.umask,
             slots: 1,
             sample_ms: 1000,
             pulse,

@@ -112,6 +112,8 @@ pub struct Settings {
     pub cwd: RawText,
     /// Environment of tasks.
     pub env: Vec<(RawText, RawText)>,
+    /// File mode creation mask of tasks.
+    pub umask: u32,
     /// The site's command that prints the watts of a host; empty: none.
     pub meter: String,
     /// The tasks.

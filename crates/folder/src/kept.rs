@@ -30,7 +30,8 @@ impl Kept {
     /// Keeps this in the place of what it holds.
     pub fn save(&self, what: &impl Serialize) -> Result<(), Failure> {
         let folder = state();
-        std::fs::create_dir_all(&folder).map_err(|e| Failure::system(format!("making {}: {e}", folder.display())))?;
+        homing_names::make_folder(&folder, 0o777)
+            .map_err(|e| Failure::system(format!("making {}: {e}", folder.display())))?;
         let text = serde_json::to_string_pretty(what).map_err(Failure::system)? + "\n";
         let written = write_whole(&self.0, text.as_bytes(), Some(0o644));
         written.map_err(|e| Failure::system(format!("writing {}: {e}", self.0.display())))

@@ -13,6 +13,7 @@ mod state;
 mod unguessable;
 
 pub use beside::{Existing, OpenFolder, make_file};
+pub use homing_names::make_folder;
 pub use kept::Kept;
 pub use plain::{open_plain, open_plain_as};
 pub use state::{state, state_from, write_whole};

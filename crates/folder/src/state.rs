@@ -18,7 +18,8 @@ pub fn state() -> PathBuf {
 pub fn state_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) -> PathBuf {
     // The XDG rules say that a relative path there is to be ignored.
     let state = var("XDG_STATE_HOME").filter(|p| p.is_absolute());
-    let state = state.unwrap_or_else(|| home.unwrap_or_else(|| PathBuf::from("/")).join(".local/state"));
+    let state =
+        state.unwrap_or_else(|| home.unwrap_or_else(|| PathBuf::from(homing_names::NO_HOME)).join(".local/state"));
     state.join("homing")
 }
 

@@ -29,8 +29,8 @@ pub(crate) fn start(program: &Program, folder: &[u8], words: &[OsString], runnin
         Program::Installed => (
             format!(
                 "{OWN}f=$(command -v homing) || {{ echo \"homing: $(uname -n): homing is not in the PATH of a command over \
-                 ssh there\" >&2; exit 254; }}; r=/dev/null; for d in {FOLDERS}; do mkdir -p -m 700 \"$d\" \
-                 2>/dev/null; own \"$d\" && {{ r=$d/{running}; break; }}; done; "
+                 ssh there\" >&2; exit 254; }}; r=/dev/null; for d in {FOLDERS}; do case $d in \"$HOME\"/*) [ -d \"$HOME\" ] || \
+                 continue;; esac; mkdir -p -m 700 \"$d\" 2>/dev/null; own \"$d\" && {{ r=$d/{running}; break; }}; done; "
             ),
             "; s=$?; [ \"$r\" = /dev/null ] || rm -f \"$r\"; exit $s",
         ),

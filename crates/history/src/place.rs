@@ -12,7 +12,7 @@ const FOR_ALL: &str = "/var/tmp";
 pub fn folder() -> io::Result<PathBuf> {
     let state = homing_folder::state().join("history");
     match is_on_network(&state, &homing_mounts::read().unwrap_or_default()) {
-        false => std::fs::create_dir_all(&state).map(|()| state),
+        false => homing_folder::make_folder(&state, 0o777).map(|()| state),
         true => {
             let name =
                 format!("homing-history-{}", std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self")?));

@@ -46,8 +46,12 @@ fn root_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) -> Pa
     homing_folder::state_from(var, home).join("runs")
 }
 
-/// Whether a folder can be written, or made: asked of the nearest folder that is there.
+/// Whether a folder can be written, or made: asked of the nearest folder that is there. In a home that is not there
+/// nothing is made.
 fn writable(folder: &Path) -> std::io::Result<()> {
+    if let Some(home) = homing_names::missing_home(folder) {
+        return Err(homing_names::no_home(&home));
+    }
     let there = folder.ancestors().find(|f| f.exists()).unwrap_or(Path::new("/"));
     Ok(rustix::fs::access(there.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
 }

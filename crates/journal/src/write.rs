@@ -48,11 +48,7 @@ impl Journal {
         if !is_name(run) {
             return Err(JournalError::BadName { name: run.to_string() });
         }
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(root)
-            .map_err(JournalError::io("make the folder", root))?;
+        homing_names::make_folder(root, 0o700).map_err(JournalError::io("make the folder", root))?;
         let dir = root.join(run);
         match DirBuilder::new().mode(0o700).create(&dir) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {

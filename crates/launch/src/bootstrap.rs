@@ -21,7 +21,8 @@ pub const MARK: &str = "homing-boot ";
 /// shared by hosts that are all being filled at this moment. `[ -x ]` is also
 /// false on a file system mounted noexec, where the next folder is tried.
 const SCRIPT: &[&str] = &[
-    "umask 077;",
+    // The copy is nobody else's to read; what is started has the mask of the login, or sets its own.
+    "k=$(umask); umask 077;",
     "t=; tidy() { [ -z \"$t\" ] || rm -f \"$t\"; };",
     "fail() { tidy; echo \"homing-boot fail $*\"; exit 9; };",
     "for w in sha256sum head cat mkdir chmod mv rm ls id uname sync; do",
@@ -29,8 +30,11 @@ const SCRIPT: &[&str] = &[
     "done;",
     "m=$(uname -m); [ \"$m\" = $a ] || { echo \"homing-boot arch $m\"; read -r h n || exit 9; };",
     "u=$(id -u);",
-    "c=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/homing;",
+    "b=${HOME:-/nonexistent}; c=${XDG_CACHE_HOME:-$b/.cache}/homing;",
     "p=${TMPDIR:-/tmp}/homing-$u;",
+    // A home that is not there is not made: root could.
+    "case $c in \"$b\"/*) [ -d \"$b\" ] || c=$p;; esac;",
+    "run() { umask $k; exec \"$1\" $r; };",
     // Into the folder for all nobody else may even look.
     homing_model::sh_own!(),
     "safe() {",
@@ -47,10 +51,10 @@ const SCRIPT: &[&str] = &[
     "};",
     "same() { s=$(sha256sum < \"$1\" 2>/dev/null); [ \"${s%% *}\" = $h ]; };",
     // Where it is, when a shared file system shows it there too.
-    "[ -f \"$1\" ] && [ -x \"$1\" ] && same \"$1\" && exec \"$1\" $r;",
+    "[ -f \"$1\" ] && [ -x \"$1\" ] && same \"$1\" && run \"$1\";",
     "for d in \"$c\" \"$p\"; do",
     "  f=$d/worker-$m-$h;",
-    "  safe \"$d\" && kept \"$f\" && exec \"$f\" $r;",
+    "  safe \"$d\" && kept \"$f\" && run \"$f\";",
     "done;",
     "w=; trap tidy EXIT; trap \"exit 9\" HUP INT TERM;",
     // Not among the tools that it fails without: what has none is sent all bytes as they are.
@@ -71,7 +75,7 @@ const SCRIPT: &[&str] = &[
     "  t=; (cd \"$d\" && ls -t | { k=0; while read -r f; do",
     "    case $f in worker-$m-$h) ;; worker-$m-*) k=$((k + 1)); [ $k = 1 ] || rm -f \"$f\";; esac;",
     "  done; }) 2>/dev/null;",
-    "  exec \"$d/worker-$m-$h\" $r;",
+    "  run \"$d/worker-$m-$h\";",
     "done;",
     "[ -z \"$w\" ] || fail write \"$w\";",
     "fail folder \"$c and $p\"",

@@ -8,9 +8,9 @@ use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
@@ -193,7 +193,7 @@ fn remembered(kept: &Path, program: &Metadata) -> Option<String> {
 }
 
 fn remember(kept: &Path, program: &Metadata, sha256: &str) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(kept.parent().unwrap_or(Path::new("/")))?;
+    homing_names::make_folder(kept.parent().unwrap_or(Path::new("/")), 0o700)?;
     let made = kept.with_extension(format!("new-{}", std::process::id()));
     let _ = fs::remove_file(&made);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made)?;

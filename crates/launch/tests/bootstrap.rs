@@ -405,3 +405,35 @@ fn csh_and_fish_as_login_shells_carry_the_script() {
         assert_eq!(world.cached().len(), 1, "{shell}");
     }
 }
+
+#[test]
+fn what_is_started_has_the_umask_of_the_login_and_the_copy_is_nobody_elses() {
+    for mask in ["0022", "0002", "0077"] {
+        let world = World::new(&format!("umask {mask}"));
+        let told = world.dir.path().join("mask");
+        let text = worker().replacen('\n', &format!("\numask > {}\n", told.display()), 1);
+        program(&world.options.exe, &text);
+        // Copied, then found.
+        for _ in 0..2 {
+            echoes(world.open().unwrap());
+            assert_eq!(fs::read_to_string(&told).unwrap().trim(), mask);
+            fs::remove_file(&told).unwrap();
+        }
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&world.cached()[0]), mode(&world.cache())), (0o700, 0o700));
+    }
+}
+
+#[test]
+fn a_home_that_is_not_there_is_not_made() {
+    for cache in ["", "XDG_CACHE_HOME=$HOME/cache; export XDG_CACHE_HOME"] {
+        let world = World::new(&format!("HOME=$TMPDIR/none\n{cache}"));
+        echoes(world.open().unwrap());
+        assert!(!world.dir.path().join("none").exists(), "{cache}");
+        assert_eq!(fs::read_dir(world.fallback()).unwrap().count(), 1);
+    }
+    // A cache of its own is made, wherever the home is.
+    let world = World::new("XDG_CACHE_HOME=$TMPDIR/cache HOME=$TMPDIR/none; export XDG_CACHE_HOME");
+    echoes(world.open().unwrap());
+    assert!(world.dir.path().join("cache/homing").is_dir() && !world.dir.path().join("none").exists());
+}

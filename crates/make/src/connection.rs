@@ -4,9 +4,11 @@
 use crate::asked::{Asked, News, ToConnection};
 use crate::near::{Near, files_of};
 use crate::{Step, missing_files};
-use homing_model::{Change, Outcome};
+use homing_model::{Change, Outcome, RawText};
+use homing_names::VariableOrigin;
 use homing_wire::Stream;
 use homing_wire::stub::{FromStub, ToStub};
+use std::ffi::{OsStr, OsString};
 use std::io::{BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -21,6 +23,7 @@ pub fn serve(id: u64, stream: &UnixStream, near: &Arc<Near>, news: &Sender<News>
     let Ok(reading) = stream.try_clone() else { return };
     let mut from = BufReader::new(reading);
     let Ok(Some(FromStub::Recipe { words, cwd, env, part })) = homing_wire::receive(&mut from) else { return };
+    let env = without_login(env, |name| std::env::var_os(name));
     let (signals, end) = (news.clone(), id);
     let listening = homing_threads::begin(move || {
         while let Ok(Some(FromStub::Signal(_))) = homing_wire::receive(&mut from) {
@@ -32,6 +35,19 @@ pub fn serve(id: u64, stream: &UnixStream, near: &Arc<Near>, news: &Sender<News>
         Ok(_) => end_with(stream, &converse(Asked { part, ..Asked::new(id, words, cwd, env) }, stream, near, news)),
         Err(error) => refuse(stream, &error),
     }
+}
+
+/// The environment of a recipe without what is of the login here: the host that runs it has its own. What the makefile
+/// has set to something else goes along.
+fn without_login(
+    mut env: Vec<(RawText, RawText)>,
+    own: impl Fn(&OsStr) -> Option<OsString>,
+) -> Vec<(RawText, RawText)> {
+    env.retain(|(name, value)| match homing_names::origin_of_work(name.as_os()) {
+        VariableOrigin::Login => own(name.as_os()).is_none_or(|own| own != value.as_os()),
+        VariableOrigin::Submitter | VariableOrigin::Nobody => true,
+    });
+    env
 }
 
 /// Tells a stand-in that its recipe does not run, and why.

@@ -9,6 +9,7 @@ mod guard;
 mod say;
 mod sweep;
 mod tree;
+mod umask;
 
 pub use ask::{ask, ended_within};
 pub use bound::bound_to_thread;
@@ -17,3 +18,4 @@ pub use guard::{End, Guarded, Terms, guarded, guarded_to_the_end};
 pub use say::write_error;
 pub use sweep::{become_subreaper, bury, sweep};
 pub use tree::{children, descendants, resident, signal};
+pub use umask::umask;

@@ -112,7 +112,7 @@ impl Record {
 
     fn save(&self) -> Result<(), Failure> {
         let write = || -> std::io::Result<()> {
-            std::fs::create_dir_all(folder())?;
+            homing_folder::make_folder(&folder(), 0o777)?;
             homing_folder::write_whole(&self.path, &serde_json::to_vec_pretty(self)?, None)
         };
         write().map_err(|e| Failure::system(format!("writing the record {}: {e}", self.path.display())))

@@ -2,33 +2,16 @@
 
 use homing_dispatch::Interrupts;
 use homing_model::{Failure, RawText};
+use homing_names::VariableOrigin;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Variables that tell of this terminal, login or host; on another host they would lie.
-const HOST_BOUND: [&str; 16] = [
-    "HOSTNAME",
-    "HOST",
-    "PWD",
-    "OLDPWD",
-    "SHLVL",
-    "_",
-    "TERM_SESSION_ID",
-    "WINDOWID",
-    "DISPLAY",
-    "XAUTHORITY",
-    "XDG_RUNTIME_DIR",
-    "XDG_SESSION_ID",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "TMUX",
-    "TMUX_PANE",
-    "STY",
-];
-
-/// The environment that travels with tasks: all that is exported, or what `--env` names.
+/// The environment that travels with tasks: all that is exported, or what `--env` names. What is of the login that runs
+/// a task ([`homing_names::origin`]) travels only where it is named.
 ///
-/// `here`: the tasks run on this machine, where exported functions mean the
-/// same and `PARALLEL_PID` can be signalled.
+/// `here`: the tasks run on this machine by this login, where exported functions mean the same and `PARALLEL_PID` can
+/// be signalled.
 pub fn exported(names: &[String], here: bool) -> Result<Vec<(RawText, RawText)>, Failure> {
     let names: Vec<&str> = names.iter().flat_map(|n| n.split(',')).filter(|n| !n.is_empty()).collect();
     let missing =
@@ -36,14 +19,9 @@ pub fn exported(names: &[String], here: bool) -> Result<Vec<(RawText, RawText)>,
     if let Some(name) = missing {
         return Err(Failure::usage(format!("--env {name}: that variable is not exported here")));
     }
-    let all = names.is_empty() || names.contains(&"_");
-    let travels = |name: &str| {
-        let function = function(name);
-        let bound = HOST_BOUND.contains(&name) || name.starts_with("SSH_") || (function.is_some() && !here);
-        names.contains(&function.unwrap_or(name)) || name == "PATH" || name == "HOME" || (all && !bound)
-    };
+    let travels = |name: &OsStr| travels(&name.to_string_lossy(), homing_names::origin(name), &names, here);
     let mut env: Vec<(RawText, RawText)> = std::env::vars_os()
-        .filter(|(name, _)| travels(&name.to_string_lossy()))
+        .filter(|(name, _)| travels(name))
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
     env.push(("HOMING_SHELL".into(), shell()));
@@ -51,6 +29,21 @@ pub fn exported(names: &[String], here: bool) -> Result<Vec<(RawText, RawText)>,
         env.push(("PARALLEL_PID".into(), std::process::id().to_string().into()));
     }
     Ok(env)
+}
+
+/// Whether a variable goes along; `names` are those of `--env`.
+fn travels(name: &str, origin: VariableOrigin, names: &[&str], here: bool) -> bool {
+    let function = function(name);
+    if names.contains(&function.unwrap_or(name)) {
+        return true;
+    }
+    let all = names.is_empty() || names.contains(&"_");
+    match origin {
+        // On this machine both are one login. A task without them would find no program.
+        VariableOrigin::Login => here && (all || matches!(name, "PATH" | "HOME")),
+        VariableOrigin::Nobody => false,
+        VariableOrigin::Submitter => all && (function.is_none() || here),
+    }
 }
 
 /// Bash's variable for an exported function.
@@ -121,4 +114,23 @@ mod libc_signal {
     pub const HUP: i32 = 1;
     pub const INT: i32 = 2;
     pub const TERM: i32 = 15;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_of_a_login_goes_nowhere_unless_it_is_named() {
+        let goes = |name: &str, names: &[&str], here| travels(name, homing_names::origin(name.as_ref()), names, here);
+        for name in ["HOME", "PATH", "USER", "SHELL", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "TMPDIR"] {
+            let all = [goes(name, &[], false), goes(name, &["_"], false), goes(name, &[name], false)];
+            assert_eq!((all, goes(name, &[], true)), ([false, false, true], true), "{name}");
+        }
+        assert!(goes("PATH", &["FOO"], true) && !goes("USER", &["FOO"], true));
+        assert!(goes("FOO", &[], false) && !goes("FOO", &["BAR"], false) && goes("FOO", &["BAR", "_"], false));
+        assert!(!goes("SHLVL", &[], true) && goes("DISPLAY", &["DISPLAY"], false));
+        let function = "BASH_FUNC_f%%";
+        assert!(goes(function, &[], true) && !goes(function, &[], false) && goes(function, &["f"], false));
+    }
 }

@@ -301,7 +301,7 @@ fn text(plan: &Plan) -> String {
 fn take_lock(name: &str) -> Result<File, Failure> {
     let folder = folder();
     let path = folder.join(format!(".{name}.lock"));
-    let open = || std::fs::create_dir_all(&folder).and_then(|()| lock::file(&path, 0o644));
+    let open = || homing_folder::make_folder(&folder, 0o777).and_then(|()| lock::file(&path, 0o644));
     let file = open().map_err(|e| Failure::system(format!("making {}: {e}", path.display())))?;
     match lock::try_lock_all(&file) {
         Ok(true) => Ok(file),

@@ -146,7 +146,7 @@ impl Record {
         let Some(file) = &self.file else { return Ok(()) };
         let write = || -> io::Result<()> {
             let folder = file.parent().unwrap_or(Path::new("/"));
-            std::fs::create_dir_all(folder)?;
+            homing_folder::make_folder(folder, 0o777)?;
             homing_folder::write_whole(file, &serde_json::to_vec_pretty(self)?, None)
         };
         write().map_err(|e| format!("writing the record {}: {e}", file.display()))

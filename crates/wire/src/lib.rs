@@ -79,8 +79,10 @@ pub enum ToWorker {
         run: String,
         /// Default working directory.
         cwd: RawText,
-        /// Environment of all tasks: replaces the worker's own, but for what is host-bound.
+        /// Environment of all tasks: replaces the worker's own, but for variables of the login there that are not in it.
         env: Vec<(RawText, RawText)>,
+        /// File mode creation mask of all tasks: that of the shell which began the run.
+        umask: u32,
         /// Most tasks at once.
         slots: u32,
         /// Interval of load samples in milliseconds; 0 for none.
@@ -144,8 +146,6 @@ pub enum ToWorker {
     Watch {
         /// Top folders of the build.
         roots: Vec<RawText>,
-        /// File mode creation mask of the build.
-        umask: u32,
     },
     /// Run a recipe: as `Run`, behind a fence and with a report of what it changed.
     Recipe {
@@ -565,13 +565,14 @@ mod tests {
             round_trip(FromWorker::Changed { ticket: 1, changes, fence_us: 5 });
             round_trip(FromWorker::Late { ticket: 1, change, why: "x".into() });
         }
-        round_trip(ToWorker::Watch { roots: vec![path()], umask: 0o22 });
+        round_trip(ToWorker::Watch { roots: vec![path()] });
         let env = vec![("A".into(), "b".into())];
         let (run, cwd) = ("r".to_string(), "/".into());
         round_trip(ToWorker::Begin {
             run,
             cwd,
             env,
+            umask: 0o22,
             slots: 2,
             sample_ms: 1000,
             pulse: true,

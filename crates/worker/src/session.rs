@@ -9,18 +9,17 @@ use crate::slots::{be_eager, kill, linger, take};
 use crate::spawn::{Found, Ground};
 use crate::view::{Question, stand};
 use homing_model::{Change, RawText};
+use homing_names::VariableOrigin;
 use homing_threads::begin;
 use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io::{BufReader, Read, Write};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// Variables of the worker's own login that tasks keep: another host's would be wrong here.
-const HOST_BOUND: [&str; 4] = ["HOSTNAME", "XDG_RUNTIME_DIR", "TMPDIR", "SSH_AUTH_SOCK"];
 
 /// SIGINT from the terminal is the coordinator's to answer; a broken pipe is
 /// an error of `write`; SIGTERM and SIGHUP end everything that we started.
@@ -158,13 +157,14 @@ impl Session {
     /// An error ends the worker.
     fn obey(&mut self, message: ToWorker) -> std::io::Result<()> {
         match message {
-            ToWorker::Begin { run: name, cwd, env, slots, sample_ms, pulse, eager_output, nice, meter } => {
+            ToWorker::Begin { run: name, cwd, env, umask, slots, sample_ms, pulse, eager_output, nice, meter } => {
                 self.lower_priority(nice);
+                rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
                 self.slots = slots.max(1) as usize;
                 self.run = Some(Arc::new(Run {
                     name,
                     cwd: cwd.to_path(),
-                    env: Environment::new(&environment(env)),
+                    env: Environment::new(&with_login(env, std::env::vars_os())),
                     eager: eager_output,
                     host: self.host.clone(),
                     found: Found::default(),
@@ -189,8 +189,7 @@ impl Session {
                     take(&self.shared, run, self.slots, order);
                 }
             }
-            ToWorker::Watch { roots, umask } => {
-                rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
+            ToWorker::Watch { roots } => {
                 drop(self.shared.recipes.set(Recipes::new(&roots)?));
             }
             ToWorker::Recipe { ticket, task, folders } => {
@@ -254,12 +253,15 @@ impl Session {
     }
 }
 
-/// The run's environment, with what belongs to this host and not to the coordinator's.
-fn environment(mut env: Vec<(RawText, RawText)>) -> Vec<(RawText, RawText)> {
-    for name in HOST_BOUND {
-        env.retain(|(n, _)| n.0 != name.as_bytes());
-        if let Some(value) = std::env::var_os(name) {
-            env.push((name.into(), value.into()));
+/// The run's environment, with what is of the login that runs the worker and was not named for the tasks.
+fn with_login(
+    mut env: Vec<(RawText, RawText)>,
+    own: impl Iterator<Item = (OsString, OsString)>,
+) -> Vec<(RawText, RawText)> {
+    let of_login = own.filter(|(name, _)| homing_names::origin(name) == VariableOrigin::Login);
+    for (name, value) in of_login.map(|(name, value)| (RawText::from(name), value.into())) {
+        if !env.iter().any(|(known, _)| *known == name) {
+            env.push((name, value));
         }
     }
     env
@@ -302,6 +304,21 @@ fn sample(sample_ms: u32, shared: Arc<Shared>) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn variables_of_the_login_are_those_here_unless_they_were_named_for_the_tasks() {
+        let pair = |(name, value): (&str, &str)| (name.to_string(), value.to_string());
+        let of = |sent: &[(&str, &str)], own: &[(&str, &str)]| {
+            let sent = sent.iter().map(|(name, value)| (RawText::from(*name), RawText::from(*value))).collect();
+            let own = own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+            let all = with_login(sent, own.collect::<Vec<_>>().into_iter());
+            all.into_iter().map(|(name, value)| (name.display(), value.display())).collect::<Vec<_>>()
+        };
+        let here = [("HOME", "/home/ann"), ("PATH", "/bin"), ("XDG_RUNTIME_DIR", "/run/1"), ("SHLVL", "1"), ("A", "x")];
+        let all = [("PATH", "/venv/bin"), ("A", "y"), ("HOME", "/home/ann"), ("XDG_RUNTIME_DIR", "/run/1")];
+        assert_eq!(of(&[("PATH", "/venv/bin"), ("A", "y")], &here), all.map(pair));
+        assert_eq!(of(&[], &here[3..]), [], "what is of one shell, or the submitter's, is not taken from here");
+    }
 
     #[test]
     fn parts_of_a_fence_that_came_ahead_are_the_next_tasks() {

@@ -20,6 +20,7 @@ pub fn sampling(run: &str, every: Duration) -> ToWorker {
         run: run.into(),
         cwd: "/".into(),
         env: Vec::new(),
+        umask: homing_process::umask(),
         slots: 1,
         sample_ms: every.as_millis() as u32,
         pulse: false,

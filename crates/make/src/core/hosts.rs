@@ -56,6 +56,7 @@ impl Core {
             run: "make".into(),
             cwd: "/".into(),
             env: Vec::new(),
+            umask: homing_process::umask(),
             slots,
             sample_ms: 1000,
             pulse: false,
@@ -64,7 +65,7 @@ impl Core {
             meter: self.build.meter.clone(),
         };
         let roots = vec![RawText::from(self.build.root.as_path())];
-        let watch = ToWorker::Watch { roots, umask: umask() };
+        let watch = ToWorker::Watch { roots };
         [begin, watch].iter().for_each(|message| host.say(message).expect("messages without a list"));
         // They are those of one moment, and samples follow.
         let facts = HostFacts { indices: Default::default(), ..host.facts.clone() };
@@ -123,10 +124,4 @@ fn slots(cores: u32, is_here: bool, alone: bool) -> u32 {
         (false, true) => cores,
         (false, false) => cores + 2,
     }
-}
-
-fn umask() -> u32 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("Umask:"));
-    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o22)
 }

@@ -6,6 +6,8 @@ use crate::job::{End, Origin};
 use crate::process::Process;
 use crate::{Job, Part, QueueError, State};
 use homing_model::RawText;
+use homing_names::{VariableOrigin, origin_of_work};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -34,7 +36,8 @@ pub fn serve(
     let Ok(Some(Word::Job(asked, id, index))) = words.recv() else {
         return Err(QueueError::Request("no job came over the channel".into()));
     };
-    let (mut spec, private) = *asked;
+    let (mut spec, mut private) = *asked;
+    private.env = at_home(private.env, std::env::vars_os());
     if let Some(why) = refusal(engine, &spec.queue)? {
         return tell(news, &News::Refused(why));
     }
@@ -45,6 +48,17 @@ pub fn serve(
         let _ = engine.job(id).and_then(|job| engine.kill(&job, None, None));
     }
     followed
+}
+
+/// The environment of a job that came from elsewhere, with what is of the login here.
+fn at_home(
+    mut env: Vec<(RawText, RawText)>,
+    own: impl Iterator<Item = (OsString, OsString)>,
+) -> Vec<(RawText, RawText)> {
+    let of_login = |name: &OsStr| origin_of_work(name) == VariableOrigin::Login;
+    env.retain(|(name, _)| !of_login(name.as_os()));
+    env.extend(own.filter(|(name, _)| of_login(name)).map(|(name, value)| (name.into(), value.into())));
+    env
 }
 
 /// Passes words on; `None` is a sign of life.
@@ -220,4 +234,21 @@ fn piece(path: &std::path::Path, from: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(PIECE).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_from_elsewhere_has_the_home_of_the_login_here_and_the_path_of_its_submitter() {
+        let sent = [("HOME", "/root"), ("PATH", "/venv/bin"), ("XDG_RUNTIME_DIR", "/run/0"), ("A", "1")];
+        let own = [("HOME", "/home/ann"), ("PATH", "/bin"), ("A", "2")];
+        let sent = sent.map(|(name, value)| (RawText::from(name), RawText::from(value))).to_vec();
+        let own = own.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let all = at_home(sent, own.into_iter());
+        let shown: Vec<String> =
+            all.iter().map(|(name, value)| format!("{}={}", name.display(), value.display())).collect();
+        assert_eq!(shown, ["PATH=/venv/bin", "A=1", "HOME=/home/ann"]);
+    }
 }

@@ -25,6 +25,8 @@ pub struct Rank {
     pub line: RawText,
     /// Variables of the job.
     pub env: Vec<(RawText, RawText)>,
+    /// File mode creation mask of the job.
+    pub umask: u32,
 }
 
 /// Puts this process under a guard, which ends all that it started. To be called before anything else is.
@@ -80,6 +82,7 @@ fn start(rank: &Rank, to: &Sender<Option<News>>) -> Result<Child, String> {
     command.arg("-c").arg(rank.line.as_os()).current_dir(rank.cwd.as_path());
     command.envs(rank.env.iter().map(|(name, value)| (name.as_os(), value.as_os())));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(rank.umask));
     let mut child = command.spawn().map_err(|e| format!("cannot start it in {}: {e}", rank.cwd.display()))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let pass = |stream: Option<Box<dyn Read + Send>>, what: fn(RawText) -> News| {

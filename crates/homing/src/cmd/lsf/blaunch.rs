@@ -48,7 +48,12 @@ fn asked(command: &[&RawText]) -> Result<Rank, Refusal> {
     let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v)));
     let of_job = |name: &RawText| ["LSB_", "LS_", "HOMING_"].iter().any(|start| name.0.starts_with(start.as_bytes()));
     let env = env.filter(|(name, _)| of_job(name)).collect();
-    Ok(Rank { cwd: RawText::from(cwd.as_path()), line: RawText(words.join(&b' ')), env })
+    Ok(Rank {
+        cwd: RawText::from(cwd.as_path()),
+        line: RawText(words.join(&b' ')),
+        env,
+        umask: homing_process::umask(),
+    })
 }
 
 /// `queue-rank`: the host's end, on its standard input and output.

@@ -23,9 +23,8 @@ pub const SOCKET: &str = "HOMING_MAKE";
 pub const SELF: &str = "HOMING_SELF";
 /// Environment variable with the name by which make was started.
 pub const PROGRAM: &str = "HOMING_MAKE_PROGRAM";
-/// Variables that belong to one host or to one build.
-const NOT_SENT: [&str; 8] =
-    ["HOSTNAME", "XDG_RUNTIME_DIR", "TMPDIR", "SSH_AUTH_SOCK", SOCKET, SELF, PROGRAM, part::OUTER];
+/// Variables that belong to one build. Those of a login are left out where it is known what make was given.
+const NOT_SENT: [&str; 4] = [SOCKET, SELF, PROGRAM, part::OUTER];
 
 /// The recipe of a makefile: what make knows of it in two words, then a shell, `-c` and its text.
 pub fn recipe(mut words: Vec<OsString>) -> i32 {

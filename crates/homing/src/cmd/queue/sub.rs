@@ -197,9 +197,7 @@ fn again(engine: &dyn Engine, ids: &[String]) -> Result<i32, Failure> {
 /// What only the submitter may know.
 pub fn private() -> Private {
     let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v))).collect();
-    let umask = rustix::process::umask(rustix::fs::Mode::empty());
-    rustix::process::umask(umask);
-    Private { env, script: None, input: None, umask: umask.bits() }
+    Private { env, script: None, input: None, umask: homing_process::umask() }
 }
 
 fn spec(

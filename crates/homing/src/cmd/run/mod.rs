@@ -145,6 +145,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         launch: homing_launch::Options { asleep, ..homing_launch::Options::default() },
         cwd: cwd.as_path().into(),
         env: environment(&args, here, journal.dir())?,
+        umask: homing_process::umask(),
         meter: args.cluster.load()?.meter(),
         later: linked.then(|| source.later()),
         source: Box::new(source),

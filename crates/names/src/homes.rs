@@ -1,0 +1,71 @@
+//! Folders below a home. A home that is not there is made by nobody: root's run would make `/nonexistent`, and later
+//! programs would take it for the home of all accounts that have none.
+
+use crate::home;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// Home of an account without one, as Debian's password file has it: never made.
+pub const NO_HOME: &str = "/nonexistent";
+
+/// Makes a folder of what a user keeps, and the parents that are missing, with `mode` (lowered by the umask). Fails with
+/// [`io::ErrorKind::NotFound`] where it lies in a home that is not there.
+pub fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
+    match missing_home(folder) {
+        Some(home) => Err(no_home(&home)),
+        None => DirBuilder::new().recursive(true).mode(mode).create(folder),
+    }
+}
+
+/// The home that a folder would lie in, where that home is not there.
+pub fn missing_home(folder: &Path) -> Option<PathBuf> {
+    missing(folder, home())
+}
+
+fn missing(folder: &Path, home: Option<PathBuf>) -> Option<PathBuf> {
+    let none = PathBuf::from(NO_HOME);
+    let homes = [home.filter(|home| home.is_absolute() && home.parent().is_some()), Some(none)];
+    homes.into_iter().flatten().find(|home| folder.starts_with(home) && !home.is_dir())
+}
+
+/// The error of a home that is not there.
+pub fn no_home(home: &Path) -> io::Error {
+    let home = home.display();
+    let why = format!("the home {home} is not there, and homing makes no home; set HOME to a folder that is there");
+    io::Error::new(io::ErrorKind::NotFound, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn nothing_is_made_in_a_home_that_is_not_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, below) = (dir.path().join("home"), dir.path().join("home/.local/state"));
+        assert_eq!(missing(&below, Some(home.clone())), Some(home.clone()));
+        assert_eq!(missing(&home, Some(home.clone())), Some(home.clone()), "nor the home itself");
+        assert_eq!(missing(&dir.path().join("homes"), Some(home.clone())), None);
+        std::fs::create_dir(&home).unwrap();
+        assert_eq!(missing(&below, Some(home)), None);
+        for home in [None, Some("/".into()), Some("".into())] {
+            assert_eq!(missing(&Path::new(NO_HOME).join("x"), home.clone()), Some(NO_HOME.into()));
+            assert_eq!(missing(&below, home), None);
+        }
+        let made = make_folder(&Path::new(NO_HOME).join(".cache"), 0o700).unwrap_err();
+        assert!(made.kind() == io::ErrorKind::NotFound && made.to_string().contains("set HOME"), "{made}");
+        assert!(!Path::new(NO_HOME).exists());
+    }
+
+    #[test]
+    fn a_folder_is_made_with_its_parents_for_those_who_may() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("a/b");
+        make_folder(&folder, 0o700).unwrap();
+        make_folder(&folder, 0o700).unwrap();
+        assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    }
+}
