@@ -172,8 +172,7 @@ fn an_interrupt_ends_it_and_says_who_is_missing() {
 fn files_go_out_and_come_back_under_their_hosts_names() {
     use std::os::unix::fs::PermissionsExt;
     let Some(world) = World::new() else { return };
-    if Command::new("rsync").arg("--version").output().is_err() {
-        skipped("rsync is missing");
+    if no_rsync() {
         return;
     }
     let tree = world.path("tree");
@@ -220,6 +219,90 @@ fn files_go_out_and_come_back_under_their_hosts_names() {
     assert!(!world.path("nowhere").exists());
 }
 
+/// Whether rsync is missing; says so.
+fn no_rsync() -> bool {
+    let missing = Command::new("rsync").arg("--version").output().is_err();
+    if missing {
+        skipped("rsync is missing");
+    }
+    missing
+}
+
+#[test]
+fn names_are_taken_as_they_are_whatever_ssh_is_configured_to_run() {
+    let Some(world) = World::new() else { return };
+    if no_rsync() {
+        return;
+    }
+    world.0.client("user", &(hosts(&world.0, "") + "\n  RemoteCommand uptime\n  RequestTTY force"));
+    let names = ["f[1]", "f1", "a b", "it's \"", "-x", "*", "new\nline", "$(touch pwned)", "~", "#c", "b\\c", "q?"];
+    let path = |name: &str| world.path(name).display().to_string();
+    for folder in ["odd", "odd/d[x]", "odd/dx", "to1", "to[1]"] {
+        fs::create_dir(world.path(folder)).unwrap();
+    }
+    names.iter().for_each(|name| fs::write(world.path("odd").join(name), name).unwrap());
+    fs::write(world.path("odd/d[x]/in"), "d[x]").unwrap();
+    let all = [&names[..], &["d[x]"]].concat();
+    let paths: Vec<String> = all.iter().map(|name| path(&format!("odd/{name}"))).collect();
+    let of = |verb: &str, dest: &str| {
+        let words = [vec!["-w", "n1", "--verify", "--dest", dest, "--"], paths.iter().map(String::as_str).collect()];
+        let output = world.homing(verb, &words.concat()).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{verb}");
+    };
+    of("push", &path("to[1]/"));
+    of("push", &path("new[2]/"));
+    of("pull", &path("back"));
+    for (folder, ending) in [("to[1]", ""), ("new[2]", ""), ("back", ".n1")] {
+        for name in names {
+            let there = world.path(folder).join(format!("{name}{ending}"));
+            assert_eq!(fs::read_to_string(&there).ok().as_deref(), Some(name), "{there:?}");
+        }
+        let inside = world.path(folder).join(format!("d[x]{ending}/in"));
+        assert_eq!(fs::read_to_string(inside).ok().as_deref(), Some("d[x]"));
+        assert_eq!(fs::read_dir(world.path(folder)).unwrap().count(), all.len(), "{folder}");
+    }
+    assert_eq!(fs::read_dir(world.path("to1")).unwrap().count(), 0);
+    assert!(!world.path("pwned").exists() && !homing_home().join("pwned").exists());
+}
+
+/// Where a session of the test's server begins.
+fn homing_home() -> PathBuf {
+    PathBuf::from(std::env::var_os("HOME").unwrap_or_default())
+}
+
+#[test]
+fn each_path_goes_to_its_own_folder_and_none_takes_the_place_of_another() {
+    let Some(world) = World::new() else { return };
+    if no_rsync() {
+        return;
+    }
+    ["a", "b", "c"].iter().for_each(|folder| fs::create_dir(world.path(folder)).unwrap());
+    for file in ["a/x", "b/y", "a/conf", "b/conf"] {
+        fs::write(world.path(file), file).unwrap();
+    }
+    let run = |verb: &str, words: &[&str]| {
+        let output = world.homing(verb, &[&["-w", "n1"], words].concat()).output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    let there = |folder: &str| {
+        let mut names: Vec<_> = fs::read_dir(world.path(folder)).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(run("push", &["a/x", "b/y", "a/conf", "b/conf", "a/x"]), (Some(0), String::new()));
+    assert_eq!((there("a"), there("b")), (vec!["conf".into(), "x".into()], vec!["conf".into(), "y".into()]));
+    let dest = world.path("c").display().to_string();
+    let absolute = |file: &str| world.path(file).display().to_string();
+    for (verb, one, other) in [("push", "a/conf", "b/conf"), ("pull", "a/conf", "b/conf/")] {
+        let (status, said) = run(verb, &["--dest", &dest, "a/x", &absolute(one), &absolute(other)]);
+        let both = said.contains(absolute("a/conf").as_str()) && said.contains(absolute("b/conf").as_str());
+        assert!(status == Some(255) && both, "{verb}: {status:?} {said}");
+        assert!(there("c").is_empty(), "{verb} copied before it looked");
+    }
+    let (status, said) = run("push", &["--dest", &dest, "a/.."]);
+    assert!(status == Some(255) && said.contains("has no name"), "{said}");
+}
+
 #[test]
 fn a_copy_ends_with_the_push_that_was_killed() {
     use std::os::unix::fs::PermissionsExt;
@@ -242,8 +325,7 @@ fn a_copy_ends_with_the_push_that_was_killed() {
 #[test]
 fn more_hosts_than_one_serves_are_a_tree() {
     let Some(world) = World::new() else { return };
-    if Command::new("rsync").arg("--version").output().is_err() {
-        skipped("rsync is missing");
+    if no_rsync() {
         return;
     }
     world.leads();
