@@ -14,7 +14,6 @@ mod kept;
 mod kinds;
 mod output;
 mod power;
-mod reserve;
 mod room;
 mod run;
 mod servers;

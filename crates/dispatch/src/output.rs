@@ -4,8 +4,8 @@
 
 use crate::core::Record;
 use crate::kept::{Content, Kept, Unprinted};
-use crate::reserve::Reserve;
 use homing_batch::{Tag, command_line, fill_slot};
+use homing_folder::Reserve;
 use homing_model::{RawText, Task, TaskId};
 use homing_wire::Stream;
 use std::collections::{BTreeMap, HashMap};

@@ -39,7 +39,16 @@ impl Capture {
         Ok(())
     }
 
+    /// The file that it is in, once it is large.
+    pub fn file(&self) -> Option<&File> {
+        self.file.as_ref()
+    }
+
     /// Number of bytes.
+    pub fn size(&self) -> u64 {
+        self.len
+    }
+
     pub(crate) fn len(&self) -> u64 {
         self.len
     }

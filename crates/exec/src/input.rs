@@ -1,5 +1,7 @@
 //! One standard input for many hosts, of any length, in little memory.
 
+use homing_folder::Reserve;
+use homing_model::units;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -23,6 +25,8 @@ pub struct Spool {
 struct State {
     len: u64,
     ended: bool,
+    /// Why it ended before its source.
+    failed: Option<String>,
 }
 
 impl Spool {
@@ -40,23 +44,42 @@ impl Spool {
         self.grown.wait_while(state, |state| !state.ended).unwrap_or_else(PoisonError::into_inner).len
     }
 
-    /// What `source` gives, read by a thread until its end.
+    /// What `source` gives, read by a thread until its end. Where its disk has no room for more it ends early, and
+    /// [`Spool::failure`] has the reason.
     pub fn from_reader(mut source: impl Read + Send + 'static) -> io::Result<Arc<Spool>> {
         let spool = Spool::empty(&std::env::temp_dir())?;
         let filled = spool.clone();
         homing_threads::begin(move || {
-            let mut chunk = vec![0; 64 << 10];
-            loop {
-                match source.read(&mut chunk) {
-                    Ok(0) => break,
-                    Ok(n) if filled.append(&chunk[..n]).is_ok() => {}
-                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                    _ => break,
-                }
-            }
+            let failed = filled.fill(&mut source).err();
+            filled.state().failed = failed.map(|e| e.to_string());
             filled.end();
         })?;
         Ok(spool)
+    }
+
+    fn fill(&self, source: &mut impl Read) -> io::Result<()> {
+        let (mut chunk, mut reserve) = (vec![0; 64 << 10], Reserve::default());
+        loop {
+            match source.read(&mut chunk) {
+                Ok(0) => return Ok(()),
+                Ok(n) => {
+                    self.append(&chunk[..n])?;
+                    if reserve.is_used_up(&self.file, n) {
+                        let (folder, len) = (std::env::temp_dir(), units::bytes(self.state().len));
+                        return Err(io::Error::other(format!(
+                            "the disk of {folder:?} has no room for more than {len} of it"
+                        )));
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Why it ended before its source, if it did.
+    pub fn failure(&self) -> Option<String> {
+        self.state().failed.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

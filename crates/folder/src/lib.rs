@@ -8,6 +8,7 @@ mod kept;
 pub mod lease;
 pub mod lock;
 mod plain;
+mod reserve;
 pub mod shared;
 mod state;
 mod unguessable;
@@ -16,6 +17,7 @@ pub use beside::{Existing, OpenFolder, make_file};
 pub use homing_names::make_folder;
 pub use kept::Kept;
 pub use plain::{open_plain, open_plain_as};
+pub use reserve::Reserve;
 pub use state::{state, state_from, write_whole};
 pub use unguessable::unguessable;
 

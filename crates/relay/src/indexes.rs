@@ -67,8 +67,12 @@ impl Bringing<'_> {
     fn fetch(&mut self, fetchers: &[String], lacks: &BTreeMap<String, Vec<Index>>) -> Result<bool, String> {
         let folder = tempfile::tempdir().map_err(|e| format!("making a folder for indexes: {e}"))?;
         let all = indexes::union(lacks.values().flatten());
-        let fetch =
-            Fetch { script: indexes::fetch(&all), what: format!("indexes ({} files)", all.len()), names: Vec::new() };
+        let fetch = Fetch {
+            script: indexes::fetch(&all),
+            what: format!("indexes ({} files)", all.len()),
+            names: Vec::new(),
+            size: None,
+        };
         // The one that could before comes first.
         let by = self.came.fetched.by.clone();
         let order = by.iter().chain(fetchers.iter().filter(|host| Some(*host) != by.as_ref()));

@@ -52,7 +52,7 @@ impl<'a> Lists<'a> {
         }
         for [want, have] in kinds.into_values().filter(|[want, _]| !want.is_empty()) {
             self.folder = folder()?;
-            let fetch = Fetch { script: wheels.fetch(), what: "the wheels".into(), names: Vec::new() };
+            let fetch = Fetch { script: wheels.fetch(), what: "the wheels".into(), names: Vec::new(), size: None };
             if !self.fetch(&[want.clone(), have].concat(), &fetch) {
                 continue;
             }
@@ -77,7 +77,7 @@ impl<'a> Lists<'a> {
         let any = |file: &&PackageFile| lack.values().any(|names| names.contains(&file.name));
         let mut files: Vec<PackageFile> = crates.iter().filter(any).cloned().collect();
         let names = files.iter().map(|file| file.name.clone()).collect();
-        let fetch = Fetch { script: cargo::fetch(&files), what: format!("{} crates", files.len()), names };
+        let fetch = Fetch { script: cargo::fetch(&files), what: format!("{} crates", files.len()), names, size: None };
         if files.is_empty() || !self.fetch(&[want.clone(), have].concat(), &fetch) {
             return Ok(self.came);
         }

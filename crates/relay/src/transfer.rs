@@ -2,9 +2,13 @@
 
 use crate::{Passed, given_by, note};
 use homing_exec::{Command, Giver, HostResult, Input, Outcome, Spool, What, last_lines};
+use homing_folder::Reserve;
+use homing_model::text::keep_tail;
+use homing_model::units;
 use homing_setup::cache::{self, PackageFile};
 use homing_steps::SshExecutor;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -31,13 +35,23 @@ pub struct Fetch {
     pub what: String,
     /// Those that must have come.
     pub names: Vec<String>,
+    /// Bytes of all of them, where that is known: no more is taken.
+    pub size: Option<u64>,
 }
+
+/// Bytes of tar's heads and padding for a file at most: a block for its head, two for a long name, and the last block of its
+/// content (tar(5)); and those of a whole archive, which ends with blocks of zeros.
+const TAR_FILE: u64 = 4 * 512;
+const TAR: u64 = 64 << 10;
+/// Bytes that are kept of what a host that fetches prints on standard error, the last ones.
+const TEXT: usize = 64 << 10;
 
 impl Fetch {
     /// Files of packages.
     pub fn packages(files: &[PackageFile]) -> Fetch {
         let names = files.iter().map(|file| file.name.clone()).collect();
-        Fetch { script: cache::fetch(files), what: format!("{} files", files.len()), names }
+        let size = Some(files.iter().map(|file| file.size).sum());
+        Fetch { script: cache::fetch(files), what: format!("{} files", files.len()), names, size }
     }
 }
 
@@ -69,7 +83,8 @@ fn fetched(executor: &SshExecutor, host: &str, fetch: &Fetch, folder: &Path) -> 
         .stderr(Stdio::null())
         .spawn()
         .map_err(|e| format!("starting tar: {e}"))?;
-    let came = receive(executor, host, &command, &mut out);
+    let most = fetch.size.map(|size| size + fetch.names.len() as u64 * TAR_FILE + TAR);
+    let came = receive(executor, host, &command, &mut out, &mut Bound::new(folder, most)?);
     let unpacked = out.wait().map_err(|e| format!("waiting for tar: {e}"))?;
     came?;
     if !unpacked.success() {
@@ -79,18 +94,57 @@ fn fetched(executor: &SshExecutor, host: &str, fetch: &Fetch, folder: &Path) -> 
     fetch.names.iter().find(lacks).map_or(Ok(()), |name| Err(format!("{name} did not come")))
 }
 
+/// How much is taken from a host that fetches.
+struct Bound {
+    folder: File,
+    reserve: Reserve,
+    most: Option<u64>,
+    taken: u64,
+}
+
+impl Bound {
+    /// `most`: bytes, where that is known. What is put into `folder` leaves room on its disk.
+    fn new(folder: &Path, most: Option<u64>) -> Result<Bound, String> {
+        let folder = File::open(folder).map_err(|e| format!("opening {}: {e}", folder.display()))?;
+        Ok(Bound { folder, reserve: Reserve::default(), most, taken: 0 })
+    }
+
+    /// Takes so many bytes more, or says why not.
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        self.taken += bytes as u64;
+        let taken = units::bytes(self.taken);
+        match self.most {
+            Some(most) if self.taken > most => Err(format!(
+                "it sends more than its files have: {taken}, and the index of packages has {}",
+                units::bytes(most)
+            )),
+            _ if self.reserve.is_used_up(&self.folder, bytes) => Err(format!(
+                "there is no room here for more than the {taken} that it has sent; TMPDIR=FOLDER names another disk"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Standard output of the host to the program here.
-fn receive(executor: &SshExecutor, host: &str, command: &Command, to: &mut Child) -> Result<(), String> {
+fn receive(
+    executor: &SshExecutor,
+    host: &str,
+    command: &Command,
+    to: &mut Child,
+    bound: &mut Bound,
+) -> Result<(), String> {
     let mut to = to.stdin.take();
     let mut said = Vec::new();
     for event in executor.remote.stream(&[host], command) {
         match event.what {
             What::Begun | What::Alive => {}
             What::Stdout(bytes) => {
+                bound.take(bytes.len())?;
                 let written = to.as_mut().map_or(Ok(()), |to| to.write_all(&bytes));
                 written.map_err(|e| format!("unpacking what it sends: {e}"))?;
             }
-            What::Stderr(bytes) => said.extend(bytes.into_iter().take(64 << 10)),
+            What::Stderr(bytes) => keep_tail(&mut said, &bytes, TEXT),
             What::Done(Outcome::Exited(0), _) => {}
             What::Done(outcome, _) => {
                 return Err(format!("{} ({outcome})", last_lines(&String::from_utf8_lossy(&said))));
@@ -176,6 +230,9 @@ fn send_same(
         came.push(went(result));
     }
     archive.wait().map_err(|e| format!("waiting for tar: {e}"))?;
+    if let Some(why) = spool.failure() {
+        return Err(format!("reading what tar packs: {why}"));
+    }
     Ok(Gone { came, by, bytes: (from_here + results.loads()) as u64 * spool.length() })
 }
 
@@ -192,6 +249,17 @@ fn went(result: HostResult) -> (String, Result<(), String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_that_fetches_sends_no_more_than_the_index_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut bound = Bound::new(folder.path(), Some(1000)).unwrap();
+        assert_eq!((bound.take(600), bound.take(400)), (Ok(()), Ok(())));
+        assert!(bound.take(1).is_err_and(|why| why.contains("more than its files have")));
+        assert_eq!(Bound::new(folder.path(), None).unwrap().take(100_000), Ok(()), "a size that nobody knows");
+        let file = PackageFile { name: "a".into(), size: 7, sha256: String::new(), uri: String::new() };
+        assert_eq!(Fetch::packages(&[file.clone(), file]).size, Some(14));
+    }
 
     #[test]
     fn what_a_leader_tells_of_another_host_is_asked_of_that_host() {

@@ -348,3 +348,30 @@ fn more_hosts_than_one_serves_are_a_tree() {
     let told = pushed("n[1-65]", &["--tree", "0"]);
     assert_eq!(led(&told, "n1"), 0);
 }
+
+#[test]
+fn output_and_input_without_an_end_leave_room_on_the_disk_that_keeps_them() {
+    let Some(world) = World::new() else { return };
+    let small = world.path("small");
+    fs::create_dir(&small).unwrap();
+    let run = |line: &str| {
+        let mount = format!("mount -t tmpfs -o size=40m none {0} && export TMPDIR={0} && {line}", small.display());
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", &mount]).env("HOMING", env!("CARGO_BIN_EXE_homing"));
+        command.output().unwrap()
+    };
+    let able = Command::new("unshare").args(["-m", "true"]).output().is_ok_and(|output| output.status.success());
+    if !able {
+        eprintln!("SKIPPED: a disk of the test's own needs unshare and root");
+        return;
+    }
+    for (line, words) in [
+        ("\"$HOMING\" exec -n -w localhost -b yes", "localhost has printed"),
+        ("\"$HOMING\" exec -n -w localhost --outdir \"$TMPDIR/out\" yes >/dev/null", "no room to keep more output"),
+        ("yes | \"$HOMING\" exec -w localhost sleep 600", "hosts got a part of standard input"),
+    ] {
+        let output = run(line);
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(254) && said.contains(words), "{line}: {:?} {said}", output.status);
+    }
+}

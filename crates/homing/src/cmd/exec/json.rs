@@ -1,5 +1,6 @@
 //! `--json`: one document, written host by host, so that it needs no memory of its own.
 
+use super::show::input_lost;
 use homing_exec::{Command, HostResult, Outcome, Remote, verdict};
 use homing_model::{Failure, RawText};
 use homing_relay::{Passed, given_by, note};
@@ -18,8 +19,10 @@ pub fn run(remote: &Remote, hosts: &[String], command: &Command, maxrc: bool) ->
         write!(out, "{comma}\n{}", row(&result, hosts)).map_err(broken)?;
         out.flush().map_err(broken)?;
     }
+    let lost = command.spool().and_then(|input| input.failure()).map(|why| input_lost(&why));
+    let status = lost.as_ref().map_or(status, |failure| failure.status);
     writeln!(out, "\n],\"exit\":{status}}}").map_err(broken)?;
-    Ok(status)
+    lost.map_or(Ok(status), Err)
 }
 
 fn row(result: &HostResult, hosts: &[String]) -> Value {

@@ -6,8 +6,9 @@ use homing_dispatch::Terminal;
 use homing_exec::gathered::{Gathered, Style};
 use homing_exec::lines::Lines;
 use homing_exec::{Capture, Command, Event, Giver, Outcome, Remote, Waiting, What, verdict};
+use homing_folder::Reserve;
 use homing_model::Failure;
-use homing_model::units::short_span;
+use homing_model::units::{self, short_span};
 use homing_relay::{Passed, note};
 use signal_hook::consts::SIGINT;
 use std::collections::HashMap;
@@ -38,6 +39,9 @@ pub struct Show<'a> {
     files: [HashMap<usize, File>; 2],
     outcomes: Vec<Option<Outcome>>,
     progress: Progress,
+    reserve: Reserve,
+    /// The disk that keeps output has no room for more.
+    full: bool,
 }
 
 impl<'a> Show<'a> {
@@ -56,6 +60,8 @@ impl<'a> Show<'a> {
             files: [folder(&args.outdir)?, folder(&args.errdir)?],
             outcomes: vec![None; hosts.len()],
             progress: Progress::new(hosts.len()),
+            reserve: Reserve::default(),
+            full: false,
         })
     }
 
@@ -66,7 +72,10 @@ impl<'a> Show<'a> {
         signal_hook::flag::register(SIGINT, interrupted.clone()).map_err(told)?;
         let errand = Passed::Run { command: command.clone(), again: false };
         let mut stream = remote.stream_tree(self.hosts, errand, note());
-        while !interrupted.load(Ordering::Relaxed) {
+        let input = command.spool();
+        let mut lost = None;
+        while !interrupted.load(Ordering::Relaxed) && !self.full && lost.is_none() {
+            lost = input.as_ref().and_then(|input| input.failure());
             match stream.next_within(TICK) {
                 Ok(Some(event)) => self.take(event).map_err(told)?,
                 Ok(None) => break,
@@ -80,6 +89,12 @@ impl<'a> Show<'a> {
         self.progress.clear();
         self.print_gathered().map_err(told)?;
         self.out.flush().map_err(told)?;
+        if let Some(why) = lost {
+            return Err(input_lost(&why));
+        }
+        if self.full {
+            return Err(self.no_room());
+        }
         Ok(self.conclude(interrupted.load(Ordering::Relaxed)))
     }
 
@@ -93,9 +108,7 @@ impl<'a> Show<'a> {
             What::Stdout(bytes) => self.stdout(host, &bytes),
             What::Stderr(bytes) => {
                 self.progress.clear();
-                if let Some(file) = self.files[1].get_mut(&host) {
-                    file.write_all(&bytes)?;
-                }
+                self.to_file(1, host, &bytes)?;
                 self.lines[1].push(host, &self.hosts[host], &bytes, self.errors, &mut io::stderr())
             }
             What::Done(outcome, _) => self.done(host, outcome),
@@ -103,15 +116,33 @@ impl<'a> Show<'a> {
     }
 
     fn stdout(&mut self, host: usize, bytes: &[u8]) -> io::Result<()> {
-        if let Some(file) = self.files[0].get_mut(&host) {
-            file.write_all(bytes)?;
-        }
+        self.to_file(0, host, bytes)?;
         if self.args.gathers() {
-            return self.running.entry(host).or_default().push(bytes);
+            let kept = self.running.entry(host).or_default();
+            kept.push(bytes)?;
+            self.full |= kept.file().is_some_and(|file| self.reserve.is_used_up(file, bytes.len()));
+            return Ok(());
         }
         self.progress.clear();
         self.lines[0].push(host, &self.hosts[host], bytes, self.style, &mut self.out)?;
         if self.style.color { self.out.flush() } else { Ok(()) }
+    }
+
+    /// Into the host's file in `--outdir` or `--errdir`, if there is one.
+    fn to_file(&mut self, which: usize, host: usize, bytes: &[u8]) -> io::Result<()> {
+        let Some(file) = self.files[which].get_mut(&host) else { return Ok(()) };
+        file.write_all(bytes)?;
+        self.full |= self.reserve.is_used_up(file, bytes.len());
+        Ok(())
+    }
+
+    /// Names the host that has printed most of those that have not ended.
+    fn no_room(&self) -> Failure {
+        let most = self.running.iter().max_by_key(|(_, kept)| kept.size());
+        let who = most.map(|(host, kept)| format!("{} has printed {}: ", self.hosts[*host], units::bytes(kept.size())));
+        let why = "there is no room to keep more output (15 % of its disk, at most 4 GB, stay free); what still ran was ended";
+        Failure::system(who.unwrap_or_default() + why)
+            .hint("-u SECONDS ends a command that does not end; TMPDIR=FOLDER keeps gathered output on another disk")
     }
 
     fn done(&mut self, host: usize, outcome: Outcome) -> io::Result<()> {
@@ -156,6 +187,12 @@ impl<'a> Show<'a> {
         let codes = self.outcomes.iter().flatten().map(|o| verdict::code(o, self.args.maxrc));
         codes.max().unwrap_or(0)
     }
+}
+
+/// Hosts have read a part of what they were to read.
+pub fn input_lost(why: &str) -> Failure {
+    Failure::system(format!("hosts got a part of standard input: {why}"))
+        .hint("TMPDIR=FOLDER keeps it on another disk; -n passes none on")
 }
 
 fn files(dir: &Path, hosts: &[String]) -> Result<HashMap<usize, File>, Failure> {

@@ -1,4 +1,5 @@
-//! The room that output of tasks leaves where it is kept: whoever fills a disk takes it from all.
+//! The room that what others send leaves on the disk where it is kept: whoever fills a disk takes it from all. Output of
+//! tasks, output of `homing exec`, and what a host that fetches sends stay within it.
 
 use rustix::fs::{fstat, fstatvfs};
 use std::collections::HashMap;
@@ -13,7 +14,7 @@ const ASK_EVERY: u64 = 256 << 10;
 
 /// Looks after the file systems to which output is written.
 #[derive(Default)]
-pub(crate) struct Reserve {
+pub struct Reserve {
     /// Bytes that stay free, by device.
     keep: HashMap<u64, u64>,
     unasked: u64,
