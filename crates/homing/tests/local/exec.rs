@@ -362,7 +362,7 @@ fn output_and_input_without_an_end_leave_room_on_the_disk_that_keeps_them() {
     };
     let able = Command::new("unshare").args(["-m", "true"]).output().is_ok_and(|output| output.status.success());
     if !able {
-        eprintln!("SKIPPED: a disk of the test's own needs unshare and root");
+        skipped("a disk of the test's own needs unshare and root");
         return;
     }
     for (line, words) in [

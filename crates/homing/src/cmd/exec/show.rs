@@ -108,7 +108,7 @@ impl<'a> Show<'a> {
             What::Stdout(bytes) => self.stdout(host, &bytes),
             What::Stderr(bytes) => {
                 self.progress.clear();
-                self.to_file(1, host, &bytes)?;
+                self.keep_beside(1, host, &bytes)?;
                 self.lines[1].push(host, &self.hosts[host], &bytes, self.errors, &mut io::stderr())
             }
             What::Done(outcome, _) => self.done(host, outcome),
@@ -116,7 +116,7 @@ impl<'a> Show<'a> {
     }
 
     fn stdout(&mut self, host: usize, bytes: &[u8]) -> io::Result<()> {
-        self.to_file(0, host, bytes)?;
+        self.keep_beside(0, host, bytes)?;
         if self.args.gathers() {
             let kept = self.running.entry(host).or_default();
             kept.push(bytes)?;
@@ -129,7 +129,7 @@ impl<'a> Show<'a> {
     }
 
     /// Into the host's file in `--outdir` or `--errdir`, if there is one.
-    fn to_file(&mut self, which: usize, host: usize, bytes: &[u8]) -> io::Result<()> {
+    fn keep_beside(&mut self, which: usize, host: usize, bytes: &[u8]) -> io::Result<()> {
         let Some(file) = self.files[which].get_mut(&host) else { return Ok(()) };
         file.write_all(bytes)?;
         self.full |= self.reserve.is_used_up(file, bytes.len());
