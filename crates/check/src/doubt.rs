@@ -49,8 +49,13 @@ pub fn asked_again(answers: &mut Answers, again: &[Host]) {
 fn join(first: &mut Host, second: &Host) {
     first.clock.extend(&second.clock);
     let key = answering::CHECK.key;
-    let both = first.rows(key).zip(second.rows(key)).map(|(before, now)| answering::with_second(before, now));
-    both.into_iter().for_each(|rows| first.say(key, rows));
+    let rows = match (first.rows(key), second.rows(key)) {
+        (Some(before), Some(now)) => answering::with_second(before, now),
+        // The first look did not come to its end: the second one, which has three times as long, counts alone.
+        (None, Some(now)) => now.to_vec(),
+        (_, None) => return,
+    };
+    first.say(key, rows);
 }
 
 #[cfg(test)]
@@ -88,6 +93,22 @@ mod tests {
         answers = Answers { hosts: vec![host(first)] };
         asked_again(&mut answers, &[Host::named("n1")]);
         assert_eq!(findings(CHECKS, &answers).len(), 3);
+    }
+
+    #[test]
+    fn a_look_that_did_not_end_is_taken_again_and_a_frozen_mount_is_told_then() {
+        let cut = || {
+            let text = "=now\t5.0\n=who\t0\n=end\twho\t0\n=answering\t/b\t0\t\n";
+            Host::read("n1", &[(5.0, text.as_bytes().to_vec())])
+        };
+        let mut answers = Answers { hosts: vec![cut()] };
+        assert_eq!(doubts(&answers).hosts(), ["n1"]);
+        asked_again(&mut answers, &[host("=answering\t/a\t137\t\n=answering\t/b\t0\t\n")]);
+        let told: Vec<_> = findings(CHECKS, &answers).iter().map(|f| (f.code.name, f.what.clone())).collect();
+        assert_eq!(told, [("HC-MOUNT-07", "/a does not answer".to_string())]);
+        answers = Answers { hosts: vec![cut()] };
+        asked_again(&mut answers, &[cut()]);
+        assert!(findings(CHECKS, &answers).is_empty() && answers.hosts[0].unknown("answering").is_some());
     }
 
     #[test]

@@ -48,13 +48,16 @@ impl Gathered {
         self.silent.push((host.name, why));
     }
 
-    /// What hosts that answered did not tell: the host, what, why.
+    /// What hosts that answered did not tell: the host, what, why. A look that did not come to its end is not known, and
+    /// begins with the area that it is about.
     pub fn unknown(&self, checks: &[&Check]) -> Vec<Unknown> {
-        let asked = || checks.iter().filter(|check| !check.ask.is_empty());
         let of = |host: &Host, check: &Check| {
-            Some((host.name.clone(), format!("{}: {}", check.key, host.unknown(check.key)?)))
+            let areas: Vec<&str> = Area::ALL.iter().filter(|a| check.is_about(**a)).map(|a| a.name()).collect();
+            let what = format!("{} ({}): {}", areas.join(", "), check.key, host.unknown(check.key)?);
+            Some((host.name.clone(), what))
         };
-        self.answers.hosts.iter().flat_map(|host| asked().filter_map(move |check| of(host, check))).collect()
+        let hosts = self.answers.hosts.iter();
+        hosts.flat_map(|host| asked(checks).filter_map(move |check| of(host, check))).collect()
     }
 
     /// Hosts where we are not root, and what root would see besides.
@@ -62,6 +65,16 @@ impl Gathered {
         let users = self.answers.hosts.iter().filter(|host| host.uid().is_some_and(|uid| uid != 0));
         (users.map(|host| host.name.clone()).collect(), checks.iter().filter_map(|check| check.root).collect())
     }
+}
+
+fn asked<'c>(checks: &'c [&'c Check]) -> impl Iterator<Item = &'c Check> {
+    checks.iter().copied().filter(|check| !check.ask.is_empty())
+}
+
+/// How many hosts have not told all of an area. A check may look at what others asked: of the mounts, above all.
+pub fn unknown_in(area: Area, checks: &[&Check], answers: &Answers) -> usize {
+    let lacks = |host: &Host| asked(checks).any(|check| check.is_about(area) && host.unknown(check.key).is_some());
+    answers.hosts.iter().filter(|host| lacks(host)).count()
 }
 
 /// Whether an area is among those that were asked for; nothing asked for is all.
@@ -88,6 +101,8 @@ pub struct Report<'a> {
     pub early: &'a BTreeMap<Area, String>,
     /// What hosts did not tell: the host, and what, with why.
     pub unknown: Vec<Unknown>,
+    /// Of areas that are not known of all hosts and volumes: of how many.
+    pub lacking: BTreeMap<Area, usize>,
     /// All that were asked.
     pub hosts: &'a [String],
     /// What came back.
@@ -114,11 +129,22 @@ fn summary(told: &[Finding], area: Option<Area>) -> String {
     [of(Severity::Error), of(Severity::Warning)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// An area in a line: what was found, or that it is well on so many hosts.
-pub fn area_line(area: Area, told: &[Finding], hosts: usize) -> String {
+/// An area in a line: what was found, or that it is well on so many hosts. Where some have not told all of it, that is
+/// said, and it is not well there.
+pub fn area_line(area: Area, told: &[Finding], hosts: usize, unknown: usize) -> String {
     let summary = summary(told, Some(area));
-    let word = if summary.is_empty() { format!("well on {}", count(hosts as u64, "host")) } else { summary };
-    format!("{:<9} {word}", area.name())
+    let well = hosts.saturating_sub(unknown);
+    let mut parts = Vec::new();
+    match () {
+        () if !summary.is_empty() => parts.push(summary),
+        () if well > 0 || unknown == 0 => parts.push(format!("well on {}", count(well as u64, "host"))),
+        () => {}
+    }
+    if unknown > 0 {
+        let what = if area == Area::Volumes { "part" } else { "host" };
+        parts.push(format!("not known on {}", count(unknown as u64, what)));
+    }
+    format!("{:<9} {}", area.name(), parts.join(", "))
 }
 
 impl Report<'_> {
@@ -138,7 +164,7 @@ impl Report<'_> {
         let mut text = String::new();
         let answered = self.gathered.answers.hosts.len();
         for area in self.areas.iter().filter(|_| answered > 0) {
-            let line = area_line(*area, &self.told, answered);
+            let line = area_line(*area, &self.told, answered, self.lacking.get(area).copied().unwrap_or(0));
             if self.early.get(area) != Some(&line) {
                 let _ = writeln!(text, "{line}");
             }
@@ -261,6 +287,26 @@ mod tests {
         ];
         assert_eq!(whys, expected);
         assert!(all.answers.hosts.is_empty() && all.unknown(&crate::chosen(&[], false)).is_empty());
+    }
+
+    #[test]
+    fn an_area_of_which_a_part_is_not_known_is_not_well() {
+        let said = |end: &str| format!("=who\t0\n=end\twho\t0\n=end\tmounted\t0\n=end\tfstab\t0\n{end}");
+        let mut all = Gathered::default();
+        all.add(host("n1", &said("=end\tanswering\t0\n")), Ended::Ran("".into()));
+        all.add(host("n2", &said("=answering\t/d\t0\t\n")), Ended::Ran("".into()));
+        let checks: Vec<&Check> = crate::chosen(&[Area::Mounts], true)
+            .into_iter()
+            .filter(|check| ["mounted", "fstab", "answering"].contains(&check.key))
+            .collect();
+        let unknown = unknown_in(Area::Mounts, &checks, &all.answers);
+        assert_eq!((unknown, unknown_in(Area::Clocks, &checks, &all.answers)), (1, 0));
+        assert_eq!(all.unknown(&checks), [("n2".to_string(), "mounts (answering): it ended early".to_string())]);
+        assert_eq!(area_line(Area::Mounts, &[], 2, 0), "mounts    well on 2 hosts");
+        assert_eq!(area_line(Area::Mounts, &[], 2, unknown), "mounts    well on 1 host, not known on 1 host");
+        assert_eq!(area_line(Area::Mounts, &[], 1, 1), "mounts    not known on 1 host");
+        let ill = crate::code("HC-MOUNT-07").unwrap().at("n1", "", "");
+        assert_eq!(area_line(Area::Mounts, &[ill], 2, 1), "mounts    1 error, not known on 1 host");
     }
 
     #[test]

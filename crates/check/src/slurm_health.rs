@@ -16,8 +16,9 @@ pub struct NodeState<'a> {
 }
 
 /// The arguments of `scontrol update` behind the node's name; `None`: all stays as it is. A node that somebody else has
-/// drained is left alone, and so is one that is down.
-pub fn decide(found: &[Finding], node: &NodeState) -> Option<Vec<String>> {
+/// drained is left alone, and so is one that is down. `is_known`: every look came to its end; else nothing says that the
+/// node is well again.
+pub fn decide(found: &[Finding], is_known: bool, node: &NodeState) -> Option<Vec<String>> {
     let worst = found.iter().find(|f| f.code.severity == Severity::Error);
     let out = ["drain", "down", "fail", "maint"].iter().any(|word| node.state.contains(word));
     match worst {
@@ -26,7 +27,9 @@ pub fn decide(found: &[Finding], node: &NodeState) -> Option<Vec<String>> {
                 format!("{MARK}{} {}", finding.code.name, finding.what).chars().take(LONGEST).collect();
             Some(vec!["State=DRAIN".into(), format!("Reason={reason}")])
         }
-        None if node.state.contains("drain") && node.reason.starts_with(MARK) => Some(vec!["State=RESUME".into()]),
+        None if is_known && node.state.contains("drain") && node.reason.starts_with(MARK) => {
+            Some(vec!["State=RESUME".into()])
+        }
         _ => None,
     }
 }
@@ -41,8 +44,10 @@ mod tests {
         let ill = [code("HC-DISK-01").unwrap().at("n1", "/ is full", "")];
         let advice = [code("HC-CLOCK-04").unwrap().at("n1", "", "")];
         let says = |found: &[Finding], state: &str, reason: &str| {
-            decide(found, &NodeState { state, reason }).map(|words| words.join(" ")).unwrap_or_default()
+            decide(found, true, &NodeState { state, reason }).map(|words| words.join(" ")).unwrap_or_default()
         };
+        let drained = NodeState { state: "drained", reason: "homing check: HC-DISK-01 / is full" };
+        assert_eq!(decide(&[], false, &drained), None, "what is not known is not well");
         assert_eq!(says(&ill, "idle", "none"), "State=DRAIN Reason=homing check: HC-DISK-01 / is full");
         assert_eq!(says(&ill, "drained", "homing check: HC-DISK-01"), "");
         assert_eq!(says(&ill, "down*", "Not responding"), "");

@@ -11,7 +11,7 @@ static UID: Code = Code {
     what: "a user has another number on some hosts",
     means: "on shared file systems the user's files belong to somebody else there",
     seen: "`getent passwd`",
-    mend: "usermod -u NUMBER USER, and chown what belonged to the old number",
+    mend: "usermod -u NUMBER USER, and chown what belonged to the old number where that is nobody else's on any host",
 };
 static GID: Code = Code {
     name: "HC-USER-02",
@@ -27,7 +27,7 @@ static MISSING: Code = Code {
     what: "a user is missing on some hosts",
     means: "the user's jobs fail there, and files show a number instead of a name",
     seen: "`getent passwd`",
-    mend: "useradd with the numbers of the other hosts",
+    mend: "useradd -m with the numbers of the other hosts",
 };
 static TWICE: Code = Code {
     name: "HC-USER-04",
@@ -35,7 +35,7 @@ static TWICE: Code = Code {
     what: "two users have one number",
     means: "each may read, change and kill what is the other's",
     seen: "`getent passwd`",
-    mend: "usermod -u with a number that is free",
+    mend: "usermod -u with a number that is free on all hosts",
 };
 static MEMBERS: Code = Code {
     name: "HC-USER-05",
@@ -43,7 +43,7 @@ static MEMBERS: Code = Code {
     what: "a group has other members on some hosts",
     means: "a user may do on one host what is refused on the next",
     seen: "`getent group`",
-    mend: "gpasswd -M MEMBERS GROUP",
+    mend: "gpasswd -a USER GROUP for who is missing",
 };
 
 pub(crate) static CHECK: Check = Check {
@@ -67,30 +67,71 @@ fn table<'a>(rows: &'a [Vec<String>], kind: &str) -> Table<'a> {
     rows.iter().filter(|r| r[0] == kind && r.len() > 3).map(|r| (r[1].as_str(), &r[1..])).collect()
 }
 
+/// Users, or groups, of a host.
+type Tables<'a> = Vec<(&'a Host, Table<'a>)>;
+
+/// Users and groups of all hosts that told them.
+struct Accounts<'a> {
+    users: Tables<'a>,
+    groups: Tables<'a>,
+}
+
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let tables =
-        |kind| -> Vec<(&Host, Table)> { answers.of(CHECK.key).map(|(h, rows)| (h, table(rows, kind))).collect() };
-    let (users, groups) = (tables("user"), tables("group"));
-    let names =
-        |all: &[(&Host, Table)]| all.iter().flat_map(|(_, t)| t.keys().map(|k| k.to_string())).collect::<BTreeSet<_>>();
-    let mut found: Vec<Finding> = users.iter().flat_map(|(host, table)| doubles(host, table)).collect();
-    names(&users).iter().for_each(|name| found.extend(of_user(name, &users)));
-    names(&groups).iter().for_each(|name| found.extend(of_group(name, &groups)));
+    let tables = |kind| -> Tables { answers.of(CHECK.key).map(|(h, rows)| (h, table(rows, kind))).collect() };
+    let accounts = Accounts { users: tables("user"), groups: tables("group") };
+    let names = |all: &Tables| all.iter().flat_map(|(_, t)| t.keys().map(|k| k.to_string())).collect::<BTreeSet<_>>();
+    let mut found = doubles(&accounts);
+    names(&accounts.users).iter().for_each(|name| found.extend(of_user(name, &accounts)));
+    names(&accounts.groups).iter().for_each(|name| found.extend(of_group(name, &accounts.groups)));
     found
 }
 
-fn doubles(host: &Host, users: &Table) -> Vec<Finding> {
-    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
-    let free = users.values().filter_map(|u| u[1].parse::<u32>().ok()).max().map_or(1000, |most| most + 1);
+/// Other names that have a number on any host. A file on a shared file system may be any of theirs.
+fn sharers<'a>(all: &Tables<'a>, name: &str, number: &str) -> BTreeSet<&'a str> {
+    let of = |(_, table): &(&Host, Table<'a>)| -> Vec<&'a str> {
+        table.iter().filter(|(other, row)| **other != name && row[1] == number).map(|(other, _)| *other).collect()
+    };
+    all.iter().flat_map(of).collect()
+}
+
+/// Two users with one number on a host. The one who has another number elsewhere gets that; else the second one gets one
+/// that no host of all has given to a user or a group.
+fn doubles(accounts: &Accounts) -> Vec<Finding> {
+    let all = || accounts.users.iter().chain(&accounts.groups).flat_map(|(_, table)| table.values());
+    let most = all().filter_map(|row| row[1].parse::<u32>().ok()).max().unwrap_or(999);
+    let mut fresh: BTreeMap<&str, u32> = BTreeMap::new();
     let mut found = Vec::new();
-    for (name, user) in users {
-        if let Some(first) = owners.insert(&user[1], name) {
-            let finding =
-                TWICE.on(host, format!("{first} and {name} both have the number {}", user[1]), "getent passwd");
-            found.push(finding.mend(format!("usermod -u {free} {}", word(name))));
+    for (host, users) in &accounts.users {
+        let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+        for (name, user) in users {
+            let number = user[1].as_str();
+            let Some(first) = owners.insert(number, name) else { continue };
+            let (who, to) = match elsewhere(accounts, first, number).map(|to| (first, to)) {
+                Some(first) => first,
+                None => (
+                    *name,
+                    elsewhere(accounts, name, number).unwrap_or_else(|| {
+                        let next = most + 1 + fresh.len() as u32;
+                        fresh.entry(name).or_insert(next).to_string()
+                    }),
+                ),
+            };
+            let finding = TWICE.on(host, format!("{first} and {name} both have the number {number}"), "getent passwd");
+            // Free now is not free when it is pasted: the host looks again.
+            let line = format!("! getent passwd {to} >/dev/null && usermod -u {to} {}", word(who));
+            found.push(finding.mend(line));
         }
     }
     found
+}
+
+/// The number that a user has on other hosts, where it is another and nobody else's on any host.
+fn elsewhere(accounts: &Accounts, name: &str, number: &str) -> Option<String> {
+    let numbers: BTreeSet<&str> =
+        accounts.users.iter().filter_map(|(_, table)| table.get(name)).map(|row| row[1].as_str()).collect();
+    let others: Vec<&str> = numbers.into_iter().filter(|own| *own != number).collect();
+    let [one] = others.as_slice() else { return None };
+    (one.parse::<u32>().is_ok() && sharers(&accounts.users, name, one).is_empty()).then(|| one.to_string())
 }
 
 /// What has a number: its code, what stands before its name, and the words of the commands for it.
@@ -110,50 +151,73 @@ const GROUPS: Numbered =
 
 type Known<'a> = Vec<(&'a Host, &'a [String])>;
 
-fn known<'a>(name: &str, all: &[(&'a Host, Table<'a>)]) -> Known<'a> {
+fn known<'a>(name: &str, all: &Tables<'a>) -> Known<'a> {
     all.iter().filter_map(|(h, t)| Some((*h, *t.get(name)?))).collect()
 }
 
-/// Hosts where the name has another number; `None` when it is the same everywhere.
-fn numbers(kind: &Numbered, name: &str, known: &Known) -> Option<Vec<Finding>> {
-    let split = split(known.iter().map(|(h, row)| (*h, row[1].clone())))?;
+/// Hosts where the name has another number; `None` when it is the same everywhere. Files are given away by number only
+/// where no other name has the old or the new number on any host, and not by a path that somebody can exchange meanwhile.
+fn numbers(kind: &Numbered, name: &str, all: &Tables) -> Option<Vec<Finding>> {
+    let split = split(known(name, all).iter().map(|(h, row)| (*h, row[1].clone())))?;
     let (right, like) = (&split.most, split.most_of());
     let Numbered { code, called, base, change, find, give } = kind;
     let finding = |(host, own): &(&Host, String)| {
         let what = format!("{called}{name} has the number {own}, and {right} on {like}");
-        let (old, new) = (word(own), word(right));
-        let files = format!("find {PLACES} -xdev {find} {old} -exec {give} -h {new} {{}} +");
-        let seen = format!("getent {base} {name}: {own}");
-        code.on(host, what, seen).mend(format!("{change} {new} {} && {files}", word(name)))
+        let (old, new, who) = (word(own), word(right), word(name));
+        let files = format!("find {PLACES} -xdev {find} {old}");
+        let found = code.on(host, what, format!("getent {base} {name}: {own}"));
+        let shared = [own, right].map(|number| sharers(all, name, number));
+        let is_number = |text: &str| text.parse::<u32>().is_ok();
+        if shared.iter().any(|others| !others.is_empty()) || !is_number(own) || !is_number(right) {
+            return found.look(format!("getent {base} {old} {new} {who}; {files} -ls | head -50"));
+        }
+        let alone =
+            format!("getent {base} | awk -F: '$3 == {old} && $1 != ENVIRON[\"n\"] {{ f = 1 }} END {{ exit f }}'");
+        found.mend(format!(
+            "n={who} && export n && {alone} && {change} {new} {who} && {files} -execdir {give} -h {new} {{}} +"
+        ))
     };
     Some(split.others.iter().map(finding).collect())
 }
 
-fn of_user(name: &str, all: &[(&Host, Table)]) -> Vec<Finding> {
+fn of_user(name: &str, accounts: &Accounts) -> Vec<Finding> {
+    let all = &accounts.users;
     let known = known(name, all);
-    if let Some(found) = numbers(&USERS, name, &known) {
+    if let Some(found) = numbers(&USERS, name, all) {
         return found;
     }
-    let (Some((_, [_, uid, gid, home, shell @ ..])), true) = (known.first(), known.len() * 2 > all.len()) else {
+    let (Some((like, [_, uid, gid, home, shell @ ..])), true) = (known.first(), known.len() * 2 > all.len()) else {
         return Vec::new();
     };
-    let (uid, gid, home) = (word(uid), word(gid), word(home));
+    // The group's name where the user is; one of the system has a number below those that were looked at.
+    let group = accounts.groups.iter().find(|(host, _)| host.name == like.name);
+    let group = group.and_then(|(_, table)| table.iter().find(|(_, row)| row[1] == *gid)).map(|(name, _)| *name);
+    let (uid_word, gid_word, home, name_word) = (word(uid), word(gid), word(home), word(name));
     let shell = word(shell.first().map_or("/bin/sh", String::as_str));
-    let name_word = word(name);
-    let add = format!(
-        "getent group {gid} >/dev/null || groupadd -g {gid} {name_word}; useradd -u {uid} -g {gid} -d {home} -s {shell} {name_word}"
-    );
+    let of_group = match group {
+        Some(group) => {
+            let group = word(group);
+            format!(
+                "{{ getent group {group} >/dev/null || groupadd -g {gid_word} {group}; }} && [ \"$(getent group {gid_word} | cut -d: -f1)\" = {group} ]"
+            )
+        }
+        None => format!("getent group {gid_word} >/dev/null"),
+    };
+    let add = format!("{of_group} && useradd -m -u {uid_word} -g {gid_word} -d {home} -s {shell} {name_word}");
+    let look = format!("getent passwd {uid_word} {name_word}; getent group {gid_word}; ls -ld {home}");
+    let shared = sharers(all, name, uid);
     let lacking = all.iter().filter(|(_, table)| !table.contains_key(name));
     lacking
         .map(|(host, _)| {
-            MISSING.on(host, format!("there is no user {name}"), format!("getent passwd {name}: nothing")).mend(&add)
+            let found = MISSING.on(host, format!("there is no user {name}"), format!("getent passwd {name}: nothing"));
+            if shared.is_empty() { found.mend(&add) } else { found.look(&look) }
         })
         .collect()
 }
 
-fn of_group(name: &str, all: &[(&Host, Table)]) -> Vec<Finding> {
+fn of_group(name: &str, all: &Tables) -> Vec<Finding> {
     let known = known(name, all);
-    if let Some(found) = numbers(&GROUPS, name, &known) {
+    if let Some(found) = numbers(&GROUPS, name, all) {
         return found;
     }
     let members = |g: &[String]| {
@@ -164,11 +228,91 @@ fn of_group(name: &str, all: &[(&Host, Table)]) -> Vec<Finding> {
     let (right, like) = (joined(&split.most), split.most_of());
     let finding = |(host, own): &(&Host, BTreeSet<String>)| {
         let what = format!("the group {name} has the members {:?}, and {right:?} on {like}", joined(own));
-        MEMBERS.on(host, what, format!("getent group {name}")).mend(format!(
-            "gpasswd -M {} {}",
-            word(&right),
-            word(name)
-        ))
+        let found = MEMBERS.on(host, what, format!("getent group {name}"));
+        let add = split.most.difference(own).map(|user| format!("gpasswd -a {} {}", word(user), word(name)));
+        // Whether somebody is to lose what others may do is for a person.
+        if own.difference(&split.most).next().is_some() {
+            return found.look(format!("getent group {}", word(name)));
+        }
+        found.mend(add.collect::<Vec<_>>().join(" && "))
     };
     split.others.iter().map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands(hosts: &[(&str, &str)]) -> Vec<(String, String, bool)> {
+        let host = |(name, rows): &(&str, &str)| {
+            let rows: String = rows.lines().map(|row| format!("=accounts\t{row}\n")).collect();
+            Host::read(name, &[(1.0, format!("=who\t0\n=end\twho\t0\n{rows}=end\taccounts\t0\n").into_bytes())])
+        };
+        let found = judge(&Answers { hosts: hosts.iter().map(host).collect() });
+        let one = |f: &Finding| {
+            let remedy = f.remedy.as_ref().unwrap();
+            (format!("{} {}", f.code.name, f.hosts), remedy.line.clone(), remedy.mends)
+        };
+        found.iter().map(one).collect()
+    }
+
+    fn user(name: &str, number: u32) -> String {
+        format!("user\t{name}\t{number}\t100\t/home/{name}\t/bin/sh\n")
+    }
+
+    #[test]
+    fn no_file_is_given_away_by_a_number_that_two_users_share_on_any_host() {
+        let right = user("alice", 2001) + &user("bob", 2002);
+        let (other, twin) = (user("alice", 2005), user("alice", 2005) + &user("twin", 2005));
+        let told = commands(&[("n1", &right), ("n2", &right), ("n3", &(other.clone() + &user("bob", 2002)))]);
+        assert!(told[0].2 && told[0].1.contains("-user 2005 -execdir chown -h 2001 {} +"), "{told:?}");
+        assert!(told[0].1.contains("$3 == 2005 && $1 != ENVIRON"), "somebody may have it when it is pasted: {told:?}");
+        for hosts in [
+            // On the same host, on another one, and the new number is somebody's.
+            [("n1", right.clone()), ("n2", right.clone()), ("n3", twin + &user("bob", 2002))],
+            [
+                ("n1", right.clone() + &user("twin", 2005)),
+                ("n2", right.clone()),
+                ("n3", other.clone() + &user("bob", 2002)),
+            ],
+            [("n1", right.clone()), ("n2", right.clone()), ("n3", other + &user("carol", 2001))],
+        ] {
+            let told = commands(&hosts.each_ref().map(|(name, rows)| (*name, rows.as_str())));
+            let of_alice = told.iter().find(|(_, line, _)| line.contains("find") && line.contains("2005")).unwrap();
+            assert!(!of_alice.2 && !of_alice.1.contains("chown"), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_proposed_is_free_on_all_hosts() {
+        let twins = user("alice", 2001) + &user("carol", 2001) + &user("dave", 2001);
+        let told =
+            commands(&[("n1", &twins), ("n2", &(user("alice", 2001) + &user("eve", 2102) + "group\tlab\t2103\t\n"))]);
+        let twice: Vec<&str> = told.iter().filter(|t| t.0 == "HC-USER-04 n1").map(|t| t.1.as_str()).collect();
+        assert_eq!(
+            twice,
+            [
+                "! getent passwd 2104 >/dev/null && usermod -u 2104 carol",
+                "! getent passwd 2105 >/dev/null && usermod -u 2105 dave"
+            ]
+        );
+        let told = commands(&[("n1", &twins), ("n2", &(user("alice", 2007) + &user("carol", 2001)))]);
+        assert_eq!(told[0].1, "! getent passwd 2007 >/dev/null && usermod -u 2007 alice", "as on the other host");
+    }
+
+    #[test]
+    fn a_user_is_made_with_a_home_and_members_are_only_added() {
+        let own = user("alice", 2001).replace("\t100\t", "\t3000\t") + "group\tlab\t3000\talice\n";
+        let told = commands(&[("n1", &own), ("n2", &own), ("n3", "group\tlab\t3000\t\n")]);
+        assert!(
+            told[0].1.contains("= lab ] && useradd -m -u 2001 -g 3000 -d /home/alice -s /bin/sh alice"),
+            "{told:?}"
+        );
+        assert_eq!((told[1].1.as_str(), told[1].2), ("gpasswd -a alice lab", true));
+        let told = commands(&[("n1", &own), ("n2", &own), ("n3", &own.replace("3000\talice", "3000\talice,eve"))]);
+        assert_eq!((told[0].1.as_str(), told[0].2), ("getent group lab", false));
+        let taken = own.clone() + &user("eve", 2001);
+        let told = commands(&[("n1", &taken), ("n2", &own), ("n3", "group\tlab\t3000\talice\n")]);
+        assert!(told.iter().all(|(_, line, _)| !line.contains("useradd")), "{told:?}");
+    }
 }

@@ -57,12 +57,15 @@ const SILENT: &str = "137";
 /// And of one that has answered when it was asked once more.
 const AT_LAST: &str = "late";
 
-/// Hosts with mounts that did not answer in time. A server with much to do, or a host, looks so too, and the remedy ends
-/// what works there: so that it is worth asking again.
+/// Hosts with mounts that did not answer in time, and hosts whose look at them did not come to its end. A server with much
+/// to do, or a host, looks so too, and the remedy ends what works there: so that it is worth asking again.
 pub fn silent(answers: &Answers) -> Vec<String> {
     let is_silent = |row: &Vec<String>| row.get(1).is_some_and(|status| status == SILENT);
-    let hosts = answers.of(CHECK.key).filter(|(_, rows)| rows.iter().any(is_silent));
-    hosts.map(|(host, _)| host.name.clone()).collect()
+    let is_doubtful = |host: &&Host| match host.rows(CHECK.key) {
+        Some(rows) => rows.iter().any(is_silent),
+        None => true,
+    };
+    answers.hosts.iter().filter(is_doubtful).map(|host| host.name.clone()).collect()
 }
 
 /// What is known of mounts that a host has been asked for twice.
@@ -82,6 +85,8 @@ struct Said<'a> {
     host: &'a Host,
     point: String,
     mount: Option<Mount>,
+    /// The command that mounts it again.
+    again: Option<String>,
     status: &'a str,
     words: &'a str,
 }
@@ -98,9 +103,10 @@ fn of_host<'a>(host: &'a Host, rows: &'a [Vec<String>]) -> Vec<Said<'a>> {
 
 fn said<'a>(host: &'a Host, row: &'a [String], table: &[MountLine]) -> Option<Said<'a>> {
     let [point, status, words] = row else { return None };
-    let mount = on_top(table, point).map(|line| line.mount.clone());
+    let line = on_top(table, point);
+    let (mount, again) = (line.map(|line| line.mount.clone()), line.map(|line| again(line, table)));
     let point = String::from_utf8_lossy(&unescape(point.as_bytes())).into_owned();
-    Some(Said { host, point, mount, status, words })
+    Some(Said { host, point, mount, again, status, words })
 }
 
 impl Said<'_> {
@@ -116,11 +122,13 @@ impl Said<'_> {
         server(own).filter(|_| hosts.len() > 1 && like().all(Said::hangs))
     }
 
-    /// The command that mounts it again.
+    /// The command that mounts it again, unless it answers when this is pasted: what works there would be cut off. A
+    /// question that FUSE's daemon has taken cannot be killed, so that a shell is which nobody waits behind.
     fn again(&self) -> String {
         let point = word(&self.point);
-        let mount = self.mount.as_ref().map_or_else(|| format!("mount {point}"), again);
-        format!("umount -fl {point}; {mount}")
+        let mount = self.again.clone().unwrap_or_else(|| format!("mount {point}"));
+        let answers = "timeout -s KILL 10 sh -c 'stat -f -- \"$1\" >/dev/null 2>&1; exit $?' sh";
+        format!("{answers} {point} || {{ umount -fl {point}; {mount}; }}")
     }
 }
 

@@ -34,9 +34,10 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     let rows = answers.each(CHECK.key);
     rows.filter_map(|(host, row)| {
         let [point, first] = row else { return None };
-        let aside = word(&format!("/run{point}.beneath"));
+        // Beside a mount point others may be able to make names: the folder is a new one.
         let script = format!(
-            "mount --bind / /run && mkdir -p {aside} && find {} -mindepth 1 -maxdepth 1 -exec mv -t {aside} {{}} +",
+            "mount --bind / /run && a=$(mktemp -d {}) && find {} -mindepth 1 -maxdepth 1 -execdir mv -t \"$a\" {{}} +",
+            word(&format!("/run{point}.beneath.XXXXXX")),
             word(&format!("/run{point}"))
         );
         let found =

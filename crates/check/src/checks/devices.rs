@@ -41,7 +41,7 @@ fn of_path(host: &Host, row: &[String]) -> Option<Finding> {
     let seen = format!("stat {path}: {kind}, {mode}");
     if !folder && kind != "character special file" {
         let minor = [("/dev/null", 3), ("/dev/zero", 5), ("/dev/urandom", 9)].into_iter().find(|(p, _)| p == path)?.1;
-        let line = format!("rm -f {0} && mknod -m 666 {0} c 1 {minor}", word(path));
+        let line = format!("[ -c {0} ] || {{ rm -f {0} && mknod -m 666 {0} c 1 {minor}; }}", word(path));
         return Some(code.on(host, format!("{path} is a {kind}"), seen).mend(line));
     }
     (mode != right).then(|| {

@@ -61,5 +61,9 @@ fn judge(answers: &Answers) -> Vec<Finding> {
 /// Of several servers nobody here knows which is dead; one alone is.
 fn comment_out(server: &str) -> String {
     let edit = format!("s/^nameserver[[:space:]]+{}/# &/", server.replace('.', "[.]"));
-    format!("sed -E -i {} /etc/resolv.conf", word(&edit))
+    // It may be back when this is pasted. A link to another program's file stays a link.
+    format!(
+        "timeout 1 getent hosts homing-check-nobody; [ $? != 124 ] || sed -E -i --follow-symlinks {} /etc/resolv.conf",
+        word(&edit)
+    )
 }

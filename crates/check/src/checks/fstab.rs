@@ -59,11 +59,19 @@ fn of_line(host: &Host, line: &[String], mounts: &Mounts) -> Option<Finding> {
             format!("{point} is not mounted"),
             format!("/etc/fstab has {point}, /proc/self/mountinfo has not"),
         );
-        return Some(found.mend(format!("mkdir -p {0} && mount {0}", word(point))));
+        return Some(found.mend(format!("mountpoint -q {0} || {{ mkdir -p {0} && mount {0}; }}", word(point))));
     };
     let is = |option: &str| mount.options.iter().chain(&mount.of_super).any(|o| o == option);
     let broken = ["emergency_ro", "shutdown"].into_iter().find(|o| is(o));
     let state = broken.or((is("ro") && !has("ro")).then_some("ro"))?;
     let found = READ_ONLY.on(host, format!("{point} is read-only"), format!("/proc/self/mountinfo: {point} {state}"));
-    Some(found.mend(format!("mount -o remount,rw {}", word(point))))
+    // After an error of the disk each write may break more.
+    if broken.is_some() {
+        return Some(found.look(format!("dmesg -T | tail -50; findmnt {}", word(point))));
+    }
+    let errors = "cat /sys/fs/ext4/\"${d##*/}\"/errors_count 2>/dev/null || echo 0";
+    Some(found.mend(format!(
+        "d=$(findmnt -nro SOURCE -M {0} | tail -n 1); [ \"$({errors})\" = 0 ] && mount -o remount,rw {0}",
+        word(point)
+    )))
 }

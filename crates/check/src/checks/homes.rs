@@ -46,7 +46,7 @@ static OWNER: Code = Code {
     what: "a home belongs to another user",
     means: "the user cannot write at home; often the number of the user differs between hosts",
     seen: "`stat -c %U HOME`",
-    mend: "chown USER: HOME, when the numbers are right",
+    mend: "chown -h USER: HOME, when the numbers are right",
 };
 
 pub(crate) static CHECK: Check = Check {
@@ -74,36 +74,64 @@ done"#,
 fn judge(answers: &Answers) -> Vec<Finding> {
     let rows = answers.each(CHECK.key);
     rows.flat_map(|(host, row)| match row.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["dir", user, mode, owner, path] => of_folder(host, user, mode, owner, path),
-        ["key", _, mode, fs, phrase, path] => of_key(host, mode, fs, phrase, path),
+        ["dir", user, mode, owner, path] => of_folder(answers, host, [user, mode, owner, path]),
+        ["key", user, mode, fs, phrase, path] => of_key(host, user, mode, fs, phrase, path),
         _ => Vec::new(),
     })
     .collect()
 }
 
-fn of_folder(host: &Host, user: &str, mode: &str, owner: &str, path: &str) -> Vec<Finding> {
+/// A command with the rights of a user and no more, also where root pastes it: what lies in a home may be a link by then.
+fn as_user(host: &Host, user: &str, line: &str) -> String {
+    if host.uid() == Some(0) && user != "root" {
+        format!("su {} -s /bin/sh -c {}", word(user), word(line))
+    } else {
+        line.into()
+    }
+}
+
+/// Whose the home is nobody doubts: no other user there has it as the home, and the user has one number on all hosts.
+/// Otherwise the home of somebody else would be given away, on a shared file system for all hosts.
+fn is_certain(answers: &Answers, host: &Host, user: &str, path: &str) -> bool {
+    let others = host.rows(CHECK.key).into_iter().flatten().filter(|row| row.len() == 5 && row[0] == "dir");
+    let is_others = others.into_iter().any(|row| row[1] != user && row[4] == path);
+    let of_user = |row: &&[String]| row.len() > 2 && row[0] == "user" && row[1] == user;
+    let accounts = answers.each("accounts").filter(|(_, row)| of_user(row));
+    let numbers: std::collections::BTreeSet<&String> = accounts.map(|(_, row)| &row[2]).collect();
+    !is_others && numbers.len() < 2
+}
+
+fn of_folder(answers: &Answers, host: &Host, row: [&str; 4]) -> Vec<Finding> {
+    let [user, mode, owner, path] = row;
     let is_home = !path.contains("/.ssh");
     let code = if is_home { &HOME } else { &KEYS };
     let mut found = Vec::new();
     if u32::from_str_radix(mode, 8).is_ok_and(|m| m & LOOSE != 0) {
         let finding =
             code.on(host, format!("{path} of {user} may be written by others"), format!("stat -c %a {path}: {mode}"));
-        found.push(finding.mend_as_user(format!("chmod go-w {}", word(path))));
+        found.push(finding.mend_as_user(as_user(host, user, &format!("chmod go-w {}", word(path)))));
     }
     if owner != user && owner != "root" {
         let code = if is_home { &OWNER } else { &KEYS };
         let finding =
             code.on(host, format!("{path} of {user} belongs to {owner}"), format!("stat -c %U {path}: {owner}"));
-        found.push(finding.mend(format!("chown {}: {}", word(user), word(path))));
+        // Only of the home itself the folder is root's, in which nobody exchanges names.
+        let mends = is_home && is_certain(answers, host, user, path);
+        let look = format!("ls -ld {}; id {} {}", word(path), word(user), word(owner));
+        found.push(if mends {
+            finding.mend(format!("chown -h {}: {}", word(user), word(path)))
+        } else {
+            finding.look(look)
+        });
     }
     found
 }
 
-fn of_key(host: &Host, mode: &str, fs: &str, phrase: &str, path: &str) -> Vec<Finding> {
+fn of_key(host: &Host, user: &str, mode: &str, fs: &str, phrase: &str, path: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     if u32::from_str_radix(mode, 8).is_ok_and(|m| m & OPEN != 0) {
         let finding = PRIVATE.on(host, format!("{path} may be read by others"), format!("stat -c %a {path}: {mode}"));
-        found.push(finding.mend_as_user(format!("chmod 600 {}", word(path))));
+        found.push(finding.mend_as_user(as_user(host, user, &format!("chmod 600 {}", word(path)))));
     }
     let shared = ["nfs", "fuseblk", "lustre", "ceph", "cifs", "smb2", "gpfs", "beegfs"].contains(&fs);
     if shared && phrase == "none" {

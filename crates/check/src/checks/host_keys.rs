@@ -9,7 +9,7 @@ static CHANGED: Code = Code {
     what: "a host has another key than known_hosts says",
     means: "ssh refuses to connect there; after a new installation that is as it should be, else somebody listens",
     seen: "`ssh-keyscan NAME` and `ssh-keygen -F NAME`",
-    mend: "when the host was installed anew: ssh-keygen -R NAME, and connect again",
+    mend: "when the host was installed anew, and shows the new key on itself (ssh-keygen -lf /etc/ssh/ssh_host_*.pub): ssh-keygen -R NAME, and connect again",
 };
 
 pub(crate) static CHECK: Check = Check {
@@ -45,8 +45,12 @@ fn judge(answers: &Answers) -> Vec<Finding> {
         let [name, kind, file] = row else { return None };
         let what = format!("{name} has another key than is known here");
         let found = CHANGED.on(host, what, format!("ssh-keyscan {name} and {file}: {kind}"));
-        let line = format!("ssh-keygen -R {} -f {}", word(name), word(file));
-        Some(if file.starts_with("/etc/") { found.mend(line) } else { found.mend_as_user(line) })
+        // To forget the key is to believe the next one: a person compares them on the host itself first.
+        let name = word(name);
+        Some(found.look(format!(
+            "ssh-keygen -l -F {name} -f {}; ssh-keyscan {name} 2>/dev/null | ssh-keygen -lf -",
+            word(file)
+        )))
     })
     .collect()
 }

@@ -70,11 +70,14 @@ fn of_row(host: &Host, row: &[String]) -> Option<Finding> {
         ),
         ["zombies", parent, n, name] if n.parse::<u64>().is_ok_and(|n| n > MOST_ZOMBIES) => {
             let what = format!("{name} leaves dead processes behind");
-            Some(
-                ZOMBIES
-                    .on(host, what, format!("/proc/*/stat: {n} zombies of process {parent}"))
-                    .mend(format!("kill {}", word(parent))),
-            )
+            let found = ZOMBIES.on(host, what, format!("/proc/*/stat: {n} zombies of process {parent}"));
+            let (number, comm) = (word(parent), word(name));
+            // The first process is the host itself; and a number may be another program's when this is pasted.
+            Some(if parent == "1" {
+                found.look("ps -e -o ppid,pid,stat,comm | awk '$1 == 1 && $3 ~ /^Z/' | head")
+            } else {
+                found.mend(format!("[ \"$(cat /proc/{number}/comm)\" = {comm} ] && kill {number}"))
+            })
         }
         _ => None,
     }

@@ -1,5 +1,6 @@
 //! Is every host a machine of its own, and not another's clone?
 
+use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 
 static SHARED: Code = Code {
@@ -31,7 +32,10 @@ fn judge(answers: &Answers) -> Vec<Finding> {
             format!("it has the machine number of {}", original.name),
             format!("/etc/machine-id: {id}"),
         );
-        Some(found.mend("rm -f /etc/machine-id /var/lib/dbus/machine-id; systemd-machine-id-setup; cp /etc/machine-id /var/lib/dbus/"))
+        let is_so = format!("[ \"$(cat /etc/machine-id)\" = {} ]", word(id));
+        Some(found.mend(format!(
+            "{is_so} && {{ rm -f /etc/machine-id /var/lib/dbus/machine-id; systemd-machine-id-setup; cp /etc/machine-id /var/lib/dbus/; }}"
+        )))
     };
     ids.iter().enumerate().filter_map(clone).collect()
 }

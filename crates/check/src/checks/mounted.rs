@@ -86,20 +86,31 @@ fn of_point(point: &str, all: &[(&Host, Mounts)]) -> Vec<Finding> {
     let at: Vec<(&Host, Option<&MountLine>)> =
         all.iter().map(|(h, t)| (*h, t.iter().rev().find(|m| m.mount.point.display() == point))).collect();
     let there: Vec<(&Host, &MountLine)> = at.iter().filter_map(|(h, m)| Some((*h, (*m)?))).collect();
-    let first = there[0].1;
+    let (speaker, first) = there[0];
     let mut found = Vec::new();
     if there.iter().all(|(_, m)| is_network(m)) {
         let lacking = at.iter().filter(|(h, m)| m.is_none() && there.len() * 2 > all.len() && !serves(h, first));
-        found
-            .extend(lacking.map(|(h, _)| {
-                LACKS.on(h, format!("{point} is not mounted"), "/proc/self/mountinfo").mend(like(first))
-            }));
+        found.extend(lacking.map(|(h, _)| {
+            LACKS
+                .on(h, format!("{point} is not mounted"), "/proc/self/mountinfo")
+                .mend(like(first, table_of(speaker, all)))
+        }));
         found.extend(there.iter().filter_map(|(h, m)| soft(h, m)));
         let others = there.iter().filter(|(_, m)| is_another(&m.mount, &first.mount));
-        found.extend(others.map(|(h, m)| {
+        let others: Vec<_> = others.collect();
+        // Which of two is the wrong one only most hosts can tell.
+        let is_right = others.len() * 2 < there.len();
+        found.extend(others.into_iter().map(|(h, m)| {
             let (own, right) = (m.mount.source.display(), first.mount.source.display());
             let what = format!("{point} is {own}, and {right} on {}", there[0].0.name);
-            SOURCE.on(h, what, "/proc/self/mountinfo").mend(format!("umount {} && {}", word(point), like(first)))
+            let found = SOURCE.on(h, what, "/proc/self/mountinfo");
+            let point = word(point);
+            if is_right && own != right {
+                let is_own = format!("[ \"$(findmnt -nro SOURCE -M {point} | tail -n 1)\" = {} ]", word(&own));
+                found.mend(format!("{is_own} && umount {point} && {}", like(first, table_of(speaker, all))))
+            } else {
+                found.look(format!("grep -F {point} /etc/fstab; findmnt {point}"))
+            }
         }));
     }
     found.extend(options(point, &there));
@@ -133,15 +144,37 @@ fn soft(host: &Host, line: &MountLine) -> Option<Finding> {
     })
 }
 
-/// The command that mounts what another host has.
-fn like(line: &MountLine) -> String {
-    format!("mkdir -p {} && {{ {}; }}", word(&line.mount.point.display()), again(&line.mount))
+/// All mounts of a host.
+fn table_of<'t>(host: &Host, all: &'t [(&Host, Mounts)]) -> &'t [MountLine] {
+    all.iter().find(|(other, _)| other.name == host.name).map_or(&[], |(_, table)| table)
+}
+
+/// The command that mounts what another host has, with that host's table. Pasted twice it does nothing.
+fn like(line: &MountLine, table: &[MountLine]) -> String {
+    let point = word(&line.mount.point.display());
+    format!("mountpoint -q {point} || {{ mkdir -p {point} && {{ {}; }}; }}", again(line, table))
 }
 
 /// The command that mounts a file system at its place: as /etc/fstab says, else by the words of its kind. The type in
-/// the mount table is that of the kernel's FUSE, which its mount program does not go by.
-pub(crate) fn again(mount: &Mount) -> String {
+/// the mount table is that of the kernel's FUSE, which its mount program does not go by. A folder of a volume that is
+/// bound there has the volume's source: mounted by that the whole volume would be there.
+pub(crate) fn again(line: &MountLine, table: &[MountLine]) -> String {
+    let mount = &line.mount;
     let (point, source) = (mount.point.display(), plain_source(mount));
+    if line.root.0 != b"/" {
+        let whole = table.iter().find(|other| other.dev == line.dev && other.root.0 == b"/");
+        let bound = whole.map(|whole| {
+            let volume = whole.mount.point.display();
+            let folder = format!("{}{}", volume.trim_end_matches('/'), line.root.display());
+            format!(
+                " 2>/dev/null || {{ mountpoint -q {} && mount --bind {} {}; }}",
+                word(&volume),
+                word(&folder),
+                word(&point)
+            )
+        });
+        return format!("mount {}{}", word(&point), bound.unwrap_or_default());
+    }
     let by_words = match Kind::of(mount) {
         Kind::Gluster => format!("mount -t glusterfs {} {}", word(&source), word(&point)),
         Kind::Moose => mfsmount(&source, &point),
@@ -207,7 +240,8 @@ mod tests {
     #[test]
     fn each_kind_is_mounted_by_its_own_program() {
         let told = |fstype: &str, source: &str| {
-            again(&Mount { point: "/d".into(), fstype: fstype.into(), source: source.into() })
+            let table = parse(format!("30 22 0:40 / /d rw - {fstype} {source} rw").as_bytes());
+            again(&table[0], &table)
         };
         assert_eq!(told("fuse.glusterfs", "n1:/data"), "mount /d 2>/dev/null || mount -t glusterfs n1:/data /d");
         assert_eq!(told("fuse", "mfs#n1:9421"), "mount /d 2>/dev/null || mfsmount /d -H n1 -P 9421");
@@ -215,6 +249,16 @@ mod tests {
         assert_eq!(told("nfs4", "nas:/e"), "mount /d 2>/dev/null || mount -t nfs4 nas:/e /d");
         assert_eq!(told("fuse.sshfs", "me@nas:/e"), "mount /d 2>/dev/null || sshfs me@nas:/e /d");
         assert_eq!(told("fuse.bindfs", "/e"), "mount /d");
+    }
+
+    #[test]
+    fn a_folder_of_a_volume_is_never_mounted_as_the_whole_volume() {
+        let bound = "31 22 0:40 /home /home rw - fuse.glusterfs n4:/homes rw";
+        let table = parse(format!("30 22 0:40 / /homes rw - fuse.glusterfs n4:/homes rw\n{bound}").as_bytes());
+        let line = "mount /home 2>/dev/null || { mountpoint -q /homes && mount --bind /homes/home /home; }";
+        assert_eq!(again(&table[1], &table), line);
+        let alone = parse(bound.as_bytes());
+        assert_eq!(again(&alone[0], &alone), "mount /home");
     }
 
     #[test]

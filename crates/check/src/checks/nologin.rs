@@ -25,7 +25,13 @@ pub(crate) static CHECK: Check = Check {
 fn judge(answers: &Answers) -> Vec<Finding> {
     let rows = answers.each(CHECK.key).map(|(host, row)| (host, &row[0]));
     rows.map(|(host, file)| {
-        CLOSED.on(host, "only root may log in", format!("{file} exists")).mend(format!("rm {}", word(file)))
+        let found = CLOSED.on(host, "only root may log in", format!("{file} exists"));
+        // systemd makes the other one while a host comes up or goes down, and takes it away itself.
+        if file == "/etc/nologin" {
+            found.mend(format!("rm {}", word(file)))
+        } else {
+            found.look(format!("cat {}; systemctl is-system-running; systemctl list-jobs", word(file)))
+        }
     })
     .collect()
 }

@@ -50,7 +50,13 @@ fn of_file(answers: &Answers, file: &str, code: &'static Code) -> Vec<Finding> {
     let (source, like) = (split.like[0], split.most_of());
     let tell = |(host, own): (&Host, &str)| {
         let found = code.on(host, format!("{file} is another than on {like}"), format!("sha256sum {file}: {own}..."));
-        found.mend(format!("cat > {}", word(file))).fed_by(&source.name, file)
+        // What comes may be cut short, or another file by then: it takes the place only when it is the one that was seen.
+        let line = format!(
+            "t=$(mktemp) && cat > \"$t\" && sha256sum \"$t\" | grep -q ^{} && cat \"$t\" > {}; r=$?; rm -f \"$t\"; exit $r",
+            word(split.most),
+            word(file)
+        );
+        found.mend(line).fed_by(&source.name, file)
     };
     split.others.into_iter().map(tell).collect()
 }

@@ -33,8 +33,13 @@ fn judge(answers: &Answers) -> Vec<Finding> {
         let [node, state, reason] = row else { return None };
         let fresh = told.insert(node.clone());
         let finding = DOWN.at(node, format!("Slurm has it {state}: {reason}"), format!("sinfo -R: {reason}"));
-        let line = format!("scontrol update nodename={} state=resume", word(node));
-        fresh.then(|| finding.mend(line).from_host(&host.name))
+        let (line, look) = (
+            format!("scontrol update nodename={} state=resume", word(node)),
+            format!("scontrol show node {}", word(node)),
+        );
+        // What somebody has drained is theirs to give back.
+        let is_down = state.starts_with("down");
+        fresh.then(|| if is_down { finding.mend(line) } else { finding.look(look) }.from_host(&host.name))
     })
     .collect()
 }

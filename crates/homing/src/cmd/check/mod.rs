@@ -13,7 +13,7 @@ use crate::switched;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use deep::Measured;
 use homing_check::mute::Mute;
-use homing_check::report::{Gathered, Report, Unknown, area_line, is_wanted, looked_at};
+use homing_check::report::{Gathered, Report, Unknown, area_line, is_wanted, looked_at, unknown_in};
 use homing_check::{Answers, Area, Check, Finding, all_codes};
 use homing_model::Failure;
 use std::collections::{BTreeMap, BTreeSet};
@@ -205,7 +205,8 @@ impl Early<'_> {
         let (told, _) = homing_check::mute::sifted(found, self.muted, now());
         crate::progress::clear();
         for area in new {
-            let line = area_line(area, &told, answers.hosts.len());
+            let unknown = unknown_in(area, self.checks, &answers);
+            let line = area_line(area, &told, answers.hosts.len(), unknown);
             // A screen that went away is told by what is written at the end.
             let _ = writeln!(std::io::stdout(), "{line}");
             self.lines.insert(area, line);
@@ -250,6 +251,9 @@ impl Session<'_> {
         found.sort_by_key(|f| (f.code.severity, f.code.area()));
         let (told, quiet) = homing_check::mute::sifted(found, &self.muted, now());
         let measured = self.measured.unknown.iter().cloned();
+        let lacking = |area: &Area| (*area, unknown_in(*area, &self.checks, &self.gathered.answers));
+        let mut lacking: BTreeMap<Area, usize> = Area::ALL.iter().map(lacking).collect();
+        *lacking.entry(Area::Volumes).or_default() += unasked.len();
         let unknown = self.gathered.unknown(&self.checks).into_iter().chain(unasked).chain(measured).collect();
         let report = Report {
             told,
@@ -257,6 +261,7 @@ impl Session<'_> {
             areas: looked_at(&self.checks, &self.only, volumes + vaults.count()),
             early: &self.early,
             unknown,
+            lacking,
             hosts: &self.hosts,
             gathered: &self.gathered,
             measured: &self.measured.rates,

@@ -21,14 +21,17 @@ pub fn run(checks: &[&Check], deadline: Duration) -> Result<i32, Failure> {
     let words = ["sinfo", "--noheader", "--Node", "--nodes", &node, "--format", "%T|%E"];
     let said = homing_slurm::ask::command("asking Slurm for this node", &words, &[], None).map_err(Failure::system)?;
     let (state, reason) = said.lines().next().and_then(|line| line.split_once('|')).unwrap_or_default();
-    if let Some(change) = decide(&told, &NodeState { state, reason }) {
+    let unknown = gathered.unknown(checks);
+    unknown.iter().for_each(|(_, what)| eprintln!("homing: not known: {what}"));
+    if let Some(change) = decide(&told, unknown.is_empty(), &NodeState { state, reason }) {
         let name = format!("NodeName={node}");
         let words: Vec<&str> =
             ["scontrol", "update", &name].into_iter().chain(change.iter().map(String::as_str)).collect();
         homing_slurm::ask::command("telling Slurm of this node", &words, &[], None).map_err(Failure::system)?;
         println!("{node}: {}", change.join(" "));
     }
-    Ok(told.first().map_or(0, |f| if f.code.severity == homing_check::Severity::Error { 2 } else { 1 }))
+    let status = told.first().map_or(0, |f| if f.code.severity == homing_check::Severity::Error { 2 } else { 1 });
+    Ok(if unknown.is_empty() { status } else { 3 })
 }
 
 fn short(name: &str) -> &str {

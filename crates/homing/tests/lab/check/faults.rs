@@ -45,7 +45,7 @@ unsystem() { umount /sys/devices/system; umount /mnt/o; }
 unit() { printf '[Service]\nExecStart=/bin/sleep 9999\n' > /etc/systemd/system/$1.service; systemctl daemon-reload; systemctl start $1; }
 ununit() { systemctl stop $1; rm -f /etc/systemd/system/$1.service; systemctl daemon-reload; systemctl reset-failed $1; true; }
 tmp() { mkdir -p /mnt/t; echo "tmpfs /mnt/t tmpfs $1 0 0" >> /etc/fstab; }
-untmp() { umount /mnt/t; sed -i '/mnt.t /d' /etc/fstab; rm -rf /mnt/t /mnt/t.beneath; }
+untmp() { umount /mnt/t; sed -i '/mnt.t /d' /etc/fstab; rm -rf /mnt/t /mnt/t.beneath.*; }
 bind() { mkdir -p /srv/b /mnt/b; echo 'bindfs#/srv/b /mnt/b fuse noauto 0 0' >> /etc/fstab; }
 unbind() { kill -9 $(pidof bindfs); umount -l /mnt/b; umount -l /mnt/b; sed -i '/mnt.b /d' /etc/fstab; true; }
 # killed NAME: the kernel takes a while to end a process that is killed. With -f the pattern must not match itself.
@@ -112,7 +112,7 @@ pub const FAULTS: &[Fault] = &[
     ),
     mended("bashrc", "HC-SSH-05", &[(N3, "echo 'echo hello' > ~/.bashrc")], &[(N3, "rm ~/.bashrc")]),
     seen("bashrc", "HC-SSH-07", &[(N3, "echo 'sleep 2' > ~/.bashrc")], &[(N3, "rm ~/.bashrc")]),
-    mended(
+    seen(
         "",
         "HC-SSH-06",
         &[(
