@@ -40,7 +40,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
             if file.as_os_str() == "-" {
                 return to_stdout(&page);
             }
-            std::fs::write(file, page).map_err(|e| Failure::system(format!("cannot write {}: {e}", file.display())))?;
+            homing_folder::write_file(file, page)
+                .map_err(|e| Failure::system(format!("cannot write {}: {e}", file.display())))?;
         }
         let bill = cluster.as_ref().map(|cluster| Bill::of(read.usage, cluster));
         if args.json {

@@ -6,6 +6,7 @@ use crate::far::Word;
 use crate::job::{JobSpec, Share};
 use crate::tree;
 use crate::words::{interpreter, shell, substitute};
+use homing_folder::{Existing, make_file};
 use homing_model::{Command as Words, RawText};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -50,12 +51,13 @@ impl Keeper<'_> {
     pub(super) fn output(&self, stream: &str, asked: &Option<RawText>) -> Result<File, String> {
         let path = self.path(stream, asked);
         let mode = if asked.is_some() { 0o666 & !self.private.umask } else { 0o600 };
-        let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(mode);
-        if self.spec.overwrite && stream == "out" {
-            let _ = File::create(&path);
-        }
-        options.open(&path).map_err(|e| format!("cannot write its output to {}: {e}", path.display()))
+        let emptied = match self.spec.overwrite && stream == "out" {
+            true => make_file(&path, Existing::Empty, mode).map(drop),
+            false => Ok(()),
+        };
+        emptied
+            .and_then(|()| make_file(&path, Existing::Append, mode))
+            .map_err(|e| format!("cannot write its output to {}: {e}", path.display()))
     }
 
     /// The words that run it.

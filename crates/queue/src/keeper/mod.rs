@@ -15,9 +15,10 @@ use crate::plan::Queue;
 use crate::process::Process;
 use crate::{QueueError, report};
 use homing_folder::lock::Held;
+use homing_folder::{Existing, make_file};
 use orders::{Hand, Orders};
 pub(crate) use several::hostfile;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::RawFd;
 use std::os::unix::fs::MetadataExt;
@@ -202,7 +203,7 @@ impl Keeper<'_> {
         let path = self.path("out", &self.spec.stdout);
         let script = self.private.script.as_ref().map(|s| String::from_utf8_lossy(&s.0).into_owned());
         let text = report::text(self.id, self.index, &self.spec, script.as_deref(), start, end);
-        let wrote = OpenOptions::new().append(true).open(&path).and_then(|mut f| f.write_all(text.as_bytes()));
+        let wrote = make_file(&path, Existing::Append, 0o666).and_then(|mut f| f.write_all(text.as_bytes()));
         if let Err(e) = wrote {
             homing_process::say!("homing: job {}: cannot append the report to {}: {e}", self.id, path.display());
         }

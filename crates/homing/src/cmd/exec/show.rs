@@ -6,7 +6,7 @@ use homing_dispatch::Terminal;
 use homing_exec::gathered::{Gathered, Style};
 use homing_exec::lines::Lines;
 use homing_exec::{Capture, Command, Event, Giver, Outcome, Remote, Waiting, What, verdict};
-use homing_folder::Reserve;
+use homing_folder::{Existing, OpenFolder, Reserve};
 use homing_model::Failure;
 use homing_model::units::{self, short_span};
 use homing_relay::{Passed, note};
@@ -197,10 +197,10 @@ pub fn input_lost(why: &str) -> Failure {
 
 fn files(dir: &Path, hosts: &[String]) -> Result<HashMap<usize, File>, Failure> {
     let failed = |e: io::Error| Failure::usage(format!("cannot write to {}: {e}", dir.display()));
-    std::fs::create_dir_all(dir).map_err(failed)?;
+    let folder = OpenFolder::make(dir, 0o777).map_err(failed)?;
     // Names of hosts have no slash: a node set would have refused it, a file in another folder must not be written.
     let safe = hosts.iter().enumerate().filter(|(_, h)| !h.contains('/') && *h != "." && *h != "..");
-    safe.map(|(i, h)| Ok((i, File::create(dir.join(h)).map_err(failed)?))).collect()
+    safe.map(|(i, h)| Ok((i, folder.file(h.as_ref(), Existing::Replace, 0o666).map_err(failed)?))).collect()
 }
 
 /// `12/64` on a terminal.

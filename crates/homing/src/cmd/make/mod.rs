@@ -178,7 +178,8 @@ fn run_make(args: &Args, socket: &Path) -> Result<ExitStatus, Failure> {
 
 /// Opened before make starts: a build is not to be lost for a misspelt folder.
 fn trace_file(path: &Path) -> Result<File, Failure> {
-    File::create(path).map_err(|e| Failure::usage(format!("cannot write {}: {e}", path.display())))
+    homing_folder::make_file(path, homing_folder::Existing::Empty, 0o666)
+        .map_err(|e| Failure::usage(format!("cannot write {}: {e}", path.display())))
 }
 
 fn tell(args: &Args, evidence: &Evidence, path: &[String], took: Duration, trace: Option<File>) -> Result<(), Failure> {
