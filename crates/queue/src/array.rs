@@ -16,8 +16,17 @@ pub struct Array {
 /// No array is longer; LSF's own default limit is 1000, Slurm's 1001.
 pub(crate) const LONGEST: usize = 100_000;
 
+/// Refuses a name with a control character: tables of jobs have a line a job, and other programs read them.
+pub fn check_name(name: &str) -> Result<(), String> {
+    match name.chars().find(|c| c.is_control()) {
+        Some(c) => Err(format!("the job name {name:?} has the control character {c:?}; leave it out")),
+        None => Ok(()),
+    }
+}
+
 /// Splits a job name into its plain name and its array.
 pub fn parse(name: &str) -> Result<(String, Option<Array>), String> {
+    check_name(name)?;
     let Some((plain, rest)) = name.split_once('[') else { return Ok((name.into(), None)) };
     let bad = |what: &str| format!("{name:?}: {what}: an array is name[1-50]%8");
     let (list, tail) = rest.split_once(']').ok_or_else(|| bad("no closing bracket"))?;
@@ -106,6 +115,14 @@ pub fn name(id: u64, index: Option<u32>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_with_a_newline_is_refused() {
+        for name in ["a\nb", "a\tb[1-3]", "\u{1b}[2J", "a\u{85}"] {
+            assert!(parse(name).unwrap_err().contains("control character"), "{name:?}");
+        }
+        assert_eq!(parse("two words").unwrap(), ("two words".to_string(), None));
+    }
 
     #[test]
     fn arrays() {

@@ -32,6 +32,7 @@ pub fn named(request: &Request) -> Result<(String, Option<Array>), String> {
         let rest = name[at + 1..].trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('%');
         rest.strip_suffix(']').is_some_and(|r| r.chars().all(|c| c.is_ascii_digit() || "-,: ".contains(c)))
     });
+    array::check_name(name)?;
     if looks { array::parse(name) } else { Ok((name.clone(), None)) }
 }
 

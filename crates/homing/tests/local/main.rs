@@ -46,6 +46,7 @@ mod package;
 mod pipe;
 mod pipeline;
 mod pipepart;
+mod planted_names;
 mod processes;
 mod queue;
 mod resume;

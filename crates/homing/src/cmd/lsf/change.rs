@@ -57,6 +57,9 @@ fn modified(
     if parsed.has("Rn") {
         change.require.clear();
     }
+    if let Some(name) = &asked.name {
+        homing_queue::array::check_name(name).map_err(said)?;
+    }
     change.name = asked.name.clone().unwrap_or(change.name);
     Ok(change)
 }
