@@ -1,6 +1,6 @@
-//! What a user keeps as JSON, in a file of its own in [`crate::state`].
+//! What a user keeps of a cluster as JSON, in a file of its own in [`crate::cluster_state`].
 
-use crate::{state, write_whole};
+use crate::{cluster_state, write_whole};
 use homing_model::Failure;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +13,7 @@ pub struct Kept(PathBuf);
 impl Kept {
     /// The one of that name.
     pub fn of(name: &str) -> Kept {
-        Kept(state().join(name))
+        Kept(cluster_state().join(name))
     }
 
     /// What it holds; nothing where there is none.
@@ -29,7 +29,7 @@ impl Kept {
 
     /// Keeps this in the place of what it holds.
     pub fn save(&self, what: &impl Serialize) -> Result<(), Failure> {
-        let folder = state();
+        let folder = cluster_state();
         homing_names::make_folder(&folder, 0o777)
             .map_err(|e| Failure::system(format!("making {}: {e}", folder.display())))?;
         let text = serde_json::to_string_pretty(what).map_err(Failure::system)? + "\n";

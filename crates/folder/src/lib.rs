@@ -18,7 +18,7 @@ pub use homing_names::make_folder;
 pub use kept::Kept;
 pub use plain::{open_plain, open_plain_as};
 pub use reserve::Reserve;
-pub use state::{state, state_from, write_whole};
+pub use state::{cluster_state, cluster_state_of, state, state_from, write_whole};
 pub use unguessable::unguessable;
 
 use std::fs::{self, DirBuilder, Permissions};

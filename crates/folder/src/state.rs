@@ -5,6 +5,7 @@ use crate::{Existing, OpenFolder, make_file, unguessable};
 use std::ffi::OsString;
 use std::fs::Permissions;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,27 @@ pub fn state_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) 
     let state =
         state.unwrap_or_else(|| home.unwrap_or_else(|| PathBuf::from(homing_names::NO_HOME)).join(".local/state"));
     state.join("homing")
+}
+
+/// What is kept of a cluster, apart from that of another one whose hosts may have the same names: two labs, or two sites
+/// that are reached by ssh configurations of their own (`HOMING_SSH='ssh -F FILE'`, `--lab`). Without such a file it is
+/// [`state`] itself.
+pub fn cluster_state() -> PathBuf {
+    homing_names::ssh_config().map_or_else(state, |file| cluster_state_of(&file))
+}
+
+/// [`cluster_state`] of an ssh configuration.
+pub fn cluster_state_of(config: &Path) -> PathBuf {
+    state().join("clusters").join(cluster_key(config))
+}
+
+/// The name of the configuration's folder, for people, and 64 bits of FNV-1a of the whole path.
+fn cluster_key(config: &Path) -> String {
+    let folder = config.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let plain: String = folder.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).take(40).collect();
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let hash = config.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step);
+    format!("{plain}-{hash:016x}")
 }
 
 /// Writes a file whole or not at all: a reader sees the old text or the new one, which takes its place. `mode`: who may
@@ -45,6 +67,15 @@ pub fn write_whole(file: &Path, text: &[u8], mode: Option<u32>) -> io::Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_labs_have_two_folders_and_a_lab_the_same_each_time() {
+        let [a, b] = ["/var/lib/homing/labs/a/ssh_config", "/var/lib/homing/labs/b/ssh_config"].map(Path::new);
+        assert_eq!(cluster_key(a), cluster_key(a));
+        assert_ne!(cluster_key(a), cluster_key(b));
+        // A name that is kept must not change with a release.
+        assert_eq!(cluster_key(Path::new("/x/lab/c")), format!("lab-{:016x}", 0xc3fa_fcab_d67b_4388_u64));
+    }
 
     #[test]
     fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {

@@ -1,11 +1,36 @@
 //! Which ssh is used, and hosts as the user's configuration of it names them.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// `ssh`, or the words of `HOMING_SSH` (quoted as in a shell) in its place.
 pub fn ssh_words() -> Vec<OsString> {
     let ssh = std::env::var("HOMING_SSH").ok().and_then(|words| shlex::split(&words)).filter(|w| !w.is_empty());
     ssh.unwrap_or_else(|| vec!["ssh".into()]).into_iter().map(OsString::from).collect()
+}
+
+/// The configuration file that `HOMING_SSH` names by `-F`: it decides which machine a host's name means. `None` where ssh
+/// goes by the user's own.
+pub fn ssh_config() -> Option<PathBuf> {
+    config_of(&ssh_words(), crate::home().as_deref())
+}
+
+fn config_of(words: &[OsString], home: Option<&Path>) -> Option<PathBuf> {
+    let mut named = None;
+    let mut words = words.iter().skip(1);
+    while let Some(word) = words.next() {
+        if word == "-F" {
+            named = words.next().map(PathBuf::from);
+        } else if let Some(file) = word.to_str().and_then(|word| word.strip_prefix("-F")) {
+            named = Some(file.into());
+        }
+    }
+    let is_usual = |file: &PathBuf| {
+        file == Path::new("none")
+            || file == Path::new("/dev/null")
+            || home.is_some_and(|home| *file == home.join(".ssh/config"))
+    };
+    named.filter(|file| !is_usual(file)).map(|file| std::path::absolute(&file).unwrap_or(file))
 }
 
 /// A command that the user's configuration has ssh run in the place of ours.
@@ -41,6 +66,19 @@ fn host_of(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_file_that_tells_which_hosts_are_meant_is_known() {
+        let of = |words: &str| {
+            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            config_of(&words, Some(Path::new("/home/ann"))).map(|file| file.display().to_string())
+        };
+        assert_eq!(of("ssh -F /labs/a/ssh_config -v").as_deref(), Some("/labs/a/ssh_config"));
+        assert_eq!(of("ssh -F/labs/b").as_deref(), Some("/labs/b"));
+        for usual in ["ssh", "ssh -l root", "ssh -F none", "ssh -F /dev/null", "ssh -F /home/ann/.ssh/config"] {
+            assert_eq!(of(usual), None, "{usual}");
+        }
+    }
 
     #[test]
     fn the_host_is_read_from_what_ssh_prints() {

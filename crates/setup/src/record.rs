@@ -28,7 +28,7 @@ pub struct Record {
 }
 
 fn folder() -> PathBuf {
-    homing_folder::state().join("up")
+    homing_folder::cluster_state().join("up")
 }
 
 fn unread(path: &std::path::Path, error: impl std::fmt::Display) -> Failure {

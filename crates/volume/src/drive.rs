@@ -1,7 +1,9 @@
 //! Observe, plan, carry out, and again until nothing is left: what all changes share.
 
 use crate::execute::{self, News, Stopped};
-use crate::{Change, Danger, Observed, Phase, Plan, Record, Refusal, Spec, Then, adopt, folder, gluster, shown};
+use crate::{
+    Change, Danger, HostFacts, Observed, Phase, Plan, Record, Refusal, Spec, Then, adopt, folder, gluster, shown,
+};
 use homing_folder::lock;
 use homing_model::{Failure, NodeSet, alike};
 use homing_steps::{Executor, SshExecutor};
@@ -82,15 +84,26 @@ impl Drive {
         }
         let (found, seen) = self.adopted(name, &hosts);
         let found = found.map(|spec| Record::new(&folder, spec));
-        found.ok_or_else(|| self.why_unknown(name, &hosts, &seen).unwrap_or_else(missing))
+        found.ok_or_else(|| self.why_unknown(&format!("a volume {name}"), &hosts, &seen).unwrap_or_else(missing))
+    }
+
+    /// Why hosts that were asked for all their volumes named none; `None` where they have none.
+    pub fn why_none(&self, hosts: &[String]) -> Option<Failure> {
+        let seen = execute::observe(&self.executor, &adopt::unknown("any", hosts), hosts, &[]);
+        self.why_unknown("any volume", hosts, &seen)
     }
 
     /// Hosts that could not say whether they have a volume.
-    fn why_unknown(&self, name: &str, hosts: &[String], seen: &Observed) -> Option<Failure> {
+    fn why_unknown(&self, what: &str, hosts: &[String], seen: &Observed) -> Option<Failure> {
         let (silent, without) = (alike::folded(seen.silent()), self.not_root(hosts));
-        let hint = if without.is_empty() { "homing exec -w HOSTS true" } else { "--sudo, if you may" };
-        let why = [silent, without].concat().join("; ");
-        let text = format!("whether there is a volume {name} cannot be told: {why}");
+        let stopped = without_daemon(seen);
+        let hint = match () {
+            () if !without.is_empty() => "--sudo, if you may",
+            () if !silent.is_empty() => "homing exec -w HOSTS true",
+            () => "systemctl start glusterd there",
+        };
+        let why = [silent, without, stopped.into_iter().collect()].concat().join("; ");
+        let text = format!("whether there is {what} cannot be told: {why}");
         (!why.is_empty()).then(|| Failure::system(text).hint(hint))
     }
 
@@ -229,6 +242,14 @@ impl Drive {
     fn notes(&self, plan: &Plan) {
         plan.notes.iter().for_each(|note| self.say(&format!("note: {note}")));
     }
+}
+
+/// Hosts with GlusterFS whose daemon does not run: nobody there knows which volumes it has.
+fn without_daemon(seen: &Observed) -> Option<String> {
+    let is_stopped = |facts: &HostFacts| facts.programs.contains("glusterd") && !facts.active.contains("glusterd");
+    let hosts = seen.hosts.iter().filter(|(_, facts)| facts.as_ref().is_ok_and(is_stopped));
+    let hosts: NodeSet = hosts.map(|(host, _)| host.clone()).collect();
+    (!hosts.is_empty()).then(|| format!("glusterd does not run on {hosts}"))
 }
 
 /// Another way to be root.

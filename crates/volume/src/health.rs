@@ -2,8 +2,9 @@
 
 use crate::gluster::{self, gluster};
 use crate::moosefs::chunks;
-use crate::observe::Observed;
+use crate::observe::{HostFacts, Observed};
 use crate::spec::{Kind, Spec};
+use homing_model::NodeSet;
 use roxmltree::Document;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -36,10 +37,18 @@ pub fn findings(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Findi
 }
 
 fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding> {
-    let Some(there) = gluster::volume(spec, seen) else { return Vec::new() };
+    let Some(there) = gluster::volume(spec, seen) else { return unknown(spec, seen).into_iter().collect() };
     let name = &spec.name;
     let mut findings = Vec::new();
-    if let Some(up) = answer.and_then(bricks_that_run) {
+    let running = answer.and_then(bricks_that_run);
+    if there.started && running.is_none() {
+        findings.push(Finding {
+            what: "whether its bricks run is not known: gluster volume status gave no answer".into(),
+            remedy: format!("gluster volume status {name}"),
+            ill: false,
+        });
+    }
+    if let Some(up) = running {
         let down = there.bricks.iter().map(|b| b.word()).filter(|b| !up.contains(b));
         findings.extend(down.map(|b| Finding {
             what: format!("brick {b} is down"),
@@ -77,6 +86,29 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding
     findings
 }
 
+/// Why nothing is known of a volume, as far as its servers have answered: GlusterFS is asked through its daemons.
+fn unknown(spec: &Spec, seen: &Observed) -> Option<Finding> {
+    let facts = spec.servers().into_iter().filter_map(|host| Some((seen.host(&host)?, host)));
+    let (with, without): (Vec<_>, Vec<_>) = facts.partition(|(facts, _)| facts.active.contains("glusterd"));
+    let names =
+        |all: &[(&HostFacts, String)]| all.iter().map(|(_, host)| host.clone()).collect::<NodeSet>().to_string();
+    let (what, remedy) = match () {
+        () if with.is_empty() && without.is_empty() => return None,
+        () if with.is_empty() => (
+            format!("glusterd runs on none of {}: whether files have all their copies is not known", names(&without)),
+            "systemctl start glusterd".into(),
+        ),
+        () if with.iter().any(|(facts, _)| facts.gluster.is_some()) => {
+            (format!("glusterd of {} knows no volume {}", names(&with), spec.name), "gluster volume list".into())
+        }
+        () => {
+            let why = "gave no answer: whether files have all their copies is not known";
+            (format!("gluster volume info on {} {why}", names(&with)), format!("gluster volume info {}", spec.name))
+        }
+    };
+    Some(Finding { what, remedy, ill: true })
+}
+
 /// `HOST:PATH` of each brick with a process, from `gluster volume status NAME --xml`.
 fn bricks_that_run(text: &str) -> Option<BTreeSet<String>> {
     let document = Document::parse(text.trim()).ok()?;
@@ -111,6 +143,22 @@ fn of_moosefs(spec: &Spec, seen: &Observed) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_volume_whose_daemons_do_not_run_is_not_known_and_not_well() {
+        let spec = crate::spec::tests::spec(&["n1", "n2"], 2);
+        let active = HostFacts { active: ["glusterd".to_string()].into(), ..HostFacts::default() };
+        let of = |first: HostFacts| {
+            let hosts = [("n1".to_string(), Ok(first)), ("n2".to_string(), Ok(HostFacts::default()))];
+            findings(&spec, &Observed { hosts: hosts.into() }, None)
+        };
+        let down = of(HostFacts::default());
+        assert_eq!(down[0].what, "glusterd runs on none of n[1-2]: whether files have all their copies is not known");
+        assert!(down[0].ill && down[0].remedy == "systemctl start glusterd");
+        assert!(of(active)[0].what.starts_with("gluster volume info on n1 gave no answer"));
+        let silent = [("n1".to_string(), Err("no route".to_string()))];
+        assert_eq!(findings(&spec, &Observed { hosts: silent.into() }, None), [], "the host's own line tells it");
+    }
 
     #[test]
     fn a_brick_without_a_process_does_not_run() {

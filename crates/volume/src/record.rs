@@ -41,12 +41,13 @@ pub struct Record {
     file: Option<PathBuf>,
 }
 
-/// Where records lie: `$HOMING_VOLUMES`, else homing's folder in `$XDG_STATE_HOME` or `~/.local/state`.
+/// Where records of this cluster's volumes lie: `$HOMING_VOLUMES`, else homing's folder in `$XDG_STATE_HOME` or
+/// `~/.local/state`, and there one for each ssh configuration that is named.
 pub fn folder() -> PathBuf {
     if let Some(folder) = std::env::var_os("HOMING_VOLUMES") {
         return folder.into();
     }
-    homing_folder::state().join("volumes")
+    homing_folder::cluster_state().join("volumes")
 }
 
 /// Hosts that hold bytes of the volumes that homing has made, with one of their volumes.

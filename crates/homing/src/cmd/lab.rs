@@ -191,7 +191,14 @@ fn shell(lab: &str, host: &str, command: Vec<OsString>) -> Result<i32, Failure> 
 }
 
 fn down(name: &str) -> Result<i32, Failure> {
-    match homing_lab::down(name)? {
+    let config = homing_lab::reach(name).ok().map(|plan| plan.ssh_config());
+    let was_up = homing_lab::down(name)?;
+    // What is kept of its volumes is no word about the next lab of that name.
+    let kept = config.map(|config| homing_folder::cluster_state_of(&config)).filter(|kept| kept.exists());
+    if let Some(Err(e)) = kept.as_ref().map(std::fs::remove_dir_all) {
+        return Err(Failure::system(format!("lab {name} is down; removing what is kept of it failed: {e}")));
+    }
+    match was_up {
         true => println!("lab {name} is down"),
         false => println!("no lab named {name} was up; nothing of it is left"),
     }

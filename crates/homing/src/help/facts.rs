@@ -87,6 +87,11 @@ pub const FILES: &[Fact] = &[
         &["volume", "up", "down"],
         "What was made, and changes that were interrupted.",
     ),
+    fact(
+        "~/.local/state/homing/clusters",
+        &["volume", "up", "down", "check"],
+        "The same, and mutes, of clusters with an ssh configuration of their own (--lab, HOMING_SSH='ssh -F FILE').",
+    ),
     fact("~/.local/state/homing/up", &["up", "down"], "Which hosts were set up, and what was interrupted."),
     fact("/var/lib/homing/up", &["up", "down"], "On each host: what was changed there, for the way back."),
     fact("~/.local/state/homing/mutes.json", &["check"], "Codes that are muted, until when and why."),

@@ -54,6 +54,7 @@ mod tune;
 mod up;
 mod up_disks;
 mod up_homes;
+mod up_in_force;
 mod up_mtu;
 mod up_traps;
 mod usage;

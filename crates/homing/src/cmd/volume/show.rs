@@ -91,6 +91,9 @@ fn all_names(drive: &Drive, way: &Way, args: &Shown) -> Result<BTreeSet<String>,
         names.extend(names_on(drive, &hosts));
     }
     if names.is_empty() {
+        if let Some(why) = (!hosts.is_empty()).then(|| drive.why_none(&hosts)).flatten() {
+            return Err(why);
+        }
         return Err(Failure::usage("no volume is known here").hint("-w 'n[1-4]' asks hosts, as root"));
     }
     Ok(names)
