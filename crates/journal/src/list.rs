@@ -2,6 +2,7 @@
 
 use crate::holder::Holder;
 use crate::lock;
+use crate::order;
 use crate::read::event_of;
 use crate::{Counts, FILE, JournalError, replay};
 use homing_model::event::What;
@@ -55,11 +56,13 @@ pub struct RunInfo {
     pub argv: Vec<RawText>,
 }
 
-/// All runs below `root`, newest first. A folder that is no run is left out;
-/// a missing root holds no runs.
+/// All runs below `root`, the one that began last first: by the order in which they were noted, and those of older
+/// versions by their dates. A folder that is no run is left out; a missing root holds no runs.
 pub fn runs(root: &Path) -> Vec<RunInfo> {
+    let places = order::places(root);
     let mut all: Vec<RunInfo> = folders(root).map(|(name, dir)| info(name, dir)).collect();
-    all.sort_by(|a, b| (b.started_ns, &b.name).cmp(&(a.started_ns, &a.name)));
+    let key = |run: &RunInfo| (places.get(&run.name).copied(), run.started_ns, run.name.clone());
+    all.sort_by_cached_key(|run| std::cmp::Reverse(key(run)));
     all
 }
 
@@ -83,6 +86,12 @@ pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
     }
     let missing = || JournalError::NotFound { name: name.to_string(), root: root.to_path_buf() };
     if name == "last" {
+        let places = order::places(root);
+        let noted = folders(root).max_by_key(|(name, _)| places.get(name).copied());
+        if let Some((_, dir)) = noted.filter(|(name, _)| places.contains_key(name)) {
+            return Ok(dir);
+        }
+        // Older versions have noted no order.
         let newest = folders(root).max_by_key(|(name, dir)| (first_event(dir).map(|e| e.at_ns), name.clone()));
         return newest.map(|(_, dir)| dir).ok_or_else(missing);
     }

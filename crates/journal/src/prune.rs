@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// In the folder of runs: what is told of those that were removed, a JSON object a line.
 pub const PRUNED: &str = "pruned.jsonl";
@@ -34,6 +34,28 @@ pub fn prune(root: &Path, before: SystemTime, dry: bool, note: impl Fn(&str, &Pa
         Pruned { name, freed }
     });
     gone.filter(|run| !matches!(run.freed, Err(JournalError::Held { .. }))).collect()
+}
+
+/// What differs by more from this machine's clock contradicts it.
+const DOUBT: Duration = Duration::from_secs(24 * 3600);
+
+/// Why this machine's clock, `now`, cannot be believed when runs are to go by their age; `None`: nothing speaks against it.
+/// The folder of runs gets a time from its file system, which is a server's where it is shared, and no run was written to
+/// in the future.
+pub fn clock_doubt(root: &Path, now: SystemTime) -> Option<String> {
+    let (times, at) = (rustix::fs::UTIME_NOW, rustix::fs::AtFlags::empty());
+    let present = rustix::fs::Timespec { tv_sec: 0, tv_nsec: times };
+    let both = rustix::fs::Timestamps { last_access: present, last_modification: present };
+    let written = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let ahead = |at: SystemTime| at.duration_since(now).is_ok_and(|by| by > DOUBT);
+    if rustix::fs::utimensat(rustix::fs::CWD, root, &both, at).is_ok()
+        && let Some(there) = written(root)
+        && (ahead(there) || now.duration_since(there).is_ok_and(|by| by > DOUBT))
+    {
+        return Some(format!("the file system of {} has another time, by more than a day", root.display()));
+    }
+    let (name, _) = folders(root).find(|(_, dir)| written(&dir.join(FILE)).is_some_and(ahead))?;
+    Some(format!("the run {name} was written to more than a day later than this machine's clock"))
 }
 
 fn is_older(dir: &Path, before: SystemTime) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::lock::Lock;
 use crate::name::new_run_name;
-use crate::{FILE, JournalError, seal};
+use crate::{FILE, JournalError, order, seal};
 use homing_model::Event;
 use homing_threads::begin;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -60,7 +60,10 @@ impl Journal {
         if begun.is_err() {
             // A folder without a journal would be listed as no run and never go.
             let _ = std::fs::remove_dir_all(&dir);
+            return begun;
         }
+        // What cannot be noted runs all the same, and counts as older.
+        let _ = order::note(root, run);
         begun
     }
 

@@ -205,13 +205,47 @@ fn a_second_writer_is_refused_and_told_who_writes() {
 }
 
 #[test]
+fn the_last_run_is_the_one_that_began_last_whatever_its_date_is() {
+    let root = tempfile::tempdir().unwrap();
+    let at =
+        |ns: i64| -> Vec<Event> { every_kind().iter().map(|e| Event { at_ns: e.at_ns + ns, ..e.clone() }).collect() };
+    // Under a clock a year ahead, then under the right one.
+    for (name, ns) in [("20261127-a", 0), ("20271127-b", 31_536_000_000_000_000), ("20261127-c", 1_000_000)] {
+        written(root.path(), name, &at(ns));
+    }
+    let names = || runs(root.path()).into_iter().map(|run| run.name).collect::<Vec<_>>();
+    assert_eq!(names(), ["20261127-c", "20271127-b", "20261127-a"]);
+    assert!(find(root.path(), "last").unwrap().ends_with("20261127-c"));
+    fs::remove_dir_all(root.path().join("20261127-c")).unwrap();
+    assert!(find(root.path(), "last").unwrap().ends_with("20271127-b"));
+    // Older versions have noted nothing: dates are all that there is.
+    fs::remove_file(root.path().join(".order")).unwrap();
+    written(root.path(), "20261127-d", &at(2_000_000));
+    assert_eq!(names(), ["20261127-d", "20271127-b", "20261127-a"]);
+}
+
+#[test]
+fn a_clock_that_the_file_system_or_a_run_contradicts_is_not_believed() {
+    let root = tempfile::tempdir().unwrap();
+    written(root.path(), "run", &every_kind());
+    let (now, hours) = (std::time::SystemTime::now(), |hours: u64| std::time::Duration::from_secs(hours * 3600));
+    let doubt = |now| homing_journal::clock_doubt(root.path(), now);
+    assert_eq!((doubt(now), doubt(now + hours(20)), doubt(now - hours(20))), (None, None, None));
+    assert!(doubt(now + hours(48)).unwrap().contains("file system"));
+    assert!(doubt(now - hours(48)).unwrap().contains("file system"));
+    let journal = fs::File::options().append(true).open(root.path().join("run/journal.jsonl")).unwrap();
+    journal.set_modified(now + hours(48)).unwrap();
+    assert!(doubt(now).unwrap().contains("the run run"));
+}
+
+#[test]
 fn runs_are_listed_newest_first_and_found_by_prefix() {
     let root = tempfile::tempdir().unwrap();
     let at = |ns: i64, events: &[Event]| -> Vec<Event> {
         events.iter().map(|e| Event { at_ns: e.at_ns + ns, ..e.clone() }).collect()
     };
-    written(root.path(), "b-late", &at(50, &every_kind()));
     written(root.path(), "b-early", &at(10, &every_kind()[..9]));
+    written(root.path(), "b-late", &at(50, &every_kind()));
     fs::create_dir(root.path().join("no-run")).unwrap();
     let mut list = runs(root.path());
     assert_eq!(list.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["b-late", "b-early"]);

@@ -18,6 +18,9 @@ use std::time::Duration;
 /// Ended jobs are forgotten after this long: a week.
 const KEEP: Duration = Duration::from_secs(7 * 86_400);
 
+/// The last jobs of a user by their numbers stay, whatever a clock makes of their dates.
+const LAST_KEPT: usize = 100;
+
 /// What another machine told, in the user's own folder.
 const TERMS: &str = "terms.json";
 
@@ -161,7 +164,9 @@ impl Spool {
     /// submitters left. The newest number stays, so that none is given twice.
     pub(crate) fn tidy(&self, jobs: &[Job]) -> Result<(), QueueError> {
         let old = old_now();
-        for job in jobs.iter().filter(|j| j.uid == files::uid()) {
+        let own = || jobs.iter().filter(|job| job.uid == files::uid());
+        let kept = first_kept(own().map(|job| job.id).collect());
+        for job in own().filter(|job| job.id < kept) {
             if !job.parts.is_empty() && job.parts.iter().all(&old) {
                 let _ = fs::remove_dir_all(&job.dir);
             }
@@ -192,10 +197,16 @@ impl Spool {
     }
 }
 
+/// The number from which on jobs stay.
+fn first_kept(mut ids: Vec<u64>) -> u64 {
+    ids.sort_unstable();
+    ids.iter().rev().nth(LAST_KEPT - 1).copied().unwrap_or(0)
+}
+
 /// Tells whether a part of a job has ended so long ago that it is forgotten. Wall time says so, which somebody may
 /// have set ahead by mistake: of what this boot started it is believed only when a clock that nobody sets agrees. For
-/// what an earlier boot started, or nobody, there is no other. A clock that was ahead costs their records then, and
-/// no output that their users named; one that is set back keeps some for longer.
+/// what an earlier boot started, or nobody, there is no other. A clock that was ahead costs their records then, but for
+/// those of the last jobs, and no output that their users named; one that is set back keeps some for longer.
 fn old_now() -> impl Fn(&Part) -> bool {
     let (wall_ns, up, boot) = (homing_clock::system_ns(), homing_clock::since_boot(), files::boot_id());
     move |part| {
@@ -218,5 +229,17 @@ fn seen_by_all(spec: &JobSpec) -> JobSpec {
         app: None,
         extra: Vec::new(),
         ..spec.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_jobs_stay_whatever_their_dates_are() {
+        assert_eq!(first_kept(vec![3, 1, 2]), 0);
+        assert_eq!(first_kept((1..=99).collect()), 0);
+        assert_eq!(first_kept((1..=250).rev().collect()), 151);
     }
 }

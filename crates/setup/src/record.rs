@@ -5,7 +5,6 @@ use homing_model::Failure;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 /// One a cluster file.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -53,18 +52,30 @@ impl Record {
         Ok(read(path.clone())?.unwrap_or_else(|| Record { file, path, ..Record::default() }))
     }
 
-    /// The newest one that has not come to its end.
+    /// The one that has not come to its end. Of several none is taken: which is the last one would be a clock's word.
     pub fn interrupted() -> Result<Record, Failure> {
         let entries = std::fs::read_dir(folder()).into_iter().flatten().flatten();
-        let mut paths: Vec<(SystemTime, PathBuf)> =
-            entries.filter_map(|e| Some((e.metadata().ok()?.modified().ok()?, e.path()))).collect();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|end| end == "json"));
         paths.sort();
-        for (_, path) in paths.into_iter().rev().filter(|(_, p)| p.extension().is_some_and(|e| e == "json")) {
-            if let Some(record) = read(path)?.filter(|record| record.open) {
-                return Ok(record);
+        let mut open = Vec::new();
+        for path in paths {
+            open.extend(read(path)?.filter(|record| record.open));
+        }
+        match open.len() {
+            0 => Err(Failure::usage("no set-up was interrupted").hint("homing up CLUSTER.toml")),
+            1 => Ok(open.remove(0)),
+            several => {
+                let names: Vec<String> = open.iter().map(Record::name).collect();
+                let failure = Failure::usage(format!("{several} set-ups were interrupted: {}", names.join("; ")));
+                Err(failure.hint("homing up CLUSTER.toml, with the file of one of them"))
             }
         }
-        Err(Failure::usage("no set-up was interrupted").hint("homing up CLUSTER.toml"))
+    }
+
+    /// The cluster file, or else the hosts.
+    fn name(&self) -> String {
+        self.file.as_ref().map_or_else(|| self.hosts.join(","), |file| file.display().to_string())
     }
 
     /// Takes these hosts in, before anything is done on them.

@@ -57,7 +57,12 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 /// Removes old runs; each that stays for an error is told.
 fn prune(root: &Path, age: Duration, dry: bool) -> Result<i32, Failure> {
-    let before = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+    let now = SystemTime::now();
+    if let Some(why) = homing_journal::clock_doubt(root, now) {
+        let failure = Failure::system(format!("no run is removed by its age: {why}"));
+        return Err(failure.hint("date; where the clock is right: touch the journal of that run, or remove its folder"));
+    }
+    let before = now.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
     let (mut runs, mut bytes, mut failed) = (0, 0, None);
     for run in homing_journal::prune(root, before, dry, homing_usage::pruned_lines) {
         match run.freed {

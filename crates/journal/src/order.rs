@@ -1,0 +1,26 @@
+//! The order in which the runs of a folder began: a name a line, added when a run begins. No clock decides which is last.
+
+use homing_folder::open_plain_as;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// In the folder of runs.
+const NAME: &str = ".order";
+
+/// Adds a run that begins.
+pub(crate) fn note(root: &Path, run: &str) -> io::Result<()> {
+    let options = &mut File::options();
+    let mut file = open_plain_as(&root.join(NAME), options.append(true).create(true).mode(0o600))?;
+    // Whoever was killed here before has left a part of a line.
+    file.write_all(format!("\n{run}\n").as_bytes())
+}
+
+/// The place of each run that was noted. Runs of older versions are not, and are older.
+pub(crate) fn places(root: &Path) -> HashMap<String, usize> {
+    let text = std::fs::read(root.join(NAME)).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    text.lines().filter(|line| !line.is_empty()).enumerate().map(|(at, name)| (name.to_string(), at)).collect()
+}
