@@ -1,6 +1,8 @@
 //! What is asked of a host, and what it answers: lines of JSON over a channel.
 
 use crate::destination::{EntryKind, Presence, RestoreEntry};
+use crate::doubt::HostClock;
+use crate::flaws::Compared;
 use crate::image::{Image, When};
 use crate::instant::{Wanted, Way};
 use crate::manifest::Change;
@@ -49,6 +51,8 @@ pub struct Make {
     pub ssh: Option<String>,
     /// Several hosts may read: parts are asked for.
     pub split: bool,
+    /// Clocks that the bank's host compares its own with before anything expires.
+    pub clocks: Vec<HostClock>,
 }
 
 /// Where the leases of the source's file server are, as its host sees them.
@@ -109,7 +113,7 @@ pub enum Ask {
     /// Tell the images.
     List(Site),
     /// Remove what has expired.
-    Expire(Site),
+    Expire(Expire),
     /// Tell where an image's tree is.
     Where(Site, When),
     /// Tell the bytes of a file.
@@ -129,16 +133,36 @@ impl Ask {
             Ask::Look(_) | Ask::Lease(_) | Ask::Share(_) | Ask::Freeze(_) | Ask::Examine(_) | Ask::Restic(_) => None,
             Ask::Make(order) => Some(&order.site),
             Ask::Restore(order) => Some(&order.site),
+            Ask::Expire(order) => Some(&order.site),
             Ask::List(site)
             | Ask::Keep(site)
             | Ask::Prove(site, _)
-            | Ask::Expire(site)
             | Ask::Where(site, ..)
             | Ask::Cat(site, ..)
             | Ask::Diff(site, ..)
             | Ask::Verify(site, ..) => Some(site),
         }
     }
+}
+
+/// What is to be removed by its date.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expire {
+    /// The vault.
+    pub site: Site,
+    /// Clocks that the bank's host compares its own with.
+    pub clocks: Vec<HostClock>,
+    /// A person has looked at the clock of the bank's host.
+    pub trust: bool,
+}
+
+/// Images that are removed from now on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expired {
+    /// Their names.
+    pub names: Vec<String>,
+    /// Why none is: the host's clock cannot be believed.
+    pub doubt: Option<String>,
 }
 
 /// What an image is compared with.
@@ -221,7 +245,7 @@ pub enum Answer {
     /// An image and the folder of its tree.
     Where(String, PathBuf),
     /// Images that are removed from now on.
-    Expired(Vec<String>),
+    Expired(Expired),
     /// What was written back.
     Restored(Restored),
     /// What was compared.
@@ -232,6 +256,8 @@ pub enum Answer {
     Done,
     /// It could not be done.
     Failed(String),
+    /// The same, with what to try.
+    Advised(String, String),
     /// Somebody else is at it.
     Busy(String),
 }
@@ -248,6 +274,10 @@ pub struct Seen {
     pub exports: String,
     /// Of each path: the volume that it is on and its inode; `None` where it is not there.
     pub paths: Vec<Option<(String, u64)>>,
+    /// The host's clock.
+    pub clock: Timestamp,
+    /// What its rsync calls itself; `None`: there is none.
+    pub rsync: Option<String>,
 }
 
 /// An image that was made.
@@ -289,6 +319,8 @@ pub struct Made {
     pub unreadable: Vec<String>,
     /// Images that go now.
     pub expired: Vec<String>,
+    /// Why none goes, whatever has expired: the host's clock cannot be believed.
+    pub doubt: Option<String>,
     /// Where the lists of both are.
     pub folder: PathBuf,
 }
@@ -324,8 +356,8 @@ impl Listed {
     }
 }
 
-/// A sample that was restored and compared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An image that was compared with its manifest, and a sample that was restored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     /// Of which image.
     pub image: String,
@@ -337,6 +369,19 @@ pub struct Proof {
     pub bytes: u64,
     /// Files that came back otherwise.
     pub bad: Vec<RawText>,
+    /// Why the manifest is not the one that was written with the image; then nothing else was compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<String>,
+    /// The tree beside its manifest; `None`: it was not compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<Compared>,
+}
+
+impl Proof {
+    /// Whether all was as it was when the image was made.
+    pub fn is_sound(&self) -> bool {
+        self.bad.is_empty() && self.manifest.is_none() && self.tree.as_ref().is_none_or(|tree| tree.count == 0)
+    }
 }
 
 /// What was written back, or would be.

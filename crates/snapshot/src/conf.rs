@@ -2,41 +2,67 @@
 
 use std::collections::BTreeMap;
 
-/// What such a file says.
+/// What such files say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conf {
     values: BTreeMap<String, String>,
     lists: BTreeMap<String, Vec<String>>,
+    /// The file that set a key last.
+    origins: BTreeMap<String, String>,
+    /// Lines that are none of these, with their file.
+    odd: Vec<(String, String)>,
 }
 
 impl Conf {
-    /// Reads a text; `summary`: an image's own, in which `#` is part of a name.
-    pub fn parse(text: &str, summary: bool) -> Conf {
+    /// Reads an image's summary, in which `#` is part of a name.
+    pub fn of_summary(text: &str) -> Conf {
         let mut conf = Conf::default();
-        let mut list: Option<String> = None;
-        for line in text.lines() {
-            let line = if summary { line } else { line.split('#').next().unwrap_or("") }.trim_end();
-            if line.is_empty() {
-                continue;
-            }
-            if line.starts_with(char::is_whitespace) {
-                if let Some(key) = &list {
-                    conf.lists.entry(key.clone()).or_default().push(line.trim_start().into());
-                }
-                continue;
-            }
-            list = conf.line(line);
-        }
+        conf.add(text.lines().map(str::trim_end), "", &mut |_| Ok(None)).unwrap_or_default();
         conf
     }
 
+    /// Adds a configuration file. `client`: the file of a client, which is read when it is first named.
+    ///
+    /// # Errors
+    /// That of `client`.
+    pub fn add_file(&mut self, text: &str, origin: &str, client: ClientFile) -> Result<(), String> {
+        self.add(text.lines().map(|line| line.split('#').next().unwrap_or("").trim_end()), origin, client)
+    }
+
+    fn add<'l>(
+        &mut self,
+        lines: impl Iterator<Item = &'l str>,
+        origin: &str,
+        client: ClientFile,
+    ) -> Result<(), String> {
+        let mut list: Option<String> = None;
+        for line in lines.filter(|line| !line.is_empty()) {
+            if line.starts_with(char::is_whitespace) {
+                match &list {
+                    Some(key) => self.lists.entry(key.clone()).or_default().push(line.trim_start().into()),
+                    None => self.odd.push((line.trim_start().into(), origin.into())),
+                }
+                continue;
+            }
+            let is_client = line.starts_with("client:") && !self.values.contains_key("client");
+            list = self.line(line, origin);
+            let name = self.value("client").filter(|_| is_client).map(String::from);
+            if let Some((text, origin)) = name.map_or(Ok(None), |name| client(&name))? {
+                self.add_file(&text, &origin, &mut |_| Ok(None))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes a line that is not indented; returns the key of the list that it begins.
-    fn line(&mut self, line: &str) -> Option<String> {
+    fn line(&mut self, line: &str, origin: &str) -> Option<String> {
         let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match first {
             "SET" | "UNSET" => {
                 let value = if first == "SET" { "1" } else { "" };
-                self.values.extend(rest.split_whitespace().map(|key| (key.into(), value.into())));
+                for key in rest.split_whitespace() {
+                    self.set(key, value, origin);
+                }
                 None
             }
             "RESET" => {
@@ -44,14 +70,24 @@ impl Conf {
                 Some(rest.trim().into())
             }
             _ => {
-                let (key, value) = line.split_once(':')?;
+                let Some((key, value)) = line.split_once(':').filter(|(key, _)| !key.contains(char::is_whitespace))
+                else {
+                    self.odd.push((line.into(), origin.into()));
+                    return None;
+                };
                 if value.trim().is_empty() {
+                    self.origins.insert(key.into(), origin.into());
                     return Some(key.into());
                 }
-                self.values.insert(key.into(), value.trim_start().into());
+                self.set(key, value.trim_start(), origin);
                 None
             }
         }
+    }
+
+    fn set(&mut self, key: &str, value: &str, origin: &str) {
+        self.values.insert(key.into(), value.into());
+        self.origins.insert(key.into(), origin.into());
     }
 
     /// A value that is there and not empty.
@@ -69,4 +105,18 @@ impl Conf {
     pub fn switch(&self, key: &str) -> Option<bool> {
         self.values.get(key).map(|value| !["", "0"].contains(&value.as_str()))
     }
+
+    /// All keys that have a value or a list, with the file that set each last.
+    pub fn keys(&self) -> impl Iterator<Item = (&str, &str)> {
+        let has = |key: &str| self.values.contains_key(key) || self.lists.contains_key(key);
+        self.origins.iter().map(|(key, origin)| (key.as_str(), origin.as_str())).filter(move |(key, _)| has(key))
+    }
+
+    /// Lines that are neither a key nor a part of a list, with their file.
+    pub fn odd(&self) -> &[(String, String)] {
+        &self.odd
+    }
 }
+
+/// Reads the file of a client: its text and its name.
+pub type ClientFile<'a> = &'a mut dyn FnMut(&str) -> Result<Option<(String, String)>, String>;

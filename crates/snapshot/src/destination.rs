@@ -2,12 +2,11 @@
 //!
 //! rsync's itemised output is no answer to this: it calls an entry new where something of another kind is in its place.
 
-use crate::ask::{Answer, Control};
 use crate::walk;
 use homing_model::RawText;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use serde::{Deserialize, Serialize};
-use std::io::{self, BufRead};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -214,21 +213,4 @@ fn parts(path: &RawText) -> (&[u8], &[u8]) {
 fn is_beneath(path: &RawText, above: &RawText) -> bool {
     let rest = path.0.strip_prefix(&above.0[..]);
     rest.is_some_and(|rest| rest.first() == Some(&b'/') || above.0.is_empty())
-}
-
-/// Serves another host that restores into a folder of this one, until the channel ends.
-///
-/// # Errors
-/// What answering fails with.
-pub fn serve(folder: &RawText, orders: impl BufRead, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
-    let mut examiner = match Examiner::open(folder.as_path()) {
-        Ok(examiner) => examiner,
-        Err(why) => return say(Answer::Failed(why)),
-    };
-    for line in orders.lines() {
-        if let Ok(Control::Entries(entries)) = serde_json::from_str(&line?) {
-            say(Answer::Present(entries.iter().map(|entry| examiner.examine(entry)).collect()))?;
-        }
-    }
-    Ok(())
 }

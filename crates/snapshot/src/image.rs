@@ -39,6 +39,18 @@ pub struct Image {
     pub completed: Option<Timestamp>,
     /// When it may go; `None`: never.
     pub expires: Option<Timestamp>,
+    /// Its number, which no clock decides: later images have greater ones. `None`: dirvish or an older version made it.
+    #[serde(default)]
+    pub sequence: Option<u64>,
+    /// The image whose files it shares.
+    #[serde(default)]
+    pub reference: Option<String>,
+    /// Images without a number that were there before it, in their order.
+    #[serde(skip)]
+    pub older: Vec<String>,
+    /// SHA-256 of its manifest, where that was noted.
+    #[serde(default)]
+    pub manifest: Option<String>,
     /// How the copy ended: `success`, or why not.
     pub status: String,
     /// The tree is there.
@@ -54,7 +66,7 @@ pub struct Image {
 impl Image {
     /// From the text of a summary; `None` where it is none of an image.
     pub fn of(name: &str, summary: &str, has_tree: bool, zone: &TimeZone) -> Option<Image> {
-        let conf = Conf::parse(summary, true);
+        let conf = Conf::of_summary(summary);
         let date = |words: &str| moment(words, Timestamp::UNIX_EPOCH, zone);
         let number = |key| conf.value(key).and_then(|n| n.parse().ok());
         let expires = conf.value("Expire").and_then(|words| date(words.rsplit("== ").next().unwrap_or(words)));
@@ -66,6 +78,10 @@ impl Image {
             created: conf.value("Image-now").or(conf.value("Backup-begin")).and_then(date).or(completed),
             completed,
             expires,
+            sequence: number("Sequence"),
+            reference: conf.value("Reference").filter(|name| *name != "-").map(String::from),
+            older: conf.list("Older"),
+            manifest: conf.value("Manifest-sha256").map(String::from),
             status: conf.value("Status").unwrap_or("unfinished").into(),
             has_tree,
             files: number("Files"),
@@ -77,11 +93,6 @@ impl Image {
     /// Whether it can be relied upon: a reference for the next one, and one that may be the last.
     pub fn is_good(&self) -> bool {
         self.status.starts_with("success") && self.has_tree
-    }
-
-    /// Later ones are greater.
-    pub fn age_key(&self) -> (Option<Timestamp>, &str) {
-        (self.completed, &self.name)
     }
 }
 
@@ -104,6 +115,10 @@ pub struct Summary<'a> {
     pub image: &'a str,
     /// The image whose files it shares.
     pub reference: Option<&'a str>,
+    /// Its number.
+    pub sequence: u64,
+    /// Images without a number that are there already, in their order.
+    pub older: &'a [String],
     /// When it was begun.
     pub begun: Timestamp,
     /// When it was whole.
@@ -122,6 +137,8 @@ pub struct Summary<'a> {
     pub bytes: u64,
     /// Bytes not shared with the reference.
     pub own_bytes: u64,
+    /// SHA-256 of the manifest.
+    pub manifest: &'a str,
 }
 
 impl Summary<'_> {
@@ -147,10 +164,17 @@ impl Summary<'_> {
             lines.push("exclude:".into());
             lines.extend(self.exclude.iter().map(|pattern| format!("\t{}", shown(pattern))));
         }
+        lines.push(format!("Sequence: {}", self.sequence));
+        let plain = |name: &&String| !name.contains(char::is_control);
+        if self.older.iter().any(|name| plain(&name)) {
+            lines.push("Older:".into());
+            lines.extend(self.older.iter().filter(plain).map(|name| format!("\t{name}")));
+        }
         lines.push(format!("{} xdev", if self.xdev { "SET" } else { "UNSET" }));
         lines.push(format!("Files: {}", self.files));
         lines.push(format!("Bytes: {}", self.bytes));
         lines.push(format!("Own-bytes: {}", self.own_bytes));
+        lines.push(format!("Manifest-sha256: {}", self.manifest));
         lines.push(format!("Backup-begin: {}", written(self.begun, zone)));
         lines.push(format!("Backup-complete: {}", written(self.completed, zone)));
         lines.push(format!("Status: {}\n", shown(self.status)));

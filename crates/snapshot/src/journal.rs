@@ -35,6 +35,12 @@ pub enum Event {
     Finished {
         /// Its name.
         image: String,
+        /// Its number; 0 of older versions.
+        #[serde(default)]
+        sequence: u64,
+        /// SHA-256 of its manifest; `None` of older versions.
+        #[serde(default)]
+        manifest: Option<String>,
     },
     /// An image is removed.
     Expired {
@@ -72,4 +78,12 @@ pub fn read(folder: &Path) -> Option<Vec<Event>> {
     };
     let lines = text.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
     Some(lines.map(|line| line.event).collect())
+}
+
+/// The hash of an image's manifest, as it was noted when the image was finished.
+pub fn manifest_of(folder: &Path, name: &str) -> Option<String> {
+    read(folder)?.into_iter().rev().find_map(|event| match event {
+        Event::Finished { image, manifest, .. } if image == name => manifest,
+        _ => None,
+    })
 }

@@ -6,15 +6,20 @@
 
 pub mod ask;
 pub mod asking;
+mod attributes;
 pub mod banks;
 pub mod conf;
 pub mod destination;
+mod dirvish;
 mod disk;
+pub mod doubt;
 pub mod expiry;
+mod flaws;
 mod freeze;
 mod gate;
 pub mod home;
 pub mod image;
+mod index;
 pub mod instant;
 mod journal;
 pub mod keep;
@@ -22,6 +27,7 @@ mod look;
 mod make;
 pub mod manifest;
 pub mod metrics;
+pub mod order;
 pub mod pace;
 mod parts;
 mod period;

@@ -2,8 +2,16 @@
 
 use crate::ask::Seen;
 use homing_model::RawText;
+use jiff::Timestamp;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::process::{Command, Stdio};
+
+/// The first line of `rsync --version`.
+fn rsync() -> Option<String> {
+    let output = Command::new("rsync").arg("--version").stdin(Stdio::null()).output().ok()?;
+    String::from_utf8_lossy(&output.stdout).lines().next().map(String::from)
+}
 
 /// Looks at each.
 pub fn look(paths: &[RawText]) -> Seen {
@@ -20,5 +28,7 @@ pub fn look(paths: &[RawText]) -> Seen {
         identity: format!("{name} {}", boot.trim()),
         exports: fs::read_to_string(homing_mounts::nfs::EXPORTS).unwrap_or_default(),
         paths: paths.iter().map(one).collect(),
+        clock: Timestamp::now(),
+        rsync: rsync(),
     }
 }

@@ -1,10 +1,11 @@
 //! Making an image: beside the good ones under a name that nobody takes for one, until it is whole and on disk.
 
-use crate::ask::{Answer, Made, Make, Say};
-use crate::image::{HISTORY_HEAD, Image, PARTIAL, Summary};
+use crate::ask::{Answer, Expired, Made, Make, Say};
+use crate::doubt::ClockReading;
+use crate::image::{EXPIRED, HISTORY_HEAD, Image, PARTIAL, Summary};
 use crate::instant;
 use crate::journal::{self, Event};
-use crate::plan::{Plan, links_work, plan};
+use crate::plan::{Plan, Unfit, links_work, plan};
 use crate::remove;
 use crate::rsync::{Copy, End};
 use crate::run::Reins;
@@ -12,7 +13,7 @@ use crate::split::{Deal, Part, Read};
 use crate::transfer;
 use crate::tree::{self, Tally};
 use crate::vault::{Refused, Vault, full, full_words, sync_folder, write_synced};
-use crate::{manifest, parts};
+use crate::{index, manifest, parts};
 use homing_folder::lock::Held;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -28,11 +29,12 @@ const TOLD: usize = 20;
 
 /// Makes an image. `parts`: what others read first, once that is asked for.
 pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) -> Result<Made, Refused> {
-    let since = Instant::now();
+    let (since, begun) = (Instant::now(), Timestamp::now());
+    let mut readings = ClockReading::of_hosts(&order.clocks, begun);
     let zone = TimeZone::system();
     let vault = Vault::make(&order.site)?;
     let held = vault.lock()?;
-    links_work(&vault)?;
+    have_room(&vault, &mut |text| drop(say(Answer::Note(text))))?;
     let plan = plan(order, &vault, &zone)?;
     let course = Course { vault: &vault, bank: &order.site.bank, plan: &plan, zone: &zone, held: &held, reins };
     let images = vault.images(&zone);
@@ -49,13 +51,14 @@ pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) 
         return Err(course.stop(why).into());
     }
     course.not_emptied(reference, &tally)?;
-    course.finish(order, reference, &copied, &tally)?;
+    course.finish(order, &images, reference, &copied, &tally)?;
+    readings.push(ClockReading::since(begun, since.elapsed(), Timestamp::now()));
     let expired = match copied.end {
-        End::Whole => remove::expire(&vault, Timestamp::now(), &zone).unwrap_or_else(|e| {
+        End::Whole => remove::expire(&vault, &readings, false, &zone).unwrap_or_else(|e| {
             note(format!("what has expired was not removed: {e}"));
-            Vec::new()
+            Expired::default()
         }),
-        _ => Vec::new(),
+        _ => Expired::default(),
     };
     remove::begin(&vault).unwrap_or_else(|e| note(format!("the removal of old images did not begin: {e}")));
     let first = |lines: &[String]| lines.iter().take(TOLD).cloned().collect();
@@ -77,8 +80,41 @@ pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) 
         excluded: first(&copied.excluded),
         excluded_count: copied.excluded_count,
         unreadable: if copied.end == End::Incomplete { first(&copied.unreadable) } else { Vec::new() },
-        expired,
+        expired: expired.names,
+        doubt: expired.doubt,
         folder: vault.folder(&plan.name),
+    })
+}
+
+/// A bank on which not even an empty file can be made is stuck with what an interrupted copy has left: its source may have
+/// shrunk since, and to go on with it needs files, too. Such a copy is begun anew.
+fn have_room(vault: &Vault, note: &mut dyn FnMut(String)) -> Result<(), Refused> {
+    let advised = |why: String| {
+        let bank = vault.path.parent().unwrap_or(&vault.path).display();
+        Refused::Advised(
+            why,
+            format!("df -i {bank}; homing snapshot list; then remove images or other files of {bank}"),
+        )
+    };
+    match links_work(vault) {
+        Ok(()) => return Ok(()),
+        Err(Unfit::Other(why)) => return Err(why.into()),
+        Err(Unfit::Full(why)) if vault.ending(PARTIAL).is_empty() && vault.ending(EXPIRED).is_empty() => {
+            return Err(advised(why));
+        }
+        Err(Unfit::Full(why)) => note(format!("{why}; what was left of interrupted and expired images is removed")),
+    }
+    for name in vault.ending(PARTIAL) {
+        remove::aside(vault, &name).map_err(|e| format!("{}: {e}", vault.folder(&name).display()))?;
+        note(format!("{name} is begun anew"));
+    }
+    for name in vault.ending(EXPIRED) {
+        // The removal in the background may be at it, too.
+        let _ = remove::delete(&vault.folder(&name));
+    }
+    links_work(vault).map_err(|unfit| match unfit {
+        Unfit::Full(why) => advised(why),
+        Unfit::Other(why) => why.into(),
     })
 }
 
@@ -183,6 +219,7 @@ impl Course<'_> {
             distrust,
             exact: tree::keeps_nanoseconds(&folder).map_err(|e| self.stop(full(self.bank, &e)))?,
             ssh: &self.plan.ssh,
+            options: &self.plan.options,
             mark: self.plan.mark.as_deref(),
         };
         let reads = parts::copy(&copy, parts, &folder, self.held, self.reins, say);
@@ -223,6 +260,7 @@ impl Course<'_> {
     fn finish(
         &self,
         order: &Make,
+        images: &[Image],
         reference: Option<&Image>,
         copied: &transfer::Copied,
         tally: &Tally,
@@ -230,6 +268,8 @@ impl Course<'_> {
         let bank = self.bank.to_string_lossy();
         let tree = self.plan.source.path.display();
         let whole = copied.end == End::Whole;
+        let older = images.iter().filter(|image| image.sequence.is_none()).map(|image| image.name.clone());
+        let older: Vec<String> = older.collect();
         let summary = Summary {
             client: self.plan.source.host.as_deref().unwrap_or(&order.server),
             tree: &tree,
@@ -239,6 +279,8 @@ impl Course<'_> {
             branch: &self.plan.branch,
             image: &self.plan.name,
             reference: reference.map(|image| image.name.as_str()),
+            sequence: self.vault.next_number(images),
+            older: &older,
             begun: self.plan.begun,
             completed: Timestamp::now(),
             expiry: &self.plan.expiry,
@@ -248,6 +290,7 @@ impl Course<'_> {
             files: tally.entries,
             bytes: tally.bytes,
             own_bytes: tally.own_bytes,
+            manifest: &tally.manifest,
         };
         let named = self.name_it(&summary).and_then(|()| if whole { self.remember(&summary) } else { Ok(()) });
         named.map_err(|e| self.stop(format!("finishing {}: {}", self.partial().display(), full(self.bank, &e))))
@@ -256,7 +299,8 @@ impl Course<'_> {
     fn name_it(&self, summary: &Summary) -> std::io::Result<()> {
         let folder = self.partial();
         write_synced(&folder.join("summary"), summary.text(self.zone).as_bytes())?;
-        fs::set_permissions(&folder, Permissions::from_mode(0o755))?;
+        index::write(&folder, &self.plan.alias, self.plan.index.as_deref())?;
+        fs::set_permissions(&folder, Permissions::from_mode(self.plan.mode))?;
         rustix::fs::syncfs(fs::File::open(&folder)?)?;
         let (from, to) = (folder, self.vault.folder(&self.plan.name));
         let whole = rustix::fs::RenameFlags::NOREPLACE;
@@ -272,6 +316,13 @@ impl Course<'_> {
             file.write_all(HISTORY_HEAD.as_bytes())?;
         }
         file.write_all(summary.history(self.zone).as_bytes())?;
-        journal::add(&own, Event::Finished { image: self.plan.name.clone() })
+        journal::add(
+            &own,
+            Event::Finished {
+                image: self.plan.name.clone(),
+                sequence: summary.sequence,
+                manifest: Some(summary.manifest.into()),
+            },
+        )
     }
 }

@@ -42,6 +42,12 @@ pub struct Entry {
     /// SHA-256 of a file's bytes or of a link's target, in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// SHA-256 of its extended attributes and ACLs, see [`crate::attributes`]; `None`: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xattrs: Option<String>,
+    /// Of a file with several names in the tree: the line, from 0, of the first one, on all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_name: Option<u64>,
 }
 
 /// The order of the walk: a folder before what is in it, names by their bytes.
@@ -130,7 +136,19 @@ mod tests {
 
     fn entry(path: &[u8], sha: &str, mode: u32) -> Entry {
         let path = RawText(path.to_vec());
-        Entry { path, kind: Kind::File, mode, uid: 0, gid: 0, size: 1, mtime_ns: 5, sha256: Some(sha.into()) }
+        let sha256 = Some(sha.into());
+        Entry {
+            path,
+            kind: Kind::File,
+            mode,
+            uid: 0,
+            gid: 0,
+            size: 1,
+            mtime_ns: 5,
+            sha256,
+            xattrs: None,
+            first_name: None,
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ const FAMILIES: [Family; 10] = [
     }),
     ("free_bytes", "Free bytes of the bank.", |l| Some(l.free as f64)),
     ("proved_timestamp_seconds", "When a restore was last tried and all came back.", |l| {
-        Some(seconds(l.proved.as_ref().filter(|proof| proof.bad.is_empty())?.at))
+        Some(seconds(l.proved.as_ref().filter(|proof| proof.is_sound())?.at))
     }),
 ];
 
@@ -66,6 +66,7 @@ mod tests {
             files: Some(3),
             bytes: Some(100),
             own_bytes: None,
+            ..crate::image::Image::default()
         };
         let images = vec![image("1", "success"), image("2", "error (23)")];
         let listed =

@@ -2,12 +2,11 @@
 
 use crate::destination::RestoreEntry;
 use crate::image::Image;
-use crate::restore::found_no;
 use crate::rsync::{self, At, End, end};
 use crate::run::{self, Reins};
 use crate::sender::POLITE_RSYNC;
 use crate::vault::Vault;
-use crate::walk;
+use crate::walk::{self, found_no};
 use homing_model::RawText;
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 use std::ffi::OsString;

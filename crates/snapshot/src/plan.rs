@@ -1,13 +1,19 @@
 //! What an image is made by: the order, joined with the vault's own configuration.
 
 use crate::ask::Make;
+use crate::conf::Conf;
+use crate::dirvish;
 use crate::expiry::{self, Expiry};
 use crate::image::BRANCH;
 use crate::rsync::At;
-use crate::vault::{Vault, full_words};
+use crate::section::image_name;
+use crate::vault::{Refused, Vault, full_words};
+use homing_launch::{HostPlan, Via};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 
 /// An image's name, as dirvish makes it where nothing is said.
 const NAME: &str = "%Y%m%d%H%M%S";
@@ -37,14 +43,22 @@ pub struct Plan {
     pub ssh: String,
     /// What marks the rsync on the source's host.
     pub mark: Option<String>,
+    /// rsync's options beside those of every copy.
+    pub options: Vec<OsString>,
+    /// The mode of the image's folder.
+    pub mode: u32,
+    /// Which index is written, in dirvish's words.
+    pub index: Option<String>,
+    /// What the source is called in it.
+    pub alias: String,
 }
 
 /// Joins the two.
 ///
 /// # Errors
 /// What is missing, or means nothing.
-pub fn plan(order: &Make, vault: &Vault, zone: &TimeZone) -> Result<Plan, String> {
-    let conf = vault.conf();
+pub fn plan(order: &Make, vault: &Vault, zone: &TimeZone) -> Result<Plan, Refused> {
+    let conf = vault.conf()?;
     let begun = Timestamp::now();
     let either = |said: &[String], key: &str| if said.is_empty() { conf.list(key) } else { said.to_vec() };
     let said = |said: &Option<String>, key: &str| said.clone().or(conf.value(key).map(String::from));
@@ -52,22 +66,27 @@ pub fn plan(order: &Make, vault: &Vault, zone: &TimeZone) -> Result<Plan, String
     let source = source.ok_or_else(|| {
         format!("nothing says what is to be copied to {}: source = \"HOST:/PATH\"", vault.path.display())
     })?;
-    let (rules, default) = (either(&order.rules, "expire-rule"), said(&order.expire, "expire-default"));
-    let default = default.unwrap_or_default();
+    let (rules, default) = rules(order, &conf);
     expiry::check(&rules, &default)?;
-    let form = said(&order.image, "image-default").unwrap_or_else(|| NAME.into());
+    let form = said(&said(&order.image, "image"), "image-default").unwrap_or_else(|| NAME.into());
     let name = jiff::fmt::strtime::format(&form, &begun.to_zoned(zone.clone()));
     let name = name.map_err(|e| format!("image = {form:?} is no name of images: {e}"))?;
-    crate::section::vault_name(&name).map_err(|_| format!("image = {form:?} makes {name:?}, which is no name"))?;
+    image_name(&name).map_err(|why| format!("image = {form:?}: {why}"))?;
     if fs::symlink_metadata(vault.folder(&name)).is_ok() {
-        return Err(format!("there is an image {name} already in {}", vault.path.display()));
+        let path = vault.path.display();
+        let why = format!("there is an image {name} already in {path}: it is made once for each {form:?}");
+        let hint = format!(
+            "image = {NAME:?} in [snapshot.{}] of the cluster file, or image-default: {NAME} in {path}/dirvish/default.conf",
+            order.site.vault
+        );
+        return Err(Refused::Advised(why, hint));
     }
     let xdev = order.xdev.or(conf.switch("xdev")).unwrap_or(true);
     // An instant copy lacks what lies on other file systems.
     let instant = order.instant.clone().filter(|_| xdev);
     let read = instant.map_or(source.clone(), |path| At { path, ..source.clone() });
+    let alias = dirvish::tree(&conf).filter(|_| order.source.is_none()).map(|(_, alias)| alias);
     Ok(Plan {
-        source,
         read,
         exclude: either(&order.exclude, "exclude"),
         xdev,
@@ -77,19 +96,43 @@ pub fn plan(order: &Make, vault: &Vault, zone: &TimeZone) -> Result<Plan, String
         begun,
         mark: order.mark.clone(),
         ssh: said(&order.ssh, "rsh").filter(|ssh| ssh != "ssh").unwrap_or_else(|| SSH.into()),
+        options: dirvish::options(&conf),
+        mode: conf.value("image-perm").and_then(dirvish::mode).unwrap_or(0o755),
+        index: conf.value("index").map(String::from),
+        alias: alias.unwrap_or_else(|| source.path.display()),
+        source,
     })
 }
 
-/// The client and the tree of a vault that dirvish has made.
-fn of_conf(conf: &crate::conf::Conf, server: &str) -> Option<At> {
-    let (client, tree) = (conf.value("client")?, conf.value("tree")?);
-    let tree = tree.split_whitespace().next()?;
-    let local = client == "localhost" || client == server;
-    Some(At { host: (!local).then(|| client.into()), path: tree.into() })
+/// The rules and what goes without one. A date that the vault's configuration sets for all images has no rules beside it.
+fn rules(order: &Make, conf: &Conf) -> (Vec<String>, String) {
+    let fixed = conf.value("expire").filter(|_| order.rules.is_empty() && order.expire.is_none());
+    if let Some(date) = fixed {
+        return (Vec::new(), date.into());
+    }
+    let rules = if order.rules.is_empty() { conf.list("expire-rule") } else { order.rules.clone() };
+    let default = order.expire.clone().or(conf.value("expire-default").map(String::from));
+    (rules, default.unwrap_or_default())
+}
+
+/// The client and the tree of a vault that dirvish has made. This host by its own name is read without ssh.
+fn of_conf(conf: &Conf, server: &str) -> Option<At> {
+    let client = conf.value("client")?;
+    let (tree, _) = dirvish::tree(conf)?;
+    let local = client == server || matches!(HostPlan::named(client.into(), None).via, Via::Local);
+    Some(At { host: (!local).then(|| client.into()), path: tree.as_str().into() })
+}
+
+/// Why no image can be kept.
+pub enum Unfit {
+    /// Not even an empty file can be made.
+    Full(String),
+    /// All else.
+    Other(String),
 }
 
 /// Some file systems have no hard links: each image would be a whole copy.
-pub fn links_work(vault: &Vault) -> Result<(), String> {
+pub fn links_work(vault: &Vault) -> Result<(), Unfit> {
     let (a, b) = (vault.own().join("link.a"), vault.own().join("link.b"));
     let _ = fs::remove_file(&b);
     let made = fs::write(&a, "").and_then(|()| fs::hard_link(&a, &b));
@@ -97,7 +140,7 @@ pub fn links_work(vault: &Vault) -> Result<(), String> {
     let _ = fs::remove_file(&b);
     let bank = vault.path.parent().unwrap_or(&vault.path);
     made.map_err(|e| match e.kind() {
-        std::io::ErrorKind::StorageFull => full_words(bank),
-        _ => format!("{} cannot keep images, which share files by hard links: {e}", vault.path.display()),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Unfit::Full(full_words(bank)),
+        _ => Unfit::Other(format!("{} cannot keep images, which share files by hard links: {e}", vault.path.display())),
     })
 }

@@ -1,6 +1,7 @@
 //! Removing what has expired: renamed first, so that nobody takes it for an image, then deleted behind the back.
 
-use crate::ask::Site;
+use crate::ask::{Expired, Site};
+use crate::doubt::{self, ClockReading};
 use crate::image::EXPIRED;
 use crate::journal::{self, Event};
 use crate::vault::{Vault, sync_folder};
@@ -18,15 +19,23 @@ use std::process::{Command, Stdio};
 /// The word that starts the removal in a program of its own.
 pub const WORD: &str = "snapshot-remove";
 
-/// Takes the images that have expired out of the vault; their names. The caller holds the vault's lock.
-pub fn expire(vault: &Vault, now: Timestamp, zone: &TimeZone) -> io::Result<Vec<String>> {
-    let images = vault.images(zone);
+/// Takes the images that have expired out of the vault; their names. Where this host's clock cannot be believed none
+/// goes, and the reason is the second value. `readings`: of other clocks; `trust`: a person has looked at the clock. The
+/// caller holds the vault's lock.
+pub fn expire(vault: &Vault, readings: &[ClockReading], trust: bool, zone: &TimeZone) -> io::Result<Expired> {
+    let (images, now) = (vault.images(zone), Timestamp::now());
+    if !trust {
+        let readings = [vault.readings()?, readings.to_vec()].concat();
+        if let Some(why) = doubt::of_clock(&images, now, &readings) {
+            return Ok(Expired { names: Vec::new(), doubt: Some(why) });
+        }
+    }
     let gone: Vec<String> = keep::expired(&images, now).into_iter().map(|image| image.name.clone()).collect();
     for name in &gone {
         aside(vault, name)?;
         journal::add(&vault.own(), Event::Expired { image: name.clone() })?;
     }
-    Ok(gone)
+    Ok(Expired { names: gone, doubt: None })
 }
 
 /// Gives a folder of the vault the name of one that is being removed.

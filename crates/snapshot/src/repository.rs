@@ -1,5 +1,6 @@
 //! What is asked of a repository of restic.
 
+use crate::doubt::HostClock;
 use crate::image::When;
 use crate::rsync::At;
 use homing_model::RawText;
@@ -39,8 +40,13 @@ pub enum Act {
     Make(Make),
     /// Tell the images.
     List,
-    /// Remove what has expired.
-    Expire,
+    /// Remove what has expired; the values are those of [`crate::ask::Expire`].
+    Expire {
+        /// Clocks of other hosts.
+        clocks: Vec<HostClock>,
+        /// A person has looked at the clock.
+        trust: bool,
+    },
     /// Tell the bytes of a file.
     Cat(When, RawText),
     /// Tell what differs between an image and a later one.
@@ -66,6 +72,8 @@ pub struct Make {
     pub expire: String,
     /// When it goes.
     pub rules: Vec<String>,
+    /// Clocks of other hosts.
+    pub clocks: Vec<HostClock>,
 }
 
 /// What is written back.

@@ -9,7 +9,7 @@ use crate::plan::SSH;
 use crate::rsync::{self, At};
 use crate::run::Reins;
 use crate::vault::{Refused, Vault};
-use crate::walk;
+use crate::walk::{self, found_no};
 use homing_model::RawText;
 use jiff::tz::TimeZone;
 use rustix::fs::OFlags;
@@ -37,15 +37,6 @@ pub fn cat(tree: &Path, path: &RawText, each: &mut dyn FnMut(RawText) -> io::Res
             0 => return Ok(()),
             n => each(RawText(bytes[..n].to_vec())).map_err(doing)?,
         }
-    }
-}
-
-/// The reason in plain words.
-pub fn found_no(e: &io::Error) -> String {
-    match e.raw_os_error() {
-        Some(libc::ENOENT) => "it is not in this image".into(),
-        Some(libc::ELOOP) => "a symbolic link, or one is on the way to it; links are not followed in an image".into(),
-        _ => e.to_string(),
     }
 }
 

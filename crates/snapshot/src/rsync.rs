@@ -57,6 +57,8 @@ pub struct Copy<'a> {
     pub exact: bool,
     /// ssh and its options.
     pub ssh: &'a str,
+    /// Options beside those of every copy.
+    pub options: &'a [OsString],
     /// What marks the rsync on the source's host.
     pub mark: Option<&'a str>,
 }
@@ -88,6 +90,7 @@ impl Copy<'_> {
     }
 
     fn places(&self, mut words: Vec<OsString>) -> Vec<OsString> {
+        words.extend_from_slice(self.options);
         if self.xdev {
             words.push("-x".into());
         }
@@ -134,6 +137,19 @@ fn with(option: &str, value: &std::ffi::OsStr) -> OsString {
     let mut word = OsString::from(option);
     word.push(value);
     word
+}
+
+/// From this version on rsync follows no link that somebody puts in the place of a folder while it copies
+/// (CVE-2024-12747 and CVE-2024-12087, <https://download.samba.org/pub/rsync/NEWS#3.4.0>).
+const SAFE: (u32, u32) = (3, 4);
+
+/// What there is to know of a host's rsync, by the first line of `rsync --version`; `None`: nothing.
+pub fn warning(host: &str, line: Option<&str>) -> Option<String> {
+    let words = line?.split_whitespace().skip_while(|word| *word != "version").nth(1)?;
+    let mut numbers = words.trim_start_matches('v').split('.').map_while(|number| number.parse().ok());
+    let version: (u32, u32) = (numbers.next()?, numbers.next().unwrap_or(0));
+    let why = "who may write in the source can have it read, or write, elsewhere while it copies; 3.4 and later do not";
+    (version < SAFE).then(|| format!("rsync {words} on {host}: {why}"))
 }
 
 /// The figures of `--stats`.
@@ -186,6 +202,9 @@ pub enum End {
     Failed(String),
 }
 
+/// Lines of a reason: ssh's warning of a changed key is longer, and ends with what counts.
+const LAST: usize = 3;
+
 /// What rsync's status and its error output mean.
 pub fn end(status: Option<i32>, errors: &str) -> End {
     let full = ["No space left on device", "Disk quota exceeded"].iter().any(|words| errors.contains(words));
@@ -198,10 +217,17 @@ pub fn end(status: Option<i32>, errors: &str) -> End {
     }
 }
 
+/// The last lines that tell a reason. Where the connection ended, ssh's come before those of rsync, which knows none.
 fn last_words(errors: &str) -> String {
-    let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with("rsync error:");
-    let all = || errors.lines().rev();
-    all().find(telling).or(all().next()).unwrap_or("it said nothing").trim().to_string()
+    let said = || errors.lines().map(str::trim).filter(|line| !line.is_empty());
+    let rank = |line: &str| match line {
+        line if line.starts_with("rsync error:") => 2,
+        line if line.starts_with("rsync") && line.contains("connection unexpectedly closed") => 1,
+        _ => 0,
+    };
+    let Some(best) = said().map(rank).min() else { return "it said nothing".into() };
+    let lines: Vec<&str> = said().filter(|line| rank(line) == best).collect();
+    lines[lines.len().saturating_sub(LAST)..].join("; ")
 }
 
 /// A name as rsync prints it: what is not printable is `\#` and three octal digits.
@@ -249,6 +275,13 @@ mod tests {
         assert_eq!(end(Some(11), "rsync: write failed on \"/b/x\": No space left on device (28)\n"), End::Full);
         let End::Failed(why) = end(Some(255), "ssh: connect to host n9: No route to host\n") else { panic!() };
         assert!(why.contains("255") && why.contains("No route to host"), "{why}");
+        let refused = "ssh: connect to host n9 port 22: Connection refused\r\n\
+                       rsync: connection unexpectedly closed (0 bytes received so far) [Receiver]\n\
+                       rsync error: unexplained error (code 255) at io.c(232) [Receiver=3.5.0]\n";
+        let End::Failed(why) = end(Some(255), refused) else { panic!() };
+        assert_eq!(why, "rsync ended with 255: ssh: connect to host n9 port 22: Connection refused");
+        let End::Failed(why) = end(Some(12), &refused[refused.find("rsync:").unwrap()..]) else { panic!() };
+        assert!(why.contains("unexpectedly closed"), "{why}");
     }
 
     #[test]
@@ -260,6 +293,18 @@ mod tests {
         assert_eq!(stats, Stats { entries: 10_102, files: 3, bytes: 4096, sent: 15 });
         assert_eq!(excluded("[sender] hiding file a b.o because of pattern *.o"), Some("a b.o"));
         assert_eq!(excluded("[sender] hiding directory tmp because of pattern /tmp"), Some("tmp"));
+    }
+
+    #[test]
+    fn an_rsync_with_known_races_is_told() {
+        let of = |line: &str| warning("n1", Some(line));
+        assert!(of("rsync  version 3.2.7  protocol version 31").unwrap().starts_with("rsync 3.2.7 on n1: "));
+        assert!(of("rsync  version v3.3.0  protocol version 31").is_some());
+        assert_eq!(
+            (of("rsync  version 3.4.1  protocol version 32"), of("openrsync: protocol version 29")),
+            (None, None)
+        );
+        assert_eq!((of("rsync  version 3.10.0  protocol version 33"), warning("n1", None)), (None, None));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `[snapshot.NAME]` of a cluster file.
 
 use crate::expiry;
+use crate::image::{EXPIRED, PARTIAL};
 use crate::instant::Wanted;
 use crate::split;
 use crate::timer::Schedule;
@@ -76,6 +77,20 @@ impl Section {
             let why = "engine = \"restic\" needs password_file = \"/PATH\", a file on the source's host";
             return Err(told(why.into()));
         }
+        if let Some(form) = &self.image {
+            // A day and an hour of two digits.
+            let some =
+                jiff::civil::date(2026, 11, 27).at(12, 34, 56, 0).in_tz("UTC").map_err(|e| told(e.to_string()))?;
+            let made = jiff::fmt::strtime::format(form, &some);
+            let made = made.map_err(|e| told(format!("image = {form:?} is no name of images: {e}")))?;
+            image_name(&made).map_err(|why| told(format!("image = {form:?}: {why}")))?;
+            if self.engine == Engine::Restic {
+                return Err(told("image = is not possible with restic, which names its snapshots itself".into()));
+            }
+        }
+        if self.engine == Engine::Restic && self.split == split::When::Always {
+            return Err(told("split = \"always\" is not possible with restic: the source's host reads alone".into()));
+        }
         self.schedule.as_deref().map_or(Ok(()), |text| Schedule::of(text).map(drop)).map_err(told)?;
         expiry::check(&[], self.window.as_deref().unwrap_or("")).map_err(told)?;
         expiry::check(&self.rules, self.expire.as_deref().unwrap_or("")).map_err(told)
@@ -100,6 +115,19 @@ pub fn vault_name(name: &str) -> Result<&str, String> {
     let odd = |c: char| c == '/' || c.is_control();
     let sound = !name.is_empty() && !name.starts_with('.') && !name.starts_with('-') && !name.contains(odd);
     if sound && name.len() <= 200 { Ok(name) } else { Err(format!("{name:?} cannot be the name of a vault")) }
+}
+
+/// Refuses names that mean something else in a vault.
+///
+/// # Errors
+/// Why it cannot be one.
+pub fn image_name(name: &str) -> Result<(), String> {
+    vault_name(name).map_err(|_| format!("{name:?} cannot be the name of a folder"))?;
+    let means = [(PARTIAL, "an image that is not whole"), (EXPIRED, "one that is being removed")];
+    if let Some((end, what)) = means.iter().find(|(end, _)| name.ends_with(end)) {
+        return Err(format!("{name:?} ends with {end}, which means {what}"));
+    }
+    if name == "dirvish" { Err(format!("{name:?} is the vault's own folder")) } else { Ok(()) }
 }
 
 /// A source with its host, if one is said, and its folder.
@@ -158,6 +186,10 @@ mod tests {
             ("schedule", Section { schedule: Some("at night".into()), ..good.clone() }),
             ("bank", Section { bank: "/bank".into(), ..good.clone() }),
             ("vault", Section { vault: Some("../x".into()), ..good.clone() }),
+            ("%Y.expired", Section { image: Some("%Y.expired".into()), ..good.clone() }),
+            (".partial", Section { image: Some("%Y.partial".into()), ..good.clone() }),
+            ("dirvish", Section { image: Some("dirvish".into()), ..good.clone() }),
+            ("name of a folder", Section { image: Some("%Y/%m".into()), ..good.clone() }),
             ("password_file", Section { engine: Engine::Restic, ..good.clone() }),
             ("source", Section { source: Some("home".into()), ..good.clone() }),
         ] {

@@ -1,11 +1,13 @@
 //! A host's end of a channel: it reads an order, does it, and answers.
 
-use crate::ask::{Answer, Ask, Control, Later, Say, Site};
-use crate::destination::{Presence, RestoreEntry};
+use crate::ask::{Answer, Ask, Control, Expire, Later, Say};
+use crate::destination::{Examiner, Presence, RestoreEntry};
+use crate::doubt::ClockReading;
 use crate::run::Reins;
 use crate::split::Part;
 use crate::vault::{Refused, Vault};
-use crate::{destination, freeze, gate, look, make, remove, repository, restic, restore, scratch, share, verify, walk};
+use crate::{freeze, gate, look, make, remove, repository, restic, restore, scratch, share, verify, walk};
+use homing_model::RawText;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::io::{self, BufRead, Write};
@@ -37,7 +39,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
         return freeze::hold(order, orders, &mut say).and_then(|()| say(Answer::Done));
     }
     if let Ask::Examine(folder) = &ask {
-        return destination::serve(folder, orders, &mut say);
+        return examine(folder, orders, &mut say);
     }
     let reins = Reins::default();
     let theirs = reins.clone();
@@ -47,6 +49,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
     let last = match answer(ask, &reins, &replies, &mut say) {
         Ok(last) => last,
         Err(Refused::Busy(why)) => Answer::Busy(why),
+        Err(Refused::Advised(why, hint)) => Answer::Advised(why, hint),
         Err(Refused::Failed(why)) => Answer::Failed(why),
     };
     say(last)
@@ -106,7 +109,7 @@ fn answer(ask: Ask, reins: &Reins, replies: &Replies, say: Say) -> Result<Answer
         Ask::Restic(order) => restic::serve(&order, reins, &zone, say),
         Ask::Prove(site, proof) => Ok(Vault::open(&site)?.prove(proof).map(|()| Answer::Done)?),
         Ask::List(site) => Ok(Answer::Listed(Box::new(Vault::open(&site)?.list(&zone)))),
-        Ask::Expire(site) => expire(&site, &zone),
+        Ask::Expire(order) => expire(&order, &zone),
         Ask::Where(site, when) => {
             let vault = Vault::open(&site)?;
             let image = vault.pick(&when, &zone)?.name;
@@ -140,11 +143,29 @@ fn answer(ask: Ask, reins: &Reins, replies: &Replies, say: Say) -> Result<Answer
     }
 }
 
-fn expire(site: &Site, zone: &TimeZone) -> Result<Answer, Refused> {
-    let vault = Vault::make(site)?;
+fn expire(order: &Expire, zone: &TimeZone) -> Result<Answer, Refused> {
+    let readings = ClockReading::of_hosts(&order.clocks, Timestamp::now());
+    let vault = Vault::make(&order.site)?;
     let _held = vault.lock()?;
     let failed = |e: io::Error| format!("{}: {e}", vault.path.display());
-    let gone = remove::expire(&vault, Timestamp::now(), zone).map_err(failed)?;
+    let gone = remove::expire(&vault, &readings, order.trust, zone).map_err(failed)?;
     remove::begin(&vault).map_err(failed)?;
     Ok(Answer::Expired(gone))
+}
+
+/// Serves another host that restores into a folder of this one, until the channel ends.
+///
+/// # Errors
+/// What answering fails with.
+fn examine(folder: &RawText, orders: impl BufRead, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
+    let mut examiner = match Examiner::open(folder.as_path()) {
+        Ok(examiner) => examiner,
+        Err(why) => return say(Answer::Failed(why)),
+    };
+    for line in orders.lines() {
+        if let Ok(Control::Entries(entries)) = serde_json::from_str(&line?) {
+            say(Answer::Present(entries.iter().map(|entry| examiner.examine(entry)).collect()))?;
+        }
+    }
+    Ok(())
 }

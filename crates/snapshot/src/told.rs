@@ -5,6 +5,7 @@ use crate::destination::Presence;
 use crate::expiry;
 use crate::instant::Way;
 use crate::manifest::{Change, What};
+use crate::order::{TOLERANCE, misdated};
 use crate::rsync::At;
 use crate::split::Read;
 use crate::target::Target;
@@ -21,6 +22,10 @@ fn line(value: Value) -> String {
 
 fn date(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "-".into(), |at| expiry::written(at, &TimeZone::system()))
+}
+
+fn entries(n: u64) -> String {
+    units::count(n, "entry").replace("entrys", "entries")
 }
 
 fn place(target: &Target) -> String {
@@ -41,7 +46,7 @@ pub fn made(target: &Target, source: &str, way: Option<Way>, made: &Made) -> Str
         target.name,
         made.image,
         place(target),
-        units::count(made.files, "entry").replace("entrys", "entries"),
+        entries(made.files),
         bytes(made.bytes),
         readers(source, &made.parts),
         units::count(made.read_files, "file"),
@@ -62,6 +67,7 @@ pub fn made(target: &Target, source: &str, way: Option<Way>, made: &Made) -> Str
         lines.push(format!("could not be read ({}:{folder}/rsync_error); {why}:", target.host));
         lines.extend(each(&made.unreadable));
     }
+    lines.extend(made.doubt.iter().map(|why| format!("nothing was removed, whatever has expired: {why}")));
     if !made.expired.is_empty() {
         lines.push(format!("expired, and removed now: {}", shown(&made.expired.join(", "))));
     }
@@ -114,6 +120,9 @@ fn table(target: &Target, listed: &Listed) -> String {
         listed.unfinished.iter().map(|name| format!("  {}: interrupted; the next run goes on with it", shown(name))),
     );
     lines.extend(listed.removing.iter().map(|name| format!("  {}: is being removed", shown(name))));
+    let wrong = misdated(&listed.images);
+    lines
+        .extend(wrong.iter().map(|name| format!("  {}: its date is wrong, as the images around it show", shown(name))));
     lines.extend(shared(listed));
     lines.push(match &listed.proved {
         Some(proof) => format!("  last restore tried: {}", proved(proof)),
@@ -138,11 +147,16 @@ fn shared(listed: &Listed) -> Option<String> {
 
 fn proved(proof: &Proof) -> String {
     let files = units::count(proof.files, "file");
-    let ended = match proof.bad.len() {
-        0 => "all came back".into(),
-        bad => format!("{bad} came back otherwise"),
+    let ended = match (&proof.manifest, proof.bad.len()) {
+        (Some(_), _) => "its manifest is damaged".into(),
+        (None, 0) => "all came back".into(),
+        (None, bad) => format!("{bad} came back otherwise"),
     };
-    format!("{} of {} on {}, {ended}", files, shown(&proof.image), date(Some(proof.at)))
+    let tree = proof.tree.as_ref().map_or_else(String::new, |tree| match tree.count {
+        0 => format!(", {} as noted", entries(tree.entries)),
+        wrong => format!(", {wrong} differences in {}", entries(tree.entries)),
+    });
+    format!("{} of {} on {}, {ended}{tree}", files, shown(&proof.image), date(Some(proof.at)))
 }
 
 /// That the newest good image is older than its window.
@@ -150,6 +164,13 @@ pub fn overdue(target: &Target, listed: &Listed) -> Option<String> {
     let window = target.section.window.as_ref()?;
     let newest = listed.newest_good().and_then(|image| image.created);
     let Some(made) = newest else { return Some("there is no good image".into()) };
+    if made.duration_since(listed.now) > TOLERANCE {
+        let now = date(Some(listed.now));
+        return Some(format!(
+            "the last good image is of {}, and its host's clock says {now}: its age is not known",
+            date(newest)
+        ));
+    }
     let due = expiry::moment(window, made, &TimeZone::system());
     let told = || format!("the last good image is of {}, and older than {window}", date(newest));
     due.is_none_or(|due| due < listed.now).then(told)
@@ -196,7 +217,6 @@ pub fn change(out: &mut impl Write, change: &Change, as_json: bool) -> io::Resul
 
 /// What was written back, or would be.
 pub fn restored(target: &Target, into: &At, restored: &Restored) -> String {
-    let entries = |n: u64| units::count(n, "entry").replace("entrys", "entries");
     let into = shown(&into.word().to_string_lossy());
     let done = if restored.trial { "would be written" } else { "written" };
     let (image, count) = (shown(&restored.image), entries(restored.written));
@@ -233,7 +253,14 @@ fn obstacle(obstacle: &Obstacle) -> String {
 /// What came of a sample.
 pub fn verified(target: &Target, proof: &Proof) -> String {
     let mut lines = vec![format!("{}: {}, {}", target.name, proved(proof), units::bytes(proof.bytes))];
+    lines.extend(proof.manifest.iter().map(|why| format!("  the manifest: {why}; nothing else was compared")));
     lines.extend(proof.bad.iter().map(|path| format!("  came back otherwise: {}", path.display())));
+    if let Some(tree) = &proof.tree {
+        lines.extend(tree.first.iter().map(|flaw| format!("  {} {}", flaw.path.display(), flaw.what)));
+        if !tree.attributes {
+            lines.push("  hard links and attributes were not compared: this image has noted none".into());
+        }
+    }
     lines.join("\n") + "\n"
 }
 

@@ -1,10 +1,12 @@
 //! An image's manifest: made when it is copied, with the hashes of files that it shares taken over.
 
+use crate::attributes;
 use crate::manifest::{self, Entry, Kind, NAME};
 use crate::walk;
-use rustix::fs::{AtFlags, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom};
+use sha2::{Digest, Sha256};
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::iter::Peekable;
@@ -14,28 +16,33 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// What an image holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Entries, the tree itself included.
     pub entries: u64,
     /// Bytes of regular files, each counted once whatever number of names it has.
     pub bytes: u64,
-    /// Of these, bytes that it does not share with the image before.
+    /// Of these, bytes that it does not share with the image before; holes are not counted.
     pub own_bytes: u64,
+    /// SHA-256 of the manifest, in hexadecimal digits.
+    pub manifest: String,
 }
 
 /// Writes the manifest of a tree to `to`, and has it on disk. `before`: the folder of the image whose files it shares.
 pub fn write_manifest(tree: &Path, before: Option<&Path>, to: &Path) -> io::Result<Tally> {
     let root = walk::folder(tree)?;
     let mut shared = Shared::of(before);
-    let mut out = BufWriter::new(private(to)?);
-    let (mut tally, mut links) = (Tally::default(), HashSet::new());
+    let mut out = BufWriter::new(Hashed { to: private(to)?, hash: Sha256::new() });
+    let (mut tally, mut links) = (Tally::default(), FirstNames::default());
     walk::walk(&root, &mut |mut entry, folder, name| {
         let (is_shared, taken) = shared.as_mut().map_or((false, None), |shared| shared.find(&entry, folder, name));
-        let first = entry.kind != Kind::File || first_name(&mut links, folder, name)?;
+        entry.first_name = links.of(&entry, tally.entries, folder, name)?;
+        entry.xattrs = attributes::hash(folder, name)?;
         tally.entries += 1;
-        tally.bytes += if first { entry.size } else { 0 };
-        tally.own_bytes += if first && !is_shared { entry.size } else { 0 };
+        if entry.first_name.is_none() {
+            tally.bytes += entry.size;
+            tally.own_bytes += if is_shared { 0 } else { stored(&entry, folder, name)? };
+        }
         entry.sha256 = match taken {
             Some(known) => Some(known),
             None => walk::hash(entry.kind, folder, name)?,
@@ -43,8 +50,51 @@ pub fn write_manifest(tree: &Path, before: Option<&Path>, to: &Path) -> io::Resu
         serde_json::to_writer(&mut out, &entry)?;
         out.write_all(b"\n")
     })?;
-    out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    let out = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    out.to.sync_all()?;
+    tally.manifest = walk::hex(out.hash.finalize());
     Ok(tally)
+}
+
+/// A file whose bytes are hashed as they are written.
+struct Hashed {
+    to: File,
+    hash: Sha256,
+}
+
+impl Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// Bytes that a file takes: holes take none. A file system that packs or has not yet placed them may count fewer blocks
+/// than there are bytes; then its map of data tells.
+fn stored(entry: &Entry, folder: &OwnedFd, name: &[u8]) -> io::Result<u64> {
+    if entry.kind != Kind::File {
+        return Ok(0);
+    }
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    // st_blocks counts units of 512 bytes (inode(7)).
+    if (stat.st_blocks as u64).saturating_mul(512) >= entry.size {
+        return Ok(entry.size);
+    }
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+    let (mut data, mut at) = (0, 0);
+    while at < entry.size {
+        let Ok(begin) = rustix::fs::seek(&file, SeekFrom::Data(at)) else { break };
+        let end = rustix::fs::seek(&file, SeekFrom::Hole(begin)).unwrap_or(entry.size).min(entry.size);
+        data += end.saturating_sub(begin);
+        at = end.max(begin + 1);
+    }
+    Ok(data)
 }
 
 /// Makes a file that only its owner may read: names of files are their owners' affair.
@@ -62,11 +112,24 @@ pub fn keeps_nanoseconds(folder: &Path) -> io::Result<bool> {
     Ok(file.metadata()?.mtime_nsec() == 123_456_789)
 }
 
-/// Whether a file was not seen by another of its names.
-fn first_name(links: &mut HashSet<u64>, folder: &OwnedFd, name: &[u8]) -> io::Result<bool> {
-    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    // In one tree: a file of an image before, which has names there, too, is kept for nothing.
-    Ok(stat.st_nlink == 1 || links.insert(stat.st_ino))
+/// Lines of the manifest with the first names of files that may have more than one in the tree, by inode.
+#[derive(Default)]
+pub struct FirstNames(HashMap<u64, u64>);
+
+impl FirstNames {
+    /// The line of a file's first name; `None`: this is it, on this `line`.
+    pub fn of(&mut self, entry: &Entry, line: u64, folder: &OwnedFd, name: &[u8]) -> io::Result<Option<u64>> {
+        if entry.kind != Kind::File {
+            return Ok(None);
+        }
+        let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        // A file of an image before, which has names there, too, is kept for nothing.
+        if stat.st_nlink == 1 {
+            return Ok(None);
+        }
+        let first = *self.0.entry(stat.st_ino).or_insert(line);
+        Ok((first != line).then_some(first))
+    }
 }
 
 /// The image before, walked in step.

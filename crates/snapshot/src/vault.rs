@@ -2,12 +2,16 @@
 
 use crate::ask::{Listed, Proof, Site};
 use crate::conf::Conf;
+use crate::dirvish;
+use crate::doubt::ClockReading;
 use crate::image::{EXPIRED, Image, PARTIAL, When};
 use crate::journal::{self, Event};
+use crate::order::{misdated, ordered};
 use crate::section::vault_name;
 use homing_folder::lock::Held;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use rustix::fs::AtFlags;
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -16,6 +20,9 @@ use std::time::{Duration, Instant};
 
 /// A run that was killed may leave an rsync that ends a moment later.
 const ENDING: Duration = Duration::from_secs(3);
+
+/// The file in dirvish's folder of a vault that its maker holds.
+const LOCK: &str = "homing.lock";
 
 /// A vault, open to look at.
 #[derive(Clone, Debug)]
@@ -29,6 +36,8 @@ pub struct Vault {
 pub enum Refused {
     /// Somebody else is at it.
     Busy(String),
+    /// With what to try.
+    Advised(String, String),
     /// All else.
     Failed(String),
 }
@@ -93,7 +102,7 @@ impl Vault {
             let why = "dirvish is at it; if none runs, remove that file";
             return Err(Refused::Busy(format!("{}: {why}", theirs.display())));
         }
-        let path = self.own().join("homing.lock");
+        let path = self.own().join(LOCK);
         let begun = Instant::now();
         loop {
             match Held::try_take(&path) {
@@ -108,9 +117,13 @@ impl Vault {
     }
 
     /// What dirvish was told of this vault.
-    pub fn conf(&self) -> Conf {
-        let read = |name: &str| fs::read_to_string(self.own().join(name)).ok();
-        read("default.conf").or_else(|| read("default")).map(|text| Conf::parse(&text, false)).unwrap_or_default()
+    ///
+    /// # Errors
+    /// A file that cannot be read, or a key that homing would pass over, with what to use instead.
+    pub fn conf(&self) -> Result<Conf, String> {
+        let conf = dirvish::load(Path::new(dirvish::ETC), &self.own())?;
+        let name = self.path.file_name().map(|name| name.to_string_lossy().into_owned());
+        dirvish::check(&conf, &name.unwrap_or_default()).map(|()| conf)
     }
 
     /// Names in the vault that end so.
@@ -137,17 +150,45 @@ impl Vault {
             Image::of(&name, &summary, tree, zone)
         };
         let whole = |name: &String| !name.ends_with(PARTIAL) && !name.ends_with(EXPIRED) && name != "dirvish";
-        let mut images: Vec<Image> = self.names().into_iter().filter(whole).filter_map(image).collect();
-        images.sort_by(|a, b| a.age_key().cmp(&b.age_key()));
-        images
+        ordered(self.names().into_iter().filter(whole).filter_map(image).collect())
+    }
+
+    /// The number of the next image: greater than that of any other, also of one that is gone.
+    pub fn next_number(&self, images: &[Image]) -> u64 {
+        let finished = |event| if let Event::Finished { sequence, .. } = event { Some(sequence) } else { None };
+        let noted = journal::read(&self.own()).unwrap_or_default().into_iter().filter_map(finished);
+        images.iter().filter_map(|image| image.sequence).chain(noted).max().unwrap_or(0).saturating_add(1)
+    }
+
+    /// Compares this host's clock with that of the bank's file system, and with what was noted in all vaults of the bank.
+    pub fn readings(&self) -> io::Result<Vec<ClockReading>> {
+        let lock = self.own().join(LOCK);
+        let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+        let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
+        rustix::fs::utimensat(rustix::fs::CWD, &lock, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+        let here = Timestamp::now();
+        let reading = |of: &str, path: &Path, may_be_old| {
+            let at = Timestamp::try_from(fs::symlink_metadata(path).ok()?.modified().ok()?).ok()?;
+            Some(ClockReading { of: format!("{of}, {},", path.display()), at, here, may_be_old })
+        };
+        let written = reading("a file that the bank was given just now", &lock, false);
+        let bank = self.path.parent().unwrap_or(&self.path);
+        let newest = records(bank)
+            .iter()
+            .filter_map(|path| reading("the bank's newest record", path, true))
+            .max_by_key(|r| r.at);
+        Ok(written.into_iter().chain(newest).collect())
     }
 
     /// The image that is meant.
     pub fn pick(&self, when: &When, zone: &TimeZone) -> Result<Image, String> {
         let images = self.images(zone);
         let vault = self.path.display();
+        let wrong = misdated(&images);
+        // A date is no answer where it contradicts the image's place.
+        let is_of = |image: &Image, until| image.created <= Some(until) && !wrong.contains(&image.name);
         let good = |until: Option<Timestamp>| {
-            let fits = move |image: &&Image| image.is_good() && until.is_none_or(|until| image.created <= Some(until));
+            let fits = |image: &&Image| image.is_good() && until.is_none_or(|until| is_of(image, until));
             images.iter().rev().find(fits).cloned()
         };
         match when {
@@ -187,6 +228,13 @@ impl Vault {
         let kept = journal::add(&self.own(), Event::Proved(proof));
         kept.map_err(|e| format!("{}: {e}", self.own().display()))
     }
+}
+
+/// Files of all vaults of a bank in which each image is noted: journals and histories.
+fn records(bank: &Path) -> Vec<PathBuf> {
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_record = |path: &PathBuf| path.ends_with(journal::NAME) || path.extension().is_some_and(|end| end == "hist");
+    entries(bank).flat_map(|vault| entries(&vault.join("dirvish")).collect::<Vec<_>>()).filter(is_record).collect()
 }
 
 /// A folder, no link, of root or this user, which nobody else may write.

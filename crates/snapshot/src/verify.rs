@@ -1,4 +1,4 @@
-//! A restore that is tried: some files of an image, to a place of their own, compared with its manifest.
+//! An image is compared with its manifest, and a restore is tried: some files, to a place of their own.
 
 use crate::ask::{Proof, Site};
 use crate::image::When;
@@ -9,6 +9,7 @@ use crate::run::Reins;
 use crate::scratch::Scratch;
 use crate::vault::{Refused, Vault};
 use crate::walk;
+use crate::{attributes, flaws, journal};
 use homing_model::RawText;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -24,7 +25,24 @@ pub fn verify(site: &Site, when: &When, files: usize, reins: &Reins, zone: &Time
     let vault = Vault::make(site)?;
     let image = vault.pick(when, zone)?;
     let folder = vault.folder(&image.name);
-    let sample = sample(&folder.join(NAME), files, random())?;
+    let manifest = folder.join(NAME);
+    let noted = journal::manifest_of(&vault.own(), &image.name);
+    let wrong = match flaws::of_manifest(&manifest, &image, noted.as_deref()) {
+        Ok(wrong) => wrong,
+        // homing has noted how many entries there are: it has made the image.
+        Err(e) if e.kind() == io::ErrorKind::NotFound && image.files.is_some() => Some("it is not there".into()),
+        Err(e) => {
+            let why = "images of dirvish have none, and cannot be compared";
+            return Err(format!("{}: {e}; {why}", manifest.display()).into());
+        }
+    };
+    if wrong.is_some() {
+        let proof = Proof { image: image.name, at: Timestamp::now(), manifest: wrong, ..Proof::default() };
+        return vault.prove(proof.clone()).map(|()| proof).map_err(Refused::Failed);
+    }
+    let sample = sample(&manifest, files, random())?;
+    let tree = flaws::of_tree(&folder.join("tree"), &manifest, image.manifest.is_some());
+    let compared = tree.map_err(|e| format!("comparing {} with its manifest: {e}", folder.display()))?;
     let doing = |e: io::Error| format!("trying a restore of {}: {e}", folder.display());
     let scratch = Scratch::new(&vault).map_err(doing)?;
     let (tree, names) = (scratch.tree(), scratch.names());
@@ -44,6 +62,8 @@ pub fn verify(site: &Site, when: &When, files: usize, reins: &Reins, zone: &Time
         files: sample.len() as u64,
         bytes: sample.iter().map(|entry| entry.size).sum(),
         bad: bad.collect(),
+        manifest: None,
+        tree: Some(compared),
     };
     vault.prove(proof.clone())?;
     Ok(proof)
@@ -82,8 +102,7 @@ impl<T, R: FnMut() -> u64> Draw<T, R> {
 
 /// Files of a manifest, each with the same chance.
 fn sample(manifest: &Path, most: usize, random: impl FnMut() -> u64) -> Result<Vec<Entry>, String> {
-    let doing =
-        |e: io::Error| format!("{}: {e}; images of dirvish have none, and cannot be compared", manifest.display());
+    let doing = |e: io::Error| format!("{}: {e}", manifest.display());
     let entries = manifest::read(BufReader::new(File::open(manifest).map_err(doing)?));
     let mut draw = Draw::new(most, random);
     for entry in entries {
@@ -113,7 +132,8 @@ fn came_back(scratch: &Path, entry: &Entry) -> bool {
         // Only root can give files to their owners.
         let owned = !rustix::process::geteuid().is_root() || (meta.uid(), meta.gid()) == (entry.uid, entry.gid);
         let same = (meta.len(), meta.mode() & 0o7777, time) == (entry.size, entry.mode, entry.mtime_ns);
-        Ok(owned && same && Some(walk::hash_of(file)?) == entry.sha256)
+        let attributes = entry.xattrs.is_none() || attributes::hash_of(&file)? == entry.xattrs;
+        Ok(owned && same && attributes && Some(walk::hash_of(file)?) == entry.sha256)
     };
     look().unwrap_or(false)
 }

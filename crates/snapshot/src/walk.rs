@@ -22,6 +22,15 @@ pub fn below(root: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd>
     Ok(rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty(), resolve)?)
 }
 
+/// Why something of an image cannot be opened, in plain words.
+pub fn found_no(e: &io::Error) -> String {
+    match e.raw_os_error() {
+        Some(libc::ENOENT) => "it is not in this image".into(),
+        Some(libc::ELOOP) => "a symbolic link, or one is on the way to it; links are not followed in an image".into(),
+        _ => e.to_string(),
+    }
+}
+
 /// Receives an entry, the open folder that it is in, and its name there.
 pub type Each<'a> = dyn FnMut(Entry, &OwnedFd, &[u8]) -> io::Result<()> + 'a;
 
@@ -99,7 +108,8 @@ fn entry(path: RawText, stat: &Stat) -> Entry {
     };
     let size = if kind == Kind::File { stat.st_size as u64 } else { 0 };
     let mtime_ns = i128::from(stat.st_mtime) * 1_000_000_000 + stat.st_mtime_nsec as i128;
-    Entry { path, kind, mode: stat.st_mode & 0o7777, uid: stat.st_uid, gid: stat.st_gid, size, mtime_ns, sha256: None }
+    let (mode, uid, gid) = (stat.st_mode & 0o7777, stat.st_uid, stat.st_gid);
+    Entry { path, kind, mode, uid, gid, size, mtime_ns, sha256: None, xattrs: None, first_name: None }
 }
 
 /// The hash of a file's bytes or of a link's target; `None` for all else.
@@ -128,6 +138,7 @@ pub fn hash_of(mut file: impl Read) -> io::Result<String> {
     }
 }
 
-fn hex(bytes: impl AsRef<[u8]>) -> String {
+/// Hexadecimal digits.
+pub fn hex(bytes: impl AsRef<[u8]>) -> String {
     bytes.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }

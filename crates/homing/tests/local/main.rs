@@ -54,4 +54,5 @@ mod run;
 mod runs;
 mod screen;
 mod snapshot;
+mod vaults;
 mod view;

@@ -103,6 +103,7 @@ impl From {
         let line = line.ok_or_else(|| lost("the connection ended".into()))?;
         match serde_json::from_slice(&line).map_err(|e| lost(e.to_string()))? {
             Answer::Failed(why) => Err(Failure::system(format!("{host}: {why}"))),
+            Answer::Advised(why, hint) => Err(Failure::system(format!("{host}: {why}")).hint(hint)),
             Answer::Busy(why) => Err(Failure::system(format!("{host}: {why}")).hint("wait for it to end")),
             answer => Ok(answer),
         }

@@ -45,7 +45,7 @@ impl Readers {
         let mut able = Vec::new();
         for (host, held) in hosts.into_iter().zip(held) {
             match held {
-                Ok((identity, path)) => able.push((host.clone(), identity, path)),
+                Ok((seen, path)) => able.push((host.clone(), seen.identity, path)),
                 Err(why) => note(&format!("has no part of the reading: {why}")),
             }
         }

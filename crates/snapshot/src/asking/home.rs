@@ -2,12 +2,14 @@
 
 use super::channel;
 use crate::ask::{Answer, Ask, Gate, Seen};
+use crate::doubt::HostClock;
 use crate::home::{Candidate, candidates};
 use crate::section;
 use homing_folder::lease::Place;
 use homing_locate::{HostNames, Locator, Volume};
 use homing_model::{Failure, RawText};
 use homing_mounts::{Kind, MountLine, nfs};
+use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -34,6 +36,10 @@ pub struct Home {
     pub identity: String,
     /// The folder there.
     pub path: RawText,
+    /// What its rsync calls itself.
+    pub rsync: Option<String>,
+    /// How far its clock is ahead of this one's.
+    pub ahead: SignedDuration,
     /// The leases of its file server.
     pub gate: Option<Gate>,
     /// Hosts that would have been better, and why they were passed over.
@@ -50,7 +56,9 @@ pub fn home(source: &str, bank: &str, known: &Known) -> Result<Home, Failure> {
         let missing = || Failure::system(format!("{} is no folder on {host}", path.display()));
         seen.paths.first().cloned().flatten().ok_or_else(missing)?;
         let gate = gate(host, &[], Path::new("/"), Path::new("/"), known);
-        return Ok(Home { host: host.into(), identity: seen.identity, path, gate, passed: Vec::new(), here: None });
+        let ahead = seen.clock.duration_since(Timestamp::now());
+        let Seen { identity, rsync, .. } = seen;
+        return Ok(Home { host: host.into(), identity, path, rsync, ahead, gate, passed: Vec::new(), here: None });
     }
     let failed = |e: std::io::Error| Failure::usage(format!("{source}: {e}"));
     let real = Path::new(source).canonicalize().map_err(failed)?;
@@ -65,11 +73,12 @@ pub fn home(source: &str, bank: &str, known: &Known) -> Result<Home, Failure> {
     for candidate in candidates(&real, &homing_mounts::identified(line), meta.ino(), bank, &bricks(&real, line)) {
         let host = candidate.host.clone().unwrap_or_else(|| known.own.clone());
         match holds(&host, &candidate) {
-            Ok((identity, path)) => {
+            Ok((Seen { identity, clock, rsync, .. }, path)) => {
+                let ahead = clock.duration_since(Timestamp::now());
                 let root = there(&path, &real, line);
                 let gate = gate(&host, std::slice::from_ref(line), line.mount.point.as_path(), &root, known);
                 let here = Some((real.clone(), line.clone()));
-                return Ok(Home { host, identity, path, gate, passed, here });
+                return Ok(Home { host, identity, path, rsync, ahead, gate, passed, here });
             }
             Err(why) => passed.push(why),
         }
@@ -94,12 +103,12 @@ fn bricks(real: &Path, line: &MountLine) -> Vec<String> {
 }
 
 /// Whether a host has the folder, and under which name.
-pub fn holds(host: &str, candidate: &Candidate) -> Result<(String, RawText), String> {
+pub fn holds(host: &str, candidate: &Candidate) -> Result<(Seen, RawText), String> {
     let fits = |paths: &[RawText], seen: &Seen| {
         let all = paths.iter().zip(&seen.paths);
         all.into_iter()
             .find(|(_, found)| found.as_ref().is_some_and(|found| candidate.proof.holds(found)))
-            .map(|(path, _)| (seen.identity.clone(), path.clone()))
+            .map(|(path, _)| (seen.clone(), path.clone()))
     };
     let seen = look(host, &candidate.paths).map_err(|failure| failure.message)?;
     if let Some(found) = fits(&candidate.paths, &seen) {
@@ -125,7 +134,21 @@ fn look(host: &str, paths: &[RawText]) -> Result<Seen, Failure> {
 
 /// Tells hosts apart by more than their names.
 pub fn identity(host: &str) -> Result<String, Failure> {
-    look(host, &[]).map(|seen| seen.identity)
+    seen(host).map(|seen| seen.identity)
+}
+
+/// A host without any of its folders.
+pub fn seen(host: &str) -> Result<Seen, Failure> {
+    look(host, &[])
+}
+
+/// The clocks that the bank's host compares its own with: this machine's, and that of the source's host.
+pub fn clocks(known: &Known, home: Option<&Home>) -> Vec<HostClock> {
+    let now = Timestamp::now();
+    let own = HostClock { host: known.own.clone(), at: now };
+    let theirs =
+        home.and_then(|home| Some(HostClock { host: home.host.clone(), at: now.checked_add(home.ahead).ok()? }));
+    [own].into_iter().chain(theirs).collect()
 }
 
 /// The root of the file system on the host that has it: the folder's path without what is below the mount point.

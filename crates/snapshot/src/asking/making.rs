@@ -8,7 +8,7 @@ use super::reading;
 use crate::ask::{self, Answer, Ask, Freeze, Make, Watch};
 use crate::instant::{Wanted, Way};
 use crate::repository::{self as restic, Act, Order};
-use crate::rsync::At;
+use crate::rsync::{self, At};
 use crate::section::Engine;
 use crate::split;
 use crate::target::Target;
@@ -45,7 +45,14 @@ pub fn make(known: &Known, target: &Target, wishes: &Wishes, note: &dyn Fn(&str)
         None => None,
     };
     home.iter().flat_map(|home| &home.passed).for_each(|why| note(&format!("passed over: {why}")));
-    let bank = home.is_some().then(|| home::identity(&target.host)).transpose()?;
+    let bank = home::seen(&target.host)?;
+    if !is_restic {
+        let here = home.as_ref().filter(|home| home.identity != bank.identity);
+        let hosts = here.map(|home| (home.host.as_str(), home.rsync.as_deref()));
+        let hosts = hosts.into_iter().chain([(target.host.as_str(), bank.rsync.as_deref())]);
+        hosts.filter_map(|(host, line)| rsync::warning(host, line)).for_each(|why| note(&why));
+    }
+    let bank = home.is_some().then_some(bank.identity);
     let order = order(target, wishes, home.as_ref(), bank.as_deref())?;
     let lease = match &home {
         Some(home) => Some(Lease::take(&home.host, watch(home, &order), note)?),
@@ -57,7 +64,8 @@ pub fn make(known: &Known, target: &Target, wishes: &Wishes, note: &dyn Fn(&str)
     let readers = home.as_ref().zip(bank.as_deref()).filter(|_| !is_restic && instant.is_none());
     let mut readers = readers.and_then(|(home, bank)| Readers::of(home, bank, when, note));
     let split = readers.is_some();
-    let order = Make { instant: instant.as_ref().map(|instant| instant.path.clone()), split, ..order };
+    let clocks = home::clocks(known, home.as_ref());
+    let order = Make { instant: instant.as_ref().map(|instant| instant.path.clone()), split, clocks, ..order };
     // With restic the bank's host has no part in it but this.
     let _kept = is_restic.then(|| reading::keep(target)).transpose()?;
     let asked = match home.as_ref().filter(|_| is_restic) {
@@ -103,6 +111,7 @@ fn order(target: &Target, wishes: &Wishes, home: Option<&Home>, bank: Option<&st
         rules: section.rules.clone(),
         ssh: section.ssh.clone(),
         split: false,
+        clocks: Vec::new(),
     })
 }
 
@@ -115,6 +124,7 @@ fn to_restic(target: &Target, home: &Home, order: Make) -> Result<Ask, Failure> 
         xdev: order.xdev.unwrap_or(true),
         expire: order.expire.unwrap_or_default(),
         rules: order.rules,
+        clocks: order.clocks,
     });
     Ok(Ask::Restic(Box::new(Order { repository: repository(target, &home.identity)?, act })))
 }

@@ -3,11 +3,11 @@
 use super::channel::{self, From, To};
 use super::engine::{Asked, source};
 use super::home::{self, Known};
-use crate::ask::{self, Answer, Ask, Control, Listed, Restored};
+use crate::ask::{self, Answer, Ask, Control, Expire, Expired, Listed, Restored, Seen};
 use crate::destination::{Presence, RestoreEntry};
 use crate::image::When;
 use crate::repository::{self, Act};
-use crate::rsync::At;
+use crate::rsync::{self, At};
 use crate::section::{self, Engine};
 use crate::target::Target;
 use homing_model::{Failure, RawText};
@@ -64,14 +64,21 @@ pub struct Restore {
 }
 
 /// Writes something back; `named`: a person has named the place.
-pub fn restore(known: &Known, target: &Target, into: &At, named: bool, wanted: Restore) -> Result<Restored, Failure> {
+pub fn restore(
+    known: &Known,
+    target: &Target,
+    into: &At,
+    named: bool,
+    wanted: Restore,
+    note: &dyn Fn(&str),
+) -> Result<Restored, Failure> {
     let Restore { when, below, overwrite, trial } = wanted;
     let asked = if target.section.engine == Engine::Restic {
         let order = |into: At| repository::Restore { when, below, into, overwrite, trial };
         from_repository(known, target, into, named, order)?
     } else {
         let (site, ssh) = (target.site.clone(), target.section.ssh.clone());
-        let order = ask::Restore { site, when, below, into: near(target, into)?, overwrite, trial, ssh };
+        let order = ask::Restore { site, when, below, into: near(target, into, note)?, overwrite, trial, ssh };
         Asked { host: target.host.clone(), ask: Ask::Restore(Box::new(order)) }
     };
     let mut examiner = None;
@@ -89,9 +96,17 @@ pub fn restore(known: &Known, target: &Target, into: &At, named: bool, wanted: R
 }
 
 /// The destination as the bank's host reaches it: a place of its own without ssh.
-fn near(target: &Target, into: &At) -> Result<At, Failure> {
+fn near(target: &Target, into: &At, note: &dyn Fn(&str)) -> Result<At, Failure> {
+    let bank = home::seen(&target.host)?;
+    let warn =
+        |host: &str, seen: &Seen| rsync::warning(host, seen.rsync.as_deref()).into_iter().for_each(|why| note(&why));
+    warn(&target.host, &bank);
     let Some(host) = &into.host else { return Ok(into.clone()) };
-    let own = *host == target.host || home::identity(host)? == home::identity(&target.host)?;
+    let there = home::seen(host)?;
+    let own = there.identity == bank.identity;
+    if !own {
+        warn(host, &there);
+    }
     Ok(At { host: (!own).then(|| host.clone()), path: into.path.clone() })
 }
 
@@ -133,6 +148,33 @@ pub fn place(into: &str) -> Result<At, Failure> {
     }
     let absolute = into.starts_with('/').then(|| At { host: None, path: into.into() });
     absolute.ok_or_else(|| Failure::usage(format!("--into {into:?} is neither /PATH nor HOST:/PATH")))
+}
+
+/// Removes what has expired; the names. `trust`: a person has looked at the clock.
+///
+/// # Errors
+/// Also that the clock of the host cannot be believed.
+pub fn expire(known: &Known, target: &Target, trust: bool) -> Result<Vec<String>, Failure> {
+    let is_restic = target.section.engine == Engine::Restic;
+    let _kept = is_restic.then(|| keep(target)).transpose()?;
+    let source = target.section.source.as_deref().filter(|source| section::place(source).is_some());
+    // A host that does not answer has no say.
+    let home = source.and_then(|source| home::home(source, &target.host, known).ok());
+    let clocks = home::clocks(known, home.as_ref());
+    let order = Expire { site: target.site.clone(), clocks: clocks.clone(), trust };
+    let asked = Asked::of(known, target, Ask::Expire(order), || Ok(Act::Expire { clocks, trust }))?;
+    match asked.answer()? {
+        Answer::Expired(Expired { names, doubt: None }) => Ok(names),
+        Answer::Expired(Expired { doubt: Some(why), .. }) => {
+            let what = format!("{}: nothing was removed, whatever has expired: {why}", asked.host);
+            let hint = format!(
+                "date -u on {}; if it is right: homing snapshot expire {} --trust-clock",
+                asked.host, target.name
+            );
+            Err(Failure::system(what).hint(hint))
+        }
+        other => Err(odd(target, &other)),
+    }
 }
 
 /// Has the bank's host keep others off a vault, for as long as what is returned lives.

@@ -1,11 +1,13 @@
 //! The source's host's end: restic as a child.
 
 use super::words::{self, Node, Snapshot, Summary, plain, tags, unread, with};
-use crate::ask::{Answer, Listed, Made, Proof};
+use crate::ask::{Answer, Expired, Listed, Made, Proof};
+use crate::doubt::{self, ClockReading};
 use crate::expiry;
 use crate::image::{Image, When};
 use crate::keep;
 use crate::manifest::{Change, What};
+use crate::order::misdated;
 use crate::place::Place;
 use crate::repository::{Act, Make, Order, Repository, Restore};
 use crate::restore::{self, Destination};
@@ -41,7 +43,10 @@ pub fn serve(order: &Order, reins: &Reins, zone: &TimeZone, say: Say) -> Result<
     Ok(match &order.act {
         Act::Make(make) => Answer::Made(Box::new(repo.make(make, say)?)),
         Act::List => Answer::Listed(Box::new(repo.list()?)),
-        Act::Expire => Answer::Expired(repo.expire()?),
+        Act::Expire { clocks, trust } => {
+            let readings = ClockReading::of_hosts(clocks, Timestamp::now());
+            Answer::Expired(repo.expire(&readings, *trust)?)
+        }
         Act::Cat(when, path) => repo.cat(when, path, say)?,
         Act::Diff(from, to) => repo.diff(from, to, say)?,
         Act::Restore(order) => Answer::Restored(repo.restore(order)?),
@@ -75,6 +80,11 @@ fn like(scratch: &Path, into: &Path) -> Result<(), String> {
         std::os::unix::fs::chown(scratch, Some(meta.uid()), Some(meta.gid())).map_err(doing)?;
     }
     fs::set_permissions(scratch, fs::Permissions::from_mode(mode)).map_err(doing)
+}
+
+/// Later images are greater: by their numbers, and of older versions' images by their dates.
+fn restic_order(image: &Image) -> (Option<u64>, Option<Timestamp>, &str) {
+    (image.sequence, image.completed, &image.name)
 }
 
 struct Repo<'a> {
@@ -151,15 +161,16 @@ impl Repo<'_> {
         let read = |line: &str| serde_json::from_str::<Vec<Snapshot>>(line).ok();
         let all = self.lines("snapshots", words, read)?.into_iter().flatten();
         let mut images: Vec<(Image, String)> = all.filter_map(|one| Some((one.image(self.zone)?, one.id))).collect();
-        images.sort_by(|(a, _), (b, _)| a.age_key().cmp(&b.age_key()));
+        images.sort_by(|(a, _), (b, _)| restic_order(a).cmp(&restic_order(b)));
         Ok(images)
     }
 
     fn pick(&self, when: &When) -> Result<(Image, String), String> {
         let all = self.images()?;
+        let wrong = misdated(&all.iter().map(|(image, _)| image.clone()).collect::<Vec<_>>());
         let fits = |image: &Image| match when {
             When::Newest => image.is_good(),
-            When::Until(at) => image.is_good() && image.created <= Some(*at),
+            When::Until(at) => image.is_good() && image.created <= Some(*at) && !wrong.contains(&image.name),
             When::Named(name) => image.name == *name,
         };
         let found = all.into_iter().rev().find(|(image, _)| fits(image));
@@ -178,13 +189,16 @@ impl Repo<'_> {
     fn make(&self, order: &Make, say: Say) -> Result<Made, String> {
         let since = Instant::now();
         self.begin()?;
-        let before = self.images()?.into_iter().rev().find(|(image, _)| image.is_good());
+        let images = self.images()?;
+        let sequence = images.iter().filter_map(|(image, _)| image.sequence).max().unwrap_or(0).saturating_add(1);
+        let before = images.into_iter().rev().find(|(image, _)| image.is_good());
         let now = Timestamp::now();
+        let mut readings = ClockReading::of_hosts(&order.clocks, now);
         expiry::check(&order.rules, &order.expire)?;
         let expires = expiry::of(&order.rules, &order.expire, now, self.zone)?.at;
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let parent = before.as_ref().map(|(_, id)| id.as_str());
-        let words = words::backup(order, &host, &tags(expires, None), parent);
+        let words = words::backup(order, &host, &tags(sequence, expires, None), parent);
         let mut summary = None;
         let read = order.instant.as_ref().unwrap_or(&order.source);
         let ended = self.run(words, read.as_path(), &mut |line| {
@@ -209,13 +223,15 @@ impl Repo<'_> {
             ended.status == Some(0) || unreadable.is_empty() && ended.errors.lines().any(|line| unread(line).is_some());
         if whole {
             let mut words: Vec<OsString> = vec!["tag".into()];
-            words.extend(tags(expires, Some(&summary)).iter().map(|tag| format!("--set={tag}").into()));
+            words.extend(tags(sequence, expires, Some(&summary)).iter().map(|tag| format!("--set={tag}").into()));
             words.push(summary.snapshot_id.clone().into());
             self.done("tag", words)?;
         }
-        let expired = if whole { self.expire() } else { Ok(Vec::new()) };
-        let expired = expired
-            .or_else(|why| say(Answer::Note(format!("what has expired was not removed: {why}"))).map(|()| Vec::new()));
+        readings.push(ClockReading::since(now, since.elapsed(), Timestamp::now()));
+        let expired = if whole { self.expire(&readings, false) } else { Ok(Expired::default()) };
+        let lost =
+            |why| say(Answer::Note(format!("what has expired was not removed: {why}"))).map(|()| Expired::default());
+        let expired = expired.or_else(lost).map_err(|e| format!("the answer was not taken: {e}"))?;
         let image = self.images()?.pop().map(|(image, _)| image.name).unwrap_or_default();
         Ok(Made {
             image,
@@ -235,7 +251,8 @@ impl Repo<'_> {
             excluded: Vec::new(),
             excluded_count: 0,
             unreadable: unreadable.into_iter().take(TOLD).collect(),
-            expired: expired.map_err(|e| format!("the answer was not taken: {e}"))?,
+            expired: expired.names,
+            doubt: expired.doubt,
             folder: self.it.folder.clone(),
         })
     }
@@ -271,10 +288,14 @@ impl Repo<'_> {
         })
     }
 
-    /// The newest good image stays, as with plain trees.
-    fn expire(&self) -> Result<Vec<String>, String> {
+    /// The last good images stay, as with plain trees, and none goes by a clock that cannot be believed.
+    fn expire(&self, readings: &[ClockReading], trust: bool) -> Result<Expired, String> {
         let all = self.images()?;
         let images: Vec<Image> = all.iter().map(|(image, _)| image.clone()).collect();
+        let doubt = doubt::of_clock(&images, Timestamp::now(), readings).filter(|_| !trust);
+        if doubt.is_some() {
+            return Ok(Expired { names: Vec::new(), doubt });
+        }
         let gone: Vec<String> =
             keep::expired(&images, Timestamp::now()).into_iter().map(|image| image.name.clone()).collect();
         if !gone.is_empty() {
@@ -282,7 +303,7 @@ impl Repo<'_> {
             words.extend(all.iter().filter(|(image, _)| gone.contains(&image.name)).map(|(_, id)| id.into()));
             self.done("forget", words)?;
         }
-        Ok(gone)
+        Ok(Expired { names: gone, doubt: None })
     }
 
     fn cat(&self, when: &When, path: &RawText, say: Say) -> Result<Answer, String> {
@@ -374,6 +395,7 @@ impl Repo<'_> {
             files: sample.len() as u64,
             bytes: sample.iter().map(|node| node.size).sum(),
             bad: sample.iter().filter(|node| !back(node)).map(|node| node.path.as_str().into()).collect(),
+            ..Proof::default()
         })
     }
 }

@@ -95,6 +95,11 @@ impl Snapshot {
             expires: value("expires").and_then(|text| text.parse().ok()),
             status: if has(UNFINISHED) { "not whole, or some of it could not be read" } else { "success" }.into(),
             has_tree: true,
+            // Those of older versions are older, and have only their dates.
+            sequence: Some(number("sequence").unwrap_or(0)),
+            reference: None,
+            older: Vec::new(),
+            manifest: None,
             files: number("files"),
             bytes: number("bytes"),
             own_bytes: number("own"),
@@ -102,11 +107,12 @@ impl Snapshot {
     }
 }
 
-/// The tags of an image that is whole.
-pub fn tags(expires: Option<Timestamp>, summary: Option<&Summary>) -> Vec<String> {
+/// The tags of an image; with a summary of one that is whole.
+pub fn tags(sequence: u64, expires: Option<Timestamp>, summary: Option<&Summary>) -> Vec<String> {
     let counted = |s: &Summary| [("files", s.entries()), ("bytes", s.total_bytes_processed), ("own", s.data_added)];
     let counted = summary.map(counted).into_iter().flatten().map(|(key, value)| format!("{key}={value}"));
-    let head = [Some(OURS.to_string()), expires.map(|at| format!("expires={at}"))];
+    let sequence = format!("sequence={sequence}");
+    let head = [Some(OURS.to_string()), Some(sequence), expires.map(|at| format!("expires={at}"))];
     head.into_iter().flatten().chain(counted).collect()
 }
 

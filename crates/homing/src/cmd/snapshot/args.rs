@@ -91,8 +91,8 @@ pub enum Verb {
     Restore(Restore),
     /// Restore some files, chosen at random, to a place of their own, and compare their hashes
     Verify(Verify),
-    /// Remove images that have expired; of each branch the newest good one stays
-    Expire(One),
+    /// Remove images that have expired; of each branch the last three good ones stay
+    Expire(Expire),
     /// Show an image as a read-only folder of this host: a bind mount, or sshfs where the bank is of another host
     Mount(Mount),
     /// Have systemd make the images of each [snapshot.NAME] that has a schedule, on one host
@@ -180,6 +180,15 @@ pub struct Verify {
     /// Files to restore
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub files: usize,
+}
+
+#[derive(clap::Args)]
+pub struct Expire {
+    #[command(flatten)]
+    pub one: One,
+    /// Remove them although another clock or the dates of images contradict the clock of the bank's host
+    #[arg(long)]
+    pub trust_clock: bool,
 }
 
 #[derive(clap::Args)]

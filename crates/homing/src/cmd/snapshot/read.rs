@@ -1,6 +1,6 @@
 //! The verbs that read a vault, and those that write back.
 
-use super::args::{self, Cat, Diff, List, One, Past, Verify};
+use super::args::{self, Cat, Diff, Expire, List, Past, Verify};
 use super::show;
 use super::target::{all, known, target};
 use crate::cluster::ClusterArgs;
@@ -111,7 +111,8 @@ pub fn restore(cluster: &ClusterArgs, args: args::Restore) -> Result<i32, Failur
         None => parent(now(&known, &target)?, &target),
     };
     let wanted = Restore { when, below, overwrite: args.overwrite, trial: args.dry_run };
-    let restored = asking::restore(&known, &target, &into, args.into.is_some(), wanted)?;
+    let restored =
+        asking::restore(&known, &target, &into, args.into.is_some(), wanted, &|text| eprintln!("homing: {text}"))?;
     show::print(&told::restored(&target, &into, &restored))?;
     Ok(match restored.failed.is_empty() {
         true => i32::from(restored.left > 0),
@@ -130,21 +131,15 @@ pub fn verify(cluster: &ClusterArgs, args: Verify) -> Result<i32, Failure> {
                 asking::answer(&target.host, &Ask::Prove(target.site.clone(), proof.clone()))?;
             }
             show::print(&told::verified(&target, &proof))?;
-            Ok(if proof.bad.is_empty() { 0 } else { exit::SYSTEM })
+            Ok(if proof.is_sound() { 0 } else { exit::SYSTEM })
         }
         other => Err(odd(&target, &other)),
     }
 }
 
 /// `expire`.
-pub fn expire(cluster: &ClusterArgs, args: One) -> Result<i32, Failure> {
-    let target = target(cluster, &args.what, &args.vault)?;
-    let _kept = match target.section.engine {
-        Engine::Rsync => None,
-        Engine::Restic => Some(asking::keep(&target)?),
-    };
-    match Asked::of(&known(cluster)?, &target, Ask::Expire(target.site.clone()), || Ok(Act::Expire))?.answer()? {
-        Answer::Expired(names) => show::print(&told::expired(&target, &names)).map(|()| 0),
-        other => Err(odd(&target, &other)),
-    }
+pub fn expire(cluster: &ClusterArgs, args: Expire) -> Result<i32, Failure> {
+    let target = target(cluster, &args.one.what, &args.one.vault)?;
+    let names = asking::expire(&known(cluster)?, &target, args.trust_clock)?;
+    show::print(&told::expired(&target, &names)).map(|()| 0)
 }
