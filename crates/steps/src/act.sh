@@ -55,9 +55,10 @@ user_add() {
 rest_del() {
   for f in /etc/shadow /etc/gshadow /etc/subuid /etc/subgid; do
     [ -f $f ] || continue
-    k="! getent passwd $1"; [ $f != /etc/gshadow ] || k="! getent group $1"
-    if $k >/dev/null 2>&1; then d=1; else d=; fi
-    getent passwd "$1" >/dev/null && m= || m=1
+    # Its own line goes, and in gshadow its name among the members of others.
+    b=passwd; [ $f != /etc/gshadow ] || b=group
+    if getent $b "$1" >/dev/null; then d=; else d=1; fi
+    if getent passwd "$1" >/dev/null; then m=; else m=1; fi
     (umask 077; set -C; rm -f $f.homing-new; awk -F: -v OFS=: -v n="$1" -v d="$d" -v m="$m" -v g="$f" '
       d && $1 == n { next }
       m && g == "/etc/gshadow" && index("," $4 ",", "," n ",") { c = split($4, all, ","); $4 = ""; for (i = 1; i <= c; i++) if (all[i] != n) $4 = $4 ($4 == "" ? "" : ",") all[i] }
