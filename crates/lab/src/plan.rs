@@ -131,6 +131,12 @@ impl HostPlan {
         format!("n{}", self.index)
     }
 
+    /// Whether its /bin/sh is bash, as on Red Hat's family, SUSE and Arch: of several hosts the last one's. A bash runs
+    /// more of a text than a dash does. Guests start programs too slowly for it.
+    pub(crate) fn has_bash(&self) -> bool {
+        self.lab.spec.hosts > 1 && self.index == self.lab.spec.hosts && !self.is_guest()
+    }
+
     /// Address on the lab's bridge.
     pub fn address(&self) -> Ipv4Addr {
         Ipv4Addr::new(10, 77, self.lab.number, self.index as u8)

@@ -46,6 +46,9 @@ pub(crate) fn make(plan: &Plan, host: &HostPlan, keys: &Keys) -> Result<()> {
     let doing = format!("making the root of {}", host.name());
     run(&doing, "mount", &["-t", "overlay", "overlay", "-o", &layers, &root.display().to_string()])?;
     forget_the_machine(&root)?;
+    if host.has_bash() {
+        bash_as_sh(&root)?;
+    }
     write_identity(plan, host, &root)?;
     write_ssh(plan, &root, keys)
 }
@@ -85,6 +88,16 @@ fn disable_at_boot(etc: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Lets scripts of this host run by bash. The name changes in one step: the root is a running system's.
+fn bash_as_sh(root: &Path) -> Result<()> {
+    let (sh, fresh) = (root.join("usr/bin/sh"), root.join("usr/bin/.sh"));
+    if !root.join("usr/bin/bash").exists() {
+        return Ok(());
+    }
+    symlink("bash", &fresh).doing("linking", &fresh)?;
+    fs::rename(&fresh, &sh).doing("renaming", &fresh)
 }
 
 /// Leaves Slurm as its packages do: without a configuration, and with a key of the host's own.
@@ -213,6 +226,19 @@ mod tests {
         fs::write(home.path().join("kept"), "").unwrap();
         forget_shell_start(home.path()).unwrap();
         assert_eq!(list(home.path()), [home.path().join("kept")]);
+    }
+
+    #[test]
+    fn the_last_of_several_hosts_has_bash_as_its_shell() {
+        let root = tempfile::tempdir().unwrap();
+        let bin = root.path().join("usr/bin");
+        fs::create_dir_all(&bin).unwrap();
+        symlink("dash", bin.join("sh")).unwrap();
+        bash_as_sh(root.path()).unwrap();
+        assert_eq!(fs::read_link(bin.join("sh")).unwrap(), Path::new("dash"), "there is no bash");
+        fs::write(bin.join("bash"), "").unwrap();
+        bash_as_sh(root.path()).unwrap();
+        assert_eq!(fs::read_link(bin.join("sh")).unwrap(), Path::new("bash"));
     }
 
     #[test]

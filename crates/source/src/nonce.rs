@@ -2,11 +2,11 @@
 //! its mount, as its server does. Names that nobody can guess; gone when the run is over.
 
 use homing_dispatch::Served;
-use homing_folder::unguessable;
+use homing_folder::{Existing, make_file, unguessable};
 use homing_locate::{Locator, Volume};
 use homing_model::{Mount, RawText};
 use homing_mounts::{Kind, nfs};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,7 +70,7 @@ impl Nonces {
 fn make(dir: &Path) -> std::io::Result<(PathBuf, String)> {
     let (name, secret) = (unguessable()?, unguessable()?);
     let file = dir.join(format!(".homing-nonce-{name}"));
-    OpenOptions::new().write(true).create_new(true).open(&file)?.write_all(secret.as_bytes())?;
+    make_file(&file, Existing::Refuse, 0o666)?.write_all(secret.as_bytes())?;
     Ok((file, secret))
 }
 

@@ -22,7 +22,7 @@ lock() {
 # The entry is safe on the disk before the change begins.
 note() {
   last=$(ls $J | grep '^[0-9]*\.json$' | tail -n 1); last=${last%.json}
-  next=$(printf %08d $(($(echo "${last:-0}" | sed 's/^0*\(.\)/\1/') + 1)))
+  next=$(echo "${last:-0}" | awk '{ printf "%08d\n", $1 + 1 }')
   (umask 077; printf %s "$1" | base64 -d >$J/.new) && sync $J/.new && mv -f $J/.new "$J/$next.json" || die "the journal in $J cannot be written"
 }
 forget() { for e; do rm -f -- "$J/$e"; done; }

@@ -28,6 +28,7 @@ mod completions;
 mod cost;
 mod documents;
 mod exec;
+mod foreign_words;
 mod formats;
 mod frozen;
 mod fuzz;
