@@ -63,7 +63,6 @@ fn forget_the_machine(root: &Path) -> Result<()> {
         }
     }
     disable_at_boot(&root.join("etc"))?;
-    forget_slurm(&root.join("etc"))?;
     forget_shell_start(&root.join("root"))?;
     let gluster = root.join("var/lib/glusterd");
     let info = gluster.join("glusterd.info");
@@ -98,16 +97,6 @@ fn bash_as_sh(root: &Path) -> Result<()> {
     }
     symlink("bash", &fresh).doing("linking", &fresh)?;
     fs::rename(&fresh, &sh).doing("renaming", &fresh)
-}
-
-/// Leaves Slurm as its packages do: without a configuration, and with a key of the host's own.
-fn forget_slurm(etc: &Path) -> Result<()> {
-    let is_conf = |path: &Path| path.extension().is_some_and(|end| end == "conf");
-    for conf in list(&etc.join("slurm")).iter().filter(|path| is_conf(path)) {
-        fs::remove_file(conf).doing("removing", conf)?;
-    }
-    let key = etc.join("munge/munge.key");
-    if key.exists() { crate::slurm::write_key(&key, &crate::slurm::new_key()?) } else { Ok(()) }
 }
 
 /// What the machine's root loads whenever a shell starts, say a version manager
@@ -201,7 +190,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn list(dir: &Path) -> Vec<std::path::PathBuf> {
+pub(crate) fn list(dir: &Path) -> Vec<std::path::PathBuf> {
     fs::read_dir(dir).map(|d| d.flatten().map(|e| e.path()).collect()).unwrap_or_default()
 }
 
@@ -251,20 +240,6 @@ mod tests {
         disable_at_boot(etc.path()).unwrap();
         for (level, link) in [("rc2.d", "K01munge"), ("rc0.d", "K01munge"), ("rcS.d", "K20x")] {
             assert_eq!(list(&etc.path().join(level)), [etc.path().join(level).join(link)]);
-        }
-    }
-
-    #[test]
-    fn slurm_is_as_its_packages_leave_it() {
-        let etc = tempfile::tempdir().unwrap();
-        for (file, text) in [("slurm/slurm.conf", "x"), ("slurm/kept", "x"), ("munge/munge.key", "the machine's")] {
-            write(&etc.path().join(file), text, 0o600).unwrap();
-        }
-        // The machine's munge may not be installed where this test runs.
-        if crate::program::command("id").arg("munge").output().is_ok_and(|id| id.status.success()) {
-            forget_slurm(etc.path()).unwrap();
-            assert_eq!(list(&etc.path().join("slurm")), [etc.path().join("slurm/kept")]);
-            assert_ne!(fs::read_to_string(etc.path().join("munge/munge.key")).unwrap(), "the machine's");
         }
     }
 

@@ -5,7 +5,7 @@ use crate::error::{Doing, LabError, Result};
 use crate::exec::{on_each, output};
 use crate::plan::{HostPlan, Plan};
 use crate::program::run;
-use crate::root::write;
+use crate::root::{list, write};
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -34,6 +34,16 @@ pub(crate) fn configure(plan: &Plan, host: &HostPlan, key: &str) -> Result<()> {
         run("making Slurm's folders", "chown", &[owner.as_ref(), path.as_os_str()])?;
     }
     Ok(())
+}
+
+/// Leaves Slurm as its packages do: without a configuration, and with a key of the host's own.
+pub(crate) fn forget(etc: &Path) -> Result<()> {
+    let is_conf = |path: &Path| path.extension().is_some_and(|end| end == "conf");
+    for conf in list(&etc.join("slurm")).iter().filter(|path| is_conf(path)) {
+        fs::remove_file(conf).doing("removing", conf)?;
+    }
+    let key = etc.join("munge/munge.key");
+    if key.exists() { write_key(&key, &new_key()?) } else { Ok(()) }
 }
 
 /// Writes a key that munge alone may read.
@@ -132,6 +142,20 @@ fn wait_until_idle(plan: &Plan, first: &HostPlan) -> Result<()> {
 mod tests {
     use super::*;
     use crate::spec::LabSpec;
+
+    #[test]
+    fn slurm_is_as_its_packages_leave_it() {
+        let etc = tempfile::tempdir().unwrap();
+        for (file, text) in [("slurm/slurm.conf", "x"), ("slurm/kept", "x"), ("munge/munge.key", "the machine's")] {
+            write(&etc.path().join(file), text, 0o600).unwrap();
+        }
+        // The machine's munge may not be installed where this test runs.
+        if crate::program::command("id").arg("munge").output().is_ok_and(|id| id.status.success()) {
+            forget(etc.path()).unwrap();
+            assert_eq!(list(&etc.path().join("slurm")), [etc.path().join("slurm/kept")]);
+            assert_ne!(fs::read_to_string(etc.path().join("munge/munge.key")).unwrap(), "the machine's");
+        }
+    }
 
     #[test]
     fn every_host_is_a_node_of_both_partitions() {

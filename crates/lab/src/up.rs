@@ -57,6 +57,7 @@ fn raise(plan: &Plan) -> Result<()> {
     let kernel = plan.spec.has_guests().then(|| plan.spec.guests.kernel()).transpose()?;
     on_each(plan, |host| {
         root::make(plan, host, &keys)?;
+        slurm::forget(&host.root().join("etc"))?;
         if let Some(kernel) = kernel.as_ref().filter(|_| host.is_guest()) {
             let disk = disk::image(host, &plan.spec, &guest::LAZY)?;
             return boot::boot_guest(plan, host, kernel, &disk);
