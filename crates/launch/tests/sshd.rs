@@ -76,7 +76,7 @@ fn a_worker_is_copied_and_found_again_through_openssh() {
         assert_eq!(back, sent);
         drop(channel.to);
         assert_eq!(channel.from.read(&mut [0; 1]).unwrap(), 0);
-        assert!(channel.keeper.end(Duration::from_secs(20)).unwrap().success());
+        assert!(channel.keeper.end(Duration::from_secs(300)).unwrap().success());
     }
     assert_eq!(fs::read_dir(server.path("cache/homing")).unwrap().count(), 1);
 }

@@ -44,7 +44,7 @@ fn ended(mut child: Child) -> Output {
     let pid = rustix::process::Pid::from_child(&child);
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if begun.elapsed() > Duration::from_secs(60) {
+        if begun.elapsed() > Duration::from_secs(300) {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             panic!("it waits: {}", String::from_utf8_lossy(&child.wait_with_output().unwrap().stderr));
         }

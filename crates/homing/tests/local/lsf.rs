@@ -318,53 +318,6 @@ fn installing_spares_what_is_not_ours() {
     assert!(!w.path().join("bin").exists());
 }
 
-/// Snakemake and its LSF plugin from PyPI, in a folder that outlives the test.
-fn snakemake() -> Option<std::path::PathBuf> {
-    let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("snakemake");
-    let program = venv.join("bin/snakemake");
-    if program.exists() && venv.join("complete").exists() {
-        return Some(program);
-    }
-    let ok = |command: &mut Command| command.output().is_ok_and(|o| o.status.success());
-    let made = ok(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv))
-        && ok(Command::new(venv.join("bin/pip")).args([
-            "install",
-            "-q",
-            "snakemake>=9,<10",
-            "snakemake-executor-plugin-lsf",
-        ]));
-    if !made {
-        eprintln!("left out: Snakemake's LSF plugin cannot be installed here (python3-venv, PyPI)");
-        return None;
-    }
-    std::fs::write(venv.join("complete"), "").unwrap();
-    Some(program)
-}
-
-#[test]
-fn snakemake_completes_a_workflow_by_its_lsf_plugin() {
-    let Some(program) = snakemake() else { return };
-    let w = World::new();
-    let rules = "rule all:\n    input: \"all.txt\"\n\
-        rule one:\n    output: \"part.{n}.txt\"\n    resources: runtime=5, mem_mb=10\n    \
-        shell: \"echo {wildcards.n} $LSB_QUEUE > {output}\"\n\
-        rule join:\n    input: expand(\"part.{n}.txt\", n=[1, 2])\n    output: \"all.txt\"\n    threads: 2\n    \
-        resources: runtime=5, mem_mb=10\n    shell: \"cat {input} > {output}\"\n";
-    std::fs::write(w.path().join("Snakefile"), rules).unwrap();
-    let mut command = Command::new(&program);
-    command.args(["--executor", "lsf", "--jobs", "4", "--seconds-between-status-checks", "1", "--latency-wait", "30"]);
-    command.args(["--default-resources", "lsf_project=lab", "lsf_queue=storage"]).env("XDG_CACHE_HOME", w.path());
-    let out = w.prepare(command).output().unwrap();
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    assert_eq!(w.file("all.txt"), "1 storage\n2 storage\n");
-    let jobs = w.out("bjobs -a -noheader -o 'stat proj_name slots'");
-    assert_eq!(
-        jobs.lines().filter(|l| l.split_whitespace().collect::<Vec<_>>()[..2] == ["DONE", "lab"]).count(),
-        3,
-        "{jobs}"
-    );
-}
-
 #[test]
 fn elements_that_start_while_others_read_the_script_run_all_of_it() {
     let world = World::new();

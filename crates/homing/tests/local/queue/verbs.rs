@@ -89,11 +89,10 @@ fn nothing_of_the_submitters_shell_stays_open() {
     let homing = env!("CARGO_BIN_EXE_homing");
     let mut shell = std::process::Command::new("sh");
     // The reader of the pipe must come to its end while the job runs.
-    w.set_up(&mut shell).args(["-c", &format!("({homing} sub -q 'sleep 60' 5>&1) | cat")]);
-    let begun = std::time::Instant::now();
+    w.set_up(&mut shell).args(["-c", &format!("({homing} sub -q 'sleep 86400' 5>&1) | cat")]);
     assert!(shell.status().unwrap().success());
-    assert!(begun.elapsed() < std::time::Duration::from_secs(50));
     until("it runs", || w.state("1")["state"] == "RUN");
+    w.out(&["kill", "1"]);
 }
 
 #[test]
