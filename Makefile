@@ -10,7 +10,10 @@ dist:
 	dist/build
 
 # Installs, upgrades, uses and removes them, in a lab and in an empty root.
-dist-# Format, clippy, all tests but the lab suites, and a short lab scenario an engine.
+dist-test: lab-packages
+	dist/test
+
+# Format, clippy, all tests but the lab suites, and a short lab scenario an engine.
 test: lab-packages
 	tests/run
 
@@ -18,7 +21,7 @@ test: lab-packages
 test-lab: lab-packages
 	tests/lab $(ONLY)
 
-# What the lab needs, on Debian and as root; elsewhere the lab tests say that they are left out.
+# The packages of the lab, on Debian and as root; elsewhere the tests that need one are left out.
 lab-packages:
 	tests/packages
 
