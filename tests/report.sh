@@ -10,11 +10,11 @@ begin() {
 
 # step NAME COMMAND...   Runs a command, prints its output and keeps it in NAME.log; NAME.failed names a command that failed.
 step() {
-  name=$1 began=$(date +%s)
+  name=$1 began=$(date +%s) what=passed
   shift
   { "$@" </dev/null 2>&1 || echo "$*" >"$logs/$name.failed"; } | tee "$logs/$name.log"
   [ ! -e "$logs/$name.failed" ] || what=FAILED
-  echo "$name: ${what:-passed}, $(($(date +%s) - began)) s"
+  echo "$name: $what, $(($(date +%s) - began)) s"
 }
 
 # Prints a line for each failed test of a log of cargo: the test, a TAB, the command that repeats it. Where a program
