@@ -4,10 +4,10 @@ use super::World;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// First and second cells of the manual's table under this head.
+/// Returns the first and second cells of the manual's table under this head.
 fn table(head: &str) -> BTreeMap<String, String> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual/lsf.md");
-    let text = std::fs::read_to_string(file).unwrap();
+    let page = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual").join(name);
+    let text = ["lsf.md", "lsf-words.md"].map(|name| std::fs::read_to_string(page(name)).unwrap()).concat();
     let rows = text.lines().skip_while(|line| !line.starts_with(&format!("| {head} |"))).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|')).map(|line| {
         let (name, told) = line.trim_matches('|').split_once('|').unwrap();
