@@ -187,13 +187,22 @@ fn whatever_it_holds_it_is_left_alone(disks: &Disks) {
     up.lab.ok("n2", "umount /mnt");
 
     said("wipefs", &["-a", "-q", &disk.device]);
-    assert!(disks.refused().contains("it holds bytes at byte 0 and behind it that are not zero"));
-    disk.write(0, &[0; 1 << 20]);
+    assert!(disks.refused().contains("it holds bytes at byte 10"));
+    // What `dd` over the table of a disk leaves: the first partition begins behind it.
+    disk.write(0, &vec![0; 64 << 20]);
+    said("mkfs.ext4", &["-q", "-F", "-E", "offset=1048576", &disk.device, "32768"]);
+    said("sync", &[&disk.device]);
+    let why = disks.refused();
+    assert!(why.contains("it holds ext4 that begins at byte 1048576, bytes at byte 104"), "{why}");
+    disk.write(0, &vec![0; 64 << 20]);
+    disk.write(20 << 20, &[7; 4096]);
+    assert!(disks.refused().contains(&format!("it holds bytes at byte {} and behind it", 20 << 20)));
+    disk.write(20 << 20, &[0; 4096]);
     // The second header of a table of partitions, in the last block, and no first one.
-    let last = (64 << 20) - (1 << 20);
-    disk.write((64 << 20) - 512, b"EFI PART");
+    let last = (64 << 20) - 512;
+    disk.write(last, b"EFI PART");
     assert!(disks.refused().contains(&format!("it holds bytes at byte {last} and behind it")));
-    disk.write(last, &[0; 1 << 20]);
+    disk.write(last, &[0; 512]);
     assert!(disk.is_blank());
 
     disks.up.lab.ok("n2", &format!("blockdev --setro {}", disk.device));
