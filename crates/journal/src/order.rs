@@ -10,15 +10,18 @@ use std::path::Path;
 /// In the folder of runs.
 const NAME: &str = ".order";
 
-/// Adds a run that begins.
+/// Adds a run that begins. The first one of a folder needs no note: those that were not noted are older.
 pub(crate) fn note(root: &Path, run: &str) -> io::Result<()> {
+    if !std::fs::read_dir(root)?.flatten().any(|entry| entry.file_name() != run) {
+        return Ok(());
+    }
     let options = &mut File::options();
     let mut file = open_plain_as(&root.join(NAME), options.append(true).create(true).mode(0o600))?;
     // Whoever was killed here before has left a part of a line.
     file.write_all(format!("\n{run}\n").as_bytes())
 }
 
-/// The place of each run that was noted. Runs of older versions are not, and are older.
+/// The place of each run that was noted. Runs of older versions and the first one of the folder are not, and are older.
 pub(crate) fn places(root: &Path) -> HashMap<String, usize> {
     let text = std::fs::read(root.join(NAME)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
