@@ -120,6 +120,7 @@ impl Spool {
         if !held_already {
             let _ = fs::remove_file(&stop);
         }
+        self.note_changed(job);
         done
     }
 }

@@ -19,6 +19,4 @@ pub(crate) struct Kept {
     pub(crate) job: Job,
     /// When its folder had been changed, where nothing else could make another job of it.
     pub(crate) settled: Option<i64>,
-    /// All of it has ended, which is final.
-    pub(crate) over: bool,
 }

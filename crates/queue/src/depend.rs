@@ -2,11 +2,14 @@
 
 use crate::state::State;
 
+/// State and exit status of each element of a job; empty: no such job.
+pub type ElementStates = Vec<(State, Option<i32>)>;
+
 /// What is known of the jobs that a condition names: state and exit status of
 /// each element. Empty: no such job.
 pub trait Known {
     /// By id (and index), or by name.
-    fn parts(&self, job: &str) -> Vec<(State, Option<i32>)>;
+    fn parts(&self, job: &str) -> ElementStates;
 }
 
 /// What a condition comes to.

@@ -25,6 +25,7 @@ mod error;
 pub mod far;
 mod files;
 mod followed;
+mod front;
 pub mod index;
 pub mod job;
 mod keeper;
@@ -54,6 +55,7 @@ mod tender;
 pub mod terminal;
 mod tree;
 mod turn;
+mod waiting;
 mod words;
 
 pub use amend::Amend;

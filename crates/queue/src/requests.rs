@@ -27,6 +27,7 @@ impl Spool {
                 _ => {}
             }
         }
+        self.note_changed(job);
         Ok(())
     }
 
@@ -42,7 +43,9 @@ impl Spool {
         let _owner = files::act_as(job.uid);
         let path = job.dir.join(index.map_or("stop.json".to_string(), |i| format!("stop.{i}.json")));
         if stop {
-            return write_json(&path, &Stop { by }, 0o644).map_err(QueueError::io("write", &path));
+            let written = write_json(&path, &Stop { by }, 0o644).map_err(QueueError::io("write", &path));
+            self.note_changed(job);
+            return written;
         }
         if let (Some(index), true) = (index, job.dir.join("stop.json").exists()) {
             // All were stopped and one is to go on: the others stay.
@@ -54,7 +57,9 @@ impl Spool {
         let each = job.parts.iter().filter(|p| index.is_none_or(|i| i == p.index));
         let mut names: Vec<String> = each.map(|p| format!("stop.{}.json", p.index)).collect();
         names.push("stop.json".into());
-        names.iter().try_for_each(|name| remove(&job.dir.join(name)))
+        let removed = names.iter().try_for_each(|name| remove(&job.dir.join(name)));
+        self.note_changed(job);
+        removed
     }
 
     /// Puts what was lost back into the queue, under its own number, and where `ended` says so what has ended.

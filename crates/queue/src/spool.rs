@@ -5,7 +5,7 @@ use crate::files::{self, step, write_json_soon};
 use crate::job::{JobSpec, Private, Stop};
 use crate::places::Places;
 use crate::plan::Terms;
-use crate::{Job, Part, QueueError, process};
+use crate::{Part, QueueError, process};
 use homing_folder::lock::Held;
 use homing_model::{Command, RawText};
 use std::fs;
@@ -72,6 +72,10 @@ impl Spool {
         let lock = own.join("submit.lock");
         let _one_at_a_time = Held::take(&lock).map_err(QueueError::io("lock", &lock))?;
         step("submit-locked");
+        if let Err(refused) = self.make_room_for(spec) {
+            let _ = fs::remove_dir_all(&fresh);
+            return Err(refused);
+        }
         let id = self.claim_number()?;
         step("number-claimed");
         let place = self.places.job(files::uid(), id);
@@ -162,13 +166,20 @@ impl Spool {
 
     /// Removes this user's jobs that ended long ago, and what killed
     /// submitters left. The newest number stays, so that none is given twice.
-    pub(crate) fn tidy(&self, jobs: &[Job]) -> Result<(), QueueError> {
-        let old = old_now();
-        let own = || jobs.iter().filter(|job| job.uid == files::uid());
-        let kept = first_kept(own().map(|job| job.id).collect());
-        for job in own().filter(|job| job.id < kept) {
-            if !job.parts.is_empty() && job.parts.iter().all(&old) {
-                let _ = fs::remove_dir_all(&job.dir);
+    pub(crate) fn tidy(&self) -> Result<(), QueueError> {
+        let (old, wall_ns) = (old_now(), homing_clock::system_ns());
+        let ids = self.own_numbers().0;
+        let kept = first_kept(ids.clone());
+        for id in ids.into_iter().filter(|id| *id < kept) {
+            // Its end is a file in it: a folder that was changed since holds none so old, and need not be read.
+            let dir = self.places.job(files::uid(), id);
+            let unchanged = |meta: fs::Metadata| files::changed(&meta).0 < wall_ns - KEEP.as_nanos() as i64;
+            if !fs::symlink_metadata(&dir).is_ok_and(unchanged) {
+                continue;
+            }
+            let job = self.job(id).ok().filter(|job| job.uid == files::uid() && !job.parts.is_empty());
+            if job.is_some_and(|job| job.parts.iter().all(&old)) {
+                let _ = fs::remove_dir_all(&dir);
             }
         }
         let own = self.places.own()?;

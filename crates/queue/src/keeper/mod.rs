@@ -41,9 +41,8 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd], queue: &Queue) ->
     let terms = homing_process::Terms { lease: None, orphaned: None, spares: false };
     homing_process::guarded(terms, |_| 0).map_err(QueueError::io("start a guard for the keeper of", dir))?;
     let mine = fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == files::uid());
-    let read = || {
-        Some((amended(dir, read_json::<JobSpec>(&dir.join("spec.json"))?.0), read_json(&dir.join("private.json"))?.0))
-    };
+    let read =
+        || Some((amended(dir, of_one(read_json(&dir.join("spec.json"))?.0)?), read_json(&dir.join("private.json"))?.0));
     let Some((mut spec, private)) = read().filter(|_| mine) else {
         return Err(QueueError::Spool { path: dir.into(), what: "no job of this user".into() });
     };
@@ -70,6 +69,12 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd], queue: &Queue) ->
     keeper.append_report(&start, &end);
     // Not synced: where a power cut takes it, the job's own output may be gone as well, and it counts as interrupted.
     place.write(&end).map_err(QueueError::io("write", dir))
+}
+
+/// What was asked for, for one element: the list of all would cost each of 100,000 keepers 100,000 numbers.
+fn of_one(mut spec: serde_json::Value) -> Option<JobSpec> {
+    spec.as_object_mut()?.remove("array");
+    serde_json::from_value(spec).ok()
 }
 
 /// No job has more of its queue than the queue gives, whatever it was submitted with.

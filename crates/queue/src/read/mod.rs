@@ -11,8 +11,8 @@ use crate::job::JobSpec;
 use crate::state::State;
 use crate::{QueueError, Spool, array};
 use homing_model::RawText;
-use reader::Reader;
-use std::collections::{HashMap, HashSet};
+pub(crate) use reader::Reader;
+use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -48,34 +48,24 @@ fn one_line(text: &str) -> String {
 impl Spool {
     /// All jobs as they are now, by number; of each other user the newest, up to a bound.
     pub fn jobs(&self) -> Result<Vec<Job>, QueueError> {
-        let mut jobs: Vec<Job> = self.places.users().into_iter().flat_map(|uid| self.jobs_of(uid, true)).collect();
+        let mut jobs: Vec<Job> = self.places.users().into_iter().flat_map(|uid| self.jobs_of(uid)).collect();
         jobs.sort_by_key(|j| (j.id, j.uid));
         Ok(jobs)
     }
 
     /// This user's jobs as they are now, by number.
     pub fn own_jobs(&self) -> Result<Vec<Job>, QueueError> {
-        let mut jobs = self.jobs_of(files::uid(), true);
+        let mut jobs = self.jobs_of(files::uid());
         jobs.reverse();
         Ok(jobs)
     }
 
-    /// This user's jobs without those that an earlier look at this spool has found ended: they cost nothing then.
-    pub(crate) fn own_unfinished(&self) -> Vec<Job> {
-        let mut jobs = self.jobs_of(files::uid(), false);
-        jobs.reverse();
-        jobs
-    }
-
-    /// A user's jobs, the newest first; `all` of them, or without those that are known to have ended.
-    fn jobs_of(&self, uid: u32, all: bool) -> Vec<Job> {
+    /// A user's jobs, the newest first.
+    fn jobs_of(&self, uid: u32) -> Vec<Job> {
         let boot = files::boot_id();
         let entries = fs::read_dir(self.places.of(uid)).into_iter().flatten().flatten();
         let mut ids: Vec<u64> = entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
         self.forget_ends(uid);
-        if !all && let Ok(kept) = self.cache.jobs.lock() {
-            ids.retain(|id| !kept.get(&(uid, *id)).is_some_and(|kept| kept.over));
-        }
         ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
         let mut room = if uid == files::uid() { usize::MAX } else { MOST_OF_ANOTHER };
         let mut jobs = Vec::new();
@@ -114,8 +104,7 @@ impl Spool {
             return Some(same.job.clone());
         }
         let spec = self.spec(uid, id, &dir)?;
-        let names: HashSet<String> =
-            fs::read_dir(&dir).ok()?.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
+        let names = Reader::list(&dir)?;
         let spec = if names.contains(AMEND) { self.changed_spec(uid, &dir, &spec) } else { spec };
         // An end is final as long as it is there.
         let ended = before.map(|kept| kept.job.parts.as_slice()).unwrap_or_default().iter();
@@ -126,7 +115,7 @@ impl Spool {
         if !names.contains("job.json") {
             return None;
         }
-        let reader = Reader { dir: &dir, names, boot };
+        let reader = Reader { dir: &dir, names: Some(names), boot };
         let indices = spec.array.as_ref().map_or(&[0][..], |a| &a.indices);
         let most = if uid == files::uid() { usize::MAX } else { MOST_OF_ANOTHER };
         let part = |index: &u32| ended.get(index).map_or_else(|| reader.part(*index), |part| (*part).clone());
@@ -134,14 +123,56 @@ impl Spool {
         // The state of what has a lock depends on who holds it, which no folder tells.
         let told = |p: &Part| match p.state {
             State::Done | State::Exit => true,
-            State::Pend | State::Psusp => !reader.names.contains(&format!("lock.{}", p.index)),
+            State::Pend | State::Psusp => !reader.holds(&format!("lock.{}", p.index)),
             _ => false,
         };
         let settled = Some(changed).filter(|_| settled && parts.iter().all(told));
-        let over = parts.iter().all(|p| matches!(p.state, State::Done | State::Exit));
         let job = Job { id, uid, spec, parts, dir: reader.dir.to_path_buf() };
-        kept.insert((uid, id), Kept { job: job.clone(), settled, over });
+        kept.insert((uid, id), Kept { job: job.clone(), settled });
         Some(job)
+    }
+
+    /// What this user asked for, with what was changed since; nothing is remembered of it.
+    pub(crate) fn own_spec(&self, dir: &Path) -> Option<Arc<JobSpec>> {
+        let uid = files::uid();
+        let own =
+            |name: &str| read_short::<JobSpec>(&dir.join(name), files::LONGEST).filter(|(_, owner)| *owner == uid);
+        let (spec, _) = own("spec.json").or_else(|| own("job.json"))?;
+        let sound = spec.array.as_ref().is_none_or(|a| !a.indices.is_empty() && a.indices.len() <= array::LONGEST);
+        sound.then(|| Arc::new(plain(amended_of(dir, uid, files::LONGEST, &spec), uid)))
+    }
+
+    /// The numbers of this user's jobs, and of those of which it was told that they were changed.
+    pub(crate) fn own_numbers(&self) -> (Vec<u64>, Vec<u64>) {
+        let (mut ids, mut changed) = (Vec::new(), Vec::new());
+        for entry in fs::read_dir(self.places.of(files::uid())).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            match (name.parse(), crate::bell::changed(name)) {
+                (Ok(id), _) => ids.push(id),
+                (_, Some(id)) => changed.push(id),
+                _ => {}
+            }
+        }
+        (ids, changed)
+    }
+
+    /// Tells the runner of a job's user that the job was changed.
+    pub(crate) fn note_changed(&self, job: &Job) {
+        // Without it the runner comes to see it at one of its looks at all that waits.
+        let path = self.places.of(job.uid).join(format!("{}{}", crate::bell::CHANGED, job.id));
+        let _ = files::write_json_soon(&path, &true, 0o644);
+    }
+
+    /// Takes it back: their runner knows.
+    pub(crate) fn forget_changed(&self, ids: &[u64]) {
+        let own = self.places.of(files::uid());
+        ids.iter().for_each(|id| drop(fs::remove_file(own.join(format!("{}{id}", crate::bell::CHANGED)))));
+    }
+
+    /// When something that had ended was last put back.
+    pub(crate) fn put_back_at(&self) -> i64 {
+        fs::symlink_metadata(self.places.of(files::uid()).join(AGAIN)).map_or(0, |meta| files::changed(&meta).0)
     }
 
     /// Forgets what is known of a user's jobs when one that had ended was put back into the queue.
@@ -180,27 +211,5 @@ impl Spool {
         let spec = Arc::new(plain(spec, uid));
         self.cache.specs.lock().ok()?.insert((uid, id), spec.clone());
         Some(spec)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Private;
-
-    #[test]
-    fn a_job_that_has_ended_is_looked_at_once_by_who_needs_no_ended_ones() {
-        let (_dir, base) = crate::places::new_shared();
-        let spool = Spool::at(base).unwrap();
-        let spec = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"true"},
-                       "name":"","queue":"q","slots":1}"#;
-        let spec: JobSpec = serde_json::from_str(spec).unwrap();
-        let ids: Vec<u64> = (0..2).map(|_| spool.submit(&spec, &Private::default()).unwrap()).collect();
-        let unfinished = || spool.own_unfinished().iter().map(|j| (j.id, j.parts[0].state)).collect::<Vec<_>>();
-        assert_eq!(unfinished(), [(ids[0], State::Pend), (ids[1], State::Pend)]);
-        spool.end_unstarted(&spool.job(ids[0]).unwrap(), 0, "killed").unwrap();
-        assert_eq!(unfinished(), [(ids[0], State::Exit), (ids[1], State::Pend)], "its end is seen");
-        assert_eq!(unfinished(), [(ids[1], State::Pend)]);
-        assert_eq!(spool.own_jobs().unwrap().len(), 2);
     }
 }

@@ -6,18 +6,38 @@ use crate::job::{End, Start, Stop};
 use crate::state::{Facts, state};
 use homing_folder::lock::Held;
 use std::collections::HashSet;
+use std::fs;
 use std::path::Path;
 
-/// Reads one job's elements from its folder, which was listed once.
-pub(super) struct Reader<'a> {
+/// Reads one job's elements from its folder.
+pub(crate) struct Reader<'a> {
     pub dir: &'a Path,
-    pub names: HashSet<String>,
+    /// What the folder holds, where it was listed once for all of them.
+    pub names: Option<HashSet<String>>,
     pub boot: &'a str,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// Of a few elements: what is there of each is looked for.
+    pub fn by_look(dir: &'a Path, boot: &'a str) -> Reader<'a> {
+        Reader { dir, names: None, boot }
+    }
+
+    /// The names in a job's folder.
+    pub fn list(dir: &Path) -> Option<HashSet<String>> {
+        Some(fs::read_dir(dir).ok()?.flatten().filter_map(|e| e.file_name().into_string().ok()).collect())
+    }
+
+    /// Whether the folder holds a file of this name.
+    pub fn holds(&self, name: &str) -> bool {
+        match &self.names {
+            Some(names) => names.contains(name),
+            None => fs::symlink_metadata(self.dir.join(name)).is_ok(),
+        }
+    }
+
     fn has(&self, name: &str, index: u32) -> bool {
-        self.names.contains(&format!("{name}.{index}.json"))
+        self.holds(&format!("{name}.{index}.json"))
     }
     fn record<T: serde::de::DeserializeOwned>(&self, name: &str, index: u32) -> Option<T> {
         read_json::<T>(&self.dir.join(format!("{name}.{index}.json"))).map(|(record, _)| record)
@@ -36,8 +56,8 @@ impl Reader<'_> {
             ..Facts::default()
         };
         if facts.exit.is_none() {
-            facts.kept = self.names.contains(&format!("lock.{index}")) && self.is_kept(&part);
-            facts.stopped = self.names.contains("stop.json") || self.has("stop", index);
+            facts.kept = self.holds(&format!("lock.{index}")) && self.is_kept(&part);
+            facts.stopped = self.holds("stop.json") || self.has("stop", index);
             part.stopped_by =
                 self.has("load", index).then(|| self.record::<Stop>("load", index)).flatten().map(|stop| stop.by);
             facts.loaded = part.stopped_by.is_some();

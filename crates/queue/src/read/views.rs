@@ -1,22 +1,26 @@
 //! Jobs as the decision sees them, with what they wait for.
 
 use super::Job;
-use crate::depend::{self, Verdict};
+use crate::depend::{self, ElementStates, Verdict};
 use crate::files;
 use crate::job::Start;
 use crate::plan::View;
-use crate::state::State;
 use crate::{Spool, array};
 
 impl Spool {
     /// What the decision needs of all jobs.
     pub fn views(&self, jobs: &[Job]) -> Vec<View> {
+        self.views_by(jobs, |uid, text| Seen { spool: self, jobs, uid }.parts(text))
+    }
+
+    /// The same, where `states` tells what conditions of a user name.
+    pub(crate) fn views_by(&self, jobs: &[Job], states: impl Fn(u32, &str) -> ElementStates) -> Vec<View> {
         let (mut views, boot) = (Vec::new(), files::boot_id());
         let began = |start: &Start| (start.process.boot_id == boot).then(|| start.process.began());
         for job in jobs {
             let after = match &job.spec.after {
                 Some(text) if job.parts.iter().any(|p| !p.state.is_over()) => {
-                    depend::judge(text, &Seen { spool: self, jobs, uid: job.uid })
+                    depend::judge(text, &By(&|text: &str| states(job.uid, text)))
                 }
                 _ => Verdict::Holds,
             };
@@ -41,6 +45,15 @@ impl Spool {
     }
 }
 
+/// Answers by a function.
+struct By<'a>(&'a dyn Fn(&str) -> ElementStates);
+
+impl depend::Known for By<'_> {
+    fn parts(&self, job: &str) -> ElementStates {
+        (self.0)(job)
+    }
+}
+
 /// What one user's conditions may refer to: every job by its number, the user's own by name. `jobs` are at hand
 /// already, which need not be all.
 struct Seen<'a> {
@@ -49,8 +62,8 @@ struct Seen<'a> {
     uid: u32,
 }
 
-impl depend::Known for Seen<'_> {
-    fn parts(&self, text: &str) -> Vec<(State, Option<i32>)> {
+impl Seen<'_> {
+    fn parts(&self, text: &str) -> ElementStates {
         let by_id = array::job_id(text);
         let read = match by_id {
             // Of several jobs of one number the user's own is meant.
@@ -60,7 +73,7 @@ impl depend::Known for Seen<'_> {
             }
             // Of several of one name the newest, as LSF has it.
             None if text.is_empty() => None,
-            None => self.spool.jobs_of(self.uid, true).into_iter().find(|j| j.spec.name == text),
+            None => self.spool.jobs_of(self.uid).into_iter().find(|j| j.spec.name == text),
         };
         let job = read.as_ref();
         let index = by_id.and_then(|(_, index)| index);

@@ -189,6 +189,7 @@ impl Runner<'_> {
         command.arg(homing_clock::system_ns().to_string()).arg(fds.join(","));
         command.arg(serde_json::to_string(&queue.flatten().cloned().unwrap_or_default()).unwrap_or_default());
         command.stdin(Stdio::null()).stdout(Stdio::null()).current_dir("/");
+        super::reap();
         let child = command.spawn().map_err(QueueError::io("start the keeper", &self.keeper[0]))?;
         let pid = rustix::process::Pid::from_child(&child);
         self.keepers.extend(rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()));

@@ -6,8 +6,9 @@ mod dispatch;
 mod storage;
 mod upkeep;
 
-use crate::bell::Bell;
+use crate::bell::{Bell, Rung};
 use crate::files::{self, step};
+use crate::front::Front;
 use crate::load::{self, Load};
 use crate::neighbours::{Neighbours, Presence};
 use crate::plan::{self, Block, Config, Leased, Queue, Standing, Usage, View};
@@ -20,11 +21,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A pause between two looks: short after something happened, longer when nothing does.
 const QUICK: Duration = Duration::from_millis(10);
 const SLOW: Duration = Duration::from_millis(250);
+/// Between two times that it is written down how much waits.
+const COUNT: Duration = Duration::from_secs(1);
 /// Between two looks whether a full disk has room again.
 const FULL: Duration = Duration::from_secs(1);
 
@@ -63,7 +66,9 @@ pub fn run(
         }
         drop(held);
         // A job that came between the last look and the unlocking found a runner, so it is ours.
-        if !has_work(&spool.views(&spool.own_jobs()?), &config(), &Load::default()) {
+        let (mut front, config) = (Front::default(), config());
+        let jobs = front.look(spool, &config, &Rung::default());
+        if !has_work(&front.views(spool, &jobs), &front, &config, &Load::default()) {
             return Ok(());
         }
     }
@@ -76,9 +81,12 @@ fn close_inherited() {
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
 }
 
-/// Something of these runs, or may come to run without anybody's doing.
-fn has_work(own: &[View], config: &Config, load: &Load) -> bool {
+/// Something of these, or of what the front has besides, runs, or may come to run without anybody's doing.
+fn has_work(own: &[View], front: &Front, config: &Config, load: &Load) -> bool {
     let usage = Usage::default();
+    if front.has_more() {
+        return true;
+    }
     own.iter().filter(|v| !v.state.is_over()).any(|v| {
         v.state.is_running()
             || v.asks
@@ -87,6 +95,11 @@ fn has_work(own: &[View], config: &Config, load: &Load) -> bool {
                 Some(Block::Stopped | Block::Never | Block::TooLarge | Block::NoSlots)
             )
     })
+}
+
+/// Waits for keepers and their guards that have ended: they would stay as zombies, and count among the user's processes.
+fn reap() {
+    while let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {}
 }
 
 struct Runner<'a> {
@@ -109,6 +122,8 @@ struct Runner<'a> {
     /// Starts whose leftovers were looked for.
     buried: BTreeSet<(u64, u32, i64)>,
     failed: Failed,
+    /// When it was written down last how much waits.
+    counted: Instant,
 }
 
 impl<'a> Runner<'a> {
@@ -127,6 +142,7 @@ impl<'a> Runner<'a> {
             last_us: BTreeMap::new(),
             buried: BTreeSet::new(),
             failed: Failed::default(),
+            counted: Instant::now(),
         }
     }
 
@@ -136,15 +152,20 @@ impl<'a> Runner<'a> {
             .map_err(QueueError::io("write into", &self.own))?;
         step("present");
         slots::folder(&self.own)?;
-        self.spool.tidy(&self.spool.own_jobs()?)?;
+        self.spool.tidy()?;
+        let mut front = Front::default();
         let mut watch = None;
         let mut pause = QUICK;
         loop {
             // Before the look: what happens after it is not missed.
             self.bell.watch(&self.spool.places, &self.spool.places.users());
-            self.bell.rang();
+            let rung = self.bell.rang();
             let config = config();
-            let jobs = self.spool.own_unfinished();
+            let jobs = front.look(self.spool, &config, &rung);
+            if self.counted.elapsed() >= COUNT {
+                self.counted = Instant::now();
+                self.spool.note_waiting(front.waiting());
+            }
             // A first look takes a while, and most queues have no thresholds.
             let wanted = config.queues.values().any(Queue::asks_load)
                 || jobs.iter().any(|j| !j.spec.require.is_empty() && j.parts.iter().any(|p| p.state == State::Pend));
@@ -157,15 +178,14 @@ impl<'a> Runner<'a> {
             };
             self.bury(&jobs);
             upkeep::heed_load(&jobs, &config, &load);
-            self.end_forsaken(&jobs)?;
-            self.end_hopeless(&jobs)?;
-            let views = self.spool.views(&jobs);
-            if !has_work(&views, &config, &load) {
+            let views = front.views(self.spool, &jobs);
+            let ended = self.end_forsaken(&jobs)? + self.end_hopeless(&jobs, &views)?;
+            if !has_work(&views, &front, &config, &load) {
                 return Ok(());
             }
             let started = self.dispatch(&config, &load, &jobs, views)?;
-            pause = if started > 0 { QUICK } else { (pause * 2).min(SLOW) };
-            self.wait(pause);
+            pause = if started + ended > 0 { QUICK } else { (pause * 2).min(SLOW) };
+            self.wait(if front.has_unread() { Duration::ZERO } else { pause });
         }
     }
 
@@ -179,6 +199,6 @@ impl<'a> Runner<'a> {
         let ended: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         let mut ended = ended.into_iter();
         self.keepers.retain(|_| !ended.next().unwrap_or(false));
-        while let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {}
+        reap();
     }
 }

@@ -3,7 +3,7 @@
 use super::Runner;
 use crate::files::{self, write_json};
 use crate::load::Load;
-use crate::plan::Config;
+use crate::plan::{Config, View};
 use crate::state::State;
 use crate::{Job, QueueError, Style};
 
@@ -22,32 +22,32 @@ impl Runner<'_> {
     }
 
     /// Ends what nobody waits for any more: another machine's keeper has sent it, or a command was to end with it.
-    pub(super) fn end_forsaken(&self, jobs: &[Job]) -> Result<(), QueueError> {
+    pub(super) fn end_forsaken(&self, jobs: &[Job]) -> Result<usize, QueueError> {
+        let mut count = 0;
         let boot = files::boot_id();
         let own = jobs.iter().filter(|j| j.uid == files::uid());
         for (job, why) in own.filter_map(|job| Some((job, job.spec.forsaken(&boot)?))) {
             for part in job.parts.iter().filter(|p| matches!(p.state, State::Pend | State::Psusp)) {
                 self.spool.end_unstarted(job, part.index, why)?;
+                count += 1;
             }
         }
-        Ok(())
+        Ok(count)
     }
 
     /// `homing sub --after` ends what can never start; LSF leaves it pending.
-    pub(super) fn end_hopeless(&self, jobs: &[Job]) -> Result<(), QueueError> {
+    pub(super) fn end_hopeless(&self, jobs: &[Job], views: &[View]) -> Result<usize, QueueError> {
+        let mut count = 0;
         let mine = |j: &&Job| j.uid == files::uid() && j.spec.style == Style::Homing && j.spec.after.is_some();
-        if !jobs.iter().any(|j| mine(&j) && j.parts.iter().any(|p| p.state == State::Pend)) {
-            return Ok(());
-        }
-        let views = self.spool.views(jobs);
         for view in views.iter().filter(|v| v.state == State::Pend && v.after == crate::depend::Verdict::Never) {
             if let Some(job) = jobs.iter().filter(mine).find(|j| j.id == view.id) {
                 let after = job.spec.after.clone().unwrap_or_default();
                 let reason = format!("it waited for {after}, which cannot come true any more");
                 self.spool.end_unstarted(job, view.index, &reason)?;
+                count += 1;
             }
         }
-        Ok(())
+        Ok(count)
     }
 }
 

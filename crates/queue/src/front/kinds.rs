@@ -1,0 +1,206 @@
+//! Waiting jobs by their kind: those of a kind may start or not for the same reasons, so that the first of it stand for
+//! all. Pure.
+
+use super::WINDOW;
+use crate::Storage;
+use crate::depend::{self, ElementStates, Known, Verdict};
+use crate::entry::Job;
+use crate::plan::Config;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Kinds that are looked at in a round; of more, the first ones and some others by turns.
+const KINDS: usize = 512;
+/// Conditions that are decided in a round; of more, some by turns.
+const CONDITIONS: usize = 512;
+
+/// All that decides whether a waiting job may start, but its place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Kind {
+    queue: String,
+    host: Option<String>,
+    slots: u32,
+    over_several: bool,
+    require: Vec<String>,
+    storage: Option<Storage>,
+    after: Option<String>,
+    /// Number of an array that has a limit of its own.
+    limited: Option<u64>,
+}
+
+impl Kind {
+    pub fn of(job: &Job) -> Kind {
+        let spec = &job.spec;
+        Kind {
+            queue: spec.queue.clone(),
+            host: spec.host.clone(),
+            slots: spec.slots,
+            over_several: spec.over_several().is_some(),
+            require: spec.require.clone(),
+            storage: spec.storage.clone(),
+            after: spec.after.clone(),
+            limited: spec.array.as_ref().and_then(|array| array.limit).map(|_| job.id),
+        }
+    }
+}
+
+/// The waiting jobs of a kind, by order and number.
+struct Waiting {
+    jobs: BTreeSet<(i64, u64)>,
+    verdict: Verdict,
+}
+
+/// All waiting jobs.
+#[derive(Default)]
+pub(super) struct Kinds {
+    kinds: BTreeMap<Arc<Kind>, Waiting>,
+    /// Where each job is.
+    places: HashMap<u64, (Arc<Kind>, i64)>,
+    /// Where the turns of kinds and of conditions are.
+    turns: (usize, usize),
+}
+
+impl Kinds {
+    /// Puts a job where it belongs now; nowhere where it does not wait any more.
+    pub fn put(&mut self, id: u64, wanted: Option<(Kind, i64)>) {
+        if let Some((kind, order)) = self.places.get(&id) {
+            if wanted.as_ref().is_some_and(|(new, place)| *new == **kind && place == order) {
+                return;
+            }
+            let (kind, order) = (kind.clone(), *order);
+            self.places.remove(&id);
+            if let Some(waiting) = self.kinds.get_mut(&kind) {
+                waiting.jobs.remove(&(order, id));
+                if waiting.jobs.is_empty() {
+                    self.kinds.remove(&kind);
+                }
+            }
+        }
+        let Some((kind, order)) = wanted else { return };
+        let kind = self.kinds.get_key_value(&kind).map_or_else(|| Arc::new(kind), |(known, _)| known.clone());
+        let verdict = if kind.after.is_some() { Verdict::Waits } else { Verdict::Holds };
+        let waiting = self.kinds.entry(kind.clone()).or_insert(Waiting { jobs: BTreeSet::new(), verdict });
+        waiting.jobs.insert((order, id));
+        self.places.insert(id, (kind, order));
+    }
+
+    /// Whether a job is among the first of its kind.
+    pub fn is_near_front(&self, id: u64) -> bool {
+        let Some((kind, order)) = self.places.get(&id) else { return false };
+        let before = |waiting: &Waiting| waiting.jobs.range(..(*order, id)).take(WINDOW).count();
+        self.kinds.get(kind).is_some_and(|waiting| before(waiting) < WINDOW)
+    }
+
+    /// Some wait for other jobs.
+    pub fn wait_for_conditions(&self) -> bool {
+        self.kinds.values().any(|waiting| waiting.verdict == Verdict::Waits)
+    }
+
+    /// Decides conditions anew; `states` are those of the jobs that they name.
+    pub fn judge(&mut self, states: &dyn Fn(&str) -> ElementStates) {
+        struct States<'a>(&'a dyn Fn(&str) -> ElementStates);
+        impl Known for States<'_> {
+            fn parts(&self, job: &str) -> ElementStates {
+                if job.is_empty() { Vec::new() } else { self.0(job) }
+            }
+        }
+        let mut conditions: Vec<_> = self.kinds.iter_mut().filter(|(kind, _)| kind.after.is_some()).collect();
+        let turn = next_turn(&mut self.turns.1, conditions.len(), CONDITIONS);
+        for at in turn {
+            let (kind, waiting) = &mut conditions[at];
+            waiting.verdict = depend::judge(kind.after.as_deref().unwrap_or_default(), &States(states));
+        }
+    }
+
+    /// The jobs that could be next: the first of each kind that waits for no other job. Of very many kinds those are
+    /// looked at whose first jobs come first, and some others by turns, as all of the former may be blocked.
+    pub fn front(&mut self, config: &Config) -> BTreeSet<u64> {
+        let priority = |kind: &Kind| config.queues.get(&kind.queue).map_or(0, |queue| queue.priority);
+        let may = self.kinds.iter().filter(|(_, waiting)| waiting.verdict != Verdict::Waits);
+        let mut kinds: Vec<_> = may.collect();
+        let first_of = |jobs: &BTreeSet<(i64, u64)>| jobs.iter().take(WINDOW).map(|(_, id)| *id).collect::<Vec<u64>>();
+        if kinds.len() <= KINDS {
+            return kinds.iter().flat_map(|(_, waiting)| first_of(&waiting.jobs)).collect();
+        }
+        kinds.sort_by_key(|(kind, waiting)| (-priority(kind), waiting.jobs.first().copied()));
+        let others = next_turn(&mut self.turns.0, kinds.len(), KINDS / 2);
+        let chosen: BTreeSet<usize> = (0..KINDS / 2).chain(others).collect();
+        // One of each: of so many kinds hardly one has more.
+        chosen.into_iter().filter_map(|at| kinds[at].1.jobs.first().map(|(_, id)| *id)).collect()
+    }
+}
+
+/// The next `most` of `all` places, round and round.
+fn next_turn(turn: &mut usize, all: usize, most: usize) -> impl Iterator<Item = usize> + use<> {
+    let from = if all == 0 { 0 } else { *turn % all };
+    *turn = from + most;
+    (from..from + all.min(most)).map(move |at| at % all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::State;
+
+    fn kind(queue: &str, after: Option<&str>) -> Kind {
+        let after = after.map(String::from);
+        Kind {
+            queue: queue.into(),
+            host: None,
+            slots: 1,
+            over_several: false,
+            require: Vec::new(),
+            storage: None,
+            after,
+            limited: None,
+        }
+    }
+
+    #[test]
+    fn the_first_of_each_kind_stand_for_the_others() {
+        let mut kinds = Kinds::default();
+        (1..=1000).for_each(|id| kinds.put(id, Some((kind("a", None), 0))));
+        kinds.put(1001, Some((kind("b", None), 0)));
+        let front = kinds.front(&Config::default());
+        assert_eq!(front.len(), WINDOW + 1);
+        assert!(front.contains(&1) && front.contains(&1001) && !front.contains(&500));
+        assert!(kinds.is_near_front(WINDOW as u64) && !kinds.is_near_front(WINDOW as u64 + 1));
+        // Put before the others, to another kind, and nowhere.
+        kinds.put(500, Some((kind("a", None), -1)));
+        kinds.put(1, Some((kind("b", None), 0)));
+        kinds.put(1001, None);
+        let front = kinds.front(&Config::default());
+        assert!(front.contains(&500) && front.contains(&1) && !front.contains(&1001));
+        (1..=1000).for_each(|id| kinds.put(id, None));
+        assert!(kinds.kinds.is_empty() && kinds.places.is_empty());
+    }
+
+    #[test]
+    fn what_waits_for_other_jobs_is_no_front_until_they_have_ended() {
+        let mut kinds = Kinds::default();
+        kinds.put(2, Some((kind("a", Some("done(1)")), 0)));
+        assert!(kinds.front(&Config::default()).is_empty() && kinds.wait_for_conditions());
+        kinds.judge(&|_| vec![(State::Run, None)]);
+        assert!(kinds.front(&Config::default()).is_empty());
+        for (state, exit) in [(State::Done, 0), (State::Exit, 1)] {
+            kinds.judge(&|_| vec![(state, Some(exit))]);
+            // One that can never start is looked at as well: its runner ends it.
+            assert_eq!(kinds.front(&Config::default()), [2].into());
+            assert!(!kinds.wait_for_conditions());
+        }
+    }
+
+    #[test]
+    fn of_very_many_kinds_each_has_its_turn() {
+        let mut kinds = Kinds::default();
+        let many = KINDS as u64 * 3;
+        (1..=many).for_each(|id| kinds.put(id, Some((kind(&format!("q{id}"), None), 0))));
+        let mut seen = BTreeSet::new();
+        for _ in 0..6 {
+            let front = kinds.front(&Config::default());
+            assert!(front.len() <= KINDS && front.contains(&1), "{}", front.len());
+            seen.extend(front);
+        }
+        assert_eq!(seen.len() as u64, many);
+    }
+}

@@ -1,0 +1,166 @@
+//! One unfinished job, of whose elements those are read that are at work or could be next.
+
+use super::WINDOW;
+use crate::depend::ElementStates;
+use crate::entry::{Job, Part};
+use crate::files;
+use crate::read::Reader;
+use crate::state::State;
+use crate::{Spool, amend};
+use std::collections::{HashSet, VecDeque};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+/// A job as the runner of its user knows it.
+pub(super) struct Line {
+    /// With the elements that are at work, stopped or at the front; `job.parts` has no others.
+    pub job: Job,
+    /// Indices that wait behind those, ascending. Nothing was written about them when they were looked for.
+    rest: VecDeque<u32>,
+    /// Index, state and exit status of elements that have ended.
+    ended: Vec<(u32, State, i32)>,
+    /// When its folder had been changed, where nothing else could make another job of it.
+    settled: Option<i64>,
+}
+
+/// Records of an element, without index and ending.
+const RECORDS: [&str; 5] = ["start", "end", "stop", "load", "ask"];
+
+impl Line {
+    /// Reads it for the first time.
+    pub fn read(spool: &Spool, id: u64, boot: &str) -> Option<Line> {
+        let uid = files::uid();
+        let dir = spool.places.job(uid, id);
+        let (changed, settled) = changed(&dir, uid)?;
+        let spec = spool.own_spec(&dir)?;
+        let mut line = Line {
+            job: Job { id, uid, spec, parts: Vec::new(), dir },
+            rest: VecDeque::new(),
+            ended: Vec::new(),
+            settled: None,
+        };
+        let touched = match &line.job.spec.array {
+            // A folder of an array may hold four files an element: one list of it, and no look for each.
+            Some(array) => {
+                let names = Reader::list(&line.job.dir)?;
+                let (touched, rest): (Vec<u32>, Vec<u32>) =
+                    array.indices.iter().partition(|at| is_touched(&names, **at));
+                line.rest = rest.into();
+                touched
+            }
+            None => vec![0],
+        };
+        let read = |index: u32| Reader::by_look(&line.job.dir, boot).part(index);
+        let parts: Vec<Part> = touched.into_iter().map(read).collect();
+        parts.into_iter().for_each(|part| line.add(part));
+        line.fill(boot);
+        line.settled = Some(changed).filter(|_| settled && line.is_settled());
+        Some(line)
+    }
+
+    /// Looks again, where something may have changed; false where it is not there any more.
+    pub fn look(&mut self, spool: &Spool, boot: &str) -> bool {
+        let Some((changed, settled)) = changed(&self.job.dir, self.job.uid) else { return false };
+        if self.settled == Some(changed) {
+            return true;
+        }
+        if self.job.dir.join(amend::AMEND).exists() {
+            match spool.own_spec(&self.job.dir) {
+                Some(spec) => self.job.spec = spec,
+                None => return false,
+            }
+        }
+        let parts = std::mem::take(&mut self.job.parts);
+        let read = |part: Part| Reader::by_look(&self.job.dir, boot).part(part.index);
+        let parts: Vec<Part> = parts.into_iter().map(read).collect();
+        parts.into_iter().for_each(|part| self.add(part));
+        self.fill(boot);
+        self.settled = Some(changed).filter(|_| settled && self.is_settled());
+        true
+    }
+
+    fn add(&mut self, part: Part) {
+        match (part.state, &part.end) {
+            (State::Done | State::Exit, end) => {
+                self.ended.push((part.index, part.state, end.as_ref().map_or(255, |end| end.exit)));
+            }
+            _ => self.job.parts.push(part),
+        }
+    }
+
+    /// Reads waiting elements until as many are known as may start in one round.
+    fn fill(&mut self, boot: &str) {
+        let mut waiting = self.job.parts.iter().filter(|part| part.state == State::Pend).count();
+        while waiting < WINDOW
+            && let Some(index) = self.rest.pop_front()
+        {
+            let part = Reader::by_look(&self.job.dir, boot).part(index);
+            waiting += usize::from(part.state == State::Pend);
+            self.add(part);
+        }
+    }
+
+    /// The state of what has a lock depends on who holds it, which no folder tells.
+    fn is_settled(&self) -> bool {
+        let told = |part: &Part| {
+            matches!(part.state, State::Pend | State::Psusp)
+                && !self.job.dir.join(format!("lock.{}", part.index)).exists()
+        };
+        self.job.parts.iter().all(told)
+    }
+
+    /// All of it has ended.
+    pub fn is_over(&self) -> bool {
+        self.job.parts.is_empty() && self.rest.is_empty()
+    }
+
+    /// Some of it could start, if nothing else were in the way.
+    pub fn waits(&self) -> bool {
+        self.job.parts.iter().any(|part| part.state == State::Pend)
+    }
+
+    /// It has to be looked at in each round: it runs, is asked for, was lost, or ends with somebody else.
+    pub fn is_at_work(&self) -> bool {
+        let idle = |part: &Part| matches!(part.state, State::Pend | State::Psusp) && !part.kept;
+        let spec = &self.job.spec;
+        spec.origin.is_some() || spec.bound.is_some() || !self.job.parts.iter().all(idle)
+    }
+
+    /// Elements that wait, those that were stopped among them.
+    pub fn waiting(&self) -> usize {
+        let waits = |part: &&Part| matches!(part.state, State::Pend | State::Psusp);
+        self.rest.len() + self.job.parts.iter().filter(waits).count()
+    }
+
+    /// The next look reads it whatever its folder says.
+    pub fn unsettle(&mut self) {
+        self.settled = None;
+    }
+
+    /// When its folder had been changed, where it need not be read before that changes.
+    pub fn settled(&self) -> Option<i64> {
+        self.settled
+    }
+
+    /// State and exit status of each element, or of one, for the conditions of other jobs.
+    pub fn states(&self, index: Option<u32>) -> ElementStates {
+        let open = |part: &Part| (part.index, part.state, part.end.as_ref().map(|end| end.exit));
+        let ended = self.ended.iter().map(|(index, state, exit)| (*index, *state, Some(*exit)));
+        let rest = self.rest.iter().map(|index| (*index, State::Pend, None));
+        let all = self.job.parts.iter().map(open).chain(ended).chain(rest);
+        all.filter(|(at, ..)| index.is_none_or(|index| index == *at)).map(|(_, state, exit)| (state, exit)).collect()
+    }
+}
+
+/// Something was written about an element.
+fn is_touched(names: &HashSet<String>, index: u32) -> bool {
+    names.contains(&format!("lock.{index}"))
+        || RECORDS.iter().any(|record| names.contains(&format!("{record}.{index}.json")))
+}
+
+/// When a job's folder was changed, and whether that is long enough ago; none where it is not the user's folder.
+pub(super) fn changed(dir: &std::path::Path, uid: u32) -> Option<(i64, bool)> {
+    // No link is followed to another user's folder.
+    let meta = fs::symlink_metadata(dir).ok().filter(|meta| meta.is_dir() && meta.uid() == uid)?;
+    Some(files::changed(&meta))
+}

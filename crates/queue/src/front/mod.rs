@@ -1,0 +1,247 @@
+//! What a runner looks at in each round: what is at work, and of what waits the jobs and elements that could be next.
+//! The cost of a round does not grow with what waits behind them, nor does the memory by more than a few words each.
+//!
+//! Reading all of a user's jobs in each round was the first way: with 100,000 waiting it started a quarter of what it
+//! does with 1,000 (`bench/results/queue-waiting.md`).
+
+mod kinds;
+mod line;
+#[cfg(test)]
+mod tests;
+
+use crate::bell::Rung;
+use crate::depend::ElementStates;
+use crate::entry::Job;
+use crate::plan::{Config, View};
+use crate::state::State;
+use crate::{Spool, array, files};
+use kinds::{Kind, Kinds};
+use line::Line;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+/// Waiting elements of a job, and waiting jobs of a kind, that are looked at in a round. On a machine with more free
+/// slots the next round starts the others.
+pub(crate) const WINDOW: usize = 64;
+/// Folders that are read for the first time in a round.
+const FIRST_LOOKS: usize = 2000;
+/// Waiting jobs behind the front that are looked at again in a round: whoever changes one says so, unless killed.
+const SECOND_LOOKS: usize = 100;
+/// Between two lists of the user's folder, where the kernel tells of new jobs.
+const LIST: Duration = Duration::from_secs(2);
+/// A list takes at most one part in so many of the time.
+const LIST_SHARE: u32 = 20;
+
+/// The jobs of a runner's user.
+#[derive(Default)]
+pub(crate) struct Front {
+    /// Those that are read: at work, or near the front of their kind.
+    near: BTreeMap<u64, Line>,
+    /// Jobs without elements that wait, or were stopped, behind those; with the time of the last change of each that is
+    /// known.
+    behind: BTreeMap<u64, Option<i64>>,
+    /// What waits, in order.
+    kinds: Kinds,
+    /// Of which nothing is known yet.
+    unread: BTreeSet<u64>,
+    over: HashSet<u64>,
+    /// The newest job of each name, for conditions.
+    names: HashMap<String, u64>,
+    /// When the user's folder was listed last, and how long that took.
+    listed: Option<(Instant, Duration)>,
+    /// When something that had ended was last put back.
+    again: i64,
+    /// Where the second looks are.
+    turn: u64,
+    /// Those that are read and were changed since the last round.
+    changed: BTreeSet<u64>,
+}
+
+impl Front {
+    /// The jobs that this round is about, by number, each with the elements that are at work or at the front.
+    pub fn look(&mut self, spool: &Spool, config: &Config, rung: &Rung) -> Vec<Job> {
+        let boot = files::boot_id();
+        self.hear(spool, rung);
+        self.read_new(spool, &boot);
+        self.look_behind(spool, &boot);
+        self.judge(spool);
+        let fronts = self.kinds.front(config);
+        for id in &fronts {
+            if self.behind.contains_key(id) {
+                self.read(spool, *id, &boot);
+            }
+        }
+        let wanted: Vec<u64> = self.near.keys().copied().collect();
+        let (mut jobs, mut idle) = (Vec::new(), Vec::new());
+        for id in wanted {
+            let is_front = fronts.contains(&id) | self.changed.remove(&id);
+            let Some(line) = self.near.get_mut(&id) else { continue };
+            if !(is_front || line.is_at_work()) {
+                idle.push(id);
+                continue;
+            }
+            let there = line.look(spool, &boot);
+            self.place(id, there);
+            jobs.extend(self.near.get(&id).map(|line| line.job.clone()));
+        }
+        idle.into_iter().for_each(|id| self.put_behind(id));
+        jobs
+    }
+
+    /// These jobs as the decision sees them.
+    pub fn views(&self, spool: &Spool, jobs: &[Job]) -> Vec<View> {
+        spool.views_by(jobs, |_, text| if text.is_empty() { Vec::new() } else { self.states(spool, text) })
+    }
+
+    /// Whether there is more than the jobs of this round, which may come to start.
+    pub fn has_more(&self) -> bool {
+        !self.unread.is_empty() || self.kinds.wait_for_conditions()
+    }
+
+    /// Some folders were not read yet: the next round is at once.
+    pub fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
+    }
+
+    /// Elements that wait; `None` while some jobs were not read.
+    pub fn waiting(&self) -> Option<usize> {
+        let near: usize = self.near.values().map(Line::waiting).sum();
+        self.unread.is_empty().then_some(near + self.behind.len())
+    }
+
+    /// State and exit status of the elements of a job, by its number or name, as conditions want them.
+    pub fn states(&self, spool: &Spool, text: &str) -> ElementStates {
+        let (id, index) = match array::job_id(text) {
+            Some(found) => found,
+            None => match self.names.get(text) {
+                Some(id) => (*id, None),
+                None => return Vec::new(),
+            },
+        };
+        if let Some(line) = self.near.get(&id) {
+            return line.states(index);
+        }
+        if self.behind.contains_key(&id) {
+            return vec![(State::Pend, None)];
+        }
+        let Ok(job) = spool.job(id) else { return Vec::new() };
+        job.meant(index).map(|part| (part.state, part.end.as_ref().map(|end| end.exit))).collect()
+    }
+
+    /// What was rung of, what was put back, and now and then all that is there.
+    fn hear(&mut self, spool: &Spool, rung: &Rung) {
+        let again = spool.put_back_at();
+        if std::mem::replace(&mut self.again, again) != again {
+            *self = Front { again, ..Front::default() };
+        }
+        let new: Vec<u64> = rung.new.iter().copied().filter(|id| !self.knows(*id)).collect();
+        self.unread.extend(new);
+        let mut changed = rung.changed.clone();
+        let due = self.listed.is_none_or(|(at, took)| {
+            let pause = if rung.complete { LIST.max(took * LIST_SHARE) } else { took * LIST_SHARE };
+            at.elapsed() >= pause
+        });
+        if rung.overflowed || due {
+            let began = Instant::now();
+            let (ids, told) = spool.own_numbers();
+            changed.extend(told);
+            let new: Vec<u64> = ids.into_iter().filter(|id| !self.knows(*id)).collect();
+            self.unread.extend(new);
+            self.listed = Some((Instant::now(), began.elapsed()));
+        }
+        if rung.by_runner {
+            spool.forget_changed(&changed);
+        }
+        changed.into_iter().for_each(|id| self.forget(id));
+    }
+
+    fn knows(&self, id: u64) -> bool {
+        self.near.contains_key(&id) || self.behind.contains_key(&id) || self.over.contains(&id)
+    }
+
+    /// Its user has changed it. One that is near is looked at; one that is behind is read anew.
+    fn forget(&mut self, id: u64) {
+        match self.near.get_mut(&id) {
+            Some(line) => {
+                line.unsettle();
+                self.changed.insert(id);
+            }
+            None => {
+                self.behind.remove(&id);
+                self.kinds.put(id, None);
+                self.over.remove(&id);
+                self.unread.insert(id);
+            }
+        }
+    }
+
+    fn read_new(&mut self, spool: &Spool, boot: &str) {
+        for _ in 0..FIRST_LOOKS {
+            let Some(id) = self.unread.pop_first() else { return };
+            self.read_and_sort(spool, id, boot);
+        }
+    }
+
+    /// What waits and is not of the front is let go at once: 100,000 jobs would take 200 MB.
+    fn read_and_sort(&mut self, spool: &Spool, id: u64, boot: &str) {
+        self.read(spool, id, boot);
+        if self.near.get(&id).is_some_and(|line| !line.is_at_work() && !self.kinds.is_near_front(id)) {
+            self.put_behind(id);
+        }
+    }
+
+    fn read(&mut self, spool: &Spool, id: u64, boot: &str) {
+        self.behind.remove(&id);
+        let Some(line) = Line::read(spool, id, boot) else { return self.kinds.put(id, None) };
+        let name = &line.job.spec.name;
+        if !name.is_empty() && self.names.get(name).is_none_or(|newest| *newest < id) {
+            self.names.insert(name.clone(), id);
+        }
+        self.near.insert(id, line);
+        self.place(id, true);
+    }
+
+    /// Puts a job that was read where it belongs: among its kind, or among those that have ended.
+    fn place(&mut self, id: u64, there: bool) {
+        let Some(line) = self.near.get(&id) else { return };
+        if there && !line.is_over() {
+            let wanted = line.waits().then(|| (Kind::of(&line.job), line.job.spec.order));
+            return self.kinds.put(id, wanted);
+        }
+        self.kinds.put(id, None);
+        self.near.remove(&id);
+        if there {
+            self.over.insert(id);
+        }
+    }
+
+    /// Lets go of what was read of a job that waits behind others. An array stays: what has ended of it would be read again.
+    fn put_behind(&mut self, id: u64) {
+        let Some(line) = self.near.get(&id).filter(|line| line.job.spec.array.is_none()) else { return };
+        self.behind.insert(id, line.settled());
+        self.near.remove(&id);
+    }
+
+    /// A few of those behind the front: one that was changed is read anew.
+    fn look_behind(&mut self, spool: &Spool, boot: &str) {
+        let after = self.behind.range(self.turn + 1..).take(SECOND_LOOKS);
+        let some: Vec<(u64, Option<i64>)> = after.map(|(id, changed)| (*id, *changed)).collect();
+        self.turn = some.last().map_or(0, |(id, _)| *id);
+        for (id, changed) in some {
+            let now = line::changed(&spool.places.job(files::uid(), id), files::uid());
+            if now.is_none_or(|(now, _)| Some(now) != changed) {
+                self.read_and_sort(spool, id, boot);
+            }
+        }
+    }
+
+    /// Decides anew about those that wait for other jobs.
+    fn judge(&mut self, spool: &Spool) {
+        // A name may be that of a job which was not read.
+        if self.unread.is_empty() {
+            let mut kinds = std::mem::take(&mut self.kinds);
+            kinds.judge(&|text| self.states(spool, text));
+            self.kinds = kinds;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! How much one user has waiting, and the bound on it. The count is in a file of the user's own: who submits adds to it,
+//! under the lock of submissions, and the user's runner writes what it has counted.
+
+use crate::front::Front;
+use crate::job::JobSpec;
+use crate::plan::Config;
+use crate::{QueueError, Spool, bell, files};
+use homing_folder::lock::Held;
+use std::fs;
+use std::path::PathBuf;
+
+/// Jobs and elements of arrays that one user may have waiting or running: two arrays of the greatest length. A runner
+/// takes up to 200 bytes of memory for each, and a second for the first look at 20,000.
+pub const MOST_WAITING: usize = 200_000;
+
+/// `waiting.json` in the user's folder.
+const NAME: &str = "waiting.json";
+
+impl Spool {
+    fn waiting_file(&self) -> PathBuf {
+        self.places.of(files::uid()).join(NAME)
+    }
+
+    fn counted(&self) -> usize {
+        files::read_json::<usize>(&self.waiting_file()).map_or(0, |(count, _)| count)
+    }
+
+    /// Counts what is submitted; the error says that it would be too much. The lock of submissions is held.
+    pub(crate) fn make_room_for(&self, spec: &JobSpec) -> Result<(), QueueError> {
+        let more = spec.array.as_ref().map_or(1, |array| array.indices.len());
+        let mut known = self.counted();
+        if known + more > MOST_WAITING {
+            // What ended since the runner has counted, or while there was none.
+            known = self.count_all();
+        }
+        if known + more > MOST_WAITING {
+            return Err(QueueError::Request(format!(
+                "{known} jobs and elements of yours wait, and one user may have {MOST_WAITING}; submit {more} more when \
+                 some have ended, or as one batch: homing sub --batch"
+            )));
+        }
+        // What is not written is counted by the runner.
+        let _ = files::write_json_soon(&self.waiting_file(), &(known + more), 0o644);
+        Ok(())
+    }
+
+    /// What this user has waiting, by all that is there.
+    fn count_all(&self) -> usize {
+        let (mut front, rung) = (Front::default(), bell::Rung::default());
+        loop {
+            front.look(self, &Config::default(), &rung);
+            if let Some(count) = front.waiting() {
+                return count;
+            }
+        }
+    }
+
+    /// Writes what the runner has counted, where nobody submits at this moment.
+    pub(crate) fn note_waiting(&self, count: Option<usize>) {
+        let Some(count) = count.filter(|count| *count != self.counted()) else { return };
+        let lock = self.places.of(files::uid()).join("submit.lock");
+        let Ok(Some(_no_submission)) = Held::try_take(&lock) else { return };
+        if fs::exists(self.waiting_file()).unwrap_or(false) || count > 0 {
+            let _ = files::write_json_soon(&self.waiting_file(), &count, 0o644);
+        }
+    }
+}
