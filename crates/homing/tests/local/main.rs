@@ -36,6 +36,7 @@ mod gateway;
 mod hdfs;
 mod history;
 mod hostile;
+mod login;
 mod lsf;
 mod make;
 mod metrics;

@@ -1,13 +1,9 @@
 //! What a task on another host has of this machine, and of the login there, with a fake ssh in the place of a host.
 
-#[path = "../../../tests/script.rs"]
-mod script;
-
-use script::script;
+use crate::script::script;
+use crate::support::EXE;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
-
-const EXE: &str = env!("CARGO_BIN_EXE_homing");
 
 struct World(tempfile::TempDir);
 
