@@ -17,6 +17,7 @@ mod exec;
 mod folder;
 mod gluster;
 mod guest;
+mod hidden;
 mod inotify;
 mod kernel;
 mod moosefs;

@@ -42,6 +42,8 @@ pub(crate) fn make(plan: &Plan, host: &HostPlan, keys: &Keys) -> Result<()> {
         let path = dir.join(part);
         fs::create_dir_all(&path).doing("making", &path)?;
     }
+    let program = std::env::current_exe().unwrap_or_default();
+    crate::hidden::hide(Path::new("/"), &dir.join("upper"), &program)?;
     let layers = format!("lowerdir=/,upperdir={d}/upper,workdir={d}/work", d = dir.display());
     let doing = format!("making the root of {}", host.name());
     run(&doing, "mount", &["-t", "overlay", "overlay", "-o", &layers, &root.display().to_string()])?;

@@ -4,6 +4,7 @@ use crate::control::Target;
 use crate::engine::{Engine, Machine};
 use crate::neighbours::{Neighbours, Presence};
 use crate::plan::{self, Block, Config, Usage, View};
+use crate::unit::Unit;
 use crate::{Amend, Job, JobSpec, Private, QueueError, Spool, files, load, slots};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -43,7 +44,12 @@ impl Embedded {
     }
 
     fn ensure_runner(&self) -> Result<(), QueueError> {
-        let Some(program) = &self.program else { return Ok(()) };
+        self.started_runner().map(drop)
+    }
+
+    /// The unit of systemd that ends the runner with itself, where there is one.
+    fn started_runner(&self) -> Result<Option<Unit>, QueueError> {
+        let Some(program) = &self.program else { return Ok(None) };
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         self.spool.ensure_runner(program, &words)
     }
@@ -72,7 +78,9 @@ impl Engine for Embedded {
 
     fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError> {
         let id = self.spool.submit(spec, private)?;
-        self.ensure_runner()?;
+        if let Some(unit) = self.started_runner()? {
+            homing_process::say!("{}", unit.warning());
+        }
         Ok(id)
     }
 

@@ -55,6 +55,7 @@ mod tender;
 pub mod terminal;
 mod tree;
 mod turn;
+mod unit;
 mod waiting;
 mod words;
 

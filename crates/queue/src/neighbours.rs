@@ -41,6 +41,11 @@ impl Presence {
         read.filter(|(_, owner)| *owner == uid).map(|(presence, _)| presence)
     }
 
+    /// The number of that runner's process.
+    pub fn pid(&self) -> u32 {
+        self.process.pid
+    }
+
     /// Whether that runner is at work.
     pub fn is_alive(&self, boot_id: &str) -> bool {
         self.process.is_alive(boot_id)

@@ -3,11 +3,14 @@
 use crate::cache::Cache;
 use crate::files::{self, step, write_json_soon};
 use crate::job::{JobSpec, Private, Stop};
+use crate::neighbours::Presence;
 use crate::places::Places;
 use crate::plan::Terms;
+use crate::unit::{self, Stay, Unit};
 use crate::{Part, QueueError, process};
 use homing_folder::lock::Held;
 use homing_model::{Command, RawText};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
@@ -143,17 +146,24 @@ impl Spool {
 
     /// Sees to it that a runner of this user is at work: starts one when
     /// nobody holds its lock. Should two be started, the second goes at once.
-    /// `program` and `words` are what starts a runner.
-    pub fn ensure_runner(&self, program: &Path, words: &[&str]) -> Result<(), QueueError> {
+    /// `program` and `words` are what starts a runner. Returns the unit of systemd that ends the runner with itself, where
+    /// there is one.
+    pub(crate) fn ensure_runner(&self, program: &Path, words: &[&str]) -> Result<Option<Unit>, QueueError> {
         if self.has_runner()? {
-            return Ok(());
+            let runner = Presence::of(&self.places, files::uid()).filter(|runner| runner.is_alive(&files::boot_id()));
+            return Ok(runner.and_then(|runner| unit::ending(runner.pid())));
         }
         let own = self.places.own()?;
         step("runner-missing");
         let log = own.join("runner.log");
         let log = fs::OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(log);
-        let mut command = std::process::Command::new(program);
-        command.args(words).current_dir("/").env("HOMING_QUEUE", self.places.base());
+        let stay = unit::stay();
+        let before: Vec<&OsStr> = match &stay {
+            Stay::Out(words) => words.iter().map(OsStr::new).chain([program.as_os_str()]).collect(),
+            Stay::Free | Stay::Doomed(_) => vec![program.as_os_str()],
+        };
+        let mut command = std::process::Command::new(before[0]);
+        command.args(&before[1..]).args(words).current_dir("/").env("HOMING_QUEUE", self.places.base());
         // A job may be what submits; its runner is none of the job's processes.
         command.env_remove(crate::tree::MARK);
         // A terminal that ends takes its groups of processes with it.
@@ -161,7 +171,7 @@ impl Spool {
         command.stderr(log.map_or_else(|_| Stdio::null(), Stdio::from));
         command.spawn().map_err(QueueError::io("start a runner:", program))?;
         step("runner-started");
-        Ok(())
+        Ok(if let Stay::Doomed(unit) = stay { Some(unit) } else { None })
     }
 
     /// Removes this user's jobs that ended long ago, and what killed

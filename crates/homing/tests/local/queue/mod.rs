@@ -8,6 +8,7 @@ mod full;
 mod killed;
 mod seats;
 mod several;
+mod unit;
 mod users;
 mod verbs;
 mod world;

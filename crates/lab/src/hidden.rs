@@ -1,0 +1,124 @@
+//! What is the machine's own and no host's: its users' homes, and homing's queue, runs, caches and state. A host begins
+//! without them, though the machine's root is below its own. A file is hidden as overlayfs removes one: by a device of
+//! the number 0 in the upper layer.
+
+use crate::error::{Doing, Result};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+/// In root's home: keys and homing's folders. Programs that are installed there stay.
+const OF_ROOT: [&str; 4] = [".ssh", ".cache/homing", ".local/state/homing", ".config/homing"];
+/// Folders of which what begins with `homing` is hidden: queue, histories, and what has no place in a home.
+const OF_ALL: [&str; 2] = ["var/tmp", "tmp"];
+/// Homing's own folders of the system.
+const OF_SYSTEM: [&str; 2] = ["etc/homing", "var/lib/homing"];
+
+/// Hides them from a host whose upper layer is `upper`, before that is mounted over `lower`. What holds the program at
+/// `shown` stays: a host runs it from there.
+pub(crate) fn hide(lower: &Path, upper: &Path, shown: &Path) -> Result<()> {
+    all(lower, shown).iter().try_for_each(|path| white_out(lower, upper, path))
+}
+
+/// Paths below the root, without its slash.
+fn all(lower: &Path, shown: &Path) -> Vec<PathBuf> {
+    let names = |folder: &str| {
+        let entries = fs::read_dir(lower.join(folder)).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name()).collect::<Vec<_>>()
+    };
+    let homes = names("home").into_iter().map(|name| Path::new("home").join(name));
+    let of_all = OF_ALL.iter().flat_map(|folder| {
+        let ours = names(folder).into_iter().filter(|name| name.as_encoded_bytes().starts_with(b"homing"));
+        ours.map(|name| Path::new(folder).join(name)).collect::<Vec<_>>()
+    });
+    let of_root = OF_ROOT.iter().map(|name| Path::new("root").join(name));
+    let of_system = OF_SYSTEM.iter().map(PathBuf::from);
+    let found = homes.chain(of_all).chain(of_root).chain(of_system);
+    found.filter(|path| lower.join(path).symlink_metadata().is_ok() && !shown.starts_with(lower.join(path))).collect()
+}
+
+fn white_out(lower: &Path, upper: &Path, path: &Path) -> Result<()> {
+    let folders: Vec<&Path> = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()).collect();
+    for folder in folders.into_iter().rev() {
+        let (below, above) = (lower.join(folder), upper.join(folder));
+        if above.exists() {
+            continue;
+        }
+        // A folder of the upper layer is seen with its own owner and mode.
+        let meta = below.metadata().doing("reading", &below)?;
+        fs::create_dir(&above).doing("making", &above)?;
+        chown(&above, Some(meta.uid()), Some(meta.gid())).doing("giving away", &above)?;
+        fs::set_permissions(&above, Permissions::from_mode(meta.mode() & 0o7777)).doing("protecting", &above)?;
+    }
+    let above = upper.join(path);
+    let made = mknodat(CWD, &above, FileType::CharacterDevice, Mode::empty(), 0);
+    made.map_err(std::io::Error::from).doing("hiding", &above)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileTypeExt;
+
+    /// A machine with what is its own, and what is not.
+    fn machine() -> tempfile::TempDir {
+        let machine = tempfile::tempdir().unwrap();
+        for folder in [
+            "home/ann/work",
+            "home/bob/bin",
+            "var/tmp/homing-queue",
+            "var/tmp/other",
+            "tmp/homing-0",
+            "root/.ssh",
+            "root/.cache/homing",
+            "root/.cache/pip",
+            "root/.cargo/bin",
+            "etc/homing",
+            "var/lib/homing/labs",
+        ] {
+            fs::create_dir_all(machine.path().join(folder)).unwrap();
+        }
+        fs::set_permissions(machine.path().join("root"), Permissions::from_mode(0o700)).unwrap();
+        machine
+    }
+
+    #[test]
+    fn what_is_the_machines_own_is_hidden_and_its_programs_are_not() {
+        let machine = machine();
+        let hidden = all(machine.path(), &machine.path().join("home/bob/bin/homing"));
+        let mut hidden: Vec<String> = hidden.iter().map(|path| path.display().to_string()).collect();
+        hidden.sort();
+        let wanted = [
+            "etc/homing",
+            "home/ann",
+            "root/.cache/homing",
+            "root/.ssh",
+            "tmp/homing-0",
+            "var/lib/homing",
+            "var/tmp/homing-queue",
+        ];
+        assert_eq!(hidden, wanted);
+    }
+
+    #[test]
+    fn a_hidden_file_is_a_device_of_the_number_0_below_folders_that_are_as_they_were() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIPPED: only root makes devices");
+            return;
+        }
+        let (machine, upper) = (machine(), tempfile::tempdir().unwrap());
+        match hide(machine.path(), upper.path(), Path::new("/usr/bin/homing")) {
+            // A container without the right to make them.
+            Err(refused) if refused.to_string().contains("not permitted") => eprintln!("SKIPPED: {refused}"),
+            done => done.unwrap(),
+        }
+        let root = upper.path().join("root").metadata().unwrap();
+        assert_eq!(root.mode() & 0o7777, 0o700);
+        for path in ["home/ann", "root/.ssh", "root/.cache/homing"] {
+            let meta = upper.path().join(path).symlink_metadata().unwrap();
+            assert!(meta.file_type().is_char_device() && meta.rdev() == 0, "{path}");
+        }
+        assert!(!upper.path().join("root/.cargo").exists());
+    }
+}
