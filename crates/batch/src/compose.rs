@@ -164,7 +164,9 @@ pub fn tasks_file(
     name: &str,
     options: InputOptions,
 ) -> Result<Batch, BatchError> {
-    let tag = options.tag.as_ref().map(|_| Tag::arguments());
+    let strings = Strings::new(&options.replacements, Vec::new())?;
+    let tag = |text: &RawText| TextTemplate::parse(text, &strings).map(Tag);
+    let tag = options.tag.as_ref().map(tag).transpose()?;
     let lines = TaskLines::open(reader, again, name, options)?;
     Ok(Batch { tag, ..Batch::new(Origin::Lines(Box::new(lines))) })
 }

@@ -32,6 +32,7 @@ pub fn main() -> i32 {
         return status;
     }
     make_words_last(&mut words);
+    let typed = words.clone();
     let words = match cmd::run::with_defaults(words) {
         Ok(words) => words,
         Err(failure) => return status(Err(failure)),
@@ -51,7 +52,7 @@ pub fn main() -> i32 {
             return if e.use_stderr() { homing_model::exit::USAGE } else { 0 };
         }
     };
-    if let Err(failure) = crate::cluster::enter_of(&matches) {
+    if let Err(failure) = refuse_idle(&typed, &words, &matches).and_then(|()| crate::cluster::enter_of(&matches)) {
         return status(Err(failure));
     }
     status(match cli.command {
@@ -92,6 +93,14 @@ pub fn main() -> i32 {
         Sub::Completions(args) => crate::complete::script(args.shell),
         Sub::Man(args) => crate::help::write_man(&args.dir),
     })
+}
+
+/// Refuses options that were typed and do nothing. What is wrong without the user's defaults alone is no matter.
+fn refuse_idle(typed: &[OsString], words: &[OsString], all: &ArgMatches) -> Result<(), Failure> {
+    if typed.len() == words.len() {
+        return crate::idle::refuse(all, all);
+    }
+    parse(typed).map_or(Ok(()), |(typed, _)| crate::idle::refuse(&typed, all))
 }
 
 fn parse(words: &[OsString]) -> Result<(ArgMatches, Cli), clap::Error> {

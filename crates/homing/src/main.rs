@@ -12,6 +12,7 @@ mod complete;
 mod embedded;
 mod grammar;
 mod help;
+mod idle;
 mod progress;
 
 use homing_cluster::{leases, nodes, switched};

@@ -169,6 +169,7 @@ impl Spec {
         if let Some(p) = self.places.iter().find(|p| self.places.iter().filter(|q| q == p).count() > 1) {
             return no(format!("{}:{} is named twice", p.host, p.path));
         }
+        self.check_kind()?;
         match self.kind {
             Kind::Gluster => self.check_gluster(),
             Kind::Moosefs => self.check_moosefs(),
@@ -189,6 +190,19 @@ impl Spec {
         }
         if self.stripe.is_some_and(|s| !(4 << 20..=4 << 40).contains(&s) || s % 512 != 0) {
             return no("GlusterFS takes shards of 4M to 4T, a multiple of 512 bytes".into());
+        }
+        Ok(())
+    }
+
+    /// Refuses what only another kind of volume has.
+    fn check_kind(&self) -> Result<(), SpecError> {
+        if self.arbiter && self.kind != Kind::Gluster {
+            return no(
+                "an arbiter (--arbiter) is of GlusterFS alone; MooseFS with --copies 3 has three whole copies".into()
+            );
+        }
+        if self.master.is_some() && self.kind != Kind::Moosefs {
+            return no("a master (--master) is of MooseFS alone".into());
         }
         Ok(())
     }

@@ -48,9 +48,9 @@ pub struct Args {
     /// Numbers alone, such as 1-4,7
     #[arg(short = 'R', long)]
     rangeset: bool,
-    /// Separator of --expand
-    #[arg(short = 'S', long, default_value = " ")]
-    separator: String,
+    /// Separator of --expand [default: a blank]
+    #[arg(short = 'S', long)]
+    separator: Option<String>,
     /// Only those at these places, counted from 0
     #[arg(short = 'I', long, value_name = "RANGES")]
     slice: Option<String>,
@@ -71,6 +71,9 @@ pub struct Args {
 /// Prints what the sets come to.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
     let operands = operands(&mut args)?;
+    if args.separator.is_some() && !args.expand {
+        return Err(Failure::usage("-S does nothing without -e").hint("homing nodeset -e -S, 'n[1-4]'"));
+    }
     let cluster = args.cluster.load()?;
     let told = |e: String| Failure::usage(e);
     if args.groupsources {
@@ -169,7 +172,7 @@ fn print(args: &Args, set: &NodeSet) {
         println!("{}", json!({ "sets": parts.iter().map(row).collect::<Vec<_>>() }));
         return;
     }
-    let separator = args.separator.replace("\\n", "\n").replace("\\t", "\t");
+    let separator = args.separator.as_deref().unwrap_or(" ").replace("\\n", "\n").replace("\\t", "\t");
     for part in &parts {
         match () {
             () if args.count => println!("{}", part.len()),

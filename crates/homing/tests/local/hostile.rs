@@ -316,7 +316,7 @@ fn a_list_that_nobody_takes_ends_with_a_status_and_one_line_at_most() {
 fn nothing_unknown_reaches_the_terminal_raw() {
     let dir = tempfile::tempdir().unwrap();
     let evil = "no/\u{1b}]0;title\u{7}\u{9b}2J";
-    for args in [["run", "--tasks", evil, "x"], ["run", "--joblog", evil, "true"], ["run", "-a", evil, "true"]] {
+    for args in [["run", "--tasks", evil, "-k"], ["run", "--joblog", evil, "true"], ["run", "-a", evil, "true"]] {
         let output = homing(dir.path(), &args).output().unwrap();
         assert_eq!(output.status.code(), Some(255), "{args:?}");
         assert!(said(&output).contains("no/\\u{1b}]0;title"), "{}", said(&output));

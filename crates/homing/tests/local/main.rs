@@ -43,6 +43,7 @@ mod metrics;
 mod modules;
 mod mounts;
 mod nodeset;
+mod options;
 mod outcome;
 mod package;
 mod pipe;

@@ -59,10 +59,10 @@ pub struct Args {
     #[arg(help_heading = INPUT, short = 'a', long = "arg-file", value_name = "FILE")]
     pub arg_file: Vec<PathBuf>,
     /// Input items end with NUL, not with a newline
-    #[arg(help_heading = INPUT, short = '0', long)]
+    #[arg(help_heading = INPUT, short = '0', long, overrides_with = "delimiter")]
     pub null: bool,
     /// Input items end with this: one character, \n, \t, \0 or \xHH
-    #[arg(help_heading = INPUT, short = 'd', long, value_name = "DELIM")]
+    #[arg(help_heading = INPUT, short = 'd', long, value_name = "DELIM", overrides_with = "null")]
     pub delimiter: Option<OsString>,
     /// Use at most N arguments per command
     #[arg(help_heading = INPUT, short = 'n', long, value_name = "N")]
@@ -113,7 +113,7 @@ pub struct Args {
     #[arg(help_heading = OUTPUT, short, long)]
     pub keep_order: bool,
     /// Print whole lines as they come instead of grouping by task
-    #[arg(help_heading = OUTPUT, long, visible_alias = "lb", alias = "linebuffer")]
+    #[arg(help_heading = OUTPUT, long, visible_alias = "lb", alias = "linebuffer", overrides_with = "group")]
     pub line_buffer: bool,
     /// Begin each line with the task's arguments and a tab
     #[arg(help_heading = OUTPUT, long)]

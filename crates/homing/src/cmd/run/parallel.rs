@@ -102,10 +102,10 @@ pub struct ParallelArgs {
     #[arg(short = 't', long = "verbose")]
     pub trace: bool,
     /// Print whole lines as they come, as --line-buffer does
-    #[arg(short = 'u', long)]
+    #[arg(short = 'u', long, overrides_with = "group")]
     pub ungroup: bool,
     /// Group output by task, as is done without it
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, overrides_with_all = ["line_buffer", "ungroup"])]
     pub group: bool,
     /// Nothing: homing asks for no citation
     #[arg(long, hide = true)]

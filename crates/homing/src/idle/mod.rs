@@ -1,0 +1,83 @@
+//! Options that do nothing beside others, or without them: refused, so that nobody takes for done what was passed over.
+//! clap's own `conflicts_with` holds between two options whatever they say, and where the user's config file has one of
+//! them too. Here what is typed is refused, also by the value of the other option.
+
+mod table;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory};
+use homing_model::Failure;
+use table::{TABLE, When};
+
+/// Refuses what was typed and does nothing. `all`: with the options of the user's config file.
+pub fn refuse(typed: &ArgMatches, all: &ArgMatches) -> Result<(), Failure> {
+    let (mut path, mut typed, mut all) = (Vec::new(), typed, all);
+    while let (Some((name, of_typed)), Some((_, of_all))) = (typed.subcommand(), all.subcommand()) {
+        path.push(name);
+        (typed, all) = (of_typed, of_all);
+    }
+    let command = path.join(" ");
+    for idle in TABLE.iter().filter(|idle| idle.commands.contains(&command.as_str())) {
+        let Some(option) = idle.options.iter().find(|option| is_given(typed, option)) else { continue };
+        let Some(beside) = idle.when.iter().map(|when| when.holds(all)).collect::<Option<Vec<_>>>() else { continue };
+        let words: Vec<String> = beside.iter().map(|(word, other)| format!("{word} {}", flag(&path, other))).collect();
+        let beside = if words.is_empty() { "here".into() } else { words.join(" and ") };
+        return Err(Failure::usage(format!("{} does nothing {beside}", flag(&path, option))).hint(idle.instead));
+    }
+    Ok(())
+}
+
+fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    let known = matches.ids().any(|known| known.as_str() == id);
+    known && matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+impl When {
+    /// Words for a message, with the option that they are about; `None` where it does not hold.
+    fn holds(&self, matches: &ArgMatches) -> Option<(&'static str, &'static str)> {
+        let given = |id: &&&'static str| is_given(matches, id);
+        let values = |id: &str| -> Vec<String> {
+            let raw = matches.ids().any(|known| known.as_str() == id).then(|| matches.get_raw(id)).flatten();
+            raw.into_iter().flatten().map(|value| value.to_string_lossy().into_owned()).collect()
+        };
+        match *self {
+            When::With(ids) => Some(("beside", ids.iter().find(given)?)),
+            When::Without(ids) => ids.iter().find(given).is_none().then(|| ("without", ids[0])),
+            When::Is(id, of) => {
+                values(id).iter().any(|value| of.contains(&value.as_str())).then_some(("beside that", id))
+            }
+            When::Counts(id, count) => (values(id).len() == count).then_some(("beside the hosts of", id)),
+        }
+    }
+}
+
+#[cfg(not(test))]
+fn grammar() -> clap::Command {
+    crate::grammar::Cli::command()
+}
+
+/// The tests ask a thousand times.
+#[cfg(test)]
+fn grammar() -> std::rc::Rc<clap::Command> {
+    thread_local!(static WHOLE: std::rc::Rc<clap::Command> = {
+        let mut whole = crate::grammar::Cli::command();
+        whole.build();
+        whole.into()
+    });
+    WHOLE.with(Clone::clone)
+}
+
+/// An argument as it is typed.
+fn flag(path: &[&str], id: &str) -> String {
+    let whole = grammar();
+    let whole: &clap::Command = &whole;
+    let grammar = path.iter().fold(whole, |grammar, name| grammar.find_subcommand(name).unwrap_or(grammar));
+    let argument = grammar.get_arguments().find(|argument| argument.get_id() == id);
+    let long = argument.and_then(|argument| Some(format!("--{}", argument.get_long()?)));
+    let short = || argument.and_then(|argument| Some(format!("-{}", argument.get_short()?)));
+    let value = || argument.and_then(|argument| argument.get_value_names()?.first().map(ToString::to_string));
+    long.or_else(short).or_else(value).unwrap_or_else(|| format!("--{}", id.replace('_', "-")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,349 @@
+//! Which options do nothing beside which.
+
+/// When options of a row do nothing.
+#[derive(Clone, Copy, Debug)]
+pub enum When {
+    /// Beside one of these.
+    With(&'static [&'static str]),
+    /// Without any of these.
+    Without(&'static [&'static str]),
+    /// Where this option has one of these values.
+    Is(&'static str, &'static [&'static str]),
+    /// Where this option has so many values.
+    Counts(&'static str, usize),
+}
+
+/// Some options of a command, and when they do nothing.
+pub struct Idle {
+    /// The command: words with blanks between them.
+    pub commands: &'static [&'static str],
+    /// The names of their arguments in the grammar.
+    pub options: &'static [&'static str],
+    /// All of it has to hold.
+    pub when: &'static [When],
+    /// What does the work, or why there is none.
+    pub instead: &'static str,
+}
+
+use When::{Counts, Is, With, Without};
+
+const RUNS: &[&str] = &["run", "plan"];
+/// Options by which `check`, `exec` and others are given hosts.
+const TARGETS: &[&str] = &["hosts", "exclude", "all", "group", "exclude_group", "hostfile"];
+/// Options that make commands of words and input; a task file has the commands.
+const INPUT: &[&str] = &[
+    "words",
+    "arg_file",
+    "null",
+    "delimiter",
+    "max_args",
+    "trim",
+    "quote",
+    "colsep",
+    "shuf",
+    "no_run_if_empty",
+    "max_replace_args",
+    "max_lines",
+    "context_replace",
+    "many",
+    "xargs",
+    "max_chars",
+    "link",
+    "header",
+    "arg_sep",
+    "arg_file_sep",
+    "plus",
+    "rpl",
+    "replace",
+    "extensionreplace",
+    "basenamereplace",
+    "dirnamereplace",
+    "basenameextensionreplace",
+    "seqreplace",
+    "slotreplace",
+];
+/// Options that are passed on to Slurm.
+const SLURM: &[&str] =
+    &["partition", "account", "qos", "time", "reservation", "cpus_per_task", "mem_per_task", "slurm_arg"];
+const OF_A_BATCH: &[&str] = &[
+    "words",
+    "output",
+    "error",
+    "stdin",
+    "after",
+    "slots",
+    "ptile",
+    "nodes",
+    "ppn",
+    "net",
+    "near",
+    "place",
+    "timeout",
+    "mem",
+    "host",
+    "wait",
+    "queue",
+    "quiet",
+    "account",
+    "qos",
+    "slurm_arg",
+];
+
+/// All that is known.
+pub const TABLE: &[Idle] = &[
+    Idle {
+        commands: RUNS,
+        options: INPUT,
+        when: &[With(&["tasks"])],
+        instead: "each line of a task file has a command of its own",
+    },
+    Idle {
+        commands: RUNS,
+        options: &["near", "output", "workdir"],
+        when: &[With(&["tasks"])],
+        instead: "'inputs', 'outputs' and 'cwd' of a line in the task file",
+    },
+    Idle {
+        commands: RUNS,
+        options: SLURM,
+        when: &[Is("on", &["local", "ssh"])],
+        instead: "--on slurm; 'cpus' and 'memory' of a line in a task file hold everywhere",
+    },
+    Idle {
+        commands: RUNS,
+        options: SLURM,
+        when: &[With(&["sshlogin", "sshloginfile"])],
+        instead: "--on slurm, without --sshlogin",
+    },
+    Idle {
+        commands: RUNS,
+        options: &["nodes"],
+        when: &[Is("on", &["local", "ssh"]), Without(&["ppn"])],
+        instead: "--hosts NODESET; with --ppn it is the number of hosts of a task",
+    },
+    Idle {
+        commands: RUNS,
+        options: &["sshlogin", "sshloginfile"],
+        when: &[Is("on", &["local", "slurm"])],
+        instead: "--on ssh",
+    },
+    Idle {
+        commands: RUNS,
+        options: &["skip_newer"],
+        when: &[Without(&["output", "tasks"])],
+        instead: "--output PATH names what each task writes",
+    },
+    Idle {
+        commands: RUNS,
+        options: &["resource"],
+        when: &[Without(&["tasks"])],
+        instead: "'resources' of a line in a task file takes of it",
+    },
+    Idle {
+        commands: RUNS,
+        options: &["colsep", "trim", "null", "delimiter", "shuf", "link"],
+        when: &[With(&["pipe", "pipepart"])],
+        instead: "blocks go to the standard input of commands as they are; --recend TEXT cuts them elsewhere",
+    },
+    Idle { commands: &["run"], options: &["json"], when: &[With(&["dry_run"])], instead: "homing plan --json" },
+    Idle {
+        commands: &["plan"],
+        options: &["dry_run"],
+        when: &[Without(&["gateway"])],
+        instead: "a plan runs nothing; homing run --dry-run prints commands",
+    },
+    Idle {
+        commands: &["exec"],
+        options: &["outdir", "errdir", "no_label"],
+        when: &[With(&["json"])],
+        instead: "the document has the host, and both outputs",
+    },
+    Idle {
+        commands: &["exec"],
+        options: &["no_label"],
+        when: &[With(&["diff"])],
+        instead: "-b -N prints outputs without hosts",
+    },
+    Idle {
+        commands: &["push", "pull"],
+        options: &["verify"],
+        when: &[With(&["dry_run"])],
+        instead: "--checksum compares by content before",
+    },
+    Idle {
+        commands: &["push", "pull"],
+        options: &["verbose"],
+        when: &[With(&["json"])],
+        instead: "'changed' of a host is how many",
+    },
+    Idle {
+        commands: &["nodeset"],
+        options: &["fold", "expand", "count", "separator", "split"],
+        when: &[With(&["list", "list_all", "groupsources"])],
+        instead: "-ll lists hosts of groups, -lll counts them",
+    },
+    Idle {
+        commands: &["nodeset"],
+        options: &[
+            "list",
+            "list_all",
+            "exclude",
+            "intersection",
+            "xor",
+            "all",
+            "group",
+            "groupsource",
+            "rangeset",
+            "slice",
+            "json",
+            "nodesets",
+        ],
+        when: &[With(&["groupsources"])],
+        instead: "it lists the sources alone",
+    },
+    Idle { commands: &["nodeset"], options: &["separator"], when: &[With(&["json"])], instead: "'nodes' is a list" },
+    Idle {
+        commands: &["nodeset"],
+        options: &["rangeset"],
+        when: &[With(&["all", "group", "list", "list_all"])],
+        instead: "numbers are in no group",
+    },
+    Idle {
+        commands: &["hosts"],
+        options: &["engine"],
+        when: &[Without(&["prometheus"])],
+        instead: "homing jobs --engine",
+    },
+    Idle { commands: &["where"], options: &["null"], when: &[Without(&["files_from"])], instead: "--files-from FILE" },
+    Idle {
+        commands: &["report"],
+        options: &["cluster", "lab"],
+        when: &[Without(&["cost"])],
+        instead: "--cost takes prices from it",
+    },
+    Idle {
+        commands: &["report"],
+        options: &["json", "cost"],
+        when: &[Is("html", &["-"])],
+        instead: "--html FILE beside them",
+    },
+    Idle {
+        commands: &["usage"],
+        options: &["engine"],
+        when: &[Without(&["jobs"])],
+        instead: "--jobs adds up jobs too",
+    },
+    Idle { commands: &["usage"], options: &["json"], when: &[With(&["prometheus"])], instead: "one form at a time" },
+    Idle {
+        commands: &["top"],
+        options: &["engine", "cluster", "lab"],
+        when: &[Without(&["all", "hosts", "since"])],
+        instead: "--all or -w shows hosts and jobs",
+    },
+    Idle {
+        commands: &["sub"],
+        options: OF_A_BATCH,
+        when: &[With(&["again"])],
+        instead: "a job that runs again is as it was; homing wait ID waits for it",
+    },
+    Idle {
+        commands: &["check"],
+        options: TARGETS,
+        when: &[With(&["explain", "unmute", "slurm_health"])],
+        instead: "it is the same for all hosts, or this one alone",
+    },
+    Idle {
+        commands: &["check"],
+        options: &["volume", "quick", "deep", "only", "deadline", "json", "prometheus", "tree"],
+        when: &[With(&["explain", "mute", "unmute"])],
+        instead: "nothing is checked then",
+    },
+    Idle {
+        commands: &["check"],
+        options: &["mute", "unmute", "slurm_health"],
+        when: &[With(&["explain"])],
+        instead: "one at a time",
+    },
+    Idle {
+        commands: &["check"],
+        options: &["unmute", "slurm_health"],
+        when: &[With(&["mute"])],
+        instead: "one at a time",
+    },
+    Idle { commands: &["check"], options: &["slurm_health"], when: &[With(&["unmute"])], instead: "one at a time" },
+    Idle {
+        commands: &["check"],
+        options: &["quick", "prometheus", "tree"],
+        when: &[With(&["slurm_health"])],
+        instead: "Slurm reads the state of the node",
+    },
+    Idle {
+        commands: &["up"],
+        options: &["lab"],
+        when: &[With(&["resume"])],
+        instead: "the set-up that was interrupted has its own",
+    },
+    Idle {
+        commands: &["up"],
+        options: &["no_check"],
+        when: &[With(&["dry_run", "undo", "diff"])],
+        instead: "nothing is checked then",
+    },
+    Idle {
+        commands: &["tune net"],
+        options: &["seconds", "not_all"],
+        when: &[With(&["undo"])],
+        instead: "nothing is measured then",
+    },
+    Idle {
+        commands: &["topology"],
+        options: &["wait", "sudo"],
+        when: &[With(&["measure"])],
+        instead: "nobody listens to switches then",
+    },
+    Idle {
+        commands: &["bench volume"],
+        options: &["server_block", "tune_sizes", "tune_connections", "apply"],
+        when: &[Without(&["tune"])],
+        instead: "--tune nfs tries them",
+    },
+    Idle {
+        commands: &["bench volume"],
+        options: &[
+            "path",
+            "hosts",
+            "drop_on",
+            "clients",
+            "bs",
+            "size",
+            "in_files",
+            "random_size",
+            "files",
+            "copies",
+            "only",
+            "trials",
+            "link",
+            "label",
+            "json",
+            "save",
+            "tune",
+            "sudo",
+            "cluster",
+            "lab",
+        ],
+        when: &[With(&["compare"])],
+        instead: "nothing is measured then; --html draws both",
+    },
+    Idle {
+        commands: &["bench net"],
+        options: &["hosts", "exclude", "all", "group", "exclude_group", "hostfile"],
+        when: &[Counts("curve", 2)],
+        instead: "--curve names its two hosts",
+    },
+    Idle {
+        commands: &["volume list", "volume status"],
+        options: &["dry_run"],
+        when: &[],
+        instead: "it changes nothing",
+    },
+];
