@@ -92,6 +92,9 @@ fn of_blocks(
     if options.no_run_if_empty {
         return refuse("it passes empty lines on, and -r does not; sed '/^$/d' takes them away before");
     }
+    if options.names_files {
+        return refuse("a block has no file by whose name --header 0 could call it");
+    }
     let strings = Strings::new(&options.replacements, Vec::new())?;
     let template = CommandTemplate::parse(words, options, &strings)?;
     let declared = Declared::new(options, &strings)?;

@@ -95,6 +95,8 @@ pub struct InputOptions {
     pub blocks: Option<Blocking>,
     /// `--header`: the first record of each source names its columns.
     pub header: bool,
+    /// `--header 0`: the name of a file of input is a replacement string for its values.
+    pub names_files: bool,
     /// `--link`: all sources go in step, the shorter ones again from their beginning.
     pub link: bool,
     /// `--arg-sep`: stands for `:::`.
@@ -139,6 +141,7 @@ impl Default for InputOptions {
             packing: Packing::default(),
             blocks: None,
             header: false,
+            names_files: false,
             link: false,
             arg_sep: ":::".into(),
             arg_file_sep: "::::".into(),

@@ -248,7 +248,14 @@ pub(crate) fn sources<'a>(
 ) -> Result<Given<'a>, BatchError> {
     let starts = |words: &[RawText]| words.iter().position(|word| is_separator(word, options));
     let (command, mut rest) = words.split_at(starts(words).unwrap_or(words.len()));
-    let mut opening = Opening { options, cutting: Cutting::new(options)?, inputs, uses_stdin: false, axes: Vec::new() };
+    let mut opening = Opening {
+        options,
+        cutting: Cutting::new(options)?,
+        inputs,
+        uses_stdin: false,
+        axes: Vec::new(),
+        names: Vec::new(),
+    };
     for path in &options.arg_files {
         opening.add(false, |o| o.file(path.as_path()))?;
     }
@@ -263,7 +270,11 @@ pub(crate) fn sources<'a>(
         }
         opening.add(false, |o| o.file(Path::new("-")))?;
     }
-    let columns = if options.header { opening.columns()? } else { Vec::new() };
+    let columns = match (options.header, options.names_files) {
+        (true, _) => opening.columns()?,
+        (false, true) => std::mem::take(&mut opening.names),
+        (false, false) => Vec::new(),
+    };
     Ok(Given { command, combinations: opening.finish()?, columns })
 }
 
@@ -273,6 +284,8 @@ struct Opening<'a> {
     inputs: &'a mut dyn Inputs,
     uses_stdin: bool,
     axes: Vec<Axis>,
+    /// Of each source the name of its file; empty: it has none.
+    names: Vec<Vec<u8>>,
 }
 
 impl Opening<'_> {
@@ -283,6 +296,7 @@ impl Opening<'_> {
             return Err(BatchError::LinkFirst(separator.display()));
         }
         if !files {
+            self.names.push(Vec::new());
             return self.add(linked, |o| Ok(Source::Held(o.values(words))));
         }
         if words.is_empty() {
@@ -342,6 +356,7 @@ impl Opening<'_> {
             return Err(BatchError::StdinTwice);
         }
         let name = if is_stdin { "standard input".into() } else { RawText::from(path).display() };
+        self.names.push(if is_stdin { Vec::new() } else { RawText::from(path).0 });
         let opened = self.inputs.open(path);
         let Input { from, hold, .. } = opened.map_err(|source| BatchError::Open { path: name.clone(), source })?;
         let records = Records::new(from, name, self.cutting.clone());

@@ -64,7 +64,7 @@ fn words(argument: &Arg, value: Option<&str>) -> Vec<String> {
         ("ONLY", &["create"]),
         ("SERVER_BLOCK", &["1M"]),
         ("HOW", &["any"]),
-        (":", &[":"]),
+        (":|0", &[":"]),
     ];
     let dashed = argument.get_long().map(|long| format!("--{long}"));
     let dashed = dashed.or_else(|| argument.get_short().map(|short| format!("-{short}")));
@@ -88,12 +88,12 @@ fn words(argument: &Arg, value: Option<&str>) -> Vec<String> {
 }
 
 /// Words that clap wants with an option, and which have nothing to do with it.
-const NEEDED: &[(&str, &str, &[&str])] = &[
-    ("mute", "because", &["--because=x"]),
-    ("pipepart", "arg_file", &["-a", "x"]),
-    ("not_all", "mtu", &["--mtu=1500"]),
-    ("ptile", "slots", &["-n", "4"]),
-    ("ppn", "nodes", &["--nodes=2"]),
+const NEEDED: &[(&str, &[&str])] = &[
+    ("mute", &["--because=x"]),
+    ("pipepart", &["-a", "x"]),
+    ("not_all", &["--mtu=1500"]),
+    ("ptile", &["-n", "4"]),
+    ("ppn", &["--nodes=2"]),
 ];
 
 #[test]
@@ -118,11 +118,11 @@ fn each_pair_of_the_table_is_refused_and_both_are_named() {
                 told.push(flag(&path, other));
                 let other = argument(command, other);
                 line.extend(words(&other, value));
-                let needs = NEEDED.iter().filter(|(of, ..)| other.get_id() == of);
-                needs.for_each(|(_, _, more)| line.extend(more.iter().map(ToString::to_string)));
+                let needs = NEEDED.iter().filter(|(of, _)| other.get_id() == of);
+                needs.for_each(|(_, more)| line.extend(more.iter().map(ToString::to_string)));
             }
-            let needs = NEEDED.iter().filter(|(of, needed, _)| of == id && !idle.options.contains(needed) || of == id);
-            needs.for_each(|(_, _, more)| line.extend(more.iter().map(ToString::to_string)));
+            let needs = NEEDED.iter().filter(|(of, _)| of == id);
+            needs.for_each(|(_, more)| line.extend(more.iter().map(ToString::to_string)));
             line.extend(words(&argument(command, id), None));
             if ["exec", "push", "pull", "report", "where"].contains(command)
                 || (*command == "bench volume" && *id != "path" && !line.iter().any(|w| w == "--compare"))

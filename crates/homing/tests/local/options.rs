@@ -99,6 +99,8 @@ const RUN: Rows = &[
     ("--max-chars", "-s 15", "homing run -q -k -j1 -m @ echo ::: aaaa bbbb cccc dddd"),
     ("--link", "--link", "homing run -q -k @ echo ::: a b ::: c d"),
     ("--header", "--header :", "homing run -q @ echo {h} ::: h a"),
+    ("--header", "--header 0", "echo 1 > A; homing run -q @ echo {A} :::: A"),
+    ("--header", "--header x", HI),
     ("--arg-sep", "--arg-sep ,,,", "homing run -q @ echo ,,, a < /dev/null"),
     ("--arg-file-sep", "--arg-file-sep ,,,", "echo a > f; homing run -q @ echo ,,, f < /dev/null"),
     ("--plus", "--plus", "homing run -q @ echo {+/} ::: a/b"),

@@ -22,6 +22,7 @@ pub(crate) fn batch(
     typed: bool,
 ) -> Result<Batch, Failure> {
     environment::check_shell()?;
+    let [header, names_files] = args.parallel.header()?;
     let raw = |words: &[std::ffi::OsString]| words.iter().map(|w| RawText::from(w.as_os_str())).collect::<Vec<_>>();
     let options = InputOptions {
         cwd: cwd.to_path_buf(),
@@ -35,7 +36,8 @@ pub(crate) fn batch(
         colsep: args.colsep.clone().map(RawText::from),
         packing: args.parallel.packing(args.max_args, slots_here(args)?),
         blocks: args.parallel.blocks(args.max_args, slots_here(args)?)?,
-        header: args.parallel.has_header()?,
+        header,
+        names_files,
         link: args.parallel.link,
         arg_sep: args.parallel.arg_sep.clone().map_or_else(|| ":::".into(), RawText::from),
         arg_file_sep: args.parallel.arg_file_sep.clone().map_or_else(|| "::::".into(), RawText::from),

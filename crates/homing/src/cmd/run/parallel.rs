@@ -31,8 +31,8 @@ pub struct ParallelArgs {
     /// All input sources in step, the shorter ones again from their beginning
     #[arg(long, alias = "xapply")]
     pub link: bool,
-    /// `:`: the first line names the columns, {name} is one of them
-    #[arg(long, value_name = ":")]
+    /// `:`: the first line names the columns, {name} is one of them; `0`: {FILE} is a value of the file of that name
+    #[arg(long, value_name = ":|0")]
     pub header: Option<String>,
     /// Stands for :::
     #[arg(long, value_name = "WORD")]
@@ -201,18 +201,15 @@ impl ParallelArgs {
         }
     }
 
-    /// `--header :`, and no pattern.
-    pub fn has_header(&self) -> Result<bool, Failure> {
-        let refused = |value: &str, hint: &str| {
-            let why = format!("--header takes ':', the first line as names of columns, not {value:?}");
-            Err(Failure::usage(why).hint(hint))
-        };
+    /// `--header :`: columns have names, and `--header 0`: files of input are names; no pattern.
+    pub fn header(&self) -> Result<[bool; 2], Failure> {
         match self.header.as_deref() {
-            None => Ok(false),
-            Some(":") => Ok(true),
-            Some("0") => refused("0", "{1}, {2}, ... are the values of the first source, the second, ..., without it"),
+            None => Ok([false, false]),
+            Some(":") => Ok([true, false]),
+            Some("0") => Ok([false, true]),
             Some(other) => {
-                refused(other, "tail -n +2 FILE leaves out a line; --recstart of --pipe finds the first record")
+                let why = format!("--header takes ':', the first line as names of columns, or 0, not {other:?}");
+                Err(Failure::usage(why).hint("tail -n +2 FILE leaves out a line"))
             }
         }
     }
