@@ -49,9 +49,9 @@ pub(crate) static CHECK: Check = Check {
   timeout -s KILL "$WAIT" sh -c '"#,
         homing_model::sh_fresh!(),
         r#"
-    u=$(id -u); e=$(fresh "$1" 2>&1 && stale)
+    u=$(id -u)
     hurt() { case ~/ in "$1"/*) echo home ;; *) find "$1/" -mindepth 1 -maxdepth 1 -user "$2" ! -name ".homing-*" -printf "files\n" -quit ;; esac; }
-    fresh "$1" 2>/dev/null || { case $e in *"ermission denied"*) printf "%s\t%s\tno\t%s\n" "$2" "$u" "$(hurt "$1" 65534)" ;; esac; exit 0; }
+    fresh "$1" 2>/dev/null || { e=$(fresh "$1" 2>&1 && stale); case $e in *"ermission denied"*) printf "%s\t%s\tno\t%s\n" "$2" "$u" "$(hurt "$1" 65534)" ;; esac; exit 0; }
     a=$(date +%s.%N); echo > f; sync f; m=$(stat -c "%.Y$T%u" f); b=$(date +%s.%N); o= w=${m##*$T}
     case $u,$w in
     0,0) chown -h 61184 f && o=$(stat -c %u f) ;;
