@@ -74,7 +74,15 @@ fn a_name_cannot_make_up_rows_or_speak_to_terminals() {
     let Some(w) = shared(1) else { return };
     let name = "x\n9  root  DONE\u{1b}c";
     let output = as_user(&w, ALICE, &["sub", "-q", "-K", "-J", name, "true"]);
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && why.contains("control character '\\n'"), "{why}");
+    // She writes it into her own record.
+    let output = as_user(&w, ALICE, &["sub", "-q", "-K", "-J", "plain-name", "true"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let record = w.path().join(format!("queue/homing-queue-{ALICE}/1/job.json"));
+    let text = std::fs::read_to_string(&record).unwrap();
+    assert!(text.contains("\"plain-name\""), "{text}");
+    std::fs::write(&record, text.replace("plain-name", "x\\n9  root  DONE\\u001bc")).unwrap();
     let list = String::from_utf8(as_user(&w, BOB, &["jobs", "-a", "-u"]).stdout).unwrap();
     assert_eq!(list.lines().count(), 2, "{list}");
     assert!(!list.contains('\u{1b}') && list.contains(r"x\n9  root"), "{list}");
