@@ -56,6 +56,14 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-USER-06", "homes", "dir\talice\t755\talice\t/home/alice", "dir\talice\t755\tbob\t/home/alice"),
     ("HC-SSH-06", "host_keys", "", "n1\tssh-ed25519\t/root/.ssh/known_hosts"),
     ("HC-SSH-07", "logins", "files\t90\nsshd\t250", "files\t2004"),
+    (
+        "HC-SSH-08",
+        "host_based",
+        "user alice\nserver hostbasedauthentication yes\nserver hostbasedusesnamefrompacketonly yes\n\
+         client hostbasedauthentication yes\nclient enablesshkeysign yes",
+        "user alice\nserver hostbasedauthentication no\nserver hostbasedusesnamefrompacketonly yes\n\
+         client hostbasedauthentication yes\nclient enablesshkeysign yes",
+    ),
     ("HC-SSH-07", "logins", "files\t2004\t700\nsshd\t250", "files\t2004\t500"),
     ("HC-SSH-07", "logins", "files\t90\nsshd\t250", "files\t90\nsshd\t2010"),
     ("HC-USER-09", "written", "/data\t0\tyes\t9.5\t9.7\t9.6\t0\t61184", "/data\t0\tyes\t9.5\t9.7\t9.6\t65534\t\t"),

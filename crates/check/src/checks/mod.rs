@@ -17,6 +17,7 @@ mod exports;
 mod fstab;
 mod full;
 mod homes;
+mod host_based;
 mod host_keys;
 mod idmap;
 mod kernel_log;
@@ -59,6 +60,7 @@ pub static CHECKS: &[&Check] = &[
     &startup::CHECK,
     &logins::CHECK,
     &host_keys::CHECK,
+    &host_based::CHECK,
     &accounts::CHECK,
     &nologin::CHECK,
     &idmap::CHECK,

@@ -31,8 +31,10 @@ static SWITCH: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "same_files",
-    // 16 digits tell two apart, and say nothing of a key.
-    ask: r#"sha256sum /etc/slurm/slurm.conf /etc/munge/munge.key /etc/nsswitch.conf | awk '{print $2 "\t" substr($1, 1, 16)}'"#,
+    // 16 digits tell two apart, and say nothing of a key. The package of munge makes a key of each host's own: where nobody
+    // goes by it that is no fault.
+    ask: r#"k=/etc/munge/munge.key; [ -e /etc/slurm/slurm.conf ] || pidof munged >/dev/null || k=
+sha256sum /etc/slurm/slurm.conf $k /etc/nsswitch.conf | awk '{print $2 "\t" substr($1, 1, 16)}'"#,
     waits: false,
     slow: false,
     root: Some("the key of munge"),

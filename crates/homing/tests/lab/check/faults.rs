@@ -111,6 +111,12 @@ pub const FAULTS: &[Fault] = &[
         &[(N3, "umount ~alice/.ssh; rm -r ~alice/.ssh /srv/k")],
     ),
     mended("bashrc", "HC-SSH-05", &[(N3, "echo 'echo hello' > ~/.bashrc")], &[(N3, "rm ~/.bashrc")]),
+    seen(
+        "alice",
+        "HC-SSH-08",
+        &[(N3, "echo 'HostbasedAuthentication no' > /etc/ssh/sshd_config.d/60-homing.conf")],
+        &[(N3, "rm /etc/ssh/sshd_config.d/60-homing.conf")],
+    ),
     seen("bashrc", "HC-SSH-07", &[(N3, "echo 'sleep 2' > ~/.bashrc")], &[(N3, "rm ~/.bashrc")]),
     seen(
         "",
@@ -382,6 +388,7 @@ E"#,
         &[(OTHERS, "fakes /etc/slurm/slurm.conf a"), (N3, "fakes /etc/slurm/slurm.conf b")],
         &[(ALL, "unfakes /etc/slurm/slurm.conf")],
     ),
+    // It counts beside the slurm.conf of the fault before.
     mended(
         "",
         "HC-SLURM-03",

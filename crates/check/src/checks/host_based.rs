@@ -1,0 +1,41 @@
+//! Do users get from host to host, where `homing up` has set that up?
+
+use crate::{Answers, Check, Code, Finding, Severity};
+use homing_setup::{HOST_BASED, host_based_faults};
+
+static BARRED: Code = Code {
+    name: "HC-SSH-08",
+    severity: Severity::Error,
+    what: "users do not get from host to host as homing up has set it up",
+    means: "MPI, rsync and jobs that begin something on another host fail, or wait for a password",
+    seen: "`sshd -T -C user=USER,...`, `ssh -G HOST`, and a login of a user at the next host",
+    mend: "take the line that wins out of the other file; systemctl reload ssh",
+};
+
+pub(crate) static CHECK: Check = Check {
+    key: "host_based",
+    ask: HOST_BASED,
+    waits: true,
+    slow: true,
+    root: Some("whether users get from host to host"),
+    codes: &[&BARRED],
+    judge,
+};
+
+/// Where a person looks further.
+const LOOK: &str = "sshd -T | grep -i hostbased; grep -rniE 'hostbased|keysign' /etc/ssh/sshd_config /etc/ssh/sshd_config.d \
+                    /etc/ssh/ssh_config /etc/ssh/ssh_config.d";
+
+fn judge(answers: &Answers) -> Vec<Finding> {
+    let has = |peer: &str, user: &str| {
+        let is_user = |row: &[String]| row.len() > 1 && row[0] == "user" && row[1] == user;
+        let is_peer = |name: &str| name.rsplit('@').next() == Some(peer);
+        answers.each("accounts").any(|(host, row)| is_peer(&host.name) && is_user(row))
+    };
+    let of_host = |(host, rows): (&crate::Host, &[Vec<String>])| {
+        let said: Vec<&str> = rows.iter().filter_map(|row| row.first().map(String::as_str)).collect();
+        let faults = host_based_faults(&said.join("\n"), &host.name, &has);
+        faults.into_iter().map(|what| BARRED.on(host, what, "sshd -T, ssh -G, ssh").look(LOOK)).collect::<Vec<_>>()
+    };
+    answers.of(CHECK.key).flat_map(of_host).collect()
+}
