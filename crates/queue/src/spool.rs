@@ -22,7 +22,7 @@ use std::time::Duration;
 const KEEP: Duration = Duration::from_secs(7 * 86_400);
 
 /// The last jobs of a user by their numbers stay, whatever a clock makes of their dates.
-const LAST_KEPT: usize = 100;
+const LAST_KEPT: usize = 20;
 
 /// What another machine told, in the user's own folder.
 const TERMS: &str = "terms.json";
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn the_last_jobs_stay_whatever_their_dates_are() {
         assert_eq!(first_kept(vec![3, 1, 2]), 0);
-        assert_eq!(first_kept((1..=99).collect()), 0);
-        assert_eq!(first_kept((1..=250).rev().collect()), 151);
+        assert_eq!(first_kept((1..=19).collect()), 0);
+        assert_eq!(first_kept((1..=250).rev().collect()), 231);
     }
 }

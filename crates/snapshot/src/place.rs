@@ -43,6 +43,17 @@ impl Place {
         Ok(Place { folder: parent, name: name.into() })
     }
 
+    /// One entry, by its path as rsync prints it.
+    ///
+    /// # Errors
+    /// Why it cannot be looked at.
+    pub fn entry(&self, path: &RawText) -> io::Result<RestoreEntry> {
+        let open = walk::below(&self.folder, path.as_path(), OFlags::PATH)?;
+        let stat = rustix::fs::fstat(&open)?;
+        // An open link is read by an empty name (readlink(2)).
+        RestoreEntry::of(path, &stat, &open, b"")
+    }
+
     /// Passes all entries to `each`, a folder before what is in it. What cannot be read is kept in `unread`.
     pub fn entries(
         &self,

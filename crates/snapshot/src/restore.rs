@@ -61,6 +61,17 @@ pub fn between(
     manifest::compare(old, new, each).map_err(|e| format!("comparing {} with {}: {e}", before.name, after.name))
 }
 
+/// Names of entries that are looked for in one message: of a megabyte, with the longest names that Linux has.
+const AT_ONCE_BY_NAME: usize = 256;
+
+/// Where a comparison asks and answers.
+pub struct Replies<'a> {
+    /// What the folder has under the names of entries, where it is on another host.
+    pub judge: Judge<'a>,
+    /// Receives the differences.
+    pub each: &'a mut dyn FnMut(Change) -> io::Result<()>,
+}
+
 /// Tells how a folder as it is now differs from an image.
 pub fn from_now(
     vault: &Vault,
@@ -69,8 +80,9 @@ pub fn from_now(
     now: &At,
     ssh: Option<&str>,
     reins: &Reins,
-    each: &mut dyn FnMut(Change) -> io::Result<()>,
+    replies: Replies,
 ) -> Result<(), String> {
+    let Replies { judge, each } = replies;
     let place = Place::of(vault, image, below)?;
     let mut words = rsync::restore_words(None, &place.name, now, ssh.unwrap_or(SSH), true);
     words.insert(0, "--delete".into());
@@ -81,10 +93,31 @@ pub fn from_now(
         word.push(patterns);
         words.insert(0, word);
     }
+    // rsync calls an entry new also where something of another kind has its name.
+    let mut new = Vec::new();
     let ended = place.run(words, now, reins, &mut |code, path| match difference(code) {
+        Some(What::Gone) => {
+            new.push(path);
+            Ok(())
+        }
         Some(what) => each(Change { what, path }),
         None => Ok(()),
     })?;
+    let mut present = Vec::new();
+    let mut local = now.host.is_none().then(|| Examiner::open(now.path.as_path())).transpose()?;
+    for chunk in new.chunks(AT_ONCE_BY_NAME) {
+        let entries = chunk.iter().map(|path| place.entry(path).map_err(|e| format!("{}: {e}", path.display())));
+        let entries = entries.collect::<Result<Vec<RestoreEntry>, String>>()?;
+        present.extend(match &mut local {
+            Some(examiner) => entries.iter().map(|entry| examiner.examine(entry)).collect(),
+            None => judge(entries)?,
+        });
+    }
+    for (path, present) in new.into_iter().zip(present) {
+        let is_gone = matches!(present, Presence::Missing | Presence::Beneath | Presence::Unknown(_));
+        let what = if is_gone { What::Gone } else { What::Changed };
+        each(Change { what, path }).map_err(|e| format!("the answer was not taken: {e}"))?;
+    }
     let why = |text: String| format!("not all of {} was compared: {}", now.word().to_string_lossy(), text.trim());
     ended.map_or(Ok(()), |text| Err(why(text)))
 }

@@ -10,6 +10,7 @@ use crate::{freeze, gate, look, make, remove, repository, restic, restore, scrat
 use homing_model::RawText;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use std::cell::RefCell;
 use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{self, Receiver, Sender};
 
@@ -126,11 +127,17 @@ fn answer(ask: Ask, reins: &Reins, replies: &Replies, say: Say) -> Result<Answer
         Ask::Diff(site, when, below, later) => {
             let vault = Vault::open(&site)?;
             let image = vault.pick(&when, &zone)?;
-            let mut each = |change| say(Answer::Change(change));
             match later {
-                Later::Image(when) => restore::between(&vault, &image, &vault.pick(&when, &zone)?, &below, &mut each)?,
+                Later::Image(when) => {
+                    let mut each = |change| say(Answer::Change(change));
+                    restore::between(&vault, &image, &vault.pick(&when, &zone)?, &below, &mut each)?;
+                }
                 Later::Now(at, ssh) => {
-                    restore::from_now(&vault, &image, &below, &at, ssh.as_deref(), reins, &mut each)?;
+                    let say = RefCell::new(say);
+                    let mut each = |change| (*say.borrow_mut())(Answer::Change(change));
+                    let mut judge = |entries| replies.judge(entries, &mut **say.borrow_mut());
+                    let both = restore::Replies { judge: &mut judge, each: &mut each };
+                    restore::from_now(&vault, &image, &below, &at, ssh.as_deref(), reins, both)?;
                 }
             }
             Ok(Answer::Done)

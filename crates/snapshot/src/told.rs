@@ -271,3 +271,29 @@ pub fn expired(target: &Target, names: &[String]) -> String {
         names => format!("{}: expired, and removed now: {}\n", target.name, shown(&names.join(", "))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::Image;
+    use crate::section::Section;
+
+    #[test]
+    fn an_image_of_the_future_does_not_keep_a_vault_from_being_overdue() {
+        let section = Section { bank: "b:/bank".into(), window: Some("26 hours".into()), ..Section::default() };
+        let target = Target::all([("home".to_string(), section)].into()).map_err(|f| f.message).unwrap().remove(0);
+        let of = |made: &str| {
+            let created = made.parse().ok();
+            let image = Image { created, status: "success".into(), has_tree: true, ..Image::default() };
+            let now = "2026-03-05T02:00:00Z".parse().unwrap();
+            let (images, none) = (vec![image], Vec::new());
+            overdue(
+                &target,
+                &Listed { images, unfinished: none.clone(), removing: none, proved: None, journal: true, free: 0, now },
+            )
+        };
+        assert_eq!(of("2026-03-04T02:00:00Z"), None);
+        assert!(of("2026-03-03T02:00:00Z").unwrap().contains("older than 26 hours"));
+        assert!(of("2027-03-05T02:00:00Z").unwrap().contains("its age is not known"));
+    }
+}

@@ -328,3 +328,23 @@ fn names_that_mean_something_else_are_refused_and_holes_are_not_new_bytes() {
     let made: Value = serde_json::from_str(&world.ok(&["src", "--json"])).unwrap();
     assert_eq!((&made["made"]["bytes"], &made["made"]["own_bytes"]), (&Value::from(64_u64 << 20), &Value::from(0)));
 }
+
+#[test]
+fn what_is_of_another_kind_now_has_changed_and_is_not_gone() {
+    let Some(world) = World::new("") else { return };
+    let src = world.at("src");
+    for name in ["kept", "gone", "linked"] {
+        fs::create_dir(src.join(name)).unwrap();
+        fs::write(src.join(name).join("in"), name).unwrap();
+    }
+    world.image("x");
+    fs::remove_dir_all(src.join("gone")).unwrap();
+    fs::remove_dir_all(src.join("linked")).unwrap();
+    symlink("/nowhere", src.join("linked")).unwrap();
+    fs::remove_file(src.join("f")).unwrap();
+    symlink("/nowhere", src.join("f")).unwrap();
+    let diff = world.run(&["diff", "src"]);
+    let mut lines: Vec<String> = text(&diff).lines().map(String::from).collect();
+    lines.sort();
+    assert_eq!(lines, ["changed  f", "changed  linked", "gone     gone", "gone     gone/in", "gone     linked/in"]);
+}

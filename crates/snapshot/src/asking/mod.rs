@@ -11,4 +11,4 @@ pub use channel::{From, To, answer, ask};
 pub use engine::{Asked, not_with_restic};
 pub use home::Known;
 pub use making::{Done, Wishes, make};
-pub use reading::{Restore, expire, keep, listed, now, parent, place, restore};
+pub use reading::{Folder, Restore, expire, keep, listed, now, parent, place, restore};

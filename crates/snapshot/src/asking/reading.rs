@@ -81,15 +81,12 @@ pub fn restore(
         let order = ask::Restore { site, when, below, into: near(target, into, note)?, overwrite, trial, ssh };
         Asked { host: target.host.clone(), ask: Ask::Restore(Box::new(order)) }
     };
-    let mut examiner = None;
     let (mut to, mut from) = asked.begin()?;
+    let mut there = Folder::new(into);
     loop {
         match from.hear()? {
             Answer::Restored(restored) => return Ok(restored),
-            Answer::Examine(entries) => {
-                let present = examine(&mut examiner, into, entries)?;
-                to.control(&Control::Present(present))?;
-            }
+            Answer::Examine(entries) => to.control(&Control::Present(there.examine(entries)?))?,
             _ => {}
         }
     }
@@ -110,17 +107,33 @@ fn near(target: &Target, into: &At, note: &dyn Fn(&str)) -> Result<At, Failure> 
     Ok(At { host: (!own).then(|| host.clone()), path: into.path.clone() })
 }
 
-/// Has the host of the destination look at the names.
-fn examine(examiner: &mut Option<(To, From)>, into: &At, entries: Vec<RestoreEntry>) -> Result<Vec<Presence>, Failure> {
-    let host = into.host.as_deref().unwrap_or("localhost");
-    let (to, from) = match examiner {
-        Some(channel) => channel,
-        None => examiner.insert(channel::ask(host, &Ask::Examine(into.path.clone()))?),
-    };
-    to.control(&Control::Entries(entries))?;
-    match from.hear()? {
-        Answer::Present(present) => Ok(present),
-        other => Err(Failure::system(format!("{host} answered {other:?} to a look at {}", into.path.display()))),
+/// A folder that its own host looks at, by a channel that is opened when it is needed.
+pub struct Folder<'a> {
+    at: &'a At,
+    examiner: Option<(To, From)>,
+}
+
+impl Folder<'_> {
+    /// A folder of a host as the bank's host reaches it.
+    pub fn new(at: &At) -> Folder<'_> {
+        Folder { at, examiner: None }
+    }
+
+    /// What it has under these names.
+    ///
+    /// # Errors
+    /// Why its host does not tell.
+    pub fn examine(&mut self, entries: Vec<RestoreEntry>) -> Result<Vec<Presence>, Failure> {
+        let host = self.at.host.as_deref().unwrap_or("localhost");
+        let (to, from) = match &mut self.examiner {
+            Some(channel) => channel,
+            None => self.examiner.insert(channel::ask(host, &Ask::Examine(self.at.path.clone()))?),
+        };
+        to.control(&Control::Entries(entries))?;
+        match from.hear()? {
+            Answer::Present(present) => Ok(present),
+            other => Err(Failure::system(format!("{host} answered {other:?} to a look at {}", self.at.path.display()))),
+        }
     }
 }
 
@@ -167,10 +180,9 @@ pub fn expire(known: &Known, target: &Target, trust: bool) -> Result<Vec<String>
         Answer::Expired(Expired { names, doubt: None }) => Ok(names),
         Answer::Expired(Expired { doubt: Some(why), .. }) => {
             let what = format!("{}: nothing was removed, whatever has expired: {why}", asked.host);
-            let hint = format!(
-                "date -u on {}; if it is right: homing snapshot expire {} --trust-clock",
-                asked.host, target.name
-            );
+            let bank = format!("{}:{}", target.host, target.site.bank.display());
+            let again = format!("homing snapshot expire {} --to {bank} --trust-clock", target.name);
+            let hint = format!("ssh {} date -u\n  then, if that is right: {again}", asked.host);
             Err(Failure::system(what).hint(hint))
         }
         other => Err(odd(target, &other)),

@@ -5,8 +5,8 @@ use super::show;
 use super::target::{all, known, target};
 use crate::cluster::ClusterArgs;
 use homing_model::{Failure, RawText, exit};
-use homing_snapshot::ask::{Answer, Ask, Later};
-use homing_snapshot::asking::{self, Asked, Restore, listed, not_with_restic, now, parent};
+use homing_snapshot::ask::{Answer, Ask, Control, Later};
+use homing_snapshot::asking::{self, Asked, Folder, Restore, listed, not_with_restic, now, parent};
 use homing_snapshot::image::When;
 use homing_snapshot::repository::Act;
 use homing_snapshot::section::Engine;
@@ -80,14 +80,17 @@ pub fn diff(cluster: &ClusterArgs, args: Diff) -> Result<i32, Failure> {
         return Err(not_with_restic("comparing with what is there now, or a part", &hint));
     }
     let act = with.clone().map(|with| Act::Diff(earlier.clone(), with));
-    let later = match with {
-        Some(with) => Later::Image(with),
-        None => Later::Now(parent(now(&known(cluster)?, &target)?, &target), target.section.ssh.clone()),
+    let now = with.is_none().then(|| Ok::<_, Failure>(parent(now(&known(cluster)?, &target)?, &target))).transpose()?;
+    let later = match (with, &now) {
+        (Some(with), _) => Later::Image(with),
+        (None, Some(now)) => Later::Now(now.clone(), target.section.ssh.clone()),
+        (None, None) => return Err(Failure::usage("nothing says what to compare with").hint("--with WHEN")),
     };
     let plain = Ask::Diff(target.site.clone(), earlier, below, later);
     let asked =
         Asked::of(&known(cluster)?, &target, plain, || act.ok_or_else(|| not_with_restic("this", "--with WHEN")))?;
-    let (_to, mut from) = asked.begin()?;
+    let (mut to, mut from) = asked.begin()?;
+    let mut folder = now.as_ref().map(Folder::new);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let unwritten = |e: std::io::Error| Failure::unwritten("writing the differences to standard output", &e);
     let mut any = false;
@@ -96,6 +99,10 @@ pub fn diff(cluster: &ClusterArgs, args: Diff) -> Result<i32, Failure> {
             Answer::Change(change) => {
                 any = true;
                 told::change(&mut out, &change, args.json).map_err(unwritten)?;
+            }
+            Answer::Examine(entries) => {
+                let present = folder.as_mut().map(|folder| folder.examine(entries)).transpose()?;
+                to.control(&Control::Present(present.unwrap_or_default()))?;
             }
             _ => return out.flush().map(|()| i32::from(any)).map_err(unwritten),
         }
