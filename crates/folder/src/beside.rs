@@ -230,7 +230,9 @@ const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEX
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 fn walk(path: &Path, make: Option<Mode>) -> io::Result<OwnedFd> {
-    walk_from(rustix::fs::open(".", FOLDER, Mode::empty())?, path, make)
+    // A current folder on a server that hangs has no part in an absolute path.
+    let from = if path.is_absolute() { "/" } else { "." };
+    walk_from(rustix::fs::open(from, FOLDER, Mode::empty())?, path, make)
 }
 
 /// Goes one name at a time, each in the folder that was opened for the one before.
