@@ -169,9 +169,14 @@ impl Spool {
         // A terminal that ends takes its groups of processes with it.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(log.map_or_else(|_| Stdio::null(), Stdio::from));
-        command.spawn().map_err(QueueError::io("start a runner:", program))?;
+        let runner = command.spawn().map_err(QueueError::io("start a runner:", program))?;
         step("runner-started");
-        Ok(if let Stay::Doomed(unit) = stay { Some(unit) } else { None })
+        Ok(match stay {
+            Stay::Free => None,
+            Stay::Doomed(unit) => Some(unit),
+            // The unit may end with this process.
+            Stay::Out(_) => unit::kept_by(runner.id()),
+        })
     }
 
     /// Removes this user's jobs that ended long ago, and what killed

@@ -4,10 +4,12 @@
 
 use crate::files;
 use homing_model::text::quoted;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// systemd takes longer only where it hangs.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks whether a runner has left its unit.
+const PAUSE: Duration = Duration::from_millis(5);
 /// Where a user's systemd is asked, for a process that no session was made for.
 const BUS: &str =
     "r=/run/user/$(id -u); [ -n \"$XDG_RUNTIME_DIR\" ] || [ ! -d \"$r\" ] || export XDG_RUNTIME_DIR=\"$r\"; ";
@@ -38,10 +40,13 @@ fn service(cgroup: &str) -> Option<Unit> {
 impl Unit {
     /// That of a process; `None` where it is of none.
     fn of(pid: u32) -> Option<Unit> {
-        // The tests have no systemd: they say what they are of.
-        let told = std::env::var_os("HOMING_QUEUE_CGROUP").filter(|_| cfg!(debug_assertions));
-        let path = told.map_or_else(|| format!("/proc/{pid}/cgroup").into(), std::path::PathBuf::from);
-        service(&std::fs::read_to_string(path).ok()?)
+        // The tests have no systemd: they say what processes are of, all or one by its number.
+        let told = std::env::var("HOMING_QUEUE_CGROUP").ok().filter(|_| cfg!(debug_assertions));
+        let paths = match told {
+            Some(told) => [format!("{told}.{pid}"), told],
+            None => [format!("/proc/{pid}/cgroup"), String::new()],
+        };
+        service(&paths.iter().find_map(|path| std::fs::read_to_string(path).ok())?)
     }
 
     /// Whether it leaves its processes alone when it ends. What cannot be asked is taken to end them.
@@ -92,6 +97,18 @@ pub(crate) fn stay() -> Stay {
         Some(words) => Stay::Out(words),
         None => Stay::Doomed(unit),
     }
+}
+
+/// The unit of this process, if a runner on its way out of it has not left it in time.
+pub(crate) fn kept_by(pid: u32) -> Option<Unit> {
+    let (own, begun) = (Unit::of(std::process::id())?, Instant::now());
+    while Unit::of(pid).as_ref() == Some(&own) {
+        if begun.elapsed() > PATIENCE {
+            return Some(own);
+        }
+        std::thread::sleep(PAUSE);
+    }
+    None
 }
 
 /// The unit whose end is that of a process.
