@@ -10,6 +10,7 @@ use crate::{Spool, amend};
 use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 /// A job as the runner of its user knows it.
 pub(super) struct Line {
@@ -21,6 +22,8 @@ pub(super) struct Line {
     ended: Vec<(u32, State, i32)>,
     /// When its folder had been changed, where nothing else could make another job of it.
     settled: Option<i64>,
+    /// The last start of one of its elements in this boot, also of one that has ended; time since then.
+    pub began: Duration,
 }
 
 /// Records of an element, without index and ending.
@@ -38,6 +41,7 @@ impl Line {
             rest: VecDeque::new(),
             ended: Vec::new(),
             settled: None,
+            began: Duration::ZERO,
         };
         let touched = match &line.job.spec.array {
             // A folder of an array may hold four files an element: one list of it, and no look for each.
@@ -80,6 +84,8 @@ impl Line {
     }
 
     fn add(&mut self, part: Part) {
+        let started = part.start.as_ref().filter(|start| start.process.boot_id == files::boot_id());
+        self.began = self.began.max(started.map_or(Duration::ZERO, |start| start.process.began()));
         match (part.state, &part.end) {
             (State::Done | State::Exit, end) => {
                 self.ended.push((part.index, part.state, end.as_ref().map_or(255, |end| end.exit)));

@@ -53,6 +53,8 @@ pub(crate) struct Front {
     again: i64,
     /// Where the second looks are.
     turn: u64,
+    /// The last start on each host, also of what has ended.
+    began: BTreeMap<Option<String>, Duration>,
     /// Those that are read and were changed since the last round.
     changed: BTreeSet<u64>,
 }
@@ -91,6 +93,11 @@ impl Front {
     /// These jobs as the decision sees them.
     pub fn views(&self, spool: &Spool, jobs: &[Job]) -> Vec<View> {
         spool.views_by(jobs, |_, text| if text.is_empty() { Vec::new() } else { self.states(spool, text) })
+    }
+
+    /// The last start on each host, also of what has ended: whose turn it is goes by it.
+    pub fn began(&self) -> &BTreeMap<Option<String>, Duration> {
+        &self.began
     }
 
     /// Whether there is more than the jobs of this round, which may come to start.
@@ -132,7 +139,7 @@ impl Front {
     fn hear(&mut self, spool: &Spool, rung: &Rung) {
         let again = spool.put_back_at();
         if std::mem::replace(&mut self.again, again) != again {
-            *self = Front { again, ..Front::default() };
+            *self = Front { again, began: std::mem::take(&mut self.began), ..Front::default() };
         }
         let new: Vec<u64> = rung.new.iter().copied().filter(|id| !self.knows(*id)).collect();
         self.unread.extend(new);
@@ -204,6 +211,8 @@ impl Front {
     /// Puts a job that was read where it belongs: among its kind, or among those that have ended.
     fn place(&mut self, id: u64, there: bool) {
         let Some(line) = self.near.get(&id) else { return };
+        let last = self.began.entry(line.job.spec.host.clone()).or_default();
+        *last = line.began.max(*last);
         if there && !line.is_over() {
             let wanted = line.waits().then(|| (Kind::of(&line.job), line.job.spec.order));
             return self.kinds.put(id, wanted);

@@ -56,6 +56,26 @@ fn a_job_that_has_ended_is_looked_at_once() {
 }
 
 #[test]
+fn the_last_start_is_known_of_what_has_ended_too() {
+    use crate::job::{End, Start};
+    use crate::process::Process;
+    let mut world = World::new();
+    let id = world.submit("");
+    world.look();
+    let dir = world.spool.job(id).unwrap().dir;
+    let start = Start { at_ns: 1, host: "h".into(), process: Process::own() };
+    files::write_json(&dir.join("start.0.json"), &start, 0o644).unwrap();
+    files::write_json(&dir.join("end.0.json"), &End::default(), 0o644).unwrap();
+    let began = BTreeMap::from([(None, start.process.began())]);
+    // By a runner that has seen it wait, and by one that comes later.
+    for _ in 0..2 {
+        assert!(world.look().is_empty());
+        assert_eq!(world.front.began(), &began);
+        world.front = Front::default();
+    }
+}
+
+#[test]
 fn of_a_long_array_the_front_is_looked_at_and_what_ended_behind_it_does_not_start() {
     let mut world = World::new();
     let id = world.submit(r#","array":{"indices":"1-5000"}"#);

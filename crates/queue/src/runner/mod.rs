@@ -178,6 +178,10 @@ impl<'a> Runner<'a> {
             };
             self.bury(&jobs);
             upkeep::heed_load(&jobs, &config, &load);
+            for (host, began) in front.began() {
+                let last = self.last_us.entry(host.clone()).or_default();
+                *last = (began.as_micros() as u64).max(*last);
+            }
             let views = front.views(self.spool, &jobs);
             let ended = self.end_forsaken(&jobs)? + self.end_hopeless(&jobs, &views)?;
             if !has_work(&views, &front, &config, &load) {
