@@ -28,7 +28,7 @@ grep -HniE "^[[:space:]]*($keys)[[:space:]=]" "$d/.ssh/config" /etc/ssh/ssh_conf
 n=0
 for h; do
   w=$(timeout -s KILL 40 runuser -u "$u" -- ssh -o BatchMode=yes -o ConnectTimeout=5 -o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null -o PreferredAuthentications=hostbased -o ControlPath=none "$h" true 2>&1 </dev/null); r=$?
-  echo "login $h $r $(echo "$w" | grep -v '^$' | tail -n 1)"; n=$((n + 1))
+  echo "login $h $r $(echo "$w" | tr -d '\r' | grep -v '^$' | tail -n 1)"; n=$((n + 1))
   case $w in *refused*|*"timed out"*|*"o route"*|*unreachable*) [ $n = 2 ] && break;; *) break;; esac
 done"#;
 

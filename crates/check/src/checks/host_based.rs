@@ -35,7 +35,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     let of_host = |(host, rows): (&crate::Host, &[Vec<String>])| {
         let said: Vec<&str> = rows.iter().filter_map(|row| row.first().map(String::as_str)).collect();
         let faults = host_based_faults(&said.join("\n"), &host.name, &has);
-        faults.into_iter().map(|what| BARRED.on(host, what, "sshd -T, ssh -G, ssh").look(LOOK)).collect::<Vec<_>>()
+        (!faults.is_empty()).then(|| BARRED.on(host, faults.join("; "), "sshd -T, ssh -G, ssh").look(LOOK))
     };
-    answers.of(CHECK.key).flat_map(of_host).collect()
+    answers.of(CHECK.key).filter_map(of_host).collect()
 }
