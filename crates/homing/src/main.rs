@@ -19,9 +19,36 @@ use homing_cluster::{leases, nodes, switched};
 use homing_model as failure;
 use std::process::ExitCode;
 
+/// A first thread with less stack than this, bytes, leaves the work to a thread with as much: what the kernel gives by
+/// default (`ulimit -s` 8192, setrlimit(2)). The limit itself stays as it is, since tasks have it too.
+const STACK: u64 = 8 << 20;
+
 fn main() -> ExitCode {
     stdio::keep_closed();
     stdio::outlive_file_limit();
     stdio::end_on_panic();
-    ExitCode::from(cli::main().clamp(0, 255) as u8)
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
+    let status = if limit.is_some_and(|limit| limit < STACK) { with_stack() } else { work() };
+    ExitCode::from(status.clamp(0, 255) as u8)
+}
+
+/// Apart from `main`, whose frame would have the room of all that it calls.
+#[inline(never)]
+fn work() -> i32 {
+    cli::main()
+}
+
+/// The work in a thread whose stack `ulimit -s` does not bound.
+fn with_stack() -> i32 {
+    let thread = std::thread::Builder::new().stack_size(STACK as usize).spawn(work);
+    match thread.map(std::thread::JoinHandle::join) {
+        Ok(Ok(status)) => status,
+        Ok(Err(_)) => homing_model::exit::SYSTEM,
+        Err(e) => {
+            eprintln!(
+                "homing: the stack limit is too low (ulimit -s), and no thread with a larger one can be started: {e}"
+            );
+            homing_model::exit::SYSTEM
+        }
+    }
 }

@@ -7,6 +7,7 @@ mod table;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 use homing_model::Failure;
+use std::ffi::OsString;
 use table::{TABLE, When};
 
 /// Refuses what was typed and does nothing. `all`: with the options of the user's config file.
@@ -25,6 +26,13 @@ pub fn refuse(typed: &ArgMatches, all: &ArgMatches) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{} does nothing {beside}", flag(&path, option))).hint(idle.instead));
     }
     Ok(())
+}
+
+/// Refuses words of a command that are to run later. What else is wrong with them is told then.
+pub fn refuse_words(command: &str, words: &[OsString]) -> Result<(), Failure> {
+    let line = ["homing", command].into_iter().map(OsString::from).chain(words.iter().cloned());
+    let found = crate::grammar::Cli::command().try_get_matches_from(line);
+    found.map_or(Ok(()), |found| refuse(&found, &found))
 }
 
 fn is_given(matches: &ArgMatches, id: &str) -> bool {

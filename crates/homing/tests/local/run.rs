@@ -40,6 +40,16 @@ fn a_host_without_slots_takes_no_task_however_it_is_named() {
 }
 
 #[test]
+fn a_small_stack_limit_is_that_of_tasks_and_no_matter_for_homing() {
+    let w = World::new();
+    let line = format!("ulimit -s 64; exec {} run -q 'ulimit -s; :' ::: 1", env!("CARGO_BIN_EXE_homing"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &line]).env("HOMING_RUNS", w.path().join("runs")).env("SHELL", "/bin/sh").stdin(Stdio::null());
+    let output = shell.output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"64\n"[..]), "{output:?}");
+}
+
+#[test]
 fn order_tags_and_dry_run() {
     let w = World::new();
     let slow_first = w.out(&["run", "-k", "-j4", "sleep {}; echo {}", ":::", "0.3", "0.1", "0"]);
