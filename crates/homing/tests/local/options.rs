@@ -11,10 +11,10 @@ type Rows = &'static [(&'static str, &'static str, &'static str)];
 
 const HI: &str = "homing run -q @ echo ::: a";
 const TWO: &str = "homing run -q -k @ echo ::: a b";
-const WAIT: &str = "for i in 1 2 3 4 5 6 7 8; do [ -e a ] && [ -e b ] && break; sleep 0.1; done";
-/// Two tasks at once; what each prints depends on what is kept back.
-const TURNS: &str = "homing run -q -j2 @ 'echo {}1; if [ {} = a ]; then while ! [ -e b ]; do sleep 0.05; done; fi; \
-                     sleep 0.3; touch {}; echo {}2' ::: a b";
+/// Two tasks at once; what each prints depends on what is kept back. The first ends after the second has ended.
+const TURNS: &str = "homing run -q -j2 @ 'echo {}1; touch {}; if [ {} = a ]; then until [ -s pid ]; do sleep 0.05; done; \
+                     while kill -0 $(cat pid) 2>/dev/null; do sleep 0.05; done; else echo $$ >pid; \
+                     until [ -e a ]; do sleep 0.05; done; sleep 0.3; fi; echo {}2' ::: a b";
 const SLURM: &str = "homing run -q --on local @ echo ::: a";
 const NEWER: &str =
     "touch -d '1 hour ago' out; touch new; homing run -q --skip-newer --output out @ 'cat new; echo x' ::: a";
@@ -31,7 +31,7 @@ const RUN: Rows = &[
     ("--need-all-hosts", "", "lab/leaders"),
     ("--ppn", "", "lab/jobs"),
     ("--net", "", "lab/jobs"),
-    ("--jobs", "-j1", "homing run -q -k -j2 @ 'touch {}; WAIT; [ -e a ] && [ -e b ] && echo both || echo one' ::: a b"),
+    ("--jobs", "-j x", HI),
     ("--tasks", "--tasks t", "echo '{\"command\":\"echo a\"}' > t; homing run -q @ < t"),
     ("--arg-file", "-a list", "echo x > list; homing run -q @ echo < /dev/null"),
     ("--null", "-0", "printf 'a\\0b' | homing run -q -k @ echo"),
@@ -189,7 +189,7 @@ const WHERE: Rows = &[
 fn outcome(line: &str) -> (Option<i32>, String, String, BTreeSet<String>) {
     let world = World::new();
     let mut command = Command::new("sh");
-    let line = line.replace("WAIT", WAIT).replace("homing ", "\"$HOMING\" ");
+    let line = line.replace("homing ", "\"$HOMING\" ");
     command.args(["-c", &line]).current_dir(world.path()).stdin(Stdio::null()).env("SHELL", "/bin/sh");
     command.env("HOMING", env!("CARGO_BIN_EXE_homing")).env("HOMING_RUNS", world.path().join("runs"));
     command.env("HOMING_CONFIG", "").env_remove("HOMING_CLUSTER").env_remove("PARALLEL");
