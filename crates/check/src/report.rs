@@ -71,7 +71,7 @@ fn asked<'c>(checks: &'c [&'c Check]) -> impl Iterator<Item = &'c Check> {
     checks.iter().copied().filter(|check| !check.ask.is_empty())
 }
 
-/// How many hosts have not told all of an area. A check may look at what others asked: of the mounts, above all.
+/// Number of hosts of which a part of an area is not known.
 pub fn unknown_in(area: Area, checks: &[&Check], answers: &Answers) -> usize {
     let lacks = |host: &Host| asked(checks).any(|check| check.is_about(area) && host.unknown(check.key).is_some());
     answers.hosts.iter().filter(|host| lacks(host)).count()
@@ -129,8 +129,8 @@ fn summary(told: &[Finding], area: Option<Area>) -> String {
     [of(Severity::Error), of(Severity::Warning)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// An area in a line: what was found, or that it is well on so many hosts. Where some have not told all of it, that is
-/// said, and it is not well there.
+/// An area in a line: its findings, or the number of hosts on which it is well. Hosts of which a part is not known are
+/// counted apart.
 pub fn area_line(area: Area, told: &[Finding], hosts: usize, unknown: usize) -> String {
     let summary = summary(told, Some(area));
     let well = hosts.saturating_sub(unknown);

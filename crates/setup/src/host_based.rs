@@ -1,9 +1,9 @@
 //! Logins from host to host by host keys, as they are: what sshd and ssh go by for a user, and a login of that user at the
 //! next host. Pure but for the text that hosts run; `homing up` and `homing check` both go by it.
 
-/// What a host that `homing up` has set up tells of it, with the names of all hosts as `$@` and a user as `u`, or without one
-/// the first person there: lines `server KEY VALUE` and `client KEY VALUE` that count, `set FILE:LINE:TEXT` of files that name such a key, and
-/// `login HOST STATUS WORDS`. It waits for a peer that does not answer for 5 s, and asks two at most.
+/// Script for a host that `homing up` has set up. `$@` are the names of all hosts, `u` is a user; without one it takes the
+/// first person there. It prints `server KEY VALUE` and `client KEY VALUE` as they are in force, `SIDE-set FILE:LINE:TEXT` of
+/// files that name such a key, and `login HOST STATUS WORDS`. It waits 5 s for a peer, and tries two at most.
 pub const HOST_BASED: &str = r#"[ -f /etc/ssh/sshd_config.d/60-homing.conf ] && [ "$(id -u)" = 0 ] || exit 0
 [ -n "${u-}" ] || u=$(getent passwd | awk -F: '$3 >= 1000 && $3 < 60000 && $7 !~ /(nologin|false|sync)$/ { print $1; exit }')
 [ -n "$u" ] || exit 0
@@ -40,8 +40,8 @@ const NEEDED: [(&str, &str, &str); 4] = [
     ("client", "ssh", "enablesshkeysign"),
 ];
 
-/// Reasons why users do not get from `host` to the next, or why that is not known, from what it told. `is_there`: a host has
-/// answered and has that user; a login that fails at another is no fault of the host that tried.
+/// Reasons why users do not get from `host` to the next, or why that is not known, from the output of [`HOST_BASED`].
+/// `is_there`: a host has answered and has that user. A login that fails at another is no fault of the host that tried.
 pub fn host_based_faults(said: &str, host: &str, is_there: &dyn Fn(&str, &str) -> bool) -> Vec<String> {
     let lines = |key: &str| lines_of(said, key);
     let Some(user) = lines("user").first().copied() else { return Vec::new() };
