@@ -297,6 +297,35 @@ fn hosts_have_nothing_of_what_was_open_where_they_were_raised() {
     assert!(free.success(), "a host holds the lock of the shell that raised it");
 }
 
+/// A folder of the machine's own that is removed however the test ends.
+struct OfTheMachine(std::path::PathBuf);
+
+impl Drop for OfTheMachine {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn hosts_have_a_queue_homes_and_keys_of_their_own() {
+    if missing(&["systemd-nspawn"]) {
+        return;
+    }
+    let made = ["/home/homing-test-", "/var/tmp/homing-test-"].map(|path| {
+        let path = format!("{path}{}", std::process::id());
+        std::fs::create_dir(&path).unwrap();
+        OfTheMachine(path.into())
+    });
+    let lab = Lab::up("own", &["--hosts", "1"]);
+    for OfTheMachine(path) in &made {
+        let seen = lab.on("n1", &format!("ls -d {}", path.display()));
+        assert!(!seen.status.success() && path.is_dir(), "a host sees {}", path.display());
+    }
+    let (code, told, why) = lab.told("n1", &format!("{EXE} jobs -a --json; ls /root/.ssh /etc/homing /var/lib/homing"));
+    let keys = "/root/.ssh:\nauthorized_keys\nconfig\nid_ed25519\nid_ed25519.pub\nknown_hosts\n";
+    assert_eq!((code, told.trim_end()), (Some(2), format!("[]\n{keys}").trim_end()), "{why}");
+}
+
 #[test]
 fn names_that_control_groups_have_are_refused() {
     let up = homing(&["lab", "up", "--name", "tasks", "--hosts", "1"]);

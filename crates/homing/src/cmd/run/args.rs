@@ -160,7 +160,8 @@ pub struct Args {
     /// What each host has of a resource that tasks of --tasks take; may be repeated
     #[arg(help_heading = LIMITS, long, value_name = "NAME=N", value_parser = amount)]
     pub resource: Vec<(String, u64)>,
-    /// Environment variables and Bash functions that travel (default: variables that are exported); may be repeated
+    /// Environment variables and Bash functions that travel (default: exported variables, but those of a login or a
+    /// terminal); may be repeated
     #[arg(help_heading = LIMITS, long, value_name = "NAME,...")]
     pub env: Vec<String>,
 
