@@ -97,10 +97,11 @@ pub fn main() -> i32 {
 
 /// Refuses options that were typed and do nothing. What is wrong without the user's defaults alone is no matter.
 fn refuse_idle(typed: &[OsString], words: &[OsString], all: &ArgMatches) -> Result<(), Failure> {
+    let whole = || std::rc::Rc::new(Cli::command());
     if typed.len() == words.len() {
-        return crate::idle::refuse(all, all);
+        return crate::idle::refuse(all, all, &whole);
     }
-    parse(typed).map_or(Ok(()), |(typed, _)| crate::idle::refuse(&typed, all))
+    parse(typed).map_or(Ok(()), |(typed, _)| crate::idle::refuse(&typed, all, &whole))
 }
 
 fn parse(words: &[OsString]) -> Result<(ArgMatches, Cli), clap::Error> {

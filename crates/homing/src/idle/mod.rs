@@ -4,14 +4,18 @@
 
 mod table;
 
+use clap::ArgMatches;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory};
 use homing_model::Failure;
 use std::ffi::OsString;
+use std::rc::Rc;
 use table::{TABLE, When};
 
+/// Makes the grammar of all commands, which takes longer than all else of a start: only a message needs it.
+pub type MakeGrammar<'a> = &'a dyn Fn() -> Rc<clap::Command>;
+
 /// Refuses what was typed and does nothing. `all`: with the options of the user's config file.
-pub fn refuse(typed: &ArgMatches, all: &ArgMatches) -> Result<(), Failure> {
+pub fn refuse(typed: &ArgMatches, all: &ArgMatches, grammar: MakeGrammar) -> Result<(), Failure> {
     let (mut path, mut typed, mut all) = (Vec::new(), typed, all);
     while let (Some((name, of_typed)), Some((_, of_all))) = (typed.subcommand(), all.subcommand()) {
         path.push(name);
@@ -21,18 +25,22 @@ pub fn refuse(typed: &ArgMatches, all: &ArgMatches) -> Result<(), Failure> {
     for idle in TABLE.iter().filter(|idle| idle.commands.contains(&command.as_str())) {
         let Some(option) = idle.options.iter().find(|option| is_given(typed, option)) else { continue };
         let Some(beside) = idle.when.iter().map(|when| when.holds(all)).collect::<Option<Vec<_>>>() else { continue };
-        let words: Vec<String> = beside.iter().map(|(word, other)| format!("{word} {}", flag(&path, other))).collect();
+        let words: Vec<String> =
+            beside.iter().map(|(word, other)| format!("{word} {}", flag(&grammar(), &path, other))).collect();
         let beside = if words.is_empty() { "here".into() } else { words.join(" and ") };
-        return Err(Failure::usage(format!("{} does nothing {beside}", flag(&path, option))).hint(idle.instead));
+        return Err(
+            Failure::usage(format!("{} does nothing {beside}", flag(&grammar(), &path, option))).hint(idle.instead)
+        );
     }
     Ok(())
 }
 
-/// Refuses words of a command that are to run later. What else is wrong with them is told then.
-pub fn refuse_words(command: &str, words: &[OsString]) -> Result<(), Failure> {
-    let line = ["homing", command].into_iter().map(OsString::from).chain(words.iter().cloned());
-    let found = crate::grammar::Cli::command().try_get_matches_from(line);
-    found.map_or(Ok(()), |found| refuse(&found, &found))
+/// Refuses words of `command` that run later. The command itself reports what else is wrong with them.
+pub fn refuse_words(command: clap::Command, words: &[OsString]) -> Result<(), Failure> {
+    let line = ["homing", command.get_name()].map(OsString::from).into_iter().chain(words.iter().cloned());
+    let grammar = Rc::new(clap::Command::new("homing").subcommand(command.clone()));
+    let found = clap::Command::clone(&grammar).try_get_matches_from(line);
+    found.map_or(Ok(()), |found| refuse(&found, &found, &|| grammar.clone()))
 }
 
 fn is_given(matches: &ArgMatches, id: &str) -> bool {
@@ -59,26 +67,8 @@ impl When {
     }
 }
 
-#[cfg(not(test))]
-fn grammar() -> clap::Command {
-    crate::grammar::Cli::command()
-}
-
-/// The tests ask a thousand times.
-#[cfg(test)]
-fn grammar() -> std::rc::Rc<clap::Command> {
-    thread_local!(static WHOLE: std::rc::Rc<clap::Command> = {
-        let mut whole = crate::grammar::Cli::command();
-        whole.build();
-        whole.into()
-    });
-    WHOLE.with(Clone::clone)
-}
-
 /// An argument as it is typed.
-fn flag(path: &[&str], id: &str) -> String {
-    let whole = grammar();
-    let whole: &clap::Command = &whole;
+fn flag(whole: &clap::Command, path: &[&str], id: &str) -> String {
     let grammar = path.iter().fold(whole, |grammar, name| grammar.find_subcommand(name).unwrap_or(grammar));
     let argument = grammar.get_arguments().find(|argument| argument.get_id() == id);
     let long = argument.and_then(|argument| Some(format!("--{}", argument.get_long()?)));

@@ -2,7 +2,17 @@
 
 use super::table::When::{Counts, Is, With, Without};
 use super::*;
-use clap::Arg;
+use clap::{Arg, CommandFactory};
+
+/// The tests need it a thousand times.
+fn grammar() -> Rc<clap::Command> {
+    thread_local!(static WHOLE: Rc<clap::Command> = {
+        let mut whole = crate::grammar::Cli::command();
+        whole.build();
+        whole.into()
+    });
+    WHOLE.with(Clone::clone)
+}
 
 fn argument(path: &str, id: &str) -> Arg {
     let whole = grammar();
@@ -136,7 +146,7 @@ fn each_pair_of_the_table_is_refused_and_both_are_named() {
                 Err(e) if e.kind() == clap::error::ErrorKind::ArgumentConflict => continue,
                 Err(e) => panic!("{line:?}: {e}"),
             };
-            let why = refuse(&matches, &matches).expect_err(&format!("{line:?}")).message;
+            let why = refuse(&matches, &matches, &grammar).expect_err(&format!("{line:?}")).message;
             // Another row may refuse the words that clap wants besides.
             assert!(why.contains(" does nothing "), "{line:?}: {why}");
             assert!(told.iter().any(|flag| why.contains(flag)), "{line:?}: {why}, and not {told:?}");
@@ -151,11 +161,12 @@ fn what_the_config_file_says_is_no_fault_of_what_is_typed() {
     let of = |line: &str| clap::Command::clone(&grammar()).try_get_matches_from(line.split(' ')).unwrap();
     let typed = of("homing run --on local true");
     let all = of("homing run --partition=long --on local true");
-    assert!(refuse(&typed, &all).is_ok());
+    assert!(refuse(&typed, &all, &grammar).is_ok());
     assert!(
-        refuse(&all, &all).is_err_and(|failure| failure.message.contains("--partition does nothing beside that --on"))
+        refuse(&all, &all, &grammar)
+            .is_err_and(|failure| failure.message.contains("--partition does nothing beside that --on"))
     );
     let typed = of("homing run --partition=long true");
     let all = of("homing run --on=local --partition=long true");
-    assert!(refuse(&typed, &all).is_err(), "an option that is typed and cannot act");
+    assert!(refuse(&typed, &all, &grammar).is_err(), "an option that is typed and cannot act");
 }

@@ -119,7 +119,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let slurm = engine.name() == "slurm";
     let batch = (!args.batch.is_empty()).then(|| crate::cmd::run::args_of(&args.batch)).transpose()?;
     if batch.is_some() {
-        crate::idle::refuse_words("run", &args.batch)?;
+        crate::idle::refuse_words(crate::cmd::run::grammar(), &args.batch)?;
     }
     let mut spec = spec(&args, script.as_ref(), batch.as_ref(), &engine.config()?, slurm)?;
     if slurm {

@@ -201,6 +201,11 @@ fn amount(text: &str) -> Result<(String, u64), String> {
     read.ok_or_else(|| "a resource is a name and a whole number, as in gpu=2".into())
 }
 
+/// Returns the grammar of `homing run`.
+pub fn grammar() -> clap::Command {
+    Args::augment_args(clap::Command::new("run"))
+}
+
 /// The arguments of a `homing run` with these words.
 pub fn args_of(words: &[OsString]) -> Result<Args, Failure> {
     let grammar = Args::augment_args(clap::Command::new("homing run")).no_binary_name(true);

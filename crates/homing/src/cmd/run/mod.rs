@@ -14,7 +14,7 @@ mod slurm;
 mod targets;
 mod wide;
 
-pub use args::{Args, On, args_of};
+pub use args::{Args, On, args_of, grammar};
 pub use config::with_defaults;
 pub(crate) use options::batch;
 pub use parallel::unknown;
