@@ -114,18 +114,18 @@ fn each_pair_of_the_table_is_refused_and_both_are_named() {
             let path: Vec<&str> = command.split(' ').collect();
             let mut line: Vec<String> = vec!["homing".into()];
             line.extend(path.iter().map(|word| word.to_string()));
-            let mut told = vec![flag(&path, id)];
+            let mut told = vec![flag(&grammar(), &path, id)];
             for when in idle.when {
                 let (other, value) = match when {
                     With(ids) => (ids[0], None),
                     Is(other, values) => (*other, Some(values[0])),
                     Counts(other, _) => (*other, None),
                     Without(ids) => {
-                        told.push(flag(&path, ids[0]));
+                        told.push(flag(&grammar(), &path, ids[0]));
                         continue;
                     }
                 };
-                told.push(flag(&path, other));
+                told.push(flag(&grammar(), &path, other));
                 let other = argument(command, other);
                 line.extend(words(&other, value));
                 let needs = NEEDED.iter().filter(|(of, _)| other.get_id() == of);
