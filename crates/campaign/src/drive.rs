@@ -7,6 +7,7 @@ use crate::place::{Kept, Place, Site};
 use crate::processes;
 use crate::random::Random;
 use crate::scenario::{Deed, Input, KILL, Scenario, Stroke};
+use crate::surface::Surface;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -38,6 +39,8 @@ pub struct Tried {
     pub findings: Vec<Finding>,
     /// What the bricks of its volume have, where effects are wrong.
     pub bricks: String,
+    /// The scene beside the run.
+    pub scene: Option<Surface>,
 }
 
 /// Runs a seed to its end, in a thread of its own: it may get a mount namespace.
@@ -55,7 +58,11 @@ pub fn run_seed(place: &Place, seed: u64) -> io::Result<Tried> {
             (seen.effects, bricks) = observe::healed(&site)?;
             findings = model::check(&scenario, &seen);
         }
-        Ok(Tried { scenario: scenario.clone(), seen, findings, bricks })
+        let scene = Surface::of(seed, place.terrain());
+        if let Some(scene) = scene {
+            findings.extend(scene.play(&place, seed)?.into_iter().map(|text| (scene.column(), text)));
+        }
+        Ok(Tried { scenario: scenario.clone(), seen, findings, bricks, scene })
     });
     driven.join().unwrap_or_else(|_| Err(io::Error::other("the campaign itself crashed")))
 }

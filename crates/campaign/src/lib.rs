@@ -6,7 +6,8 @@
 //! filled, links cut, journals damaged, and neighbours are hostile, mixed and
 //! at random moments. The same seed makes the same plan; the moments at which
 //! it meets the processes differ with the machine, so a failure is repeated
-//! with its seed several times.
+//! with its seed several times. Most seeds play a short scene beside their run,
+//! in [`surface`]: a neighbour, a clock, a shell, a bank, a destination.
 
 pub mod drive;
 pub mod journal;
@@ -19,6 +20,7 @@ mod processes;
 mod random;
 pub mod scenario;
 pub mod summary;
+pub mod surface;
 
 pub use drive::run_seed;
 pub use many::campaign;

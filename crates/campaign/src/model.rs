@@ -66,6 +66,18 @@ pub enum Column {
     Unreadable,
     /// A run that does not come to its end.
     Stuck,
+    /// Harm by what a neighbour planted.
+    Planted,
+    /// An image lost, or an older one restored, under a clock that jumps.
+    Images,
+    /// A job lost, or run twice, under a clock that jumps.
+    Jobs,
+    /// What goes wrong where bash is /bin/sh.
+    Bash,
+    /// A bank without inodes that is not refused, or does not go on.
+    Inodes,
+    /// What a restore has replaced or left out where kinds differ.
+    Replaced,
 }
 
 /// Something that is wrong.

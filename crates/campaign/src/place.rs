@@ -48,6 +48,11 @@ impl Place {
         Ok(Place { homing: homing.into(), lab: lab.map(String::from), shim, _shim: Arc::new(folder) })
     }
 
+    /// The library that shifts clocks.
+    pub fn shim(&self) -> Option<&Path> {
+        self.shim.as_deref()
+    }
+
     /// What can be done here.
     pub fn terrain(&self) -> Terrain {
         let clock = self.shim.is_some() && self.lab.is_none();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Columns with their heads.
-const COLUMNS: [(Column, &str); 9] = [
+const COLUMNS: [(Column, &str); 15] = [
     (Column::Effects, "effects wrong"),
     (Column::Twice, "twice"),
     (Column::Output, "output lost"),
@@ -17,6 +17,12 @@ const COLUMNS: [(Column, &str); 9] = [
     (Column::Locks, "locks left"),
     (Column::Unreadable, "unreadable"),
     (Column::Stuck, "stuck"),
+    (Column::Planted, "planted followed"),
+    (Column::Images, "images lost"),
+    (Column::Jobs, "jobs lost"),
+    (Column::Bash, "bash as sh"),
+    (Column::Inodes, "no inodes"),
+    (Column::Replaced, "replaced"),
 ];
 
 /// Counts over many seeds.
@@ -40,7 +46,8 @@ impl Summary {
         let planned =
             [(tried.scenario.damage.is_some(), "journal damaged"), (tried.scenario.neighbours, "files of other users")];
         let planned = planned.iter().filter(|(there, _)| *there).map(|(_, kind)| kind.to_string());
-        kinds.chain(planned).for_each(|kind| *self.faults.entry(kind).or_default() += 1);
+        let scene = tried.scene.map(|scene| scene.fault().to_string());
+        kinds.chain(planned).chain(scene).for_each(|kind| *self.faults.entry(kind).or_default() += 1);
         self.kills += kills(&tried.seen);
         let columns: BTreeSet<Column> = tried.findings.iter().map(|(column, _)| *column).collect();
         columns.into_iter().for_each(|column| *self.wrong.entry(column).or_default() += 1);
