@@ -235,7 +235,10 @@ fn names_are_taken_as_they_are_whatever_ssh_is_configured_to_run() {
         return;
     }
     world.0.client("user", &(hosts(&world.0, "") + "\n  RemoteCommand uptime\n  RequestTTY force"));
-    let names = ["f[1]", "f1", "a b", "it's \"", "-x", "*", "new\nline", "$(touch pwned)", "~", "#c", "b\\c", "q?"];
+    // A session begins in this machine's own home, where another run may have left such a file.
+    let pwned = format!("pwned{}", std::process::id());
+    let touch = format!("$(touch {pwned})");
+    let names = ["f[1]", "f1", "a b", "it's \"", "-x", "*", "new\nline", &touch, "~", "#c", "b\\c", "q?"];
     let path = |name: &str| world.path(name).display().to_string();
     for folder in ["odd", "odd/d[x]", "odd/dx", "to1", "to[1]"] {
         fs::create_dir(world.path(folder)).unwrap();
@@ -262,7 +265,7 @@ fn names_are_taken_as_they_are_whatever_ssh_is_configured_to_run() {
         assert_eq!(fs::read_dir(world.path(folder)).unwrap().count(), all.len(), "{folder}");
     }
     assert_eq!(fs::read_dir(world.path("to1")).unwrap().count(), 0);
-    assert!(!world.path("pwned").exists() && !homing_home().join("pwned").exists());
+    assert!(!world.path(&pwned).exists() && !homing_home().join(&pwned).exists());
 }
 
 /// Where a session of the test's server begins.
