@@ -124,8 +124,10 @@ mod tests {
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let copy = |from: &Path, name: &str, mode: u32| {
             let to = folder.path().join(name);
-            fs::copy(from, &to).unwrap();
-            fs::set_permissions(&to, Permissions::from_mode(mode)).unwrap();
+            // Another process writes it: a child that another test forks meanwhile would have this one's descriptor, and
+            // Linux executes no file that is open for writing.
+            let install = Command::new("install").arg(format!("-m{mode:o}")).args([from, &to]).status();
+            assert!(install.unwrap().success(), "{} is copied", to.display());
             to
         };
         copy(Path::new("/usr/bin/setpriv"), "setpriv", 0o4755);
