@@ -103,8 +103,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("homing");
         fs::create_dir(&folder).unwrap();
-        fs::write(folder.join("carried"), "#!/bin/sh\necho x >> \"$XDG_CACHE_HOME/ran\"\n").unwrap();
-        fs::set_permissions(folder.join("carried"), fs::Permissions::from_mode(0o755)).unwrap();
+        // Another process writes it: a child that another test forks would have the file open for writing.
+        let mut write = std::process::Command::new("sh");
+        write.args(["-c", "printf '%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\""]).arg(folder.join("carried"));
+        write.arg("#!/bin/sh\necho x >> \"$XDG_CACHE_HOME/ran\"");
+        assert!(write.status().unwrap().success());
         let script = start(&Program::Carried("carried".into()), b"/", &[], "r");
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
         shells(&script, dir.path());

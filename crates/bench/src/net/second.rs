@@ -134,11 +134,11 @@ mod tests {
 
     /// Runs a script in a folder, whose programs come before those of the system.
     fn runs(folder: &std::path::Path, programs: &[(&str, &str)], script: &str) -> std::process::Output {
-        use std::os::unix::fs::PermissionsExt;
         for (name, text) in programs {
-            let path = folder.join(name);
-            std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            // Another process writes it: a child that another test forks would have the file open for writing.
+            let mut write = std::process::Command::new("sh");
+            write.args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\""]);
+            assert!(write.arg(folder.join(name)).arg(text).status().unwrap().success());
         }
         let mut sh = std::process::Command::new("sh");
         let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());

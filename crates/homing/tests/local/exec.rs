@@ -308,14 +308,12 @@ fn each_path_goes_to_its_own_folder_and_none_takes_the_place_of_another() {
 
 #[test]
 fn a_copy_ends_with_the_push_that_was_killed() {
-    use std::os::unix::fs::PermissionsExt;
     let Some(world) = World::new() else { return };
     // In the place of rsync, one that would take its time.
     let (bin, file) = (world.path("bin"), world.path("pid"));
     fs::create_dir(&bin).unwrap();
-    let script = format!("#!/bin/sh\necho $$ > {0}.new; mv {0}.new {0}; exec sleep 3000\n", file.display());
-    fs::write(bin.join("rsync"), script).unwrap();
-    fs::set_permissions(bin.join("rsync"), fs::Permissions::from_mode(0o755)).unwrap();
+    let slow = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 3000", file.display());
+    crate::script::script(&bin.join("rsync"), &slow);
     let path = std::env::join_paths([bin].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())));
     let mut push = world.homing("push", &["-w", "n1", "user_config"]).env("PATH", path.unwrap()).spawn().unwrap();
     until("the copy begins", || file.exists());

@@ -138,8 +138,7 @@ fn top_shows_hosts_as_they_were() {
 fn what_a_host_says_does_not_move_the_cursor() {
     let world = World::new();
     let ssh = world.path().join("ssh");
-    fs::write(&ssh, "#!/bin/sh\nprintf '\\033[2Jgone' >&2; exit 3\n").unwrap();
-    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    crate::script::script(&ssh, "printf '\\033[2Jgone' >&2; exit 3");
     let mut asked = command(&world, &["-w", "far", "--history"]);
     let told = asked.env("HOMING_SSH", &ssh).output().unwrap();
     assert!(said(&told).contains("gone") && !said(&told).contains('\u{1b}'), "{:?}", said(&told));

@@ -148,8 +148,11 @@ fn of_all_pairs_of_kinds_none_is_replaced_each_is_named_and_the_rest_is_restored
     let tree = pairs.dir.path().join("tree");
     let ssh = pairs.dir.path().join("ssh");
     // Another host, as far as rsync can see.
-    fs::write(&ssh, "#!/bin/sh\nwhile [ \"$1\" != elsewhere ]; do shift; done; shift; exec sh -c \"$*\"\n").unwrap();
-    assert!(Command::new("chmod").arg("+x").arg(&ssh).status().unwrap().success());
+    let words = "#!/bin/sh\nwhile [ \"$1\" != elsewhere ]; do shift; done; shift; exec sh -c \"$*\"";
+    // Another process writes it: a child that another test forks would have the file open for writing.
+    let mut write = Command::new("sh");
+    write.args(["-c", "printf '%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\""]).arg(&ssh).arg(words);
+    assert!(write.status().unwrap().success());
     let whole = Place::below(&tree, &"".into(), "image").unwrap();
     for (name, far) in [("here", None), ("far", Some(ssh.as_path()))] {
         let into = pairs.destination(name);
