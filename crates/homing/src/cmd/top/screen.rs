@@ -19,6 +19,10 @@ pub struct Screen {
     pub utf8: bool,
 }
 
+/// Interval between two looks for a signal, and the time that an end may take.
+const LOOK: Duration = Duration::from_millis(500);
+const GRACE: Duration = Duration::from_secs(3);
+
 impl Screen {
     /// None where keys and screen are no terminal.
     pub fn open() -> io::Result<Option<Screen>> {
@@ -29,6 +33,7 @@ impl Screen {
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT] {
             signal_hook::flag::register(signal, ends.clone())?;
         }
+        end_if_deaf(ends.clone());
         let terminal = ratatui::try_init()?;
         Ok(Some(Screen { terminal, ends, utf8: progress::locale_is_utf8() }))
     }
@@ -64,6 +69,20 @@ impl Screen {
             _ => Ok(None),
         }
     }
+}
+
+/// Ends the program a while after a signal that asks for its end. A terminal that goes in the moment in which the library
+/// begins to read it is read for ever, past all signals.
+fn end_if_deaf(ends: Arc<AtomicBool>) {
+    let watch = move || {
+        while !ends.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK);
+        }
+        std::thread::sleep(GRACE);
+        std::process::exit(128 + signal_hook::consts::SIGHUP);
+    };
+    // Without a thread the moment is as it was.
+    let _ = std::thread::Builder::new().spawn(watch);
 }
 
 /// Waits for keys so long; whether there is no terminal any more. The library reads one that is gone for good, deaf to
