@@ -44,6 +44,9 @@ pub mod section;
 mod sender;
 pub mod serve;
 mod share;
+#[cfg(test)]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 pub mod space;
 pub mod split;
 pub mod target;

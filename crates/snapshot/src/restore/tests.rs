@@ -1,5 +1,10 @@
+#[path = "../../../../tests/script.rs"]
+mod script;
+
 use super::*;
 use crate::place::itemized;
+use crate::skipped::skipped;
+use script::script;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -101,7 +106,7 @@ impl Pairs {
             let able = make(kind, &probe);
             let _ = fs::remove_dir_all(&probe).or_else(|_| fs::remove_file(&probe));
             able || {
-                eprintln!("SKIPPED: {kind}s need root");
+                skipped(&format!("{kind}s need root"));
                 false
             }
         };
@@ -138,21 +143,25 @@ fn restored(place: &Place, into: &Path, far: Option<&Path>, trial: bool) -> Rest
     write_back(place, "image".into(), &write, &mut judge, &Reins::default()).unwrap()
 }
 
+/// Whether restores cannot be tested here; says so.
+fn no_rsync() -> bool {
+    let missing = Command::new("rsync").arg("--version").output().is_err();
+    if missing {
+        skipped("restores need rsync");
+    }
+    missing
+}
+
 #[test]
 fn of_all_pairs_of_kinds_none_is_replaced_each_is_named_and_the_rest_is_restored() {
-    if Command::new("rsync").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: restores need rsync");
+    if no_rsync() {
         return;
     }
     let pairs = Pairs::new();
     let tree = pairs.dir.path().join("tree");
     let ssh = pairs.dir.path().join("ssh");
     // Another host, as far as rsync can see.
-    let words = "#!/bin/sh\nwhile [ \"$1\" != elsewhere ]; do shift; done; shift; exec sh -c \"$*\"";
-    // Another process writes it: a child that another test forks would have the file open for writing.
-    let mut write = Command::new("sh");
-    write.args(["-c", "printf '%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\""]).arg(&ssh).arg(words);
-    assert!(write.status().unwrap().success());
+    script(&ssh, "while [ \"$1\" != elsewhere ]; do shift; done; shift; exec sh -c \"$*\"");
     let whole = Place::below(&tree, &"".into(), "image").unwrap();
     for (name, far) in [("here", None), ("far", Some(ssh.as_path()))] {
         let into = pairs.destination(name);
@@ -184,8 +193,7 @@ fn of_all_pairs_of_kinds_none_is_replaced_each_is_named_and_the_rest_is_restored
 
 #[test]
 fn a_part_that_has_something_else_in_its_place_is_named_and_left() {
-    if Command::new("rsync").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: restores need rsync");
+    if no_rsync() {
         return;
     }
     let pairs = Pairs::new();
@@ -205,8 +213,7 @@ fn a_part_that_has_something_else_in_its_place_is_named_and_left() {
 
 #[test]
 fn what_takes_a_name_after_it_was_examined_is_left_too() {
-    if Command::new("rsync").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: restores need rsync");
+    if no_rsync() {
         return;
     }
     let pairs = Pairs::new();

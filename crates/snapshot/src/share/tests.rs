@@ -1,7 +1,4 @@
-#[path = "../../../../tests/skipped.rs"]
-mod skipped;
-
-use skipped::skipped;
+use crate::skipped::skipped;
 #[path = "../../../../tests/until.rs"]
 mod until;
 
