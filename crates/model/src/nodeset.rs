@@ -168,7 +168,6 @@ mod tests {
         NodeSet::parse(text).unwrap().iter().map(String::from).collect()
     }
 
-    /// What ClusterShell 1.9 answers where widths are mixed.
     #[test]
     fn comments_are_no_hosts() {
         let lines = |text| host_lines(text).collect::<Vec<_>>();
@@ -176,6 +175,7 @@ mod tests {
         assert!(lines("").is_empty() && lines("#\n").is_empty());
     }
 
+    /// Each expectation is the answer of ClusterShell 1.9.
     #[test]
     fn padding_goes_on_over_a_gap_after_a_single_number() {
         for (asked, folded) in [
@@ -267,6 +267,7 @@ mod tests {
             "n[01-2]",
             "n[1-2][3-4]",
             "n1[9-10]",
+            "n[0-10]0",
             "n[5/2]",
         ] {
             let error = NodeSet::parse(text).unwrap_err();

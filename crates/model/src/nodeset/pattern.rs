@@ -178,7 +178,15 @@ fn digits_around(before: &str, inside: &str, after: &str, numbers: &[String]) ->
     if after.starts_with(digit) && inside.contains('/') {
         return Err("digits after a range with a step");
     }
+    if after.starts_with(digit) && inside.split(',').any(|range| from_zero_to_more_digits(range.trim())) {
+        return Err("digits after a range from 0 to a longer number: padded numbers of different lengths");
+    }
     Ok(())
+}
+
+/// Reports whether digits after `range` give padded numbers of different lengths: `[0-10]0` is 00 to 100.
+fn from_zero_to_more_digits(range: &str) -> bool {
+    range.split_once('-').is_some_and(|(first, last)| first.trim() == "0" && last.trim().len() > 1)
 }
 
 /// `1-4,7,10-20/5`, padding kept.
