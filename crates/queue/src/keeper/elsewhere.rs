@@ -59,6 +59,8 @@ impl Keeper<'_> {
 
     /// Its end; none where the channel ended first, and nobody had asked for its end.
     fn converse(&self, host: &str, there: &mut There) -> Result<Option<End>, String> {
+        // Until the host answers, the job waits.
+        there.note(News::Waits(String::new()))?;
         let far = Far::open(self.channel(host)?, self.sent(self.spec.clone())?)
             .map_err(|e| format!("cannot ask {host}: {e}"))?;
         let mut orders = Orders::new(Hand::Far(&far), self.dir, self.index, &self.spec);
