@@ -15,9 +15,8 @@ use support::{EXE, Lab, missing};
 
 const FILES: usize = 8;
 
-/// Fills the volume, and returns the host of each file as the file system names it.
-fn filled(lab: &Lab) -> BTreeMap<String, String> {
-    lab.ok("n1", &format!("cd /data; for i in $(seq {FILES}); do head -c 100000 /dev/urandom >f$i; done"));
+/// Returns the host of each file as the file system names it.
+fn hosts_of_files(lab: &Lab) -> BTreeMap<String, String> {
     let layout: Value = serde_json::from_str(&lab.ok("n1", &format!("{EXE} where --json /data"))).unwrap();
     let files = layout["files"].as_array().unwrap().iter();
     let host = |file: &Value| file["extents"][0]["replicas"][0]["host"].as_str().unwrap().to_string();
@@ -26,13 +25,17 @@ fn filled(lab: &Lab) -> BTreeMap<String, String> {
 
 /// The plan has each task on the host of its file, and the run executes each once.
 fn tasks_run_at_their_files(lab: &Lab) {
-    let hosts = filled(lab);
+    lab.ok("n1", &format!("cd /data; for i in $(seq {FILES}); do head -c 100000 /dev/urandom >f$i; done"));
+    let hosts = hosts_of_files(lab);
     assert_eq!(hosts.len(), FILES, "{hosts:?}");
     let plan = lab.ok("n1", &format!("{EXE} plan --on ssh --hosts 'n[1-2]' 'cksum {{}}' ::: /data/f*"));
+    // MooseFS moves a chunk to another server when it likes.
+    let after = hosts_of_files(lab);
     for (file, host) in &hosts {
         let line =
             plan.lines().find(|line| line.contains(&format!("cksum {file}"))).unwrap_or_else(|| panic!("{plan}"));
-        assert!(line.contains(host.as_str()), "{file} lies on {host}: {plan}");
+        let placed = [host, &after[file]].iter().any(|host| line.contains(host.as_str()));
+        assert!(placed, "{file} lies on {host}, then on {}: {plan}", after[file]);
     }
     let out = lab.ok("n1", &format!("{EXE} run -q -k --on ssh --hosts 'n[1-2]' 'cksum <{{}}; echo {{}}' ::: /data/f*"));
     let ran: Vec<&str> = out.lines().filter(|line| line.starts_with("/data/")).collect();
