@@ -33,6 +33,7 @@ mod formats;
 mod frozen;
 mod fuzz;
 mod gateway;
+mod golden;
 mod hdfs;
 mod history;
 mod hostile;
