@@ -9,5 +9,5 @@ const SOON: Duration = Duration::from_secs(1);
 /// The addresses of a host, or none when the resolver does not answer soon.
 pub fn of_soon(name: &str) -> Vec<String> {
     let name = name.to_string();
-    homing_mounts::within(SOON, move || homing_names::addresses(&name)).unwrap_or_default()
+    homing_mounts::within(SOON, move || homing_os::names::addresses(&name)).unwrap_or_default()
 }

@@ -161,7 +161,7 @@ pub fn own_path(option: Option<&Path>, here: bool) -> Option<PathBuf> {
 /// Where the user's own files for homing are.
 pub fn config_folder() -> Option<PathBuf> {
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let config = config.or_else(|| homing_names::home().map(|home| home.join(".config")));
+    let config = config.or_else(|| homing_os::names::home().map(|home| home.join(".config")));
     config.map(|config| config.join("homing"))
 }
 
@@ -173,7 +173,7 @@ pub(super) fn named() -> Option<PathBuf> {
 fn say_once(why: &str) {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
-        homing_process::say!(
+        homing_os::say!(
             "homing: ./{HERE} was not read: {why}; if its hosts are to be used, name it: --cluster ./{HERE}"
         );
     });

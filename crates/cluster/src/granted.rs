@@ -22,7 +22,7 @@ pub fn choice(partition: Option<String>, reservation: Option<&str>, wish: &Wish)
         return Err(none_fits(&nodes, wish));
     }
     for node in nodes.iter().filter(|n| !n.is_usable(wish.in_reservation) && holds(n, wish)) {
-        homing_process::say!("homing: {} holds data and is {}: {}", node.name, node.state, because(&node.reason));
+        homing_os::say!("homing: {} holds data and is {}: {}", node.name, node.state, because(&node.reason));
     }
     Ok(choice)
 }
@@ -50,7 +50,7 @@ fn add_addresses(nodes: &mut [Node], holders: &[String]) {
         return;
     }
     for node in nodes {
-        node.aliases.extend(homing_names::addresses(&node.name));
+        node.aliases.extend(homing_os::names::addresses(&node.name));
     }
 }
 

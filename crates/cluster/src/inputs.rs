@@ -3,7 +3,7 @@
 use crate::Cluster;
 use homing_locate::{Finder, HostNames, Named};
 use homing_model::{Extent, Failure, RawText, Task};
-use homing_process::say;
+use homing_os::say;
 use homing_queue::JobSpec;
 use homing_queue::plan::Piece;
 use homing_queue::several::Found;

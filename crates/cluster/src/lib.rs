@@ -287,7 +287,7 @@ fn barred(queues: &BTreeMap<String, Queue>) -> BTreeSet<(u32, String)> {
         return BTreeSet::new();
     }
     let name = homing_queue::user_name(uid);
-    let shut = restricted().filter(|(_, queue)| !queue.admits(&name, homing_names::own_groups));
+    let shut = restricted().filter(|(_, queue)| !queue.admits(&name, homing_os::names::own_groups));
     shut.map(|(queue, _)| (uid, queue.clone())).collect()
 }
 

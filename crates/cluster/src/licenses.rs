@@ -5,7 +5,7 @@ use crate::{Cluster, Server, addresses, inputs, leases};
 use homing_dispatch::{Io, Licensed};
 use homing_locate::Finder;
 use homing_model::Failure;
-use homing_process::say;
+use homing_os::say;
 use homing_queue::JobSpec;
 use homing_slurm::{License, Seat};
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +75,7 @@ fn servers(spec: &JobSpec, inputs: &[PathBuf]) -> Result<Vec<String>, Failure> {
     };
     let of_folder = homing_mounts::patiently(vec![cwd], homing_mounts::FS_TIMEOUT, look).map_err(Failure::system)?;
     let names: BTreeSet<String> = of_files.into_keys().chain(of_folder).collect();
-    let addresses = names.iter().flat_map(|name| homing_names::addresses(name));
+    let addresses = names.iter().flat_map(|name| homing_os::names::addresses(name));
     Ok(addresses.collect::<BTreeSet<_>>().into_iter().chain(names.clone()).collect())
 }
 

@@ -26,7 +26,7 @@ pub fn with_slots(plans: Vec<HostPlan>) -> Result<Vec<HostPlan>, Failure> {
     }
     if !none.is_empty() {
         let none: NodeSet = none.into_iter().map(|plan| plan.name).collect();
-        homing_process::say!("homing: no task runs on {none}: slots = 0 in the cluster file");
+        homing_os::say!("homing: no task runs on {none}: slots = 0 in the cluster file");
     }
     Ok(plans)
 }

@@ -15,7 +15,7 @@ pub fn of(finder: &Finder, directory: &Path, there: Option<&Path>) -> Result<Opt
         return Ok(None);
     };
     let server = homing_mounts::nfs::server(&volume.mount);
-    let names = [vec![server.clone()], homing_names::addresses(&server)].concat();
+    let names = [vec![server.clone()], homing_os::names::addresses(&server)].concat();
     let said = Cluster::of_queue().map_err(|e| e.to_string())?.servers();
     let root = volume.mount.point.to_path();
     let Some(place) = leases::place(&names, std::slice::from_ref(&volume), &said) else { return Ok(None) };

@@ -58,7 +58,7 @@ pub(super) fn note(own: &Settings, machine: &Settings) {
     let strays: NodeSet = strays([own, machine], &["localhost".into(), short, name]).into_iter().collect();
     if !strays.is_empty() {
         SAID.call_once(|| {
-            homing_process::say!(
+            homing_os::say!(
                 "homing: cluster file: [host] has {strays}, which is neither in hosts nor in a group, queue or switch; \
                  what it sets counts only where a command names that host (--hosts)"
             );

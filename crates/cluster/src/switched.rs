@@ -4,9 +4,9 @@
 //! it says is believed of hosts that do not answer, and of no others: somebody may have pressed the button.
 
 use crate::Switching;
-use homing_folder::lock;
 use homing_launch::Asleep;
 use homing_model::Failure;
+use homing_os::folder::lock;
 use homing_power::Known;
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -32,7 +32,7 @@ impl Book {
     pub fn open() -> Result<Book, Failure> {
         let file = own();
         let doing = |e: &dyn std::fmt::Display| Failure::system(format!("the record of hosts {}: {e}", file.display()));
-        file.parent().map_or(Ok(()), |folder| homing_names::make_folder(folder, 0o777)).map_err(|e| doing(&e))?;
+        file.parent().map_or(Ok(()), |folder| homing_os::names::make_folder(folder, 0o777)).map_err(|e| doing(&e))?;
         let lock = lock::file(&file.with_extension("lock"), 0o600).map_err(|e| doing(&e))?;
         if !lock::try_lock_all(&lock).map_err(|e| doing(&e))? {
             return Err(doing(&"another homing power is at work").hint("the same again when it has ended"));
@@ -44,7 +44,7 @@ impl Book {
     /// Writes it whole.
     pub fn write(&self) -> Result<(), Failure> {
         let text = serde_json::to_vec_pretty(&self.known).map_err(Failure::system)?;
-        homing_folder::write_whole(&self.file, &text, Some(MODE))
+        homing_os::folder::write_whole(&self.file, &text, Some(MODE))
             .map_err(|e| Failure::system(format!("writing the record of hosts {}: {e}", self.file.display())))
     }
 }
@@ -54,7 +54,7 @@ fn named() -> Option<PathBuf> {
 }
 
 fn own() -> PathBuf {
-    let usual = || if homing_queue::uid() == 0 { ROOTS.into() } else { homing_folder::state().join("power.json") };
+    let usual = || if homing_queue::uid() == 0 { ROOTS.into() } else { homing_os::folder::state().join("power.json") };
     named().unwrap_or_else(usual)
 }
 
@@ -95,7 +95,7 @@ pub fn told(known: &Known, host: &str) -> Option<String> {
 
 /// Seconds since 1970.
 pub fn now_s() -> u64 {
-    u64::try_from(homing_clock::system_ns() / 1_000_000_000).unwrap_or(0)
+    u64::try_from(homing_os::clock::system_ns() / 1_000_000_000).unwrap_or(0)
 }
 
 /// How those of these hosts that are off are switched on when they are connected to.

@@ -8,11 +8,11 @@
 #![allow(missing_docs, reason = "a program")]
 
 use homing_batch::Halt;
-use homing_clock::{Moment, Mono};
 use homing_dispatch::{Action, Core, Io, Offer, Policy, Resources};
 use homing_journal::Counts;
 use homing_model::links::{Links, Switch};
 use homing_model::{Command, Event, HostFacts, HostSample, IoCounters, Outcome, Task, TaskId};
+use homing_os::clock::{Moment, Mono};
 use homing_place::{HostIx, HostModel, Need, Params, Planned, simulate};
 use homing_wire::{Ended, ToWorker};
 use std::cmp::Reverse;

@@ -5,8 +5,8 @@
 use crate::core::Record;
 use crate::kept::{Content, Kept, Unprinted};
 use homing_batch::{Tag, command_line, fill_slot};
-use homing_folder::Reserve;
 use homing_model::{RawText, Task, TaskId};
+use homing_os::folder::Reserve;
 use homing_wire::Stream;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;

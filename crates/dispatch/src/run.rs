@@ -17,11 +17,11 @@ use crate::settings::{DispatchError, Listener, Progress, ResultFiles, Settings};
 use crate::terminal::{Stream, Terminal};
 use crate::watch::Watched;
 use crate::wires::{Arrival, Credits, feed, watch_nodes};
-use homing_clock::Moment;
 use homing_journal::Journal;
 use homing_launch::{HostPlan, Links, Via};
 use homing_model::event::What;
 use homing_model::{Event, NodeSet, Outcome, RawText, Task, TaskId};
+use homing_os::clock::Moment;
 use homing_place::HostIx;
 use homing_wire::ToWorker;
 use std::collections::{HashMap, VecDeque};
@@ -334,7 +334,7 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     fn record(&mut self, what: What) -> Result<(), DispatchError> {
-        let event = Event { at_ns: homing_clock::wall_ns(), what };
+        let event = Event { at_ns: homing_os::clock::wall_ns(), what };
         self.journal.append(&event)?;
         self.listener.event(&event);
         Ok(())

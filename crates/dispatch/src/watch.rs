@@ -2,8 +2,8 @@
 //! of the run's own, which is there only when somebody has watched it. No port, no daemon; on another machine that
 //! sees the run's folder too.
 
-use homing_folder::write_whole;
 use homing_model::{Live, TaskId};
+use homing_os::folder::write_whole;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;

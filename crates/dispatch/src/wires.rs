@@ -3,11 +3,11 @@
 
 use crate::admission::StorageIx;
 use crate::settings::Incoming;
-use homing_folder::lease::News;
 use homing_launch::Heard;
 use homing_model::Change;
+use homing_os::folder::lease::News;
+use homing_os::threads::begin;
 use homing_place::HostIx;
-use homing_threads::begin;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};

@@ -1,8 +1,8 @@
 //! What tasks of this run wrote, for tasks on other hosts that read it: these
 //! hosts may hold an older state in their caches and look again first.
 
-use homing_clock::Mono;
 use homing_model::{Change, RawText};
+use homing_os::clock::Mono;
 use homing_place::HostIx;
 use std::collections::{BTreeMap, VecDeque};
 

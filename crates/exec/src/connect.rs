@@ -88,7 +88,7 @@ impl Connector {
         self.connect(host, cancel, self.deadline())?;
         let path = self.socket(host).map_err(|why| NoWay::Outcome(Outcome::Unreachable(why)))?;
         let mut words = self.options.ssh.clone();
-        words.extend(homing_names::SSH_PLAIN.map(OsString::from));
+        words.extend(homing_os::names::SSH_PLAIN.map(OsString::from));
         words.extend(["-oControlMaster=no".into(), "-S".into(), path.into_os_string()]);
         words.extend(self.options.user.iter().flat_map(|u| ["-l".into(), OsString::from(u)]));
         Ok(words)
@@ -123,7 +123,7 @@ impl Connector {
         let default = [OsString::from("ssh")];
         let words = if self.options.ssh.is_empty() { &default[..] } else { &self.options.ssh[..] };
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).args(homing_names::SSH_PLAIN).args(["-M", "-N", "-f", "-S"]).arg(path);
+        command.args(&words[1..]).args(homing_os::names::SSH_PLAIN).args(["-M", "-N", "-f", "-S"]).arg(path);
         let option = |name: &str, value: u64| format!("-o{name}={value}");
         // Closed by us at the end; should we be killed, ssh does it after this.
         let persist = if self.options.persist.is_zero() { 30 } else { self.options.persist.as_secs().max(1) };

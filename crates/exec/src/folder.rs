@@ -21,7 +21,7 @@ pub(crate) fn private(given: Option<&Path>) -> io::Result<PathBuf> {
         _ => {
             let name = format!("homing-{}", rustix::process::geteuid().as_raw());
             let told = |e| io::Error::other(format!("/tmp/{name}: {e}"));
-            checked(homing_folder::own(Path::new("/tmp"), &name, 0o700).map_err(told)?)
+            checked(homing_os::folder::own(Path::new("/tmp"), &name, 0o700).map_err(told)?)
         }
     }
 }
@@ -34,7 +34,7 @@ fn checked(folder: PathBuf) -> io::Result<PathBuf> {
     if folder.as_os_str().as_bytes().len() > LONGEST_FOLDER {
         return Err(told("its path is too long for a socket"));
     }
-    if let Some(stranger) = homing_folder::who_could_swap(&around).map_err(|e| told(&e.to_string()))? {
+    if let Some(stranger) = homing_os::folder::who_could_swap(&around).map_err(|e| told(&e.to_string()))? {
         return Err(told(&format!("{} is another user's, or others may write there", stranger.display())));
     }
     match rustix::fs::mkdir(&folder, Mode::RWXU) {

@@ -1,7 +1,7 @@
 //! One standard input for many hosts, of any length, in little memory.
 
-use homing_folder::Reserve;
 use homing_model::units;
+use homing_os::folder::Reserve;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -49,7 +49,7 @@ impl Spool {
     pub fn from_reader(mut source: impl Read + Send + 'static) -> io::Result<Arc<Spool>> {
         let spool = Spool::empty(&std::env::temp_dir())?;
         let filled = spool.clone();
-        homing_threads::begin(move || {
+        homing_os::threads::begin(move || {
             let failed = filled.fill(&mut source).err();
             filled.state().failed = failed.map(|e| e.to_string());
             filled.end();

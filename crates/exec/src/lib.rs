@@ -83,7 +83,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            ssh: homing_names::ssh_words(),
+            ssh: homing_os::names::ssh_words(),
             user: None,
             fan_out: FAN_OUT,
             tree: WIDTH,

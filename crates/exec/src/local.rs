@@ -22,7 +22,7 @@ impl Local {
         process.args(rest).stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
         process.process_group(0);
         if bound {
-            homing_process::bound_to_thread(&mut process, Signal::KILL);
+            homing_os::process::bound_to_thread(&mut process, Signal::KILL);
         }
         let child = process.spawn()?;
         let pid = Pid::from_raw(child.id() as i32).ok_or_else(|| io::Error::other("a child without a number"))?;

@@ -79,7 +79,7 @@ pub(crate) fn start(connector: Arc<Connector>, hosts: Vec<String>, job: Job) -> 
     let work = Arc::new(Work { connector, hosts, job, next: AtomicUsize::new(0), cancel });
     let spawn = |_| {
         let (work, to) = (work.clone(), to.clone());
-        homing_threads::begin_as(Builder::new().stack_size(256 << 10), move || work.through(&to))
+        homing_os::threads::begin_as(Builder::new().stack_size(256 << 10), move || work.through(&to))
     };
     let first = match spawn(0) {
         Ok(first) => first,

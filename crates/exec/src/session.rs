@@ -130,7 +130,7 @@ fn pipes(command: &Command, ended: &Ended) -> io::Result<Pipes> {
         Input::Spool(spool) => {
             let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
             let (spool, stop) = (spool.clone(), ended.0.clone());
-            homing_threads::begin(move || spool.feed(File::from(ours), &stop))?;
+            homing_os::threads::begin(move || spool.feed(File::from(ours), &stop))?;
             theirs
         }
         Input::Parts(spool, parts) => {
@@ -138,7 +138,7 @@ fn pipes(command: &Command, ended: &Ended) -> io::Result<Pipes> {
             let (spool, parts, stop) = (spool.clone(), parts.clone(), ended.0.clone());
             let mut ours = File::from(ours);
             let feed = move || parts.into_iter().all(|part| spool.copy(part, &mut ours, &stop).is_some());
-            homing_threads::begin(feed)?;
+            homing_os::threads::begin(feed)?;
             theirs
         }
     };

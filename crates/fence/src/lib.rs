@@ -37,7 +37,7 @@ const CLOCKS: Duration = Duration::from_secs(2);
 /// Now, seconds since 1970, for a comparison with what files bear. A clock that was set forward since this
 /// process began does not make a change of a moment ago look old.
 fn now_s() -> i64 {
-    homing_clock::system_ns().min(homing_clock::wall_ns()) / 1_000_000_000
+    homing_os::clock::system_ns().min(homing_os::clock::wall_ns()) / 1_000_000_000
 }
 
 /// One step that makes this host's caches look again, ahead of the `statx` with

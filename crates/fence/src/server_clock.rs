@@ -2,7 +2,7 @@
 //! time of a file that is made for it. A look at files that are there tells nothing: nobody knows when they were made.
 
 use crate::Fence;
-use homing_folder::{Existing, make_file};
+use homing_os::folder::{Existing, make_file};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub fn behind(folder: &Path) -> Duration {
 /// This host's time before, and the time that a new file was given, nanoseconds since 1970.
 fn given_to_new(folder: &Path) -> Option<(i64, i64)> {
     let path = folder.join(format!(".homing-clock.{}", std::process::id()));
-    let asked_ns = homing_clock::system_ns();
+    let asked_ns = homing_os::clock::system_ns();
     let file = make_file(&path, Existing::Refuse, 0o600).ok()?;
     let given_ns = written(&file);
     let _ = std::fs::remove_file(&path);

@@ -2,8 +2,8 @@
 
 use crate::stamp::{agrees, look};
 use crate::{FENCES, Fence, Step, comparable, fence_in};
-use homing_folder::{Existing, make_file};
 use homing_model::{Change, Stamp};
+use homing_os::folder::{Existing, make_file};
 use rustix::fs::{Advice, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};

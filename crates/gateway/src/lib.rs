@@ -87,7 +87,7 @@ impl Member {
 
     fn command(&self, terminal: &str, script: &[u8]) -> Command {
         let mut command = Command::new(self.ssh.first().cloned().unwrap_or_else(|| "ssh".into()));
-        command.args(self.ssh.iter().skip(1)).args([terminal, homing_names::OWN_COMMAND, "--", &self.host]);
+        command.args(self.ssh.iter().skip(1)).args([terminal, homing_os::names::OWN_COMMAND, "--", &self.host]);
         command.arg(OsString::from_vec(script::word(script)));
         command
     }

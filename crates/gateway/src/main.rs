@@ -74,7 +74,7 @@ fn run(args: Args) -> Result<i32, (i32, String)> {
         );
         return Err((exit::USAGE, message));
     }
-    if !homing_names::is_ssh_target(&host) {
+    if !homing_os::names::is_ssh_target(&host) {
         return Err((exit::USAGE, format!("{host:?} is no host that ssh can be given")));
     }
     let folder = match args.folder {
@@ -82,7 +82,7 @@ fn run(args: Args) -> Result<i32, (i32, String)> {
         None => std::env::current_dir().map_err(|e| (exit::SYSTEM, format!("the current folder: {e}")))?.into(),
     };
     let words: Vec<OsString> = std::iter::once(command.into()).chain(args.words).collect();
-    let member = Member { host, ssh: homing_names::ssh_words() };
+    let member = Member { host, ssh: homing_os::names::ssh_words() };
     let ended = member.run(&Program::Installed, folder.as_bytes(), &words);
     let ended = ended.map_err(|e| (exit::SYSTEM, format!("host {}: cannot start ssh: {e}", member.host)))?;
     // A status of ssh's own, 255, is told by ssh itself.

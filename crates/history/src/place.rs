@@ -10,13 +10,13 @@ const FOR_ALL: &str = "/var/tmp";
 /// The folder of this user's histories; made where it is not there. In the folder of what a user keeps, unless that is
 /// on a file server, which a host would have to wait for each minute: then in one of this user's own below `/var/tmp`.
 pub fn folder() -> io::Result<PathBuf> {
-    let state = homing_folder::state().join("history");
+    let state = homing_os::folder::state().join("history");
     match is_on_network(&state, &homing_mounts::read().unwrap_or_default()) {
-        false => homing_folder::make_folder(&state, 0o777).map(|()| state),
+        false => homing_os::folder::make_folder(&state, 0o777).map(|()| state),
         true => {
             let name =
                 format!("homing-history-{}", std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self")?));
-            homing_folder::own(Path::new(FOR_ALL), &name, 0o700)
+            homing_os::folder::own(Path::new(FOR_ALL), &name, 0o700)
         }
     }
 }

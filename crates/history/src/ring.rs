@@ -5,7 +5,7 @@
 //! record takes its number and its place.
 
 use crate::record::{BYTES, Record};
-use homing_folder::lock::{self, try_lock_all};
+use homing_os::folder::lock::{self, try_lock_all};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -71,7 +71,7 @@ impl Ring {
     /// To read; none where there is no file.
     pub fn open_to_read(path: &Path) -> Result<Option<Ring>, RingError> {
         let io = |e| RingError::Io(path.into(), e);
-        let file = match homing_folder::open_plain_as(path, OpenOptions::new().read(true)) {
+        let file = match homing_os::folder::open_plain_as(path, OpenOptions::new().read(true)) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other.map_err(io)?,
         };

@@ -43,10 +43,10 @@ pub fn outlive_file_limit() {
 /// What the standard macros of these names do, without a panic when standard error cannot be written:
 /// nobody is there to be told, and the work goes on.
 macro_rules! eprint {
-    ($($words:tt)*) => { homing_process::write_error(format_args!($($words)*), "") };
+    ($($words:tt)*) => { homing_os::process::write_error(format_args!($($words)*), "") };
 }
 macro_rules! eprintln {
-    ($($words:tt)*) => { homing_process::say!($($words)*) };
+    ($($words:tt)*) => { homing_os::say!($($words)*) };
 }
 
 /// `println!` panics when standard output fails. Here it ends the program instead: in silence, with

@@ -62,5 +62,5 @@ pub fn keep(key: Option<&str>, limits: &[(String, u32)], movers: &[String], at_n
         let oldest = lessons.0.iter().min_by_key(|(_, l)| l.at_ns).map(|(key, _)| key.clone());
         oldest.and_then(|key| lessons.0.remove(&key));
     }
-    let _ = serde_json::to_vec(&lessons).map(|text| homing_folder::write_whole(&file, &text, None));
+    let _ = serde_json::to_vec(&lessons).map(|text| homing_os::folder::write_whole(&file, &text, None));
 }

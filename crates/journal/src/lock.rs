@@ -11,7 +11,7 @@
 
 use crate::holder::{Holder, Life, start_of};
 use crate::{FILE, JournalError};
-use homing_folder::lock::{is_locked, try_lock_all};
+use homing_os::folder::lock::{is_locked, try_lock_all};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;

@@ -17,7 +17,7 @@ pub fn root_note() -> Option<String> {
 }
 
 fn chosen() -> (PathBuf, Option<String>) {
-    let wanted = root_from(set, homing_names::home());
+    let wanted = root_from(set, homing_os::names::home());
     if set("HOMING_RUNS").is_some() {
         return (wanted, None);
     }
@@ -25,7 +25,7 @@ fn chosen() -> (PathBuf, Option<String>) {
     let temporary = set("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
     // Without a folder of one's own there either, the error is told of the one at home.
     let name = format!("homing-{}", rustix::process::geteuid().as_raw());
-    let Ok(own) = homing_folder::own(&temporary, &name, 0o700) else { return (wanted, None) };
+    let Ok(own) = homing_os::folder::own(&temporary, &name, 0o700) else { return (wanted, None) };
     let runs = own.join("runs");
     let note = format!(
         "{} cannot be written ({why}): runs are kept in {}; set HOMING_RUNS for another place",
@@ -43,14 +43,14 @@ fn root_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) -> Pa
     if let Some(runs) = var("HOMING_RUNS") {
         return runs;
     }
-    homing_folder::state_from(var, home).join("runs")
+    homing_os::folder::state_from(var, home).join("runs")
 }
 
 /// Whether a folder can be written, or made: asked of the nearest folder that is there. In a home that is not there
 /// nothing is made.
 fn writable(folder: &Path) -> std::io::Result<()> {
-    if let Some(home) = homing_names::missing_home(folder) {
-        return Err(homing_names::no_home(&home));
+    if let Some(home) = homing_os::names::missing_home(folder) {
+        return Err(homing_os::names::no_home(&home));
     }
     let there = folder.ancestors().find(|f| f.exists()).unwrap_or(Path::new("/"));
     Ok(rustix::fs::access(there.join("."), Access::WRITE_OK | Access::EXEC_OK)?)

@@ -1,6 +1,6 @@
 //! The order in which the runs of a folder began: a name a line, added when a run begins. No clock decides which is last.
 
-use homing_folder::open_plain_as;
+use homing_os::folder::open_plain_as;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};

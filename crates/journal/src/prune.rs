@@ -3,7 +3,7 @@
 use crate::list::folders;
 use crate::lock::{Lock, living};
 use crate::{FILE, JournalError};
-use homing_folder::open_plain_as;
+use homing_os::folder::open_plain_as;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};

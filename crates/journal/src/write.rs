@@ -4,7 +4,7 @@ use crate::lock::Lock;
 use crate::name::new_run_name;
 use crate::{FILE, JournalError, order, seal};
 use homing_model::Event;
-use homing_threads::begin;
+use homing_os::threads::begin;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -48,7 +48,7 @@ impl Journal {
         if !is_name(run) {
             return Err(JournalError::BadName { name: run.to_string() });
         }
-        homing_names::make_folder(root, 0o700).map_err(JournalError::io("make the folder", root))?;
+        homing_os::names::make_folder(root, 0o700).map_err(JournalError::io("make the folder", root))?;
         let dir = root.join(run);
         match DirBuilder::new().mode(0o700).create(&dir) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {

@@ -93,5 +93,5 @@ pub(crate) fn detach(c: &mut Command) {
 /// A caller that lives on after `up` must not collect zombies.
 pub(crate) fn reap_in_background(mut child: std::process::Child) {
     // Without a thread it stays a zombie until its parent ends.
-    let _ = homing_threads::begin(move || child.wait());
+    let _ = homing_os::threads::begin(move || child.wait());
 }

@@ -69,5 +69,5 @@ pub(crate) fn output(plan: &Plan, host: &HostPlan, doing: &str, args: &[&str]) -
 /// Does something for every host at once; the first failure, in the hosts' order, is returned.
 pub(crate) fn on_each(plan: &Plan, act: impl Fn(&HostPlan) -> Result<()> + Sync) -> Result<()> {
     let hosts = plan.hosts();
-    homing_threads::each(&hosts, act).into_iter().collect()
+    homing_os::threads::each(&hosts, act).into_iter().collect()
 }

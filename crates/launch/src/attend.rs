@@ -56,7 +56,7 @@ pub fn attend(plan: HostPlan, options: Options, tell: impl Fn(Heard) -> bool + S
         Ok(channel) => carry(plan.name, &plan.via, channel, tell),
         Err(error) => drop(tell(Heard::Refused(error))),
     };
-    homing_threads::begin(attended).map(drop)
+    homing_os::threads::begin(attended).map(drop)
 }
 
 /// Tells all that is heard of a worker which has said hello, until it is gone or nobody listens any more.
@@ -64,7 +64,7 @@ pub(crate) fn carry(name: String, via: &Via, channel: Channel, tell: impl Fn(Hea
     let Channel { facts, to, from, keeper, obituary } = channel;
     let witness = keeper.witness();
     let (frames, outbox) = std::sync::mpsc::channel();
-    if let Err(source) = homing_threads::begin(move || write(to, &outbox, &frame(&ToWorker::Ping))) {
+    if let Err(source) = homing_os::threads::begin(move || write(to, &outbox, &frame(&ToWorker::Ping))) {
         tell(Heard::Refused(LaunchError::Thread { host: name, source }));
         return;
     }

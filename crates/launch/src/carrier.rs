@@ -28,7 +28,7 @@ impl Carrier {
         let tail = Arc::new(Tail::default());
         let drained = child.stderr.take().is_some_and(|stderr| {
             let tail = tail.clone();
-            homing_threads::begin(move || tail.drain(stderr)).is_ok()
+            homing_os::threads::begin(move || tail.drain(stderr)).is_ok()
         });
         tail.lock().ended |= !drained;
         Carrier { child, tail, reaped: false, polite: false }

@@ -77,7 +77,7 @@ fn converse(
     progress: &Sender<Progress>,
 ) -> Result<HostFacts, Failure> {
     // The worker reads its clock later than this.
-    let mut asked_ns = homing_clock::system_ns();
+    let mut asked_ns = homing_os::clock::system_ns();
     for _ in 0..LINES {
         let mut line = Vec::new();
         let read = ends.from.by_ref().take(LINE).read_until(b'\n', &mut line);
@@ -88,7 +88,7 @@ fn converse(
         let text = String::from_utf8_lossy(&line);
         if text.contains("homing-wire ") {
             let facts: HostFacts = homing_wire::receive_hello(&mut &line[..], |_| ()).map_err(Failure::Wire)?;
-            let ahead = Ahead::of(asked_ns, facts.now_ns, homing_clock::system_ns());
+            let ahead = Ahead::of(asked_ns, facts.now_ns, homing_os::clock::system_ns());
             return Ok(HostFacts { ahead, ..facts });
         }
         // As with the hello: noise without a newline may stand before it.
@@ -97,7 +97,7 @@ fn converse(
             (Some(("arch", arch)), Some(own)) => *payload = Some(tell_of_another(arch, own, carried, ends)?),
             (Some(("need", of)), Some(payload)) => {
                 send_program(payload, of.ends_with(" gzip"), ends, progress)?;
-                asked_ns = homing_clock::system_ns();
+                asked_ns = homing_os::clock::system_ns();
             }
             (Some(("job", id)), _) if !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()) => {
                 let _ = progress.send(Progress::Job(id.into()));

@@ -38,7 +38,7 @@ use carrier::Carrier;
 use error::verdict;
 use handshake::{Ends, Progress};
 use homing_model::HostFacts;
-use homing_names::{is_ssh_target, ssh_words};
+use homing_os::names::{is_ssh_target, ssh_words};
 use payload::Payload;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -213,7 +213,7 @@ pub(crate) fn open_child(host: &str, target: Option<&str>, options: &Options) ->
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Ctrl-C at the terminal is the coordinator's to interpret: it must not reach the channel.
     command.process_group(0);
-    homing_process::give_back_files(&mut command);
+    homing_os::process::give_back_files(&mut command);
     let mut child = command.spawn().map_err(|source| LaunchError::Start {
         host: host.into(),
         program: command.get_program().to_string_lossy().into_owned(),
@@ -247,7 +247,7 @@ fn conversed(
     let (progress, reports) = mpsc::channel();
     let carried = options.carried;
     let talk = move || handshake::run(ends, payload, carried, &progress);
-    homing_threads::begin(talk).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
+    homing_os::threads::begin(talk).map_err(|source| LaunchError::Thread { host: host.into(), source })?;
     Ok(reports)
 }
 
@@ -268,7 +268,7 @@ fn ssh_command(host: &str, target: &str, options: &Options, payload: &Payload) -
         None => (OsString::from("ssh"), &[][..]),
     };
     let mut command = Command::new(program);
-    command.args(extra).args(homing_names::SSH_PLAIN).args(["-o", "BatchMode=yes", "-o"]);
+    command.args(extra).args(homing_os::names::SSH_PLAIN).args(["-o", "BatchMode=yes", "-o"]);
     command.arg(format!("ConnectTimeout={}", options.connect_timeout_s.max(1)));
     command.args(["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=4", "--", target]);
     command.arg(bootstrap::remote_command(payload, options.role));

@@ -193,7 +193,7 @@ fn remembered(kept: &Path, program: &Metadata) -> Option<String> {
 }
 
 fn remember(kept: &Path, program: &Metadata, sha256: &str) -> io::Result<()> {
-    homing_names::make_folder(kept.parent().unwrap_or(Path::new("/")), 0o700)?;
+    homing_os::names::make_folder(kept.parent().unwrap_or(Path::new("/")), 0o700)?;
     let made = kept.with_extension(format!("new-{}", std::process::id()));
     let _ = fs::remove_file(&made);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made)?;

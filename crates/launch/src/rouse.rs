@@ -75,7 +75,7 @@ impl Switch {
         words.args(["-c", command]).stdin(Stdio::null()).process_group(0);
         words.stdout(said.try_clone().map_err(cannot)?).stderr(said.try_clone().map_err(cannot)?);
         let mut child = words.spawn().map_err(cannot)?;
-        let Some(status) = homing_process::ended_within(&mut child, *patience).map_err(cannot)? else {
+        let Some(status) = homing_os::process::ended_within(&mut child, *patience).map_err(cannot)? else {
             // It is not waited for: what began with sudo is root's, and this user's signals do not reach it.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             let seconds = patience.as_secs();

@@ -215,8 +215,8 @@ fn srun(seat: &SlurmSeat, payload: &Payload) -> Command {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0);
     // srun has its limits set on the nodes as well.
-    homing_process::give_back_files(&mut command);
-    homing_process::bound_to_thread(&mut command, rustix::process::Signal::TERM);
+    homing_os::process::give_back_files(&mut command);
+    homing_os::process::bound_to_thread(&mut command, rustix::process::Signal::TERM);
     command
 }
 

@@ -104,7 +104,7 @@ impl Hdfs {
     }
 
     fn get(&self, door: &Door, to: &[IpAddr], path: &[u8], op: &str, until: Instant) -> Result<http::Answer, String> {
-        let account = || Some(homing_names::account(rustix::process::getuid().as_raw())?.name);
+        let account = || Some(homing_os::names::account(rustix::process::getuid().as_raw())?.name);
         // As Hadoop's own clients have it.
         let user = set("HADOOP_USER_NAME").or_else(account).unwrap_or_default();
         let target = format!("/webhdfs/v1{}?op={op}&user.name={}", encoded(path), encoded(user.as_bytes()));
@@ -137,7 +137,8 @@ fn addresses(host: &str) -> Vec<IpAddr> {
     if let Ok(address) = host.parse() {
         return vec![address];
     }
-    let found: Vec<IpAddr> = homing_names::addresses(host).iter().filter_map(|address| address.parse().ok()).collect();
+    let found: Vec<IpAddr> =
+        homing_os::names::addresses(host).iter().filter_map(|address| address.parse().ok()).collect();
     // Also where the name is an address of the loopback.
     let own = || (host, 0).to_socket_addrs().into_iter().flatten().map(|address| address.ip()).collect();
     if found.is_empty() { own() } else { found }

@@ -17,7 +17,7 @@ impl HostNames {
     /// Asks for the names of all these at the same time, to have them for [`Self::of`].
     pub fn learn(&self, hosts: &BTreeSet<String>) {
         let hosts: Vec<&String> = hosts.iter().filter(|h| h.parse::<IpAddr>().is_ok()).collect();
-        let asked = homing_threads::each_of(&hosts, AT_ONCE, |host| name(host));
+        let asked = homing_os::threads::each_of(&hosts, AT_ONCE, |host| name(host));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for (host, name) in hosts.into_iter().zip(asked) {
             known.entry(host.clone()).or_insert_with(|| name.unwrap_or_else(|| host.clone()));
@@ -46,8 +46,8 @@ pub(crate) fn is_host(text: &str) -> bool {
 }
 
 fn name(address: &str) -> Option<String> {
-    let name = homing_names::first_name(address)?;
-    homing_names::addresses(&name).iter().any(|a| a == address).then_some(name)
+    let name = homing_os::names::first_name(address)?;
+    homing_os::names::addresses(&name).iter().any(|a| a == address).then_some(name)
 }
 
 #[cfg(test)]

@@ -261,7 +261,7 @@ fn many<T: Send>(things: Vec<T>, network: bool, ask: impl Fn(T) -> Question + Sy
     if threads <= 1 {
         return in_order(work());
     }
-    in_order(homing_threads::each(&vec![(); threads], |()| work()).into_iter().flatten().collect())
+    in_order(homing_os::threads::each(&vec![(); threads], |()| work()).into_iter().flatten().collect())
 }
 
 /// Pieces with their places in the order.

@@ -27,7 +27,7 @@ impl Nfs {
     pub fn new(lines: &[MountLine]) -> Nfs {
         let soon = |name: &str| {
             let name = name.to_string();
-            homing_mounts::within(SOON, move || homing_names::addresses(&name)).unwrap_or_default()
+            homing_mounts::within(SOON, move || homing_os::names::addresses(&name)).unwrap_or_default()
         };
         Nfs::told(lines, &std::fs::read(homing_mounts::STATS).unwrap_or_default(), soon)
     }

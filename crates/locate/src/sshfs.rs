@@ -26,7 +26,7 @@ fn server(line: &MountLine) -> Result<String, String> {
     let named = nfs::server(&line.mount);
     // Another user's names are not known.
     let own = format!("user_id={}", rustix::process::getuid().as_raw());
-    reached(named.clone(), line.of_super.contains(&own).then(|| homing_names::ssh_host(&named)).flatten())
+    reached(named.clone(), line.of_super.contains(&own).then(|| homing_os::names::ssh_host(&named)).flatten())
 }
 
 /// The server of which a mount is, which ssh reaches as `real`.

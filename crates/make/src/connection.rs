@@ -5,7 +5,7 @@ use crate::asked::{Asked, News, ToConnection};
 use crate::near::{Near, files_of};
 use crate::{Step, missing_files};
 use homing_model::{Change, Outcome, RawText};
-use homing_names::VariableOrigin;
+use homing_os::names::VariableOrigin;
 use homing_wire::Stream;
 use homing_wire::stub::{FromStub, ToStub};
 use std::ffi::{OsStr, OsString};
@@ -25,7 +25,7 @@ pub fn serve(id: u64, stream: &UnixStream, near: &Arc<Near>, news: &Sender<News>
     let Ok(Some(FromStub::Recipe { words, cwd, env, part })) = homing_wire::receive(&mut from) else { return };
     let env = without_login(env, |name| std::env::var_os(name));
     let (signals, end) = (news.clone(), id);
-    let listening = homing_threads::begin(move || {
+    let listening = homing_os::threads::begin(move || {
         while let Ok(Some(FromStub::Signal(_))) = homing_wire::receive(&mut from) {
             let _ = signals.send(News::Stop { id: end });
         }
@@ -43,7 +43,7 @@ fn without_login(
     mut env: Vec<(RawText, RawText)>,
     own: impl Fn(&OsStr) -> Option<OsString>,
 ) -> Vec<(RawText, RawText)> {
-    env.retain(|(name, value)| match homing_names::origin_of_work(name.as_os()) {
+    env.retain(|(name, value)| match homing_os::names::origin_of_work(name.as_os()) {
         VariableOrigin::Login => own(name.as_os()).is_none_or(|own| own != value.as_os()),
         VariableOrigin::Submitter | VariableOrigin::Nobody => true,
     });

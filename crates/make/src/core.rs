@@ -12,10 +12,10 @@ use crate::near::{Near, lock};
 use crate::running::{Given, Running};
 use crate::told::Told;
 use crate::{Build, Candidate, Choice, Evidence, Ran, choose, order, room};
-use homing_clock::wall_ns;
 use homing_launch::{Attempt, Attempts, Link, Links};
 use homing_model::event::What;
 use homing_model::{Change, Command, Outcome, RawText, Task};
+use homing_os::clock::wall_ns;
 use homing_wire::{Ended, FromWorker, Stream, ToWorker};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -382,5 +382,5 @@ fn tell_stays(asked: &Asked, reason: &str) {
 }
 
 fn say(text: &str) {
-    homing_process::say!("homing make: {text}");
+    homing_os::say!("homing make: {text}");
 }

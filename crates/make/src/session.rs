@@ -10,7 +10,7 @@ use crate::{Build, Evidence, Seen};
 use homing_exec::Remote;
 use homing_launch::{Links, Options};
 use homing_model::TaskId;
-use homing_threads::begin;
+use homing_os::threads::begin;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;

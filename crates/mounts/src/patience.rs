@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// bound: a user with too many processes is met more often than a server that is gone as well.
 pub fn within<R: Send + 'static>(limit: Duration, look: impl FnOnce() -> R + Send + 'static) -> Option<R> {
     let (to, from) = channel();
-    homing_threads::begin_or_do(move || drop(to.send(look())));
+    homing_os::threads::begin_or_do(move || drop(to.send(look())));
     from.recv_timeout(limit).ok()
 }
 
@@ -220,7 +220,7 @@ fn start<T: 'static, K: Send + 'static, R: Send + 'static>(
     let looking = Arc::new(Looking(Mutex::new(State { now: None, given_up: false, ended: false })));
     let (to, results) = sync_channel(AHEAD);
     let (things, look, mine) = (things.clone(), fresh(), looking.clone());
-    let begun = homing_threads::begin(move || look_on(&things, look, &mine, &to));
+    let begun = homing_os::threads::begin(move || look_on(&things, look, &mine, &to));
     (looking, results, begun.is_err().then(fresh))
 }
 

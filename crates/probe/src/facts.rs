@@ -17,7 +17,7 @@ pub fn facts() -> HostFacts {
         boot_id: read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into(),
         mounts: homing_mounts::network(homing_mounts::read().unwrap_or_default()),
         nic_bytes_per_s: line_rate(),
-        now_ns: homing_clock::wall_ns(),
+        now_ns: homing_os::clock::wall_ns(),
         ahead: None,
         // A worker's own affair, who adds it.
         most_tasks: None,

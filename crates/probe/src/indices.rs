@@ -62,7 +62,7 @@ fn idle() -> Option<f64> {
     let used = terminals.chain(consoles).filter_map(|entry| entry.metadata().ok()).map(|meta| meta.atime());
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs() as i64;
     let since = used.max().map(|last| (now - last).max(0) as f64);
-    let up = homing_clock::since_boot().as_secs_f64();
+    let up = homing_os::clock::since_boot().as_secs_f64();
     // The kernel gives terminals that nobody ever used the time of their making, or none.
     Some((since.unwrap_or(up).min(up) / 60.0).floor())
 }

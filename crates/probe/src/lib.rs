@@ -28,7 +28,7 @@ pub fn sample() -> HostSample {
     let pressure = read("/proc/pressure/io").map(|t| parse::pressure(&t)).unwrap_or_default();
     let disks = read("/proc/diskstats").map(|t| parse::disks(&t, facts::is_whole_disk));
     HostSample {
-        at_ns: homing_clock::wall_ns(),
+        at_ns: homing_os::clock::wall_ns(),
         r1m: read("/proc/loadavg").and_then(|t| t.split(' ').next()?.parse().ok()),
         cpu_total_us: cpu.map(|(total, _)| total),
         cpu_idle_us: cpu.map(|(_, idle)| idle),

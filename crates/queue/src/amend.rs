@@ -4,7 +4,7 @@ use crate::files::{self, read_json, read_short, write_json};
 use crate::job::{JobSpec, Stop};
 use crate::plan::Config;
 use crate::{Job, QueueError, Spool};
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;

@@ -79,7 +79,7 @@ impl Engine for Embedded {
     fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError> {
         let id = self.spool.submit(spec, private)?;
         if let Some(unit) = self.started_runner()? {
-            homing_process::say!("{}", unit.warning());
+            homing_os::say!("{}", unit.warning());
         }
         Ok(id)
     }

@@ -1,7 +1,7 @@
 //! Small files of a shared folder, read and written so that neither a crash
 //! nor another user can make a reader believe half of one.
 
-use homing_folder::open_plain;
+use homing_os::folder::open_plain;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
@@ -35,7 +35,7 @@ pub fn uid() -> u32 {
 
 /// The login name of a user id; the number where it has none.
 pub fn user_name(uid: u32) -> String {
-    homing_names::account(uid).map_or_else(|| uid.to_string(), |account| account.name)
+    homing_os::names::account(uid).map_or_else(|| uid.to_string(), |account| account.name)
 }
 
 /// A record and the user who wrote it; `None` when there is none that can be read.
@@ -57,7 +57,7 @@ pub(crate) fn read_short<T: DeserializeOwned>(path: &Path, longest: u64) -> Opti
 pub(crate) fn changed(meta: &fs::Metadata) -> (i64, bool) {
     const STEP_NS: i64 = 50_000_000;
     let at = meta.mtime() * 1_000_000_000 + meta.mtime_nsec();
-    (at, (STEP_NS..i64::MAX).contains(&(homing_clock::system_ns() - at)))
+    (at, (STEP_NS..i64::MAX).contains(&(homing_os::clock::system_ns() - at)))
 }
 
 /// Writes a record under another name, then gives it its own: a reader sees
@@ -154,7 +154,7 @@ pub(crate) fn make_dir(path: &Path, mode: u32) -> io::Result<()> {
 
 /// Waits until all of these are on the disk, at the cost of about one.
 pub(crate) fn sync_all(files: &[File]) -> io::Result<()> {
-    homing_threads::each(files, File::sync_data).into_iter().collect()
+    homing_os::threads::each(files, File::sync_data).into_iter().collect()
 }
 
 /// While it lives, root's files are made as the user's own, with no more
@@ -172,7 +172,7 @@ const NO_GROUP: u32 = 65_534;
 pub(crate) fn act_as(uid: u32) -> ActAs {
     let groups = (self::uid() == 0 && uid != 0).then(|| rustix::process::getgroups().unwrap_or_default());
     if groups.is_some() {
-        let group = homing_names::account(uid).map_or(NO_GROUP, |account| account.group);
+        let group = homing_os::names::account(uid).map_or(NO_GROUP, |account| account.group);
         // SAFETY: the list is empty, the numbers are plain. As system calls all three concern this thread only.
         unsafe {
             libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>());

@@ -34,7 +34,7 @@ pub fn number(command: &str, output: &[u8]) -> Result<f64, String> {
 impl Index {
     /// Its value on this machine now.
     pub fn ask(&self) -> Result<f64, String> {
-        number(&self.command, &homing_process::ask(&self.command, LIMIT)?)
+        number(&self.command, &homing_os::process::ask(&self.command, LIMIT)?)
     }
 }
 
@@ -88,7 +88,7 @@ fn ask(index: &Index) -> Option<Receiver<Result<f64, String>>> {
     let (tell, answer) = channel();
     let index = index.clone();
     // Without a thread it is unknown until the next period.
-    homing_threads::begin(move || tell.send(index.ask())).ok().map(|_| answer)
+    homing_os::threads::begin(move || tell.send(index.ask())).ok().map(|_| answer)
 }
 
 impl Asked {
@@ -97,7 +97,7 @@ impl Asked {
         self.answer = None;
         let wrong = answer.as_ref().err().cloned();
         if let Some(why) = wrong.as_ref().filter(|_| wrong != self.said) {
-            homing_process::say!("homing: index {name} is unknown here: {why}");
+            homing_os::say!("homing: index {name} is unknown here: {why}");
         }
         (self.value, self.said) = (answer.ok(), wrong);
     }

@@ -11,7 +11,7 @@ const STATES: [&str; 4] = ["waiting", "held", "running", "stopped"];
 pub fn prometheus(engine: &dyn Engine) -> Result<String, QueueError> {
     let (machines, jobs) = (engine.machines()?, engine.jobs()?);
     let queues = engine.config()?.queues.into_keys().collect();
-    Ok(text(queues, &machines, &jobs, homing_clock::system_ns()))
+    Ok(text(queues, &machines, &jobs, homing_os::clock::system_ns()))
 }
 
 fn doing(state: State) -> Option<&'static str> {

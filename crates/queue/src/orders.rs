@@ -9,7 +9,7 @@ use crate::files::{self, read_short, write_json};
 use crate::places::Places;
 use crate::plan::Config;
 use crate::{QueueError, Spool};
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -65,7 +65,7 @@ impl Spool {
         let _one_at_a_time = Held::take(&lock).map_err(QueueError::io("lock", &lock))?;
         let known = read_short::<Control>(&path, LONGEST).filter(|(_, owner)| *owner == uid);
         let known = known.map_or_else(Control::default, |(control, _)| control);
-        let order = Order { shut, by: files::user_name(uid), at_ns: homing_clock::system_ns(), why };
+        let order = Order { shut, by: files::user_name(uid), at_ns: homing_os::clock::system_ns(), why };
         write_json(&path, &known.with(target, names, &order), 0o644).map_err(QueueError::io("write", &path))
     }
 }

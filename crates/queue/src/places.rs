@@ -49,7 +49,7 @@ impl Places {
     /// In a folder; makes what is missing.
     pub fn at(base: PathBuf) -> Result<Places, QueueError> {
         let open = |place: &Path, name: &str| {
-            homing_folder::shared::open(place, name).map_err(QueueError::io("make", &place.join(name)))
+            homing_os::folder::shared::open(place, name).map_err(QueueError::io("make", &place.join(name)))
         };
         let shared = open(&base, NAME)?;
         let numbers = open(&shared, "numbers")?;
@@ -72,7 +72,7 @@ impl Places {
             return found;
         }
         let name = usual(uid);
-        let own = homing_folder::names(&self.base, &name).find(|dir| homing_folder::is_own(dir, uid, OWN));
+        let own = homing_os::folder::names(&self.base, &name).find(|dir| homing_os::folder::is_own(dir, uid, OWN));
         if let (Some(dir), Ok(mut found)) = (&own, self.found.lock()) {
             found.insert(uid, dir.clone());
         }
@@ -85,7 +85,7 @@ impl Places {
     /// This user's own folder, made when it is not there.
     pub fn own(&self) -> Result<PathBuf, QueueError> {
         let name = usual(files::uid());
-        homing_folder::own(&self.base, &name, OWN).map_err(QueueError::io("make", &self.base.join(&name)))
+        homing_os::folder::own(&self.base, &name, OWN).map_err(QueueError::io("make", &self.base.join(&name)))
     }
 
     /// The users who have folders, those without trickery.
@@ -102,7 +102,7 @@ impl Places {
             let name = e.file_name();
             let name = name.to_str()?.strip_prefix(NAME)?.strip_prefix('-')?;
             let uid: u32 = name.split('.').next()?.parse().ok()?;
-            homing_folder::is_own(&self.of(uid), uid, OWN).then_some(uid)
+            homing_os::folder::is_own(&self.of(uid), uid, OWN).then_some(uid)
         });
         let users: BTreeSet<u32> = names.collect();
         let users: Vec<u32> = users.into_iter().collect();
@@ -118,7 +118,7 @@ fn usual(uid: u32) -> String {
 
 /// A folder in which every user may make files and only remove their own.
 pub(crate) fn make_shared(dir: &Path) -> Result<(), QueueError> {
-    homing_folder::shared::make(dir).map(drop).map_err(QueueError::io("make", dir))
+    homing_os::folder::shared::make(dir).map(drop).map_err(QueueError::io("make", dir))
 }
 
 /// The folder of a queue for a test, with the one that goes when the test ends.

@@ -4,7 +4,7 @@ use crate::files::{self, write_json};
 use crate::job::{End, Kill, Stop};
 use crate::state::State;
 use crate::{Job, Part, QueueError, Spool};
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use std::path::Path;
 use std::{fs, io};
 
@@ -15,7 +15,7 @@ impl Spool {
         let by = files::user_name(files::uid());
         let _owner = files::act_as(job.uid);
         let name = index.map_or("kill.json".to_string(), |i| format!("kill.{i}.json"));
-        let request = Kill { by: by.clone(), signal, at_ns: homing_clock::system_ns(), died: None };
+        let request = Kill { by: by.clone(), signal, at_ns: homing_os::clock::system_ns(), died: None };
         write_json(&job.dir.join(name), &request, 0o644)
             .map_err(QueueError::io("ask for the end of the job in", &job.dir))?;
         for part in job.parts.iter().filter(|p| index.is_none_or(|i| i == p.index)) {
@@ -98,7 +98,7 @@ fn end_unkept(job: &Job, index: u32, reason: &str) -> Result<(), QueueError> {
     if held.is_none() || path.exists() {
         return Ok(());
     }
-    let end = End { at_ns: homing_clock::system_ns(), exit: 130, reason: Some(reason.into()), ..End::default() };
+    let end = End { at_ns: homing_os::clock::system_ns(), exit: 130, reason: Some(reason.into()), ..End::default() };
     write_json(&path, &end, 0o644).map_err(QueueError::io("write", &path))
 }
 

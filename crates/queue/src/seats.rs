@@ -13,7 +13,7 @@ use crate::plan::{Standing, Want, whose_turn};
 use crate::process::{self, Process};
 use crate::turn::PATIENCE;
 use crate::{QueueError, slots};
-use homing_folder::lock;
+use homing_os::folder::lock;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -143,7 +143,7 @@ impl Seats {
         }
         // Who found nothing to take has not had its turn.
         if self.held() > before {
-            self.last_us = homing_clock::since_boot().as_micros() as u64;
+            self.last_us = homing_os::clock::since_boot().as_micros() as u64;
         }
     }
 

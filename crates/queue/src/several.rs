@@ -3,7 +3,7 @@
 use crate::plan::{Piece, Room, by_parts, by_rank};
 use crate::{Engine, Job, JobSpec, Machine};
 use homing_model::Failure;
-use homing_process::say;
+use homing_os::say;
 use homing_slurm::Node;
 use std::collections::BTreeMap;
 

@@ -7,8 +7,8 @@
 
 use crate::places::Places;
 use crate::{QueueError, files};
-use homing_folder::lock::{self, Held};
-use homing_folder::open_plain;
+use homing_os::folder::lock::{self, Held};
+use homing_os::folder::open_plain;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;

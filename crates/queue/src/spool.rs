@@ -8,8 +8,8 @@ use crate::places::Places;
 use crate::plan::Terms;
 use crate::unit::{self, Stay, Unit};
 use crate::{Part, QueueError, process};
-use homing_folder::lock::Held;
 use homing_model::{Command, RawText};
+use homing_os::folder::lock::Held;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -52,7 +52,7 @@ impl Spool {
     /// user's: there is a whole job or none, and no later number before it.
     pub fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError> {
         let own = self.places.own()?;
-        let fresh = own.join(format!(".new.{}.{}", std::process::id(), homing_clock::system_ns()));
+        let fresh = own.join(format!(".new.{}.{}", std::process::id(), homing_os::clock::system_ns()));
         files::make_dir(&fresh, 0o755).map_err(QueueError::io("make", &fresh))?;
         step("folder-made");
         let records = || -> std::io::Result<()> {
@@ -182,7 +182,7 @@ impl Spool {
     /// Removes this user's jobs that ended long ago, and what killed
     /// submitters left. The newest number stays, so that none is given twice.
     pub(crate) fn tidy(&self) -> Result<(), QueueError> {
-        let (old, wall_ns) = (old_now(), homing_clock::system_ns());
+        let (old, wall_ns) = (old_now(), homing_os::clock::system_ns());
         let ids = self.own_numbers().0;
         let kept = first_kept(ids.clone());
         for id in ids.into_iter().filter(|id| *id < kept) {
@@ -234,7 +234,7 @@ fn first_kept(mut ids: Vec<u64>) -> u64 {
 /// what an earlier boot started, or nobody, there is no other. A clock that was ahead costs their records then, but for
 /// those of the last jobs, and no output that their users named; one that is set back keeps some for longer.
 fn old_now() -> impl Fn(&Part) -> bool {
-    let (wall_ns, up, boot) = (homing_clock::system_ns(), homing_clock::since_boot(), files::boot_id());
+    let (wall_ns, up, boot) = (homing_os::clock::system_ns(), homing_os::clock::since_boot(), files::boot_id());
     move |part| {
         let ended_ns = part.end.as_ref().map_or(i64::MAX, |end| end.at_ns);
         let began = part.start.as_ref().filter(|start| start.process.boot_id == boot).map(|s| s.process.began());

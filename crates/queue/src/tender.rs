@@ -27,12 +27,12 @@ impl Tender {
                 if let Err(why) = engine.serve()
                     && told.replace(why.to_string()) != Some(why.to_string())
                 {
-                    homing_process::say!("homing: nobody serves the queue: {why}");
+                    homing_os::say!("homing: nobody serves the queue: {why}");
                 }
                 std::thread::sleep(LOOK);
             }
         };
-        let thread = homing_threads::begin(tend).map_err(Failure::system)?;
+        let thread = homing_os::threads::begin(tend).map_err(Failure::system)?;
         Ok(Tender { ended, thread: Some(thread) })
     }
 }

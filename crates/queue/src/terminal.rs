@@ -7,7 +7,7 @@
 
 use crate::{Engine, Job, JobSpec, Private, QueueError};
 use homing_model::{Command, RawText};
-use homing_process::say;
+use homing_os::say;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };

@@ -5,7 +5,7 @@ use crate::front::Front;
 use crate::job::JobSpec;
 use crate::plan::Config;
 use crate::{QueueError, Spool, bell, files};
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use std::fs;
 use std::path::PathBuf;
 

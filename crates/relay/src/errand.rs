@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Tells on standard error what was not done along the tree.
 pub fn note() -> Note {
-    Arc::new(|text| homing_process::say!("homing: {text}"))
+    Arc::new(|text| homing_os::say!("homing: {text}"))
 }
 
 /// Steps of hosts along a tree, where there are more than `width`.

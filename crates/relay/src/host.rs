@@ -10,7 +10,7 @@ pub fn host() -> Result<(), String> {
     let (folder, _lock) = made.map_err(|e| format!("no folder in {}: {e}", folder::room().display()))?;
     // What this process leaves, however it ends, its guard takes away.
     let left = folder.clone();
-    let guarded = homing_process::guarded_to_the_end(true, move || drop(std::fs::remove_dir_all(&left)));
+    let guarded = homing_os::process::guarded_to_the_end(true, move || drop(std::fs::remove_dir_all(&left)));
     guarded.map_err(|e| format!("cannot start a guard: {e}"))?;
     let mut out = std::io::stdout();
     homing_wire::send_hello(&mut out, &homing_probe::facts()).map_err(|e| e.to_string())?;

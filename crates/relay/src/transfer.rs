@@ -2,9 +2,9 @@
 
 use crate::{Passed, given_by, note};
 use homing_exec::{Command, Giver, HostResult, Input, Outcome, Spool, What, last_lines};
-use homing_folder::Reserve;
 use homing_model::text::keep_tail;
 use homing_model::units;
+use homing_os::folder::Reserve;
 use homing_setup::cache::{self, PackageFile};
 use homing_steps::SshExecutor;
 use std::collections::{BTreeMap, BTreeSet};

@@ -27,7 +27,7 @@ pub struct Record {
 }
 
 fn folder() -> PathBuf {
-    homing_folder::cluster_state().join("up")
+    homing_os::folder::cluster_state().join("up")
 }
 
 fn unread(path: &std::path::Path, error: impl std::fmt::Display) -> Failure {
@@ -123,8 +123,8 @@ impl Record {
 
     fn save(&self) -> Result<(), Failure> {
         let write = || -> std::io::Result<()> {
-            homing_folder::make_folder(&folder(), 0o777)?;
-            homing_folder::write_whole(&self.path, &serde_json::to_vec_pretty(self)?, None)
+            homing_os::folder::make_folder(&folder(), 0o777)?;
+            homing_os::folder::write_whole(&self.path, &serde_json::to_vec_pretty(self)?, None)
         };
         write().map_err(|e| Failure::system(format!("writing the record {}: {e}", self.path.display())))
     }

@@ -118,7 +118,7 @@ pub fn command(
     let mut child = command.spawn().map_err(|e| failed(format!("did not start: {e}")))?;
     let (mut pipe, input) = (child.stdin.take(), input.to_vec());
     // A thread, because a long input may have to wait for answers to be read.
-    let writer = homing_threads::begin(move || pipe.as_mut().map(|p| p.write_all(&input)));
+    let writer = homing_os::threads::begin(move || pipe.as_mut().map(|p| p.write_all(&input)));
     let streams = (child.stdout.take(), child.stderr.take());
     let begun = || -> io::Result<_> { Ok((writer?, reader(streams.0)?, reader(streams.1)?)) };
     let (writer, out, err) = begun().map_err(|e| {
@@ -126,7 +126,7 @@ pub fn command(
         let _ = child.wait();
         failed(e.to_string())
     })?;
-    let ended = homing_process::ended_within(&mut child, PATIENCE).map_err(|e| failed(e.to_string()))?;
+    let ended = homing_os::process::ended_within(&mut child, PATIENCE).map_err(|e| failed(e.to_string()))?;
     let Some(status) = ended else {
         let _ = child.kill();
         let _ = child.wait();
@@ -142,7 +142,7 @@ pub fn command(
 }
 
 fn reader(stream: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<String>> {
-    homing_threads::begin(move || {
+    homing_os::threads::begin(move || {
         let mut bytes = Vec::new();
         if let Some(mut stream) = stream {
             let _ = stream.read_to_end(&mut bytes);

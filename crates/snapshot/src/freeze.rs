@@ -4,8 +4,8 @@
 use crate::ask::{Answer, Freeze};
 use crate::instant::{FOLDER, Way};
 use crate::{remove, run};
-use homing_folder::lock::Held;
 use homing_mounts::MountLine;
+use homing_os::folder::lock::Held;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io::{self, BufRead};
@@ -132,16 +132,16 @@ fn root(way: Way, real: &Path, line: &MountLine) -> Result<PathBuf, String> {
 /// The folder for such copies, which nobody else can put another in the place of.
 fn place(root: &Path) -> Result<PathBuf, String> {
     let doing = |e: io::Error| format!("{}: {e}", root.join(FOLDER).display());
-    if let Some(folder) = homing_folder::who_could_swap(root).map_err(doing)? {
+    if let Some(folder) = homing_os::folder::who_could_swap(root).map_err(doing)? {
         return Err(format!("others could replace what root makes in {}", folder.display()));
     }
-    homing_folder::own(root, FOLDER, 0o700).map_err(doing)
+    homing_os::folder::own(root, FOLDER, 0o700).map_err(doing)
 }
 
 /// A name that nobody has, and its lock, which shows that its maker lives.
 fn lock(place: &Path) -> Result<(String, Held), String> {
     let doing = |e: io::Error| format!("{}: {e}", place.display());
-    let name = homing_folder::unguessable().map_err(doing)?;
+    let name = homing_os::folder::unguessable().map_err(doing)?;
     let held = Held::try_take(&place.join(format!("{name}{LOCK}"))).map_err(doing)?;
     held.map(|held| (name, held)).ok_or_else(|| format!("{}: others take each new name", place.display()))
 }

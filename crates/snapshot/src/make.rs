@@ -14,7 +14,7 @@ use crate::transfer;
 use crate::tree::{self, Tally};
 use crate::vault::{Refused, Vault, full, full_words, sync_folder, write_synced};
 use crate::{index, manifest, parts};
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};

@@ -6,7 +6,7 @@ use crate::run::{self, Reins, Running};
 use crate::sender::MARK;
 use crate::split::{Part, Read};
 use crate::tree::private;
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -24,7 +24,7 @@ pub fn copy(copy: &Copy, parts: &[Part], folder: &Path, held: &Held, reins: &Rei
         let failed = tell.clone();
         let begun = begin(copy, part, &errors, held, reins).and_then(|running| {
             let part = part.clone();
-            homing_threads::begin(move || drop(tell.send((number, follow(running, &part, &errors)))))
+            homing_os::threads::begin(move || drop(tell.send((number, follow(running, &part, &errors)))))
         });
         if let Err(e) = begun {
             let _ = failed.send((number, Err(e.to_string())));

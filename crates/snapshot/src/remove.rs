@@ -6,7 +6,7 @@ use crate::image::EXPIRED;
 use crate::journal::{self, Event};
 use crate::vault::{Vault, sync_folder};
 use crate::{keep, run};
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fs::{self, Permissions};

@@ -1,7 +1,7 @@
 //! rsync as a child: it gives way to others, can be paused, and does not outlive who started it.
 
 use crate::ask::Control;
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;

@@ -2,7 +2,7 @@
 
 use crate::remove;
 use crate::vault::Vault;
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
 use std::io;

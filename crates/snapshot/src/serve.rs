@@ -45,7 +45,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
     let reins = Reins::default();
     let theirs = reins.clone();
     let ((parts, told_parts), (present, told_present)) = (mpsc::channel(), mpsc::channel());
-    homing_threads::begin(move || heed(orders, &theirs, &parts, &present))?;
+    homing_os::threads::begin(move || heed(orders, &theirs, &parts, &present))?;
     let replies = Replies { parts: told_parts, present: told_present };
     let last = match answer(ask, &reins, &replies, &mut say) {
         Ok(last) => last,

@@ -4,7 +4,7 @@ use crate::instant::OWN;
 use crate::rsync::{Copy, End, Stats, end, excluded};
 use crate::run::{self, Reins};
 use crate::tree::private;
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::Stdio;

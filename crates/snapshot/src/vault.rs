@@ -8,7 +8,7 @@ use crate::image::{EXPIRED, Image, PARTIAL, When};
 use crate::journal::{self, Event};
 use crate::order::{misdated, ordered};
 use crate::section::vault_name;
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rustix::fs::AtFlags;
@@ -53,7 +53,7 @@ impl Vault {
     pub fn open(site: &Site) -> Result<Vault, String> {
         vault_name(&site.vault)?;
         let path = site.bank.join(&site.vault);
-        match homing_folder::who_could_swap(&site.bank) {
+        match homing_os::folder::who_could_swap(&site.bank) {
             // A bank is a disk that somebody chose: one that is not mounted is not to be made on the system's own.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let bank = site.bank.display();

@@ -2,13 +2,13 @@
 
 use homing_dispatch::Interrupts;
 use homing_model::{Failure, RawText};
-use homing_names::VariableOrigin;
+use homing_os::names::VariableOrigin;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
 /// The environment that travels with tasks: all that is exported, or what `--env` names. What is of the login that runs
-/// a task ([`homing_names::origin`]) travels only where it is named.
+/// a task ([`homing_os::names::origin`]) travels only where it is named.
 ///
 /// `here`: the tasks run on this machine by this login, where exported functions mean the same and `PARALLEL_PID` can
 /// be signalled.
@@ -19,7 +19,7 @@ pub fn exported(names: &[String], here: bool) -> Result<Vec<(RawText, RawText)>,
     if let Some(name) = missing {
         return Err(Failure::usage(format!("--env {name}: that variable is not exported here")));
     }
-    let travels = |name: &OsStr| travels(&name.to_string_lossy(), homing_names::origin(name), &names, here);
+    let travels = |name: &OsStr| travels(&name.to_string_lossy(), homing_os::names::origin(name), &names, here);
     let mut env: Vec<(RawText, RawText)> = std::env::vars_os()
         .filter(|(name, _)| travels(name))
         .map(|(name, value)| (name.into(), value.into()))
@@ -100,7 +100,7 @@ pub fn count_interrupts() -> Result<Arc<Interrupts>, Failure> {
     let failed = |e| Failure::system(format!("cannot listen to signals: {e}"));
     let mut signals =
         signal_hook::iterator::Signals::new([libc_signal::INT, libc_signal::TERM, libc_signal::HUP]).map_err(failed)?;
-    let counting = homing_threads::begin(move || {
+    let counting = homing_os::threads::begin(move || {
         for signal in signals.forever() {
             // Whoever sends TERM or HUP does not wait for tasks to end by themselves.
             let steps = if signal == libc_signal::INT { 1 } else { 2 };
@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn what_is_of_a_login_goes_nowhere_unless_it_is_named() {
-        let goes = |name: &str, names: &[&str], here| travels(name, homing_names::origin(name.as_ref()), names, here);
+        let goes =
+            |name: &str, names: &[&str], here| travels(name, homing_os::names::origin(name.as_ref()), names, here);
         for name in ["HOME", "PATH", "USER", "SHELL", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "TMPDIR"] {
             let all = [goes(name, &[], false), goes(name, &["_"], false), goes(name, &[name], false)];
             assert_eq!((all, goes(name, &[], true)), ([false, false, true], true), "{name}");

@@ -2,10 +2,10 @@
 //! did not come to write into it.
 
 use homing_batch::{JoblogEntry, JoblogSeen};
-use homing_folder::{Existing, make_file};
 use homing_model::Failure;
 use homing_model::event::What;
 use homing_model::{Event, Outcome, Task, TaskId};
+use homing_os::folder::{Existing, make_file};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fmt::Display;

@@ -2,10 +2,10 @@
 //! its mount, as its server does. Names that nobody can guess; gone when the run is over.
 
 use homing_dispatch::Served;
-use homing_folder::{Existing, make_file, unguessable};
 use homing_locate::{Locator, Volume};
 use homing_model::{Mount, RawText};
 use homing_mounts::{Kind, nfs};
+use homing_os::folder::{Existing, make_file, unguessable};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! `--results`: the files of each task.
 
 use homing_dispatch::ResultFiles;
-use homing_folder::{Existing, OpenFolder};
 use homing_model::Failure;
+use homing_os::folder::{Existing, OpenFolder};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};

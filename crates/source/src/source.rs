@@ -236,7 +236,7 @@ impl Looker {
         }
         let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
         if self.how.makes_workdir
-            && let Err(e) = homing_folder::make_folders(&base)
+            && let Err(e) = homing_os::folder::make_folders(&base)
         {
             return Incoming::Unread { reason: format!("cannot make {}: {e}", base.display()), task: Box::new(task) };
         }

@@ -117,7 +117,7 @@ pub fn follow(source: Box<dyn Read + Send>, keeping: Keeping, kept: Option<Kept>
     let kept = kept.map_or(0, |kept| kept.length);
     shared.change(|state| state.written = kept);
     let (theirs, again) = (shared.clone(), File::open(keeping.copy())?);
-    homing_threads::begin_as(thread::Builder::new().name("input".into()), move || {
+    homing_os::threads::begin_as(thread::Builder::new().name("input".into()), move || {
         let mut source = source;
         let over = begins_with(&mut source, again, kept).and_then(|()| take_in(&mut source, keeping, &theirs));
         theirs.change(|state| state.over = Some(over));

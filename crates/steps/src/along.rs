@@ -46,7 +46,7 @@ impl Along {
         let (led, rest) = parts(calls, self.width, &self.straight());
         let part = |places: &Vec<usize>| places.iter().map(|n| calls[*n].clone()).collect::<Vec<_>>();
         let (led_calls, rest_calls) = (part(&led), part(&rest));
-        let said = homing_threads::each(&[true, false], |is_led| match is_led {
+        let said = homing_os::threads::each(&[true, false], |is_led| match is_led {
             true if led.is_empty() => Vec::new(),
             true => self.lead(&led_calls, is_look),
             false => self.direct.run(&rest_calls),

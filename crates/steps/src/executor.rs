@@ -50,7 +50,7 @@ pub struct SshExecutor {
 
 impl Executor for SshExecutor {
     fn run(&self, calls: &[(String, Call)]) -> Vec<Answer> {
-        homing_threads::each_of(calls, FAN_OUT, |(host, call)| self.one(host, call))
+        homing_os::threads::each_of(calls, FAN_OUT, |(host, call)| self.one(host, call))
     }
 }
 

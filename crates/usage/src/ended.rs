@@ -14,7 +14,7 @@ const WEEK_NS: i64 = 7 * 24 * 3600 * 1_000_000_000;
 /// Jobs with what they took: by Slurm's books where it keeps some, else as the queue remembers them.
 pub fn told(engine: &dyn Engine, of_others: bool) -> Result<Vec<(Row, Ended)>, QueueError> {
     let jobs = if of_others { engine.jobs() } else { engine.own_jobs() };
-    match books(engine, of_others, homing_clock::system_ns() - WEEK_NS) {
+    match books(engine, of_others, homing_os::clock::system_ns() - WEEK_NS) {
         Some(books) => Ok(of_books(&books, &jobs.unwrap_or_default())),
         None => Ok(of_queue(&jobs?, engine.name() != "slurm")),
     }

@@ -57,7 +57,7 @@ fn slots(machines: &[Machine]) -> BTreeMap<String, u32> {
 }
 
 fn age(since_ns: i64) -> Duration {
-    Duration::from_nanos(homing_clock::system_ns().saturating_sub(since_ns.max(0)).max(0) as u64)
+    Duration::from_nanos(homing_os::clock::system_ns().saturating_sub(since_ns.max(0)).max(0) as u64)
 }
 
 /// The jobs of Slurm's in which a run's workers were, by their name; and a batch, which has that of the program.

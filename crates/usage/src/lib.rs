@@ -80,7 +80,7 @@ pub struct Line {
 
 /// Rows as Prometheus reads them.
 pub fn prometheus_of(rows: &BTreeMap<String, Used>, by: By, cost: Option<&Cost>) -> String {
-    metrics::text(sorted(rows), by.word(), cost, homing_clock::system_ns())
+    metrics::text(sorted(rows), by.word(), cost, homing_os::clock::system_ns())
 }
 
 /// The sums of the runs in these folders by user, as Prometheus reads them, and what of them is not counted. Without one of

@@ -28,7 +28,7 @@ pub fn lines(name: &str, dir: &Path) -> String {
 pub fn kept(root: &Path) -> io::Result<(BTreeMap<Key, Used>, Vec<String>)> {
     let path = root.join(PRUNED);
     let mut text = Vec::new();
-    match homing_folder::open_plain(&path) {
+    match homing_os::folder::open_plain(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
         file => file?.read_to_end(&mut text)?,
     };

@@ -27,7 +27,8 @@ pub struct Sums {
 impl Sums {
     /// Of all, or of what ended in this time until now.
     pub fn new(since: Option<Duration>) -> Sums {
-        let before_now = |age: Duration| homing_clock::system_ns() - i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
+        let before_now =
+            |age: Duration| homing_os::clock::system_ns() - i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
         Sums { since_ns: since.map_or(i64::MIN, before_now), ..Sums::default() }
     }
 

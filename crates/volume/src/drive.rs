@@ -4,8 +4,8 @@ use crate::execute::{self, News, Stopped};
 use crate::{
     Change, Danger, HostFacts, Observed, Phase, Plan, Record, Refusal, Spec, Then, adopt, folder, gluster, shown,
 };
-use homing_folder::lock;
 use homing_model::{Failure, NodeSet, alike};
+use homing_os::folder::lock;
 use homing_steps::{Executor, SshExecutor};
 use std::fmt::Write;
 use std::fs::File;
@@ -322,7 +322,7 @@ fn text(plan: &Plan) -> String {
 fn take_lock(name: &str) -> Result<File, Failure> {
     let folder = folder();
     let path = folder.join(format!(".{name}.lock"));
-    let open = || homing_folder::make_folder(&folder, 0o777).and_then(|()| lock::file(&path, 0o644));
+    let open = || homing_os::folder::make_folder(&folder, 0o777).and_then(|()| lock::file(&path, 0o644));
     let file = open().map_err(|e| Failure::system(format!("making {}: {e}", path.display())))?;
     match lock::try_lock_all(&file) {
         Ok(true) => Ok(file),

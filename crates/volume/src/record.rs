@@ -47,7 +47,7 @@ pub fn folder() -> PathBuf {
     if let Some(folder) = std::env::var_os("HOMING_VOLUMES") {
         return folder.into();
     }
-    homing_folder::cluster_state().join("volumes")
+    homing_os::folder::cluster_state().join("volumes")
 }
 
 /// Hosts that hold bytes of the volumes that homing has made, with one of their volumes.
@@ -147,8 +147,8 @@ impl Record {
         let Some(file) = &self.file else { return Ok(()) };
         let write = || -> io::Result<()> {
             let folder = file.parent().unwrap_or(Path::new("/"));
-            homing_folder::make_folder(folder, 0o777)?;
-            homing_folder::write_whole(file, &serde_json::to_vec_pretty(self)?, None)
+            homing_os::folder::make_folder(folder, 0o777)?;
+            homing_os::folder::write_whole(file, &serde_json::to_vec_pretty(self)?, None)
         };
         write().map_err(|e| format!("writing the record {}: {e}", file.display()))
     }

@@ -268,7 +268,7 @@ fn await_orphans(leader: libc::pid_t, handle: &Handle) {
     let own = std::process::id() as libc::pid_t;
     let mut pause = Duration::from_millis(1);
     loop {
-        let left = homing_process::children(own).into_iter().any(|child| lives_in_group(child, leader));
+        let left = homing_os::process::children(own).into_iter().any(|child| lives_in_group(child, leader));
         if !left || handle.fate() != Fate::Free || began.elapsed() > ORPHANS_PATIENCE {
             return;
         }

@@ -74,7 +74,7 @@ pub(crate) fn measure(
     note: impl Fn(String) + Send + 'static,
 ) -> std::io::Result<()> {
     // In a thread of its own: whatever measures may hang.
-    homing_threads::begin(move || {
+    homing_os::threads::begin(move || {
         let rapl = Rapl::begin(Path::new(POWERCAP), measured.began.elapsed());
         if !meter.is_empty() {
             match ask(&meter, PATIENCE) {
@@ -94,7 +94,7 @@ pub(crate) fn measure(
 
 /// The watts that a meter tells, or why none.
 fn ask(meter: &str, patience: Duration) -> Result<f64, String> {
-    let text = homing_process::ask(meter, patience)?;
+    let text = homing_os::process::ask(meter, patience)?;
     let text = String::from_utf8_lossy(&text);
     watts(&text).ok_or_else(|| {
         let shown: String = text.trim().chars().take(SHOWN).collect();

@@ -12,7 +12,7 @@ pub fn lead_stdio() -> i32 {
     }
     let served = homing_launch::serve(std::io::stdin(), out, move || guarded.renew());
     if let Err(error) = &served {
-        homing_process::say!("homing: the leader cannot go on: {error}");
+        homing_os::say!("homing: the leader cannot go on: {error}");
     }
     end_all();
     i32::from(served.is_err())

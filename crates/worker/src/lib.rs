@@ -22,7 +22,7 @@ mod slots;
 mod spawn;
 mod view;
 
-use homing_process::{End, Guarded, Terms};
+use homing_os::process::{End, Guarded, Terms};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -58,30 +58,30 @@ pub fn main_stdio(words: &[OsString]) -> i32 {
 /// What a process does that only a coordinator ends: it has a guard, and nobody's signals and screen. `name` and `with` are
 /// what the guard calls it and what it started, `still` is what it did when its lease is over.
 fn begin(name: &str, still: &str, with: &str) -> Option<Guarded> {
-    homing_process::raise_files();
+    homing_os::process::raise_files();
     session::ignore_terminal_signals();
     leave_terminal();
     let terms = Terms { lease: Some(HANGS), orphaned: Some(libc::SIGTERM), spares: false };
-    let guarded = homing_process::guarded(terms, |end| last_words(name, still, with, end));
-    guarded.inspect_err(|error| homing_process::say!("homing: cannot start a guard for the {name}: {error}")).ok()
+    let guarded = homing_os::process::guarded(terms, |end| last_words(name, still, with, end));
+    guarded.inspect_err(|error| homing_os::say!("homing: cannot start a guard for the {name}: {error}")).ok()
 }
 
 /// Ends all that this worker started.
 pub(crate) fn end_all() {
-    let _ = homing_process::sweep(GRACE);
+    let _ = homing_os::process::sweep(GRACE);
 }
 
 /// The guard's status, and what it has to say: only a guard that found nothing left says that all ended.
 fn last_words(name: &str, still: &str, with: &str, end: End) -> i32 {
     if !end.left.is_empty() {
-        homing_process::say!("homing: these processes wait for I/O and have not ended yet: {:?}", end.left);
+        homing_os::say!("homing: these processes wait for I/O and have not ended yet: {:?}", end.left);
         return LEFT;
     }
     if end.hung {
-        homing_process::say!("homing: the {name} {still} for {} s and was ended with {with}", HANGS.as_secs());
+        homing_os::say!("homing: the {name} {still} for {} s and was ended with {with}", HANGS.as_secs());
     } else if libc::WIFSIGNALED(end.status) {
         let signal = libc::WTERMSIG(end.status);
-        homing_process::say!("homing: the {name} was killed by signal {signal}; {with} are ended");
+        homing_os::say!("homing: the {name} was killed by signal {signal}; {with} are ended");
     }
     if end.status == 0 { 0 } else { homing_wire::ALL_ENDED }
 }

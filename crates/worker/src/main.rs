@@ -10,7 +10,7 @@ const USAGE: i32 = 255;
 fn main() -> ExitCode {
     // A thread that is missed would leave the others waiting.
     std::panic::set_hook(Box::new(|info| {
-        homing_process::say!("homing: cannot go on, by a fault of its own: {info}");
+        homing_os::say!("homing: cannot go on, by a fault of its own: {info}");
         std::process::exit(FAULT)
     }));
     let words: Vec<std::ffi::OsString> = std::env::args_os().collect();
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         Some("in-view") => homing_worker::enter_view(&words[2..]),
         _ => {
             let release = homing_wire::release();
-            homing_process::say!("homing: this is the worker of homing {release}, which homing itself starts on hosts");
+            homing_os::say!("homing: this is the worker of homing {release}, which homing itself starts on hosts");
             USAGE
         }
     };

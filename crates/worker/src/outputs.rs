@@ -5,8 +5,8 @@
 //! marker alone survives a machine that stops dead: `--skip-newer` sees it.
 
 use crate::view::View;
-use homing_folder::{Existing, make_file};
 use homing_model::{Change, RawText};
+use homing_os::folder::{Existing, make_file};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -24,7 +24,7 @@ const IDLE: Duration = Duration::from_millis(250);
 /// Sends pulses until the worker ends.
 /// An error says that there is no thread for it.
 pub(crate) fn send(shared: Arc<Shared>) -> std::io::Result<()> {
-    homing_threads::begin(move || {
+    homing_os::threads::begin(move || {
         let mut pulser = Pulser::default();
         let mut ran = processor_time();
         let mut nth = 0u32;

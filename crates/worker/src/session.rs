@@ -9,8 +9,8 @@ use crate::slots::{be_eager, kill, linger, take};
 use crate::spawn::{Found, Ground};
 use crate::view::{Question, stand};
 use homing_model::{Change, RawText};
-use homing_names::VariableOrigin;
-use homing_threads::begin;
+use homing_os::names::VariableOrigin;
+use homing_os::threads::begin;
 use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -69,7 +69,7 @@ pub fn serve(
     heard: impl Fn(),
 ) -> i32 {
     let mut facts = homing_probe::facts();
-    facts.most_tasks = Some(most_tasks(homing_process::users_files().rlim_max));
+    facts.most_tasks = Some(most_tasks(homing_os::process::users_files().rlim_max));
     let host = facts.hostname.clone();
     let mut output: Box<dyn Write + Send> = Box::new(output);
     if homing_wire::send_hello(&mut output, &facts).is_err() {
@@ -79,7 +79,7 @@ pub fn serve(
     let holder = shared.clone();
     let (news, inbox) = channel();
     if let Err(error) = begin(move || holder.release_held()).and_then(|_| begin(move || read(input, &news))) {
-        homing_process::say!("homing: the worker cannot begin: {error}");
+        homing_os::say!("homing: the worker cannot begin: {error}");
         return 1;
     }
     let status = converse(&inbox, &shared, host, leased, heard);
@@ -117,7 +117,7 @@ fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, leased:
                 heard();
                 for message in messages {
                     if let Err(error) = session.obey(message) {
-                        homing_process::say!("homing: the worker cannot go on: {error}");
+                        homing_os::say!("homing: the worker cannot go on: {error}");
                         return 1;
                     }
                 }
@@ -258,7 +258,7 @@ fn with_login(
     mut env: Vec<(RawText, RawText)>,
     own: impl Iterator<Item = (OsString, OsString)>,
 ) -> Vec<(RawText, RawText)> {
-    let of_login = own.filter(|(name, _)| homing_names::origin(name) == VariableOrigin::Login);
+    let of_login = own.filter(|(name, _)| homing_os::names::origin(name) == VariableOrigin::Login);
     for (name, value) in of_login.map(|(name, value)| (RawText::from(name), value.into())) {
         if !env.iter().any(|(known, _)| *known == name) {
             env.push((name, value));
@@ -294,7 +294,7 @@ fn sample(sample_ms: u32, shared: Arc<Shared>) -> std::io::Result<()> {
             let message = if sample_ms > 0 { FromWorker::Sample(shared.sample()) } else { FromWorker::Pong };
             shared.send(message);
             let is_task = |pid| lock(&shared.running).values().any(|h| h.pid.load(Ordering::SeqCst) == pid);
-            homing_process::bury(is_task, &mut seen);
+            homing_os::process::bury(is_task, &mut seen);
             thread::sleep(pause);
         }
     })

@@ -188,7 +188,7 @@ impl Ground {
             path: path.as_ptr(),
             argv: argv.as_ptr(),
             envp: envp.as_ptr(),
-            limit: homing_process::users_files(),
+            limit: homing_os::process::users_files(),
             error: 0,
         };
         let pid = birth.give()?;

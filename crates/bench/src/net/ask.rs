@@ -123,7 +123,7 @@ impl Hosts {
 
     /// A secret by which two hosts know each other stands in it. It goes through a pipe: no table of processes shows it.
     fn script(&self, order: &Order, sizes: &[u32]) -> Result<String, Failure> {
-        let token = homing_folder::unguessable();
+        let token = homing_os::folder::unguessable();
         let token = token.map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
         let (seconds, brief) = (self.seconds, u8::from(order.brief));
         let sizes = sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");

@@ -66,7 +66,7 @@ fn rate(line: Option<&str>) -> Result<f64, String> {
 
 /// The MPI that the hosts have, by name, and what a message of each size takes over it, from the first to the second.
 pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), Failure> {
-    let token = homing_folder::unguessable();
+    let token = homing_os::folder::unguessable();
     let token = token.map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
     let [a, b] = [hosts.addresses[0], hosts.addresses[1]];
     let ask = |verb: &str| -> Result<Vec<Result<String, String>>, Failure> {

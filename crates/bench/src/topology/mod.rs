@@ -10,10 +10,10 @@ pub use show::{json, text};
 
 use crate::Tell;
 use crate::net::{Hosts, measure};
-use homing_folder::Kept;
 use homing_model::{Failure, NodeSet};
 use homing_network::tree::{Tree, inferred, moved, tree};
 use homing_network::{PortFinding, differing, joined, sides};
+use homing_os::folder::Kept;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::Path;

@@ -129,7 +129,7 @@ impl Bench {
     /// Measures every case, in a folder of its own that is removed at the end.
     pub fn measure(&self) -> Result<Results, Failure> {
         // Others may write there, too, and would know a number beforehand.
-        let token = homing_folder::unguessable().map_err(|e| Failure::system(format!("no random name: {e}")))?;
+        let token = homing_os::folder::unguessable().map_err(|e| Failure::system(format!("no random name: {e}")))?;
         let folder = format!("{}/.homing-bench.{token}", self.setup.path);
         self.all(&self.setup.hosts[..1], |_, _| sh(r#"command -v fio >/dev/null || { echo "no fio; install the package fio"; exit 1; }; mkdir -m 700 -- "$1""#, &[&folder]), "preparing")?;
         let measured = self.measure_in(&folder);

@@ -27,7 +27,7 @@ pub struct ClusterShell {
 /// The folders of the configuration, the last one with the highest priority.
 fn folders() -> Vec<PathBuf> {
     let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let home = homing_names::home();
+    let home = homing_os::names::home();
     let system = var("CLUSTERSHELL_CFGDIR").unwrap_or_else(|| "/etc/clustershell".into());
     let config = var("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|h| h.join(".config")));
     let own = home.map(|h| h.join(".local/etc/clustershell"));

@@ -3,10 +3,10 @@
 use super::terms::{Given, Running, Stage};
 use super::{Action, Core, Offer, Record};
 use crate::admission::storage_of;
-use homing_clock::{Moment, Mono};
 use homing_launch::Attempt;
 use homing_model::event::{PlannedBytes, What, parts};
 use homing_model::{Outcome, RawText};
+use homing_os::clock::{Moment, Mono};
 use homing_place::{HostIx, Placed};
 use homing_wire::{Ended, ToWorker};
 

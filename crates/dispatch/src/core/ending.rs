@@ -4,9 +4,9 @@ use super::terms::{Stage, end};
 use super::{Action, Core, Record};
 use crate::admission::Io;
 use homing_batch::{Decision, Ends};
-use homing_clock::Mono;
 use homing_model::event::What;
 use homing_model::{Outcome, Task};
+use homing_os::clock::Mono;
 
 /// What a shell says of a program that SIGPIPE ended.
 const SIGPIPE_STATUS: i32 = 141;

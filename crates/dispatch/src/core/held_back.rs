@@ -1,9 +1,9 @@
 //! Starts that wait until a host has memory free, or less to do, or slots that others have.
 
 use super::{Action, Core};
-use homing_clock::Mono;
 use homing_model::NodeSet;
 use homing_model::units::bytes;
+use homing_os::clock::Mono;
 use homing_place::HostIx;
 
 /// Waiting that is over sooner needs no word, microseconds.

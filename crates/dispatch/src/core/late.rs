@@ -2,8 +2,8 @@
 
 use super::Core;
 use super::terms::Stage;
-use homing_clock::Moment;
 use homing_model::{Change, Outcome};
+use homing_os::clock::Moment;
 use homing_place::HostIx;
 
 impl Core {

@@ -2,10 +2,10 @@
 
 use super::terms::Stage;
 use super::{Action, Core};
-use homing_clock::Moment;
 use homing_launch::{MOST_LOSSES, lose};
 use homing_model::Outcome;
 use homing_model::event::What;
+use homing_os::clock::Moment;
 use homing_place::HostIx;
 
 impl Core {

@@ -2,8 +2,8 @@
 
 use super::*;
 use homing_batch::Halt;
-use homing_clock::{Moment, Mono};
 use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
+use homing_os::clock::{Moment, Mono};
 use homing_wire::{Ended, ToWorker};
 
 mod coming;

@@ -4,10 +4,10 @@
 use super::Shell;
 use crate::settings::{DispatchError, Incoming, Listener};
 use crate::wires::{Arrival, look_again};
-use homing_clock::Moment;
 use homing_launch::{HostNews, LaunchError};
 use homing_model::HostFacts;
 use homing_model::event::What;
+use homing_os::clock::Moment;
 use homing_place::HostIx;
 use homing_wire::{FromWorker, ToWorker};
 use std::time::Instant;

@@ -5,7 +5,7 @@ use super::Shell;
 use crate::admission::StorageIx;
 use crate::settings::Listener;
 use crate::wires::Arrival;
-use homing_folder::lease::{News, Place, SOON, Wish, keep};
+use homing_os::folder::lease::{News, Place, SOON, Wish, keep};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ impl<L: Listener> Shell<'_, L> {
         let queue = self.queue.clone();
         let tell = move |heard| queue.send(Arrival::Leases(server, heard)).is_ok();
         let keep = move || keep(place, &taken, &tell);
-        match homing_threads::begin(keep) {
+        match homing_os::threads::begin(keep) {
             Ok(thread) => {
                 let begun = Instant::now();
                 self.lessees.push(Lessee { server, wishes, turn: 0, told: None, begun, thread });

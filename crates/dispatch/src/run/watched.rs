@@ -23,6 +23,6 @@ impl<L: Listener> Shell<'_, L> {
             let [out, err] = self.printer.so_far(*ticket, SHOWN_BYTES);
             self.watched.show(*task, &[out, err].concat());
         }
-        self.watched.tell(&self.core.live(homing_clock::wall_ns()));
+        self.watched.tell(&self.core.live(homing_os::clock::wall_ns()));
     }
 }

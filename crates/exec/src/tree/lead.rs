@@ -166,7 +166,7 @@ impl Fed {
                 let _ = to.say(&Say::Input(0), &[]);
             }
         };
-        homing_threads::begin(feed).map_err(|e| e.to_string())?;
+        homing_os::threads::begin(feed).map_err(|e| e.to_string())?;
         Ok(fed)
     }
 }
@@ -199,6 +199,6 @@ fn listen(mut from: Box<dyn BufRead + Send>) -> Result<Receiver<Result<Told, Str
             }
         }
     };
-    homing_threads::begin(read).map_err(|e| e.to_string())?;
+    homing_os::threads::begin(read).map_err(|e| e.to_string())?;
     Ok(heard)
 }

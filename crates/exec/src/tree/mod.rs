@@ -103,7 +103,7 @@ fn begin<E: Errand>(all: &Arc<All<E>>, branches: impl Iterator<Item = Vec<usize>
     for of in branches {
         let (theirs, of_all, back) = (of.clone(), all.clone(), to.clone());
         // It is not waited for: it may be connecting when nobody wants it any more.
-        if let Err(e) = homing_threads::begin(move || back.send(lead::lead(&of_all, &theirs))) {
+        if let Err(e) = homing_os::threads::begin(move || back.send(lead::lead(&of_all, &theirs))) {
             let _ = to.send(Left { whys: vec![(all.hosts[of[0]].clone(), e.to_string())], hosts: of });
         }
     }
@@ -140,8 +140,8 @@ impl<E: Errand> All<E> {
         left: Receiver<Left>,
     ) -> io::Result<Vec<JoinHandle<()>>> {
         let all = self.clone();
-        let leaders = homing_threads::begin(move || drop(all.straight(&spared)))?;
-        let others = homing_threads::begin(move || self.serve(&here, &left))?;
+        let leaders = homing_os::threads::begin(move || drop(all.straight(&spared)))?;
+        let others = homing_os::threads::begin(move || self.serve(&here, &left))?;
         Ok(vec![leaders, others])
     }
 

@@ -34,7 +34,7 @@ pub fn serve<E: Errand>(
     let input = if ask.reads { Some(Spool::empty(folder)?) } else { None };
     let gone = Arc::new(AtomicBool::new(false));
     let (end, taken) = (gone.clone(), input.clone());
-    homing_threads::begin(move || {
+    homing_os::threads::begin(move || {
         // After all that is to be read, nothing more is said but that it may end.
         if taken.is_none() || take_input(&mut from, taken.as_deref()).unwrap_or(false) {
             let _ = io::copy(&mut from, &mut io::sink());

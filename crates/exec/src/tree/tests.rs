@@ -21,7 +21,7 @@ impl Errand for ClosesSlowly {
                 std::thread::sleep(Duration::from_millis(5));
             }
         };
-        Stream::new(events, write, vec![homing_threads::begin(linger).unwrap()])
+        Stream::new(events, write, vec![homing_os::threads::begin(linger).unwrap()])
     }
 
     fn from(&self, _: &str, _: Option<Arc<Spool>>) -> ClosesSlowly {

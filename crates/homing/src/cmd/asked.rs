@@ -11,7 +11,7 @@ pub const BETWEEN: Duration = Duration::from_millis(500);
 
 /// Asks hosts for facts and two samples, many at once.
 pub fn ask_all(names: &[String], own: &str) -> Vec<Answer> {
-    homing_threads::each_of(names, FAN_OUT, |name| ask(name, own))
+    homing_os::threads::each_of(names, FAN_OUT, |name| ask(name, own))
 }
 
 /// What a worker is told that only samples its host, each time after `every`; `run` is what messages call it.
@@ -20,7 +20,7 @@ pub fn sampling(run: &str, every: Duration) -> ToWorker {
         run: run.into(),
         cwd: "/".into(),
         env: Vec::new(),
-        umask: homing_process::umask(),
+        umask: homing_os::process::umask(),
         slots: 1,
         sample_ms: every.as_millis() as u32,
         pulse: false,

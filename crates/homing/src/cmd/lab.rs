@@ -194,7 +194,7 @@ fn down(name: &str) -> Result<i32, Failure> {
     let config = homing_lab::reach(name).ok().map(|plan| plan.ssh_config());
     let was_up = homing_lab::down(name)?;
     // What is kept of its volumes is no word about the next lab of that name.
-    let kept = config.map(|config| homing_folder::cluster_state_of(&config)).filter(|kept| kept.exists());
+    let kept = config.map(|config| homing_os::folder::cluster_state_of(&config)).filter(|kept| kept.exists());
     if let Some(Err(e)) = kept.as_ref().map(std::fs::remove_dir_all) {
         return Err(Failure::system(format!("lab {name} is down; removing what is kept of it failed: {e}")));
     }

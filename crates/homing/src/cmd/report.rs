@@ -40,7 +40,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
             if file.as_os_str() == "-" {
                 return to_stdout(&page);
             }
-            homing_folder::write_file(file, page)
+            homing_os::folder::write_file(file, page)
                 .map_err(|e| Failure::system(format!("cannot write {}: {e}", file.display())))?;
         }
         let bill = cluster.as_ref().map(|cluster| Bill::of(read.usage, cluster));

@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let hosts = Hosts::ask(options, &names, LOADED)?;
     let way = Way { wait: args.wait, sudo: args.sudo, community: args.snmp.as_deref(), switches: &args.switch };
     let mut found = match args.measure {
-        true => Found::measured(&hosts, homing_clock::system_ns() as u64, TELL)?,
+        true => Found::measured(&hosts, homing_os::clock::system_ns() as u64, TELL)?,
         false => Found::told(&hosts, &way)?,
     };
     let before = topology::keep(&names, &found.tree)?;
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 }
 
 fn put(file: &Path, text: &str) -> Result<(), Failure> {
-    homing_folder::write_whole(file, text.as_bytes(), None)
+    homing_os::folder::write_whole(file, text.as_bytes(), None)
         .map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
 }
 

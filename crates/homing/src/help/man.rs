@@ -12,7 +12,7 @@ use std::path::Path;
 /// Writes homing.1 and a page for each command into a folder.
 pub fn write(folder: &Path) -> Result<i32, Failure> {
     let wrong = |e| Failure::system(format!("cannot write man pages to {}: {e}", folder.display()));
-    homing_folder::make_folders(folder).map_err(wrong)?;
+    homing_os::folder::make_folders(folder).map_err(wrong)?;
     let mut grammar = <crate::grammar::Cli as clap::CommandFactory>::command().disable_help_subcommand(true);
     grammar.build();
     pages(&grammar, "homing", folder).map_err(wrong)?;
@@ -30,7 +30,7 @@ fn pages(command: &Command, path: &str, folder: &Path) -> io::Result<()> {
     };
     let mut page = Vec::new();
     one(command, path, &mut page)?;
-    homing_folder::write_file(&folder.join(format!("{name}.1")), page)
+    homing_os::folder::write_file(&folder.join(format!("{name}.1")), page)
 }
 
 fn one(command: &Command, path: &str, page: &mut dyn Write) -> io::Result<()> {

@@ -219,6 +219,6 @@ fn on_a_host() {
     let volume = locator.volume_of(&dir).unwrap();
     assert_eq!(volume.kind, Kind::Ceph);
     assert!(volume.name.starts_with("cephfs:") && volume.name.ends_with("=/") && volume.name.len() > 40, "{volume:?}");
-    let hosts = ["n1", "n2", "n3"].map(|name| homing_names::addresses(name).remove(0));
+    let hosts = ["n1", "n2", "n3"].map(|name| homing_os::names::addresses(name).remove(0));
     contract::check(&locator, &dir, &BTreeSet::from(hosts));
 }

@@ -66,7 +66,7 @@ fn on_a_host() {
         return;
     }
     let locator = Locator::new().unwrap();
-    let address = homing_names::addresses("n1").remove(0);
+    let address = homing_os::names::addresses("n1").remove(0);
     for (mount, server) in [("/data", "n1"), ("/nas", address.as_str())] {
         let dir = PathBuf::from(mount).join("contract");
         std::fs::create_dir(&dir).unwrap();

@@ -11,12 +11,12 @@ const OWN: &[(&str, &str)] = &[
     ("crates/bench/src/topology/snmp.rs", "a fresh folder of mode 0700"),
     ("crates/dispatch/src/kept.rs", "the folder of a run, 0700"),
     ("crates/exec/src/connect.rs", "the user's folder of sockets, 0700"),
-    ("crates/folder/", "the owner of the rule"),
+    ("crates/os/src/folder/", "the owner of the rule"),
     ("crates/homing/src/cmd/make/on.rs", "a folder of the user's own, 0700"),
     ("crates/journal/src/", "the folder of a run, 0700"),
     ("crates/launch/src/payload.rs", "the user's cache"),
     ("crates/locate/src/contract.rs", "a suite of tests"),
-    ("crates/names/src/homes.rs", "folders below the user's home"),
+    ("crates/os/src/names/homes.rs", "folders below the user's home"),
     ("crates/queue/src/contract.rs", "a suite of tests"),
     ("crates/queue/src/files.rs", "the user's folder of the queue"),
     ("crates/queue/src/keeper/command.rs", "the folder of a job, 0700"),
@@ -129,7 +129,7 @@ fn files_beside_other_peoples_names_are_made_by_one_function() {
         for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
             if CALLS.iter().any(|call| line.contains(call)) {
                 bad.push(format!(
-                    "{name}: {}: use make_file, write_file or make_folders of homing-folder",
+                    "{name}: {}: use make_file, write_file or make_folders of homing_os::folder",
                     line.trim()
                 ));
             }

@@ -21,7 +21,7 @@ fn spec(engine: &dyn Engine) -> JobSpec {
     let config = engine.config().unwrap();
     let queue = config.queues.iter().find(|(_, queue)| queue.default).or(config.queues.iter().next()).unwrap().0;
     let text = serde_json::json!({
-        "v": 1, "user": homing_queue::user_name(homing_queue::uid()), "submit_ns": homing_clock::system_ns(),
+        "v": 1, "user": homing_queue::user_name(homing_queue::uid()), "submit_ns": homing_os::clock::system_ns(),
         "from": homing_queue::host_name(), "cwd": RawText::from(std::env::current_dir().unwrap().as_path()),
         "command": {"shell": "true"}, "name": "suite", "queue": queue, "slots": 1,
     });

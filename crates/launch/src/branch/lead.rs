@@ -37,7 +37,7 @@ pub(super) fn lead(mut members: Vec<Member>, options: Options, note: Note) -> io
             }
         }
     };
-    homing_threads::begin(led).map(drop)
+    homing_os::threads::begin(led).map(drop)
 }
 
 /// The channel to the first that can lead; it is the first of those that are left. A host that cannot lead could not have
@@ -73,7 +73,7 @@ fn through(hosts: Vec<Member>, opened: Channel, options: &Options, note: Note) {
         whys: Vec::new(),
         hosts,
     };
-    let wrong = match homing_threads::begin(move || write(to, &said, &frame(&ToLeader::Ping))) {
+    let wrong = match homing_os::threads::begin(move || write(to, &said, &frame(&ToLeader::Ping))) {
         Err(e) => Err(e.to_string()),
         Ok(_) => {
             leader.say(&branch.ask(options));
@@ -93,7 +93,7 @@ type Said = Result<Vec<FromLeader>, WireError>;
 /// Reads in a thread of its own, so that one who waits can lose patience; no further ahead than a few words.
 fn heard(mut from: Box<dyn BufRead + Send>) -> io::Result<Receiver<Said>> {
     let (tell, said) = sync_channel(1);
-    homing_threads::begin(move || {
+    homing_os::threads::begin(move || {
         loop {
             let words: Said = homing_wire::receive_some(&mut from);
             let ends = !matches!(&words, Ok(words) if !words.is_empty());
@@ -178,7 +178,7 @@ impl Branch {
         let channel = Channel { facts, to, from, keeper, obituary: None };
         let (name, via, told) = (plan.name.clone(), plan.via.clone(), tell.clone());
         let carried = move || carry(name, &via, channel, |heard| told(heard));
-        match homing_threads::begin(carried) {
+        match homing_os::threads::begin(carried) {
             Ok(_) => self.inboxes[member] = Some(inbox),
             Err(source) => {
                 tell(Heard::Refused(LaunchError::Thread { host: plan.name.clone(), source }));

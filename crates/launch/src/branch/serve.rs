@@ -32,7 +32,7 @@ pub fn serve(
     for (at, (member, way)) in members.into_iter().zip(&ways).enumerate() {
         let (host, refused) = (Host { at: at as u32, voice: voice.clone(), way: way.clone() }, voice.clone());
         let options = options.clone();
-        match homing_threads::begin(move || host.attend(member, &options)) {
+        match homing_os::threads::begin(move || host.attend(member, &options)) {
             Ok(thread) => threads.push(thread),
             Err(e) => refused.say(&FromLeader::Unreached { member: at as u32, why: e.to_string() }),
         }
@@ -132,7 +132,7 @@ impl Way {
     fn kill(&self) {
         self.close();
         if let Some(keeper) = lock(&self.0).keeper.take() {
-            homing_threads::begin_or_do(move || drop(keeper));
+            homing_os::threads::begin_or_do(move || drop(keeper));
         }
     }
 }
@@ -162,7 +162,7 @@ impl<W: Write> Host<W> {
         let witness = keeper.witness();
         let (say, said) = channel();
         // Heartbeats are the coordinator's: a leader that made some would keep workers alive whom it has left.
-        if let Err(e) = homing_threads::begin(move || write(to, &said, &[])) {
+        if let Err(e) = homing_os::threads::begin(move || write(to, &said, &[])) {
             return unreached(e.to_string());
         }
         if !self.way.open(say, keeper) {

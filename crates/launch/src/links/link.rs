@@ -111,7 +111,7 @@ impl<T> Link<T> {
         self.standing = standing;
         let keeper = self.keeper.take()?;
         // In a thread of its own where there is one: srun may take seconds to give its job back.
-        homing_threads::begin_or_do(move || {
+        homing_os::threads::begin_or_do(move || {
             keeper.end(grace);
         })
     }

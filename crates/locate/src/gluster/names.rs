@@ -1,6 +1,6 @@
 //! Which host of a volume's definition a brick server's own name means.
 
-use homing_names::addresses;
+use homing_os::names::addresses;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -70,7 +70,7 @@ fn ask(blocks: u64, held: &(dyn Fn(u64) -> Held + Sync)) -> Vec<(u64, Held)> {
         numbers.map(|number| (number, held(number))).collect::<Vec<_>>()
     };
     let threads: Vec<u64> = (0..THREADS.min(blocks)).collect();
-    let mut found: Vec<(u64, Held)> = homing_threads::each(&threads, |_| work()).into_iter().flatten().collect();
+    let mut found: Vec<(u64, Held)> = homing_os::threads::each(&threads, |_| work()).into_iter().flatten().collect();
     found.sort_unstable_by_key(|(number, _)| *number);
     found
 }

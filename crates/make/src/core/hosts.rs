@@ -56,7 +56,7 @@ impl Core {
             run: "make".into(),
             cwd: "/".into(),
             env: Vec::new(),
-            umask: homing_process::umask(),
+            umask: homing_os::process::umask(),
             slots,
             sample_ms: 1000,
             pulse: false,

@@ -4,10 +4,10 @@ use super::Core;
 use crate::Seen;
 use crate::asked::Asked;
 use crate::running::Running;
-use homing_clock::wall_ns;
 use homing_model::event::What;
 use homing_model::live::Waits;
 use homing_model::{Live, TaskId};
+use homing_os::clock::wall_ns;
 
 impl Core {
     /// With what these tasks have printed.

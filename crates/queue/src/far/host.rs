@@ -6,7 +6,7 @@ use crate::job::{End, Origin};
 use crate::process::Process;
 use crate::{Job, Part, QueueError, State};
 use homing_model::RawText;
-use homing_names::{VariableOrigin, origin_of_work};
+use homing_os::names::{VariableOrigin, origin_of_work};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
@@ -31,7 +31,7 @@ pub fn serve(
     news: &mut dyn Write,
 ) -> Result<(), QueueError> {
     let (to, words) = channel();
-    let listener = homing_threads::begin(move || listen(orders, &to));
+    let listener = homing_os::threads::begin(move || listen(orders, &to));
     listener.map_err(|e| QueueError::Program(e.to_string()))?;
     let Ok(Some(Word::Job(asked, id, index))) = words.recv() else {
         return Err(QueueError::Request("no job came over the channel".into()));

@@ -24,8 +24,8 @@ impl Far {
         let (words, told) = channel();
         let (tell, news) = channel();
         let _ = words.send(job);
-        homing_threads::begin(move || speak(to, &told))?;
-        homing_threads::begin(move || hear(from, &tell))?;
+        homing_os::threads::begin(move || speak(to, &told))?;
+        homing_os::threads::begin(move || hear(from, &tell))?;
         Ok(Far { child, words, news })
     }
 

@@ -31,7 +31,7 @@ pub struct Rank {
 
 /// Puts this process under a guard, which ends all that it started. To be called before anything else is.
 pub fn guard() -> Result<(), QueueError> {
-    homing_process::guarded_to_the_end(false, || ())
+    homing_os::process::guarded_to_the_end(false, || ())
         .map_err(|e| QueueError::Program(format!("cannot start a guard: {e}")))
 }
 
@@ -52,7 +52,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, news: &mut dyn Write) ->
         let _ = io::copy(&mut orders, &mut io::sink());
         gone.send(None)
     };
-    homing_threads::begin(listen).map_err(|e| QueueError::Program(e.to_string()))?;
+    homing_os::threads::begin(listen).map_err(|e| QueueError::Program(e.to_string()))?;
     let mut exit = None;
     loop {
         match told.recv_timeout(LOOK) {
@@ -63,13 +63,13 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, news: &mut dyn Write) ->
                 if let (None, Ok(Some(status))) = (exit, child.try_wait()) {
                     exit = Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
                 }
-                if let Some(exit) = exit.filter(|_| homing_process::descendants(own()).is_empty()) {
+                if let Some(exit) = exit.filter(|_| homing_os::process::descendants(own()).is_empty()) {
                     return tell(news, &News::Ended(End { exit, ..End::default() }));
                 }
             }
         }
     }
-    let _ = homing_process::sweep(Duration::ZERO);
+    let _ = homing_os::process::sweep(Duration::ZERO);
     Ok(())
 }
 
@@ -93,7 +93,7 @@ fn start(rank: &Rank, to: &Sender<Option<News>>) -> Result<Child, String> {
                 let _ = to.send(Some(what(RawText(bytes[..n].to_vec()))));
             }
         };
-        homing_threads::begin(read).map(drop).map_err(|e| e.to_string())
+        homing_os::threads::begin(read).map(drop).map_err(|e| e.to_string())
     };
     pass(out.map(|out| Box::new(out) as Box<dyn Read + Send>), News::Out)?;
     pass(err.map(|err| Box::new(err) as Box<dyn Read + Send>), News::Err)?;
@@ -122,7 +122,7 @@ pub fn ended(host: &str, exit: i32) -> Result<(), QueueError> {
         return Ok(());
     }
     let by = crate::user_name(crate::uid());
-    let kill = Kill { by, signal: None, at_ns: homing_clock::system_ns(), died: Some((why, exit)) };
+    let kill = Kill { by, signal: None, at_ns: homing_os::clock::system_ns(), died: Some((why, exit)) };
     crate::files::write_json(&path, &kill, 0o600).map_err(QueueError::io("write", &path))
 }
 

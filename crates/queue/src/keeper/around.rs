@@ -38,7 +38,7 @@ impl Keeper<'_> {
         };
         self.sweep();
         if ended != "0" {
-            homing_process::say!("homing: job {}: the post_exec of queue {}: {ended}", self.id, self.spec.queue);
+            homing_os::say!("homing: job {}: the post_exec of queue {}: {ended}", self.id, self.spec.queue);
         }
     }
 

@@ -6,8 +6,8 @@ use crate::far::Word;
 use crate::job::{JobSpec, Share};
 use crate::tree;
 use crate::words::{interpreter, shell, substitute};
-use homing_folder::{Existing, make_file};
 use homing_model::{Command as Words, RawText};
+use homing_os::folder::{Existing, make_file};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -202,7 +202,7 @@ impl Keeper<'_> {
         let slots = path.with_extension(format!("{}.slots", self.index));
         for (path, text) in [(&path, hostfile(hosts)), (&slots, slotfile(hosts))] {
             if let Err(e) = fs::write(path, text) {
-                homing_process::say!("homing: job {}: cannot write {}: {e}", self.id, path.display());
+                homing_os::say!("homing: job {}: cannot write {}: {e}", self.id, path.display());
             }
         }
         let [path, slots] = [path, slots].map(|path| path.display().to_string());
@@ -229,7 +229,7 @@ impl Keeper<'_> {
             _ => std::os::unix::fs::symlink(exe, &part).and_then(|()| fs::rename(&part, &launcher)),
         });
         if let Err(e) = made {
-            homing_process::say!("homing: job {}: cannot make {}: {e}", self.id, launcher.display());
+            homing_os::say!("homing: job {}: cannot make {}: {e}", self.id, launcher.display());
         }
     }
 }

@@ -40,12 +40,12 @@ impl Keeper<'_> {
             Err(reason) => Some(End { exit: 255, reason: Some(reason), ..ended() }),
         };
         let Some(mut end) = end else {
-            homing_process::say!("homing: job {}: the connection to {host} has ended before the job", self.id);
+            homing_os::say!("homing: job {}: the connection to {host} has ended before the job", self.id);
             return Ok(());
         };
-        end.at_ns = homing_clock::system_ns();
+        end.at_ns = homing_os::clock::system_ns();
         if let Some((start, begun)) = &there.started {
-            end.at_ns = start.at_ns + homing_clock::since_boot().saturating_sub(*begun).as_nanos() as i64;
+            end.at_ns = start.at_ns + homing_os::clock::since_boot().saturating_sub(*begun).as_nanos() as i64;
             self.append_report(start, &end);
         }
         place.write(&end).map_err(QueueError::io("write", self.dir))?;
@@ -116,12 +116,12 @@ impl There<'_> {
             _ => keeper.output("err", &keeper.spec.stderr)?,
         };
         self.files = Some([out, err]);
-        let at_ns = homing_clock::system_ns();
+        let at_ns = homing_os::clock::system_ns();
         let start = Start { at_ns, host: self.host.into(), process: Process::own() };
         let written = write_json_soon(&keeper.record("start"), &start, 0o644);
         written.and_then(|record| record.sync_data()).map_err(|e| format!("cannot write down its start: {e}"))?;
         let _ = fs::remove_file(keeper.record("ask"));
-        self.started = Some((start, homing_clock::since_boot()));
+        self.started = Some((start, homing_os::clock::since_boot()));
         Ok(())
     }
 

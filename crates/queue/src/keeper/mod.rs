@@ -14,8 +14,8 @@ use crate::job::{End, JobSpec, Private, Start, Style};
 use crate::plan::Queue;
 use crate::process::Process;
 use crate::{QueueError, report};
-use homing_folder::lock::Held;
-use homing_folder::{Existing, make_file};
+use homing_os::folder::lock::Held;
+use homing_os::folder::{Existing, make_file};
 use orders::{Hand, Orders};
 pub(crate) use several::hostfile;
 use std::fs::{self, File};
@@ -38,8 +38,8 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd], queue: &Queue) ->
     let _locks = locks.map_err(QueueError::io("take over the locks of", dir))?;
     let _ = rustix::process::setsid();
     // The guard holds the locks as well: no slot is given away before nothing is left.
-    let terms = homing_process::Terms { lease: None, orphaned: None, spares: false };
-    homing_process::guarded(terms, |_| 0).map_err(QueueError::io("start a guard for the keeper of", dir))?;
+    let terms = homing_os::process::Terms { lease: None, orphaned: None, spares: false };
+    homing_os::process::guarded(terms, |_| 0).map_err(QueueError::io("start a guard for the keeper of", dir))?;
     let mine = fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == files::uid());
     let read =
         || Some((amended(dir, of_one(read_json(&dir.join("spec.json"))?.0)?), read_json(&dir.join("private.json"))?.0));
@@ -61,10 +61,10 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd], queue: &Queue) ->
     let place = Reserved::new(&write("end"), 0o644).map_err(QueueError::io("reserve the record of the end in", dir))?;
     let record = write_json_soon(&write("start"), &start, 0o644).map_err(QueueError::io("write", dir))?;
     step("started");
-    let begun = homing_clock::since_boot();
+    let begun = homing_os::clock::since_boot();
     let mut end = keeper.run(&record).unwrap_or_else(|reason| End { exit: 255, reason: Some(reason), ..ended() });
     // Not what the clock says now: somebody may have set it since.
-    end.at_ns = at_ns + homing_clock::since_boot().saturating_sub(begun).as_nanos() as i64;
+    end.at_ns = at_ns + homing_os::clock::since_boot().saturating_sub(begun).as_nanos() as i64;
     step("ended");
     keeper.append_report(&start, &end);
     // Not synced: where a power cut takes it, the job's own output may be gone as well, and it counts as interrupted.
@@ -140,11 +140,8 @@ impl Keeper<'_> {
 
     /// What a command left in the background would run without slots.
     fn sweep(&self) {
-        if let Err(left) = homing_process::sweep(Duration::ZERO) {
-            homing_process::say!(
-                "homing: job {}: these processes wait for I/O and have not ended yet: {left:?}",
-                self.id
-            );
+        if let Err(left) = homing_os::process::sweep(Duration::ZERO) {
+            homing_os::say!("homing: job {}: these processes wait for I/O and have not ended yet: {left:?}", self.id);
         }
     }
 
@@ -210,7 +207,7 @@ impl Keeper<'_> {
         let text = report::text(self.id, self.index, &self.spec, script.as_deref(), start, end);
         let wrote = make_file(&path, Existing::Append, 0o666).and_then(|mut f| f.write_all(text.as_bytes()));
         if let Err(e) = wrote {
-            homing_process::say!("homing: job {}: cannot append the report to {}: {e}", self.id, path.display());
+            homing_os::say!("homing: job {}: cannot append the report to {}: {e}", self.id, path.display());
         }
     }
 }

@@ -122,7 +122,7 @@ impl Orders<'_> {
             }
         }
         if self.kill_at.is_some_and(|at| Instant::now() >= at) {
-            homing_process::signal(libc::SIGKILL);
+            homing_os::process::signal(libc::SIGKILL);
         }
     }
 
@@ -133,7 +133,7 @@ impl Orders<'_> {
         let stop = user.iter().chain(&load).any(|n| self.dir.join(n).exists()) && self.kill_at.is_none();
         if stop != self.stopped {
             if !self.hand.order(Word::Stop(stop)) {
-                homing_process::signal(if stop { libc::SIGSTOP } else { libc::SIGCONT });
+                homing_os::process::signal(if stop { libc::SIGSTOP } else { libc::SIGCONT });
             }
             self.stopped = stop;
         }
@@ -144,7 +144,7 @@ impl Orders<'_> {
             self.end("time limit", GRACE);
         }
         // Whoever takes more than was said takes it from others: there is no time to ask.
-        if self.memory.is_some_and(|limit| homing_process::resident() > limit) {
+        if self.memory.is_some_and(|limit| homing_os::process::resident() > limit) {
             self.end("memory limit", Duration::ZERO);
         }
         // Nobody could ask for its end any more.
@@ -176,9 +176,9 @@ impl Orders<'_> {
     fn end(&mut self, reason: &str, grace: Duration) {
         self.reason.get_or_insert_with(|| reason.to_string());
         if !self.hand.order(Word::End) {
-            homing_process::signal(libc::SIGTERM);
+            homing_os::process::signal(libc::SIGTERM);
             // What stands still does not hear.
-            homing_process::signal(libc::SIGCONT);
+            homing_os::process::signal(libc::SIGCONT);
         }
         self.stopped = false;
         // The host gives its processes as long, and tells of their end then.
@@ -188,7 +188,7 @@ impl Orders<'_> {
 
     fn signal(&self, signal: i32) {
         if !self.hand.order(Word::Signal(signal)) {
-            homing_process::signal(signal);
+            homing_os::process::signal(signal);
         }
     }
 }

@@ -77,7 +77,7 @@ impl Keeper<'_> {
             }
             if let Some(why) = lost(held.borrow().split_last().map_or(&[][..], |(_, earlier)| earlier)) {
                 // It has not started: it waits, and asks anew.
-                homing_process::say!("homing: job {}: {why}", self.id);
+                homing_os::say!("homing: job {}: {why}", self.id);
                 return Ok(Some(orders.killed()));
             }
         }

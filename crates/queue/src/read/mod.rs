@@ -189,7 +189,7 @@ impl Spool {
     /// Tells all who remember ends of a user's jobs that one is none any more.
     pub(crate) fn note_again(&self, uid: u32) -> Result<(), QueueError> {
         let path = self.places.of(uid).join(AGAIN);
-        files::write_json(&path, &homing_clock::system_ns(), 0o644).map_err(QueueError::io("write", &path))
+        files::write_json(&path, &homing_os::clock::system_ns(), 0o644).map_err(QueueError::io("write", &path))
     }
 
     /// What was asked for, with what its user has changed since.

@@ -4,7 +4,7 @@ use super::{Part, one_line};
 use crate::files::read_json;
 use crate::job::{End, Start, Stop};
 use crate::state::{Facts, state};
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;

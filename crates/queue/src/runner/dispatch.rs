@@ -8,8 +8,8 @@ use crate::neighbours::Presence;
 use crate::plan::{self, Config, Queue, Standing, Usage, View, Want};
 use crate::state::State;
 use crate::{Job, QueueError, Storage, seats, slots};
-use homing_folder::lease::Wish;
-use homing_folder::lock::Held;
+use homing_os::folder::lease::Wish;
+use homing_os::folder::lock::Held;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
@@ -186,7 +186,7 @@ impl Runner<'_> {
         let mut command = Command::new(&self.keeper[0]);
         command.args(&self.keeper[1..]).arg(&job.dir).arg(index.to_string());
         // The moment of the decision: keepers of one moment may come to write it down in any order.
-        command.arg(homing_clock::system_ns().to_string()).arg(fds.join(","));
+        command.arg(homing_os::clock::system_ns().to_string()).arg(fds.join(","));
         command.arg(serde_json::to_string(&queue.flatten().cloned().unwrap_or_default()).unwrap_or_default());
         command.stdin(Stdio::null()).stdout(Stdio::null()).current_dir("/");
         super::reap();
@@ -216,7 +216,7 @@ impl Decision<'_> {
     fn started(&mut self, want: &Want) {
         let view = self.views.iter_mut().find(|v| (v.id, v.index) == (want.id, want.index));
         if let Some(view) = view {
-            (view.state, view.began) = (State::Run, homing_clock::since_boot());
+            (view.state, view.began) = (State::Run, homing_os::clock::since_boot());
         }
     }
 }

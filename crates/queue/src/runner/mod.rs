@@ -16,7 +16,7 @@ use crate::retry::Failed;
 use crate::state::State;
 use crate::turn::Turn;
 use crate::{QueueError, Spool, Storage, slots};
-use homing_folder::lock::Held;
+use homing_os::folder::lock::Held;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -58,7 +58,7 @@ pub fn run(
             // Who stayed away then would leave the jobs waiting when there is room again, until their user's next command.
             Err(full) if full.is_full() => {
                 if !std::mem::replace(&mut told, true) {
-                    homing_process::say!("homing: nothing is started before there is room: {full}");
+                    homing_os::say!("homing: nothing is started before there is room: {full}");
                 }
                 std::thread::sleep(FULL);
             }

@@ -4,7 +4,7 @@
 use crate::Storage;
 use crate::files::{uid, user_name};
 use crate::plan::{Leased, is_queue};
-use homing_folder::lease::{News, Outlook, Place, SOON, Successor, Wish, has_in_use, keep_in_line, serves};
+use homing_os::folder::lease::{News, Outlook, Place, SOON, Successor, Wish, has_in_use, keep_in_line, serves};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -130,7 +130,7 @@ impl Servers {
             *held += unused;
             *few |= wish.wanted > wish.used && unused < *least;
         }
-        let chance = u64::from(homing_clock::since_boot().subsec_micros()) * 7 + u64::from(std::process::id());
+        let chance = u64::from(homing_os::clock::since_boot().subsec_micros()) * 7 + u64::from(std::process::id());
         let rests = |(name, (held, few)): (&str, (u32, bool))| {
             let idle = self.idle.entry(name.into()).or_default();
             idle.rests(held > 0 && few, now, chance).then(|| name.to_string())
@@ -166,7 +166,7 @@ impl Lessee {
             let _lives: Sender<()> = lives;
             keep_in_line(place, next.as_ref(), &taken, tell);
         };
-        if let Err(e) = homing_threads::begin(keep) {
+        if let Err(e) = homing_os::threads::begin(keep) {
             let without = News::Without(e.to_string());
             note(&storage.name, &without);
             lock(&heard).hear(without);
@@ -222,9 +222,9 @@ impl Heard {
 /// For the runner's log.
 fn note(name: &str, news: &News) {
     match news {
-        News::Note(text) => homing_process::say!("homing: leases of {name}: {text}"),
+        News::Note(text) => homing_os::say!("homing: leases of {name}: {text}"),
         News::Without(why) => {
-            homing_process::say!("homing: jobs start without leases of {name}: {why}")
+            homing_os::say!("homing: jobs start without leases of {name}: {why}")
         }
         News::MayUse { .. } | News::Outlook(_) => {}
     }
@@ -237,7 +237,7 @@ fn lock(heard: &Mutex<Heard>) -> std::sync::MutexGuard<'_, Heard> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_folder::lease::{FOLDER, Leases};
+    use homing_os::folder::lease::{FOLDER, Leases};
 
     /// Until the server's jobs may use so many; generous, so that only a fault takes so long.
     fn until(servers: &mut Servers, wishes: &BTreeMap<Storage, (Wish, u32)>, wanted: Option<u32>) -> Option<Leased> {

@@ -115,7 +115,7 @@ impl Joined {
             }
             (Some(id), said) => {
                 let status = ended.code().or(ended.signal().map(|s| 128 + s)).unwrap_or(255);
-                said.into_iter().for_each(|said| homing_process::say!("Job <{id}>: {said}"));
+                said.into_iter().for_each(|said| homing_os::say!("Job <{id}>: {said}"));
                 Ok(status)
             }
         }
@@ -153,7 +153,7 @@ fn pass(command: &mut Command, word: OwnedFd, error: OwnedFd) {
             Ok(())
         });
     }
-    homing_process::bound_to_thread(command, rustix::process::Signal::TERM);
+    homing_os::process::bound_to_thread(command, rustix::process::Signal::TERM);
 }
 
 #[cfg(test)]

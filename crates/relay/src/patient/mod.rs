@@ -92,7 +92,7 @@ impl Asked<'_> {
             let stream = Remote::new(options).stream_tree(&names, errand, note);
             pass(stream, &stop, |event| to.send((way, clock(), Event { host: of[event.host], ..event })).is_ok());
         };
-        homing_threads::begin(ask).map_err(Failure::system)
+        homing_os::threads::begin(ask).map_err(Failure::system)
     }
 }
 
@@ -113,5 +113,5 @@ fn pass(mut stream: Stream, stop: &AtomicBool, to: impl Fn(Event) -> bool) {
 
 /// This machine's clock, in seconds.
 fn clock() -> f64 {
-    homing_clock::system_ns() as f64 / 1e9
+    homing_os::clock::system_ns() as f64 / 1e9
 }

@@ -56,7 +56,7 @@ fn here(host: &str) -> Result<(To, From), Failure> {
     let failed = |e: std::io::Error| Failure::system(format!("starting this program once more: {e}"));
     let mut command = Command::new("/proc/self/exe");
     command.arg(serve::WORD).stdin(Stdio::piped()).stdout(Stdio::piped());
-    homing_process::give_back_files(&mut command);
+    homing_os::process::give_back_files(&mut command);
     let mut child = command.spawn().map_err(failed)?;
     let (to, from) = (child.stdin.take(), child.stdout.take());
     let (Some(to), Some(from)) = (to, from) else { return Err(Failure::system("a pipe is missing")) };

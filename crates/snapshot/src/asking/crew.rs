@@ -41,7 +41,7 @@ impl Readers {
         let hosts: BTreeSet<&String> = spread.sets.iter().flatten().map(|(host, _)| host).collect();
         let hosts: Vec<&String> = hosts.into_iter().collect();
         let mount = homing_mounts::identified(line);
-        let held = homing_threads::each(&hosts, |host| home::holds(host, &Candidate::mounted(host, real, &mount)));
+        let held = homing_os::threads::each(&hosts, |host| home::holds(host, &Candidate::mounted(host, real, &mount)));
         let mut able = Vec::new();
         for (host, held) in hosts.into_iter().zip(held) {
             match held {
@@ -152,13 +152,13 @@ impl Crew {
 
     fn found(&self, readers: Readers, deal: Deal, note: &dyn Fn(&str)) -> Result<Vec<Part>, Failure> {
         let ask = |reader: &Reader| {
-            let mark = homing_folder::unguessable().map_err(Failure::system)?;
+            let mark = homing_os::folder::unguessable().map_err(Failure::system)?;
             let (turns, below, deal) = (reader.turns.clone(), readers.below.clone(), deal.clone());
             let (to, from) = channel::ask(&reader.host, &Ask::Share(Share { turns, below, deal, mark: mark.clone() }))?;
             Ok((to, Looking { from, mark }))
         };
         let none = |failure: Failure| note(&format!("has no part of the reading: {}", failure.message));
-        let asked: Vec<Result<(To, Looking), Failure>> = homing_threads::each(&readers.hosts, ask);
+        let asked: Vec<Result<(To, Looking), Failure>> = homing_os::threads::each(&readers.hosts, ask);
         let mut looking = Vec::new();
         let mut state = self.state();
         for (number, asked) in asked.into_iter().enumerate() {

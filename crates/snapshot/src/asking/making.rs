@@ -102,7 +102,7 @@ fn order(target: &Target, wishes: &Wishes, home: Option<&Home>, bank: Option<&st
         site: target.site.clone(),
         source: home.map(at),
         instant: None,
-        mark: if local { None } else { Some(homing_folder::unguessable().map_err(Failure::system)?) },
+        mark: if local { None } else { Some(homing_os::folder::unguessable().map_err(Failure::system)?) },
         server: target.host.clone(),
         exclude: section.exclude.iter().chain(&wishes.exclude).cloned().collect(),
         xdev: section.xdev,
@@ -206,6 +206,6 @@ impl Lease {
                 }
             }
         };
-        homing_threads::begin(pass).map(drop).map_err(Failure::system)
+        homing_os::threads::begin(pass).map(drop).map_err(Failure::system)
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn arguments(places: &[Place], cwd: &Path, program: &Path) -> Vec<Raw
 /// Becomes the program; returns only when that failed. `words` are those after `in-view`.
 pub fn enter_view(words: &[OsString]) -> i32 {
     let failed = |what: String| {
-        homing_process::say!("homing: {what}");
+        homing_os::say!("homing: {what}");
         CANNOT_START
     };
     let Some(at) = words.iter().step_by(2).position(|w| w == "--").map(|pair| pair * 2) else {

@@ -54,8 +54,8 @@ fn at_home(path: &RawText) -> Option<RawText> {
     let Some(rest) = path.0.strip_prefix(b"~") else { return Some(path.clone()) };
     let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
     let home = match std::str::from_utf8(&rest[..end]).ok()? {
-        "" => homing_names::home()?,
-        user => homing_names::home_of(user)?,
+        "" => homing_os::names::home()?,
+        user => homing_os::names::home_of(user)?,
     };
     let below = Path::new(OsStr::from_bytes(rest[end..].strip_prefix(b"/").unwrap_or_default()));
     let there: PathBuf = home.join(below).components().collect();
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_path_may_begin_at_a_home() {
         let of = |path: &str| at_home(&path.into()).map(|p| p.display());
-        let home = homing_names::home().unwrap();
+        let home = homing_os::names::home().unwrap();
         assert_eq!(of("/srv/~x").as_deref(), Some("/srv/~x"));
         assert_eq!(of("~/a/b"), Some(home.join("a/b").display().to_string()));
         assert_eq!(of("~/"), Some(home.display().to_string()));

@@ -80,7 +80,7 @@ impl Sweep {
         let Some(file) = &self.file else { return Ok(()) };
         let failed = |e: std::io::Error| Failure::system(format!("writing {}: {e}", file.display()));
         let text = serde_json::to_vec_pretty(self).map_err(Failure::system)?;
-        homing_folder::write_whole(file, &text, None).map_err(failed)
+        homing_os::folder::write_whole(file, &text, None).map_err(failed)
     }
 }
 

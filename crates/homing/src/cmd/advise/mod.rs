@@ -33,7 +33,7 @@ pub struct Args {
 
 /// Prints what was read, and what to do.
 pub fn run(args: Args) -> Result<i32, Failure> {
-    let since_ns = homing_clock::system_ns() - i64::try_from(args.since.as_nanos()).unwrap_or(i64::MAX);
+    let since_ns = homing_os::clock::system_ns() - i64::try_from(args.since.as_nanos()).unwrap_or(i64::MAX);
     if let Some(missing) = args.folders.iter().find(|folder| !folder.is_dir()) {
         return Err(Failure::usage(format!("{}: no folder of runs is there", shown(&missing.to_string_lossy()))));
     }

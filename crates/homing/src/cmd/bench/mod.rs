@@ -245,7 +245,7 @@ fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
 }
 
 fn put(file: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
-    homing_folder::write_file(file, text).map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
+    homing_os::folder::write_file(file, text).map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
 }
 
 /// A file in which no block fits would be measured as nothing a second.

@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     if args.curve.is_some() {
         return curve(&hosts, args);
     }
-    let measured = net::measure(&hosts, args.pairs, homing_clock::system_ns() as u64, super::TELL)?;
+    let measured = net::measure(&hosts, args.pairs, homing_os::clock::system_ns() as u64, super::TELL)?;
     let found = findings(&measured);
     let place = |server: &String| names.iter().position(|name| name == server);
     let served = net::serving(&hosts, &servers.iter().filter_map(place).collect::<Vec<_>>(), super::TELL)?;

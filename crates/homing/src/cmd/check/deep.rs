@@ -2,8 +2,8 @@
 
 use homing_check::Answers;
 use homing_check::burn_in::{self, Best, better, notes, rates, remember};
-use homing_folder::Kept;
 use homing_model::Failure;
+use homing_os::folder::Kept;
 use std::collections::BTreeMap;
 
 /// What was measured, by host, in MB/s; and what could not be, with why.
@@ -17,7 +17,8 @@ pub struct Measured {
 
 /// What stands before the script: how long each part takes, and a secret for the network's part.
 pub fn words(seconds: u64) -> Result<String, Failure> {
-    let token = homing_folder::unguessable().map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
+    let token =
+        homing_os::folder::unguessable().map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
     Ok(burn_in::words(seconds, &token))
 }
 

@@ -88,7 +88,7 @@ fn areas() -> PossibleValuesParser {
 
 /// Seconds since the epoch.
 fn now() -> u64 {
-    (homing_clock::system_ns() / 1_000_000_000) as u64
+    (homing_os::clock::system_ns() / 1_000_000_000) as u64
 }
 
 /// Asks all hosts, and tells what is wrong.

@@ -1,8 +1,8 @@
 //! Where mutes are kept, and files that are written whole.
 
 use homing_check::mute::{self, Mute};
-use homing_folder::Kept;
 use homing_model::Failure;
+use homing_os::folder::Kept;
 use std::path::Path;
 
 fn file() -> Kept {
@@ -30,6 +30,6 @@ pub fn remove(code: &str) -> Result<i32, Failure> {
 
 /// A reader sees the old text or the new one, and all may read it: the node exporter is another user.
 pub fn write_whole(file: &Path, text: &str) -> Result<(), Failure> {
-    let written = homing_folder::write_whole(file, text.as_bytes(), Some(0o644));
+    let written = homing_os::folder::write_whole(file, text.as_bytes(), Some(0o644));
     written.map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
 }

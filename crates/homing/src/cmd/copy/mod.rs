@@ -169,7 +169,7 @@ pub fn pull(args: Args) -> Result<i32, Failure> {
     one_each(&args.paths, "the folder here", "a pull for each, with a --dest of its own")?;
     let dest = args.dest.clone().unwrap_or_else(|| ".".into());
     if !args.dry_run {
-        homing_folder::make_folders(Path::new(&dest))
+        homing_os::folder::make_folders(Path::new(&dest))
             .map_err(|e| Failure::usage(format!("cannot make the folder {dest:?}: {e}")))?;
     }
     let dest = std::path::absolute(&dest).map_err(|e| Failure::usage(format!("{dest:?}: {e}")))?;

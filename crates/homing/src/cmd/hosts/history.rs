@@ -112,6 +112,6 @@ fn kept(age: Duration, steps: u64) -> Result<Vec<Record>, Failure> {
         return Err(none());
     }
     let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let begin_ns = homing_clock::wall_ns().saturating_sub(ns(age));
+    let begin_ns = homing_os::clock::wall_ns().saturating_sub(ns(age));
     Ok(homing_history::thin(records, begin_ns, ns(step(age, steps))))
 }

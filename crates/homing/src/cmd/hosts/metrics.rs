@@ -65,7 +65,7 @@ fn ending(known: &[(&str, bool)]) -> String {
     let name = "homing_hosts_told";
     metrics.family(name, Kind::Gauge, "1 where this file has what there is of a part, 0 where it could not be asked.");
     known.iter().for_each(|(part, told)| metrics.sample(name, &[("part", part)], u8::from(*told)));
-    let seconds = homing_clock::system_ns() / 1_000_000_000;
+    let seconds = homing_os::clock::system_ns() / 1_000_000_000;
     metrics.only("homing_hosts_last_run_timestamp_seconds", Kind::Gauge, "When this was written.", seconds);
     metrics.text()
 }

@@ -52,7 +52,7 @@ fn asked(command: &[&RawText]) -> Result<Rank, Refusal> {
         cwd: RawText::from(cwd.as_path()),
         line: RawText(words.join(&b' ')),
         env,
-        umask: homing_process::umask(),
+        umask: homing_os::process::umask(),
     })
 }
 

@@ -253,7 +253,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
     let spec = JobSpec {
         v: 1,
         user: super::own_name(),
-        submit_ns: homing_clock::system_ns(),
+        submit_ns: homing_os::clock::system_ns(),
         from: homing_queue::host_name(),
         cwd: ready.cwd.clone().unwrap_or_else(|| here.clone()),
         command,

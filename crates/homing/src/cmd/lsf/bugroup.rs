@@ -8,7 +8,7 @@ use homing_model::RawText;
 /// Lists groups with their users.
 pub fn bugroup(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bugroup", &BUGROUP, words)? else { return Ok(0) };
-    let known = homing_names::groups();
+    let known = homing_os::names::groups();
     let asked: Vec<String> = parsed.operands.iter().map(text).collect();
     if let Some(odd) = asked.iter().find(|name| !known.iter().any(|(group, _)| group == *name)) {
         return Err(said(format!("{odd}: No such user/host group")));

@@ -37,7 +37,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 fn install(dir: &Path) -> Result<i32, Failure> {
     let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
     let failed = |what: &Path, e: std::io::Error| Failure::system(format!("cannot make {}: {e}", what.display()));
-    homing_folder::make_folders(dir).map_err(|e| failed(dir, e))?;
+    homing_os::folder::make_folders(dir).map_err(|e| failed(dir, e))?;
     let dir = &std::path::absolute(dir).map_err(|e| failed(dir, e))?;
     for name in super::names() {
         let link = dir.join(name);
@@ -53,7 +53,7 @@ fn install(dir: &Path) -> Result<i32, Failure> {
     let conf = conf(dir);
     let queue = crate::cluster::Cluster::of_queue()?.queue_config()?.default_queue().to_string();
     let params = conf.join(format!("lsbatch/{}/configdir", super::CLUSTER));
-    homing_folder::make_folders(&params).map_err(|e| failed(&params, e))?;
+    homing_os::folder::make_folders(&params).map_err(|e| failed(&params, e))?;
     // Snakemake and Nextflow read these two, and bsub the units. A limit is the job's, not each process's: Nextflow
     // divides it among the slots where the second line says otherwise.
     let files = [
@@ -61,7 +61,7 @@ fn install(dir: &Path) -> Result<i32, Failure> {
         (conf.join("lsf.conf"), format!("LSF_UNIT_FOR_LIMITS={}\nLSB_JOB_MEMLIMIT=Y\n", homing_lsf::units::USUAL)),
     ];
     for (file, text) in files {
-        homing_folder::write_file(&file, text).map_err(|e| failed(&file, e))?;
+        homing_os::folder::write_file(&file, text).map_err(|e| failed(&file, e))?;
     }
     println!(
         "{} commands are in {}; put it first, and let others find its lsf.conf:\nexport PATH={}:$PATH LSF_ENVDIR={}",

@@ -100,7 +100,7 @@ fn known(own: &str) -> Result<Vec<Known>, Refusal> {
         if name == own {
             [homing_probe::facts().aliases, vec!["localhost".into(), "127.0.0.1".into(), "::1".into()]].concat()
         } else {
-            homing_names::addresses(name)
+            homing_os::names::addresses(name)
         }
     };
     Ok(machines.into_iter().filter(|m| m.open).map(|m| Known { aliases: aliases(&m.name), name: m.name }).collect())

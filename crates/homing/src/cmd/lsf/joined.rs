@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 pub fn wait(joined: Joined, submitted: impl Fn(u64)) -> Result<i32, Refusal> {
     let salloc = Pid::from_raw(joined.process() as i32);
     if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]) {
-        let heeding = homing_threads::begin(move || {
+        let heeding = homing_os::threads::begin(move || {
             for signal in signals.forever() {
                 // What the terminal sends has reached salloc and srun too.
                 if let (SIGTERM | SIGHUP, Some(salloc)) = (signal, salloc) {

@@ -48,7 +48,7 @@ pub fn bjobs(words: &[RawText]) -> Result<i32, Refusal> {
 
 fn text(parsed: &Parsed, columns: Option<&Columns>, rows: &[Row]) -> String {
     let zone = TimeZone::system();
-    let (head, now) = (!parsed.has("noheader"), homing_clock::system_ns());
+    let (head, now) = (!parsed.has("noheader"), homing_os::clock::system_ns());
     match columns {
         Some(columns) if parsed.has("json") => json(columns, rows, &zone, now),
         Some(columns) => columns.table(rows, &zone, now, head),
@@ -81,7 +81,7 @@ pub fn bhist(words: &[RawText]) -> Result<i32, Refusal> {
     if rows.is_empty() {
         return Err(Refusal::Said("No matching job found".into(), 255));
     }
-    let now = homing_clock::system_ns();
+    let now = homing_os::clock::system_ns();
     let zone = TimeZone::system();
     if parsed.has("l") {
         let each = |row: &Row| format!("{}\n{}", jobs::long(row, &zone), homing_lsf::spent::summary(row, now));

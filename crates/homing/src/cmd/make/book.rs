@@ -52,7 +52,7 @@ impl Book {
     pub fn open(cwd: &Path) -> (Book, Box<dyn Listener>) {
         let ((words, said), (ear, events)) = (channel(), channel());
         let page = Page::new(cwd);
-        let writer = homing_threads::begin(move || write(page, &events, &said));
+        let writer = homing_os::threads::begin(move || write(page, &events, &said));
         let writer = writer.map_err(|e| unrecorded(&e)).ok();
         (Book { words, writer }, Box::new(Ear(ear)))
     }
@@ -112,7 +112,7 @@ struct Page {
 impl Page {
     fn new(cwd: &Path) -> Page {
         let (before, counts, shown) = Default::default();
-        let (cwd, began_ns) = (cwd.to_path_buf(), homing_clock::wall_ns());
+        let (cwd, began_ns) = (cwd.to_path_buf(), homing_os::clock::wall_ns());
         let (journal, path, asker, watched) = Default::default();
         Page { cwd, began_ns, before, journal, counts, without: false, told: false, path, asker, watched, shown }
     }
@@ -192,7 +192,7 @@ impl Page {
     /// Not synced to the disk: a build is not taken up again by its journal.
     fn end(mut self, exit: i32) -> Closed {
         let counts = self.counts.at_the_end(0, false);
-        self.append(Event { at_ns: homing_clock::wall_ns(), what: What::RunEnded { exit, counts } });
+        self.append(Event { at_ns: homing_os::clock::wall_ns(), what: What::RunEnded { exit, counts } });
         self.flush();
         self.watched.iter().for_each(Watched::leave);
         Closed { run: self.journal.as_ref().map(Journal::run), path: self.path.lines() }

@@ -151,7 +151,7 @@ fn root_of(cwd: &Path) -> PathBuf {
 
 fn private_folder() -> Result<tempfile::TempDir, Failure> {
     use std::os::unix::fs::PermissionsExt;
-    let parent = homing_folder::place().map_err(Failure::system)?;
+    let parent = homing_os::folder::place().map_err(Failure::system)?;
     let private = std::fs::Permissions::from_mode(0o700);
     tempfile::Builder::new()
         .prefix("homing-make")
@@ -178,7 +178,7 @@ fn run_make(args: &Args, socket: &Path) -> Result<ExitStatus, Failure> {
 
 /// Opened before make starts: a build is not to be lost for a misspelt folder.
 fn trace_file(path: &Path) -> Result<File, Failure> {
-    homing_folder::make_file(path, homing_folder::Existing::Empty, 0o666)
+    homing_os::folder::make_file(path, homing_os::folder::Existing::Empty, 0o666)
         .map_err(|e| Failure::usage(format!("cannot write {}: {e}", path.display())))
 }
 

@@ -108,9 +108,9 @@ fn start(args: &Args, socket: &Path, root: &Path) -> Result<(), Failure> {
 /// A folder that is the user's own and open to nobody else.
 fn folder() -> Result<PathBuf, Failure> {
     let uid = rustix::process::getuid().as_raw();
-    let place = homing_folder::place().map_err(Failure::system)?;
+    let place = homing_os::folder::place().map_err(Failure::system)?;
     let name = format!("homing-on-{uid}");
-    homing_folder::own(&place, &name, 0o700)
+    homing_os::folder::own(&place, &name, 0o700)
         .map_err(|e| Failure::system(format!("cannot make {}: {e}", place.join(&name).display())))
 }
 

@@ -158,7 +158,7 @@ fn forward_signals(stream: &UnixStream) -> std::io::Result<Arc<AtomicI32>> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let signalled = Arc::new(AtomicI32::new(0));
     let (last, mut to) = (signalled.clone(), stream.try_clone()?);
-    homing_threads::begin(move || {
+    homing_os::threads::begin(move || {
         for signal in signals.forever() {
             last.store(signal, Ordering::SeqCst);
             let _ = homing_wire::send(&mut to, &FromStub::Signal(signal));

@@ -52,7 +52,7 @@ pub fn on(cluster: &Cluster, names: &[String], no_wait: bool) -> Result<i32, Fai
     let switching = cluster.switching()?;
     let commands = names.iter().map(|host| switching.on(host)).collect::<Result<Vec<_>, _>>()?;
     let begun = Instant::now();
-    let switched = homing_threads::each(&commands, homing_launch::Switch::run);
+    let switched = homing_os::threads::each(&commands, homing_launch::Switch::run);
     let mut failed = Vec::new();
     let mut coming = Vec::new();
     for (host, done) in names.iter().zip(switched) {

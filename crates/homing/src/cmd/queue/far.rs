@@ -40,7 +40,7 @@ pub fn far(words: &[OsString]) -> Result<i32, Failure> {
         let begun = to.write_all(terms.as_bytes()).and_then(|()| to.write_all(b"\n"));
         let _ = begun.and_then(|()| pass(&mut std::io::stdin(), &mut to));
     };
-    homing_threads::begin(said).map_err(Failure::system)?;
+    homing_os::threads::begin(said).map_err(Failure::system)?;
     let passed = pass(&mut from, &mut out);
     drop(from);
     keeper.end(FAREWELL);

@@ -200,7 +200,7 @@ fn again(engine: &dyn Engine, ids: &[String]) -> Result<i32, Failure> {
 /// What only the submitter may know.
 pub fn private() -> Private {
     let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v))).collect();
-    Private { env, script: None, input: None, umask: homing_process::umask() }
+    Private { env, script: None, input: None, umask: homing_os::process::umask() }
 }
 
 fn spec(
@@ -244,7 +244,7 @@ fn spec(
     Ok(JobSpec {
         v: 1,
         user: homing_queue::user_name(homing_queue::uid()),
-        submit_ns: homing_clock::system_ns(),
+        submit_ns: homing_os::clock::system_ns(),
         from: homing_queue::host_name(),
         cwd: RawText::from(working_directory()?.as_path()),
         command: match script {

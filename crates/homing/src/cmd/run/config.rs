@@ -20,7 +20,7 @@ pub fn note_of_parallels(quiet: bool) {
         return;
     }
     let variable = std::env::var_os("PARALLEL").is_some_and(|options| !options.is_empty());
-    let file = homing_names::home().map(|home| home.join(".parallel/config"));
+    let file = homing_os::names::home().map(|home| home.join(".parallel/config"));
     let file = file.is_some_and(|path| path.metadata().is_ok_and(|known| known.len() > 0));
     let named = match (variable, file) {
         (true, _) => "$PARALLEL",

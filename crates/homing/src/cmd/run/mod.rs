@@ -72,8 +72,8 @@ fn at_gateway(args: &Args) -> Option<Result<i32, Failure>> {
 /// Runs, from the beginning or from where an earlier coordinator stopped.
 pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     // Links to hosts, and files for the output of tasks, may be thousands.
-    homing_process::raise_files();
-    let now_ns = homing_clock::wall_ns();
+    homing_os::process::raise_files();
+    let now_ns = homing_os::clock::wall_ns();
     let mut policy = policy(&args)?;
     let cwd =
         std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
@@ -145,7 +145,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         launch: homing_launch::Options { asleep, ..homing_launch::Options::default() },
         cwd: cwd.as_path().into(),
         env: environment(&args, here, journal.dir())?,
-        umask: homing_process::umask(),
+        umask: homing_os::process::umask(),
         meter: args.cluster.load()?.meter(),
         later: linked.then(|| source.later()),
         source: Box::new(source),

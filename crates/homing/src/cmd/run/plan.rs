@@ -14,9 +14,10 @@ use std::collections::BTreeMap;
 use std::io::{self, BufReader, IsTerminal};
 
 /// Whether a server's tasks would wait for those of others now.
-fn tell_waits(server: &str, place: &homing_folder::lease::Place) {
+fn tell_waits(server: &str, place: &homing_os::folder::lease::Place) {
     let place = place.clone();
-    let seen = homing_mounts::within(homing_mounts::FS_TIMEOUT, move || homing_folder::lease::look(&place)).flatten();
+    let seen =
+        homing_mounts::within(homing_mounts::FS_TIMEOUT, move || homing_os::folder::lease::look(&place)).flatten();
     let Some((limit, seen)) = seen.and_then(|seen| Some((seen.limit?, seen))) else { return };
     let users: Vec<_> = seen.users.iter().map(|(uid, held)| (homing_queue::user_name(*uid), *held)).collect();
     if let Some(text) = super::listen::waits(server, limit, &users) {
@@ -47,7 +48,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
 /// The hosts that answer, all asked at the same time. The others are told, and take no part.
 fn there(args: &Args, targets: &[HostPlan], links: &Links) -> Result<(Hosts, Vec<HostModel>), Failure> {
     let slots = super::options::slots(args)?;
-    let answers = homing_threads::each_of(targets, homing_launch::FAN_OUT, facts);
+    let answers = homing_os::threads::each_of(targets, homing_launch::FAN_OUT, facts);
     let silent = targets.iter().zip(&answers).filter_map(|(target, answer)| Some((target, answer.as_ref().err()?)));
     let told = alike::folded(silent.map(|(target, why)| (target.name.as_str(), why.as_str())));
     if !told.is_empty() && (args.need_all_hosts || answers.iter().all(Result::is_err)) {

@@ -47,7 +47,7 @@ fn sound(file: &Path) -> Result<String, Failure> {
     let told = |why: String| Failure::usage(format!("the cluster file {}: {why}", file.display()));
     let real = file.canonicalize().map_err(|e| told(e.to_string()))?;
     let folder = real.parent().unwrap_or(Path::new("/"));
-    if let Some(loose) = homing_folder::who_could_swap(folder).map_err(|e| told(e.to_string()))? {
+    if let Some(loose) = homing_os::folder::who_could_swap(folder).map_err(|e| told(e.to_string()))? {
         return Err(told(format!(
             "root would do what it says, and others could replace what is in {}",
             loose.display()

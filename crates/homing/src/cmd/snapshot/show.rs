@@ -19,6 +19,6 @@ pub fn print(text: &str) -> Result<(), Failure> {
 pub fn prometheus(file: &Path, vaults: &[(Target, Listed)]) -> Result<(), Failure> {
     let rows: Vec<(&str, &Listed)> = vaults.iter().map(|(target, listed)| (target.name.as_str(), listed)).collect();
     let text = metrics::of_rows(&rows, Timestamp::now());
-    let written = homing_folder::write_whole(file, text.as_bytes(), Some(0o644));
+    let written = homing_os::folder::write_whole(file, text.as_bytes(), Some(0o644));
     written.map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
 }

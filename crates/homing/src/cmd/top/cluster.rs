@@ -44,7 +44,7 @@ fn once(args: &Args, names: &[String], heard: &Receiver<homing_model::Event>) ->
     let scene = scene(&now, names, &jobs);
     let silent = scene.hosts.iter().any(|host| host.trouble.is_some());
     if args.json {
-        let all = json!({"hosts": now.json(homing_clock::wall_ns())["hosts"], "jobs": scene.tasks.iter().map(|task| json!({
+        let all = json!({"hosts": now.json(homing_os::clock::wall_ns())["hosts"], "jobs": scene.tasks.iter().map(|task| json!({
             "job": task.name, "host": task.host, "seconds": task.age.as_secs_f64(), "command": task.command,
         })).collect::<Vec<_>>(), "waiting": scene.waits});
         to_stdout(&format!("{all}\n"))?;
@@ -93,7 +93,7 @@ fn show(args: &Args, row: u64, view: &mut View) {
 }
 
 fn scene(now: &Now, names: &[String], jobs: &Jobs) -> Scene {
-    let mut hosts = now.host_states(homing_clock::wall_ns());
+    let mut hosts = now.host_states(homing_os::clock::wall_ns());
     for host in &mut hosts {
         host.running = jobs.tasks.iter().filter(|task| task.host == host.name).count();
     }

@@ -22,13 +22,13 @@ pub fn sample(hosts: &[String], own: &str) -> std::io::Result<Receiver<Event>> {
     for name in hosts {
         let (tell, name, is_own) = (tell.clone(), name.clone(), name == own);
         let _ = told(&tell, What::HostLost { host: name.clone(), reason: "not connected yet".into() });
-        homing_threads::begin(move || if is_own { here(&name, &tell) } else { there(&name, &tell) })?;
+        homing_os::threads::begin(move || if is_own { here(&name, &tell) } else { there(&name, &tell) })?;
     }
     Ok(heard)
 }
 
 fn told(tell: &Sender<Event>, what: What) -> Result<(), ()> {
-    tell.send(Event { at_ns: homing_clock::wall_ns(), what }).map_err(drop)
+    tell.send(Event { at_ns: homing_os::clock::wall_ns(), what }).map_err(drop)
 }
 
 fn here(name: &str, tell: &Sender<Event>) {

@@ -30,7 +30,7 @@ pub struct Jobs {
 /// Begins to look; an engine that hangs holds up nobody.
 pub fn look(args: EngineArgs) -> std::io::Result<Receiver<Jobs>> {
     let (tell, heard) = channel();
-    homing_threads::begin(move || {
+    homing_os::threads::begin(move || {
         while tell.send(now(&args)).is_ok() {
             std::thread::sleep(LOOK);
         }
@@ -52,7 +52,7 @@ fn asked(args: &EngineArgs) -> Result<Jobs, Failure> {
     reasons.values().for_each(|why| *waits.entry(why.to_string()).or_default() += 1);
     let mut waits: Vec<Waits> = waits.into_iter().map(|(why, tasks)| Waits { why, tasks }).collect();
     waits.sort_by_key(|waits| std::cmp::Reverse(waits.tasks));
-    let now_ns = homing_clock::system_ns();
+    let now_ns = homing_os::clock::system_ns();
     let running = open.iter().flat_map(|job| job.parts.iter().map(move |part| (job, part)));
     let running = running.filter(|(_, part)| part.state.is_running());
     Ok(Jobs { tasks: running.map(|(job, part)| row(job, part, now_ns)).collect(), waits, why: None })

@@ -91,7 +91,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if args.replay.is_none() {
         run.go_on(i64::MAX).map_err(Failure::system)?;
     }
-    let now_ns = homing_clock::wall_ns();
+    let now_ns = homing_os::clock::wall_ns();
     if args.json {
         return to_stdout(&format!("{}\n", run.now.json(now_ns)));
     }
@@ -153,7 +153,7 @@ fn follow(mut run: Followed, mut screen: Screen, times: Option<u32>, mut with: C
             run.go_on(i64::MIN).map_err(Failure::system)?;
             run.next_ns().iter().for_each(|first| clock.begin(*first, Instant::now()));
         }
-        let now_ns = clock.shown_ns(Instant::now()).unwrap_or_else(homing_clock::wall_ns);
+        let now_ns = clock.shown_ns(Instant::now()).unwrap_or_else(homing_os::clock::wall_ns);
         run.go_on(if clock.replays() { now_ns } else { i64::MAX }).map_err(Failure::system)?;
         let live = if clock.replays() || run.is_over() { None } else { with.live() };
         let line = line(&run, screen.columns(), screen.utf8, now_ns);

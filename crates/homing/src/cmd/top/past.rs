@@ -21,7 +21,7 @@ pub fn run(args: &Args, since: Duration) -> Result<i32, Failure> {
     let names = cluster::names(args, &own)?;
     let told = told(&names, &own, since, STEPS);
     let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let end_ns = homing_clock::wall_ns();
+    let end_ns = homing_os::clock::wall_ns();
     let past = Past {
         hosts: names.into_iter().zip(told).collect(),
         begin_ns: end_ns.saturating_sub(ns(since)),

@@ -119,7 +119,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             hosts: &hosts,
             executor: &quick,
             fresh: &|| fresh.remote(),
-            token: format!("net-{}-{}-{nth}", std::process::id(), homing_clock::system_ns()),
+            token: format!("net-{}-{}-{nth}", std::process::id(), homing_os::clock::system_ns()),
             lasting: !args.until_boot,
             tell: TELL,
         };

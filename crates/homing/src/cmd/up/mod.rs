@@ -138,7 +138,7 @@ fn executor(args: &Args, site: &Site) -> Along {
 
 /// This process, by its number and the time.
 fn token() -> String {
-    format!("{}-{}", std::process::id(), homing_clock::system_ns())
+    format!("{}-{}", std::process::id(), homing_os::clock::system_ns())
 }
 
 impl Session {

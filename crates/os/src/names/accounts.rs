@@ -25,7 +25,7 @@ pub fn account(uid: u32) -> Option<Account> {
     if let Some(account) = known.get(&uid) {
         return Some(account.clone());
     }
-    let found = look_up(uid, "/etc/passwd", crate::GETENT)?;
+    let found = look_up(uid, "/etc/passwd", crate::names::GETENT)?;
     known.insert(uid, found.clone());
     Some(found)
 }
@@ -33,7 +33,7 @@ pub fn account(uid: u32) -> Option<Account> {
 /// The home of a user of this name; `None` when nobody has it.
 pub fn home_of(name: &str) -> Option<PathBuf> {
     // A name from the mount table never becomes an option.
-    let asked = |name| crate::printed(crate::GETENT, &["passwd", name]);
+    let asked = |name| crate::names::printed(crate::names::GETENT, &["passwd", name]);
     let text = std::fs::read("/etc/passwd").unwrap_or_default();
     home_in(&String::from_utf8_lossy(&text), name)
         .or_else(|| home_in(&asked(name).filter(|_| !name.starts_with('-'))?, name))
@@ -47,7 +47,7 @@ fn home_in(text: &str, name: &str) -> Option<PathBuf> {
 fn look_up(uid: u32, file: &str, getent: &str) -> Option<Account> {
     let text = std::fs::read(file).unwrap_or_default();
     let of_file = parse(&String::from_utf8_lossy(&text), uid);
-    of_file.or_else(|| parse(&crate::printed(getent, &["passwd", &uid.to_string()])?, uid))
+    of_file.or_else(|| parse(&crate::names::printed(getent, &["passwd", &uid.to_string()])?, uid))
 }
 
 /// The first entry of that user among lines of `passwd(5)`.
@@ -84,7 +84,7 @@ fn home_from(set: Option<OsString>, own: impl FnOnce() -> Option<Account>) -> Op
 }
 
 #[cfg(test)]
-#[path = "../../../tests/script.rs"]
+#[path = "../../../../tests/script.rs"]
 mod script;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What a user keeps of a cluster as JSON, in a file of its own in [`crate::cluster_state`].
+//! What a user keeps of a cluster as JSON, in a file of its own in [`crate::folder::cluster_state`].
 
-use crate::{cluster_state, write_whole};
+use crate::folder::{cluster_state, write_whole};
 use homing_model::Failure;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,7 +30,7 @@ impl Kept {
     /// Keeps this in the place of what it holds.
     pub fn save(&self, what: &impl Serialize) -> Result<(), Failure> {
         let folder = cluster_state();
-        homing_names::make_folder(&folder, 0o777)
+        crate::names::make_folder(&folder, 0o777)
             .map_err(|e| Failure::system(format!("making {}: {e}", folder.display())))?;
         let text = serde_json::to_string_pretty(what).map_err(Failure::system)? + "\n";
         let written = write_whole(&self.0, text.as_bytes(), Some(0o644));

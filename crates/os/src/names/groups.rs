@@ -6,14 +6,14 @@ use std::sync::OnceLock;
 /// first group stand only in the table of users, and are not among them.
 pub fn groups() -> Vec<(String, Vec<String>)> {
     let of_file = || Some(String::from_utf8_lossy(&std::fs::read("/etc/group").ok()?).into_owned());
-    parse(&crate::printed(crate::GETENT, &["group"]).or_else(of_file).unwrap_or_default())
+    parse(&crate::names::printed(crate::names::GETENT, &["group"]).or_else(of_file).unwrap_or_default())
 }
 
 /// The groups of this process's user, asked for once.
 pub fn own_groups() -> Vec<String> {
     static KNOWN: OnceLock<Vec<String>> = OnceLock::new();
     let ask = || {
-        let told = crate::printed("id", &["-Gnz"]).unwrap_or_default();
+        let told = crate::names::printed("id", &["-Gnz"]).unwrap_or_default();
         told.split('\0').filter(|name| !name.is_empty()).map(String::from).collect()
     };
     KNOWN.get_or_init(ask).clone()

@@ -83,7 +83,7 @@ mod tests {
         }
         assert_eq!(from.iter().collect::<Vec<i32>>(), [1]);
         assert_eq!(each(&[3, 1, 2], |n| n * 2), [6, 2, 4]);
-        assert_eq!(each(&[], |n: &u32| n * 2), []);
+        assert_eq!(each(&[], |n: &u32| n * 2), [0_u32; 0]);
         assert_eq!(begin(|| 7).unwrap().join().unwrap(), 7);
     }
 

@@ -30,7 +30,7 @@ pub struct Held(File);
 
 /// Opens a regular file to lock; nothing is followed, nothing is made.
 fn existing(path: &Path) -> io::Result<File> {
-    crate::open_plain_as(path, OpenOptions::new().read(true).write(true))
+    crate::folder::open_plain_as(path, OpenOptions::new().read(true).write(true))
 }
 
 /// Opened before it is created, because a kernel with `fs.protected_regular`

@@ -7,7 +7,7 @@ use std::io::{Write, stderr};
 /// work goes on.
 #[macro_export]
 macro_rules! say {
-    ($($words:tt)*) => { $crate::write_error(format_args!($($words)*), "\n") };
+    ($($words:tt)*) => { $crate::process::write_error(format_args!($($words)*), "\n") };
 }
 
 /// Writes to standard error in one call, if it can be written.

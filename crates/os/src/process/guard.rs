@@ -5,7 +5,7 @@
 //! A control group would do the same with one write, where one is delegated.
 //! Sessions of sshd and jobs of Slurm are not delegated any; this works everywhere.
 
-use crate::sweep::{become_subreaper, sweep};
+use crate::process::sweep::{become_subreaper, sweep};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -68,7 +68,7 @@ impl Guarded {
 
 /// Milliseconds since the boot, those included in which the machine slept: a lease goes on meanwhile.
 fn boot_ms() -> u64 {
-    homing_clock::since_boot().as_millis() as u64
+    crate::clock::since_boot().as_millis() as u64
 }
 
 /// Splits this process, which must have one thread only, into a guard and a

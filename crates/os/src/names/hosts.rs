@@ -5,7 +5,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 /// The addresses of a host, loopback left out, which every host has; none when nobody knows it.
 /// Blocks for as long as the resolver does.
 pub fn addresses(name: &str) -> Vec<String> {
-    addresses_by(crate::GETENT, name)
+    addresses_by(crate::names::GETENT, name)
 }
 
 fn addresses_by(getent: &str, name: &str) -> Vec<String> {
@@ -13,7 +13,7 @@ fn addresses_by(getent: &str, name: &str) -> Vec<String> {
     if name.starts_with('-') {
         return Vec::new();
     }
-    let found: Vec<IpAddr> = match crate::printed(getent, &["ahosts", name]) {
+    let found: Vec<IpAddr> = match crate::names::printed(getent, &["ahosts", name]) {
         Some(text) => text.lines().filter_map(|line| line.split_ascii_whitespace().next()?.parse().ok()).collect(),
         None => (name, 0).to_socket_addrs().into_iter().flatten().map(|address| address.ip()).collect(),
     };
@@ -26,7 +26,7 @@ fn addresses_by(getent: &str, name: &str) -> Vec<String> {
 
 /// The first name of an address; none where there is no `getent`.
 pub fn first_name(address: &str) -> Option<String> {
-    let text = crate::printed(crate::GETENT, &["hosts", address])?;
+    let text = crate::names::printed(crate::names::GETENT, &["hosts", address])?;
     text.lines().next()?.split_ascii_whitespace().nth(1).map(String::from)
 }
 
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn an_address_is_its_own_with_getent_and_without() {
-        for getent in [crate::GETENT, "/nonexistent/getent"] {
+        for getent in [crate::names::GETENT, "/nonexistent/getent"] {
             let of = |name: &str| addresses_by(getent, name);
             assert_eq!(of("10.1.2.3"), ["10.1.2.3"], "{getent}");
             assert_eq!(of("::ffff:10.1.2.3"), ["10.1.2.3"], "{getent}");

@@ -13,8 +13,8 @@ pub mod shared;
 mod state;
 mod unguessable;
 
+pub use crate::names::make_folder;
 pub use beside::{Existing, OpenFolder, make_file, make_folders, write_file};
-pub use homing_names::make_folder;
 pub use kept::Kept;
 pub use plain::{open_plain, open_plain_as};
 pub use reserve::Reserve;

@@ -4,7 +4,7 @@
 //! there is something left as long as it has a child, and nothing when it has
 //! none: the kernel says so, no list has to be right.
 
-use crate::tree;
+use crate::process::tree;
 use std::io;
 use std::time::{Duration, Instant};
 

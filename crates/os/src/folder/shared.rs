@@ -1,6 +1,6 @@
 //! A folder in which every user may make files, and only remove their own.
 
-use crate::names;
+use crate::folder::names;
 use rustix::io::Errno;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -34,7 +34,7 @@ pub fn make(dir: &Path) -> io::Result<bool> {
 }
 
 /// The folder for all of that name in a place, made when there is none. What somebody else has put there that is no
-/// folder for all is passed over, as [`crate::own`] does: everybody then goes on with the next name. Fails when the
+/// folder for all is passed over, as [`crate::folder::own`] does: everybody then goes on with the next name. Fails when the
 /// place cannot be written, or all names are taken so.
 pub fn open(place: &Path, name: &str) -> io::Result<PathBuf> {
     // One that is there is gone on with, also when a stranger's before it has been removed.

@@ -1,7 +1,7 @@
 //! Folders below a home. A home that is not there is made by nobody: root's run would make `/nonexistent`, and later
 //! programs would take it for the home of all accounts that have none.
 
-use crate::home;
+use crate::names::home;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;

@@ -12,7 +12,7 @@ pub fn ssh_words() -> Vec<OsString> {
 /// The configuration file that `HOMING_SSH` names by `-F`: it decides which machine a host's name means. `None` where ssh
 /// goes by the user's own.
 pub fn ssh_config() -> Option<PathBuf> {
-    config_of(&ssh_words(), crate::home().as_deref())
+    config_of(&ssh_words(), crate::names::home().as_deref())
 }
 
 fn config_of(words: &[OsString], home: Option<&Path>) -> Option<PathBuf> {
@@ -55,7 +55,7 @@ pub fn ssh_host(name: &str) -> Option<String> {
     if name.starts_with('-') {
         return None;
     }
-    host_of(&crate::printed("ssh", &["-G", "--", name])?)
+    host_of(&crate::names::printed("ssh", &["-G", "--", name])?)
 }
 
 /// Of what `ssh -G` prints: a keyword and its value a line.

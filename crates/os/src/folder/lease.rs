@@ -288,7 +288,8 @@ impl Leases {
 /// The limit of all of a server and what each user has there, as seen by somebody who takes no part; `None` where
 /// nobody does, or nothing can be seen.
 pub fn look(place: &Place) -> Option<Outlook> {
-    let found = crate::names(place.folder.parent()?, place.folder.file_name()?.to_str()?).find(|f| unfit(f).is_none());
+    let found =
+        crate::folder::names(place.folder.parent()?, place.folder.file_name()?.to_str()?).find(|f| unfit(f).is_none());
     let place = Place { folder: found?, server: plain(&place.server), limit: place.limit, unfit: None };
     let mut outlook = Outlook { limit: place.limit, ..Outlook::default() };
     for found in once(files(&place).ok()?) {

@@ -1,7 +1,7 @@
 //! What a user keeps besides runs: where it lies, and how it is written.
 
-use crate::beside::parent;
-use crate::{Existing, OpenFolder, make_file, unguessable};
+use crate::folder::beside::parent;
+use crate::folder::{Existing, OpenFolder, make_file, unguessable};
 use std::ffi::OsString;
 use std::fs::Permissions;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// homing's folder for what a user keeps: `$XDG_STATE_HOME/homing`, else `~/.local/state/homing`.
 pub fn state() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    state_from(set, homing_names::home())
+    state_from(set, crate::names::home())
 }
 
 /// [`state`] for a given environment and home.
@@ -20,7 +20,7 @@ pub fn state_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) 
     // The XDG rules say that a relative path there is to be ignored.
     let state = var("XDG_STATE_HOME").filter(|p| p.is_absolute());
     let state =
-        state.unwrap_or_else(|| home.unwrap_or_else(|| PathBuf::from(homing_names::NO_HOME)).join(".local/state"));
+        state.unwrap_or_else(|| home.unwrap_or_else(|| PathBuf::from(crate::names::NO_HOME)).join(".local/state"));
     state.join("homing")
 }
 
@@ -28,7 +28,7 @@ pub fn state_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) 
 /// that are reached by ssh configurations of their own (`HOMING_SSH='ssh -F FILE'`, `--lab`). Without such a file it is
 /// [`state`] itself.
 pub fn cluster_state() -> PathBuf {
-    homing_names::ssh_config().map_or_else(state, |file| cluster_state_of(&file))
+    crate::names::ssh_config().map_or_else(state, |file| cluster_state_of(&file))
 }
 
 /// [`cluster_state`] of an ssh configuration.
