@@ -1,9 +1,9 @@
 //! Where the leases of a storage server lie.
 
 use crate::Server;
+use homing_lease::{FOLDER, Place};
 use homing_locate::Volume;
 use homing_mounts::Kind;
-use homing_os::folder::lease::{FOLDER, Place};
 use std::collections::BTreeMap;
 use std::path::Path;
 

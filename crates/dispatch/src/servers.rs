@@ -1,9 +1,9 @@
 //! Storage servers that are no hosts of the run: appliances, mostly. No worker
 //! runs there, so what they serve is what their clients measure.
 
+use homing_lease::Place;
 use homing_model::Pulse;
 use homing_os::clock::Mono;
-use homing_os::folder::lease::Place;
 use homing_place::{HostIx, ServerIx};
 use std::collections::{BTreeMap, HashMap};
 

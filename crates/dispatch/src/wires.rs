@@ -4,8 +4,8 @@
 use crate::admission::StorageIx;
 use crate::settings::Incoming;
 use homing_launch::Heard;
+use homing_lease::News;
 use homing_model::Change;
-use homing_os::folder::lease::News;
 use homing_os::threads::begin;
 use homing_place::HostIx;
 use std::io;

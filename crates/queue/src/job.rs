@@ -122,7 +122,7 @@ pub struct JobSpec {
     pub style: Style,
 }
 
-/// A storage server, and where its leases are; see [`homing_os::folder::lease`].
+/// A storage server, and where its leases are; see [`homing_lease`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Storage {
     /// Its name, for people.

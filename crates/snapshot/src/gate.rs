@@ -5,7 +5,7 @@ use crate::disk::Disk;
 use crate::pace::Pace;
 use crate::run::Reins;
 use crate::sender::Sender;
-use homing_os::folder::lease::{Leases, Place, Wish};
+use homing_lease::{Leases, Place, Wish};
 use std::io;
 use std::time::{Duration, Instant};
 

@@ -9,7 +9,7 @@ use std::path::Path;
 /// The folder for such copies, in the root of the volume or subvolume.
 pub const FOLDER: &str = ".homing-instant";
 /// How the names of folders begin that are homing's own in the root of a source, and no data.
-pub const OWN: [&str; 2] = [homing_os::folder::lease::FOLDER, FOLDER];
+pub const OWN: [&str; 2] = [homing_lease::FOLDER, FOLDER];
 
 /// Patterns for rsync that leave those out.
 pub fn own_patterns() -> [String; 2] {

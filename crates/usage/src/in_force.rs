@@ -1,11 +1,11 @@
 //! Who uses which storage, and how many may.
 
 use homing_cluster::{Cluster, Server};
+use homing_lease::{self, Place};
 use homing_model::Event;
 use homing_model::event::What;
 use homing_model::metrics::{Kind, Metrics, bounded};
 use homing_model::text::shown;
-use homing_os::folder::lease::{self, Place};
 use homing_report::Now;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

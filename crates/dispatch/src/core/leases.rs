@@ -2,9 +2,9 @@
 
 use super::{Action, Core, Licensed};
 use crate::admission::{Io, StorageIx};
+use homing_lease::{Place, Wish};
 use homing_model::TaskId;
 use homing_model::event::What;
-use homing_os::folder::lease::{Place, Wish};
 use homing_place::{HostIx, Need, ServerIx};
 
 impl Core {

@@ -3,10 +3,10 @@
 use super::terms::{Given, Running};
 use super::{Action, Core};
 use crate::admission::{Reads, StorageIx, storage_of};
+use homing_lease::Place;
 use homing_model::event::What;
 use homing_model::{Pulse, TaskId};
 use homing_os::clock::Mono;
-use homing_os::folder::lease::Place;
 use homing_place::{HostIx, Need, ServerIx, Storage};
 
 impl Core {

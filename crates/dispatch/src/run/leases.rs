@@ -5,7 +5,7 @@ use super::Shell;
 use crate::admission::StorageIx;
 use crate::settings::Listener;
 use crate::wires::Arrival;
-use homing_os::folder::lease::{News, Place, SOON, Wish, keep};
+use homing_lease::{News, Place, SOON, Wish, keep};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};

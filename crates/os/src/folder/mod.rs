@@ -5,7 +5,6 @@
 
 mod beside;
 mod kept;
-pub mod lease;
 pub mod lock;
 mod plain;
 mod reserve;

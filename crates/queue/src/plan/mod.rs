@@ -28,7 +28,7 @@ use crate::control::Target;
 use crate::depend::Verdict;
 use crate::load::Load;
 use crate::state::State;
-use homing_os::folder::lease::Wish;
+use homing_lease::Wish;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;

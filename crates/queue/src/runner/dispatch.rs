@@ -8,7 +8,7 @@ use crate::neighbours::Presence;
 use crate::plan::{self, Config, Queue, Standing, Usage, View, Want};
 use crate::state::State;
 use crate::{Job, QueueError, Storage, seats, slots};
-use homing_os::folder::lease::Wish;
+use homing_lease::Wish;
 use homing_os::folder::lock::Held;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};

@@ -4,7 +4,7 @@
 use crate::Storage;
 use crate::files::{uid, user_name};
 use crate::plan::{Leased, is_queue};
-use homing_os::folder::lease::{News, Outlook, Place, SOON, Successor, Wish, has_in_use, keep_in_line, serves};
+use homing_lease::{News, Outlook, Place, SOON, Successor, Wish, has_in_use, keep_in_line, serves};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -237,7 +237,7 @@ fn lock(heard: &Mutex<Heard>) -> std::sync::MutexGuard<'_, Heard> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_os::folder::lease::{FOLDER, Leases};
+    use homing_lease::{FOLDER, Leases};
 
     /// Until the server's jobs may use so many; generous, so that only a fault takes so long.
     fn until(servers: &mut Servers, wishes: &BTreeMap<Storage, (Wish, u32)>, wanted: Option<u32>) -> Option<Leased> {

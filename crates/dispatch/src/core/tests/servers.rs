@@ -1,8 +1,8 @@
 //! Storage servers that are no hosts of the run.
 
 use super::*;
+use homing_lease::{Place, Wish};
 use homing_model::Pulse;
-use homing_os::folder::lease::{Place, Wish};
 
 const NAS: StorageIx = StorageIx::Server(0);
 

@@ -122,7 +122,7 @@ pub(super) fn waits(server: &str, limit: u32, users: &[(String, u32)]) -> Option
     let me = homing_queue::user_name(rustix::process::geteuid().as_raw());
     let total: u32 = users.iter().map(|(_, held)| held).sum();
     let full = total >= limit && users.iter().any(|(user, held)| *user != me && *held > 0);
-    full.then(|| format!("waits: {}", homing_os::folder::lease::serves(server, Some(limit), users, &me)))
+    full.then(|| format!("waits: {}", homing_lease::serves(server, Some(limit), users, &me)))
 }
 
 /// One line on a task that did not succeed, unless its own output says it all.

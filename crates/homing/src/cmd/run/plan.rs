@@ -14,10 +14,9 @@ use std::collections::BTreeMap;
 use std::io::{self, BufReader, IsTerminal};
 
 /// Whether a server's tasks would wait for those of others now.
-fn tell_waits(server: &str, place: &homing_os::folder::lease::Place) {
+fn tell_waits(server: &str, place: &homing_lease::Place) {
     let place = place.clone();
-    let seen =
-        homing_mounts::within(homing_mounts::FS_TIMEOUT, move || homing_os::folder::lease::look(&place)).flatten();
+    let seen = homing_mounts::within(homing_mounts::FS_TIMEOUT, move || homing_lease::look(&place)).flatten();
     let Some((limit, seen)) = seen.and_then(|seen| Some((seen.limit?, seen))) else { return };
     let users: Vec<_> = seen.users.iter().map(|(uid, held)| (homing_queue::user_name(*uid), *held)).collect();
     if let Some(text) = super::listen::waits(server, limit, &users) {

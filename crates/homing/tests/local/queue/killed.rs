@@ -3,7 +3,7 @@
 
 use super::world::World;
 use crate::until::until;
-use homing_os::folder::lease::{Leases, Place, Wish};
+use homing_lease::{Leases, Place, Wish};
 
 /// The steps of a submission, in their order.
 pub const SUBMITTER: [&str; 8] = [

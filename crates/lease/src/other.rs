@@ -3,7 +3,7 @@
 use super::own::By;
 use super::place::Found;
 use super::said::{END, FLAGS, MOST, Named, Said};
-use crate::folder::lock;
+use homing_os::folder::lock;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -38,7 +38,7 @@ impl Other {
         if !entry.file_type().ok()?.is_file() {
             return None;
         }
-        let file = crate::folder::open_plain(&entry.path()).ok()?;
+        let file = homing_os::folder::open_plain(&entry.path()).ok()?;
         let meta = file.metadata().ok()?;
         Some(Other { uid: meta.uid(), file, named: *named, passed_over: None, beat: None })
     }

@@ -1,4 +1,4 @@
-#[path = "../../../../../tests/until.rs"]
+#[path = "../../../tests/until.rs"]
 mod until;
 
 use super::*;
@@ -249,10 +249,10 @@ fn a_place_that_cannot_be_had_is_named() {
     assert!(refused(dir.path().join("none").join(FOLDER)).contains("cannot make"));
     assert!(refused("/".into()).contains("cannot be a folder"));
     let file = dir.path().join("file");
-    crate::folder::names(dir.path(), "file").for_each(|name| std::fs::write(name, "").unwrap());
+    homing_os::folder::names(dir.path(), "file").for_each(|name| std::fs::write(name, "").unwrap());
     assert!(refused(file).contains("is no folder"));
     let narrow = dir.path().join("narrow");
-    crate::folder::names(dir.path(), "narrow").for_each(|name| {
+    homing_os::folder::names(dir.path(), "narrow").for_each(|name| {
         std::fs::create_dir(&name).unwrap();
         std::fs::set_permissions(&name, std::fs::Permissions::from_mode(0o777)).unwrap();
     });

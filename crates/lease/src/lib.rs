@@ -7,6 +7,9 @@
 //! cannot be opened or holds no lock counts for nothing. Slots in one file for all were another way: whoever came
 //! first could make it such that nobody else was able to lock it. Where locks do harm, the file's name says the same
 //! ([`own::By`]): names are what all clients of a file system agree on at once.
+//!
+//! [`Leases`] are those of one run, [`keep`] is the loop of a thread that holds them, [`Place`] is the folder and
+//! [`Wish`] the number that a run could use. It does not decide how many a server bears (`admit`), and needs no daemon.
 
 mod after;
 mod keep;
@@ -288,8 +291,8 @@ impl Leases {
 /// The limit of all of a server and what each user has there, as seen by somebody who takes no part; `None` where
 /// nobody does, or nothing can be seen.
 pub fn look(place: &Place) -> Option<Outlook> {
-    let found =
-        crate::folder::names(place.folder.parent()?, place.folder.file_name()?.to_str()?).find(|f| unfit(f).is_none());
+    let found = homing_os::folder::names(place.folder.parent()?, place.folder.file_name()?.to_str()?)
+        .find(|f| unfit(f).is_none());
     let place = Place { folder: found?, server: plain(&place.server), limit: place.limit, unfit: None };
     let mut outlook = Outlook { limit: place.limit, ..Outlook::default() };
     for found in once(files(&place).ok()?) {

@@ -17,15 +17,15 @@ pub(super) fn folder(wanted: &Path) -> Result<(PathBuf, bool, Option<String>), S
         return Err(format!("{} cannot be a folder for leases", wanted.display()));
     };
     let mut passed = None;
-    for folder in crate::folder::names(parent, name) {
-        let made = crate::folder::shared::make(&folder).map_err(|e| match e.kind() {
+    for folder in homing_os::folder::names(parent, name) {
+        let made = homing_os::folder::shared::make(&folder).map_err(|e| match e.kind() {
             io::ErrorKind::PermissionDenied => {
                 format!("{} is not there, and {} cannot be written", folder.display(), parent.display())
             }
             _ => format!("cannot make {}: {e}", folder.display()),
         })?;
         // Who is about to make it is not passed over: all must find the same.
-        let _ = crate::folder::shared::is_for_all(&folder);
+        let _ = homing_os::folder::shared::is_for_all(&folder);
         match unfit(&folder) {
             None => return Ok((folder, made, passed)),
             Some(why) => passed = passed.or(Some(format!("{} {why}, and was passed over", folder.display()))),

@@ -4,7 +4,7 @@ use super::Place;
 use super::after::{After, Successor};
 use super::place::{is_before, own_file};
 use super::said::Said;
-use crate::folder::lock;
+use homing_os::folder::lock;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
