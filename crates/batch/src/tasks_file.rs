@@ -6,7 +6,7 @@ mod links;
 
 use crate::error::BatchError;
 use crate::options::InputOptions;
-use homing_graph::Makers;
+use homing_model::graph::Makers;
 use homing_model::{Task, TaskId};
 use line::{Line, Setting};
 use lines::Lines;

@@ -9,6 +9,7 @@ pub mod event;
 pub mod exit;
 pub mod failure;
 pub mod folders;
+pub mod graph;
 pub mod host;
 pub mod layout;
 pub mod links;

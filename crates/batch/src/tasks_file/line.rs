@@ -2,7 +2,7 @@
 
 use crate::amount::{parse_duration, parse_size};
 use crate::shell::command_from_line;
-use homing_graph::Other;
+use homing_model::graph::Other;
 use homing_model::{Command, RawText, Task, TaskId};
 use serde::Deserialize;
 use std::collections::BTreeMap;

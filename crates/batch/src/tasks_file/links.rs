@@ -5,7 +5,7 @@
 use super::line::{Line, Setting};
 use super::lines::Lines;
 use crate::error::BatchError;
-use homing_graph::{Clash, Maker, Makers, Other, Unknown, circle};
+use homing_model::graph::{Clash, Maker, Makers, Other, Unknown, circle};
 use homing_model::{RawText, TaskId};
 use std::collections::HashMap;
 use std::fs::File;

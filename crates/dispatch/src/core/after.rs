@@ -4,7 +4,7 @@
 use super::Core;
 use super::ending::unstarted;
 use super::terms::{Action, Record};
-use homing_graph::{Place, Waits};
+use homing_model::graph::{Place, Waits};
 use homing_model::{Outcome, Task, TaskId};
 use std::collections::{HashMap, HashSet};
 

@@ -15,6 +15,7 @@ const OWN: &[(&str, &str)] = &[
     ("crates/homing/src/cmd/make/on.rs", "a folder of the user's own, 0700"),
     ("crates/journal/src/", "the folder of a run, 0700"),
     ("crates/launch/src/payload.rs", "the user's cache"),
+    ("crates/lease/src/", "files of the user's own name, by the owner of the protocol"),
     ("crates/locate/src/contract.rs", "a suite of tests"),
     ("crates/os/src/names/homes.rs", "folders below the user's home"),
     ("crates/queue/src/contract.rs", "a suite of tests"),

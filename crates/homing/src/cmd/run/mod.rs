@@ -258,7 +258,7 @@ fn dry_run(args: &Args) -> Result<i32, Failure> {
     let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
     let batch = batch(args, &cwd, "dry", &mut inputs, io::stdin().is_terminal())?;
     let tag = batch.tag().cloned();
-    homing_graph::in_order(batch.map(|task| task.map_err(Failure::usage)), |task| {
+    homing_model::graph::in_order(batch.map(|task| task.map_err(Failure::usage)), |task| {
         let mut command = task.command.clone();
         homing_batch::fill_slot(&mut command, 1);
         let mut line = Vec::new();

@@ -1,7 +1,7 @@
 //! The order in which tasks that run after others can run.
 
-use crate::{Place, Waits};
-use homing_model::Task;
+use crate::Task;
+use crate::graph::{Place, Waits};
 use std::collections::HashMap;
 
 /// Hands over each task as soon as all that it runs after were handed over, else in their order.
@@ -29,7 +29,7 @@ pub fn in_order<E>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_model::Command;
+    use crate::Command;
 
     #[test]
     fn a_task_follows_what_it_runs_after() {

@@ -1,6 +1,6 @@
 //! A run under way: who waits, and what the end of a task changes.
 
-use homing_model::TaskId;
+use crate::TaskId;
 use std::collections::{BTreeSet, HashMap};
 
 /// Tasks that wait for others. Of tasks that nobody waits for it keeps one bit: that they ended well.

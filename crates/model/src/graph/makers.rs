@@ -1,6 +1,6 @@
 //! Who is called what and who makes which file, as far as tasks are known.
 
-use homing_model::{RawText, TaskId};
+use crate::{RawText, TaskId};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
 

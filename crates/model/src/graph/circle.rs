@@ -1,6 +1,6 @@
 //! Tasks that wait for each other, and so would wait for ever.
 
-use homing_model::TaskId;
+use crate::TaskId;
 use std::collections::HashMap;
 
 /// One circle among tasks and what each waits for: each task of it waits for the next, the last for the first.

@@ -1,7 +1,7 @@
 //! Any graph without circles, ended in any order.
 
-use homing_graph::{Place, Waits, circle};
 use homing_model::TaskId;
+use homing_model::graph::{Place, Waits, circle};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashMap};
