@@ -6,12 +6,12 @@
 
 use homing_batch::{Batch, Files, InputOptions, Packing, command_line, compose, fill_slot, quote, tasks_file};
 use homing_journal::{Counts, Journal, replay};
+use homing_launch::wire::branch::{FromLeader, ToLeader};
+use homing_launch::wire::stub::{FromStub, ToStub};
+use homing_launch::wire::{FromWorker, ToWorker, encode, receive, receive_hello, receive_some, send_hello};
 use homing_model::nodeset::Groups;
 use homing_model::{Event, NodeSet, RawText};
 use homing_queue::plan::Queue;
-use homing_wire::branch::{FromLeader, ToLeader};
-use homing_wire::stub::{FromStub, ToStub};
-use homing_wire::{FromWorker, ToWorker, encode, receive, receive_hello, receive_some, send_hello};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;

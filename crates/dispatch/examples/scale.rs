@@ -10,11 +10,11 @@
 use homing_batch::Halt;
 use homing_dispatch::{Action, Core, Io, Offer, Policy, Resources};
 use homing_journal::Counts;
+use homing_launch::wire::{Ended, ToWorker};
 use homing_model::links::{Links, Switch};
 use homing_model::{Command, Event, HostFacts, HostSample, IoCounters, Outcome, Task, TaskId};
 use homing_os::clock::{Moment, Mono};
 use homing_place::{HostIx, HostModel, Need, Params, Planned, simulate};
-use homing_wire::{Ended, ToWorker};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 

@@ -1,7 +1,7 @@
 //! Commands that a program runs elsewhere: what its worker is sent. The record, and what is printed, have the user's own.
 
+use homing_launch::wire::ToWorker;
 use homing_model::{Command, RawText, Task};
-use homing_wire::ToWorker;
 
 /// The message with the command as the program of these words takes it.
 pub fn around(words: &[RawText], message: &ToWorker) -> ToWorker {

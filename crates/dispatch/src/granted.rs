@@ -3,8 +3,8 @@
 
 use crate::run::Shell;
 use crate::settings::Listener;
+use homing_launch::wire::ToWorker;
 use homing_launch::{HostPlan, Stop, Via};
-use homing_wire::ToWorker;
 use std::time::{Duration, Instant};
 
 /// A job may be killed that often on one node before it is asked for no more.

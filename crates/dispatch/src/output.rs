@@ -5,9 +5,9 @@
 use crate::core::Record;
 use crate::kept::{Content, Kept, Unprinted};
 use homing_batch::{Tag, command_line, fill_slot};
+use homing_launch::wire::Stream;
 use homing_model::{RawText, Task, TaskId};
 use homing_os::folder::Reserve;
-use homing_wire::Stream;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -403,8 +403,8 @@ impl<O: Write, E: Write> Printer<O, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use homing_launch::wire::Ended;
     use homing_model::{Command, Outcome, Task};
-    use homing_wire::Ended;
 
     fn record(id: TaskId, stdout: &[u8]) -> Record {
         let task = Task {

@@ -18,12 +18,12 @@ use crate::terminal::{Stream, Terminal};
 use crate::watch::Watched;
 use crate::wires::{Arrival, Credits, feed, watch_nodes};
 use homing_journal::Journal;
+use homing_launch::wire::ToWorker;
 use homing_launch::{HostPlan, Links, Via};
 use homing_model::event::What;
 use homing_model::{Event, NodeSet, Outcome, RawText, Task, TaskId};
 use homing_os::clock::Moment;
 use homing_place::HostIx;
-use homing_wire::ToWorker;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::rc::Rc;
@@ -399,7 +399,7 @@ impl<L: Listener> Shell<'_, L> {
             return Ok(());
         }
         let around = self.around.as_deref().map(|words| around(words, message));
-        let sent = homing_wire::encode(around.as_ref().unwrap_or(message), out);
+        let sent = homing_launch::wire::encode(around.as_ref().unwrap_or(message), out);
         if let (Err(error), ToWorker::Run { ticket, .. }) = (sent, message) {
             self.core.unsaved(*ticket, &error.to_string(), Moment::now());
         }

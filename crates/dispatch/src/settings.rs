@@ -158,5 +158,5 @@ pub enum DispatchError {
     Thread(io::Error),
     /// What all tasks share cannot be told to a worker.
     #[error("the environment of the run does not reach its workers: {0}")]
-    Begin(#[from] homing_wire::WireError),
+    Begin(#[from] homing_launch::wire::WireError),
 }

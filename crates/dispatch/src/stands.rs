@@ -3,9 +3,9 @@
 //! believed when it finds a file that was just made there.
 
 use crate::hosts::VolumeIx;
+use homing_launch::wire::ToWorker;
 use homing_model::{Mount, RawText};
 use homing_place::HostIx;
-use homing_wire::ToWorker;
 use std::collections::HashMap;
 
 /// A volume that hosts may have under another name.

@@ -1,7 +1,7 @@
 //! What tasks read as their standard input: taken from where the run keeps it, and sent ahead of them.
 
+use homing_launch::wire::{CHUNK, ToWorker};
 use homing_model::Block;
-use homing_wire::{CHUNK, ToWorker};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -20,7 +20,7 @@ fn feed_block(ticket: u64, block: &Block, out: &mut Vec<u8>) -> io::Result<()> {
         let mut bytes = vec![0; (end - at).min(CHUNK as u64) as usize];
         file.read_exact_at(&mut bytes, at)?;
         at += bytes.len() as u64;
-        homing_wire::encode(&ToWorker::Input { ticket, bytes }, out).map_err(io::Error::other)?;
+        homing_launch::wire::encode(&ToWorker::Input { ticket, bytes }, out).map_err(io::Error::other)?;
     }
     Ok(())
 }
@@ -39,7 +39,7 @@ mod tests {
         let mut out = Vec::new();
         feed(7, &[block(0, 3), block(100, 300_000)], &mut out).unwrap();
         let (mut from, mut got) = (out.as_slice(), Vec::new());
-        while let Some(message) = homing_wire::receive::<ToWorker>(&mut from).unwrap() {
+        while let Some(message) = homing_launch::wire::receive::<ToWorker>(&mut from).unwrap() {
             let ToWorker::Input { ticket: 7, bytes } = message else { panic!("{message:?}") };
             got.extend(bytes);
         }

@@ -1,8 +1,8 @@
 //! What runs where: attempts by the ticket that their worker knows them by. One is lost with its host, and until then it
 //! may run: it is in here, and tried nowhere else.
 
+use crate::wire::ToWorker;
 use homing_model::Outcome;
-use homing_wire::ToWorker;
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 

@@ -2,9 +2,9 @@
 
 use crate::end::Left;
 use crate::keeper::Witness;
+use crate::wire::{FromWorker, HEARTBEAT_S, HOST_LOST_S, ToWorker};
 use crate::{Channel, Fate, HostPlan, Keeper, LaunchError, Obituary, Options, Via};
 use homing_model::HostFacts;
-use homing_wire::{FromWorker, HEARTBEAT_S, HOST_LOST_S, ToWorker};
 use serde::Serialize;
 use std::fmt::Debug;
 use std::io::{self, BufRead, Write};
@@ -83,7 +83,7 @@ fn read(
     let mut parted = false;
     let mut heard = Instant::now();
     let broke = loop {
-        match homing_wire::receive_some(&mut from) {
+        match crate::wire::receive_some(&mut from) {
             Ok(messages) if messages.is_empty() => break None,
             Ok(messages) => {
                 parted |= messages.contains(&FromWorker::Bye);
@@ -134,6 +134,6 @@ pub(crate) fn write(mut to: impl Write, frames: &Receiver<Vec<u8>>, heartbeat: &
 /// A message of names and of pieces, which are short.
 pub(crate) fn frame(message: &(impl Serialize + Debug)) -> Vec<u8> {
     let mut frame = Vec::new();
-    homing_wire::encode(message, &mut frame).expect("names and pieces are short");
+    crate::wire::encode(message, &mut frame).expect("names and pieces are short");
     frame
 }

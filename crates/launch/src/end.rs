@@ -2,7 +2,7 @@
 
 use crate::Via;
 use crate::carrier::{Carrier, Tail};
-use homing_wire::ALL_ENDED;
+use crate::wire::ALL_ENDED;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, WaitIdStatus, pidfd_open, waitid};
 use std::os::fd::{AsFd, OwnedFd};

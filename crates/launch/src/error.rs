@@ -3,7 +3,7 @@
 use crate::carrier::Carrier;
 use crate::handshake::Failure;
 use crate::payload::OWN_ARCH;
-use homing_wire::WireError;
+use crate::wire::WireError;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;

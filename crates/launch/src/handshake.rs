@@ -3,8 +3,8 @@
 
 use crate::bootstrap::MARK;
 use crate::payload::{self, Carried, Payload};
+use crate::wire::WireError;
 use homing_model::{Ahead, HostFacts};
-use homing_wire::WireError;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::Arc;
@@ -87,7 +87,7 @@ fn converse(
         let _ = progress.send(Progress::Alive);
         let text = String::from_utf8_lossy(&line);
         if text.contains("homing-wire ") {
-            let facts: HostFacts = homing_wire::receive_hello(&mut &line[..], |_| ()).map_err(Failure::Wire)?;
+            let facts: HostFacts = crate::wire::receive_hello(&mut &line[..], |_| ()).map_err(Failure::Wire)?;
             let ahead = Ahead::of(asked_ns, facts.now_ns, homing_os::clock::system_ns());
             return Ok(HostFacts { ahead, ..facts });
         }

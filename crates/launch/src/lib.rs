@@ -20,6 +20,7 @@ mod rouse;
 mod silence;
 mod slurm;
 mod window;
+pub mod wire;
 
 pub use attempts::{Attempt, Attempts, MOST_LOSSES, lose};
 pub use attend::{Heard, attend};
@@ -255,7 +256,7 @@ fn local_command(options: &Options) -> Command {
     let mut command = Command::new(&options.exe);
     command.arg(options.role);
     if options.role == WORKER && !options.leased {
-        command.arg(homing_wire::CHILD);
+        command.arg(crate::wire::CHILD);
     }
     command
 }

@@ -10,9 +10,9 @@ mod tests;
 pub use link::{HostNews, Link};
 
 use crate::silence::Silence;
+use crate::wire::{HOST_LOST_S, ToWorker};
 use crate::{Heard, HostPlan, LaunchError, Member, Options, Via, attend, attend_all};
 use gathered::Gathered;
-use homing_wire::{HOST_LOST_S, ToWorker};
 use link::{ENDS_WITHIN, Standing};
 use std::io;
 use std::ops::{Deref, DerefMut};

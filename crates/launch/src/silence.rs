@@ -1,6 +1,6 @@
 //! Workers of which nothing is heard any more.
 
-use homing_wire::HOST_LOST_S;
+use crate::wire::HOST_LOST_S;
 use std::time::{Duration, Instant};
 
 /// A coordinator that has not looked for so long stood still itself: it was stopped, or the machine was.

@@ -23,7 +23,7 @@ const FACTS: &str = r#"{"hostname":"far","aliases":[],"cores":2,"memory_bytes":1
 
 /// Says hello as a worker does, then sends back what it is given.
 fn worker() -> String {
-    greeting(&format!("homing-wire {} {} {FACTS}", homing_wire::VERSION, homing_wire::release()))
+    greeting(&format!("homing-wire {} {} {FACTS}", homing_launch::wire::VERSION, homing_launch::wire::release()))
 }
 
 fn greeting(hello: &str) -> String {
@@ -260,7 +260,7 @@ fn the_end_of_a_worker_is_told_as_far_as_it_is_known() {
     assert_eq!(reason(Via::Local, "kill -9 $$"), is("cut", "the guard of its worker was killed by signal 9"));
     assert_eq!(reason(far(), "exit 255"), is("cut", "the link to it was lost, or its worker was killed"));
     assert_eq!(reason(far(), "exit 7"), is("cut", "its worker ended with status 7"));
-    let all_ended = format!("exit {}", homing_wire::ALL_ENDED);
+    let all_ended = format!("exit {}", homing_launch::wire::ALL_ENDED);
     for via in [Via::Local, far()] {
         assert_eq!(reason(via, &all_ended), is("gone", "its worker ended"));
     }
@@ -306,12 +306,12 @@ fn a_worker_of_another_release_is_refused_by_name() {
     let world = World::new("");
     for (hello, theirs) in [
         (format!("homing-wire 1 {FACTS}"), "its worker is homing of an older version"),
-        (format!("homing-wire {} 0.0.9 {FACTS}", homing_wire::VERSION), "its worker is homing 0.0.9"),
-        (format!("homing-wire 0 {} {FACTS}", homing_wire::release()), "with frames 0 and not"),
+        (format!("homing-wire {} 0.0.9 {FACTS}", homing_launch::wire::VERSION), "its worker is homing 0.0.9"),
+        (format!("homing-wire 0 {} {FACTS}", homing_launch::wire::release()), "with frames 0 and not"),
     ] {
         program(&world.dir.path().join("worker"), &greeting(&hello));
         let refused = open("here", &Via::Local, &world.options).err().expect("must be refused").to_string();
-        assert!(refused.contains(theirs) && refused.contains(homing_wire::release()), "{refused}");
+        assert!(refused.contains(theirs) && refused.contains(homing_launch::wire::release()), "{refused}");
     }
 }
 

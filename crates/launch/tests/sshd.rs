@@ -26,8 +26,8 @@ impl Server {
             &format!(
                 "echo 'homing-wire {} {} {{\"hostname\":\"far\",\"aliases\":[],\"cores\":1,\"memory_bytes\":1,\
                  \"arch\":\"x\",\"boot_id\":\"b\",\"mounts\":[],\"nic_bytes_per_s\":null,\"now_ns\":0}}'\nexec cat",
-                homing_wire::VERSION,
-                homing_wire::release()
+                homing_launch::wire::VERSION,
+                homing_launch::wire::release()
             ),
         );
         Some(server)

@@ -1,8 +1,8 @@
 //! Which recipes a recipe waited for, by the names of what they make and need. Pure.
 
+use homing_launch::wire::stub::Part;
 use homing_model::graph::plain;
 use homing_model::{RawText, TaskId};
-use homing_wire::stub::Part;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 

@@ -4,10 +4,10 @@
 use crate::asked::{Asked, News, ToConnection};
 use crate::near::{Near, files_of};
 use crate::{Step, missing_files};
+use homing_launch::wire::Stream;
+use homing_launch::wire::stub::{FromStub, ToStub};
 use homing_model::{Change, Outcome, RawText};
 use homing_os::names::VariableOrigin;
-use homing_wire::Stream;
-use homing_wire::stub::{FromStub, ToStub};
 use std::ffi::{OsStr, OsString};
 use std::io::{BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -22,11 +22,11 @@ const SEARCHED: usize = 64 << 10;
 pub fn serve(id: u64, stream: &UnixStream, near: &Arc<Near>, news: &Sender<News>) {
     let Ok(reading) = stream.try_clone() else { return };
     let mut from = BufReader::new(reading);
-    let Ok(Some(FromStub::Recipe { words, cwd, env, part })) = homing_wire::receive(&mut from) else { return };
+    let Ok(Some(FromStub::Recipe { words, cwd, env, part })) = homing_launch::wire::receive(&mut from) else { return };
     let env = without_login(env, |name| std::env::var_os(name));
     let (signals, end) = (news.clone(), id);
     let listening = homing_os::threads::begin(move || {
-        while let Ok(Some(FromStub::Signal(_))) = homing_wire::receive(&mut from) {
+        while let Ok(Some(FromStub::Signal(_))) = homing_launch::wire::receive(&mut from) {
             let _ = signals.send(News::Stop { id: end });
         }
         let _ = signals.send(News::Stop { id: end });
@@ -56,7 +56,7 @@ pub fn refuse(stream: &UnixStream, error: &std::io::Error) {
 }
 
 fn end_with(mut stream: &UnixStream, last: &ToStub) {
-    let _ = homing_wire::send(&mut stream, last);
+    let _ = homing_launch::wire::send(&mut stream, last);
     let _ = stream.flush();
     let _ = stream.shutdown(std::net::Shutdown::Both);
 }
@@ -87,7 +87,7 @@ fn converse(mut asked: Asked, stream: &UnixStream, near: &Near, news: &Sender<Ne
             first.path.display()
         );
         let mut to = stream;
-        let _ = homing_wire::send(&mut to, &ToStub::Output { stream: Stream::Err, bytes: note.into_bytes() });
+        let _ = homing_launch::wire::send(&mut to, &ToStub::Output { stream: Stream::Err, bytes: note.into_bytes() });
         asked.again = true;
         asked.extra = found;
     }
@@ -114,7 +114,7 @@ fn attempt(
                 if stream == Stream::Err && errors.len() < SEARCHED {
                     errors.extend_from_slice(&bytes);
                 }
-                let _ = homing_wire::send(&mut to, &ToStub::Output { stream, bytes });
+                let _ = homing_launch::wire::send(&mut to, &ToStub::Output { stream, bytes });
             }
             ToConnection::Here => return Err(ToStub::Here),
             ToConnection::Failed(why) => return Err(ToStub::Failed(why)),

@@ -12,11 +12,11 @@ use crate::near::{Near, lock};
 use crate::running::{Given, Running};
 use crate::told::Told;
 use crate::{Build, Candidate, Choice, Evidence, Ran, choose, order, room};
+use homing_launch::wire::{Ended, FromWorker, Stream, ToWorker};
 use homing_launch::{Attempt, Attempts, Link, Links};
 use homing_model::event::What;
 use homing_model::{Change, Command, Outcome, RawText, Task};
 use homing_os::clock::wall_ns;
-use homing_wire::{Ended, FromWorker, Stream, ToWorker};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -356,7 +356,7 @@ impl Core {
         let reply = asked.reply.clone();
         self.running.insert(ticket, Attempt::on(at, Given::new(asked, choice, slot)));
         self.told.started(wall_ns(), &self.running[&ticket], &self.hosts);
-        let ahead = homing_wire::portions(fence).into_iter().filter(|changes| !changes.is_empty());
+        let ahead = homing_launch::wire::portions(fence).into_iter().filter(|changes| !changes.is_empty());
         let mut messages = ahead.map(|changes| ToWorker::Written { changes }).chain([recipe]);
         if let Err(error) = messages.try_for_each(|message| self.hosts[at].say(&message)) {
             if let Some(running) = self.give_back(ticket) {

@@ -3,10 +3,10 @@
 use crate::Choice;
 use crate::asked::Asked;
 use homing_launch::Attempt;
+use homing_launch::wire::Stream;
 use homing_model::event::SAID_BYTES;
 use homing_model::live::SHOWN_BYTES;
 use homing_model::text::{keep_tail, last_line};
-use homing_wire::Stream;
 use std::time::Instant;
 
 /// Kept of the error output of a running recipe, bytes: a compiler draws some lines below each of its errors, and the

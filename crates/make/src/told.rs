@@ -5,9 +5,9 @@ use crate::file_words;
 use crate::host::Host;
 use crate::running::Running;
 use homing_launch::Link;
+use homing_launch::wire::Ended;
 use homing_model::event::{PlannedBytes, What, parts};
 use homing_model::{Event, IoCounters, Outcome, TaskId};
-use homing_wire::Ended;
 use std::collections::HashMap;
 
 /// Who hears what happens in a build, in order.

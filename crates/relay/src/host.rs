@@ -13,7 +13,7 @@ pub fn host() -> Result<(), String> {
     let guarded = homing_os::process::guarded_to_the_end(true, move || drop(std::fs::remove_dir_all(&left)));
     guarded.map_err(|e| format!("cannot start a guard: {e}"))?;
     let mut out = std::io::stdout();
-    homing_wire::send_hello(&mut out, &homing_probe::facts()).map_err(|e| e.to_string())?;
+    homing_launch::wire::send_hello(&mut out, &homing_probe::facts()).map_err(|e| e.to_string())?;
     match homing_exec::serve::<Passed>(BufReader::new(std::io::stdin()), out, &folder) {
         // A daemon that was started here goes on, as on the other hosts.
         Ok(true) => Ok(()),

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Entries that are examined in one message.
 pub const AT_ONCE: usize = 2000;
-/// Bytes of their names: a message stays far below [`homing_wire::MAX_FRAME`], however its names are written.
+/// Bytes of their names: a message stays far below [`homing_launch::wire::MAX_FRAME`], however its names are written.
 pub const BYTES_AT_ONCE: usize = 1 << 20;
 
 /// The kind of an entry, as lstat has it.

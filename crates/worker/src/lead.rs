@@ -7,7 +7,7 @@ use crate::{UNGUARDED, begin, end_all};
 pub fn lead_stdio() -> i32 {
     let Some(guarded) = begin("leader", "heard nothing", "its links") else { return UNGUARDED };
     let mut out = std::io::stdout();
-    if homing_wire::send_hello(&mut out, &homing_probe::facts()).is_err() {
+    if homing_launch::wire::send_hello(&mut out, &homing_probe::facts()).is_err() {
         return 1;
     }
     let served = homing_launch::serve(std::io::stdin(), out, move || guarded.renew());

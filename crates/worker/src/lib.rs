@@ -27,7 +27,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 /// A worker that has not even seen that its own lease is over does not see anything any more.
-const HANGS: Duration = Duration::from_secs(homing_wire::WORKER_LEASE_S + 1);
+const HANGS: Duration = Duration::from_secs(homing_launch::wire::WORKER_LEASE_S + 1);
 /// Time between asking and killing at a worker's end.
 const GRACE: Duration = Duration::from_millis(300);
 /// Exit statuses of a worker that could not begin, and of a guard that found processes that do not end.
@@ -46,10 +46,10 @@ pub use session::serve;
 pub use view::enter_view;
 
 /// Serves the wire protocol on standard input and output; returns the exit status. `words` follow its role: none, or
-/// [`homing_wire::CHILD`].
+/// [`homing_launch::wire::CHILD`].
 pub fn main_stdio(words: &[OsString]) -> i32 {
     let Some(guarded) = begin("worker", "stood still", "its tasks") else { return UNGUARDED };
-    let leased = words.first().is_none_or(|word| word != homing_wire::CHILD);
+    let leased = words.first().is_none_or(|word| word != homing_launch::wire::CHILD);
     let status = serve(std::io::stdin(), std::io::stdout(), leased, move || guarded.renew());
     end_all();
     status
@@ -83,7 +83,7 @@ fn last_words(name: &str, still: &str, with: &str, end: End) -> i32 {
         let signal = libc::WTERMSIG(end.status);
         homing_os::say!("homing: the {name} was killed by signal {signal}; {with} are ended");
     }
-    if end.status == 0 { 0 } else { homing_wire::ALL_ENDED }
+    if end.status == 0 { 0 } else { homing_launch::wire::ALL_ENDED }
 }
 
 /// Gives up the controlling terminal, for this process and the tasks that it

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         Some(homing_launch::LEADER) => homing_worker::lead_stdio(),
         Some("in-view") => homing_worker::enter_view(&words[2..]),
         _ => {
-            let release = homing_wire::release();
+            let release = homing_launch::wire::release();
             homing_os::say!("homing: this is the worker of homing {release}, which homing itself starts on hosts");
             USAGE
         }

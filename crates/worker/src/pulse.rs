@@ -1,8 +1,8 @@
 //! Tells admission what this host's storage does while tasks run.
 
 use crate::shared::Shared;
+use homing_launch::wire::FromWorker;
 use homing_probe::Pulser;
-use homing_wire::FromWorker;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};

@@ -2,8 +2,8 @@
 //! is made visible here; after it, what it wrote is synced and told.
 
 use homing_fence::Watch;
+use homing_launch::wire::FromWorker;
 use homing_model::{Change, RawText, Stamp};
-use homing_wire::FromWorker;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -75,7 +75,7 @@ impl Recipes {
         changes.iter().for_each(|change| _ = seen.remove(change.path.as_path()));
         drop(seen);
         let mut fence_us = fence_us + began.elapsed().as_micros() as u64;
-        for changes in homing_wire::portions(changes) {
+        for changes in homing_launch::wire::portions(changes) {
             send(FromWorker::Changed { ticket, changes, fence_us: std::mem::take(&mut fence_us) });
         }
     }

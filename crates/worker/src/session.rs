@@ -8,10 +8,10 @@ use crate::shared::{LEAVE, Order, Run, Shared, lock};
 use crate::slots::{be_eager, kill, linger, take};
 use crate::spawn::{Found, Ground};
 use crate::view::{Question, stand};
+use homing_launch::wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use homing_model::{Change, RawText};
 use homing_os::names::VariableOrigin;
 use homing_os::threads::begin;
-use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{BufReader, Read, Write};
@@ -72,7 +72,7 @@ pub fn serve(
     facts.most_tasks = Some(most_tasks(homing_os::process::users_files().rlim_max));
     let host = facts.hostname.clone();
     let mut output: Box<dyn Write + Send> = Box::new(output);
-    if homing_wire::send_hello(&mut output, &facts).is_err() {
+    if homing_launch::wire::send_hello(&mut output, &facts).is_err() {
         return 1;
     }
     let shared = Arc::new(Shared::new(output));
@@ -96,7 +96,7 @@ pub fn serve(
 fn read(input: impl Read, news: &Sender<Heard>) {
     let mut input = BufReader::new(input);
     loop {
-        let message = match homing_wire::receive_some(&mut input) {
+        let message = match homing_launch::wire::receive_some(&mut input) {
             Ok(messages) if !messages.is_empty() => Heard::Messages(messages),
             Ok(_) | Err(_) => Heard::End,
         };

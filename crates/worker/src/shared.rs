@@ -8,8 +8,8 @@ use crate::input::Input;
 use crate::recipe::Recipes;
 use crate::spawn::{Found, Ground};
 use crate::view::View;
+use homing_launch::wire::FromWorker;
 use homing_model::{Change, HostSample, Outcome, RawText, Task};
-use homing_wire::FromWorker;
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::path::PathBuf;
@@ -175,7 +175,7 @@ impl Shared {
         let mut out = lock(&self.out);
         let first = out.frames.is_empty();
         add(&mut out.frames, &message);
-        if out.frames.len() > homing_wire::CHUNK {
+        if out.frames.len() > homing_launch::wire::CHUNK {
             return self.push(out);
         }
         drop(out);
@@ -211,7 +211,7 @@ impl Shared {
 /// One frame more. Of a message that is too large the refusal is told in its place: with its lists
 /// the end of a task is lost, as others may then not see what it wrote.
 fn add(frames: &mut Vec<u8>, message: &FromWorker) {
-    let Err(error) = homing_wire::encode(message, frames) else { return };
+    let Err(error) = homing_launch::wire::encode(message, frames) else { return };
     let instead = match message {
         FromWorker::Ended(end) => {
             let wall = Duration::from_micros(end.wall_us);
@@ -219,7 +219,7 @@ fn add(frames: &mut Vec<u8>, message: &FromWorker) {
         }
         _ => FromWorker::Note(error.to_string()),
     };
-    homing_wire::encode(&instead, frames).expect("an error is one line");
+    homing_launch::wire::encode(&instead, frames).expect("an error is one line");
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use crate::shared::{LEAVE, Order, Orders, Run, Shared, lock};
 use crate::spawn::scarce;
 use crate::view::View;
 use homing_fence::Late;
+use homing_launch::wire::{Ended, FromWorker};
 use homing_model::{Change, Outcome, RawText, Task};
-use homing_wire::{Ended, FromWorker};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -56,7 +56,7 @@ fn no_slot(shared: &Shared, mut orders: MutexGuard<Orders>, error: &io::Error) {
 }
 
 fn slot(shared: &Shared, run: &Run) {
-    let mut buffer = vec![0; homing_wire::CHUNK];
+    let mut buffer = vec![0; homing_launch::wire::CHUNK];
     loop {
         let mut orders = lock(&shared.orders);
         let order = loop {

@@ -5,8 +5,8 @@ mod script;
 #[path = "../../../tests/until.rs"]
 mod until;
 
+use homing_launch::wire::{FromWorker, ToWorker};
 use homing_launch::{Heard, HostPlan, Keeper, Member, Options, Via, attend_all};
-use homing_wire::{FromWorker, ToWorker};
 use script::script;
 use std::collections::BTreeMap;
 use std::fs;
@@ -152,7 +152,7 @@ impl Heads {
     fn say(&mut self, n: usize, message: &ToWorker) {
         self.asked |= matches!(message, ToWorker::Ping);
         let mut frame = Vec::new();
-        homing_wire::encode(message, &mut frame).unwrap();
+        homing_launch::wire::encode(message, &mut frame).unwrap();
         self.up[&n].0.send(frame).unwrap();
     }
 
@@ -250,7 +250,7 @@ fn another_leads_where_the_first_cannot_be_used() {
 /// Has all leaders greet, and say this and nothing more.
 fn lies(world: &World, said: &str) {
     let facts = r#"{"hostname":"far","aliases":[],"cores":1,"memory_bytes":1,"arch":"x","boot_id":"b","mounts":[],"nic_bytes_per_s":null,"now_ns":0}"#;
-    let hello = format!("homing-wire {} {} {facts}", homing_wire::VERSION, homing_wire::release());
+    let hello = format!("homing-wire {} {} {facts}", homing_launch::wire::VERSION, homing_launch::wire::release());
     fs::write(world.path("liar"), format!("echo '{hello}'; printf '{said}'; cat > /dev/null\n")).unwrap();
 }
 

@@ -4,11 +4,11 @@ use super::terms::{Given, Running, Stage};
 use super::{Action, Core, Offer, Record};
 use crate::admission::storage_of;
 use homing_launch::Attempt;
+use homing_launch::wire::{Ended, ToWorker};
 use homing_model::event::{PlannedBytes, What, parts};
 use homing_model::{Outcome, RawText};
 use homing_os::clock::{Moment, Mono};
 use homing_place::{HostIx, Placed};
-use homing_wire::{Ended, ToWorker};
 
 impl Core {
     pub(super) fn start(&mut self, host: HostIx, placed: Placed, now: Mono) {
@@ -35,7 +35,8 @@ impl Core {
         }));
         let requires = waiting.offer.requires.clone();
         let weigh = placed.need.total > 0;
-        let mut ahead = homing_wire::portions(self.written.fence(host, &waiting.offer.reads, &waiting.offer.recent));
+        let mut ahead =
+            homing_launch::wire::portions(self.written.fence(host, &waiting.offer.reads, &waiting.offer.recent));
         let fence = ahead.pop().unwrap_or_default();
         self.actions.extend(ahead.into_iter().map(|changes| Action::Send(host, ToWorker::Written { changes })));
         self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh, fence }));

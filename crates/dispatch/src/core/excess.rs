@@ -2,10 +2,10 @@
 
 use super::terms::{Running, end};
 use super::{Action, Core};
+use homing_launch::wire::{Ended, Stream};
 use homing_model::Outcome;
 use homing_model::text::keep_tail;
 use homing_model::units::bytes;
-use homing_wire::{Ended, Stream};
 
 /// Kept of the error output of a running task, bytes: a last line of [`homing_model::event::SAID_BYTES`] and blank
 /// lines behind it.

@@ -3,10 +3,10 @@
 use super::terms::end;
 use super::{Action, Core, Running, Stage};
 use crate::admission::StorageIx;
+use homing_launch::wire::ToWorker;
 use homing_model::live::Waits;
 use homing_model::{Live, NodeSet, TaskId};
 use homing_place::{Awaited, HostIx};
-use homing_wire::ToWorker;
 use std::cmp::Reverse;
 
 impl Core {

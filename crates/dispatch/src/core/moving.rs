@@ -5,10 +5,10 @@ use super::Core;
 use super::terms::{Running, Waiting};
 use crate::admission::storage_of;
 use crate::kinds::Moved;
+use homing_launch::wire::Ended;
 use homing_model::{Mover, TaskId};
 use homing_os::clock::Mono;
 use homing_place::{HostIx, Need};
-use homing_wire::Ended;
 use std::collections::BTreeSet;
 
 /// With `--io N` what nobody has seen moving after so long moves nothing.

@@ -7,12 +7,12 @@ use crate::hosts::{Hosts, VolumeIx};
 use crate::power::Circuit;
 use homing_batch::Halt;
 use homing_launch::Attempt;
+use homing_launch::wire::{Ended, ToWorker};
 use homing_lease::Place;
 use homing_model::event::{SAID_BYTES, What};
 use homing_model::{Change, IoCounters, Links, Mover, Outcome, RawText, Task};
 use homing_os::clock::Mono;
 use homing_place::{HostIx, Need, Placed};
-use homing_wire::{Ended, ToWorker};
 use std::collections::HashMap;
 
 /// Between SIGTERM and SIGKILL of a task that is ended, milliseconds.

@@ -2,9 +2,9 @@
 
 use super::*;
 use homing_batch::Halt;
+use homing_launch::wire::{Ended, ToWorker};
 use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
 use homing_os::clock::{Moment, Mono};
-use homing_wire::{Ended, ToWorker};
 
 mod coming;
 mod ends;

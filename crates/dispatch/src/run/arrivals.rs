@@ -4,12 +4,12 @@
 use super::Shell;
 use crate::settings::{DispatchError, Incoming, Listener};
 use crate::wires::{Arrival, look_again};
+use homing_launch::wire::{FromWorker, ToWorker};
 use homing_launch::{HostNews, LaunchError};
 use homing_model::HostFacts;
 use homing_model::event::What;
 use homing_os::clock::Moment;
 use homing_place::HostIx;
-use homing_wire::{FromWorker, ToWorker};
 use std::time::Instant;
 
 impl<L: Listener> Shell<'_, L> {

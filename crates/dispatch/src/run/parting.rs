@@ -5,7 +5,7 @@ use crate::core::Action;
 use crate::settings::Listener;
 use crate::wires::Arrival;
 use homing_launch::Heard;
-use homing_wire::{FromWorker, ToWorker};
+use homing_launch::wire::{FromWorker, ToWorker};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 

@@ -2,8 +2,8 @@
 
 use super::Errand;
 use crate::{Options, Outcome, Spool};
+use homing_launch::wire::lines;
 use homing_model::RawText;
-use homing_wire::lines;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, ErrorKind, Write};

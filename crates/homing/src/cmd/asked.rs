@@ -1,9 +1,9 @@
 //! What hosts say of themselves: facts, and two samples that rates are made of.
 
+use homing_launch::wire::{FromWorker, ToWorker};
 use homing_launch::{Channel, FAN_OUT, Options, Via};
 use homing_model::HostSample;
 pub use homing_probe::Answer;
-use homing_wire::{FromWorker, ToWorker};
 use std::time::Duration;
 
 /// Time between the two samples that rates are made of.
@@ -40,15 +40,15 @@ fn ask(name: &str, own: &str) -> Answer {
     let Channel { facts, mut to, mut from, keeper, .. } =
         homing_launch::open(name, &via, &Options::default()).map_err(|e| e.to_string())?;
     let begin = sampling("hosts", BETWEEN);
-    let mut talk = || -> Result<(HostSample, HostSample), homing_wire::WireError> {
-        homing_wire::send(&mut to, &begin)?;
+    let mut talk = || -> Result<(HostSample, HostSample), homing_launch::wire::WireError> {
+        homing_launch::wire::send(&mut to, &begin)?;
         to.flush()?;
         let mut samples = Vec::new();
         while samples.len() < 2 {
-            match homing_wire::receive(&mut from)? {
+            match homing_launch::wire::receive(&mut from)? {
                 Some(FromWorker::Sample(sample)) => samples.push(sample),
                 Some(_) => {}
-                None => return Err(homing_wire::WireError::Garbled("its worker ended early".into())),
+                None => return Err(homing_launch::wire::WireError::Garbled("its worker ended early".into())),
             }
         }
         let last = samples.remove(1);

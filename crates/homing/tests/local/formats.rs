@@ -84,7 +84,7 @@ fn snake(name: &str) -> String {
 const EVENT: &str = "crates/model/src/event.rs";
 const TASK: &str = "crates/model/src/task.rs";
 const HOST: &str = "crates/model/src/host.rs";
-const WIRE: &str = "crates/wire/src/lib.rs";
+const WIRE: &str = "crates/launch/src/wire/mod.rs";
 
 #[test]
 fn every_event_has_its_row() {
@@ -142,7 +142,7 @@ fn every_message_has_its_row() {
 #[test]
 fn every_message_of_a_leader_has_its_row() {
     for (name, head) in [("ToLeader", "to the leader"), ("FromLeader", "from the leader")] {
-        let code = variants("crates/wire/src/branch.rs", name);
+        let code = variants("crates/launch/src/wire/branch.rs", name);
         let code: Rows = code.iter().map(|(name, fields)| (name.clone(), names(fields))).collect();
         assert_eq!(code, table(head));
     }

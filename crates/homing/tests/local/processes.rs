@@ -141,7 +141,7 @@ fn a_run_and_a_build_that_were_stopped_go_on_where_they_were() {
     let worker_of = |pid| until("a worker", || guard_of(pid).and_then(child_of));
     let workers = [worker_of(run.id()), worker_of(build.id())];
     [run.id(), build.id()].into_iter().for_each(|pid| kill(pid, rustix::process::Signal::STOP));
-    std::thread::sleep(Duration::from_secs(homing_wire::HOST_LOST_S + 2));
+    std::thread::sleep(Duration::from_secs(homing_launch::wire::HOST_LOST_S + 2));
     assert!(workers.into_iter().all(lives), "a worker ended");
     std::fs::write(dir.path().join("go"), "").unwrap();
     for process in [run, build] {

@@ -7,10 +7,10 @@ use super::members::{Members, News};
 use crate::attend::{carry, frame, write};
 use crate::end::{End, Left};
 use crate::keeper::Keeper;
+use crate::wire::WireError;
+use crate::wire::branch::{self, FromLeader, ToLeader};
 use crate::{Carried, Channel, Heard, LaunchError, Options, Via};
 use homing_model::HostFacts;
-use homing_wire::WireError;
-use homing_wire::branch::{self, FromLeader, ToLeader};
 use std::io::{self, BufRead};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
@@ -95,7 +95,7 @@ fn heard(mut from: Box<dyn BufRead + Send>) -> io::Result<Receiver<Said>> {
     let (tell, said) = sync_channel(1);
     homing_os::threads::begin(move || {
         loop {
-            let words: Said = homing_wire::receive_some(&mut from);
+            let words: Said = crate::wire::receive_some(&mut from);
             let ends = !matches!(&words, Ok(words) if !words.is_empty());
             if tell.send(words).is_err() || ends {
                 return;

@@ -3,8 +3,8 @@
 use crate::attend::frame;
 use crate::end::{End, LAST_WORDS, Left};
 use crate::keeper::Led;
-use homing_wire::CHUNK;
-use homing_wire::branch::ToLeader;
+use crate::wire::CHUNK;
+use crate::wire::branch::ToLeader;
 use std::io::{self, BufRead, Read, Write};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

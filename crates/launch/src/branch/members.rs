@@ -1,10 +1,10 @@
 //! What a leader may say of its branch: of each member that its worker is up or cannot be opened, then what the worker
 //! says, then its end. Pure.
 
+use crate::wire::CHUNK;
+use crate::wire::branch::FromLeader;
 use homing_model::text::shown;
 use homing_model::{Ahead, HostFacts};
-use homing_wire::CHUNK;
-use homing_wire::branch::FromLeader;
 
 /// Characters of what a leader says for people.
 const WORDS: usize = 2000;

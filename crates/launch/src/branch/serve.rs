@@ -3,9 +3,9 @@
 use crate::attend::write;
 use crate::end::Left;
 use crate::keeper::Keeper;
+use crate::wire::branch::{FromLeader, Member, ToLeader};
+use crate::wire::{CHUNK, WireError};
 use crate::{Channel, Options, Via};
-use homing_wire::branch::{FromLeader, Member, ToLeader};
-use homing_wire::{CHUNK, WireError};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ pub fn serve(
     heard: impl Fn(),
 ) -> Result<(), WireError> {
     let mut from = BufReader::with_capacity(CHUNK, from);
-    let Some(ToLeader::Lead { members, connect_timeout_s }) = homing_wire::receive(&mut from)? else { return Ok(()) };
+    let Some(ToLeader::Lead { members, connect_timeout_s }) = crate::wire::receive(&mut from)? else { return Ok(()) };
     let voice = Voice(Arc::new(Mutex::new(Some(to))));
     let options = Options { connect_timeout_s, leased: true, ..Options::default() };
     let ways: Vec<Arc<Way>> = members.iter().map(|_| Arc::new(Way::default())).collect();
@@ -50,7 +50,7 @@ fn obey(from: &mut impl BufRead, ways: &[Arc<Way>], heard: impl Fn()) -> Result<
     let unknown = |member| WireError::Garbled(format!("a member of number {member}"));
     let way = |member: u32| ways.get(member as usize).ok_or_else(|| unknown(member));
     loop {
-        let words = homing_wire::receive_some(from)?;
+        let words = crate::wire::receive_some(from)?;
         if words.is_empty() {
             return Ok(());
         }
@@ -87,7 +87,7 @@ impl<W: Write> Voice<W> {
     /// A coordinator that has gone is seen where it is listened to.
     fn say(&self, message: &FromLeader) {
         if let Some(to) = &mut *lock(&self.0) {
-            let _ = homing_wire::send(to, message).and_then(|()| Ok(to.flush()?));
+            let _ = crate::wire::send(to, message).and_then(|()| Ok(to.flush()?));
         }
     }
 

@@ -1,9 +1,9 @@
 //! One host: what may be heard of it in which order, and what that comes to. Pure but for the end of what carries it.
 
 use crate::silence::Silence;
+use crate::wire::{FromWorker, HOST_LOST_S, ToWorker, WireError};
 use crate::{Fate, Heard, HostPlan, Keeper, LaunchError};
 use homing_model::HostFacts;
-use homing_wire::{FromWorker, HOST_LOST_S, ToWorker, WireError};
 use std::ops::{Deref, DerefMut};
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
@@ -98,7 +98,7 @@ impl<T> Link<T> {
 
     /// What is sent to it with the next flush. An error says that it is too large.
     pub fn say(&mut self, message: &ToWorker) -> Result<(), WireError> {
-        homing_wire::encode(message, &mut self.out)
+        crate::wire::encode(message, &mut self.out)
     }
 
     /// Its input ends, and nothing more is heard of it but its end.

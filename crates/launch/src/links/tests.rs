@@ -3,8 +3,8 @@
 use super::*;
 use crate::end::{End, Left};
 use crate::keeper::Led;
+use crate::wire::{FromWorker, ToWorker};
 use crate::{Fate, Keeper};
-use homing_wire::{FromWorker, ToWorker};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 

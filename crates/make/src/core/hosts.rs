@@ -2,10 +2,10 @@
 
 use super::{Core, say};
 use crate::asked::ToConnection;
+use homing_launch::wire::ToWorker;
 use homing_launch::{HostNews, MOST_LOSSES, lose};
 use homing_model::event::What;
 use homing_model::{HostFacts, Outcome, RawText};
-use homing_wire::ToWorker;
 use std::time::{Duration, Instant};
 
 impl Core {

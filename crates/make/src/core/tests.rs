@@ -26,8 +26,9 @@ impl crate::Listener for Ear {
 fn worker(at: &Path) -> std::path::PathBuf {
     let facts = serde_json::json!({ "hostname": "far", "aliases": [], "cores": 1, "memory_bytes": 1, "arch": "x",
         "boot_id": "b", "mounts": [], "nic_bytes_per_s": null, "now_ns": 0 });
-    let hello = format!("homing-wire {} {} {facts}", homing_wire::VERSION, homing_wire::release());
-    let ends = format!("until [ -e {}/end ]; do sleep 0.01; done; exit {}", at.display(), homing_wire::ALL_ENDED);
+    let hello = format!("homing-wire {} {} {facts}", homing_launch::wire::VERSION, homing_launch::wire::release());
+    let ends =
+        format!("until [ -e {}/end ]; do sleep 0.01; done; exit {}", at.display(), homing_launch::wire::ALL_ENDED);
     let path = at.join("worker");
     write(&path, format!("#!/bin/sh\necho '{hello}'\n{ends}\n")).unwrap();
     set_permissions(&path, Permissions::from_mode(0o700)).unwrap();

@@ -7,8 +7,8 @@ use crate::near::Inputs;
 use crate::running::Given;
 use crate::{Choice, Why};
 use ended::End;
+use homing_launch::wire::Stream;
 use homing_launch::{HostPlan, Links, Via};
-use homing_wire::Stream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 struct Ear(Sender<Event>);

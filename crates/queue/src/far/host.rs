@@ -90,7 +90,7 @@ pub fn unasked(why: &str) -> Vec<u8> {
 }
 
 fn tell(news: &mut dyn Write, what: &News) -> Result<(), QueueError> {
-    let told = homing_wire::lines::say(news, what, &[]);
+    let told = homing_launch::wire::lines::say(news, what, &[]);
     told.map_err(|e| QueueError::Program(format!("whoever sent the job has gone: {e}")))
 }
 

@@ -1,7 +1,7 @@
 //! The keeper's end: a channel to the host, and what comes back over it.
 
 use super::{BEAT, News, Word};
-use homing_wire::{MAX_FRAME, lines};
+use homing_launch::wire::{MAX_FRAME, lines};
 use std::io::{self, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

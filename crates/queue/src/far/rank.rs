@@ -4,8 +4,8 @@
 use super::News;
 use crate::QueueError;
 use crate::job::{End, Kill};
+use homing_launch::wire::{MAX_FRAME, lines};
 use homing_model::RawText;
-use homing_wire::{MAX_FRAME, lines};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::ExitStatusExt;

@@ -2,9 +2,9 @@
 
 use crate::ask::{Answer, Ask, Control};
 use crate::serve;
+use homing_launch::wire::{MAX_FRAME, lines};
 use homing_launch::{Carried, Channel, HostPlan, Keeper, Options, Via};
 use homing_model::Failure;
-use homing_wire::{MAX_FRAME, lines};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -61,7 +61,7 @@ fn here(host: &str) -> Result<(To, From), Failure> {
     let (to, from) = (child.stdin.take(), child.stdout.take());
     let (Some(to), Some(from)) = (to, from) else { return Err(Failure::system("a pipe is missing")) };
     let mut from = BufReader::new(from);
-    homing_wire::receive_hello(&mut from, |_| ()).map_err(Failure::system)?;
+    homing_launch::wire::receive_hello(&mut from, |_| ()).map_err(Failure::system)?;
     let to = To { host: host.into(), to: Some(Box::new(to)), carrier: Carrier::Here(child) };
     Ok((to, From { host: host.into(), from: Box::new(from) }))
 }

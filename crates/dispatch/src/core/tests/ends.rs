@@ -1,7 +1,7 @@
 //! Signals, halts and limits that end tasks or the run.
 
 use super::*;
-use homing_wire::Stream;
+use homing_launch::wire::Stream;
 
 #[test]
 fn who_prints_too_much_is_ended_and_not_tried_again() {

@@ -44,7 +44,7 @@ fn a_fence_too_long_for_one_message_goes_ahead_of_its_task() {
     let (mut told, mut last) = (Vec::new(), false);
     for action in core.take_actions() {
         let Action::Send(0, message) = action else { continue };
-        homing_wire::encode(&message, &mut Vec::new()).unwrap();
+        homing_launch::wire::encode(&message, &mut Vec::new()).unwrap();
         assert!(!last, "nothing follows the task");
         match message {
             ToWorker::Written { changes } => told.extend(changes),

@@ -61,7 +61,7 @@ pub fn host() -> Result<i32, homing_model::Failure> {
     use homing_model::Failure;
     rank::guard()?;
     let mut out = std::io::stdout();
-    homing_wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
+    homing_launch::wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
     rank::serve(std::io::BufReader::new(std::io::stdin()), &mut out)?;
     Ok(0)
 }

@@ -157,7 +157,7 @@ fn usage(name: &str, grammar: &Grammar) -> String {
 }
 
 fn version() -> String {
-    format!("homing {}, answering as LSF", homing_wire::release())
+    format!("homing {}, answering as LSF", homing_launch::wire::release())
 }
 
 fn engine() -> Result<Box<dyn Engine>, Refusal> {

@@ -1,7 +1,7 @@
 //! What make tells a stand-in of its recipe's place in the build, and what that hands on to the makes that it starts.
 
+use homing_launch::wire::stub::Part;
 use homing_model::RawText;
-use homing_wire::stub::Part;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

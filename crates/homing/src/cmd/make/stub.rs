@@ -3,9 +3,9 @@
 //! the same output, the same exit status, the same death by a signal.
 
 use super::part;
+use homing_launch::wire::Stream;
+use homing_launch::wire::stub::{FromStub, Part, ToStub};
 use homing_model::{Outcome, RawText};
-use homing_wire::Stream;
-use homing_wire::stub::{FromStub, Part, ToStub};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 use std::ffi::{OsStr, OsString};
 use std::io::{BufReader, Write};
@@ -101,7 +101,7 @@ fn converse(
     words: &[OsString],
     part: Part,
     signalled: &AtomicI32,
-) -> Result<Option<i32>, homing_wire::WireError> {
+) -> Result<Option<i32>, homing_launch::wire::WireError> {
     let env = std::env::vars_os().filter(|(name, _)| !NOT_SENT.iter().any(|n| name == n));
     let recipe = FromStub::Recipe {
         words: words.iter().map(|w| RawText::from(w.as_os_str())).collect(),
@@ -111,10 +111,10 @@ fn converse(
     };
     let mut to = stream;
     // Whoever does not take it has said why.
-    let sent = homing_wire::send(&mut to, &recipe);
+    let sent = homing_launch::wire::send(&mut to, &recipe);
     let mut from = BufReader::new(stream);
     loop {
-        match homing_wire::receive(&mut from)? {
+        match homing_launch::wire::receive(&mut from)? {
             Some(ToStub::Output { stream, bytes }) => print(stream, &bytes),
             Some(ToStub::Done(outcome)) => return Ok(Some(status(outcome, signalled))),
             Some(ToStub::Here) => return Ok(None),
@@ -161,7 +161,7 @@ fn forward_signals(stream: &UnixStream) -> std::io::Result<Arc<AtomicI32>> {
     homing_os::threads::begin(move || {
         for signal in signals.forever() {
             last.store(signal, Ordering::SeqCst);
-            let _ = homing_wire::send(&mut to, &FromStub::Signal(signal));
+            let _ = homing_launch::wire::send(&mut to, &FromStub::Signal(signal));
         }
     })?;
     Ok(signalled)

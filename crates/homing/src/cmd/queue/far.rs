@@ -61,7 +61,7 @@ fn pass(from: &mut dyn Read, to: &mut dyn Write) -> std::io::Result<()> {
 /// `queue-host`: the host's end, on its standard input and output.
 pub fn host() -> Result<i32, Failure> {
     let mut out = std::io::stdout();
-    homing_wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
+    homing_launch::wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
     let mut orders = BufReader::new(std::io::stdin());
     let mut terms = String::new();
     orders.read_line(&mut terms).map_err(Failure::system)?;

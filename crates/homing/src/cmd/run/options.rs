@@ -3,10 +3,10 @@
 use super::Args;
 use homing_batch::{Batch, BatchError, Halt, InputOptions, Tag, Timeout};
 use homing_dispatch::{Io, OutputOptions, Policy, Resources};
+use homing_launch::wire::Stream;
 use homing_locate::{Finder, Locator};
 use homing_model::{Failure, RawText};
 use homing_source::{Sourcing, environment, joblog};
-use homing_wire::Stream;
 use std::collections::HashMap;
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use std::io::BufReader;
 /// `snapshot-host`, on standard input and output.
 pub fn host() -> Result<i32, Failure> {
     let mut out = std::io::stdout();
-    homing_wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
+    homing_launch::wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
     serve::serve(BufReader::new(std::io::stdin()), &mut out).map_err(Failure::system)?;
     Ok(0)
 }

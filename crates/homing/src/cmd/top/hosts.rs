@@ -2,10 +2,10 @@
 //! tell them, so that one reader serves both.
 
 use crate::cmd::asked::sampling;
+use homing_launch::wire::{FromWorker, HEARTBEAT_S, ToWorker};
 use homing_launch::{Channel, Options, Via};
 use homing_model::Event;
 use homing_model::event::What;
-use homing_wire::{FromWorker, HEARTBEAT_S, ToWorker};
 use std::io::Write;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -61,14 +61,14 @@ fn talk(name: &str, tell: &Sender<Event>) -> Result<(), String> {
         homing_launch::open(name, &via, &Options::default()).map_err(|e| e.to_string())?;
     let begin = sampling("top", SAMPLE);
     let mut ask = |message: &ToWorker| {
-        homing_wire::send(&mut to, message).and_then(|()| Ok(to.flush()?)).map_err(|e| e.to_string())
+        homing_launch::wire::send(&mut to, message).and_then(|()| Ok(to.flush()?)).map_err(|e| e.to_string())
     };
     let mut serve = || {
         ask(&begin)?;
         let mut asked = Instant::now();
         let mut heard = told(tell, What::HostUp { host: name.into(), slots: facts.cores, facts: facts.clone() });
         while heard.is_ok() {
-            match homing_wire::receive(&mut from).map_err(|e| e.to_string())? {
+            match homing_launch::wire::receive(&mut from).map_err(|e| e.to_string())? {
                 Some(FromWorker::Sample(sample)) => heard = told(tell, What::Sample { host: name.into(), sample }),
                 Some(_) => {}
                 None => return Err("its worker ended".into()),

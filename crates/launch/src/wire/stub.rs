@@ -2,7 +2,7 @@
 //! coordinator of the build, over a socket of the same user on one host.
 //! Framed as all else.
 
-use crate::Stream;
+use crate::wire::Stream;
 use homing_model::{Outcome, RawText};
 use serde::{Deserialize, Serialize};
 

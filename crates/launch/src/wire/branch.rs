@@ -26,7 +26,7 @@ pub enum ToLeader {
     Bytes {
         /// The member.
         member: u32,
-        /// At most [`crate::CHUNK`] bytes.
+        /// At most [`crate::wire::CHUNK`] bytes.
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
@@ -65,7 +65,7 @@ pub enum FromLeader {
     Bytes {
         /// The member.
         member: u32,
-        /// At most [`crate::CHUNK`] bytes.
+        /// At most [`crate::wire::CHUNK`] bytes.
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },

@@ -37,7 +37,7 @@ mod tests {
         assert_eq!(next().unwrap_err().kind(), ErrorKind::InvalidData);
         assert!(next().unwrap().is_none());
         let endless = &mut io::BufReader::new(io::repeat(b'x'));
-        assert_eq!(super::next(endless, crate::MAX_FRAME).unwrap_err().kind(), ErrorKind::InvalidData);
+        assert_eq!(super::next(endless, crate::wire::MAX_FRAME).unwrap_err().kind(), ErrorKind::InvalidData);
         assert!(super::next(&mut &said[..], 6).is_err(), "a byte too long");
     }
 }
