@@ -3,6 +3,7 @@
 
 mod clock;
 mod draw;
+pub mod history;
 mod hosts;
 mod keys;
 mod past;

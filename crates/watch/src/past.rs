@@ -1,7 +1,7 @@
 //! Hosts as they were: what each of them kept, at a moment.
 
+use crate::history::{Kept, Moment, at};
 use crate::{About, Scene};
-use homing_history::{Kept, Moment, at};
 use homing_model::NodeSet;
 use homing_model::units::short_span;
 use homing_report::HostState;
@@ -96,7 +96,7 @@ impl Past {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_history::Record;
+    use crate::history::Record;
     use homing_model::HostSample;
 
     #[test]

@@ -1,8 +1,8 @@
 //! Samples by the minute: kept, killed while they are kept, read, and kept by a timer.
 
 use crate::world::World;
-use homing_history::{Record, Ring, SLOTS};
 use homing_model::HostSample;
+use homing_watch::history::{Record, Ring, SLOTS};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -5,10 +5,10 @@ mod schedule;
 
 use super::super::runs::to_stdout;
 use homing_batch::parse_duration;
-use homing_history::{Record, Ring, SLOTS, Told, step};
 use homing_model::alike;
 use homing_model::text::shown;
 use homing_model::{Failure, exit};
+use homing_watch::history::{Record, Ring, SLOTS, Told, step};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -63,10 +63,10 @@ pub fn here(args: &Wanted) -> Result<i32, Failure> {
         return keep().map(|()| 0);
     }
     if args.hours {
-        return to_stdout(&homing_history::hours(&kept(WEEK, WEEK.as_secs() / 3600)?));
+        return to_stdout(&homing_watch::history::hours(&kept(WEEK, WEEK.as_secs() / 3600)?));
     }
     let records = kept(args.history.unwrap_or_default(), args.steps)?;
-    to_stdout(&homing_history::lines(records, homing_probe::facts()))
+    to_stdout(&homing_watch::history::lines(records, homing_probe::facts()))
 }
 
 /// Shows histories, or sets timers.
@@ -75,7 +75,7 @@ pub fn run(args: &Wanted, json: bool, names: &[String], own: &str) -> Result<i32
     let told = told(names, own, age, STEPS);
     let rows: Vec<(&String, &Vec<Record>)> =
         names.iter().zip(&told).filter_map(|(h, t)| Some((h, &t.as_ref().ok()?.records))).collect();
-    to_stdout(&if json { homing_history::json(&rows) } else { homing_history::table(&rows) })?;
+    to_stdout(&if json { homing_watch::history::json(&rows) } else { homing_watch::history::table(&rows) })?;
     let silent =
         names.iter().zip(&told).filter_map(|(host, told)| Some((host.as_str(), told.as_ref().err()?.as_str())));
     let silent = alike::folded(silent);
@@ -89,9 +89,9 @@ pub fn told(names: &[String], own: &str, age: Duration, steps: u64) -> Vec<Told>
 }
 
 fn file() -> Result<PathBuf, Failure> {
-    let folder = homing_history::folder();
+    let folder = homing_watch::history::folder();
     let folder = folder.map_err(|e| Failure::system(format!("making the folder of this user's history: {e}")))?;
-    Ok(homing_history::file(&folder, &homing_queue::host_name()))
+    Ok(homing_watch::history::file(&folder, &homing_queue::host_name()))
 }
 
 /// Keeps a sample. Another process that keeps one just now does it for both.
@@ -113,5 +113,5 @@ fn kept(age: Duration, steps: u64) -> Result<Vec<Record>, Failure> {
     }
     let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let begin_ns = homing_os::clock::wall_ns().saturating_sub(ns(age));
-    Ok(homing_history::thin(records, begin_ns, ns(step(age, steps))))
+    Ok(homing_watch::history::thin(records, begin_ns, ns(step(age, steps))))
 }

@@ -5,8 +5,8 @@ use super::{Args, REPLAY_LOOK, UNBOUNDED, cluster};
 use crate::cmd::hosts::told;
 use crate::cmd::runs::{local_time, to_stdout};
 use crate::progress;
-use homing_history::step;
 use homing_model::{Failure, exit};
+use homing_watch::history::step;
 use homing_watch::{Clock, Past, Scene, View, Wish};
 use std::time::{Duration, Instant};
 

@@ -2,8 +2,8 @@
 
 use super::{STEPS, kept};
 use homing_exec::{Command, Options, Outcome, Remote};
-use homing_history::{Kept, Told, read};
 use homing_model::Failure;
+use homing_watch::history::{Kept, Told, read};
 use std::time::Duration;
 
 /// A megabyte is read and some lines are printed; a host that takes longer than this hangs.

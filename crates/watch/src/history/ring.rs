@@ -4,7 +4,7 @@
 //! A record that was not written to its end, as its checksum tells, is nobody's: readers pass it over, and the next
 //! record takes its number and its place.
 
-use crate::record::{BYTES, Record};
+use crate::history::record::{BYTES, Record};
 use homing_os::folder::lock::{self, try_lock_all};
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,6 +1,6 @@
 //! Histories as rows: the rate of each counter between two records, and what was so at the end of it.
 
-use crate::{Record, columns};
+use crate::history::{Record, columns};
 use homing_model::Indices;
 use homing_model::text::{aligned, shown};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! What a host tells of the samples that it kept, a line a record, and how long steps between them are.
 
-use crate::Record;
+use crate::history::Record;
 use homing_model::{HostFacts, HostSample};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! What was so at a moment.
 
-use crate::record::Record;
+use crate::history::record::Record;
 use homing_model::Indices;
 
 /// What was kept of a moment.

@@ -1,6 +1,6 @@
 //! What this host kept, by the hour and in counts: what `homing check` asks it for.
 
-use crate::Record;
+use crate::history::Record;
 
 /// A step that is longer has hours in it of which nothing is known, nanoseconds: an hour and a half.
 const LONGEST_NS: i64 = 90 * 60 * 1_000_000_000;

@@ -1,6 +1,6 @@
 //! Fewer records that tell the same over longer steps.
 
-use crate::record::Record;
+use crate::history::record::Record;
 
 /// The last record of each step of time, from `begin_ns` on, and the last one before that, which the first step begins
 /// with. Steps are counted from the epoch, so that those of all hosts end at the same time.
