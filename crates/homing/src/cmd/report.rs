@@ -3,10 +3,10 @@
 use super::runs::to_stdout;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::progress::has_colors;
+use homing_account::usage::{Bill, Sizes};
 use homing_journal::JournalError;
 use homing_model::{Event, Failure};
 use homing_report::{RunUsage, Tally};
-use homing_usage::{Bill, Sizes};
 use serde_json::Value;
 use std::path::PathBuf;
 

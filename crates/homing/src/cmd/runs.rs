@@ -64,7 +64,7 @@ fn prune(root: &Path, age: Duration, dry: bool) -> Result<i32, Failure> {
     }
     let before = now.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
     let (mut runs, mut bytes, mut failed) = (0, 0, None);
-    for run in homing_journal::prune(root, before, dry, homing_usage::pruned_lines) {
+    for run in homing_journal::prune(root, before, dry, homing_account::usage::pruned_lines) {
         match run.freed {
             Ok(freed) => {
                 (runs, bytes) = (runs + 1, bytes + freed);

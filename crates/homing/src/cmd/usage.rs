@@ -5,10 +5,10 @@ use super::queue::EngineArgs;
 use super::runs::to_stdout;
 use crate::cluster::ClusterArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use homing_account::usage::{Asked, By, Sums, Wanted};
 use homing_batch::parse_duration;
 use homing_model::{Failure, exit};
 use homing_report::Used;
-use homing_usage::{Asked, By, Sums, Wanted};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,13 +70,13 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         let (all, since_ns) = (args.users, sums.since_ns);
         let engine = args.engine.open()?;
         let wanted = Wanted { all, since_ns, runs: &sums.runs };
-        let jobs = homing_usage::lines_of_jobs(engine.as_ref(), &wanted)?;
+        let jobs = homing_account::usage::lines_of_jobs(engine.as_ref(), &wanted)?;
         jobs.into_iter().for_each(|line| sums.take(line));
     }
     let mut silent = 0;
     if let Some(hosts) = &others {
         let asked = Asked { jobs: args.jobs, users: args.users, since: args.since };
-        let (lines, failed) = homing_usage::lines_of_hosts(hosts, &asked);
+        let (lines, failed) = homing_account::usage::lines_of_hosts(hosts, &asked);
         lines.into_iter().for_each(|line| sums.take(line));
         silent = failed.len();
         sums.damaged.extend(failed);
@@ -87,7 +87,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     }
     let rows = sums.by(args.by);
     if let Some(file) = &args.prometheus {
-        let text = homing_usage::prometheus_of(&rows, args.by, cost.as_ref());
+        let text = homing_account::usage::prometheus_of(&rows, args.by, cost.as_ref());
         return write_whole(file, &text).map(|()| 0);
     }
     let all: Used = rows.values().sum();
@@ -100,7 +100,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         eprintln!("homing: nothing has run in {}", folders.join(", "));
     } else {
         let energy = if args.cost { sums.energy(args.by, cluster) } else { Default::default() };
-        to_stdout(&homing_usage::table(&rows, &all, args.by, cost.as_ref(), &energy))?;
+        to_stdout(&homing_account::usage::table(&rows, &all, args.by, cost.as_ref(), &energy))?;
     }
     Ok(if silent > 0 { exit::SYSTEM } else { 0 })
 }

@@ -4,7 +4,7 @@ mod read;
 
 use super::runs::to_stdout;
 use crate::cluster::ClusterArgs;
-use homing_advise::{Price, Site, advice, as_json, hot, text};
+use homing_account::advise::{Price, Site, advice, as_json, hot, text};
 use homing_batch::parse_duration;
 use homing_model::Failure;
 use homing_model::text::shown;

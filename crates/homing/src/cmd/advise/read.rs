@@ -1,7 +1,7 @@
 //! From journals and file systems to what is looked at.
 
 use crate::cluster::Cluster;
-use homing_advise::{Recorded, Run, Seen, Told};
+use homing_account::advise::{Recorded, Run, Seen, Told};
 use homing_locate::Locator;
 use homing_model::Failure;
 use std::collections::{BTreeSet, HashMap, HashSet};

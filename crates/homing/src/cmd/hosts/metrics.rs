@@ -10,9 +10,9 @@ use crate::cmd::check::write_whole;
 use crate::cmd::queue::EngineArgs;
 use crate::cmd::volume;
 
+use homing_account::usage::{InForce, prometheus_of_servers};
 use homing_model::Failure;
 use homing_model::metrics::{Kind, Metrics};
-use homing_usage::{InForce, prometheus_of_servers};
 use std::path::Path;
 
 /// All that is known.
@@ -30,7 +30,7 @@ pub fn write(file: &Path, told: &Told) -> Result<(), Failure> {
         told.hosts.iter().zip(told.answers).filter(|(_, a)| a.is_err()).map(|(host, _)| host.as_str()).collect();
     let slots = |host: &str| told.cluster.slots_of(host);
     let mut text = homing_probe::prometheus(told.hosts, told.answers, slots) + &prometheus_of_servers(told.in_force);
-    let runs = homing_usage::prometheus(&told.args.runs, told.cluster.cost()).map_err(Failure::system).map(
+    let runs = homing_account::usage::prometheus(&told.args.runs, told.cluster.cost()).map_err(Failure::system).map(
         |(runs, uncounted)| {
             uncounted.iter().for_each(|why| eprintln!("homing: what follows is not counted: {why}"));
             runs

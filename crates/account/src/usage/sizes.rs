@@ -1,6 +1,6 @@
 //! Several runs side by side, by the size of the cluster that they had: how long one took there, and what it cost.
 
-use crate::bill::{Bill, bounds, money, price_of};
+use crate::usage::bill::{Bill, bounds, money, price_of};
 use homing_cluster::Cost;
 use homing_model::text::{aligned, shown};
 use homing_model::units::span;

@@ -1,6 +1,6 @@
 //! A run as its journal has it, and as it is looked at.
 
-use crate::{Done, Run, Worker};
+use crate::advise::{Done, Run, Worker};
 use homing_batch::candidate_words;
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{Command, Outcome, RawText, Task, TaskId};
@@ -72,7 +72,7 @@ fn words(command: &str) -> impl Iterator<Item = RawText> {
 }
 
 #[cfg(test)]
-#[path = "../../../tests/ended.rs"]
+#[path = "../../../../tests/ended.rs"]
 mod ended;
 
 #[cfg(test)]

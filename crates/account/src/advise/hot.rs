@@ -1,6 +1,6 @@
 //! Folders with what tasks read over the network.
 
-use crate::Seen;
+use crate::advise::Seen;
 use homing_model::FileLayout;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ fn on<'a>(files: impl Iterator<Item = &'a FileLayout>) -> Vec<(String, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predict::tests::{file, seen};
+    use crate::advise::predict::tests::{file, seen};
 
     #[test]
     fn folders_are_those_where_bytes_part() {

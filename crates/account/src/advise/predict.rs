@@ -1,6 +1,6 @@
 //! The same tasks on the same hosts, with files that lie elsewhere.
 
-use crate::{Run, Seen};
+use crate::advise::{Run, Seen};
 use homing_model::{FileLayout, TaskId};
 use homing_place::{HostModel, Need, Params, simulate};
 use std::collections::{BTreeMap, HashMap};
@@ -62,7 +62,7 @@ fn work(run: &Run) -> Vec<u64> {
     let at_home = || run.tasks.iter().filter(|task| task.remote == 0 && task.local > 0);
     let (us, bytes) = at_home().fold((0, 0), |(us, bytes), task| (us + task.wall_us, bytes + task.local));
     let link = |host: usize| run.hosts[host].link.map_or(Params::default().default_bytes_per_s, |rate| rate as f64);
-    let of = |task: &crate::Done| match task.remote {
+    let of = |task: &crate::advise::Done| match task.remote {
         0 => task.wall_us,
         _ if bytes > 0 => (us as f64 / bytes as f64 * (task.local + task.remote) as f64) as u64,
         fetched => task.wall_us.saturating_sub((fetched as f64 / link(task.host) * 1e6) as u64).max(1),
@@ -73,7 +73,7 @@ fn work(run: &Run) -> Vec<u64> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::{Done, Worker};
+    use crate::advise::{Done, Worker};
     use homing_model::{Extent, Replica};
 
     pub fn file(path: &str, size: u64, on: &[&str]) -> FileLayout {

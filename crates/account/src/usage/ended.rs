@@ -1,6 +1,6 @@
 //! Jobs of LSF's language that have ended, with what they took.
 
-use crate::{books, use_of, use_of_booked};
+use crate::usage::{books, use_of, use_of_booked};
 use homing_lsf::account::Ended;
 use homing_lsf::jobs::Job as Row;
 use homing_queue::{Engine, Job, QueueError, rows};

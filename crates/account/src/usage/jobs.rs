@@ -1,7 +1,7 @@
 //! What jobs of the queue used: of this machine's, or of Slurm's by its books, and without those by what slurmctld still
 //! remembers. A batch is left out: what it ran is in the journal of its run.
 
-use crate::Line;
+use crate::usage::Line;
 use homing_model::{Command, NodeSet};
 use homing_queue::{Engine, Job, Machine, Part, QueueError};
 use homing_report::{JobUse, Key, Used, program};

@@ -1,7 +1,7 @@
 //! The sums over journals, and over what else there is.
 
-use crate::table::{energy_of_all, sorted};
-use crate::{By, Line, pruned};
+use crate::usage::table::{energy_of_all, sorted};
+use crate::usage::{By, Line, pruned};
 use homing_cluster::{Cluster, Cost};
 use homing_report::{Key, RunUsage, Taken, Used};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! What was read, and what to do, in words.
 
-use crate::{Advice, Change, Folder, Seen};
+use crate::advise::{Advice, Change, Folder, Seen};
 use homing_batch::quote;
 use homing_model::RawText;
 use homing_model::text::{aligned, shown};

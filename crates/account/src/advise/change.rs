@@ -1,7 +1,7 @@
 //! Changes of the layout, and what each would bring.
 
-use crate::hot::{Folder, TOLD};
-use crate::{Outcome, Seen, predict};
+use crate::advise::hot::{Folder, TOLD};
+use crate::advise::{Outcome, Seen, predict};
 use homing_model::{FileLayout, Replica};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ fn saved(now: u64, then: u64) -> f64 {
     1.0 - then as f64 / now.max(1) as f64
 }
 
-/// Changes of folders, as [`crate::hot`] tells them, those first that save most bytes. Only what saves at least
+/// Changes of folders, as [`crate::advise::hot`] tells them, those first that save most bytes. Only what saves at least
 /// a twentieth of them.
 pub fn advice(seen: &Seen, folders: &[Folder], sites: &[Site]) -> Vec<Advice> {
     let now = predict(seen, &seen.files);
@@ -146,8 +146,8 @@ fn moved(seen: &Seen, folder: &Folder, to: &Site) -> (Change, Vec<FileLayout>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hot;
-    use crate::predict::tests::{file, seen};
+    use crate::advise::hot;
+    use crate::advise::predict::tests::{file, seen};
 
     fn advised(sites: &[Site]) -> Vec<Advice> {
         let seen = skewed();

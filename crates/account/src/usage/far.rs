@@ -1,6 +1,6 @@
 //! What other hosts tell of the same: their own `homing usage`, line by line.
 
-use crate::Line;
+use crate::usage::Line;
 use homing_exec::{Command, Options, Outcome, Remote};
 use std::time::Duration;
 

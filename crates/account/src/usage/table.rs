@@ -1,7 +1,7 @@
 //! The sums as a table, for people.
 
-use crate::By;
-use crate::bill::{bounds, money};
+use crate::usage::By;
+use crate::usage::bill::{bounds, money};
 use homing_cluster::Cost;
 use homing_model::text::{aligned, shown};
 use homing_model::units::{bytes, count, span};
