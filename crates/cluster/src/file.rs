@@ -3,6 +3,7 @@
 use super::cost::Cost;
 use super::power::Power;
 use super::switches::{self, Rate, Said};
+use homing_dispatch::source::leases::Server;
 use homing_locate::OwnLocator;
 use homing_model::{Failure, Mount, NodeSet};
 use homing_mounts::Kind;
@@ -16,7 +17,6 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io::Read;
 use std::net::IpAddr;
-use std::num::NonZeroU32;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -108,27 +108,6 @@ impl Host {
     /// What it draws when nothing runs, and when all slots are in use.
     pub fn watts(&self) -> [Option<f64>; 2] {
         [self.idle_w, self.full_w]
-    }
-}
-
-/// `[server.NAME]`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Server {
-    /// Tasks of all runs of all users that may use it at once.
-    pub io: Option<NonZeroU32>,
-    /// A folder on it that all have mounted, where leases are.
-    pub leases: Option<PathBuf>,
-    /// The licence by which Slurm counts its jobs that use it: `nas`, or `nas@slurmdb` of several clusters.
-    #[serde(default, deserialize_with = "license")]
-    pub license: Option<String>,
-}
-
-fn license<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    let name = String::deserialize(from)?;
-    match homing_slurm::is_license(&name) {
-        true => Ok(Some(name)),
-        false => Err(serde::de::Error::custom(format!("license = {name:?} is no name of a licence of Slurm's"))),
     }
 }
 

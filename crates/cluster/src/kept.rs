@@ -1,6 +1,7 @@
 //! Hosts that stay on, whatever runs there: what can be told of them from here.
 
-use crate::{Cluster, addresses, leases};
+use crate::Cluster;
+use homing_dispatch::source::leases;
 use homing_launch::{HostPlan, Via};
 use homing_mounts::Kind;
 use homing_power::HERE;
@@ -32,7 +33,7 @@ impl Cluster {
 /// The names and addresses of a host.
 fn called(cluster: &Cluster, host: &str) -> Vec<String> {
     let said = cluster.addresses_of(host).into_iter().flatten().map(|(_, address)| address.to_string());
-    [host.to_string()].into_iter().chain(said).chain(addresses::of_soon(host)).collect()
+    [host.to_string()].into_iter().chain(said).chain(homing_os::names::addresses_soon(host)).collect()
 }
 
 /// Servers that the cluster file names, and those of which this machine has something mounted.

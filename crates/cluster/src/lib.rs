@@ -1,7 +1,6 @@
 //! What `cluster.toml` says: hosts, groups, slots and queues. It is read once
 //! a command. The user's own file adds to the administrator's.
 
-pub mod addresses;
 pub mod algebra;
 mod cost;
 pub mod defaults;
@@ -12,7 +11,6 @@ pub mod home;
 pub mod inputs;
 mod job;
 mod kept;
-pub mod leases;
 pub mod licenses;
 mod links;
 mod lsf_keys;
@@ -27,10 +25,10 @@ mod switches;
 mod volumes;
 
 pub use cost::Cost;
-pub use file::Server;
 use file::Settings;
 pub use file::{config_folder, line_of, own_path, text_of};
 use groups::ClusterShell;
+use homing_dispatch::source::leases::Server;
 use homing_locate::{OwnLocator, OwnLocators};
 use homing_lsf::require::Requirement;
 use homing_model::nodeset::Groups;

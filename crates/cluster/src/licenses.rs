@@ -1,7 +1,8 @@
 //! Licences of Slurm's, one for each file server: Slurm counts them over all users and nodes, and starts nothing beyond
 //! their number. Jobs take them, and the workers of runs.
 
-use crate::{Cluster, Server, addresses, inputs, leases};
+use crate::{Cluster, inputs};
+use homing_dispatch::source::leases::{self, Server};
 use homing_dispatch::{Io, Licensed};
 use homing_locate::Finder;
 use homing_model::Failure;
@@ -21,7 +22,7 @@ pub fn shares(said: &BTreeMap<String, Server>, known: &[License], own: Io, seats
         let limit = [own, server.io.map(|io| io.get()), total].into_iter().flatten().min();
         // As much as all of them may have, spread over them: who has too few waits for those that others give back.
         let each = limit.map_or(slots, |limit| limit / seats.len().max(1) as u32).clamp(1, slots.max(1));
-        let names = [vec![section.clone()], addresses::of_soon(section)].concat();
+        let names = [vec![section.clone()], homing_os::names::addresses_soon(section)].concat();
         Some((license, Licensed { names, each }))
     };
     said.iter().filter_map(one).collect()

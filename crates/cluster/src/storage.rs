@@ -1,6 +1,7 @@
 //! The storage server that a job of `iobsub` uses, with the leases that it shares with runs.
 
-use crate::{Cluster, leases};
+use crate::Cluster;
+use homing_dispatch::source::leases;
 use homing_locate::Finder;
 use homing_model::RawText;
 use homing_mounts::Kind;

@@ -18,6 +18,7 @@ mod room;
 mod run;
 mod servers;
 mod settings;
+pub mod source;
 mod stands;
 mod stdin;
 mod terminal;

@@ -51,7 +51,7 @@ pub(crate) fn look_again(
 ) -> io::Result<()> {
     let look = move || {
         let path = change.path.to_path();
-        let now = homing_mounts::within(homing_mounts::FS_TIMEOUT, move || homing_fence::stamp(&path));
+        let now = homing_os::threads::within(homing_mounts::FS_TIMEOUT, move || homing_fence::stamp(&path));
         let since = now.is_some_and(|now| now != change.now);
         let _ = queue.send(Arrival::Late { ix, ticket, change, why, since });
     };

@@ -15,7 +15,7 @@ mod help;
 mod idle;
 mod progress;
 
-use homing_cluster::{leases, nodes, switched};
+use homing_cluster::{nodes, switched};
 use homing_model as failure;
 use std::process::ExitCode;
 

@@ -121,7 +121,7 @@ impl Hdfs {
             return known;
         }
         let (host, left) = (door.host.clone(), until.saturating_duration_since(Instant::now()));
-        let found = homing_mounts::within(left, move || addresses(&host)).filter(|found| !found.is_empty());
+        let found = homing_os::threads::within(left, move || addresses(&host)).filter(|found| !found.is_empty());
         self.keep(door, found.ok_or_else(|| NOBODY.into()))
     }
 

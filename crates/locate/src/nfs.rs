@@ -10,10 +10,6 @@ use crate::{Asked, FileSystem};
 use homing_model::{Extent, RawText, Replica};
 use homing_mounts::{MountLine, nfs};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// How long a resolver may take: one that does not answer at all gives up after 5 s or more.
-const SOON: Duration = Duration::from_secs(1);
 
 pub(crate) struct Nfs {
     server: String,
@@ -25,11 +21,7 @@ pub(crate) struct Nfs {
 impl Nfs {
     /// `lines` are all places where this export is mounted here.
     pub fn new(lines: &[MountLine]) -> Nfs {
-        let soon = |name: &str| {
-            let name = name.to_string();
-            homing_mounts::within(SOON, move || homing_os::names::addresses(&name)).unwrap_or_default()
-        };
-        Nfs::told(lines, &std::fs::read(homing_mounts::STATS).unwrap_or_default(), soon)
+        Nfs::told(lines, &std::fs::read(homing_mounts::STATS).unwrap_or_default(), homing_os::names::addresses_soon)
     }
 
     /// By what the kernel tells of its mounts, and who knows addresses.

@@ -143,7 +143,7 @@ impl OwnLocator {
         let mut child = command.spawn()?;
         let group = Pid::from_child(&child);
         let limit = Duration::from_secs(self.deadline.max(1).into());
-        let ended = homing_mounts::within(limit, move || ended(&mut child));
+        let ended = homing_os::threads::within(limit, move || ended(&mut child));
         // Whatever it left behind ends with it.
         let _ = kill_process_group(group, Signal::KILL);
         let Some(ended) = ended else {

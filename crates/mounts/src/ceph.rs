@@ -3,9 +3,10 @@
 
 pub use crate::ceph_source::is_kernel;
 use crate::ceph_source::{after_monitors, is_id, named};
-use crate::patience::{FS_TIMEOUT, within};
+use crate::patience::FS_TIMEOUT;
 use crate::table::MountLine;
 use homing_model::Mount;
+use homing_os::threads::within;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 

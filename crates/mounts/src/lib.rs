@@ -15,7 +15,7 @@ mod stats;
 mod table;
 
 pub use kind::{Kind, network_patterns, same_volume, volume_name};
-pub use patience::{Bounded, FS_TIMEOUT, Look, Looking, Silent, patiently, silence, within};
+pub use patience::{Bounded, FS_TIMEOUT, Look, Looking, Silent, patiently, silence};
 pub use pnfs::pnfs;
 pub use shared::{identified, network};
 pub use source::{plain_source, server};

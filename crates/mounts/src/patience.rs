@@ -2,8 +2,9 @@
 //! and no signal ends that: so a thread asks, and is left behind.
 
 use crate::{holding, read};
+use homing_os::threads::within;
 use std::path::{Component, Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,14 +16,6 @@ pub const FS_TIMEOUT: Duration = Duration::from_secs(5);
 const AHEAD: usize = 64;
 /// How often it is seen whether a look takes too long.
 const TICK: Duration = Duration::from_millis(100);
-
-/// What `look` found, `None` when that took longer than `limit`. Where there is no thread for it the look has no
-/// bound: a user with too many processes is met more often than a server that is gone as well.
-pub fn within<R: Send + 'static>(limit: Duration, look: impl FnOnce() -> R + Send + 'static) -> Option<R> {
-    let (to, from) = channel();
-    homing_os::threads::begin_or_do(move || drop(to.send(look())));
-    from.recv_timeout(limit).ok()
-}
 
 /// What one look at these files finds, however long it takes while they answer; else what is told of one that does not.
 pub fn patiently<R: Send + 'static>(

@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle, scope};
+use std::time::Duration;
 
 /// Begins a thread. The error says what limits their number.
 pub fn begin<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> io::Result<JoinHandle<R>> {
@@ -39,6 +40,14 @@ fn do_once(work: &Mutex<Option<impl FnOnce()>>) {
     if let Some(work) = mine {
         work();
     }
+}
+
+/// Returns what `look` finds, or `None` when that takes longer than `limit`. Where no thread can be begun the look has
+/// no bound: a user with too many processes is met more often than a server that is gone as well.
+pub fn within<R: Send + 'static>(limit: Duration, look: impl FnOnce() -> R + Send + 'static) -> Option<R> {
+    let (to, from) = std::sync::mpsc::channel();
+    begin_or_do(move || drop(to.send(look())));
+    from.recv_timeout(limit).ok()
 }
 
 /// What `act` makes of each item, in their order; each in a thread of its own, or here, one after another, where no

@@ -1,8 +1,8 @@
 //! How a journal begins.
 
+pub use homing_dispatch::source::environment::hostname;
 use homing_model::RawText;
 use homing_model::event::What;
-pub use homing_source::environment::hostname;
 use std::ffi::OsString;
 use std::path::Path;
 

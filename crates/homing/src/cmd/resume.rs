@@ -2,10 +2,10 @@
 
 use crate::cmd::run::{self, Again};
 use clap::Parser;
+use homing_dispatch::source::joblog;
 use homing_journal::Journal;
 use homing_model::{Failure, RawText};
 use homing_report::{Earlier, is_build, settled};
-use homing_source::joblog;
 
 /// Arguments of `homing resume`.
 #[derive(clap::Args)]

@@ -93,7 +93,7 @@ fn try_lock_as(file: &File, kind: libc::c_short, ranges: &[Bytes]) -> io::Result
 }
 
 /// Locks bytes beside those that this open file has locked already.
-pub(crate) fn try_add(file: &File, bytes: Bytes) -> io::Result<bool> {
+pub fn try_add(file: &File, bytes: Bytes) -> io::Result<bool> {
     try_lock(file, &[bytes])
 }
 
@@ -119,7 +119,7 @@ pub fn is_locked(file: &File) -> io::Result<bool> {
 
 /// Of the bytes from the first to before the second one, those of any one lock of somebody else's open file. To ask,
 /// reading is enough.
-pub(crate) fn met(file: &File, bytes: (u32, u32)) -> io::Result<Option<(u32, u32)>> {
+pub fn met(file: &File, bytes: (u32, u32)) -> io::Result<Option<(u32, u32)>> {
     met_as(file, EXCLUSIVE, bytes)
 }
 

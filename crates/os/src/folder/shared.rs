@@ -54,7 +54,7 @@ pub fn open(place: &Path, name: &str) -> io::Result<PathBuf> {
 }
 
 /// One that is just being made where folders cannot be renamed has the sticky bit already: it is waited for.
-pub(crate) fn is_for_all(dir: &Path) -> bool {
+pub fn is_for_all(dir: &Path) -> bool {
     let until = Instant::now() + HALF_MADE;
     loop {
         match fs::symlink_metadata(dir) {

@@ -15,7 +15,7 @@ mod ssh;
 pub use accounts::{Account, account, home, home_of};
 pub use groups::{groups, own_groups};
 pub use homes::{NO_HOME, make_folder, missing_home, no_home};
-pub use hosts::{addresses, first_name};
+pub use hosts::{addresses, addresses_soon, first_name};
 pub use login::{VariableOrigin, origin, origin_of_work};
 pub use ssh::{OWN_COMMAND, SSH_PLAIN, is_ssh_target, ssh_config, ssh_host, ssh_words};
 

@@ -66,7 +66,7 @@ impl Book {
     pub fn close(self, exit: i32) -> Closed {
         let _ = self.words.send(Word::Ended(exit));
         let Some(writer) = self.writer else { return Closed::default() };
-        let Some(closed) = homing_mounts::within(FS_TIMEOUT, move || writer.join()) else {
+        let Some(closed) = homing_os::threads::within(FS_TIMEOUT, move || writer.join()) else {
             unrecorded(&format!("the folder of runs does not answer within {} s", FS_TIMEOUT.as_secs()));
             return Closed::default();
         };

@@ -23,7 +23,7 @@ pub fn of(
     }
     let names: Vec<String> =
         holders.iter().flat_map(|name| [vec![name.clone()], homing_os::names::addresses(name)].concat()).collect();
-    said.retain(|section, _| crate::leases::is_one_of(section, &names));
+    said.retain(|section, _| homing_dispatch::source::leases::is_one_of(section, &names));
     let known = if said.is_empty() { Vec::new() } else { ask::licenses().map_err(Failure::system)? };
     Ok(shares(&said, &known, own, seats))
 }

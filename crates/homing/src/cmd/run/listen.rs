@@ -2,12 +2,12 @@
 
 use crate::progress;
 use homing_batch::JoblogEntry;
+use homing_dispatch::source::joblog;
 use homing_dispatch::{Listener, Progress, Record, Terminal};
 use homing_model::event::What;
 use homing_model::text::{shown, shown_lines};
 use homing_model::{Event, Outcome};
 use homing_report::Tally;
-use homing_source::joblog;
 use std::fs::File;
 use std::io;
 use std::rc::Rc;

@@ -25,13 +25,13 @@ use crate::cmd::opening::{hostname, opening};
 use crate::cmd::report::tell_run;
 use crate::progress::has_colors;
 use homing_batch::Files;
+use homing_dispatch::source::joblog::{self, Unlisted};
+use homing_dispatch::source::{Inputs, Nonces, Source, Sourcing, environment};
 use homing_dispatch::{DispatchError, Io, Settings};
 use homing_journal::{Journal, Unbegun, lessons};
 use homing_model::event::What;
 use homing_model::{Failure, RawText, TaskId, exit};
 use homing_report::Tally;
-use homing_source::joblog::{self, Unlisted};
-use homing_source::{Inputs, Nonces, Source, Sourcing, environment};
 use listen::Screen;
 use options::{finder, output, policy, slots, sourcing};
 use std::collections::HashMap;
@@ -152,7 +152,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         counts,
         output: output(&args, alone, tag, limit, journal.dir()),
         terminal: screen.terminal.clone(),
-        results: args.results.as_deref().map(homing_source::results_files).transpose()?,
+        results: args.results.as_deref().map(homing_dispatch::source::results_files).transpose()?,
         interrupts: environment::count_interrupts()?,
         journal,
     };

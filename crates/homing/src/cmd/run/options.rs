@@ -2,11 +2,11 @@
 
 use super::Args;
 use homing_batch::{Batch, BatchError, Halt, InputOptions, Tag, Timeout};
+use homing_dispatch::source::{Sourcing, environment, joblog};
 use homing_dispatch::{Io, OutputOptions, Policy, Resources};
 use homing_launch::wire::Stream;
 use homing_locate::{Finder, Locator};
 use homing_model::{Failure, RawText};
-use homing_source::{Sourcing, environment, joblog};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -67,7 +67,7 @@ pub(crate) fn batch(
 }
 
 fn unreadable(error: BatchError) -> Failure {
-    Failure { status: homing_source::status_of(&error), ..Failure::usage(error) }
+    Failure { status: homing_dispatch::source::status_of(&error), ..Failure::usage(error) }
 }
 
 pub(super) fn policy(args: &Args) -> Result<Policy, Failure> {

@@ -3,12 +3,12 @@
 use super::args::Args;
 use super::targets::Targets;
 use homing_batch::Files;
+use homing_dispatch::source::Source;
 use homing_dispatch::{Hosts, Incoming};
 use homing_launch::{HostPlan, Via};
 use homing_model::graph::in_order;
 use homing_model::{Command, Failure, HostFacts, Links, Task, TaskId, alike};
 use homing_place::{HostModel, Need, Params};
-use homing_source::Source;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, IsTerminal};
@@ -16,7 +16,7 @@ use std::io::{self, BufReader, IsTerminal};
 /// Whether a server's tasks would wait for those of others now.
 fn tell_waits(server: &str, place: &homing_lease::Place) {
     let place = place.clone();
-    let seen = homing_mounts::within(homing_mounts::FS_TIMEOUT, move || homing_lease::look(&place)).flatten();
+    let seen = homing_os::threads::within(homing_mounts::FS_TIMEOUT, move || homing_lease::look(&place)).flatten();
     let Some((limit, seen)) = seen.and_then(|seen| Some((seen.limit?, seen))) else { return };
     let users: Vec<_> = seen.users.iter().map(|(uid, held)| (homing_queue::user_name(*uid), *held)).collect();
     if let Some(text) = super::listen::waits(server, limit, &users) {

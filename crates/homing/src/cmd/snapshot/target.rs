@@ -2,7 +2,7 @@
 
 use super::args::VaultArgs;
 use crate::cluster::ClusterArgs;
-use crate::leases;
+use homing_dispatch::source::leases;
 use homing_model::Failure;
 use homing_snapshot::asking::Known;
 use homing_snapshot::target::{Said, Target};

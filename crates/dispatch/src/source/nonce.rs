@@ -1,7 +1,7 @@
 //! Files by which hosts prove that they have the files of an NFS volume or an sshfs without
 //! its mount, as its server does. Names that nobody can guess; gone when the run is over.
 
-use homing_dispatch::Served;
+use crate::Served;
 use homing_locate::{Locator, Volume};
 use homing_model::{Mount, RawText};
 use homing_mounts::{Kind, nfs};

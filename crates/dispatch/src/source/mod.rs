@@ -4,6 +4,7 @@
 pub mod environment;
 mod inputs;
 pub mod joblog;
+pub mod leases;
 mod nonce;
 mod results;
 mod source;

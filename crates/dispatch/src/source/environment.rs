@@ -1,6 +1,6 @@
 //! What surrounds a run on this side: the environment that travels, the shell, signals, this machine's name.
 
-use homing_dispatch::Interrupts;
+use crate::Interrupts;
 use homing_model::{Failure, RawText};
 use homing_os::names::VariableOrigin;
 use std::ffi::OsStr;

@@ -1,6 +1,6 @@
 //! `--results`: the files of each task.
 
-use homing_dispatch::ResultFiles;
+use crate::ResultFiles;
 use homing_model::Failure;
 use homing_os::folder::{Existing, OpenFolder};
 use std::ffi::OsStr;

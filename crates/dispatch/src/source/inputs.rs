@@ -1,7 +1,7 @@
 //! The input sources of a run, kept in its folder as they are read, and read
 //! from there when it is taken up again.
 
-use crate::stream::{Cut, NotKept, follow, is_same, not_kept};
+use crate::source::stream::{Cut, NotKept, follow, is_same, not_kept};
 use homing_batch::{BatchError, HELD_FILE, Input, stdin_again};
 use homing_journal::{JournalError, Keeping, Kept};
 use homing_model::exit;

@@ -1,11 +1,33 @@
-//! Where the leases of a storage server lie.
+//! A storage server of the cluster file, and where its leases lie.
 
-use crate::Server;
 use homing_lease::{FOLDER, Place};
 use homing_locate::Volume;
 use homing_mounts::Kind;
+use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+/// `[server.NAME]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// Tasks of all runs of all users that may use it at once.
+    pub io: Option<NonZeroU32>,
+    /// A folder on it that all have mounted, where leases are.
+    pub leases: Option<PathBuf>,
+    /// The licence by which Slurm counts its jobs that use it: `nas`, or `nas@slurmdb` of several clusters.
+    #[serde(default, deserialize_with = "license")]
+    pub license: Option<String>,
+}
+
+fn license<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(from)?;
+    match homing_slurm::is_license(&name) {
+        true => Ok(Some(name)),
+        false => Err(serde::de::Error::custom(format!("license = {name:?} is no name of a licence of Slurm's"))),
+    }
+}
 
 /// The place of a server that has these names and holds one of the volumes: where a cluster file says, else in the
 /// root of that volume. One server of NFS has one limit, by whatever name its clients mount it and whether or not
@@ -47,7 +69,7 @@ fn volume_of<'v>(names: &[String], volumes: &'v [Volume]) -> Option<&'v Volume> 
 /// Whether a section of the cluster file means the server with these names and addresses.
 pub fn is_one_of(section: &str, names: &[String]) -> bool {
     let same = |other: &String| names.iter().any(|name| name.eq_ignore_ascii_case(other));
-    same(&section.to_string()) || crate::addresses::of_soon(section).iter().any(same)
+    same(&section.to_string()) || homing_os::names::addresses_soon(section).iter().any(same)
 }
 
 #[cfg(test)]

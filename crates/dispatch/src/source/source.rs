@@ -2,18 +2,19 @@
 //! it has to run at all. Works in threads of its own, ahead of need; what a
 //! file system that is silent holds is left behind.
 
-use crate::environment;
-use crate::inputs::status_of;
-use crate::joblog::Missing;
-use crate::nonce::Nonces;
-use crate::stream::Cut;
+use crate::source::environment;
+use crate::source::inputs::status_of;
+use crate::source::joblog::Missing;
+use crate::source::leases::{self, Server};
+use crate::source::nonce::Nonces;
+use crate::source::stream::Cut;
+use crate::{Incoming, Later, Offer, Skipped};
 use homing_batch::{Batch, BatchError, Freshness};
-use homing_cluster::{Server, addresses, leases};
-use homing_dispatch::{Incoming, Later, Offer, Skipped};
 use homing_fence::Looks;
 use homing_locate::{Finder, Inputs, Named, OwnLocators, TREE_LIMIT, Volume};
 use homing_model::{Block, RawText, Task, TaskId, exit};
 use homing_mounts::{Bounded, Kind, Look, Looking, Silent, holding, silence};
+use homing_os::names::addresses_soon;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -339,7 +340,7 @@ impl Looker {
     fn resolve(&mut self, served: &[String], volumes: &[Volume]) {
         for name in served {
             if self.resolved.insert(name.clone()) {
-                let names = [vec![name.clone()], addresses::of_soon(name)].concat();
+                let names = [vec![name.clone()], addresses_soon(name)].concat();
                 let place = leases::place(&names, volumes, &self.how.servers);
                 self.pending.push(Incoming::Server(names, place));
             }
