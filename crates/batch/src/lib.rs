@@ -14,7 +14,6 @@
 mod absent;
 mod amount;
 mod blocks;
-mod candidates;
 mod compose;
 mod edit;
 mod error;
@@ -39,7 +38,6 @@ mod template;
 
 pub use absent::absent;
 pub use amount::{Timeout, jobs, parse_duration, parse_size};
-pub use candidates::candidate_words;
 pub use compose::{Batch, Tag, compose, tasks_file};
 pub use error::BatchError;
 pub use halt::{Decision, Ends, Halt, HaltOn, HaltState, Limit, failed_exit_status};

@@ -2,7 +2,8 @@
 //! shell when the command needs one, and without one when not. And no words,
 //! however odd, do worse than an error.
 
-use homing_batch::{Files, InputOptions, Packing, candidate_words, compose, quote};
+use homing_batch::{Files, InputOptions, Packing, compose, quote};
+use homing_locate::candidate_words;
 use homing_model::{Command, RawText};
 use proptest::prelude::*;
 use std::os::unix::ffi::OsStringExt;

@@ -2,8 +2,8 @@
 
 mod remote;
 
+use crate::candidates::candidate_words;
 use crate::{LocateError, Locator, OwnLocators, Volume, hdfs};
-use homing_batch::candidate_words;
 use homing_model::{Block, Extent, FileLayout, RawText, Task};
 use homing_mounts::Kind;
 use std::collections::{BTreeMap, HashMap, HashSet};

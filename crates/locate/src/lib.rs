@@ -3,6 +3,7 @@
 //! One file a file system, all behind [`FileSystem`]; [`contract`] is the suite
 //! that each must pass. What cannot be told is a reason, never a guess.
 
+mod candidates;
 mod ceph;
 pub mod contract;
 mod disk;
@@ -23,6 +24,7 @@ mod stacked;
 mod volfile;
 mod walk;
 
+pub use candidates::candidate_words;
 pub use everything::{answering_files, locate_everything, name_hosts};
 pub use hdfs::is_named as is_remote;
 use homing_model::{FileLayout, Mount};

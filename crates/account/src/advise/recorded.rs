@@ -1,7 +1,7 @@
 //! A run as its journal has it, and as it is looked at.
 
 use crate::advise::{Done, Run, Worker};
-use homing_batch::candidate_words;
+use homing_locate::candidate_words;
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{Command, Outcome, RawText, Task, TaskId};
 use std::collections::{HashMap, HashSet};

@@ -79,7 +79,8 @@ fn looked_at(cluster: &Cluster) -> impl Iterator<Item = Serves> {
     cluster.servers().into_iter().filter_map(|(server, said)| {
         let limit = said.io.map(|io| io.get());
         let place = Place { folder: said.leases?, server: server.clone(), limit, unfit: None };
-        let seen = homing_os::threads::within(PATIENCE, move || homing_lease::look(&place)).flatten().unwrap_or_default();
+        let seen =
+            homing_os::threads::within(PATIENCE, move || homing_lease::look(&place)).flatten().unwrap_or_default();
         let users = seen.users.into_iter().map(|(uid, held)| (homing_queue::user_name(uid), held)).collect();
         Some(Serves { server, by_slurm: false, limit: seen.limit.or(limit), users })
     })
