@@ -1,0 +1,60 @@
+//! Copies of a folder's states, kept in plain trees as dirvish lays them out, and made next to the bytes.
+//!
+//! A bank is a folder of vaults, a vault one of images, an image a folder with `tree`, `summary` and `manifest`.
+//! Files that have not changed are shared by hard links. Which images go, what a rule says and what a manifest
+//! holds is decided without a look at a disk; rsync copies.
+
+pub mod ask;
+pub mod asking;
+mod attributes;
+pub mod banks;
+pub mod conf;
+pub mod destination;
+mod dirvish;
+mod disk;
+pub mod doubt;
+pub mod expiry;
+mod flaws;
+mod freeze;
+mod gate;
+pub mod home;
+pub mod image;
+mod index;
+pub mod instant;
+mod journal;
+pub mod keep;
+mod look;
+mod make;
+pub mod manifest;
+pub mod metrics;
+pub mod order;
+pub mod pace;
+mod parts;
+mod period;
+mod place;
+mod plan;
+pub mod remove;
+pub mod repository;
+mod restic;
+mod restore;
+pub mod rsync;
+mod run;
+mod scratch;
+pub mod section;
+mod sender;
+pub mod serve;
+mod share;
+#[cfg(test)]
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
+pub mod space;
+pub mod split;
+pub mod target;
+pub mod timer;
+pub mod timers;
+pub mod told;
+mod transfer;
+mod tree;
+mod vault;
+mod verify;
+mod walk;

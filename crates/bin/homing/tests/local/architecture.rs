@@ -1,0 +1,86 @@
+//! Folders of crates are layers, and crates print without a panic.
+
+use std::path::{Path, PathBuf};
+
+/// The layers, lowest first. ARCHITECTURE.md has a picture of them.
+const LAYERS: [&str; 9] = ["ground", "data", "decide", "reach", "run", "jobs", "admin", "lab", "bin"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).expect("crates/bin/homing is three levels down")
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// The folder of each crate.
+pub fn crates() -> Vec<PathBuf> {
+    let layers = entries(&root().join("crates"));
+    layers.iter().flat_map(|layer| entries(layer)).filter(|folder| folder.join("Cargo.toml").is_file()).collect()
+}
+
+/// A crate: its package, its layer, and the crates of ours that it imports, those of its tests included.
+struct Member {
+    package: String,
+    layer: usize,
+    imports: Vec<String>,
+}
+
+fn member(folder: &Path) -> Member {
+    let layer = folder.parent().and_then(Path::file_name).unwrap().to_string_lossy().into_owned();
+    let layer = LAYERS.iter().position(|name| *name == layer).unwrap_or_else(|| panic!("crates/{layer} is no layer"));
+    let text = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = text.parse().expect("a manifest is TOML");
+    let dependencies = ["dependencies", "dev-dependencies", "build-dependencies"].map(|kind| manifest.get(kind));
+    let tables = dependencies.iter().flatten().filter_map(|table| table.as_table());
+    let names = tables.flat_map(|table| table.keys()).filter(|name| name.starts_with("homing-"));
+    Member { package: manifest["package"]["name"].as_str().unwrap().into(), layer, imports: names.cloned().collect() }
+}
+
+/// Cargo refuses circles itself.
+#[test]
+fn a_crate_imports_its_own_layer_or_one_below() {
+    let all: Vec<Member> = crates().iter().map(|folder| member(folder)).collect();
+    assert!(all.len() <= 36, "{} crates: nobody holds more than 36 in the head", all.len());
+    for one in &all {
+        for import in &one.imports {
+            let other = all.iter().find(|other| other.package == *import).expect("a crate of the workspace");
+            let (from, to) = (LAYERS[one.layer], LAYERS[other.layer]);
+            assert!(other.layer <= one.layer, "{} of {from} imports {import} of {to}", one.package);
+        }
+    }
+}
+
+#[test]
+fn each_crate_describes_itself() {
+    for folder in crates() {
+        let source =
+            ["src/lib.rs", "src/main.rs"].map(|name| folder.join(name)).into_iter().find(|path| path.is_file());
+        let text = std::fs::read_to_string(source.expect("a crate has a library or a program")).unwrap();
+        let words: usize = text.lines().take_while(|line| line.starts_with("//!")).map(|l| l.split(' ').count()).sum();
+        assert!(words >= 30, "{}: its first comment tells neither its purpose nor its limits", folder.display());
+    }
+}
+
+/// The standard macro panics when standard error cannot be written: a runner ended by it on a full disk.
+#[test]
+fn nobody_dies_of_telling() {
+    for room in crates() {
+        // The program has macros of its own in the place of the standard ones.
+        if room.ends_with("homing") || room.ends_with("campaign") {
+            continue;
+        }
+        for file in sources(&room.join("src")) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            let told = code.lines().any(|line| !line.trim_start().starts_with("//") && line.contains("eprint"));
+            assert!(!told || file.ends_with("say.rs"), "{}: homing_os::say! does not panic", file.display());
+        }
+    }
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let each = |path: PathBuf| if path.is_dir() { sources(&path) } else { vec![path] };
+    entries(folder).into_iter().flat_map(each).filter(|path| !path.ends_with("tests.rs")).collect()
+}

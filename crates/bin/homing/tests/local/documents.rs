@@ -1,0 +1,132 @@
+//! The documents are true: the reference is the help, the manual's examples run.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).expect("crates/bin/homing is three levels down")
+}
+
+fn help(args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_homing")).args(args).arg("--help").output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The help of a command, then of those below it, in their order.
+fn write_help(words: &mut Vec<String>, page: &mut String) {
+    let text = help(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let title = format!("homing {}", words.join(" "));
+    *page += &format!("\n## {}\n\n```text\n{}\n```\n", title.trim(), text.trim_end());
+    let commands = text.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
+    for line in commands.lines().take_while(|line| !line.is_empty()) {
+        // What follows a name stands deeper than a name does.
+        let Some(name) = line.strip_prefix("  ").filter(|line| !line.starts_with(' ')) else { continue };
+        words.push(name.split(' ').next().unwrap().into());
+        if words.last().unwrap() != "help" {
+            write_help(words, page);
+        }
+        words.pop();
+    }
+}
+
+#[test]
+fn reference_is_the_help() {
+    let mut page = String::from("# Command reference\n\nGenerated; `UPDATE=1 cargo test -p homing reference`.\n");
+    write_help(&mut Vec::new(), &mut page);
+    let file = root().join("docs/reference.md");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&file, &page).unwrap();
+    }
+    let told = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(told == page, "docs/reference.md is not what --help says: UPDATE=1 cargo test -p homing reference");
+}
+
+/// The Markdown files of one folder of the project, by path below its root, with their text.
+fn pages(folder: &str) -> Vec<(String, String)> {
+    let mut pages: Vec<(String, String)> = std::fs::read_dir(root().join(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| (format!("{folder}/{}", entry.file_name().display()), entry.path()))
+        .filter(|(name, _)| name.ends_with(".md"))
+        .map(|(name, path)| (name, std::fs::read_to_string(path).unwrap()))
+        .collect();
+    pages.sort();
+    pages
+}
+
+/// Runs the examples of one part in a world of its own, so that each part can be read alone.
+fn run_examples(text: &str) -> usize {
+    let world = tempfile::tempdir().unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_homing")).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let blocks: Vec<&str> = text.split("```console\n").skip(1).collect();
+    for block in &blocks {
+        let block = block.split("```").next().unwrap();
+        let (command, expected) = block.strip_prefix("$ ").unwrap().split_once('\n').unwrap();
+        let output = Command::new("sh")
+            .args(["-c", command])
+            .current_dir(world.path())
+            .env("PATH", &path)
+            .env("SHELL", "/bin/sh")
+            .env("HOMING_RUNS", world.path().join("runs"))
+            .env("HOMING_QUEUE", world.path().join("queue"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{command}");
+    }
+    blocks.len()
+}
+
+#[test]
+fn examples_of_the_manual_run() {
+    let ran: usize = pages("docs/manual").iter().map(|(_, text)| run_examples(text)).sum();
+    assert!(ran >= 9, "the manual has examples: {ran}");
+}
+
+#[test]
+fn the_manual_has_a_table_of_contents_and_short_parts() {
+    let contents = std::fs::read_to_string(root().join("docs/manual/README.md")).unwrap();
+    for (name, text) in pages("docs/manual") {
+        assert!(text.lines().count() < 200, "{name} is too long to be one task");
+        let part = name.strip_prefix("docs/manual/").unwrap();
+        assert!(
+            part == "README.md" || contents.contains(&format!("({part})")),
+            "{name} is not in the table of contents"
+        );
+    }
+}
+
+/// The README's first command has `cargo run`, which has to know which of the programs is meant.
+#[test]
+fn cargo_runs_homing() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.contains("cargo run --release -- run"), "the README begins otherwise now");
+    // Running it would build everything once more where only one package was built before.
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root());
+    let output = cargo.stdin(Stdio::null()).output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let meant = told["packages"].as_array().unwrap().iter().filter_map(|package| package["default_run"].as_str());
+    assert_eq!(meant.collect::<Vec<_>>(), ["homing"]);
+}
+
+/// What a page links to inside the project, without anchors.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .filter(|target| !target.contains("://"))
+        .map(|target| target.split('#').next().unwrap())
+        .filter(|target| !target.is_empty())
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for (name, text) in [".", "docs", "docs/manual", "bench", "bench/results"].into_iter().flat_map(pages) {
+        let folder = root().join(&name);
+        for target in links(&text) {
+            assert!(folder.with_file_name(target).exists(), "{name} links to {target}, which is not there");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Tests of the program that need one machine and nothing else: one module an area, one program to link.
+
+#[path = "../support/engine.rs"]
+mod engine;
+#[path = "../../../../../tests/preload.rs"]
+mod preload;
+#[path = "../../../../../tests/script.rs"]
+mod script;
+#[path = "../../../../../tests/skipped.rs"]
+mod skipped;
+#[path = "../../../../../tests/sshd.rs"]
+mod sshd;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/terminal.rs"]
+mod terminal;
+#[path = "../../../../../tests/until.rs"]
+mod until;
+#[path = "../support/world.rs"]
+mod world;
+
+mod architecture;
+mod beside_parallel;
+mod campaign;
+mod check;
+mod clock;
+mod completions;
+mod cost;
+mod documents;
+mod exec;
+mod foreign_words;
+mod formats;
+mod frozen;
+mod fuzz;
+mod gateway;
+mod golden;
+mod hdfs;
+mod history;
+mod hostile;
+mod login;
+mod lsf;
+mod make;
+mod metrics;
+mod modules;
+mod mounts;
+mod nodeset;
+mod options;
+mod outcome;
+mod package;
+mod pipe;
+mod pipeline;
+mod pipepart;
+mod planted_names;
+mod processes;
+mod queue;
+mod resume;
+mod run;
+mod runs;
+mod screen;
+mod snapshot;
+mod vaults;
+mod view;

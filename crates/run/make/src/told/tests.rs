@@ -1,0 +1,146 @@
+#[path = "../../../../../tests/ended.rs"]
+mod ended;
+
+use super::*;
+use crate::asked::Asked;
+use crate::near::Inputs;
+use crate::running::Given;
+use crate::{Choice, Why};
+use ended::End;
+use homing_launch::wire::Stream;
+use homing_launch::{HostPlan, Links, Via};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+struct Ear(Sender<Event>);
+
+impl Listener for Ear {
+    fn event(&mut self, event: Event) {
+        let _ = self.0.send(event);
+    }
+}
+
+fn told() -> (Told, Receiver<Event>) {
+    let (ear, heard) = channel();
+    (Told::to(Box::new(Ear(ear))), heard)
+}
+
+fn hosts() -> Links<Host> {
+    let plan = |name: &str| HostPlan { name: name.into(), via: Via::Local, slots: None };
+    let mut hosts = Links::new(Host::new, ["n1", "n2"].map(plan).into(), |_, _| Ok(()));
+    for host in hosts.iter_mut() {
+        (host.slots, host.facts.aliases) = (1, vec![format!("{}.net", host.name)]);
+    }
+    hosts
+}
+
+/// The recipe of a connection, given to the host with this index.
+fn recipe(id: u64, host: usize) -> Running {
+    let words = ["/bin/sh", "-c", "cc -c a.c"].map(Into::into).into();
+    let asked = Asked::new(id, words, "/p".into(), Vec::new());
+    Running { host, killed: false, of: Given::new(asked, Choice { host, why: Why::Load }, 2) }
+}
+
+fn ended(outcome: Outcome) -> Ended {
+    let io = IoCounters { user_us: 5, ..IoCounters::default() };
+    let (stdout, stderr, set_aside, wrote) = Default::default();
+    Ended { ticket: 1, outcome, wall_us: 3, io, io_wait: None, stdout, stderr, set_aside, wrote }
+}
+
+/// As short as a test wants it: the kind, the task, the attempt, and the last word.
+fn short(heard: &Receiver<Event>) -> Vec<String> {
+    let short = |event: Event| match event.what {
+        What::TaskStarted { task, attempt, host, .. } => format!("started {task}.{attempt} {host}"),
+        What::TaskEnded { task, attempt, last, .. } => format!("ended {task}.{attempt} {last}"),
+        What::TaskAgain { task } => format!("again {task}"),
+        other => panic!("{other:?}"),
+    };
+    heard.try_iter().map(short).collect()
+}
+
+#[test]
+fn a_recipe_that_fails_is_told_with_its_command_what_it_used_and_its_last_words() {
+    let (mut told, heard) = told();
+    let mut running = recipe(40, 1);
+    told.started(7_000, &running, &hosts());
+    running.prints(Stream::Out, b"a.c\n");
+    running.prints(Stream::Err, b"a.c:1: what is");
+    running.prints(Stream::Err, b" this?\n\n");
+    told.ended(9_000, &running, "n2", &ended(Outcome::Exit(1)));
+    let heard: Vec<Event> = heard.try_iter().collect();
+    let started = What::TaskStarted {
+        task: 1,
+        attempt: 1,
+        host: "n2".into(),
+        slot: 3,
+        command: "cc -c a.c".into(),
+        planned: None,
+        why: Some("least loaded".into()),
+        after: None,
+    };
+    let ended = What::from(End {
+        host: "n2".into(),
+        outcome: Outcome::Exit(1),
+        start_ns: 6_000,
+        wall_us: 3,
+        io: IoCounters { user_us: 5, ..IoCounters::default() },
+        printed: [4, 22],
+        said: Some("a.c:1: what is this?".into()),
+        ..End::default()
+    });
+    assert_eq!(heard, [Event { at_ns: 7_000, what: started }, Event { at_ns: 9_000, what: ended }]);
+}
+
+#[test]
+fn of_what_a_compiler_prints_the_first_error_is_told_and_no_part_of_a_line() {
+    let said = |printed: &[u8]| {
+        let mut running = recipe(1, 0);
+        running.prints(Stream::Err, printed);
+        running.said()
+    };
+    let error = "a.c:1:2: error: expected ';'\n 1 | x\n   |  ^\n";
+    let printed = format!("a.c: In function 'f':\n{error}b.c:9:9: error: another\n   |  ^\n");
+    assert_eq!(said(printed.as_bytes()).as_deref(), Some("a.c:1:2: error: expected ';'"));
+    assert_eq!(said(b"cp: no such file\n\n").as_deref(), Some("cp: no such file"));
+    assert_eq!(said(&error.repeat(1000).into_bytes()).as_deref(), Some("a.c:1:2: error: expected ';'"));
+    assert_eq!(said(b""), None);
+}
+
+#[test]
+fn recipes_are_numbered_as_they_start_and_keep_their_number_as_often_as_they_run() {
+    let (mut told, heard) = told();
+    let (lost, other) = (recipe(40, 0), recipe(12, 1));
+    told.started(0, &lost, &hosts());
+    told.started(0, &other, &hosts());
+    told.gave_up(0, &lost, "n1", Outcome::Lost("gone".into()), false);
+    told.started(0, &recipe(40, 1), &hosts());
+    told.ended(0, &other, "n2", &ended(Outcome::Exit(0)));
+    told.ended(0, &lost, "n2", &ended(Outcome::Exit(0)));
+    let expected =
+        ["started 1.1 n1", "started 2.1 n2", "ended 1.1 false", "started 1.2 n2", "ended 2.1 true", "ended 1.2 true"];
+    assert_eq!(short(&heard), expected);
+    assert!(told.numbers.is_empty(), "nothing is kept of what went well");
+}
+
+#[test]
+fn a_recipe_that_runs_once_more_after_its_failure_is_said_to_and_one_that_has_not_begun_counts_once() {
+    let (mut told, heard) = told();
+    let running = recipe(1, 0);
+    told.started(0, &running, &hosts());
+    told.has_not_begun(&running);
+    told.started(0, &running, &hosts());
+    told.ended(0, &running, "n1", &ended(Outcome::Exit(2)));
+    told.started(0, &running, &hosts());
+    let expected = ["started 1.1 n1", "started 1.1 n1", "ended 1.1 true", "again 1", "started 1.2 n1"];
+    assert_eq!(short(&heard), expected);
+}
+
+#[test]
+fn it_is_told_which_hosts_hold_what_a_recipe_reads() {
+    let mut running = recipe(1, 0);
+    assert_eq!(planned(&running, &hosts()), None, "not known");
+    let on = [("n1", 100), ("n2.net", 200), ("nas", 600)].map(|(name, bytes)| (name.to_string(), bytes));
+    running.asked.inputs = Inputs { bytes: 900, on: on.into() };
+    let from = vec![("n2".to_string(), 200), ("nas".to_string(), 600)];
+    let expected = PlannedBytes { local: 100, remote: 800, remote_if_in_turn: 750, from };
+    assert_eq!(planned(&running, &hosts()), Some(expected));
+}

@@ -1,0 +1,28 @@
+//! Events for the tests of this room.
+
+#[path = "../../../../tests/ended.rs"]
+mod ended;
+
+use ended::End;
+use homing_model::event::{PlannedBytes, What};
+use homing_model::{IoCounters, Outcome, TaskId};
+
+/// A first attempt begins.
+pub(crate) fn started(task: TaskId, host: &str, slot: u32, command: &str, planned: Option<PlannedBytes>) -> What {
+    What::TaskStarted {
+        task,
+        attempt: 1,
+        host: host.into(),
+        slot,
+        command: command.into(),
+        planned,
+        why: None,
+        after: None,
+    }
+}
+
+/// It ends, and no other follows.
+pub(crate) fn ended(task: TaskId, host: &str, outcome: Outcome, wall_us: u64, io: IoCounters) -> What {
+    let said = (!outcome.is_success()).then(|| "no such sample\u{1b}[2J".into());
+    What::from(End { task, host: host.into(), outcome, wall_us, io, said, ..End::default() })
+}
