@@ -5,6 +5,11 @@
 //! hosts are compared with each other: what differs from what most say is
 //! told, and no constant decides. What a host did not tell is not known, and
 //! never a fault.
+//!
+//! Each file of `checks` holds a question, its judgement and its remedy. Main types: [`Check`], [`Answers`], [`Finding`] with
+//! its [`Code`] and [`Remedy`].
+//!
+//! It does not: connect to hosts (`relay`), or mend anything: a remedy is a command to paste.
 
 mod answers;
 mod checks;

@@ -1,5 +1,10 @@
 //! What `cluster.toml` says: hosts, groups, slots and queues. It is read once
 //! a command. The user's own file adds to the administrator's.
+//!
+//! Main types: [`Cluster`] answers questions about both files and ClusterShell's groups; [`Cost`] has the prices,
+//! [`Switching`] the commands that switch hosts. A mistake in a file is an error with its line.
+//!
+//! It does not: connect to hosts. The sections `[up]`, `[snapshot]` and `[volume]` are types of the crates that act on them.
 
 pub mod algebra;
 mod cost;

@@ -8,6 +8,8 @@
 //! Few rounds are enough: in three random perfect matchings a good host has at
 //! least one good partner, and looks good there. Only those that never did are
 //! tried again, alone, beside hosts that did.
+//!
+//! It does not: send a byte (`bench`), or change a switch.
 
 pub mod cdp;
 pub mod files;

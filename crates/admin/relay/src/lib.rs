@@ -1,4 +1,9 @@
 //! What some hosts pass on to others: files and scripts along a tree, and packages that one of them has fetched.
+//!
+//! Main types: [`Passed`] is an errand that leaders carry out, [`patiently`] runs one command on all hosts until a deadline,
+//! [`Copied`] is the result of a copy, [`Packages`] are those that hosts lack.
+//!
+//! It does not: open connections or build the tree (`exec`), or decide which packages a host needs (`setup`).
 
 mod bring;
 mod came;

@@ -1,5 +1,10 @@
 //! What makes a cluster of hosts that have ssh, area by area: what the cluster file says and what was seen of all hosts
 //! becomes what is wanted of each, and that becomes steps. Pure.
+//!
+//! Main types: [`Up`] is the section of the cluster file, [`Site`] adds hosts and volumes, each [`Area`] asks and plans,
+//! [`plan()`] joins them for one host.
+//!
+//! It does not: run a command on a host (`steps`), or make volumes (`volume`).
 
 pub mod areas;
 pub mod cache;

@@ -3,6 +3,9 @@
 //! A bank is a folder of vaults, a vault one of images, an image a folder with `tree`, `summary` and `manifest`.
 //! Files that have not changed are shared by hard links. Which images go, what a rule says and what a manifest
 //! holds is decided without a look at a disk; rsync copies.
+//!
+//! It does not: back databases up, or copy a folder that changes as one state unless its file system makes instant copies.
+//! It does not expire an image while a clock is in doubt.
 
 pub mod ask;
 pub mod asking;

@@ -4,6 +4,8 @@
 //! what is wanted; nothing is planned that is so already. Planning is pure. One script a host and [`Phase`] carries the
 //! steps out ([`carry_out`]); before each, the host writes the change into a journal of its own. That journal, and a
 //! look at the host as it is now, are all that [`undo`] needs: what somebody has changed since is left alone and named.
+//!
+//! It does not: know what a cluster needs (`setup`), or keep records on this machine.
 
 mod along;
 mod change;

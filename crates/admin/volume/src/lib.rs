@@ -6,6 +6,8 @@
 //! keeps a [`Record`] of what was begun, so that the next call finishes or
 //! undoes an interrupted one. Everything that the plans need can be read back
 //! from the hosts: a lost record costs nothing but the way back.
+//!
+//! It does not: find the bytes of a file (`locate`), or copy what a volume holds.
 
 pub mod adopt;
 mod change;

@@ -1,6 +1,8 @@
 //! A member of the cluster that runs homing for a machine outside of it: the same words are started there by ssh, and
 //! their output, their exit status and the signals that they are to get are those of the terminal here. It compiles
 //! wherever there is a Unix, since such a machine need not be Linux.
+//!
+//! It does not: copy files to the member, keep a connection, or run a task on this machine.
 
 mod script;
 

@@ -1,5 +1,10 @@
 //! The `homing` program: arguments, exit codes, and the joining of the rooms.
 //! One file a subcommand, in `cmd/`.
+//!
+//! Each command turns its arguments into the values of the crates below, calls one of them, and prints the result.
+//! `cli` parses and dispatches, `grammar` lists the commands, `help` has the texts, `idle` refuses options that do nothing.
+//!
+//! It does not: decide where a task runs, keep state of a run, or hold a rule that a crate below could own.
 
 // First: its macros stand in for the standard ones in all others.
 #[macro_use]

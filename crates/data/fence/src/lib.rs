@@ -5,6 +5,8 @@
 //! reading side [`settle`]s: it makes its kernel look again at exactly these
 //! names, in the way that was measured to work on each file system, and waits
 //! within a bound until it sees what the writer saw.
+//!
+//! It does not: decide which changes a task must see (`dispatch`, `make`), or copy bytes.
 
 mod gluster;
 mod moosefs;

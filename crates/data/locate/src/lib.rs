@@ -2,6 +2,11 @@
 //!
 //! One file a file system, all behind [`FileSystem`]; [`contract`] is the suite
 //! that each must pass. What cannot be told is a reason, never a guess.
+//!
+//! Main types: [`Finder`] finds the inputs of a task, [`Named`] is a word that may be a file, [`Inputs`] is the answer.
+//! [`candidate_words`] picks such words from a command.
+//!
+//! It does not: choose a host (`place`), or make other hosts see a change (`fence`).
 
 mod candidates;
 mod ceph;

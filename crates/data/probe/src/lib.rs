@@ -1,5 +1,10 @@
 //! What this host is and what it is doing now. Reads `/proc` and `/sys`; a
 //! value that cannot be read is unknown, never zero.
+//!
+//! Main functions: [`facts`] for what stays, [`sample()`] for what changes, [`indices()`] for LSF's load indices,
+//! [`Pulser`] for the pressure that admission reads every few milliseconds, [`watts`] for power.
+//!
+//! It does not: keep samples (`watch::history`), compare hosts (`check`), or connect to another host.
 
 mod facts;
 mod indices;

@@ -11,6 +11,8 @@
 //! until those that began with it have ended, and is counted at that price.
 //!
 //! `docs/admission.md` explains the parts.
+//!
+//! It does not: count tasks of other users at the same server (`lease`), or hold tasks back itself (`dispatch`).
 
 mod controller;
 mod span;

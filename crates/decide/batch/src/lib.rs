@@ -10,6 +10,8 @@
 //! Two differences from GNU parallel are on purpose. A value after `:::` may
 //! hold a newline and stays one value. A value of `.` or `..` never climbs
 //! out of a `--results` tree.
+//!
+//! It does not: look for the bytes of inputs (`locate`), or start a command (`worker`).
 
 mod absent;
 mod amount;

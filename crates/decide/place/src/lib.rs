@@ -5,6 +5,10 @@
 //! elsewhere only when fetching them costs less than the expected wait there:
 //! a fixed waiting time (Spark's `locality.wait`, SPARK-18886) piles short
 //! tasks on one host, a comparison of costs does not.
+//!
+//! Main types: `Placer` picks a task for a free slot and gives the reason; `simulate` plays a whole run for `homing plan`.
+//!
+//! It does not: limit the tasks at one storage server (`admit`), or start them (`dispatch`).
 
 mod awaited;
 mod burden;

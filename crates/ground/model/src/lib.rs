@@ -1,6 +1,11 @@
 //! The nouns that every room shares: hosts, layouts, tasks, outcomes and the
 //! events of a run. No I/O and no clock: a time is always handed in, as
 //! nanoseconds since the Unix epoch (`i64`) for a record, or as a duration in microseconds.
+//!
+//! Main types: [`Task`] and [`Outcome`], [`FileLayout`], [`event::Event`], [`NodeSet`], and [`Failure`], the error that
+//! a user reads. [`graph`] orders tasks that wait for each other, [`shell`] quotes words for scripts, [`units`] prints sizes.
+//!
+//! It does not: open files, start processes, or decide where a task runs (`place`).
 
 pub mod alike;
 pub mod change;

@@ -2,6 +2,11 @@
 //! answer. Columns, messages and widths are those of OpenLava 2.2, which
 //! scripts have parsed for years; `-o`, `-cwd`, `-env` and the like come from
 //! the LSF of today, which workflow managers expect. Everything here is pure.
+//!
+//! Main modules: `grammar` and `options` parse the words of each command, `bsub` a submission, `require` a resource
+//! requirement, `jobs` and `tables` print.
+//!
+//! It does not: read or change jobs (`queue`).
 
 pub mod account;
 pub mod bsub;

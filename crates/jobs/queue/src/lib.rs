@@ -9,6 +9,9 @@
 //!
 //! Another way was one runner for all users; it would need root, and be a
 //! daemon. [`plan`], [`state`], [`depend`] and [`array`] are pure.
+//!
+//! It does not: print or parse LSF's tables (`lsf`), choose hosts by their data (`cluster::home`), or run batches
+//! (`dispatch`).
 
 mod amend;
 pub mod array;

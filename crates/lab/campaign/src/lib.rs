@@ -8,6 +8,8 @@
 //! it meets the processes differ with the machine, so a failure is repeated
 //! with its seed several times. Most seeds play a short scene beside their run,
 //! in [`surface`]: a neighbour, a clock, a shell, a bank, a destination.
+//!
+//! It does not: measure speed, or belong to the program that users install.
 
 pub mod drive;
 pub mod journal;

@@ -5,6 +5,9 @@
 //!
 //! State lies in `/var/lib/homing/labs/NAME`. What is alive is never recorded,
 //! always looked up: so `down` works after any crash.
+//!
+//! It does not: simulate a network or a disk. Hosts are real, their links are shaped, and one kernel serves all of them
+//! unless they are guests.
 
 mod boot;
 mod ceph;

@@ -18,6 +18,10 @@
 //! socket: no `ssh` is started for them, and a command that ends with 255 is
 //! not mistaken for a connection that failed, as it is by the exit status of
 //! `ssh`.
+//!
+//! Many hosts are reached through a tree of them, whose inner hosts are leaders ([`Errand`], [`serve`]).
+//!
+//! It does not: run tasks of a batch (`launch`, `worker`), or judge what commands print (`check`).
 
 mod capture;
 mod command;

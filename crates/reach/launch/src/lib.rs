@@ -3,6 +3,12 @@
 //! A channel is a child process with piped standard input and output: the
 //! worker itself on this machine, or `ssh` or `srun` with the worker behind it. Messages
 //! are moved between it and its owner; only the first line, the hello, is understood here.
+//!
+//! Main types: [`HostPlan`] is the way to a host, [`Links`] the hosts of a run, [`Attempts`] the tasks that run there,
+//! [`LaunchError`] the reason why a host has no worker. [`wire`] defines the messages, their framing and the hello; a
+//! leader ([`serve`]) starts workers on the hosts behind it.
+//!
+//! It does not: choose tasks (`dispatch`), run them (`worker`), or keep connections between commands (`exec`).
 
 mod attempts;
 mod attend;

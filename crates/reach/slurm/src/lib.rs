@@ -4,6 +4,10 @@
 //! The commands' text formats are read, with columns of our own choosing: they
 //! have kept their meaning since Slurm 14, while the JSON changes its shape
 //! with every release. Everything but [`ask`] is pure.
+//!
+//! Main types: [`Allocation`], [`Request`], [`Seat`] (the slots of one worker), [`License`], [`Fate`] of a job.
+//!
+//! It does not: submit jobs of the queue (`queue`), or set Slurm up (`setup`).
 
 mod account;
 mod allocation;

@@ -6,6 +6,11 @@
 //! one task after another. That is the shape of the fastest loop there is
 //! (spawn, wait, again), and a slow reader of output holds up only the task
 //! that prints.
+//!
+//! It is also a program of its own, which hosts are sent. A worker can lead others (`lead`), and it watches for changes
+//! that a `fence` reports.
+//!
+//! It does not: open a socket, read a journal, or choose its tasks.
 
 mod attempt;
 mod energy;

@@ -3,6 +3,11 @@
 //! `core` decides and is pure; `run` owns the threads and channels around it;
 //! `output` prints. Events are appended to the journal before anyone acts on
 //! them, so that a coordinator that dies can be resumed.
+//!
+//! [`source`] feeds the run: the input as it is read, the layout of each task's files, the environment and the job log.
+//! Main types: `Core` is the state of hosts and attempts, `Settings` the options of a run.
+//!
+//! It does not: parse a command line (`batch` and the program), open connections (`launch`), or draw (`report`).
 
 mod admission;
 mod around;

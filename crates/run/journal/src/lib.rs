@@ -5,6 +5,10 @@
 //! network file systems, where shared memory maps and SQLite's locks lose
 //! data. It can be read with `less` and `jq`, followed with `tail -f`, and a
 //! cut at any byte costs the torn last line and no more.
+//!
+//! Main types: [`Journal`] appends, [`Replay`] reads, [`RunInfo`] is a line of the list of runs.
+//!
+//! It does not: interpret events (`report`, `account`), or decide what runs again (`dispatch`).
 
 mod counts;
 mod environment;

@@ -3,6 +3,8 @@
 //! (`changes`), which recipes it waited for (`chains`), what is told while it goes on (`told`) and at the end (`evidence`). Around that are one loop
 //! that knows the hosts and recipes (`core`), what it asks of file systems here
 //! (`near`), and the threads that bring it news ([`Session`]).
+//!
+//! It does not: parse makefiles, which GNU make does, or run recipes itself (`worker`).
 
 mod asked;
 mod build;

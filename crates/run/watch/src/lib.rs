@@ -1,5 +1,9 @@
 //! What `homing top` shows, and what its keys do. A [`Scene`] is what there is to see at a moment, a [`View`] what
-//! somebody has chosen to see of it. Nothing here asks a host, reads a file or a clock.
+//! somebody has chosen to see of it. Drawing is pure: it reads no file and no clock.
+//!
+//! [`history`] keeps a sample a minute in a file that never grows beyond its bound; it alone reads and writes files.
+//!
+//! It does not: take samples (`probe`), or read the terminal (the program).
 
 mod clock;
 mod draw;
