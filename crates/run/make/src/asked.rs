@@ -1,8 +1,8 @@
 //! What travels between the threads of `homing make`.
 
 use crate::Seen;
-use crate::Step;
 use crate::near::Inputs;
+use crate::{Step, text_of};
 use homing_launch::Heard;
 use homing_launch::wire::Stream;
 use homing_launch::wire::stub::Part;
@@ -51,9 +51,7 @@ pub struct Asked {
 impl Asked {
     /// Nothing but the recipe is known of it.
     pub fn new(id: u64, words: Vec<RawText>, cwd: RawText, env: Vec<(RawText, RawText)>) -> Asked {
-        let shell = words.len() >= 3 && words[words.len() - 2].0 == b"-c" && words[0].0.ends_with(b"sh");
-        let all = || words.iter().map(RawText::display).collect::<Vec<_>>().join(" ");
-        let text = if shell { words[words.len() - 1].display() } else { all() };
+        let text = text_of(words.iter().map(RawText::display));
         let (part, inputs, folders, extra, unfit) = Default::default();
         let (step, mount, reply) = (Step::of(&text), None, channel().0);
         let (again, losses, at) = (false, 0, Instant::now());

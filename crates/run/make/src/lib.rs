@@ -2,7 +2,7 @@
 //! gets a recipe (`place`, `order`), which changes it must see before it starts
 //! (`changes`), which recipes it waited for (`chains`), what is told while it goes on (`told`) and at the end (`evidence`). Around that are one loop
 //! that knows the hosts and recipes (`core`), what it asks of file systems here
-//! (`near`), and the threads that bring it news ([`Session`]).
+//! (`near`), and the threads that bring it news ([`Session`]). How make hands its recipes over is in [`hook`].
 //!
 //! It does not: parse makefiles, which GNU make does, or run recipes itself (`worker`).
 
@@ -13,6 +13,7 @@ mod changes;
 mod connection;
 mod core;
 mod evidence;
+pub mod hook;
 mod host;
 mod missing;
 mod near;
@@ -35,4 +36,4 @@ pub use seen::Seen;
 pub use session::{Asker, Session, Traffic};
 pub use told::Listener;
 pub use trace::trace;
-pub use words::{Recipe, Step, file_words, folders_named, runs_make};
+pub use words::{Recipe, Step, file_words, folders_named, runs_make, runs_on, text_of};

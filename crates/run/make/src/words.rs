@@ -30,6 +30,31 @@ fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
+/// The text of a recipe: what its shell is given, or the words of a program that make starts without one.
+pub fn text_of<W: AsRef<str>>(words: impl Iterator<Item = W>) -> String {
+    let words: Vec<W> = words.collect();
+    if let [shell, .., option, text] = &words[..]
+        && is_interpreter(shell.as_ref())
+        && option.as_ref().starts_with('-')
+        && option.as_ref().ends_with('c')
+    {
+        return text.as_ref().into();
+    }
+    words.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" ")
+}
+
+/// `sh`, `tcsh`, `python3`: `-c` is followed by a text for it, and not by the name of a source file.
+fn is_interpreter(program: &str) -> bool {
+    let name = base(program);
+    name.ends_with("sh") || name.starts_with("python")
+}
+
+/// Does the recipe hand commands over itself? `homing on` finds the coordinator where make runs.
+pub fn runs_on(text: &str) -> bool {
+    let all: Vec<&str> = words(text).collect();
+    all.windows(2).any(|pair| base(pair[0]) == "homing" && pair[1] == "on")
+}
+
 /// Does the recipe run make again? Such a one has to keep make's job server,
 /// which is a pipe of this host; its own recipes are sent out one by one.
 pub fn runs_make(text: &str, make: &str) -> bool {
@@ -103,6 +128,18 @@ mod tests {
         assert!(runs_make("/opt/bin/mymake -C x", "/opt/bin/mymake"));
         assert!(runs_make("for d in a b; do (cd $d; gmake); done", "make"));
         assert!(!runs_make("cc -c make.c -o make.o; cmake-ish", "make"));
+    }
+
+    #[test]
+    fn the_text_is_what_an_interpreter_is_given_or_all_words() {
+        let of = |words: &[&str]| text_of(words.iter());
+        assert_eq!(of(&["/bin/sh", "-ec", "cc -c x.c"]), "cc -c x.c");
+        assert_eq!(of(&["bash", "-o", "pipefail", "-c", "a | b"]), "a | b");
+        assert_eq!(of(&["python3", "-c", "print(1)"]), "print(1)");
+        assert_eq!(of(&["cc", "-c", "x.c"]), "cc -c x.c");
+        assert_eq!(of(&["sh", "x.sh", "-c", "y", "z"]), "sh x.sh -c y z");
+        assert_eq!(of(&[]), "");
+        assert!(runs_on("cd x && /usr/bin/homing on gcc -c x.c") && !runs_on("homing run on") && !runs_on("on homing"));
     }
 
     #[test]

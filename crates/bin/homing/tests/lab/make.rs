@@ -105,7 +105,7 @@ fn objects_are_those_of_a_local_build_bit_for_bit() {
     for (round, want) in rounds.iter().zip(&want) {
         let script = format!(
             "cd /data/p && rm -f met.* && echo round {round} > round.txt && \
-             {make} --hosts 'n[2-3]' --trace /tmp/trace -j4 >&2 && {DIGESTS} && echo =$(cat /tmp/trace)"
+             {make} --hosts 'n[2-3]' --trace-file /tmp/trace -j4 >&2 && {DIGESTS} && echo =$(cat /tmp/trace)"
         );
         let (status, out, err) = lab.told("n1", &script);
         assert_eq!(status, Some(0), "{out}\n{err}");

@@ -8,7 +8,15 @@ fn root() -> &'static Path {
 }
 
 fn help(args: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_homing")).args(args).arg("--help").output().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+    // `--help` is an option of the make that it runs.
+    let of_make = args.last().is_some_and(|last| *last == "make");
+    if of_make {
+        command.arg("help").args(args)
+    } else {
+        command.args(args).arg("--help")
+    };
+    let output = command.output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 

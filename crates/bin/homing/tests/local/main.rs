@@ -40,6 +40,7 @@ mod hostile;
 mod login;
 mod lsf;
 mod make;
+mod make_alike;
 mod metrics;
 mod modules;
 mod mounts;

@@ -32,7 +32,7 @@ const TABLE: [&str; 15] = [
     "$H lsf install bin",
     "$H man pages",
     "seq 100 | $H run -q --pipe -N 7 cat",
-    "printf 'all:\\n\\ttrue\\n' > \"$HOME/Makefile\"; $H make --trace trace.json -f \"$HOME/Makefile\"",
+    "printf 'all:\\n\\ttrue\\n' > \"$HOME/Makefile\"; $H make --trace-file trace.json -f \"$HOME/Makefile\"",
     "mkdir -p \"$HOME/src\" && echo hi > \"$HOME/src/f\" && $H snapshot \"$HOME/src\" --to localhost:$HOME/bank; \
      $H snapshot restore src --to localhost:$HOME/bank --into \"$PWD/back\"",
 ];

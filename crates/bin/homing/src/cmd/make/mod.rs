@@ -1,12 +1,11 @@
 //! `homing make`: GNU make decides, the hosts of the cluster do the work.
 //!
-//! Make is told, by a variable that makefiles hardly ever set, to let its
-//! shell start a stand-in for each recipe, which hands it over to this
-//! process by a socket. `.SHELLFLAGS` and not `SHELL`, so that a makefile's own
-//! shell stays in force; the variable is expanded for each recipe, so that
-//! the function $(shell) outside of recipes is left alone.
+//! Make is started with a library of ours, which puts a stand-in in the place of each program that make starts for a
+//! recipe. The stand-in hands the recipe over to this process by a socket. Nothing in make's own language is used for
+//! that: docs/make-hook.md has the reasons.
 
 mod book;
+mod hook;
 pub mod on;
 mod part;
 pub mod stub;
@@ -23,6 +22,7 @@ use homing_launch::{HostPlan, WIDTH};
 use homing_locate::Finder;
 use homing_make::{Build, Evidence, Session};
 use homing_model::alike;
+use hook::Hook;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
@@ -33,20 +33,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 pub use words::own_first;
 
-/// What make's shell is started with for a recipe: the stand-in where there
-/// is a coordinator, which is not so for a make inside of a recipe elsewhere.
-/// The recipe comes after what make knows of it, [`part::WORDS`].
-fn shellflags() -> String {
-    format!(
-        ".SHELLFLAGS = $(if $@,-c 'test -S \"$$HOMING_MAKE\" || exec $(SHELL) -c \"$$2\"; \
-         exec \"$$HOMING_SELF\" recipe \"$$0\" \"$$1\" $(SHELL) -c \"$$2\"' {},-c)",
-        part::WORDS
-    )
-}
-
 /// Arguments of `homing make`.
 #[derive(clap::Args)]
-#[command(after_help = "Make's -j says how many recipes run at once, on all hosts together; without it one does.")]
+#[command(
+    disable_help_flag = true,
+    after_help = "Make's -j says how many recipes run at once, on all hosts together; without it one does.\n\
+                  All other options are make's: -h, --help, --trace, --version."
+)]
 pub struct Args {
     /// Hosts, as a node set (default: those of cluster.toml, else those that hold the folder's files)
     #[arg(long, value_name = "NODESET")]
@@ -58,7 +51,7 @@ pub struct Args {
     tree: usize,
     /// Write where and when each recipe ran, for chrome://tracing and Perfetto
     #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    trace_file: Option<PathBuf>,
     /// Run it all on this member of the cluster, in the same folder there
     #[arg(long, value_name = "HOST")]
     gateway: Option<String>,
@@ -90,16 +83,23 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let root = root_of(&words::folder(&args.make, &cwd));
     let cluster = args.cluster.load()?;
     let plans = plans(args.hosts.as_deref(), cluster, &root)?;
-    let trace = args.trace.as_deref().map(trace_file).transpose()?;
+    let trace = args.trace_file.as_deref().map(trace_file).transpose()?;
     let folder = private_folder()?;
     let socket = folder.path().join("make");
+    let hook = match Hook::install(folder.path(), &args.program)? {
+        Ok(hook) => hook,
+        Err(why) => {
+            eprintln!("homing: {why}: all recipes run here");
+            return leave_as(run_make(&args, None)?);
+        }
+    };
     let (book, listener) = Book::open(&cwd);
     let (tree, assume_shared, fenced) = (args.tree, args.assume_shared, !args.no_fence);
     let (locators, meter) = (cluster.locators(), cluster.meter());
     let build = Build { root, plans, tree, assume_shared, fenced, locators, meter };
     let session = Session::start(&socket, build, listener).map_err(Failure::system)?;
     book.begun(session.asker());
-    let status = run_make(&args, &socket);
+    let status = run_make(&args, Some((&hook, &socket)));
     let evidence = session.end();
     let closed = book.close(status.as_ref().map_or(exit::USAGE, |status| exit_of(*status)));
     tell(&args, &evidence, &closed.path, began.elapsed(), trace)?;
@@ -160,20 +160,20 @@ fn private_folder() -> Result<tempfile::TempDir, Failure> {
         .map_err(|e| Failure::system(format!("cannot make a private folder in {}: {e}", parent.display())))
 }
 
-/// Make gets the terminal's signals itself; ours is to stay until it has ended.
-fn run_make(args: &Args, socket: &Path) -> Result<ExitStatus, Failure> {
+/// Make gets the terminal's signals itself; ours is to stay until it has ended. Without the library it is make alone.
+fn run_make(args: &Args, served: Option<(&Hook, &Path)>) -> Result<ExitStatus, Failure> {
     let terminate = Arc::new(std::sync::atomic::AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
         let _ = signal_hook::flag::register(signal, terminate.clone());
     }
-    let own = std::env::current_exe().map_err(|e| Failure::system(format!("own program: {e}")))?;
-    let program = args.program.to_string_lossy();
     let mut command = Command::new(&args.program);
-    command.arg(format!("--eval={}", shellflags())).args(&args.make);
-    command.env(stub::SOCKET, socket).env(stub::SELF, own).env(stub::PROGRAM, &*program);
-    let failed = |e| Failure::usage(format!("cannot run {program}: {e}")).hint("apt install make, or --program");
-    let mut child = command.spawn().map_err(failed)?;
-    child.wait().map_err(|e| Failure::system(format!("waiting for {program}: {e}")))
+    command.args(&args.make);
+    if let Some((hook, socket)) = served {
+        hook.serve(&mut command, socket)?;
+    }
+    let mut child = command.spawn().map_err(|e| hook::not_started(&args.program, &e))?;
+    let waiting = |e| Failure::system(format!("waiting for {}: {e}", args.program.to_string_lossy()));
+    child.wait().map_err(waiting)
 }
 
 /// Opened before make starts: a build is not to be lost for a misspelt folder.

@@ -5,7 +5,7 @@
 //! starts one, as OpenSSH's ControlPersist does: it keeps the connections for
 //! the commands that follow, and ends when none came for a while.
 
-use super::stub;
+use super::stub::{self, Recipe};
 use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
 use homing_launch::WIDTH;
@@ -51,12 +51,12 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(socket) = &args.keep {
         return keep(&args, socket, root);
     }
-    let of_make = std::env::var_os(stub::SOCKET).and_then(|socket| UnixStream::connect(socket).ok());
+    let of_make = std::env::var_os(homing_make::hook::SOCKET).and_then(|socket| UnixStream::connect(socket).ok());
     let stream = match of_make {
         Some(stream) => stream,
         None => kept(&args, &root)?,
     };
-    Ok(stub::hand_over(stream, args.command, Default::default()))
+    Ok(stub::hand_over(stream, Recipe::of(args.command)))
 }
 
 /// The running coordinator for these hosts and this checkout, started when there is none.
@@ -99,7 +99,7 @@ fn start(args: &Args, socket: &Path, root: &Path) -> Result<(), Failure> {
     if args.assume_shared {
         command.arg("--assume-shared");
     }
-    command.current_dir(root).env_remove(stub::SOCKET).process_group(0);
+    command.current_dir(root).env_remove(homing_make::hook::SOCKET).process_group(0);
     // Its caller waits for the end of these streams; it lives longer than that.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().map(drop).map_err(|e| Failure::system(format!("cannot start the coordinator: {e}")))

@@ -1,31 +1,36 @@
-//! What make tells a stand-in of its recipe's place in the build, and what that hands on to the makes that it starts.
+//! A recipe's place in the build: what make knew of it, and what that hands on to the makes that it starts.
 
 use homing_launch::wire::stub::Part;
 use homing_model::RawText;
 use std::ffi::{OsStr, OsString};
+use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Environment variable with the place of the recipe whose make this is, as JSON.
-pub const OUTER: &str = "HOMING_MAKE_OUTER";
-/// In the place of names that are too many.
-const MANY: &[u8] = b"*";
+/// Names of what a target needs are followed up to so many bytes: a message to the coordinator has room for 16 MiB.
+const MANY: usize = 1 << 20;
 
-/// In make's words what [`Part::told`] reads: the target, and what it needs. Names with a quote lose it, since make takes
-/// the words apart. The kernel takes no word of 128 KiB, and names are seldom longer than 400 bytes.
-pub const WORDS: &str = "':$(subst ',,$@)' ':$(if $(word 300,$^ $|),*,$(subst ',,$^ $|))'";
+/// What the library in make has written: the place of that make, the target, and what it needs, each behind a null but
+/// the first. Nothing is known where it cannot be read.
+pub fn read(mut known: impl Read + Seek, folder: &Path) -> Part {
+    let mut bytes = Vec::new();
+    if known.rewind().and_then(|()| known.read_to_end(&mut bytes)).is_err() {
+        return Part::default();
+    }
+    let mut parts = bytes.splitn(3, |byte| *byte == 0);
+    let mut next = || parts.next().unwrap_or_default();
+    let (outer, target, needs) = (next(), next(), next());
+    within(target, needs, folder, serde_json::from_slice(outer).unwrap_or_default())
+}
 
-/// The place of a recipe with these words of make's, in this folder; within the recipe of another make, if any.
-pub fn told(target: &OsStr, needs: &OsStr, folder: &Path, outer: Option<&OsStr>) -> Part {
-    let outer: Part = outer.and_then(|json| serde_json::from_slice(json.as_bytes()).ok()).unwrap_or_default();
+/// The place of a recipe with this target in this folder; within the recipe of another make, if any.
+fn within(target: &[u8], needs: &[u8], folder: &Path, outer: Part) -> Part {
     let absolute = |name: &[u8]| RawText::from(folder.join(OsStr::from_bytes(name)).as_path());
-    let named = |word: &'_ OsStr| word.as_bytes().strip_prefix(b":").unwrap_or_default().to_vec();
-    let (target, needs) = (named(target), named(needs));
-    let more = needs == MANY;
-    let own = needs.split(|b| *b == b' ').filter(|name| !name.is_empty() && !more).map(absolute);
+    let more = needs.len() > MANY;
+    let own = needs.split(|byte| *byte == b' ').filter(|name| !name.is_empty() && !more).map(absolute);
     let needs = own.chain(outer.needs).collect();
     let within = outer.within.into_iter().chain(outer.target).collect();
-    let target = (!target.is_empty()).then(|| absolute(&target));
+    let target = (!target.is_empty()).then(|| absolute(target));
     Part { target, within, needs, more: more || outer.more }
 }
 
@@ -42,27 +47,30 @@ pub fn outer(part: &Part) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Cursor;
 
     fn of(target: &str, needs: &str, outer: Option<&OsStr>) -> Part {
-        told(OsStr::new(target), OsStr::new(needs), Path::new("/p"), outer)
+        let outer = outer.map(OsStr::as_bytes).unwrap_or_default();
+        read(Cursor::new([outer, target.as_bytes(), needs.as_bytes()].join(&0)), Path::new("/p"))
     }
 
     #[test]
     fn a_recipe_of_an_inner_make_is_within_the_outer_target_and_needs_what_that_needs() {
-        let lib = of(":lib", ":conf ", None);
+        let lib = of("lib", "conf ", None);
         let (target, needs) = (Some("/p/lib".into()), vec!["/p/conf".into()]);
         assert_eq!(lib, Part { target, needs, ..Part::default() });
-        let inner = of(":lib/a.o", ":lib/a.c /usr/include/x.h", Some(&outer(&lib)));
+        let inner = of("lib/a.o", "lib/a.c /usr/include/x.h", Some(&outer(&lib)));
         let needs: Vec<RawText> = ["/p/lib/a.c", "/usr/include/x.h", "/p/conf"].map(Into::into).into();
         assert_eq!((inner.target, inner.within), (Some("/p/lib/a.o".into()), vec!["/p/lib".into()]));
         assert_eq!((inner.needs, inner.more), (needs, false));
     }
 
     #[test]
-    fn what_is_too_much_or_not_told_is_unknown() {
-        let many = of(":prog", ":*", None);
+    fn what_is_too_much_or_not_known_is_unknown() {
+        let many = of("prog", &"a.o ".repeat(MANY / 4 + 1), None);
         assert!(many.more && many.needs.is_empty());
-        assert!(of(":a.o", ":", Some(&outer(&many))).more);
+        assert!(of("a.o", "", Some(&outer(&many))).more);
         assert_eq!(of("", "", Some(OsStr::new("no JSON"))), Part::default());
+        assert_eq!(read(Cursor::new(""), Path::new("/p")), Part::default());
     }
 }

@@ -8,44 +8,85 @@ use homing_launch::wire::stub::{FromStub, Part, ToStub};
 use homing_model::{Outcome, RawText};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{BufReader, Write};
+use std::os::fd::FromRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Environment variable that names the coordinator's socket.
-pub const SOCKET: &str = "HOMING_MAKE";
-/// Environment variable that names this program, for make's shell.
-pub const SELF: &str = "HOMING_SELF";
-/// Environment variable with the name by which make was started.
-pub const PROGRAM: &str = "HOMING_MAKE_PROGRAM";
-/// Variables that belong to one build. Those of a login are left out where it is known what make was given.
-const NOT_SENT: [&str; 4] = [SOCKET, SELF, PROGRAM, part::OUTER];
+/// A program that make was about to start for a recipe.
+pub struct Recipe {
+    /// Where it is.
+    program: OsString,
+    /// Its words, the first of which is its name.
+    words: Vec<OsString>,
+    part: Part,
+    /// Set for makes and for `homing on` that it starts.
+    inner: Vec<(&'static str, OsString)>,
+}
 
-/// The recipe of a makefile: what make knows of it in two words, then a shell, `-c` and its text.
+impl Recipe {
+    /// A command that makes nothing of what make knows.
+    pub fn of(words: Vec<OsString>) -> Recipe {
+        let program = words.first().cloned().unwrap_or_default();
+        Recipe { program, words, part: Part::default(), inner: Vec::new() }
+    }
+
+    /// Its words for another host, which looks for the program by the recipe's `PATH`; one that was found by a relative
+    /// folder of that is found by the same.
+    fn sought_elsewhere(&self) -> impl Iterator<Item = &OsStr> {
+        let is_relative = !self.program.as_bytes().starts_with(b"/");
+        let name = self.words.first().map(|name| if is_relative { &self.program } else { name });
+        name.into_iter().chain(self.words.iter().skip(1)).map(OsString::as_os_str)
+    }
+}
+
+/// What the library in make starts: the socket, the library, make's program, a descriptor with what make knows, the
+/// program to be started, and its words.
 pub fn recipe(mut words: Vec<OsString>) -> i32 {
-    if words.len() < 2 {
+    if words.len() < 6 {
         return 0;
     }
-    let known: Vec<OsString> = words.drain(..2).collect();
-    let outer = std::env::var_os(part::OUTER);
+    let rest = words.split_off(5);
+    let [socket, hook, make, known, program] = <[OsString; 5]>::try_from(words).unwrap_or_default();
     let folder = working_directory().unwrap_or_default();
-    let part = part::told(&known[0], &known[1], &folder, outer.as_deref());
-    let text = words.last().map(|t| t.to_string_lossy().into_owned()).unwrap_or_default();
-    let make = std::env::var(PROGRAM).unwrap_or_else(|_| "make".into());
-    // What make's function $(shell) starts has none of make's variables.
-    let of_function = std::env::var_os("MAKEFLAGS").is_none() && std::env::var_os("MAKELEVEL").is_none();
-    if of_function || homing_make::runs_make(&text, &make) || holds_job_server() {
-        return here_within(&words, Some(&part));
+    let part = taken(&known).map_or_else(Part::default, |known| part::read(known, &folder));
+    let mut recipe = Recipe { program, part, ..Recipe::of(rest) };
+    let text = homing_make::text_of(recipe.words.iter().map(|word| word.to_string_lossy()));
+    if homing_make::runs_make(&text, &make.to_string_lossy()) || homing_make::runs_on(&text) || holds_job_server() {
+        recipe.inner = inner(&socket, &hook, &recipe.part);
+        return here(&recipe);
     }
-    match std::env::var_os(SOCKET).map(UnixStream::connect) {
-        Some(Ok(stream)) => hand_over(stream, words, part),
-        _ => here(&words),
+    match UnixStream::connect(&socket) {
+        Ok(stream) => hand_over(stream, recipe),
+        Err(_) => here(&recipe),
     }
+}
+
+/// The descriptor that the library left open, which no recipe is to have.
+fn taken(known: &OsStr) -> Option<File> {
+    let fd: i32 = known.to_str()?.parse().ok()?;
+    // SAFETY: it was opened for this process, and nothing else here has it.
+    (fd > 2).then(|| unsafe { File::from_raw_fd(fd) })
+}
+
+/// What a make that a recipe starts needs for its own recipes to be handed over.
+fn inner(socket: &OsStr, hook: &OsStr, part: &Part) -> Vec<(&'static str, OsString)> {
+    let own = std::env::current_exe().unwrap_or_default().into_os_string();
+    let preload = homing_make::hook::preload(hook, std::env::var_os(homing_make::hook::PRELOAD).as_deref(), None);
+    vec![
+        (homing_make::hook::SOCKET, socket.into()),
+        (homing_make::hook::SELF, own),
+        (homing_make::hook::HOOK, hook.into()),
+        (homing_make::hook::OUTER, part::outer(part)),
+        (homing_make::hook::PRELOAD, preload),
+    ]
 }
 
 /// Make leaves its job server's pipe open for recipes that are marked with `+`.
@@ -63,21 +104,22 @@ fn holds_job_server() -> bool {
 }
 
 /// Becomes the recipe.
-pub fn here(words: &[OsString]) -> i32 {
-    here_within(words, None)
-}
-
-/// The makes that it starts are told of its place.
-fn here_within(words: &[OsString], part: Option<&Part>) -> i32 {
-    let Some((program, arguments)) = words.split_first() else { return 0 };
-    let outer = part.map(|part| (part::OUTER, part::outer(part)));
-    let error = std::process::Command::new(program).args(arguments).envs(outer).exec();
-    eprintln!("homing: cannot run {}: {error}", program.to_string_lossy());
+pub fn here(recipe: &Recipe) -> i32 {
+    let Some((name, arguments)) = recipe.words.split_first() else { return 0 };
+    let exec = |inner: &[(&'static str, OsString)]| {
+        Command::new(&recipe.program).arg0(name).args(arguments).envs(inner.iter().cloned()).exec()
+    };
+    let mut error = exec(&recipe.inner);
+    // What make would have started has to start, also where its words leave no room for more.
+    if error.raw_os_error() == Some(rustix::io::Errno::TOOBIG.raw_os_error()) && !recipe.inner.is_empty() {
+        error = exec(&[]);
+    }
+    eprintln!("homing: cannot run {}: {error}", name.to_string_lossy());
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
 /// The coordinator of the build runs it.
-pub fn hand_over(stream: UnixStream, words: Vec<OsString>, part: Part) -> i32 {
+pub fn hand_over(stream: UnixStream, recipe: Recipe) -> i32 {
     let signalled = match forward_signals(&stream) {
         Ok(signalled) => signalled,
         Err(error) => {
@@ -85,9 +127,9 @@ pub fn hand_over(stream: UnixStream, words: Vec<OsString>, part: Part) -> i32 {
             return crate::failure::exit::SYSTEM;
         }
     };
-    match converse(&stream, &words, part, &signalled) {
+    match converse(&stream, &recipe, &signalled) {
         Ok(Some(status)) => status,
-        Ok(None) => here(&words),
+        Ok(None) => here(&recipe),
         Err(error) => {
             eprintln!("homing: the coordinator of this build is gone: {error}");
             crate::failure::exit::SYSTEM
@@ -98,16 +140,14 @@ pub fn hand_over(stream: UnixStream, words: Vec<OsString>, part: Part) -> i32 {
 /// `None` when the recipe has to run here.
 fn converse(
     stream: &UnixStream,
-    words: &[OsString],
-    part: Part,
+    recipe: &Recipe,
     signalled: &AtomicI32,
 ) -> Result<Option<i32>, homing_launch::wire::WireError> {
-    let env = std::env::vars_os().filter(|(name, _)| !NOT_SENT.iter().any(|n| name == n));
     let recipe = FromStub::Recipe {
-        words: words.iter().map(|w| RawText::from(w.as_os_str())).collect(),
+        words: recipe.sought_elsewhere().map(RawText::from).collect(),
         cwd: working_directory()?.as_path().into(),
-        env: env.map(|(name, value)| (name.into(), value.into())).collect(),
-        part,
+        env: environment().map(|(name, value)| (name.into(), value.into())).collect(),
+        part: recipe.part.clone(),
     };
     let mut to = stream;
     // Whoever does not take it has said why.
@@ -125,6 +165,18 @@ fn converse(
             None => return Err(sent.err().unwrap_or(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into())),
         }
     }
+}
+
+/// The environment without what belongs to one build on this host.
+fn environment() -> impl Iterator<Item = (OsString, OsString)> {
+    let hook = std::env::var_os(homing_make::hook::HOOK);
+    std::env::vars_os().filter_map(move |(name, value)| match &hook {
+        _ if homing_make::hook::OURS.iter().any(|ours| name == *ours) => None,
+        Some(hook) if name == homing_make::hook::PRELOAD => {
+            homing_make::hook::others(&value, hook).map(|others| (name, others))
+        }
+        _ => Some((name, value)),
+    })
 }
 
 /// The kernel does not tell it (ENOENT) at the moment in which the client of a network file system looks for the

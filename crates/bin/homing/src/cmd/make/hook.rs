@@ -1,0 +1,84 @@
+//! The library that make is started with: written to a file for one build, and tried before.
+
+use crate::failure::Failure;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The library as a file that this make loads.
+pub struct Hook {
+    path: PathBuf,
+    /// Removed when the build is over.
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Hook {
+    /// Writes it where make loads it: to the build's own folder or, where nothing may be executed, below the user's home.
+    /// The inner error is why recipes of this make cannot be handed over, for people.
+    ///
+    /// # Errors
+    /// Make cannot be started.
+    pub fn install(private: &Path, program: &OsStr) -> Result<Result<Hook, String>, Failure> {
+        let name = program.to_string_lossy();
+        if homing_make::hook::LIBRARY.is_empty() {
+            return Ok(Err(format!("recipes of {name} can be handed over on Linux with 64 bits only")));
+        }
+        let first = Hook { path: private.join("hook.so"), _folder: None };
+        if first.is_loaded(private, program)? {
+            return Ok(Ok(first));
+        }
+        let second = match Hook::below_home() {
+            Ok(second) => second,
+            Err(why) => return Ok(Err(format!("{name} does not load homing's library: {why}"))),
+        };
+        Ok(match second.is_loaded(private, program)? {
+            true => Ok(second),
+            false => Err(format!("{name} does not load homing's library (a static program, or not GNU make)")),
+        })
+    }
+
+    fn below_home() -> Result<Hook, String> {
+        let state = homing_os::folder::state();
+        let made = homing_os::folder::make_folder(&state, 0o700)
+            .and_then(|()| tempfile::Builder::new().prefix("make").tempdir_in(&state));
+        let folder = made.map_err(|e| format!("cannot make a folder in {}: {e}", state.display()))?;
+        Ok(Hook { path: folder.path().join("hook.so"), _folder: Some(folder) })
+    }
+
+    /// Whether make, which is started once to print its version, has it and can be served.
+    fn is_loaded(&self, private: &Path, program: &OsStr) -> Result<bool, Failure> {
+        // The dynamic linker takes both for the end of a name.
+        if self.path.as_os_str().as_bytes().iter().any(|byte| b": ".contains(byte)) {
+            return Ok(false);
+        }
+        homing_os::folder::write_file(&self.path, homing_make::hook::LIBRARY)
+            .map_err(|e| Failure::system(format!("cannot write {}: {e}", self.path.display())))?;
+        let (probe, none) = (private.join("probe"), Path::new("/nonexistent"));
+        let mut command = Command::new(program);
+        command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.serve(&mut command, none)?;
+        command.env(homing_make::hook::PROBE, &probe).status().map_err(|e| not_started(program, &e))?;
+        Ok(probe.exists())
+    }
+
+    /// Has this make hand its recipes over at the socket.
+    pub fn serve(&self, command: &mut Command, socket: &Path) -> Result<(), Failure> {
+        let own = std::env::current_exe().map_err(|e| Failure::system(format!("own program: {e}")))?;
+        let outer = std::env::var_os(homing_make::hook::HOOK);
+        let before = std::env::var_os(homing_make::hook::PRELOAD);
+        let preload = homing_make::hook::preload(self.path.as_os_str(), before.as_deref(), outer.as_deref());
+        command
+            .env(homing_make::hook::SOCKET, socket)
+            .env(homing_make::hook::SELF, own)
+            .env(homing_make::hook::HOOK, &self.path);
+        command.env(homing_make::hook::PRELOAD, preload).env_remove(homing_make::hook::OUTER);
+        Ok(())
+    }
+}
+
+/// What is reported of a make that cannot be started.
+pub fn not_started(program: &OsStr, error: &std::io::Error) -> Failure {
+    let program = program.to_string_lossy();
+    Failure::usage(format!("cannot run {program}: {error}")).hint("apt install make, or --program")
+}
