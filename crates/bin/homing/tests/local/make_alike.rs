@@ -140,7 +140,7 @@ fn left(mut command: Command, at: &Path, makefile: &str, call: &str) -> String {
     for name in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS", "GNUMAKEFLAGS", "MAKE_RESTARTS", "LD_PRELOAD"] {
         command.env_remove(name);
     }
-    let output = command.env("LC_ALL", "C").output().unwrap();
+    let output = command.env("LC_ALL", "C").env("HOMING_RUNS", at.with_file_name("runs")).output().unwrap();
     let text = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes).into_owned();
         let mut lines: Vec<&str> = text.lines().collect();
@@ -165,7 +165,6 @@ fn makefiles_do_what_they_do_with_make_alone() {
             let plain = left(Command::new("make"), &at, makefile, call);
             let mut homing = Command::new(env!("CARGO_BIN_EXE_homing"));
             homing.args(["make", "--assume-shared", "--hosts", "localhost", "--no-evidence"]);
-            homing.env("HOMING_RUNS", dir.path().join("runs"));
             let ours = left(homing, &at, makefile, call);
             if plain != ours {
                 let _ = write!(wrong, "=== make {call}\n{makefile}--- make\n{plain}\n--- homing make\n{ours}\n");
