@@ -101,6 +101,23 @@ pub fn list(vaults: &[(Target, Listed)]) -> String {
     vaults.iter().map(|(target, listed)| table(target, listed)).collect::<Vec<_>>().join("\n")
 }
 
+/// Images past their date, for the question before they are removed; `None` where no image is. The bank's host decides
+/// which of them stay.
+pub fn expirable(target: &Target, listed: &Listed) -> Option<String> {
+    let due = |image: &&crate::image::Image| image.expires.is_some_and(|at| at <= listed.now);
+    let names: Vec<String> = listed.images.iter().filter(due).map(|image| shown(&image.name).to_string()).collect();
+    let count = units::count(names.len() as u64, "image");
+    let text = || {
+        format!(
+            "{} in {}: {count} past the date, of which the last three good ones of each branch stay:\n  {}",
+            target.name,
+            place(target),
+            names.join("\n  ")
+        )
+    };
+    (!names.is_empty()).then(text)
+}
+
 fn table(target: &Target, listed: &Listed) -> String {
     let mut lines = vec![format!("{} in {}", target.name, place(target))];
     if !listed.images.is_empty() {

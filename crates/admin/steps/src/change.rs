@@ -199,7 +199,17 @@ impl Change {
             Change::File { from, to, block, .. } => match (from, to, block) {
                 (None, _, _) => format!("{thing}: written"),
                 (_, None, _) => format!("{thing}: removed"),
-                (_, _, Some(block)) => format!("{thing}: block {block}"),
+                (Some(from), Some(to), Some(block)) => {
+                    let has = |state: &FileState| {
+                        state.content.text().is_some_and(|text| crate::edit::block_of(text, block).is_some())
+                    };
+                    let what = match (has(from), has(to)) {
+                        (false, true) => "added",
+                        (true, false) => "removed",
+                        _ => "changed",
+                    };
+                    format!("{thing}: block {block} {what}")
+                }
                 _ => format!("{thing}: changed"),
             },
             Change::Group { to: Some(gid), .. } => format!("{thing} with number {gid}"),

@@ -26,6 +26,7 @@ mod phase_told;
 mod plan;
 mod script;
 mod show;
+mod summary;
 mod undo;
 mod wanted;
 
@@ -47,5 +48,6 @@ pub use phase_told::guarded;
 pub use plan::{Step, plan};
 pub use script::{APT, take_packages};
 pub use show::diff;
+pub use summary::summary;
 pub use undo::{Undone, drift, undo};
 pub use wanted::Wanted;

@@ -30,6 +30,11 @@ pub fn undo(seen: &Observed) -> Undone {
         let names: Vec<String> = entries.iter().map(|(name, _)| name.clone()).collect();
         let (change, unbroken) = whole(&entries);
         match &change {
+            // One that came to nothing, for want of a way to a mirror, has left nothing.
+            Change::Package { name, .. } if !seen.packages.contains(name) => {
+                undone.void.extend(names);
+                continue;
+            }
             Change::Package { .. } | Change::Copy { .. } => {
                 undone.stay.push(change.thing());
                 undone.void.extend(names);
@@ -320,6 +325,16 @@ mod tests {
         carry(&mut seen, &undone.steps);
         assert_eq!(seen.files["/etc/new"], Seen::File(theirs, 7));
         assert_eq!(seen.groups.get("lab"), None, "the others go back");
+    }
+
+    #[test]
+    fn a_package_that_was_never_installed_is_not_said_to_stay() {
+        let mut seen = set_up();
+        seen.packages.clear();
+        let undone = undo(&seen);
+        assert!(undone.stay.is_empty(), "{:?}", undone.stay);
+        seen.journal.retain(|(name, _)| undone.void.contains(name));
+        assert!(seen.journal.iter().any(|(_, change)| matches!(change, Change::Package { .. })), "its entry is void");
     }
 
     #[test]

@@ -54,6 +54,15 @@ impl Drive {
         self.reach(&mut record, &Change::Create, true, &creation)
     }
 
+    /// Dangers of making a volume that nobody has taken on, each with the option that does. What a set-up brings before
+    /// the volume, such as packages and daemons, is not among them.
+    pub fn dangers_of_creation(&self, spec: &Spec) -> Vec<(String, Danger)> {
+        let seen = self.observe(spec, &spec.hosts());
+        let refusals = creation(spec, &seen, self.allowed()).err().unwrap_or_default();
+        let dangerous = refusals.into_iter().filter_map(|refusal| Some((refusal.why, refusal.danger?)));
+        dangerous.filter(|(_, danger)| !self.allowed().contains(danger)).collect()
+    }
+
     /// Mounts on more hosts; on all that the volume has where none are named.
     pub fn mount(&self, record: &mut Record, hosts: Option<Vec<String>>) -> Told {
         for host in hosts.unwrap_or_default() {

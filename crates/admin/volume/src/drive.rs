@@ -14,7 +14,6 @@ use std::fs::File;
 const ROUNDS: usize = 12;
 
 /// How it is done, and how much is said.
-#[derive(Clone, Copy)]
 pub struct Manner {
     /// Plans are shown, and none is carried out.
     pub dry_run: bool,
@@ -22,6 +21,8 @@ pub struct Manner {
     pub say: fn(&str),
     /// Shown a plan.
     pub show: fn(&str),
+    /// Asks whether a change goes on, by its name and a summary of its plan. An error ends it.
+    pub confirm: Box<dyn Fn(&str, &str) -> Result<(), Failure>>,
     /// Somebody waits at a terminal.
     pub live: bool,
 }
@@ -50,6 +51,10 @@ impl Drive {
     /// Takes these dangers on.
     pub fn allowing(self, allowed: Vec<Danger>) -> Self {
         Drive { allowed, ..self }
+    }
+
+    pub(crate) fn allowed(&self) -> &[Danger] {
+        &self.allowed
     }
 
     /// Asks all hosts of a volume, and once more for bricks that the first answers named.
@@ -140,7 +145,10 @@ impl Drive {
             self.need_root(what, &record.spec.hosts())?;
         }
         // A plan whose second half cannot be seen from the hosts is finished as it was.
+        let mut confirmed = false;
         if acts && *what != Change::Create && record.pending.as_ref().is_some_and(|p| p.what == *what) {
+            self.confirm_pending(record)?;
+            confirmed = true;
             let then = self.carry_on(record)?;
             self.wait(&record.spec, &then)?;
         }
@@ -155,6 +163,10 @@ impl Drive {
                 self.notes(&plan);
                 return record.finish().map_err(Failure::system);
             }
+            if !confirmed {
+                self.confirm(&record.spec.name, what, &plan)?;
+                confirmed = true;
+            }
             record.take_up(what, &plan, &self.allowed).map_err(Failure::system)?;
             self.carry(record, &plan)?;
             self.notes(&plan);
@@ -168,6 +180,14 @@ impl Drive {
         }
         Err(Failure::system(format!("{what}: after {ROUNDS} rounds the hosts are still not as wanted"))
             .hint(format!("homing volume status {}", record.spec.name)))
+    }
+
+    fn confirm(&self, name: &str, what: &Change, plan: &Plan) -> Result<(), Failure> {
+        (self.manner.confirm)(&format!("volume {name}: {what}"), &summary(name, what, plan))
+    }
+
+    fn confirm_pending(&self, record: &Record) -> Result<(), Failure> {
+        record.pending.as_ref().map_or(Ok(()), |pending| self.confirm(&record.spec.name, &pending.what, &pending.plan))
     }
 
     /// Carries out what is left of the plan in the record.
@@ -223,6 +243,7 @@ impl Drive {
         let Some(pending) = record.pending.clone() else {
             return Err(Failure::usage(format!("volume {}: nothing was interrupted", record.spec.name)));
         };
+        self.confirm(&record.spec.name, &pending.what, &Plan::default())?;
         let left = execute::undo(&self.executor, record, &mut |news| {
             if let News::Phase(phase) = news {
                 self.say(&format!("taking back: {}", one_line(phase)));
@@ -296,6 +317,14 @@ fn one_line(phase: &Phase) -> String {
     let first = phase.steps.first().map_or("", |s| &s.why);
     let same = phase.steps.iter().all(|s| s.why == first);
     format!("{set}: {}", if same { first } else { &phase.why })
+}
+
+/// A plan for the question before it: a line a phase, and its notes.
+fn summary(name: &str, what: &Change, plan: &Plan) -> String {
+    let phases =
+        plan.phases.iter().filter(|phase| !phase.steps.is_empty()).map(|phase| format!("  {}\n", one_line(phase)));
+    let notes = plan.notes.iter().map(|note| format!("  note: {note}\n"));
+    format!("volume {name}: {what}\n{}--dry-run shows each command.", phases.chain(notes).collect::<String>())
 }
 
 /// Every command, with its hosts, for a reader or a shell.

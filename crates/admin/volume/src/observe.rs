@@ -231,7 +231,8 @@ fn is_ours(fstype: &str, source: &str, facts: &HostFacts, spec: &Spec) -> bool {
 
 /// Prints the names of volumes that a host knows, a line each.
 pub fn names_question() -> Vec<String> {
-    let text = r#"gluster --mode=script volume list 2>/dev/null | grep -v '^No volumes'
+    // Without its daemon gluster prints the error where names are expected.
+    let text = r#"found=$(gluster --mode=script volume list 2>/dev/null) && printf '%s\n' "$found" | grep -v '^No volumes'
         grep -o 'x-homing\.[A-Za-z0-9_-]*' /etc/fstab 2>/dev/null | cut -d. -f2; true"#;
     crate::step::script(text, &[])
 }

@@ -164,7 +164,7 @@ impl Spec {
         }
         self.places.iter().try_for_each(|p| check_path(&p.path))?;
         if self.places.is_empty() {
-            return no("a volume needs at least one host: --hosts n[1-4]:/brick".into());
+            return no("a volume needs at least one host: --hosts 'n[1-4]:/brick'".into());
         }
         if let Some(p) = self.places.iter().find(|p| self.places.iter().filter(|q| q == p).count() > 1) {
             return no(format!("{}:{} is named twice", p.host, p.path));
@@ -219,7 +219,7 @@ impl Spec {
 
     fn check_nfs(&self) -> Result<(), SpecError> {
         if self.places.len() != 1 {
-            return no("NFS serves a volume from one host: --hosts n1:/export --clients n[2-4]".into());
+            return no("NFS serves a volume from one host: --hosts n1:/export --clients 'n[2-4]'".into());
         }
         if self.copies != 1 || self.stripe.is_some() {
             return no("NFS keeps one copy, in one piece; gluster and moosefs keep several".into());

@@ -14,10 +14,12 @@ mod cli;
 mod cluster;
 mod cmd;
 mod complete;
+mod consent;
 mod embedded;
 mod grammar;
 mod help;
 mod idle;
+mod mistyped;
 mod progress;
 
 use homing_cluster::{nodes, switched};

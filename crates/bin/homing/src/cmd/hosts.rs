@@ -2,7 +2,9 @@
 
 mod ansible;
 mod history;
+mod init;
 mod metrics;
+mod trust;
 
 pub(super) use history::told;
 
@@ -29,6 +31,13 @@ pub struct Args {
     /// As JSON; an unknown value is null
     #[arg(long)]
     json: bool,
+    /// Write a first cluster file for these hosts, ./cluster.toml or the one of --cluster; nothing is overwritten, and no
+    /// host is contacted
+    #[arg(long, value_name = "NODESET", conflicts_with_all = ["hosts", "json", "ansible", "prometheus", "watch", "history", "schedule", "lab"])]
+    init: Option<String>,
+    /// Ask hosts for their ssh keys, show the fingerprints, and put those that are new on record after a question
+    #[arg(long, conflicts_with_all = ["json", "ansible", "prometheus", "watch", "history", "schedule"])]
+    trust: bool,
     /// As a dynamic inventory of Ansible, with the groups and addresses of cluster.toml; nobody is asked
     #[arg(long, conflicts_with_all = ["json", "watch", "history", "schedule"])]
     ansible: bool,
@@ -52,11 +61,17 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     if args.history.is_of_this_host() {
         return history::here(&args.history);
     }
+    if let Some(hosts) = &args.init {
+        return init::write(hosts, args.cluster.file());
+    }
     let cluster = args.cluster.load()?;
     let mut names = cluster.hosts(args.hosts.as_deref())?;
     let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if names.is_empty() {
         names.push(own.clone());
+    }
+    if args.trust {
+        return trust::run(&names, args.history.consent);
     }
     if args.ansible {
         return crate::cmd::runs::to_stdout(&ansible::inventory(cluster, &names)?);

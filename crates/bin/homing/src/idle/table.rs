@@ -341,9 +341,16 @@ pub const TABLE: &[Idle] = &[
         instead: "--curve names its two hosts",
     },
     Idle {
-        commands: &["volume list", "volume status"],
-        options: &["dry_run"],
+        commands: &["volume list", "volume status", "volume balance-report"],
+        options: &["dry_run", "yes"],
         when: &[],
         instead: "it changes nothing",
+    },
+    Idle { commands: &["runs"], options: &["yes"], when: &[Without(&["prune"])], instead: "only --prune removes runs" },
+    Idle {
+        commands: &["hosts"],
+        options: &["yes"],
+        when: &[Without(&["schedule", "trust"])],
+        instead: "only --schedule and --trust change something",
     },
 ];

@@ -66,7 +66,7 @@ fn one_host_fetches_and_none_installs_what_its_index_does_not_name() {
     lab.ok("n2", "until curl -sf $(sed 's/.*\\(http[^ ]*\\).*/\\1/' /etc/apt/sources.list)InRelease >/dev/null; do sleep 0.2; done");
     let asked = || lab.ok("n1", "grep -o 'GET /[./a-z]*deb' /srv/asked | sort; true");
     let install = |words: &[&str]| -> Value {
-        let words = [&["cache", "install", "-w", "n[1-3]", "--json"], words].concat();
+        let words = [&["cache", "install", "-w", "n[1-3]", "--json", "--yes"], words].concat();
         let output = up.as_called(Command::new(EXE).args(words)).output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)))
     };
@@ -269,7 +269,7 @@ fn wheels_and_crates_are_fetched_once_and_none_is_taken_that_the_list_does_not_n
     );
     let from = format!("http://{address}:8000/crates/{{crate}}-{{version}}.crate");
     let cache = |words: &[&str]| -> Value {
-        let words = [&["cache"], words, &["-w", "n[1-3]", "--json"]].concat();
+        let words = [&["cache"], words, &["-w", "n[1-3]", "--json", "--yes"]].concat();
         let output = up.as_called(Command::new(EXE).args(words)).output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)))
     };

@@ -76,7 +76,7 @@ fn another_host_is_let_in(lab: &Lab) {
     let state = tempfile::tempdir().unwrap();
     let volume = |words: &str| {
         let mut command = Command::new(EXE);
-        command.arg("volume").args(words.split(' '));
+        command.args(["volume", "--yes"]).args(words.split(' '));
         command.env("HOMING_SSH", format!("ssh -F /var/lib/homing/labs/{}/ssh_config", lab.name));
         let output = command.env("HOMING_VOLUMES", state.path()).env("XDG_RUNTIME_DIR", state.path()).output().unwrap();
         assert!(output.status.success(), "volume {words}: {}", err(&output));
@@ -113,7 +113,7 @@ const WAITS: &str = "printf '#!/bin/sh\ngrep -q \"/run/homing-tune.*nconnect=[48
 fn connections_that_help_are_kept(lab: &Lab) {
     lab.ok("n2", WAITS);
     let tune = |words: &[&str]| {
-        let all = ["tune", "net", "--lab", &lab.name, "-w", "n[1-2]", "--json"];
+        let all = ["tune", "net", "--yes", "--lab", &lab.name, "-w", "n[1-2]", "--json"];
         let output = Command::new(EXE).args(all).args(words).output().unwrap();
         assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), err(&output));
         String::from_utf8(output.stdout).unwrap()

@@ -72,7 +72,7 @@ fn idle_hosts_are_switched_off_and_those_that_tasks_need_on_again() {
     assert!(saved.contains("n2 switched off") && !saved.contains("n3 switched off"), "{saved}");
     let status = site.ok(&["power"]);
     assert!(status.contains("keep in [power]") && status.contains("5001 has sleep at work"), "{status}");
-    let refused = site.homing(&["power", "off", "n3"]);
+    let refused = site.homing(&["power", "off", "--yes", "n3"]);
     assert!(err(&refused).contains("not switched off: 5001 has sleep at work; --force"), "{}", err(&refused));
 
     // It is off, and nothing is wrong with it.
@@ -99,7 +99,7 @@ fn idle_hosts_are_switched_off_and_those_that_tasks_need_on_again() {
     assert_eq!(switched.lines().collect::<Vec<_>>(), ["n2", "n3"]);
 
     // By hand. A host of a lab is a process: this one ended with the job that had switched it on.
-    assert!(site.ok(&["power", "off", "n3"]).contains("n3 is off already"));
+    assert!(site.ok(&["power", "off", "--yes", "n3"]).contains("n3 is off already"));
     assert!(site.ok(&["power", "on", "n3"]).contains("n3 is on after"));
     assert_eq!(site.on(), [true; 3]);
 }

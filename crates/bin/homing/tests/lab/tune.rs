@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::process::Command;
 
 fn tune(lab: &Lab, words: &[&str]) -> Value {
-    let all = ["tune", "net", "--lab", &lab.name, "-w", "n[1-2]", "--seconds", "0.2", "--json"];
+    let all = ["tune", "net", "--lab", &lab.name, "-w", "n[1-2]", "--seconds", "0.2", "--json", "--yes"];
     let output = homing(&[&all[..], words].concat());
     let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)));
     assert_eq!(output.status.code(), told["exit"].as_i64().map(|exit| exit as i32), "{told}");
@@ -97,7 +97,7 @@ fn what_others_say_stays(lab: &Lab) {
 
 #[test]
 fn what_nobody_could_try_is_told_before_any_host_is_asked() {
-    let output = homing(&["tune", "net", "-w", "localhost"]);
+    let output = homing(&["tune", "net", "-y", "-w", "localhost"]);
     assert_eq!(output.status.code(), Some(255), "{}", err(&output));
     assert!(err(&output).contains("two hosts at least"), "{}", err(&output));
     let output = homing(&["tune", "net", "-w", "n[1-2]", "--mtu", "100"]);

@@ -167,7 +167,7 @@ fn a_host_is_mended_and_no_other_is_touched(up: &Up) {
     };
     let before = started();
     lab.ok("n3", "userdel eve; echo 'deb [trusted=yes] file:/srv/repo ./' > /etc/apt/sources.list");
-    let resumed = up.as_called(Command::new(EXE).args(["up", "--resume", "--json"])).output().unwrap();
+    let resumed = up.as_called(Command::new(EXE).args(["up", "--resume", "--json", "--yes"])).output().unwrap();
     assert_eq!(resumed.status.code(), Some(0), "{}", err(&resumed));
     assert_eq!(lab.ok("n3", "id -u carla; cat /usr/share/homing-greeting/text"), "3901\nhello\n");
     assert_eq!(started(), before, "n1 was as wanted");
@@ -268,7 +268,7 @@ fn a_host_leaves_slurm(up: &Up, before: &str) {
     let lab = &up.lab;
     let cluster = up.state.path().join("c.toml").display().to_string();
     let down = |host: &str, words: &[&str]| {
-        let words = [&["down", host, "--cluster", &cluster], words].concat();
+        let words = [&["down", host, "--yes", "--cluster", &cluster], words].concat();
         let done = up.as_called(Command::new(EXE).args(words)).output().unwrap();
         (done.status.code().unwrap(), err(&done))
     };

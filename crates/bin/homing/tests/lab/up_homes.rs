@@ -64,7 +64,7 @@ fn homes_go_to_a_volume_and_come_back() {
     assert_eq!(up.json(&["--no-check"])["steps"], 1, "a mount that is missing is made again");
     let delete = || {
         let mut delete = Command::new(EXE);
-        up.as_called(delete.args(["volume", "delete", "homes", "--delete-files"])).output().unwrap()
+        up.as_called(delete.args(["volume", "delete", "homes", "--delete-files", "--yes"])).output().unwrap()
     };
     let refused = delete();
     assert!(
@@ -100,8 +100,9 @@ fn a_host_leaves(up: &Up) {
     let all = lab.ok("n1", &tree("/home"));
     assert!(lab.ok("n3", "find /scratch/homes/home/carla -name 'f*' | wc -l") != "0\n");
     let cluster = up.state.path().join("c.toml").display().to_string();
-    let down =
-        |host: &str| up.as_called(Command::new(EXE).args(["down", host, "--cluster", &cluster])).output().unwrap();
+    let down = |host: &str| {
+        up.as_called(Command::new(EXE).args(["down", host, "--yes", "--cluster", &cluster])).output().unwrap()
+    };
     let refused = down("n9");
     assert!(
         refused.status.code() == Some(255) && err(&refused).contains("n9 is none of the hosts"),

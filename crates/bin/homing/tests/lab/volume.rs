@@ -32,8 +32,11 @@ impl Lab {
     }
 
     fn volume(&self, words: &str) -> Output {
-        let words: Vec<&str> = words.split(' ').collect();
-        homing(self, &[&["volume"], &words[..]].concat())
+        let mut words: Vec<&str> = ["volume"].into_iter().chain(words.split(' ')).collect();
+        if !["list", "status", "balance-report"].contains(&words[1]) {
+            words.push("--yes");
+        }
+        homing(self, &words)
     }
 
     fn ok(&self, words: &str) -> String {
@@ -175,7 +178,7 @@ fn a_brick_that_is_down_is_told(lab: &Lab) {
 
 /// The program is killed while the hosts are at work, when so many phases have ended: the next call finishes it.
 fn killed(lab: &Lab, words: &str, what: &str, phases: u64) {
-    let words: Vec<&str> = ["volume"].into_iter().chain(words.split(' ')).collect();
+    let words: Vec<&str> = ["volume", "--yes"].into_iter().chain(words.split(' ')).collect();
     let mut child = command(lab, &words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let done = || {
         let text = std::fs::read(lab.state.path().join("data.json")).ok()?;
@@ -201,7 +204,7 @@ fn files_move_before_ones_eyes(lab: &Lab) {
         }
     };
     link("add dev host0 root tbf rate 2mbit burst 32k latency 400ms");
-    let words = format!("{EXE} volume add-host data n1:/scratch");
+    let words = format!("{EXE} volume add-host data n1:/scratch --yes");
     let usual = command(lab, &[]);
     let mut terminal = Command::new("script");
     terminal.args(["-qefc", &words, "/dev/null"]).stdin(Stdio::null());

@@ -189,7 +189,7 @@ fn a_timer_is_set_and_taken_away_and_a_unit_of_somebody_else_is_left_alone() {
     crate::script::script(&bin.join("systemctl"), &format!("echo \"$*\" >> {}", log.display()));
     crate::script::script(&bin.join("loginctl"), "echo no");
     let schedule = |more: &[&str]| {
-        let mut command = command(&world, &[&["--schedule"], more].concat());
+        let mut command = command(&world, &[&["--schedule", "--yes"], more].concat());
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
         command.env("PATH", path).env("HOMING_SYSTEMD", world.path()).output().unwrap()
     };

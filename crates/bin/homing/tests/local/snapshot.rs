@@ -167,7 +167,7 @@ fn images_share_what_did_not_change_and_come_back_as_they_were() {
     assert!(text(&again).contains("\n  a\n"), "{}", text(&again));
     assert_eq!(fs::read_to_string(world.at("out/a")).unwrap(), "mine\n");
     assert_eq!(fs::read_to_string(world.at("out/#hash")).unwrap(), "five\n");
-    world.ok(&["restore", "src", "--at", image, "--into", &out, "--overwrite"]);
+    world.ok(&["restore", "src", "--at", image, "--into", &out, "--overwrite", "--yes"]);
     assert_eq!(differences(&trees[0], &world.at("out")), "");
 
     let diff = world.run(&["diff", "src", "--at", image, "--with", second["image"].as_str().unwrap()]);
@@ -199,7 +199,7 @@ fn what_a_killed_trial_leaves_goes_with_the_next_use_of_the_vault() {
         child
     };
     let image = made["image"].as_str().unwrap().to_string();
-    let uses: [&[&str]; 3] = [&["list", "src"], &["cat", "src:a", "--at", &image], &["expire", "src"]];
+    let uses: [&[&str]; 3] = [&["list", "src"], &["cat", "src:a", "--at", &image], &["expire", "src", "--yes"]];
     for words in uses {
         let mut child = trial();
         assert_eq!(trials(&world).len(), 1);
@@ -263,7 +263,7 @@ fn lists_of_who_may_and_attributes_come_back() {
     }
     // Into a place that has the file with others: it is left, then replaced.
     world.ok(&["restore", "src", "--at", &second, "--into", &into]);
-    world.ok(&["restore", "src", "--at", &first, "--into", &into, "--overwrite"]);
+    world.ok(&["restore", "src", "--at", &first, "--into", &into, "--overwrite", "--yes"]);
     assert_eq!(shell(told, &out).unwrap(), was);
 }
 
@@ -376,7 +376,7 @@ fn the_last_good_images_stay_and_removal_follows_no_link() {
     let said = fs::read_to_string(world.at("cluster.toml")).unwrap();
     fs::write(world.at("cluster.toml"), said.replace("1 hour", "1 second")).unwrap();
     assert!(check().contains("HC-VOL-04") && check().contains("homing snapshot src"), "{}", check());
-    assert!(world.ok(&["expire", "src"]).contains("nothing has expired"), "the last good ones have, too");
+    assert!(world.ok(&["expire", "src", "--yes"]).contains("nothing has expired"), "the last good ones have, too");
     assert!(world.tree(&second["image"]).exists());
 
     // A source that was not mounted: its empty image would become the one that stays.
@@ -545,7 +545,7 @@ fn a_file_that_is_written_twice_in_one_second_is_copied_twice() {
     let words = ["restore", &world.source(), "--at", first["image"].as_str().unwrap()];
     let left = world.run(&words);
     assert_eq!((left.status.code(), fs::read_to_string(&file).unwrap()), (Some(1), "two".into()), "{}", text(&left));
-    world.ok(&[&words[..], &["--overwrite"]].concat());
+    world.ok(&[&words[..], &["--overwrite", "--yes"]].concat());
     assert_eq!(fs::read_to_string(&file).unwrap(), "one");
 }
 
@@ -618,7 +618,7 @@ fn a_repository_of_restic_is_made_listed_expired_tried_and_given_back() {
 
     assert!(ok(&["verify", &path, "--files", "1000"]).contains("all came back"));
     assert!(ok(&["list", &path]).contains("last restore tried:"));
-    assert!(ok(&["expire", &path]).contains("nothing has expired"));
+    assert!(ok(&["expire", &path, "--yes"]).contains("nothing has expired"));
 }
 
 struct Unmount(PathBuf);

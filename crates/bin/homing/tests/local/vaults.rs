@@ -119,7 +119,7 @@ fn a_wrong_clock_removes_no_image_and_does_not_decide_which_is_newest() {
     all.push(world.names().pop().unwrap());
     assert_eq!(world.names(), all);
     // By hand neither, with the reason and what to do.
-    let refused = world.run(&["expire", "src"]);
+    let refused = world.run(&["expire", "src", "--yes"]);
     assert_eq!(refused.status.code(), Some(254), "{}", text(&refused));
     assert!(
         text(&refused).contains("this host's clock") && text(&refused).contains("--trust-clock"),
@@ -143,7 +143,7 @@ fn a_wrong_clock_removes_no_image_and_does_not_decide_which_is_newest() {
 
     // Whoever insists keeps the last three.
     world.shift = Some((library, 2 * YEAR));
-    world.ok(&["expire", "src", "--trust-clock"]);
+    world.ok(&["expire", "src", "--trust-clock", "--yes"]);
     assert_eq!(world.names(), all[all.len() - 3..]);
 }
 

@@ -16,7 +16,7 @@ pub struct Up {
 impl Up {
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(EXE);
-        self.as_called(command.arg("up").arg(self.state.path().join("c.toml")).args(words));
+        self.as_called(command.arg("up").arg(self.state.path().join("c.toml")).args(words).arg("--yes"));
         command
     }
 

@@ -24,7 +24,7 @@ pub fn images(ground: &Ground, random: &mut Random) -> io::Result<()> {
         ground.must(answer.status == 0, || format!("no image under a clock of {shift} s: {}", answer.text));
         if random.percent(30) {
             // What it refuses is looked at by what stays.
-            ground.homing(&["snapshot", "expire", "src"])?;
+            ground.homing(&["snapshot", "expire", "src", "--yes"])?;
         }
         let known: BTreeSet<&String> = made.iter().map(|(name, ..)| name).collect();
         let fresh: Vec<String> = ground.images()?.into_iter().filter(|name| !known.contains(name)).collect();

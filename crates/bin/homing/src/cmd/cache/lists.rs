@@ -2,6 +2,7 @@
 
 use super::{Manner, concluded};
 use crate::cmd::targets::Targets;
+use crate::consent::Consent;
 use homing_model::Failure;
 use homing_relay::{Came, Lists};
 use homing_setup::cache::cargo;
@@ -16,6 +17,8 @@ struct Common {
     /// Folder on each host, on a disk of its own
     #[arg(long, value_name = "FOLDER")]
     into: String,
+    #[command(flatten)]
+    consent: Consent,
     #[command(flatten)]
     manner: Manner,
 }
@@ -63,6 +66,7 @@ impl Common {
             return Err(Failure::usage(format!("--into {:?} is no absolute path", self.into)));
         }
         let hosts = self.targets.hosts()?;
+        super::confirm(self.consent, &hosts, &format!("what {} names goes to {}", file.display(), self.into))?;
         let executor = self.manner.executor(&self.targets)?;
         let came = act(Lists::new(executor, &hosts, file, &|text| self.manner.say(text))?)?;
         concluded(&hosts, &came, &self.manner)

@@ -6,9 +6,10 @@ mod update;
 use crate::cmd::runs::to_stdout;
 use crate::cmd::targets::Targets;
 use crate::cmd::tree::TreeArgs;
+use crate::consent::Consent;
 use homing_exec::{Options, Remote};
 use homing_model::text::shown_lines;
-use homing_model::{Failure, exit};
+use homing_model::{Failure, NodeSet, alike, exit};
 use homing_relay::{Came, Fetch, Fetched, Load, Packages, Unbrought, ask, bring, lacking, say_what};
 use homing_setup::cache::{self, Purpose, Unknown};
 use homing_steps::SshExecutor;
@@ -80,6 +81,8 @@ struct Install {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    consent: Consent,
+    #[command(flatten)]
     manner: Manner,
     /// Packages, as apt-get install takes them
     #[arg(required = true, value_name = "PACKAGE")]
@@ -96,12 +99,21 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
 }
 
+/// Asks whether hosts are changed.
+fn confirm(consent: Consent, hosts: &[String], action: &str) -> Result<(), Failure> {
+    let hosts: NodeSet = hosts.iter().cloned().collect();
+    consent.confirm(&format!("changing {hosts}"), &format!("{}: {action}", alike::label(&hosts)))
+}
+
 fn install(args: &Install) -> Result<i32, Failure> {
     let odd = |name: &&String| name.is_empty() || name.starts_with('-') || name.contains(char::is_whitespace);
     if let Some(odd) = args.packages.iter().find(odd) {
         return Err(Failure::usage(format!("{odd:?} can be no package")));
     }
     let hosts = args.targets.hosts()?;
+    if !args.dry_run {
+        confirm(args.consent, &hosts, &format!("install {}", args.packages.join(" ")))?;
+    }
     let executor = args.manner.executor(&args.targets)?;
     let packages: Packages = hosts.iter().map(|host| (host.clone(), args.packages.clone())).collect();
     let (mut wanted, failed) = if args.dry_run {

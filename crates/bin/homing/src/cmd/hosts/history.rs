@@ -4,10 +4,11 @@ mod far;
 mod schedule;
 
 use super::super::runs::to_stdout;
+use crate::consent::Consent;
 use homing_batch::parse_duration;
 use homing_model::alike;
 use homing_model::text::shown;
-use homing_model::{Failure, exit};
+use homing_model::{Failure, NodeSet, exit};
 use homing_watch::history::{Record, Ring, SLOTS, Told, step};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub struct Wanted {
     /// With --schedule: take the timers away; what they kept stays
     #[arg(long, requires = "schedule")]
     undo: bool,
+    #[command(flatten)]
+    pub consent: Consent,
     /// Keep a sample of this host, as the timer does
     #[arg(long, hide = true, conflicts_with_all = ["history", "schedule"])]
     sample: bool,
@@ -71,7 +74,7 @@ pub fn here(args: &Wanted) -> Result<i32, Failure> {
 
 /// Shows histories, or sets timers.
 pub fn run(args: &Wanted, json: bool, names: &[String], own: &str) -> Result<i32, Failure> {
-    let Some(age) = args.history else { return schedule::run(names, own, args.undo) };
+    let Some(age) = args.history else { return schedule(args, names, own) };
     let told = told(names, own, age, STEPS);
     let rows: Vec<(&String, &Vec<Record>)> =
         names.iter().zip(&told).filter_map(|(h, t)| Some((h, &t.as_ref().ok()?.records))).collect();
@@ -81,6 +84,13 @@ pub fn run(args: &Wanted, json: bool, names: &[String], own: &str) -> Result<i32
     let silent = alike::folded(silent);
     silent.iter().for_each(|line| eprintln!("homing: {}", shown(line)));
     Ok(if silent.is_empty() { 0 } else { exit::SYSTEM })
+}
+
+fn schedule(args: &Wanted, names: &[String], own: &str) -> Result<i32, Failure> {
+    let hosts: NodeSet = names.iter().cloned().collect();
+    let action = if args.undo { "your timer for samples goes" } else { "a timer of yours keeps a sample a minute" };
+    args.consent.confirm("changing timers", &format!("{}: {action}", alike::label(&hosts)))?;
+    schedule::run(names, own, args.undo)
 }
 
 /// What each host kept in this time until now, in up to so many steps.

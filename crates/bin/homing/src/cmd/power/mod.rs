@@ -5,6 +5,7 @@ mod switch;
 
 use crate::cluster::{Cluster, ClusterArgs, Switching};
 use crate::cmd::runs::to_stdout;
+use crate::consent::Consent;
 use crate::switched::{self, Book};
 use clap::Subcommand;
 use homing_model::alike;
@@ -47,6 +48,8 @@ enum Verb {
         /// Also those that serve others, are at work, or do not answer
         #[arg(long)]
         force: bool,
+        #[command(flatten)]
+        consent: Consent,
     },
     /// Switch hosts on, and wait until they answer
     On {
@@ -65,7 +68,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     match args.verb.unwrap_or(Verb::Status { hosts: None, json: false }) {
         Verb::Status { hosts, json } => status(cluster, hosts.as_deref(), json),
         Verb::Save { dry_run } => save_power(cluster, dry_run),
-        Verb::Off { hosts, force } => switch::off(cluster, &named(cluster, Some(&hosts))?, force),
+        Verb::Off { hosts, force, consent } => switch::off(cluster, &named(cluster, Some(&hosts))?, force, consent),
         Verb::On { hosts, no_wait } => switch::on(cluster, &named(cluster, Some(&hosts))?, no_wait),
     }
 }
@@ -73,7 +76,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 fn named(cluster: &Cluster, hosts: Option<&str>) -> Result<Vec<String>, Failure> {
     let names = cluster.hosts(hosts)?;
     if names.is_empty() {
-        return Err(Failure::usage("which hosts?").hint("hosts = \"n[1-4]\" in cluster.toml, or n[1-4] here"));
+        return Err(Failure::usage("which hosts?").hint("hosts = \"n[1-4]\" in cluster.toml, or 'n[1-4]' here"));
     }
     Ok(names)
 }

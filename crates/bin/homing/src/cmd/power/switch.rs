@@ -2,10 +2,11 @@
 
 use super::look;
 use crate::cluster::{Cluster, Switching};
+use crate::consent::Consent;
 use crate::switched::{self, Book};
 use homing_model::alike;
 use homing_model::units::seconds as span;
-use homing_model::{Failure, exit};
+use homing_model::{Failure, NodeSet, exit};
 use homing_power::Answer;
 use std::collections::BTreeMap;
 use std::thread::sleep;
@@ -25,9 +26,12 @@ pub fn off_one(switching: &Switching, book: &mut Book, host: &str) -> Result<Res
 }
 
 /// `homing power off`.
-pub fn off(cluster: &Cluster, names: &[String], force: bool) -> Result<i32, Failure> {
+pub fn off(cluster: &Cluster, names: &[String], force: bool, consent: Consent) -> Result<i32, Failure> {
     let switching = cluster.switching()?;
     names.iter().try_for_each(|host| switching.off(host).map(drop))?;
+    let hosts: NodeSet = names.iter().cloned().collect();
+    let busy = if force { "hosts at work too" } else { "hosts at work stay on" };
+    consent.confirm("switching hosts off", &format!("{} would be switched off; {busy}", alike::label(&hosts)))?;
     let mut book = Book::open()?;
     let kept = cluster.kept(&switching.keep, &homing_volume::holders(), names);
     let mut failed = Vec::new();

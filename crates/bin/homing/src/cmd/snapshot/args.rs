@@ -1,6 +1,7 @@
 //! Arguments of `homing snapshot`.
 
 use crate::cluster::ClusterArgs;
+use crate::consent::Consent;
 use clap::Subcommand;
 use homing_snapshot::instant::Wanted;
 use homing_snapshot::section::Engine;
@@ -165,6 +166,8 @@ pub struct Restore {
     /// Replace what is there
     #[arg(long)]
     pub overwrite: bool,
+    #[command(flatten)]
+    pub consent: Consent,
     /// Show what would be written and what would be left, and write nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -189,6 +192,8 @@ pub struct Expire {
     /// Remove them although another clock or the dates of images contradict the clock of the bank's host
     #[arg(long)]
     pub trust_clock: bool,
+    #[command(flatten)]
+    pub consent: Consent,
 }
 
 #[derive(clap::Args)]
@@ -202,6 +207,8 @@ pub struct Schedule {
     /// Show what would be done, with the units' text, and do nothing
     #[arg(long)]
     pub dry_run: bool,
+    #[command(flatten)]
+    pub consent: Consent,
     /// Stop the timers and remove their files; what somebody has changed since stays
     #[arg(long)]
     pub undo: bool,

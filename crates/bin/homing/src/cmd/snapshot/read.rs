@@ -111,12 +111,20 @@ pub fn diff(cluster: &ClusterArgs, args: Diff) -> Result<i32, Failure> {
 
 /// `restore`. 1: something was there, differed and was left.
 pub fn restore(cluster: &ClusterArgs, args: args::Restore) -> Result<i32, Failure> {
+    if args.overwrite && !args.dry_run {
+        args.consent.possible("restoring over files")?;
+    }
     let (target, when, below) = meant(cluster, &args.past)?;
     let known = known(cluster)?;
     let into = match args.into.as_deref() {
         Some(into) => asking::place(into)?,
         None => parent(now(&known, &target)?, &target),
     };
+    if args.overwrite && !args.dry_run {
+        let to = args.into.as_deref().unwrap_or("its own place");
+        let summary = format!("{} is written to {to}, over what is there", args.past.what);
+        args.consent.confirm("restoring over files", &summary)?;
+    }
     let wanted = Restore { when, below, overwrite: args.overwrite, trial: args.dry_run };
     let restored =
         asking::restore(&known, &target, &into, args.into.is_some(), wanted, &|text| eprintln!("homing: {text}"))?;
@@ -147,6 +155,10 @@ pub fn verify(cluster: &ClusterArgs, args: Verify) -> Result<i32, Failure> {
 /// `expire`.
 pub fn expire(cluster: &ClusterArgs, args: Expire) -> Result<i32, Failure> {
     let target = target(cluster, &args.one.what, &args.one.vault)?;
+    args.consent.possible("removing expired images")?;
+    if let Some(summary) = told::expirable(&target, &listed(&known(cluster)?, &target)?) {
+        args.consent.confirm("removing expired images", &summary)?;
+    }
     let names = asking::expire(&known(cluster)?, &target, args.trust_clock)?;
     show::print(&told::expired(&target, &names)).map(|()| 0)
 }

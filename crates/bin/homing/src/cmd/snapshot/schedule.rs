@@ -14,11 +14,18 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(900);
 /// Sets timers, or takes them back.
 pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
+    if !args.dry_run {
+        args.consent.possible("changing timers")?;
+    }
     let host = args.on.clone().unwrap_or_else(|| "localhost".into());
     let options = Options { command_timeout: Some(TIMEOUT), ..Options::default() };
     let place = Place { host, executor: SshExecutor { remote: Remote::new(options), sudo: args.sudo } };
     let timers = if args.undo { Vec::new() } else { timers(cluster, args.spread)? };
     let Way { steps, changed } = place.way(&timers, args.undo)?;
+    if !args.dry_run && !steps.is_empty() {
+        let things: Vec<String> = steps.iter().map(|step| format!("  {}\n", step.change.told())).collect();
+        args.consent.confirm("changing timers", &format!("{}:\n{}", place.host, things.concat()))?;
+    }
     for step in &steps {
         println!("{}: {}", place.host, step.change.told());
         let text = diff(&step.change).filter(|_| args.dry_run).unwrap_or_default();

@@ -3,12 +3,13 @@
 use crate::cmd::bench::TELL;
 use crate::cmd::runs::to_stdout;
 use crate::cmd::targets::Targets;
+use crate::consent::Consent;
 use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use homing_bench::net::Hosts;
 use homing_bench::net::tune::{self, Fate, Kind, Tuner, Wish};
 use homing_exec::{Fresh, Options, Remote};
-use homing_model::{Failure, exit};
+use homing_model::{Failure, NodeSet, exit};
 use homing_steps::SshExecutor;
 use std::time::Duration;
 
@@ -53,6 +54,8 @@ pub struct Net {
     /// Tell what would be tried
     #[arg(short = 'n', long)]
     dry_run: bool,
+    #[command(flatten)]
+    consent: Consent,
     /// Take back all that `homing tune net` has kept on these hosts
     #[arg(long, conflicts_with_all = ["only", "mtu", "until_boot", "dry_run"])]
     undo: bool,
@@ -95,7 +98,13 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let quick =
         Options { command_timeout: Some(SETS), connect_timeout: CALLED.min(options.connect_timeout), ..options };
     let executor = SshExecutor { remote: Remote::new(args.targets.options()?), sudo: args.sudo };
+    if !args.dry_run {
+        args.consent.possible("changing settings of the network")?;
+    }
     if args.undo {
+        let hosts: NodeSet = names.iter().cloned().collect();
+        let summary = format!("{hosts}: settings that homing tune net has kept go back");
+        args.consent.confirm("changing settings of the network", &summary)?;
         return take_back(args, &executor, &names);
     }
     if names.len() < 2 {
@@ -110,6 +119,9 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     if args.dry_run {
         return to_stdout(&if args.json { tune::planned_json(&trials, &left) } else { tune::planned(&trials, &left) });
+    }
+    if !trials.is_empty() {
+        args.consent.confirm("changing settings of the network", &tune::planned(&trials, &left))?;
     }
     let fresh = Fresh::new(quick.clone()).map_err(Failure::system)?;
     let quick = SshExecutor { remote: Remote::new(quick), sudo: args.sudo };

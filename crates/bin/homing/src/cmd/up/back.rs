@@ -3,7 +3,7 @@
 use super::{Session, show};
 use homing_model::{Failure, NodeSet, alike, exit};
 use homing_setup::{mounts_end, parts};
-use homing_steps::{Lost, Observed, Phase, Question, Step, Undone, drift, undo};
+use homing_steps::{Lost, Observed, Phase, Question, Step, Undone, drift, summary, undo};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What hosts said.
@@ -45,6 +45,14 @@ impl Session {
     /// The host answers.
     pub fn answers(&self, host: &str) -> bool {
         self.look(&Question::default(), &[host.to_string()], &Lost::default()).values().all(Result::is_ok)
+    }
+
+    /// The steps that would undo what was done to one host, as text.
+    pub fn back_text(&self, host: &str) -> String {
+        let looked = self.look_back(&[host.to_string()], &Lost::default());
+        let came = show::Came { failed: looked.silent, ..Default::default() };
+        let undone = looked.seen.iter().map(|(host, there)| (host.clone(), undo(there))).collect();
+        show::plan_text(&[phase(parts(&undone, |steps| steps), BTreeMap::new())], &[], &came)
     }
 
     /// Undoes what was done to one host; `mounts`: no more than what it has mounted.
@@ -94,6 +102,10 @@ impl Session {
             if self.args.dry_run {
                 return self.tell_undo(&undone, came);
             }
+            let (steps, volumes) = (parts(&undone, |steps| steps), !self.record.volumes.is_empty());
+            if volumes || !steps.is_empty() {
+                self.confirm("undoing the set-up of hosts", &self.undo_question(steps))?;
+            }
             came.steps += self.undo_once(&undone, &mut lost, &mut came.failed);
             if !lost.look_again() {
                 break;
@@ -102,6 +114,12 @@ impl Session {
         came.failed.extend(lost.untaken());
         came.failed.extend(lost.failed);
         self.conclude_undo(&came)
+    }
+
+    fn undo_question(&self, steps: BTreeMap<String, Vec<Step>>) -> String {
+        let volumes = self.record.volumes.iter().map(|name| format!("volume {name} is taken away\n"));
+        let volumes: String = volumes.collect();
+        format!("{}\n{volumes}homing up --undo --dry-run shows each step.", summary(&[phase(steps, BTreeMap::new())]))
     }
 
     /// What is mounted from a volume goes before it, and names and users only when it is gone.
@@ -135,7 +153,7 @@ impl Session {
         let text = if self.args.json {
             show::plan_json(&self.all_hosts(), std::slice::from_ref(&phase), &came, 0)
         } else {
-            show::plan_text(std::slice::from_ref(&phase), &came)
+            show::plan_text(std::slice::from_ref(&phase), &[], &came)
         };
         crate::cmd::runs::to_stdout(&text)
     }

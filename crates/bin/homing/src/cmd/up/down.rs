@@ -4,8 +4,9 @@ use super::{Session, executor, record_of, token};
 use crate::cluster::ClusterArgs;
 use crate::cmd::volume::args::One;
 use crate::cmd::volume::change::change;
+use crate::consent::Consent;
 use homing_model::{Failure, NodeSet};
-use homing_setup::{drain, held, remains, remains_question};
+use homing_setup::{Site, drain, held, remains, remains_question};
 use homing_steps::{Call, Executor, Lost};
 use homing_volume::{Danger, Record, folder};
 use std::time::{Duration, Instant};
@@ -20,7 +21,8 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Slurm starts nothing more on the host, and what runs there is waited for. Volumes
 /// move its bytes to other hosts. Then the others lose what names it, and what
 /// homing up has changed on it goes back. A host that does not answer is taken out
-/// of the others all the same. The same command goes on after a crash.
+/// of the others all the same. All of that is shown first, with the question whether
+/// to go on. The same command goes on after a crash.
 ///
 /// Exit status: 0: it is out; 254: not everything was done; 255: the request.
 #[derive(clap::Args)]
@@ -36,6 +38,11 @@ pub struct Args {
     /// Keep fewer copies than volumes have now
     #[arg(long)]
     allow_losing_copies: bool,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    consent: Consent,
     /// Begin commands with `sudo -n`
     #[arg(long)]
     sudo: bool,
@@ -53,6 +60,8 @@ impl Args {
             file: self.cluster.file().map(Into::into),
             cluster: self.cluster.clone(),
             no_check: true,
+            dry_run: self.dry_run,
+            consent: self.consent,
             sudo: self.sudo,
             quiet: self.quiet,
             timeout: self.timeout,
@@ -88,7 +97,13 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let rest = site.without(host);
     let executor = executor(&up, &site);
-    let mut session = Session { args: up, site, executor, record, lead: Some(token()) };
+    let lead = (!args.dry_run).then(token);
+    let mut session = Session { args: up, site, executor, record, lead };
+    let summary = session.summary_of_leaving(host, &rest)?;
+    if args.dry_run {
+        return session.show_leaving(&args, &summary, rest);
+    }
+    session.confirm(&format!("taking {host} out of the cluster"), &summary)?;
     session.drain(&args)?;
     let answers = session.answers(host);
     session.leave_volumes(&args, answers)?;
@@ -107,7 +122,41 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     back.map(|()| status)
 }
 
+/// The record of a volume, where this machine has one.
+fn record_of_volume(name: &str) -> Result<Option<Record>, Failure> {
+    Record::load(&folder(), name).map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))
+}
+
 impl Session {
+    /// A line for each thing that is done, without a look at any host.
+    fn summary_of_leaving(&self, host: &str, rest: &Site) -> Result<String, Failure> {
+        let mut lines = vec![format!("{host} leaves the cluster:")];
+        if let Some(controller) = self.site.up.slurm.as_ref().and_then(|_| self.site.controller()) {
+            lines.push(format!("  Slurm on {controller} gives it no more jobs, and its jobs are waited for"));
+        }
+        for volume in &self.site.volumes {
+            let name = &volume.spec.name;
+            let known = record_of_volume(name)?;
+            if known.is_some_and(|known| known.spec.places.iter().any(|place| place.host == host)) {
+                lines.push(format!("  its bytes of the volume {name} move to other hosts"));
+            }
+        }
+        let rest: NodeSet = rest.hosts.iter().cloned().collect();
+        lines.push(format!("  {rest}: lines that name it are removed"));
+        lines.push(format!("  {host}: changes of homing up are taken back"));
+        Ok(lines.join("\n") + "\n")
+    }
+
+    /// The plan of each of these, as far as it can be made before the first is carried out.
+    fn show_leaving(mut self, args: &Args, summary: &str, rest: Site) -> Result<i32, Failure> {
+        crate::cmd::runs::to_stdout(summary)?;
+        self.leave_volumes(args, false)?;
+        let back = self.back_text(&args.host);
+        self.site = rest;
+        let status = self.set_up()?;
+        crate::cmd::runs::to_stdout(&back).map(|_| status)
+    }
+
     /// Slurm gives the host no more work, what runs there ends, and nothing in the queue names it.
     fn drain(&self, args: &Args) -> Result<(), Failure> {
         let Some(controller) = self.site.up.slurm.as_ref().and_then(|_| self.site.controller()) else { return Ok(()) };
@@ -159,8 +208,7 @@ impl Session {
         for volume in &self.site.volumes {
             let name = &volume.spec.name;
             let one = One { name: name.clone(), hosts: None };
-            let unread = |e| Failure::system(format!("reading the record of volume {name}: {e}"));
-            let Some(known) = Record::load(&folder(), name).map_err(unread)? else { continue };
+            let Some(known) = record_of_volume(name)? else { continue };
             if known.spec.places.iter().any(|place| place.host == args.host) {
                 self.say(&format!("volumes: the bytes of {name} leave {}", args.host));
                 change(&way, &one, losing(), |drive, record| drive.drain_host(record, &args.host))?;

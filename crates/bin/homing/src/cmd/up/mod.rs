@@ -11,6 +11,7 @@ mod volumes;
 
 use crate::cluster::ClusterArgs;
 use crate::cmd::tree::TreeArgs;
+use crate::consent::Consent;
 use clap::builder::PossibleValuesParser;
 use homing_exec::{Options, Remote};
 use homing_model::Failure;
@@ -26,8 +27,9 @@ const ANSWER: usize = 64 << 20;
 /// Arguments of `homing up`.
 ///
 /// What a cluster file may say of the set-up stands in docs/manual/up.md. Hosts
-/// are asked once; where all is so already, nothing is done. What was done is
-/// noted on each host, so that the same command goes on after a crash.
+/// are asked once; where all is so already, nothing is done. A summary of the plan
+/// comes first, then the question whether to go on. What was done is noted on each
+/// host, so that the same command goes on after a crash.
 ///
 /// Exit status: 0: as wanted; 1: done, and homing check has something to say,
 /// or --diff has found something; 254: not on all hosts; 255: the request.
@@ -42,6 +44,8 @@ pub struct Args {
     /// Show what would be done on each host, with the changes of files, and do nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    consent: Consent,
     /// These areas alone: names, users, ssh, packages, clock, sysctl, limits, mtu, disks, volumes, homes, mounts, slurm
     #[arg(long, value_name = "AREA", value_delimiter = ',', value_parser = areas(), hide_possible_values = true)]
     only: Vec<String>,
@@ -105,7 +109,11 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         None => record_of(args.cluster.file(), &site)?,
     };
     let executor = executor(&args, &site);
-    let lead = (!args.dry_run && !args.diff).then(token);
+    let changes = !args.dry_run && !args.diff;
+    if changes {
+        args.consent.possible(if args.undo { "undoing the set-up of hosts" } else { "setting up hosts" })?;
+    }
+    let lead = changes.then(token);
     let mut session = Session { args, site, executor, record, lead };
     match () {
         () if session.args.undo => session.undo(),
@@ -142,6 +150,13 @@ fn token() -> String {
 }
 
 impl Session {
+    /// Asks once in a call: later rounds complete what was agreed to.
+    fn confirm(&mut self, what: &str, summary: &str) -> Result<(), Failure> {
+        self.args.consent.confirm(what, summary)?;
+        self.args.consent = Consent::GIVEN;
+        Ok(())
+    }
+
     fn say(&self, text: &str) {
         if !self.args.quiet && !self.args.json {
             eprintln!("{}", shown_lines(text));

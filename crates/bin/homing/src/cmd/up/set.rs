@@ -6,8 +6,8 @@ use super::mtu::may_cut;
 use super::show::{self, Came};
 use clap::Parser;
 use homing_model::{Failure, NodeSet, alike, exit};
-use homing_setup::{Area, Plan, plan, proof, question, unfit};
-use homing_steps::{Call, Executor, Fault, Lost, News, Observed, Phase, Question, carry_out, guarded, observe};
+use homing_setup::{Area, Plan, SiteVolume, plan, proof, question, unfit};
+use homing_steps::{Call, Executor, Lost, News, Observed, Phase, Question, carry_out, guarded, observe};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -45,6 +45,11 @@ impl Session {
             let mut seen = self.look(&question(&self.site, &areas), &self.site.hosts, &lost);
             if !self.args.dry_run {
                 let left = guarded(&seen);
+                if !left.is_empty() {
+                    let hosts: NodeSet = left.iter().cloned().collect();
+                    let interrupted = format!("{hosts}: an interrupted change of ssh is proved or taken back");
+                    self.confirm("setting up hosts", &interrupted)?;
+                }
                 lost.failed.extend(self.prove_login(&left, &|host| self.fire(host)));
                 if left.iter().any(|host| !lost.has(host)) {
                     // What was taken back there is not as it was seen.
@@ -55,13 +60,22 @@ impl Session {
             let mut plan = plan(&self.site, &areas, &seen);
             lost.leave_untaken(&mut plan.phases);
             (came.failed, came.notes) = (failures(&seen, &plan), plan.notes.clone());
-            if self.args.dry_run {
-                return self.tell_plan(&plan, &came);
+            let wants_volumes = areas.contains(&Area::Volumes) && unmade.is_empty();
+            let due = if wants_volumes { self.volumes_due(&seen) } else { Vec::new() };
+            if self.args.dry_run || round == 0 {
+                // A disk that is mounted first may be where the volume's folders are meant to be.
+                let disks_first = plan.phases.iter().any(|phase| phase.name == Area::Disks.name());
+                let refused = if disks_first { Vec::new() } else { self.volumes_refused(&due) };
+                came.failed.extend(refused.iter().cloned());
+                if self.args.dry_run {
+                    return self.tell_plan(&plan, &due, &came);
+                }
+                if !refused.is_empty() {
+                    return Err(refusal(&refused));
+                }
             }
             came.failed.extend(unmade.iter().chain(&lost.refused).cloned());
             came.failed.extend(lost.untaken());
-            let wants_volumes = areas.contains(&Area::Volumes) && unmade.is_empty();
-            let due = if wants_volumes { self.volumes_due(&seen) } else { Vec::new() };
             if plan.phases.is_empty() && due.is_empty() {
                 break;
             }
@@ -73,6 +87,7 @@ impl Session {
                 ))
                 .hint("homing up --dry-run"));
             }
+            self.confirm("setting up hosts", &show::question(&plan.phases, &due, &came))?;
             self.record.begin(&self.site.hosts, &self.args.only, self.args.sudo)?;
             let precedes = |phase: &Phase| Area::named(&phase.name).is_some_and(|area| area < Area::Volumes);
             let (before, behind) = plan.phases.into_iter().partition(precedes);
@@ -127,15 +142,6 @@ impl Session {
         seen
     }
 
-    fn news(&self, news: News) {
-        match news {
-            News::Phase(phase) => self.say(&phase.line()),
-            News::Host(host, Err(Fault::Failed(why) | Fault::Outdated(why))) => self.say(&format!("  {host}: {why}")),
-            News::Host(host, Err(untaken @ Fault::Untaken(_))) => self.say(&format!("  {host}: {untaken}")),
-            News::Host(_, Ok(())) => {}
-        }
-    }
-
     /// A phase on the hosts that still take part; how many steps are done on those on which none failed.
     pub fn carry_out_one(&self, phase: &mut Phase, lost: &mut Lost) -> usize {
         phase.steps.retain(|host, _| !lost.has(host));
@@ -144,7 +150,15 @@ impl Session {
         // What can lock us out goes over connections that are kept from here, by which it can be taken back.
         let executor: &dyn Executor = if phase.guard.is_some() { &self.executor.direct } else { &self.executor };
         let before = lost.untaken().count();
-        lost.take(carry_out(executor, std::slice::from_ref(phase), &mut |news| self.news(news)));
+        let mut failed: Vec<(String, String)> = Vec::new();
+        let news = &mut |news: News| match news {
+            News::Host(host, Err(fault)) => failed.push((host.to_string(), fault.to_string())),
+            News::Host(_, Ok(())) => {}
+            News::Phase(phase) => self.say(&phase.line()),
+        };
+        lost.take(carry_out(executor, std::slice::from_ref(phase), news));
+        let lines = alike::folded(failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
+        lines.iter().for_each(|line| self.say(&format!("  {line}")));
         let steps: usize = phase.steps.iter().filter(|(host, _)| !lost.has(host)).map(|(_, steps)| steps.len()).sum();
         steps.saturating_sub(lost.untaken().count() - before)
     }
@@ -245,15 +259,21 @@ impl Session {
         crate::cmd::check::run(parsed.args)
     }
 
-    fn tell_plan(&self, plan: &Plan, came: &Came) -> Result<i32, Failure> {
+    fn tell_plan(&self, plan: &Plan, due: &[SiteVolume], came: &Came) -> Result<i32, Failure> {
         let status = if came.failed.is_empty() { 0 } else { exit::SYSTEM };
         let text = if self.args.json {
             show::plan_json(&self.site.hosts, &plan.phases, came, status)
         } else {
-            show::plan_text(&plan.phases, came)
+            show::plan_text(&plan.phases, due, came)
         };
         crate::cmd::runs::to_stdout(&text).map(|_| status)
     }
+}
+
+/// What could be known before the first change is no reason to stop in the middle.
+fn refusal(refused: &[(String, String)]) -> Failure {
+    let lines = alike::folded(refused.iter().map(|(host, why)| (host.as_str(), why.as_str())));
+    Failure::usage(format!("nothing was changed; the plan cannot be carried out:\n  {}", lines.join("\n  ")))
 }
 
 /// What a plan is about, each thing once.

@@ -1,9 +1,10 @@
 //! Plans and outcomes, as text and as JSON.
 
-use homing_model::alike;
 use homing_model::text::shown_lines;
+use homing_model::{NodeSet, alike};
 use homing_relay::Fetched;
-use homing_steps::{Phase, diff};
+use homing_setup::SiteVolume;
+use homing_steps::{Phase, diff, summary};
 use serde_json::{Value, json};
 
 /// What became of hosts.
@@ -18,8 +19,32 @@ pub struct Came {
     pub fetched: Vec<(String, Fetched)>,
 }
 
-/// The plan, hosts with equal steps together, with the changes of files.
-pub fn plan_text(phases: &[Phase], came: &Came) -> String {
+/// What is asked before a plan is carried out: its summary, and what stands in its way.
+pub fn question(phases: &[Phase], volumes: &[SiteVolume], came: &Came) -> String {
+    summaries(phases, volumes) + &obstacles(came) + "homing up --dry-run shows each step.\n"
+}
+
+fn summaries(phases: &[Phase], volumes: &[SiteVolume]) -> String {
+    let mut lines = Vec::new();
+    if volumes.is_empty() || phases.iter().any(|phase| !phase.steps.is_empty()) {
+        lines.push(summary(phases) + "\n");
+    }
+    for volume in volumes {
+        let spec = &volume.spec;
+        let servers: NodeSet = spec.servers().into_iter().collect();
+        lines.push(format!("{}: volume {} ({}) at {}\n", alike::label(&servers), spec.name, spec.kind, spec.mount));
+    }
+    lines.concat()
+}
+
+fn obstacles(came: &Came) -> String {
+    let mut failed = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
+    failed.dedup();
+    failed.iter().map(|line| format!("cannot be done: {}\n", shown_lines(line))).collect()
+}
+
+/// The plan: a summary, then hosts with equal steps together, with the changes of files.
+pub fn plan_text(phases: &[Phase], volumes: &[SiteVolume], came: &Came) -> String {
     let mut text = String::new();
     for phase in phases {
         let rows = |(host, steps): (&String, &Vec<homing_steps::Step>)| {
@@ -35,11 +60,7 @@ pub fn plan_text(phases: &[Phase], came: &Came) -> String {
             text += &format!("{}: {}\n{steps}", phase.name, alike::label(&hosts));
         }
     }
-    if text.is_empty() {
-        text = "nothing to do\n".into();
-    }
-    let failed = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
-    failed.iter().for_each(|line| text += &format!("cannot be done: {}\n", shown_lines(line)));
+    let mut text = summaries(phases, volumes) + &text + &obstacles(came);
     came.notes.iter().for_each(|note| text += &format!("note: {note}\n"));
     text
 }

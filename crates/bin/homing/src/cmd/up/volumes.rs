@@ -5,6 +5,7 @@ use crate::cluster::ClusterArgs;
 use crate::cmd::volume::args::{One, Way};
 use crate::cmd::volume::change::change;
 use crate::cmd::volume::drive;
+use crate::consent::Consent;
 use homing_model::{Failure, NodeSet};
 use homing_setup::{SiteVolume, lacking};
 use homing_steps::Observed;
@@ -32,6 +33,7 @@ impl Session {
         Way {
             cluster: ClusterArgs::named(self.record.file.clone()),
             dry_run: self.args.dry_run,
+            consent: Consent::GIVEN,
             sudo: self.args.sudo,
             quiet: self.args.quiet || self.args.json,
             timeout: self.args.timeout,
@@ -54,6 +56,21 @@ impl Session {
             lacking.contains(&volume.spec.name.as_str()) || known.is_some_and(|known| !is_whole(known))
         };
         self.site.volumes.iter().cloned().map(reached).filter(is_due).collect()
+    }
+
+    /// What would be refused once packages and daemons are there: it is known before.
+    pub fn volumes_refused(&self, due: &[SiteVolume]) -> Failed {
+        let mut failed = Failed::new();
+        for volume in due.iter().filter(|volume| matches!(record(&volume.spec.name), Ok(None))) {
+            let way = Way { dry_run: true, ..self.way() };
+            let Ok(drive) = drive(&way, None) else { continue };
+            for (why, danger) in drive.allowing(volume.allowed.clone()).dangers_of_creation(&volume.spec) {
+                let word = danger.flag().trim_start_matches("--");
+                let allow = format!("allow = [\"{word}\"] in [up.volume.{}], if that is meant", volume.spec.name);
+                failed.push((volume.spec.servers().swap_remove(0), format!("volumes: {why} (try: {allow})")));
+            }
+        }
+        failed
     }
 
     /// Makes them, or takes in what is new; what could not be done, for each host of such a volume.

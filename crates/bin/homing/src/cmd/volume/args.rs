@@ -1,6 +1,7 @@
 //! Arguments of `homing volume`.
 
 use crate::cluster::ClusterArgs;
+use crate::consent::Consent;
 use clap::Subcommand;
 use homing_volume::{Danger, Kind};
 
@@ -24,6 +25,8 @@ pub struct Way {
     /// Print the commands for each host, and run none
     #[arg(help_heading = WAY, long, global = true)]
     pub dry_run: bool,
+    #[command(flatten, next_help_heading = WAY)]
+    pub consent: Consent,
     /// Begin commands with `sudo -n`
     #[arg(help_heading = WAY, long, global = true)]
     pub sudo: bool,
@@ -65,6 +68,7 @@ pub enum Verb {
     /// Spread files over all hosts again
     Rebalance(One),
     /// Unmount everywhere and take the volume away
+    #[command(visible_alias = "remove")]
     Delete(Delete),
     /// Finish a change that was interrupted
     Resume(One),
@@ -117,7 +121,7 @@ pub struct Create {
     /// File system: gluster, moosefs, nfs
     #[arg(long)]
     pub kind: Kind,
-    /// Hosts and the folder that gives its space, as n[1-4]:/brick; may be repeated
+    /// Hosts and the folder that gives its space, as 'n[1-4]:/brick'; may be repeated
     #[arg(long, value_name = "NODESET:/PATH", required = true)]
     pub hosts: Vec<String>,
     /// Copies of each file (GlusterFS: replica, MooseFS: goal)

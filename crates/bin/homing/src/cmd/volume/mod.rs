@@ -7,6 +7,7 @@ pub mod show;
 mod transport;
 
 use crate::cluster::ClusterArgs;
+use crate::consent::Consent;
 pub use args::Args;
 use args::{One, Verb, Way};
 use homing_exec::{Options, Remote};
@@ -43,7 +44,12 @@ pub fn drive(way: &Way, lock: Option<&str>) -> Result<Drive, Failure> {
     let executor = SshExecutor { remote: Remote::new(options), sudo: way.sudo };
     let say: fn(&str) = if way.quiet { |_| {} } else { |text| eprintln!("{text}") };
     let live = std::io::stderr().is_terminal();
-    Drive::new(executor, Manner { dry_run: way.dry_run, say, show: |text| print!("{text}"), live }, lock)
+    if lock.is_some() && !way.dry_run {
+        way.consent.possible("changing a volume")?;
+    }
+    let consent = way.consent;
+    let confirm = Box::new(move |what: &str, summary: &str| consent.confirm(what, summary));
+    Drive::new(executor, Manner { dry_run: way.dry_run, say, show: |text| print!("{text}"), confirm, live }, lock)
 }
 
 /// The record of a volume, or what its hosts tell.
@@ -57,7 +63,8 @@ const PATIENCE: u64 = 5;
 /// What is known of a volume, and a way to ask in which nothing is changed and nothing is said.
 fn looked_at(cluster: &ClusterArgs, name: &str) -> Result<(Drive, Record), Failure> {
     let cluster = cluster.clone();
-    let way = Way { cluster, dry_run: false, sudo: false, quiet: true, timeout: PATIENCE, silent: true };
+    let consent = Consent::default();
+    let way = Way { cluster, dry_run: false, consent, sudo: false, quiet: true, timeout: PATIENCE, silent: true };
     let drive = drive(&way, None)?;
     let record = found(&drive, &way, &One { name: name.into(), hosts: None })?;
     Ok((drive, record))

@@ -1,0 +1,87 @@
+//! `homing hosts --init`: a first cluster file.
+
+use homing_model::{Failure, NodeSet};
+use homing_os::folder::{Existing, make_file};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+/// Where commands look for it in the current folder.
+const HERE: &str = "cluster.toml";
+
+/// Writes it. A file that is there stays as it is.
+pub fn write(hosts: &str, file: Option<&Path>) -> Result<i32, Failure> {
+    let set = NodeSet::parse(hosts)
+        .map_err(|e| Failure::usage(format!("{hosts:?} is no node set: {e}")).hint("homing hosts --init 'n[1-16]'"))?;
+    if set.is_empty() {
+        return Err(Failure::usage("which hosts?").hint("homing hosts --init 'n[1-16]'"));
+    }
+    let file = file.unwrap_or(Path::new(HERE));
+    let written = make_file(file, Existing::Refuse, 0o666);
+    let written = written.and_then(|mut to| to.write_all(text(&set).as_bytes()));
+    written.map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => Failure::usage(format!("{} is there already, and stays as it is", file.display()))
+            .hint("homing hosts --init NODESET --cluster OTHER.toml"),
+        _ => Failure::system(format!("writing {}: {e}", file.display())),
+    })?;
+    println!("{} names {set}; homing hosts shows them, homing check looks for faults", file.display());
+    println!("docs/manual/cluster.md has all keys");
+    Ok(0)
+}
+
+/// The hosts, and what is often wanted next, as comments.
+fn text(hosts: &NodeSet) -> String {
+    let first = hosts.iter().next().unwrap_or_default();
+    format!(
+        "# Which hosts commands of homing use: ./cluster.toml, ~/.config/homing/cluster.toml, /etc/homing/cluster.toml.\n\
+         # Lines that begin with # are examples. docs/manual/cluster.md has all keys.\n\
+         \n\
+         hosts = \"{hosts}\"\n\
+         \n\
+         # Names for some of them: homing run --hosts @big ...\n\
+         # [groups]\n\
+         # big = \"{first}\"\n\
+         \n\
+         # No more tasks at once than this; without it, as many as the host has cores.\n\
+         # [host.{first:?}]\n\
+         # slots = 4\n\
+         \n\
+         # What homing up sets up, after a plan and a question. Each section is wanted by being here.\n\
+         # [up]\n\
+         # packages = [\"chrony\"]\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_one_that_is_understood_also_without_its_comment_signs() {
+        let text = text(&NodeSet::parse("n[1-16]").unwrap());
+        let plain: String = text
+            .lines()
+            .map(|line| {
+                line.strip_prefix("# ").filter(|rest| rest.starts_with('[') || rest.contains(" = ")).unwrap_or(line)
+            })
+            .map(|line| format!("{line}\n"))
+            .collect();
+        for text in [&text, &plain] {
+            let parsed: toml::Table = toml::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+            assert_eq!(parsed["hosts"].as_str(), Some("n[1-16]"));
+        }
+        assert!(plain.contains("\n[host.\"n1\"]\nslots = 4\n"), "{plain}");
+    }
+
+    #[test]
+    fn a_file_that_is_there_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("c.toml");
+        assert_eq!(write("n[1-2]", Some(&file)).unwrap(), 0);
+        let before = std::fs::read(&file).unwrap();
+        let refused = write("n[1-3]", Some(&file)).unwrap_err();
+        assert!(refused.message.contains("stays as it is"), "{refused}");
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+        assert!(write("n[1-", Some(&folder.path().join("d.toml"))).is_err());
+        assert!(!folder.path().join("d.toml").exists());
+    }
+}

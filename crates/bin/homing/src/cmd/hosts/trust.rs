@@ -1,0 +1,173 @@
+//! `homing hosts --trust`: host keys of many hosts put on record at once, after a look at their fingerprints.
+
+use crate::consent::Consent;
+use homing_model::text::shown;
+use homing_model::{Failure, alike, exit};
+use homing_os::folder::{Existing, make_file};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Seconds for the keys of a host.
+const PATIENCE: &str = "5";
+
+/// What ssh makes of a host's name.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Way {
+    hostname: String,
+    port: String,
+    /// Where its key is on record.
+    known: Option<PathBuf>,
+}
+
+/// The keys of one host that are not on record yet.
+struct Fresh {
+    host: String,
+    known: PathBuf,
+    /// Lines for that file.
+    lines: String,
+    prints: Vec<String>,
+}
+
+/// Asks hosts for their keys, shows them, and puts them on record when that is confirmed.
+pub fn run(hosts: &[String], consent: Consent) -> Result<i32, Failure> {
+    consent.possible("putting host keys on record")?;
+    let answers = homing_os::threads::each_of(hosts, homing_launch::FAN_OUT, |host| fresh(host));
+    let mut failed = Vec::new();
+    let mut all: Vec<Fresh> = Vec::new();
+    for (host, answer) in hosts.iter().zip(answers) {
+        match answer {
+            Ok(fresh) => all.extend(fresh),
+            Err(why) => failed.push((host.as_str(), why)),
+        }
+    }
+    if !all.is_empty() {
+        let row =
+            |fresh: &Fresh| fresh.prints.iter().map(|print| format!("  {}: {}\n", fresh.host, shown(print))).collect();
+        let rows: Vec<String> = all.iter().map(row).collect();
+        let text = format!("keys that hosts have sent, to be compared with those on the hosts:\n{}", rows.concat());
+        consent.confirm("putting host keys on record", &text)?;
+    }
+    for fresh in &all {
+        add(&fresh.known, &fresh.lines).map_err(|e| {
+            Failure::system(format!("adding the key of {} to {}: {e}", fresh.host, fresh.known.display()))
+        })?;
+        println!("{}: on record in {}", fresh.host, fresh.known.display());
+    }
+    let lines = alike::folded(failed.iter().map(|(host, why)| (*host, why.as_str())));
+    lines.iter().for_each(|line| eprintln!("homing: {line}"));
+    Ok(if failed.is_empty() { 0 } else { exit::SYSTEM })
+}
+
+/// The keys of a host; none where one is on record.
+fn fresh(host: &str) -> Result<Option<Fresh>, String> {
+    let mut asked = ssh().ok_or("HOMING_SSH ends in a quote")?;
+    let config = output(asked.args(["-G", "--", host]))?;
+    let way = way(&String::from_utf8_lossy(&config.stdout));
+    let known = way.known.clone().ok_or("ssh names no file of known hosts")?;
+    let name = if way.port == "22" { way.hostname.clone() } else { format!("[{}]:{}", way.hostname, way.port) };
+    let mut find = Command::new("ssh-keygen");
+    if known.exists() && output(find.arg("-F").arg(&name).arg("-f").arg(&known))?.status.success() {
+        return Ok(None);
+    }
+    let mut scan = Command::new("ssh-keyscan");
+    let scanned = output(scan.args(["-T", PATIENCE, "-p", &way.port, "--", &way.hostname]))?;
+    let lines: String = String::from_utf8_lossy(&scanned.stdout)
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+        .map(|line| format!("{line}\n"))
+        .collect();
+    if lines.is_empty() {
+        return Err(format!("no key was sent within {PATIENCE} s"));
+    }
+    Ok(Some(Fresh { host: host.into(), known, prints: fingerprints(&lines)?, lines }))
+}
+
+/// `ssh` with the options of HOMING_SSH.
+fn ssh() -> Option<Command> {
+    let set = std::env::var("HOMING_SSH").ok().filter(|words| !words.trim().is_empty());
+    let words = shlex::split(set.as_deref().unwrap_or("ssh"))?;
+    let (program, options) = words.split_first()?;
+    let mut command = Command::new(OsString::from(program));
+    command.args(options);
+    Some(command)
+}
+
+fn output(command: &mut Command) -> Result<Output, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    command.stdin(Stdio::null()).output().map_err(|e| format!("starting {name}: {e}"))
+}
+
+/// Reads `ssh -G`.
+fn way(text: &str) -> Way {
+    let mut way = Way { port: "22".into(), ..Way::default() };
+    for (key, value) in text.lines().filter_map(|line| line.split_once(' ')) {
+        match key {
+            "hostname" => way.hostname = value.into(),
+            "port" => way.port = value.into(),
+            "userknownhostsfile" => {
+                let first = value.split(' ').next().unwrap_or_default();
+                let home = homing_os::names::home();
+                way.known = match (first.strip_prefix("~/"), home) {
+                    (Some(rest), Some(home)) => Some(home.join(rest)),
+                    _ => Some(first.into()).filter(|path: &PathBuf| path.is_absolute()),
+                };
+            }
+            _ => {}
+        }
+    }
+    way
+}
+
+fn fingerprints(lines: &str) -> Result<Vec<String>, String> {
+    let mut child = Command::new("ssh-keygen");
+    let child =
+        child.args(["-l", "-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = child.map_err(|e| format!("starting ssh-keygen: {e}"))?;
+    let mut input = child.stdin.take().ok_or("ssh-keygen takes no input")?;
+    input.write_all(lines.as_bytes()).map_err(|e| format!("asking ssh-keygen for fingerprints: {e}"))?;
+    drop(input);
+    let said = child.wait_with_output().map_err(|e| format!("waiting for ssh-keygen: {e}"))?;
+    let prints: Vec<String> = String::from_utf8_lossy(&said.stdout).lines().map(String::from).collect();
+    if prints.is_empty() { Err("what it sent is no key".into()) } else { Ok(prints) }
+}
+
+fn add(file: &Path, lines: &str) -> std::io::Result<()> {
+    if let Some(folder) = file.parent().filter(|folder| !folder.exists()) {
+        homing_os::names::make_folder(folder, 0o700)?;
+    }
+    make_file(file, Existing::Append, 0o600)?.write_all(lines.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_to_a_host_is_what_ssh_makes_of_it() {
+        let text = "user ann\nhostname 10.0.0.7\nport 2222\nuserknownhostsfile /home/ann/.ssh/known /etc/ssh/known2\n";
+        let expected =
+            Way { hostname: "10.0.0.7".into(), port: "2222".into(), known: Some("/home/ann/.ssh/known".into()) };
+        assert_eq!(way(text), expected);
+        assert_eq!(way("hostname n1\n").port, "22");
+    }
+
+    #[test]
+    fn a_key_has_a_fingerprint_and_other_text_none() {
+        let key = "n1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGPKSUTyz1HwHReFVvD5obVsALAgJRNarH4TRpNePnAS\n";
+        assert!(fingerprints(key).unwrap()[0].contains("SHA256:"));
+        assert!(fingerprints("no key\n").is_err());
+    }
+
+    #[test]
+    fn lines_are_added_to_a_file_of_the_users_own() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(".ssh/known_hosts");
+        add(&file, "n1 key\n").unwrap();
+        add(&file, "n2 key\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "n1 key\nn2 key\n");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

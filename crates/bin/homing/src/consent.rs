@@ -1,0 +1,75 @@
+//! The question before hosts are changed or data is deleted: the one owner of it for all commands.
+//!
+//! `homing power save` does not ask: a timer runs it by the rules of the cluster file. Labs are made to be thrown away.
+
+use homing_model::Failure;
+use homing_model::text::shown_lines;
+use std::io::{self, BufRead, IsTerminal, Write};
+
+/// `--yes`. Global, for the commands that have commands below them.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub struct Consent {
+    /// Do it without a question. Without a terminal, nothing is changed unless this is given
+    #[arg(short = 'y', long, global = true)]
+    yes: bool,
+}
+
+impl Consent {
+    /// The agreement of a user who has answered the question of another command.
+    pub const GIVEN: Consent = Consent { yes: true };
+
+    /// Refuses a call that could neither go on nor ask. It comes before the first host is contacted.
+    ///
+    /// # Errors
+    /// Without a terminal and without `--yes`. `what` names the action: `setting up hosts`.
+    pub fn possible(self, what: &str) -> Result<(), Failure> {
+        if self.yes || (io::stdin().is_terminal() && io::stderr().is_terminal()) {
+            return Ok(());
+        }
+        let failure = Failure::usage(format!("{what} needs a confirmation, and there is no terminal to ask on"));
+        Err(failure.hint("--yes does it without a question; nothing was changed"))
+    }
+
+    /// Shows a summary, asks, and waits for the answer. With `--yes` it does neither.
+    ///
+    /// # Errors
+    /// As [`Consent::possible`], and when the answer is not yes.
+    pub fn confirm(self, what: &str, summary: &str) -> Result<(), Failure> {
+        if self.yes {
+            return Ok(());
+        }
+        self.possible(what)?;
+        eprint!("{}\nContinue? [y/N] ", shown_lines(summary.trim_end()));
+        let _ = io::stderr().flush();
+        let mut line = String::new();
+        let read = io::stdin().lock().read_line(&mut line);
+        read.map_err(|e| Failure::system(format!("reading the answer: {e}")))?;
+        if is_yes(&line) {
+            return Ok(());
+        }
+        if !line.ends_with('\n') {
+            eprintln!("");
+        }
+        Err(Failure::usage(format!("{what} was not confirmed; nothing was changed")))
+    }
+}
+
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_yes_is_yes() {
+        assert!(["y\n", "Yes\n", " YES "].into_iter().all(is_yes));
+        assert!(["", "\n", "n\n", "yes please\n", "j\n", "yy\n"].into_iter().all(|answer| !is_yes(answer)));
+    }
+
+    #[test]
+    fn a_given_consent_asks_nobody() {
+        assert!(Consent::GIVEN.possible("this").is_ok() && Consent::GIVEN.confirm("this", "all of it").is_ok());
+    }
+}

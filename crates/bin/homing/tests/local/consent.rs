@@ -1,0 +1,86 @@
+//! No command changes hosts or deletes data without a yes: on a terminal it asks, elsewhere `--yes` answers.
+
+use crate::terminal::{Terminal, missing};
+use crate::world::World;
+
+/// Commands that change hosts, with what they need for it.
+const CHANGING: &[&[&str]] = &[
+    &["up", "c.toml"],
+    &["up", "c.toml", "--undo"],
+    &["down", "n2", "--cluster", "c.toml"],
+    &["power", "off", "n1", "--cluster", "c.toml"],
+    &["volume", "create", "data", "--kind", "nfs", "--hosts", "n1:/export"],
+    &["volume", "mount", "data", "-w", "n1"],
+    &["volume", "unmount", "data", "-w", "n1"],
+    &["volume", "add-host", "data", "n2:/brick", "-w", "n1"],
+    &["volume", "drain-host", "data", "n2", "-w", "n1"],
+    &["volume", "set-copies", "data", "/data", "2", "-w", "n1"],
+    &["volume", "set-stripe", "data", "/data", "--size", "1M", "-w", "n1"],
+    &["volume", "heal", "data", "-w", "n1"],
+    &["volume", "rebalance", "data", "-w", "n1"],
+    &["volume", "delete", "data", "-w", "n1"],
+    &["volume", "remove", "data", "-w", "n1"],
+    &["volume", "resume", "data", "-w", "n1"],
+    &["volume", "undo", "data", "-w", "n1"],
+    &["snapshot", "expire", "home", "--to", "n1:/bank"],
+    &["snapshot", "restore", "home:f", "--overwrite", "--cluster", "c.toml"],
+    &["snapshot", "schedule", "--on", "n1", "--cluster", "c.toml"],
+    &["tune", "net", "-w", "n1,n2"],
+    &["tune", "net", "-w", "n1,n2", "--undo"],
+    &["cache", "install", "-w", "n1", "jq"],
+    &["cache", "pip", "-w", "n1", "--into", "/opt/env", "requirements.txt"],
+    &["cache", "cargo", "-w", "n1", "--into", "/opt/crates", "Cargo.lock"],
+    &["hosts", "-w", "n1", "--schedule"],
+];
+
+const CLUSTER: &str = "hosts = \"n[1-2]\"\n[power]\noff = \"touch reached {host}\"\n[snapshot.home]\nsource = \"n1:/home\"\n\
+                       bank = \"n2:/bank\"\n";
+
+fn world() -> World {
+    let world = World::new();
+    std::fs::write(world.path().join("c.toml"), CLUSTER).unwrap();
+    let hash = "0".repeat(64);
+    std::fs::write(world.path().join("requirements.txt"), format!("a==1.0 --hash=sha256:{hash}\n")).unwrap();
+    let package = format!(
+        "[[package]]\nname = \"a\"\nversion = \"1.0.0\"\nsource = \"registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"{hash}\"\n"
+    );
+    std::fs::write(world.path().join("Cargo.lock"), format!("version = 4\n{package}")).unwrap();
+    crate::script::script(&world.path().join("ssh"), "touch reached; exit 255");
+    world
+}
+
+#[test]
+fn without_a_terminal_no_host_is_changed_and_yes_is_named() {
+    for words in CHANGING {
+        let world = world();
+        let mut command = world.command(words);
+        command.env("HOMING_SSH", world.path().join("ssh")).env("HOMING_VOLUMES", world.path());
+        command.env("XDG_STATE_HOME", world.path()).env("HOMING_POWER", world.path().join("power.json"));
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(255) && told.contains("--yes"), "{words:?}: {told}");
+        assert!(!world.path().join("reached").exists(), "{words:?} has reached a host");
+    }
+}
+
+#[test]
+fn on_a_terminal_only_yes_goes_on() {
+    if missing() {
+        return;
+    }
+    for (answer, reached) in [("n", false), ("Enter", false), ("y", true)] {
+        let script = "printf '[power]\\noff = \"touch reached-{host}\"\\n' > c.toml; \
+                      homing power off n1 --force --cluster c.toml; [ -e reached-n1 ] && echo REACHED";
+        let terminal = Terminal::new(120, &["HOMING_POWER=power.json", "HOMING_SSH=false"], script);
+        let asked = terminal.when("the question", |lines| lines.iter().any(|line| line.contains("Continue? [y/N]")));
+        assert!(asked.iter().any(|line| line.contains("n1 would be switched off")), "{asked:#?}");
+        if answer != "Enter" {
+            terminal.press(answer);
+        }
+        terminal.press("Enter");
+        let lines = terminal.ends();
+        assert_eq!(lines.iter().any(|line| line == "REACHED"), reached, "{answer}: {lines:#?}");
+        let refused = lines.iter().any(|line| line.contains("nothing was changed"));
+        assert_eq!(refused, !reached, "{answer}: {lines:#?}");
+    }
+}
