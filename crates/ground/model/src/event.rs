@@ -62,6 +62,9 @@ pub enum What {
         pid: u32,
         /// Number of tasks when it is known at the start.
         tasks: Option<u64>,
+        /// The name that the user has given it, beside its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
     },
     /// A coordinator took the run up again.
     RunResumed {

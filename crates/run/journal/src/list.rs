@@ -54,6 +54,8 @@ pub struct RunInfo {
     pub counts: BTreeMap<String, u64>,
     /// The command line.
     pub argv: Vec<RawText>,
+    /// The name that its user has given it.
+    pub label: Option<String>,
 }
 
 /// All runs below `root`, the one that began last first: by the order in which they were noted, and those of older
@@ -79,7 +81,8 @@ pub fn live(root: &Path) -> Vec<PathBuf> {
 }
 
 /// The folder of a run, by name, by the beginning of its name when only one
-/// begins so, by path, or `last` for the one that began last.
+/// begins so, by path, or `last` for the one that began last. A name that its
+/// user has given it finds the newest of that name.
 pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
     if name.contains('/') && Path::new(name).join(FILE).is_file() {
         return Ok(PathBuf::from(name));
@@ -98,7 +101,7 @@ pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
     let mut like: Vec<(String, PathBuf)> = folders(root).filter(|(n, _)| n.starts_with(name)).collect();
     like.sort();
     match like.len() {
-        0 => Err(missing()),
+        0 => labelled(root, name).ok_or_else(missing),
         1 => Ok(like.remove(0).1),
         _ if like[0].0 == name => Ok(like.remove(0).1),
         _ => {
@@ -106,6 +109,14 @@ pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
             Err(JournalError::Ambiguous { name: name.to_string(), candidates })
         }
     }
+}
+
+fn labelled(root: &Path, label: &str) -> Option<PathBuf> {
+    let has = |dir: &Path| match first_event(dir)?.what {
+        What::RunStarted { label, .. } => label,
+        _ => None,
+    };
+    names(root).into_iter().map(|name| root.join(name)).find(|dir| has(dir).as_deref() == Some(label))
 }
 
 pub(crate) fn folders(root: &Path) -> impl Iterator<Item = (String, PathBuf)> {
@@ -124,10 +135,11 @@ fn info(name: String, dir: PathBuf) -> RunInfo {
         state: RunState::Interrupted,
         counts: BTreeMap::new(),
         argv: Vec::new(),
+        label: None,
         dir,
     };
-    if let Some(Event { at_ns, what: What::RunStarted { argv, .. } }) = first_event(&info.dir) {
-        (info.started_ns, info.argv) = (Some(at_ns), argv);
+    if let Some(Event { at_ns, what: What::RunStarted { argv, label, .. } }) = first_event(&info.dir) {
+        (info.started_ns, info.argv, info.label) = (Some(at_ns), argv, label);
     }
     if let Some(Event { at_ns, what: What::RunEnded { exit, counts } }) = last_event(&info.dir) {
         info.state = RunState::Ended { exit, ended_ns: at_ns };

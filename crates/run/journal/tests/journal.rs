@@ -46,6 +46,7 @@ fn every_kind() -> Vec<Event> {
             host: "login".into(),
             pid: 4,
             tasks: Some(3),
+            label: None,
         },
         What::RunResumed { host: "login".into(), pid: 5 },
         What::HostUp { host: host(), slots: 2, facts },
@@ -395,6 +396,7 @@ proptest! {
         let skip = |b: &Vec<u8>| What::TaskSkipped { task: 1, reason: String::from_utf8_lossy(b).into_owned() };
         let began = |b: &Vec<u8>| What::RunStarted {
             v: 1, run: "r".into(), argv: vec![RawText(b.clone())], cwd: "/".into(), host: "n1".into(), pid: 1, tasks: None,
+            label: None,
         };
         let whats = texts.iter().flat_map(|t| [skip(t), began(t)]);
         let events: Vec<Event> = whats.map(|what| Event { at_ns: -1, what }).collect();

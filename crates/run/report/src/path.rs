@@ -154,7 +154,7 @@ mod tests {
         };
         let argv = ["/usr/bin/homing", "make", "-j9"].map(Into::into).into();
         let (run, cwd, host) = ("r".to_string(), "/p".into(), "n1".to_string());
-        let begun = What::RunStarted { v: 1, run, argv, cwd, host, pid: 1, tasks: None };
+        let begun = What::RunStarted { v: 1, run, argv, cwd, host, pid: 1, tasks: None, label: None };
         let mut events = vec![Event { at_ns: 0, what: begun }];
         events.extend(slots.iter().enumerate().map(up).map(|what| Event { at_ns: 0, what }));
         let mut timed = Vec::new();

@@ -65,6 +65,11 @@ fn fitted(mut parts: Vec<Part>, place: Place) -> String {
     joined(&parts).chars().take(place.columns).collect()
 }
 
+/// All of it as words, for a log.
+pub(crate) fn words(p: &Progress, read_per_s: Option<u64>) -> String {
+    joined(&parts(p, read_per_s)).trim_start().into()
+}
+
 fn joined(parts: &[Part]) -> String {
     parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(", ")
 }

@@ -5,7 +5,7 @@ use crate::path::Path;
 use crate::tally::{Failed, NAMED, Tally};
 use homing_model::text::shown;
 use homing_model::units::{bytes, count, percent, span};
-use homing_model::{Outcome, TaskId, WAIT_ASKED_FROM_US};
+use homing_model::{NodeSet, Outcome, TaskId, WAIT_ASKED_FROM_US};
 
 /// Why no wait is known, and how it would be.
 const NO_ACCOUNT: &str = "unknown: the kernels of the hosts keep no account of it";
@@ -64,6 +64,45 @@ impl Tally {
         lines.text
     }
 
+    /// The evidence in a few lines: what became of the tasks, and where bytes were read. `homing report` has the rest.
+    pub fn short(&self, color: bool) -> String {
+        let mut lines = Lines { color, text: String::new() };
+        let (hosts, slots) = self.size();
+        let on = match hosts {
+            0 => String::new(),
+            n => format!(" on {}, {}", count(n, "host"), count(slots, "slot")),
+        };
+        self.tasks(&mut lines, &format!(" in {}{on}", span(self.wall_us())));
+        if let Some(hosts) = self.unused() {
+            lines.add("not used", &hosts);
+        }
+        self.lost(&mut lines);
+        if self.placed.0 > 0 {
+            lines.add("data", &self.read_where());
+        }
+        lines.text
+    }
+
+    /// The part of the inputs that was read at home, by their layouts.
+    fn read_where(&self) -> String {
+        let (local, remote) = (self.planned.local, self.planned.remote);
+        let part = percent(local, local + remote);
+        // Within a hundredth the same whatever host takes a task: a file server has it all.
+        let is_served = local == 0 && remote > 0 && self.planned.remote_if_in_turn <= remote + remote / 100;
+        match (is_served, remote) {
+            (true, _) => format!("{} over the network: all of it lies on file servers", bytes(remote)),
+            (false, 0) => format!("{} read at home (100 %)", bytes(local)),
+            (false, _) => format!("{part} read at home, {} over the network", bytes(remote)),
+        }
+    }
+
+    fn lost(&self, lines: &mut Lines) {
+        let lost: NodeSet = self.hosts.iter().filter(|(_, h)| h.lost).map(|(name, _)| name.clone()).collect();
+        if !lost.is_empty() {
+            lines.add("lost", &lost.to_string());
+        }
+    }
+
     /// The evidence in one line, and what failed: enough for a run on one machine that has nothing to do with
     /// volumes.
     pub fn brief(&self, color: bool) -> String {
@@ -94,13 +133,20 @@ impl Tally {
         lines.add_as_is("tasks", &(parts.join(", ") + more));
         self.named.iter().for_each(|failed| failed.lines(lines));
         if self.counts.failed() > self.named.len() as u64 && !self.named.is_empty() {
-            lines.add("", &format!("and {} more", self.counts.failed() - self.named.len() as u64));
+            let all = self.run.as_ref().map_or(String::new(), |run| format!(": homing report {run} --failed"));
+            lines.add("", &format!("and {} more{all}", self.counts.failed() - self.named.len() as u64));
         }
         for (why, tasks) in self.not_run.iter().take(NAMED) {
             lines.add("  not run", &format!("{}: {why}", count(*tasks, "task")));
         }
         if let Some(again) = self.again.as_ref().filter(|_| self.exit.is_some() && self.counts.failed() > 0) {
             lines.add("  again", again);
+            // With --failed alone a reader would take what was cut off for lost.
+            let rest =
+                self.run.as_ref().filter(|_| self.path.is_none() && self.counts.unfinished().is_some_and(|n| n > 0));
+            if let Some(run) = rest {
+                lines.add("  go on", &format!("homing resume {run}, without the failed ones"));
+            }
         }
     }
 
@@ -135,7 +181,13 @@ impl Tally {
             }
             _ => UNKNOWN.into(),
         };
-        lines.add("network", &network);
+        // Interfaces and disks count other programs too: what the tasks explain less than half of is not theirs to show.
+        if explains(self.rchar.max(Some(self.planned.remote)), self.network().0) {
+            lines.add("network", &network);
+        }
+        if !explains(self.rchar, amplified.disks) {
+            return;
+        }
         let disks = self.hosts.iter().map(|(name, host)| (name.as_str(), host.disks));
         lines.add("disks", &amplified.by_disks(disks, self.wall_us()));
     }
@@ -218,11 +270,13 @@ impl Tally {
             None => "slot time unknown".into(),
         };
         lines.add("busiest", &format!("{name}: {}, {used}", count(host.attempts, "task")));
-        let lost: Vec<&str> = self.hosts.iter().filter(|(_, h)| h.lost).map(|(n, _)| n.as_str()).collect();
-        if !lost.is_empty() {
-            lines.add("lost", &lost.join(", "));
-        }
+        self.lost(lines);
     }
+}
+
+/// Whether what tasks moved is half of what was counted at least.
+fn explains(own: Option<u64>, counted: Option<u64>) -> bool {
+    counted.is_none_or(|counted| own.is_some_and(|own| own.saturating_mul(2) >= counted))
 }
 
 /// What a file server served is told from here, bytes: less is names and programs.

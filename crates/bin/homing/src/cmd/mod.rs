@@ -5,6 +5,7 @@ pub mod bench;
 pub mod cache;
 pub mod check;
 pub mod copy;
+pub mod evidence;
 pub mod exec;
 pub mod gateway;
 pub mod generate;

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// The first record of the run of this name: what was asked for with these words, and by which process.
-pub fn opening(run: &str, words: Vec<OsString>, cwd: &Path, tasks: Option<u64>) -> What {
+pub fn opening(run: &str, words: Vec<OsString>, cwd: &Path, tasks: Option<u64>, label: Option<&str>) -> What {
     What::RunStarted {
         v: homing_journal::FORMAT,
         run: run.into(),
@@ -16,5 +16,6 @@ pub fn opening(run: &str, words: Vec<OsString>, cwd: &Path, tasks: Option<u64>) 
         host: hostname(),
         pid: std::process::id(),
         tasks,
+        label: label.map(String::from),
     }
 }

@@ -1,21 +1,29 @@
-//! `homing report`: the evidence of a run, as lines, as JSON, as a page.
+//! `homing report`: the evidence of a run, as lines, as JSON, as a page; its failed tasks; several runs side by side.
 
+use super::evidence::{Read, events, evidence, read, refused};
+use super::run::again::{inputs_of_failed, whole_json};
 use super::runs::to_stdout;
 use crate::cluster::{Cluster, ClusterArgs};
-use crate::progress::has_colors;
 use homing_account::usage::{Bill, Sizes};
-use homing_journal::JournalError;
-use homing_model::{Event, Failure};
-use homing_report::{RunUsage, Tally};
+use homing_model::Failure;
+use homing_report::{ComparedRun, compared_json, compared_text};
 use serde_json::Value;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Arguments.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The run: its name, the beginning of its name, or `last`; with --cost several, side by side by the size of their clusters
-    #[arg(value_name = "RUN", required = true)]
+    /// The run: its name, the beginning of its name, the one that --name gave it, or `last`. Several are compared; with
+    /// --cost by the size of their clusters
+    #[arg(value_name = "RUN", default_value = "last")]
     runs: Vec<String>,
+    /// List all failed tasks: host, status, inputs, command and the last line of their error output
+    #[arg(long, conflicts_with_all = ["html", "cost"])]
+    failed: bool,
+    /// With --failed: print the inputs of these tasks alone, each ended by NUL, as `homing run -0` reads them
+    #[arg(short = '0', long, requires = "failed", conflicts_with = "json")]
+    null: bool,
     /// Draw it into one self-contained HTML file; `-` for standard output
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -32,36 +40,61 @@ pub struct Args {
 /// Reads the journals and reports.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let cluster = if args.cost { Some(args.cluster.load()?) } else { None };
+    match (&args.runs[..], cluster) {
+        ([run], _) if args.failed => failed(run, &args),
+        ([run], cluster) => one(run, &args, cluster),
+        _ if args.failed => {
+            Err(Failure::usage("--failed lists the tasks of one run").hint("homing report RUN --failed"))
+        }
+        _ if args.html.is_some() => Err(Failure::usage("--html draws one run").hint("homing report RUN --html FILE")),
+        (_, Some(cluster)) => by_size(&args, cluster),
+        (_, None) => side_by_side(&args),
+    }
+}
+
+fn one(run: &str, args: &Args, cluster: Option<&Cluster>) -> Result<i32, Failure> {
     let cost = cluster.and_then(Cluster::cost);
-    if let [run] = &args.runs[..] {
-        let read = read(run, args.html.is_some(), args.cost)?;
-        if let Some(file) = &args.html {
-            let page = homing_report::html(&read.kept);
-            if file.as_os_str() == "-" {
-                return to_stdout(&page);
-            }
-            homing_os::folder::write_file(file, page)
-                .map_err(|e| Failure::system(format!("cannot write {}: {e}", file.display())))?;
+    let read = read(run, args.html.is_some(), args.cost)?;
+    if let Some(file) = &args.html {
+        let page = homing_report::html(&read.kept);
+        if file.as_os_str() == "-" {
+            return to_stdout(&page);
         }
-        let bill = cluster.as_ref().map(|cluster| Bill::of(read.usage, cluster));
-        if args.json {
-            let mut told = read.tally.json();
-            if let Some(bill) = &bill {
-                told["cost"] = bill.json(cost);
-            }
-            return print_json(&told);
+        homing_os::folder::write_file(file, page)
+            .map_err(|e| Failure::system(format!("cannot write {}: {e}", file.display())))?;
+    }
+    let told = args.json.then(|| whole_json(&read));
+    let bill = cluster.map(|cluster| Bill::of(read.usage, cluster));
+    if let Some(mut told) = told {
+        if let Some(bill) = &bill {
+            told["cost"] = bill.json(cost);
         }
-        evidence(&read.tally)?;
-        return bill.map_or(Ok(0), |bill| to_stdout(&bill.lines(cost)));
+        return print_json(&told);
     }
-    if args.html.is_some() {
-        return Err(Failure::usage("--html draws one run").hint("homing report RUN --html FILE"));
+    evidence(&read.tally)?;
+    bill.map_or(Ok(0), |bill| to_stdout(&bill.lines(cost)))
+}
+
+fn failed(run: &str, args: &Args) -> Result<i32, Failure> {
+    let read = read(run, false, false)?;
+    let inputs = inputs_of_failed(&read);
+    if args.null {
+        let bytes = read.failures.inputs(&inputs).map_err(|task| {
+            let failure = Failure::usage(format!("run {}: the inputs of task {task} are not known", read.name));
+            failure.hint(format!("homing resume --failed {}", read.name))
+        })?;
+        let mut out = std::io::stdout().lock();
+        let written = out.write_all(&bytes).and_then(|()| out.flush());
+        return written.map(|()| 0).map_err(|e| Failure::unwritten("writing inputs to standard output", &e));
     }
-    let Some(cluster) = &cluster else {
-        return Err(
-            Failure::usage("the report of several runs is that of their cost").hint("homing report --cost RUN RUN")
-        );
-    };
+    match args.json {
+        true => print_json(&serde_json::json!({ "run": read.name, "failures": read.failures.json(&inputs) })),
+        false => to_stdout(&read.failures.text(&inputs)),
+    }
+}
+
+fn by_size(args: &Args, cluster: &Cluster) -> Result<i32, Failure> {
+    let cost = cluster.cost();
     let mut sizes = Sizes::default();
     for run in &args.runs {
         let Read { name, tally, usage, .. } = read(run, false, true)?;
@@ -70,55 +103,18 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if args.json { print_json(&sizes.json(cost)) } else { to_stdout(&sizes.table(cost)) }
 }
 
-/// What a journal has.
-struct Read {
-    name: String,
-    tally: Tally,
-    usage: RunUsage,
-    /// All events, where they are asked for.
-    kept: Vec<Event>,
-}
-
-fn read(run: &str, keep: bool, count: bool) -> Result<Read, Failure> {
-    let dir = homing_journal::find(&homing_journal::root(), run).map_err(refused)?;
-    let name = dir.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
-    let (mut tally, mut usage, mut kept) = (Tally::new(), RunUsage::new(&name, i64::MIN), Vec::new());
-    for event in homing_journal::replay(&dir).map_err(Failure::system)? {
-        match event {
-            Ok(event) => {
-                tally.add(&event);
-                if count {
-                    usage.add(&event);
-                }
-                if keep {
-                    kept.push(event);
-                }
-            }
-            // The rest of the evidence is still worth reading.
-            Err(damage @ JournalError::Damaged { .. }) => eprintln!("homing: {damage}; the line is left out"),
-            Err(e) => return Err(Failure::system(e)),
-        }
+fn side_by_side(args: &Args) -> Result<i32, Failure> {
+    let mut runs = Vec::new();
+    for run in &args.runs {
+        let dir = homing_journal::find(&homing_journal::root(), run).map_err(refused)?;
+        let name = dir.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+        let mut compared = ComparedRun::new(&name);
+        events(&dir, |event| compared.add(&event))?;
+        runs.push(compared);
     }
-    Ok(Read { name, tally, usage, kept })
+    if args.json { print_json(&compared_json(&runs)) } else { to_stdout(&compared_text(&runs)) }
 }
 
 fn print_json(told: &Value) -> Result<i32, Failure> {
     to_stdout(&(serde_json::to_string_pretty(told).map_err(Failure::system)? + "\n"))
-}
-
-/// Tells how a run is called, and what shows more of it.
-pub(super) fn tell_run(name: &str) {
-    eprintln!("run {name}: homing report {name}");
-}
-
-/// Prints the evidence for people.
-pub(super) fn evidence(tally: &Tally) -> Result<i32, Failure> {
-    to_stdout(&tally.text(has_colors(std::io::stdout())))
-}
-
-pub(super) fn refused(error: JournalError) -> Failure {
-    match error {
-        JournalError::NotFound { .. } | JournalError::Ambiguous { .. } => Failure::usage(error),
-        other => Failure::system(other),
-    }
 }

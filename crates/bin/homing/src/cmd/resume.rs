@@ -1,7 +1,6 @@
 //! `homing resume RUN`: the same command line, without what is done.
 
 use crate::cmd::run::{self, Again};
-use clap::Parser;
 use homing_dispatch::source::joblog;
 use homing_journal::Journal;
 use homing_model::{Failure, RawText};
@@ -18,13 +17,6 @@ pub struct Args {
     /// Go on although records of the run are damaged; tasks whose end cannot be read run again
     #[arg(long)]
     skip_damaged: bool,
-}
-
-/// The command line of a run, parsed again.
-#[derive(Parser)]
-struct Line {
-    #[command(flatten)]
-    args: run::Args,
 }
 
 /// Takes a run up again, in its own working directory.
@@ -68,11 +60,7 @@ fn made_by_make(cwd: &RawText) -> Failure {
 fn enter(argv: Vec<RawText>, cwd: &RawText) -> Result<run::Args, Failure> {
     std::env::set_current_dir(cwd.as_path())
         .map_err(|e| Failure::system(format!("cannot go to {}, where the run began: {e}", cwd.display())))?;
-    // The first word is the program, the second `run`.
-    let words = argv.into_iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, w): (usize, RawText)| w.to_path());
-    let line = Line::try_parse_from(words.map(|w| w.into_os_string()));
-    let not_understood = |e| Failure::usage(format!("the run's own command line is not understood: {e}"));
-    let args = line.map(|line| line.args).map_err(not_understood)?;
+    let args = run::again::args_of_run(argv)?;
     args.cluster.enter()?;
     Ok(args)
 }

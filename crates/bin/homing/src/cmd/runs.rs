@@ -1,9 +1,10 @@
 //! `homing runs`: the runs that have a journal, newest first; and how old ones go.
 
+use crate::consent::Consent;
 use homing_batch::parse_duration;
 use homing_journal::{RunInfo, RunState};
 use homing_model::Failure;
-use homing_model::text::aligned;
+use homing_model::text::{aligned, shown};
 use homing_model::units;
 use std::io::Write;
 use std::path::Path;
@@ -18,6 +19,15 @@ pub struct Args {
     /// List all runs, not only the last 20
     #[arg(short, long)]
     all: bool,
+    /// List the last N runs
+    #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["all", "prune"])]
+    number: Option<usize>,
+    /// List runs that began no longer ago than this: 12h, 7d
+    #[arg(long, value_name = "AGE", conflicts_with = "prune", value_parser = |text: &str| parse_duration("--since", text))]
+    since: Option<Duration>,
+    /// List runs with failed tasks alone
+    #[arg(long, conflicts_with = "prune")]
+    failed: bool,
     /// Print a JSON array of all runs
     #[arg(long)]
     json: bool,
@@ -28,22 +38,33 @@ pub struct Args {
     /// With --prune: tell what would go, and remove nothing
     #[arg(long, requires = "prune")]
     dry_run: bool,
+    #[command(flatten)]
+    consent: Consent,
 }
 
 /// Lists the runs.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let root = homing_journal::root();
     if let Some(age) = args.prune {
-        return prune(&root, age, args.dry_run);
+        return prune(&root, age, args.dry_run, args.consent);
     }
-    let runs = homing_journal::runs(&root);
-    let text = if args.json {
-        serde_json::to_string_pretty(&runs).map_err(Failure::system)? + "\n"
-    } else if runs.is_empty() {
+    let mut runs = homing_journal::runs(&root);
+    if runs.is_empty() && !args.json {
         eprintln!("homing: no runs in {}", root.display());
         return Ok(0);
+    }
+    let age = |since: Duration| {
+        homing_os::clock::wall_ns().saturating_sub(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    };
+    let oldest = args.since.map_or(i64::MIN, age);
+    runs.retain(|run| run.started_ns.unwrap_or(i64::MIN) >= oldest);
+    runs.retain(|run| !args.failed || run.counts.contains_key("failed"));
+    runs.truncate(args.number.unwrap_or(usize::MAX));
+    let text = if args.json {
+        serde_json::to_string_pretty(&runs).map_err(Failure::system)? + "\n"
     } else {
-        let shown = if args.all { runs.len() } else { SHOWN.min(runs.len()) };
+        let is_whole = args.all || args.number.is_some() || args.since.is_some();
+        let shown = if is_whole { runs.len() } else { SHOWN.min(runs.len()) };
         if shown < runs.len() {
             eprintln!(
                 "homing: {} not shown: homing runs --all",
@@ -56,13 +77,21 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 }
 
 /// Removes old runs; each that stays for an error is told.
-fn prune(root: &Path, age: Duration, dry: bool) -> Result<i32, Failure> {
+fn prune(root: &Path, age: Duration, dry: bool, consent: Consent) -> Result<i32, Failure> {
     let now = SystemTime::now();
     if let Some(why) = homing_journal::clock_doubt(root, now) {
         let failure = Failure::system(format!("no run is removed by its age: {why}"));
         return Err(failure.hint("date; where the clock is right: touch the journal of that run, or remove its folder"));
     }
     let before = now.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+    if !dry {
+        consent.possible("removing old runs")?;
+        let old = homing_journal::prune(root, before, true, homing_account::usage::pruned_lines).len();
+        if old > 0 {
+            let summary = format!("{} in {} would be removed", units::count(old as u64, "run"), root.display());
+            consent.confirm("removing old runs", &summary)?;
+        }
+    }
     let (mut runs, mut bytes, mut failed) = (0, 0, None);
     for run in homing_journal::prune(root, before, dry, homing_account::usage::pruned_lines) {
         match run.freed {
@@ -79,14 +108,22 @@ fn prune(root: &Path, age: Duration, dry: bool) -> Result<i32, Failure> {
 }
 
 fn table(runs: &[RunInfo]) -> String {
-    let mut rows = vec![["RUN", "STARTED", "STATE", "DONE", "FAILED", "COMMAND"].map(String::from)];
+    let named = runs.iter().any(|run| run.label.is_some());
+    let head = ["RUN", if named { "NAME" } else { "" }, "STARTED", "STATE", "DONE", "FAILED", "LEFT", "COMMAND"];
+    let mut rows = vec![head.map(String::from)];
     for run in runs {
-        let count = |key: &str| run.counts.get(key).map_or("-".into(), u64::to_string);
+        let unknown = matches!(run.state, RunState::Unreadable { .. });
+        let none = if unknown { "-" } else { "0" };
+        let count = |key: &str| run.counts.get(key).map_or(none.into(), u64::to_string);
+        let label = run.label.as_deref().map_or(String::new(), |label| clip(&shown(label), 24));
+        let label = if named && label.is_empty() { "-".into() } else { label };
         let started = run.started_ns.map_or("unknown".into(), local_time);
         let command = clip(&homing_report::command_line(&run.argv), 72);
-        rows.push([run.name.clone(), started, state(&run.state), count("done"), count("failed"), command]);
+        let counts = ["done", "failed", "unfinished"].map(count);
+        let [done, failed, left] = counts;
+        rows.push([run.name.clone(), label, started, state(&run.state), done, failed, left, command]);
     }
-    aligned(&rows, 3..5)
+    aligned(&rows, 4..7)
 }
 
 fn state(state: &RunState) -> String {

@@ -109,7 +109,7 @@ fn a_run_is_measured_by_the_meter_of_the_site() {
     let usage = world.json(&["usage", "--json", "--by", "host"]);
     assert_eq!((&usage["rows"][0]["energy"], &usage["all"]["energy"]), (energy, energy));
     // It outlives the run.
-    world.out(&["runs", "--prune", "0s"]);
+    world.out(&["runs", "--prune", "0s", "--yes"]);
     assert_eq!(world.json(&["usage", "--json", "--by", "host"]), usage);
 }
 
@@ -178,8 +178,7 @@ fn clusters_of_several_sizes_stand_side_by_side() {
     );
     assert_eq!((&two["cost"]["amount"], &two["cost"]["energy"]["most_j"]), (&json!(2.0), &json!(720_000.0)));
     let alone = world.homing(&["report", "r1", "r2"]);
-    assert_eq!(alone.status.code(), Some(255));
-    assert!(String::from_utf8_lossy(&alone.stderr).contains("homing report --cost RUN RUN"));
+    assert!(alone.status.success() && String::from_utf8_lossy(&alone.stdout).contains("hosts, slots"));
     let page = world.homing(&["report", "--cost", "--html", "page.html", "r1", "r2"]);
     assert!(page.status.code() == Some(255) && !world.path("page.html").exists(), "one page of several runs");
 }

@@ -82,6 +82,7 @@ const RUN: Rows = &[
     ("--eta", "", "screen"),
     ("--quiet", "-q", "homing run @ echo ::: a"),
     ("--json", "--json", HI),
+    ("--name", "--name first", "homing run -q @ echo ::: a; homing runs --json | grep '\"label\": \"first\"'"),
     ("--partition", "--partition x", SLURM),
     ("--account", "--account x", SLURM),
     ("--qos", "--qos x", SLURM),

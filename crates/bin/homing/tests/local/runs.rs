@@ -84,11 +84,11 @@ fn old_runs_go_when_that_is_asked_for_and_no_others() {
     std::fs::create_dir_all(world.runs().join("no-run")).unwrap();
     assert_eq!(world.out(&["runs", "--prune", "--dry-run"]), "old\n");
     assert!(world.runs().join("old/journal.jsonl").exists());
-    assert_eq!(world.out(&["runs", "--prune"]), "old\n");
+    assert_eq!(world.out(&["runs", "--prune", "--yes"]), "old\n");
     let mut left: Vec<_> = std::fs::read_dir(world.runs()).unwrap().map(|e| e.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["held", "no-run", "recent"]);
-    assert_eq!(world.out(&["runs", "--prune", "1d"]), "recent\n");
+    assert_eq!(world.out(&["runs", "--prune", "1d", "-y"]), "recent\n");
     assert_eq!(world.homing(&["runs", "--prune", "soon"]).output().unwrap().status.code(), Some(255));
 }
 
@@ -187,12 +187,12 @@ fn what_runs_used_is_what_their_reports_say_and_outlives_them() {
     let aside = world.0.path().join("aside");
     let copy = |from: &Path, to: &Path| told(Command::new("cp").arg("-a").arg(from).arg(to));
     copy(&world.runs().join(&gone), &aside);
-    world.out(&["runs", "--prune", "0s"]);
+    world.out(&["runs", "--prune", "0s", "--yes"]);
     assert_eq!(json(&world.out(&["runs", "--json"])), json("[]"));
     assert_eq!(of(&["--by", "run"]), before);
     copy(&aside, &world.runs().join(&gone));
     assert_eq!(of(&["--by", "run"]), before);
-    world.out(&["runs", "--prune", "0s"]);
+    world.out(&["runs", "--prune", "0s", "--yes"]);
     assert_eq!(of(&["--by", "run"]), before);
     assert_eq!(of(&["--since", "0s"])["all"]["attempts"], 0);
     // A line that a crash cut off spoils none of those after it.
@@ -200,7 +200,7 @@ fn what_runs_used_is_what_their_reports_say_and_outlives_them() {
     let whole = std::fs::read_to_string(&kept).unwrap();
     std::fs::write(&kept, &whole[..whole.len() - 9]).unwrap();
     copy(&aside, &world.runs().join(&gone));
-    world.out(&["runs", "--prune", "0s"]);
+    world.out(&["runs", "--prune", "0s", "--yes"]);
     let sums = of(&["--by", "run"]);
     assert_eq!((&sums["all"]["attempts"], &sums["not_counted"]), (&json("4"), &json("[]")));
     // One that nothing replaces is told by its number.
@@ -222,7 +222,7 @@ fn what_root_prunes_for_a_user_stays_the_users() {
     let world = World::new();
     world.out(&["run", "-q", "true", ":::", "1"]);
     chown(world.runs(), Some(61_001), Some(61_001)).unwrap();
-    world.out(&["runs", "--prune", "0s"]);
+    world.out(&["runs", "--prune", "0s", "--yes"]);
     assert_eq!(std::fs::metadata(world.runs().join("pruned.jsonl")).unwrap().uid(), 61_001);
 }
 
@@ -232,7 +232,7 @@ fn a_full_disk_is_pruned_and_the_sums_stay() {
     let world = World::new();
     std::fs::create_dir(world.runs()).unwrap();
     let script = "mount -t tmpfs -o size=256k x runs && \"$0\" run -q true ::: 1 2 3 && \
-                  { head -c 1M /dev/zero >runs/fill || true; } && \"$0\" runs --prune 0s && \"$0\" usage";
+                  { head -c 1M /dev/zero >runs/fill || true; } && \"$0\" runs --yes --prune 0s && \"$0\" usage";
     let mut command = Command::new("unshare");
     command.args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_homing")]).current_dir(world.0.path());
     let output = command.env("HOMING_RUNS", "runs").output().unwrap();

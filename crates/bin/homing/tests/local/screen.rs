@@ -144,7 +144,7 @@ fn times_have_their_zone_and_old_runs_go() {
         return;
     }
     let script = "homing run -q true ::: 1; TZ=Asia/Kolkata homing runs; TZ=UTC homing runs\n\
-                  homing runs --prune 0s; homing runs; echo status $?";
+                  homing runs --prune 0s --yes; homing runs; echo status $?";
     let lines = Terminal::new(120, &[], script).ends();
     let shown = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
     assert_eq!((shown(" IST  ended"), shown(" UTC  ended"), shown("1 run removed")), (1, 1, 1), "{lines:#?}");

@@ -146,6 +146,32 @@ impl homing_batch::Inputs for Inputs {
     }
 }
 
+/// The input sources of a run as it has kept them, for a reader of the run: nothing is kept anew, and nothing is read
+/// from standard input.
+pub struct KeptInputs {
+    cwd: PathBuf,
+    dir: PathBuf,
+    files: usize,
+}
+
+impl KeptInputs {
+    /// `cwd`: where relative names begin; `dir`: the run's folder.
+    pub fn new(cwd: &Path, dir: &Path) -> KeptInputs {
+        KeptInputs { cwd: cwd.into(), dir: dir.into(), files: 0 }
+    }
+}
+
+impl homing_batch::Inputs for KeptInputs {
+    fn open(&mut self, path: &Path) -> io::Result<Input> {
+        let mut inputs = Inputs { files: self.files, ..Inputs::new(&self.cwd, &self.dir, true) };
+        let name = inputs.name(path);
+        self.files = inputs.files;
+        let kept = homing_journal::kept(&self.dir, &name).map_err(io::Error::other)?;
+        let kept = kept.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the run has kept no copy of it"))?;
+        inputs.whole(path, &name, &kept)
+    }
+}
+
 /// /dev/null is what programs without an input are given: its end is not that of the input that was cut off.
 fn stdin_is_null() -> bool {
     let null = rustix::fs::makedev(1, 3);

@@ -10,7 +10,7 @@ mod results;
 mod source;
 mod stream;
 
-pub use inputs::{Inputs, status_of};
+pub use inputs::{Inputs, KeptInputs, status_of};
 pub use nonce::Nonces;
 pub use results::results_files;
 pub use source::{Source, Sourcing};

@@ -19,7 +19,7 @@ pub fn results_files(dir: &Path) -> Result<ResultFiles, Failure> {
     if let Some(folder) = results.folder() {
         let there = folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
         tempfile::tempfile_in(there).map_err(|e| {
-            Failure::system(format!("cannot write results to {}: {e}", folder.display())).hint("nothing was run")
+            Failure::usage(format!("cannot write results to {}: {e}", folder.display())).hint("nothing was run")
         })?;
     }
     Ok(Box::new(move |task| {

@@ -4,7 +4,7 @@ use super::story::Story;
 use super::svg::{self, LEFT, SPAN, clip, escape};
 use crate::Tally;
 use homing_model::units::bytes;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 const BINS: usize = 160;
 /// Fewer attempts have no rate worth a picture.
@@ -134,8 +134,15 @@ pub(crate) fn limits(page: &mut String, story: &Story) {
     let all = story.slots.iter().sum();
     let slots_of = |name: &str| story.hosts.iter().position(|host| *host == name).map_or(all, |at| story.slots[at]);
     let measured = story.limits.iter().filter(|(.., why)| !why.is_empty());
-    let servers: BTreeSet<&str> = measured.map(|(_, server, ..)| *server).collect();
-    for server in servers.into_iter().take(LIMITED) {
+    let mut changes: BTreeMap<&str, usize> = BTreeMap::new();
+    measured.for_each(|(_, server, ..)| *changes.entry(server).or_default() += 1);
+    let mut servers: Vec<(&str, usize)> = changes.into_iter().collect();
+    // A chart of a limit that never changed is a flat line: these come last, and the rest is named in one line.
+    servers.sort_by_key(|(_, changes)| std::cmp::Reverse(*changes));
+    let flat = servers.iter().skip(1).filter(|(_, changes)| *changes == 1).count();
+    let drawn = (servers.len() - flat).clamp(1.min(servers.len()), LIMITED);
+    let rest: Vec<&str> = servers.iter().skip(drawn).map(|(server, _)| *server).collect();
+    for (server, _) in servers.iter().copied().take(drawn) {
         let (mut values, mut last) = (vec![1.0; BINS], (None, ""));
         for (at, _, limit, because) in story.limits.iter().filter(|(_, of, ..)| *of == server) {
             let value = f64::from(limit.unwrap_or(slots_of(server)));
@@ -146,6 +153,12 @@ pub(crate) fn limits(page: &mut String, story: &Story) {
         let end = last.0.map_or("all slots might use it".into(), |n| format!("{n} at once"));
         let about = format!("The most that homing let use it. At the end of the run {end}, because {}", escape(last.1));
         curve(page, story, &title, &about, &[("tasks", &values)], |v| format!("{v:.0}"));
+    }
+    if !rest.is_empty() {
+        let names = escape(&clip(&rest.join(", "), 300));
+        page.push_str(&format!(
+            "<p class=\"quiet\">Storage without a chart, as its limit hardly changed: {names}.</p>\n"
+        ));
     }
 }
 

@@ -26,15 +26,16 @@ pub fn html(events: &[Event]) -> String {
     events.iter().for_each(|e| tally.add(e));
     let story = Story::of(events);
     let mut page = String::with_capacity(256 << 10);
-    let title = if story.run.is_empty() { "run" } else { story.run };
+    let title = title(&story);
     page.push_str(&format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>homing {}</title>\n<style>\n{STYLE}</style>\n<main>\n",
-        escape(title)
+        escape(&title)
     ));
     head(&mut page, &story, &tally);
     cards(&mut page, &tally);
+    tables::failed(&mut page, &story);
     for full in tally.full() {
         page.push_str(&format!("<p>Full: {}.</p>\n", escape(&full.to_string())));
     }
@@ -48,12 +49,27 @@ pub fn html(events: &[Event]) -> String {
     curves::moved(&mut page, &tally);
     curves::limits(&mut page, &story);
     curves::pressure(&mut page, &story);
-    tables::failed(&mut page, &story);
     tables::slowest(&mut page, &story);
     tables::hosts(&mut page, &story, &tally);
     tables::notes(&mut page, &story);
     page.push_str(&format!("</main>\n<script>\n{SCRIPT}</script>\n</html>\n"));
     page
+}
+
+/// What a reader knows the run by: the name that its user gave it, else its command, without the program.
+fn title(story: &Story) -> String {
+    let command = story.argv.strip_prefix("homing ").unwrap_or(&story.argv);
+    match (story.label, command) {
+        (Some(label), _) => label.into(),
+        (None, "") => {
+            if story.run.is_empty() {
+                "run".into()
+            } else {
+                story.run.into()
+            }
+        }
+        (None, command) => svg::clip(command, 60),
+    }
 }
 
 fn head(page: &mut String, story: &Story, tally: &Tally) {
@@ -64,9 +80,10 @@ fn head(page: &mut String, story: &Story, tally: &Tally) {
         None => "<span class=\"tag warn\">no end recorded</span>".to_string(),
     };
     page.push_str(&format!(
-        "<header><h1>{} {ended}</h1>\n<p class=\"command\"><code>{}</code></p>\n<p class=\"quiet\">{} UTC, from {}</p></header>\n",
-        escape(story.run),
+        "<header><h1>{} {ended}</h1>\n<p class=\"command\"><code>{}</code></p>\n<p class=\"quiet\">{}, {} UTC, from {}</p></header>\n",
+        escape(&title(story)),
         escape(&svg::clip(&story.argv, 400)),
+        escape(story.run),
         began.strftime("%Y-%m-%d %H:%M:%S"),
         escape(&story.from),
     ));
@@ -91,13 +108,11 @@ fn cards(page: &mut String, tally: &Tally) {
     ];
     let rest: Vec<String> = rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let below = if rest.is_empty() { "none failed".to_string() } else { rest.join(", ") };
-    card(
-        page,
-        if tally.counts.failed() > 0 { "failing" } else { "" },
-        "Tasks done",
-        &tally.counts.done.to_string(),
-        &below,
-    );
+    if tally.counts.failed() > 0 {
+        let of = format!("of {}", count(tally.counts.done + tally.counts.failed(), "task"));
+        card(page, "failing", "Tasks failed", &tally.counts.failed().to_string(), &of);
+    }
+    card(page, "", "Tasks done", &tally.counts.done.to_string(), &below);
     let slots: u64 = tally.hosts.values().map(|h| u64::from(h.slots)).sum();
     let on = format!("{}, {}", count(tally.hosts.len() as u64, "host"), count(slots, "slot"));
     card(page, "", "Wall time", &span(tally.wall_us()), &on);

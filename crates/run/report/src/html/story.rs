@@ -58,6 +58,8 @@ pub(crate) struct Growth {
 #[derive(Default)]
 pub(crate) struct Story<'a> {
     pub run: &'a str,
+    /// The name that its user has given it.
+    pub label: Option<&'a str>,
     pub argv: String,
     pub from: String,
     pub start_ns: i64,
@@ -89,8 +91,9 @@ impl<'a> Story<'a> {
             let (before, at) = (story.length, story.since(event.at_ns));
             story.length = story.length.max(at);
             match &event.what {
-                What::RunStarted { run, argv, cwd, host, .. } => {
+                What::RunStarted { run, argv, cwd, host, label, .. } => {
                     story.run = run;
+                    story.label = label.as_deref();
                     story.argv = crate::command_line(argv);
                     story.from = format!("{}:{}", host, cwd.display());
                 }

@@ -32,7 +32,11 @@ fn state() -> Now {
     let mut now = Now::default();
     let argv = ["homing", "run", "bwa mem {}"].map(|word| word.into()).to_vec();
     let run = "20261122-101010-abc".to_string();
-    at(&mut now, 0, What::RunStarted { v: 1, run, argv, cwd: "/".into(), host: "n1".into(), pid: 1, tasks: Some(40) });
+    at(
+        &mut now,
+        0,
+        What::RunStarted { v: 1, run, argv, cwd: "/".into(), host: "n1".into(), pid: 1, tasks: Some(40), label: None },
+    );
     for host in ["n1", "n2", "n3"] {
         at(&mut now, 1, What::HostUp { host: host.into(), slots: 2, facts: HostFacts::default() });
     }

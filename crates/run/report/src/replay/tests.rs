@@ -49,7 +49,16 @@ impl World {
         let name = |at: usize| format!("n{}", at + 1);
         let mut all = vec![(
             0,
-            What::RunStarted { v: 1, run: "r".into(), argv, cwd: "/".into(), host: "n1".into(), pid: 1, tasks: None },
+            What::RunStarted {
+                v: 1,
+                run: "r".into(),
+                argv,
+                cwd: "/".into(),
+                host: "n1".into(),
+                pid: 1,
+                tasks: None,
+                label: None,
+            },
         )];
         for at in 0..self.hosts {
             let link = Some(if at == 0 { self.link } else { FAST });
@@ -203,7 +212,10 @@ fn two_hosts(fetch_s: u64, argv: &[&str]) -> (Replay, [Site; 2]) {
     let mut replay = Replay::default();
     let argv = argv.iter().map(|word| (*word).into()).collect();
     let (run, cwd, host) = ("r".to_string(), "/".into(), "n1".to_string());
-    replay.add(&Event { at_ns: 0, what: What::RunStarted { v: 1, run, argv, cwd, host, pid: 1, tasks: None } });
+    replay.add(&Event {
+        at_ns: 0,
+        what: What::RunStarted { v: 1, run, argv, cwd, host, pid: 1, tasks: None, label: None },
+    });
     let mut free_s = [0, 0];
     for n in 0..6 {
         let at = usize::from(free_s[1] < free_s[0]);

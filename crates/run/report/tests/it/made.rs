@@ -48,6 +48,7 @@ pub fn run(shape: &Shape) -> Vec<Event> {
             host: "login".into(),
             pid: 4711,
             tasks: Some(shape.tasks),
+            label: None,
         },
     )];
     let mut free: Vec<(u64, usize, u32)> = Vec::new();

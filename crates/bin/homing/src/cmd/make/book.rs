@@ -143,7 +143,7 @@ impl Page {
         self.watched = Some(Watched::new(journal.dir()));
         self.journal = Some(journal);
         let words = std::env::args_os().collect();
-        self.append(Event { at_ns: self.began_ns, what: opening(&name, words, &self.cwd, None) });
+        self.append(Event { at_ns: self.began_ns, what: opening(&name, words, &self.cwd, None, None) });
         for event in std::mem::take(&mut self.before) {
             self.append(event);
         }

@@ -12,8 +12,8 @@ pub mod stub;
 mod words;
 
 use crate::cluster::{Cluster, ClusterArgs};
+use crate::cmd::evidence::tell_run;
 use crate::cmd::gateway;
-use crate::cmd::report::tell_run;
 use crate::cmd::tree::width;
 use crate::failure::{Failure, exit};
 use crate::switched;

@@ -26,7 +26,7 @@ const STARTS_WITHIN: Duration = Duration::from_secs(10);
 #[derive(clap::Args)]
 pub struct Args {
     /// Hosts, as a node set (default: $HOMING_HOSTS, those of cluster.toml, those that hold the folder's files)
-    #[arg(long, value_name = "NODESET", env = "HOMING_HOSTS")]
+    #[arg(short = 'w', long, value_name = "NODESET", env = "HOMING_HOSTS")]
     hosts: Option<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -85,7 +85,7 @@ fn kept(args: &Args, root: &Path) -> Result<UnixStream, Failure> {
         std::thread::sleep(Duration::from_millis(5));
     }
     Err(Failure::system(format!("no coordinator answers at {}", socket.display()))
-        .hint("homing on --hosts n[1-4] true"))
+        .hint("homing on --hosts 'n[1-4]' true"))
 }
 
 fn start(args: &Args, socket: &Path, root: &Path) -> Result<(), Failure> {

@@ -55,7 +55,7 @@ const LONG_ALONE: [&str; 29] = [
     "warn-undefined-variables",
 ];
 
-/// Ours first, wherever they are among make's: `homing make -j8 --hosts n[1-4]`. No word behind a `--` is ours, and none
+/// Ours first, wherever they are among make's: `homing make -j8 --hosts 'n[1-4]'`. No word behind a `--` is ours, and none
 /// that is the value of an option of make's. A `--` with ours alone before it ends these and does not go to make.
 pub fn own_first(words: Vec<OsString>) -> Vec<OsString> {
     let (mut own, mut others) = (Vec::new(), Vec::new());

@@ -26,7 +26,7 @@ pub struct Args {
     /// `auto` (ssh when hosts are given, else slurm when it answers, else local)
     #[arg(help_heading = HOSTS, long, value_name = "ENGINE", default_value = "auto")]
     pub on: On,
-    /// Hosts, as a node set: n[1-4], @group, ...
+    /// Hosts, as a node set: 'n[1-4]', @group, ...
     #[arg(help_heading = HOSTS, short = 'w', long, value_name = "NODESET")]
     pub hosts: Option<String>,
     #[command(flatten, next_help_heading = HOSTS)]
@@ -180,9 +180,13 @@ pub struct Args {
     /// Print no evidence at the end
     #[arg(help_heading = SHOWN, short, long)]
     pub quiet: bool,
-    /// Print the evidence as JSON on standard error; of a plan: print it as JSON on standard output
-    #[arg(help_heading = SHOWN, long)]
-    pub json: bool,
+    /// Print the evidence as JSON on standard error, or write it to FILE; of a plan: print it as JSON on standard
+    /// output. FILE follows `=`, or ends in .json
+    #[arg(help_heading = SHOWN, long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub json: Option<PathBuf>,
+    /// Call the run so in `homing runs`, beside its own name: `homing report NAME` finds the newest of that name
+    #[arg(help_heading = SHOWN, long, value_name = "NAME", value_parser = label)]
+    pub name: Option<String>,
 
     // Last: their headings would hold for all that follows.
     #[command(flatten)]
@@ -199,6 +203,36 @@ fn amount(text: &str) -> Result<(String, u64), String> {
     let parted = text.split_once('=').filter(|(name, _)| !name.is_empty());
     let read = parted.and_then(|(name, amount)| Some((name.to_string(), amount.parse().ok()?)));
     read.ok_or_else(|| "a resource is a name and a whole number, as in gpu=2".into())
+}
+
+/// A name of a run, which stands in a table beside others.
+fn label(text: &str) -> Result<String, String> {
+    let is_plain =
+        !text.is_empty() && text.chars().count() <= 64 && !text.contains(|c: char| c.is_control() || c == '/');
+    match text {
+        "last" => Err("`last` is the run that began last".into()),
+        _ if is_plain => Ok(text.into()),
+        _ => Err("a name has 1 to 64 characters, without a slash".into()),
+    }
+}
+
+/// Makes one word of `--json FILE.json` before the command, where an option with an optional value ends otherwise.
+pub fn join_json(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is_file =
+        |word: Option<&OsString>| word.and_then(|word| word.to_str()).is_some_and(|word| word.ends_with(".json"));
+    let places = (0..words.len()).filter(|at| words[*at] == "--json" && is_file(words.get(at + 1)));
+    for at in places.collect::<Vec<_>>() {
+        // What follows the first word of the command belongs to it: the file has to be that word.
+        let parsed = grammar().no_binary_name(true).try_get_matches_from(&words[2.min(words.len())..]);
+        let first = parsed.ok().and_then(|found| found.get_many::<OsString>("words").map(|of| of.len()));
+        if first == Some(words.len() - at - 1) {
+            let file = words.remove(at + 1);
+            words[at].push("=");
+            words[at].push(file);
+            break;
+        }
+    }
+    words
 }
 
 /// Returns the grammar of `homing run`.

@@ -1,7 +1,7 @@
 //! The user's defaults: options that `homing run` and `homing plan` are given before those of the command line,
 //! which count more.
 
-use super::args::args_of;
+use super::args::{args_of, join_json};
 use homing_cluster::defaults;
 use homing_model::Failure;
 use std::ffi::OsString;
@@ -34,6 +34,7 @@ pub fn note_of_parallels(quiet: bool) {
 pub fn with_defaults(mut words: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
     if words.get(1).is_some_and(|word| word == "run" || word == "plan") {
         words.splice(2..2, defaults::own(&|words| args_of(words).map(drop).map_err(|e| e.message))?);
+        words = join_json(words);
         let _ = WORDS.set(words.clone());
     }
     Ok(words)

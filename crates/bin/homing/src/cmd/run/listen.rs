@@ -7,7 +7,7 @@ use homing_dispatch::{Listener, Progress, Record, Terminal};
 use homing_model::event::What;
 use homing_model::text::{shown, shown_lines};
 use homing_model::{Event, Outcome};
-use homing_report::Tally;
+use homing_report::{ProgressLog, Tally};
 use std::fs::File;
 use std::io;
 use std::rc::Rc;
@@ -23,6 +23,8 @@ pub struct Screen {
     /// The evidence so far.
     pub tally: Tally,
     bar: bool,
+    /// The lines where none can be drawn again.
+    log: ProgressLog,
     explain: bool,
     /// Where it is shown.
     pub terminal: Rc<Terminal>,
@@ -42,11 +44,17 @@ pub struct Screen {
 impl Screen {
     /// `tally`: the evidence of earlier parts; `bar`: draw from the first moment; `explain`: a line for each start;
     /// `here`: tasks run on this machine, which the job log calls `:`.
-    pub fn new(tally: Tally, bar: bool, explain: bool, joblog: Option<File>, here: bool) -> Screen {
+    pub fn new(
+        tally: Tally,
+        (bar, log): (bool, ProgressLog),
+        explain: bool,
+        joblog: Option<File>,
+        here: bool,
+    ) -> Screen {
         let (terminal, learnt, movers) = (Rc::default(), Vec::new(), Vec::new());
         let read_before = tally.read().unwrap_or(0);
         let (last, unlogged) = (Duration::ZERO, None);
-        Screen { tally, bar, explain, terminal, last, read_before, joblog, unlogged, here, learnt, movers }
+        Screen { tally, bar, log, explain, terminal, last, read_before, joblog, unlogged, here, learnt, movers }
     }
 
     /// Bytes that tasks have read in a second of this part, as far as it was measured.
@@ -101,6 +109,12 @@ impl Listener for Screen {
     }
 
     fn progress(&mut self, progress: &Progress) {
+        if progress::place().is_none() {
+            if let Some(line) = self.log.line(progress, self.read_per_s(progress.elapsed)) {
+                self.note(&line);
+            }
+            return;
+        }
         let due = self.bar || progress.elapsed > SHOW_AFTER;
         if !due || progress.elapsed.saturating_sub(self.last) < DRAW_EVERY {
             return;

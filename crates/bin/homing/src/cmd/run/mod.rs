@@ -1,6 +1,7 @@
 //! `homing run`, `homing plan`, and the second half of `homing resume`:
 //! options become a batch, hosts and a policy; dispatch does the rest.
 
+pub mod again;
 mod args;
 mod asleep;
 mod config;
@@ -20,9 +21,9 @@ pub(crate) use options::batch;
 pub use parallel::unknown;
 pub use plan::plan;
 
+use crate::cmd::evidence::{read, tell_run};
 use crate::cmd::gateway;
 use crate::cmd::opening::{hostname, opening};
-use crate::cmd::report::tell_run;
 use crate::progress::has_colors;
 use homing_batch::Files;
 use homing_dispatch::source::joblog::{self, Unlisted};
@@ -31,7 +32,7 @@ use homing_dispatch::{DispatchError, Io, Settings};
 use homing_journal::{Journal, Unbegun, lessons};
 use homing_model::event::What;
 use homing_model::{Failure, RawText, TaskId, exit};
-use homing_report::Tally;
+use homing_report::{ProgressLog, Tally};
 use listen::Screen;
 use options::{finder, output, policy, slots, sourcing};
 use std::collections::HashMap;
@@ -103,7 +104,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let _guard = slurm.then(|| homing_launch::Guard::over(&homing_slurm::job_name(&name)));
     let opening = match resumed {
         true => What::RunResumed { host: hostname(), pid: std::process::id() },
-        false => opening(&name, config::words(), &cwd, total),
+        false => opening(&name, config::words(), &cwd, total, args.name.as_deref()),
     };
     // Kept to the end of the run: a host that joins late is asked too.
     let nonces = away.then(Nonces::default);
@@ -126,7 +127,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     // Nothing could come between what one task prints, and what was printed is not printed again by another attempt:
     // its reader need not wait for its end, which may never come (`yes | head`).
     let alone = total == Some(1) && here && policy.tries.unwrap_or(1) == 1;
-    let mut screen = Screen::new(tally, args.bar || args.eta, args.explain, joblog, here);
+    let mut screen = Screen::new(tally, watched(&args, &name), args.explain, joblog, here);
     let seats = seats::seats(&args, &targets.hosts);
     let settings = Settings {
         name: name.clone(),
@@ -171,11 +172,19 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     told(&args, screen, &name, status, here, host_count > 1)
 }
 
+/// Whether progress is shown from the beginning, and the lines of it where no terminal is.
+fn watched(args: &Args, name: &str) -> (bool, ProgressLog) {
+    let bar = args.bar || args.eta;
+    // Of a quiet run nobody wants a word, unless it was asked for.
+    let run = if args.quiet && !bar { ProgressLog::default() } else { ProgressLog::new(name, bar) };
+    (bar, run)
+}
+
 /// Tells what came of it; its status, unless the job log lacks lines.
 fn told(args: &Args, screen: Screen, name: &str, status: i32, here: bool, spread: bool) -> Result<i32, Failure> {
     // Nobody who has seen enough asks how much there would have been.
-    if status != exit::UNREAD || args.json {
-        evidence(args, &screen, name, here, spread);
+    if status != exit::UNREAD || args.json.is_some() {
+        evidence(args, &screen, name, here, spread)?;
     }
     match screen.unlogged {
         Some(e) => Err(Failure::system(format!("cannot write the job log: {e}"))
@@ -222,13 +231,19 @@ fn unrecorded(error: homing_journal::JournalError) -> Failure {
     Failure::system(error).hint("HOMING_RUNS=FOLDER names another place for the record of runs")
 }
 
-fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) {
-    if args.json {
-        eprintln!("{}", screen.tally.json());
+fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) -> Result<(), Failure> {
+    if let Some(file) = &args.json {
+        let told = again::whole_json(&read(name, false, false)?);
+        if file.as_os_str() == "-" {
+            eprintln!("{told}");
+        } else {
+            let failed = |e| Failure::system(format!("writing the evidence of run {name} to {}: {e}", file.display()));
+            homing_os::folder::write_file(file, format!("{told:#}\n")).map_err(failed)?;
+        }
     } else if !args.quiet {
         let color = has_colors(io::stderr());
         let brief = here && !spread;
-        eprint!("{}", if brief { screen.tally.brief(color) } else { screen.tally.text(color) });
+        eprint!("{}", if brief { screen.tally.brief(color) } else { screen.tally.short(color) });
         if let Some(elsewhere) = screen.tally.elsewhere().filter(|_| !spread) {
             eprintln!("homing: {elsewhere}; with --on ssh their commands run there");
         }
@@ -236,6 +251,7 @@ fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) 
             tell_run(name);
         }
     }
+    Ok(())
 }
 
 fn explain(error: DispatchError, name: &str, slurm: bool) -> Failure {

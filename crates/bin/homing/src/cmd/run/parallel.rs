@@ -235,6 +235,18 @@ pub fn logins(given: &ParallelArgs) -> Result<Vec<Login>, Failure> {
     Ok(found)
 }
 
+/// Options of other programs and of other commands, and what does their work here.
+const OTHERS: &[(&str, &str)] = &[
+    ("--mem", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE asks Slurm for it"),
+    ("--memory", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE asks Slurm for it"),
+    ("--gpus", "--resource gpu=N, and {%} numbers the slots: docs/manual/environments.md"),
+    ("--gpu", "--resource gpu=N, and {%} numbers the slots: docs/manual/environments.md"),
+    ("--cpus", "--cpus-per-task N with Slurm; `cpus` of a line of --tasks elsewhere"),
+    ("--group", "--hosts @GROUP"),
+    ("--exclude", "--hosts 'n[1-4]!n2' leaves n2 out"),
+    ("--failed", "homing resume --failed RUN runs failed tasks again; homing report RUN --failed lists them"),
+];
+
 /// An option that `homing run` does not have, with what does its work: clap would offer the
 /// option whose name is most alike, which is about something else.
 pub fn unknown(error: &clap::Error) -> Option<Failure> {
@@ -243,6 +255,9 @@ pub fn unknown(error: &clap::Error) -> Option<Failure> {
         return None;
     }
     let name = given.split('=').next().unwrap_or_default();
+    if let Some((_, instead)) = OTHERS.iter().find(|(other, _)| *other == name) {
+        return Some(Failure::usage(format!("homing run has no option {name}")).hint(instead));
+    }
     Some(match homing_batch::absent(name) {
         Some((name, instead)) => Failure::usage(format!("GNU parallel's {name} is not there; instead: {instead}"))
             .hint("docs/manual/parallel.md has all of its options"),

@@ -33,6 +33,9 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         return Err(Failure::usage("--ppn: the hosts of a task over several are chosen when the queue takes it")
             .hint("homing run --dry-run lists the commands; homing jobs ID tells the hosts of each"));
     }
+    if args.json.as_ref().is_some_and(|file| file.as_os_str() != "-") {
+        return Err(Failure::usage("--json=FILE is for the evidence of a run").hint("homing plan --json ... > FILE"));
+    }
     let cwd = std::env::current_dir().map_err(Failure::system)?;
     let finder = super::options::finder(&args)?;
     let Targets { hosts: targets, links, .. } = super::targets::targets(&args, &cwd, "plan", None)?;
@@ -40,7 +43,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
     let batch = super::batch(&args, &cwd, "plan", &mut inputs, io::stdin().is_terminal())?;
     let (hosts, shapes) = there(&args, &targets, &links)?;
     let source = Source::new(batch, super::options::sourcing(&args, &cwd, shapes.len())?, finder);
-    let tasks = Tasks::read(source, &hosts, Rows::new(args.json))?;
+    let tasks = Tasks::read(source, &hosts, Rows::new(args.json.is_some()))?;
     tasks.print(&hosts, &shapes, Params { locality: !args.no_locality, links, ..Default::default() })
 }
 

@@ -82,7 +82,7 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
     let names = if given { cluster.hosts(args.hosts.as_deref())? } else { holders(args, cwd)? };
     if names.is_empty() {
         return Err(Failure::usage("--on ssh needs hosts, and no input lies on a volume that names any")
-            .hint("--hosts n[1-4], or a cluster.toml with hosts = \"n[1-4]\""));
+            .hint("--hosts 'n[1-4]', or a cluster.toml with hosts = \"n[1-4]\""));
     }
     let hosts = cluster.plans(names)?;
     Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() })

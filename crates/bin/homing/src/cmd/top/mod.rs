@@ -79,7 +79,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return cluster::run(args);
     }
     let dir = homing_journal::find(&homing_journal::root(), &args.run).map_err(|e| {
-        let refused = super::report::refused(e);
+        let refused = super::evidence::refused(e);
         if args.run == LAST {
             refused.hint("homing top --all: the hosts of cluster.toml, or this machine")
         } else {
@@ -181,5 +181,5 @@ fn follow(mut run: Followed, mut screen: Screen, times: Option<u32>, mut with: C
         }
     }
     drop(screen);
-    super::report::evidence(run.now.tally())
+    super::evidence::evidence(run.now.tally())
 }

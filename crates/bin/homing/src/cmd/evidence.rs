@@ -1,0 +1,80 @@
+//! What the journal of a run has: its evidence, its failed tasks, and the words by which both are shown.
+
+use super::runs::to_stdout;
+use crate::progress::has_colors;
+use homing_journal::JournalError;
+use homing_model::{Event, Failure, RawText};
+use homing_report::{Failures, RunUsage, Tally};
+use std::path::{Path, PathBuf};
+
+/// How a run began, and where it is kept.
+#[derive(Default)]
+pub struct Opening {
+    pub dir: PathBuf,
+    pub argv: Vec<RawText>,
+    pub cwd: PathBuf,
+}
+
+/// What a journal has.
+pub struct Read {
+    /// The run's own name.
+    pub name: String,
+    pub opening: Opening,
+    pub tally: Tally,
+    pub failures: Failures,
+    pub usage: RunUsage,
+    /// All events, where they are asked for.
+    pub kept: Vec<Event>,
+}
+
+/// Reads the journal of a run; `keep`: all events too; `count`: what it used.
+pub fn read(run: &str, keep: bool, count: bool) -> Result<Read, Failure> {
+    let dir = homing_journal::find(&homing_journal::root(), run).map_err(refused)?;
+    let name = dir.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    let (mut tally, mut usage, mut kept) = (Tally::new(), RunUsage::new(&name, i64::MIN), Vec::new());
+    let (mut opening, mut failures) = (Opening { dir: dir.clone(), ..Opening::default() }, Failures::default());
+    events(&dir, |event| {
+        if let homing_model::event::What::RunStarted { argv, cwd, .. } = &event.what {
+            (opening.argv, opening.cwd) = (argv.clone(), cwd.to_path());
+        }
+        tally.add(&event);
+        failures.add(&event);
+        if count {
+            usage.add(&event);
+        }
+        if keep {
+            kept.push(event);
+        }
+    })?;
+    Ok(Read { name, opening, tally, failures, usage, kept })
+}
+
+/// Hands over each event of a journal that can be read.
+pub fn events(dir: &Path, mut take: impl FnMut(Event)) -> Result<(), Failure> {
+    for event in homing_journal::replay(dir).map_err(Failure::system)? {
+        match event {
+            Ok(event) => take(event),
+            // The rest of the evidence is still worth reading.
+            Err(damage @ JournalError::Damaged { .. }) => eprintln!("homing: {damage}; the line is left out"),
+            Err(e) => return Err(Failure::system(e)),
+        }
+    }
+    Ok(())
+}
+
+/// Tells how a run is called, and what shows more of it.
+pub fn tell_run(name: &str) {
+    eprintln!("run {name}: homing report {name}");
+}
+
+/// Prints the evidence for people.
+pub fn evidence(tally: &Tally) -> Result<i32, Failure> {
+    to_stdout(&tally.text(has_colors(std::io::stdout())))
+}
+
+pub fn refused(error: JournalError) -> Failure {
+    match error {
+        JournalError::NotFound { .. } | JournalError::Ambiguous { .. } => Failure::usage(error),
+        other => Failure::system(other),
+    }
+}

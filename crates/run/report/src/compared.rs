@@ -1,0 +1,169 @@
+//! Runs side by side: time, tasks, bytes and the slowest tasks of each.
+
+use crate::Tally;
+use homing_model::event::What;
+use homing_model::text::shown;
+use homing_model::units::{bytes, percent, span};
+use homing_model::{Event, TaskId};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// Slowest tasks that are shown of each run.
+const SLOWEST: usize = 3;
+/// As much of a command as a cell shows, characters.
+const COMMAND: usize = 28;
+
+/// One run among those that are compared. Takes every event, in order.
+#[derive(Debug, Default)]
+pub struct ComparedRun {
+    name: String,
+    label: Option<String>,
+    tally: Tally,
+    running: HashMap<TaskId, String>,
+    /// Wall time, number and command of tasks, the slowest first.
+    slowest: Vec<(u64, TaskId, String)>,
+}
+
+impl ComparedRun {
+    /// A run of this name, of which no event is known yet.
+    pub fn new(name: &str) -> ComparedRun {
+        ComparedRun { name: name.into(), ..ComparedRun::default() }
+    }
+
+    /// Takes the next event.
+    pub fn add(&mut self, event: &Event) {
+        self.tally.add(event);
+        match &event.what {
+            What::RunStarted { label, .. } => self.label.clone_from(label),
+            What::TaskStarted { task, command, .. } => drop(self.running.insert(*task, command.clone())),
+            What::TaskEnded { task, wall_us, .. } => {
+                let command = self.running.remove(task).unwrap_or_default();
+                let at = self.slowest.partition_point(|(wall, ..)| wall >= wall_us);
+                if at < SLOWEST {
+                    self.slowest.insert(at, (*wall_us, *task, command));
+                    self.slowest.truncate(SLOWEST);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn left(&self) -> Option<u64> {
+        self.tally.counts.unfinished()
+    }
+
+    fn at_home(&self) -> Option<String> {
+        let (local, remote) = self.tally.planned()?;
+        Some(percent(local, local + remote))
+    }
+
+    fn slow(&self, nth: usize) -> String {
+        let cell = |(wall, task, command): &(u64, TaskId, String)| {
+            let command: String = shown(command).chars().take(COMMAND).collect();
+            format!("{} task {task}: {command}", span(*wall))
+        };
+        self.slowest.get(nth).map_or("-".into(), cell)
+    }
+
+    fn json(&self) -> Value {
+        let slowest = self
+            .slowest
+            .iter()
+            .map(|(wall, task, command)| json!({ "task": task, "wall_us": wall, "command": command }));
+        let mut told = self.tally.json();
+        told["run"] = json!(self.name);
+        told["label"] = json!(self.label);
+        told["slowest"] = slowest.collect();
+        told
+    }
+}
+
+/// For programs: `runs`, each as `homing report --json` has it, with `label` and `slowest`.
+pub fn compared_json(runs: &[ComparedRun]) -> Value {
+    json!({ "runs": runs.iter().map(ComparedRun::json).collect::<Vec<_>>() })
+}
+
+/// For people: a row a quantity, a column a run; of two runs the change too.
+pub fn compared_text(runs: &[ComparedRun]) -> String {
+    let unknown = || "unknown".to_string();
+    let column = |of: &dyn Fn(&ComparedRun) -> String| runs.iter().map(of).collect::<Vec<_>>();
+    let number = |n: Option<u64>| n.map_or_else(unknown, |n| n.to_string());
+    let size = |n: Option<u64>| n.map_or_else(unknown, bytes);
+    let mut rows = vec![(String::new(), column(&|run| shown(&run.name)), String::new())];
+    if runs.iter().any(|run| run.label.is_some()) {
+        rows.push(("name".into(), column(&|run| run.label.as_deref().map_or("-".into(), shown)), String::new()));
+    }
+    let wall = |run: &ComparedRun| run.tally.wall_us();
+    rows.push(("time".into(), column(&|run| span(wall(run))), change(runs, |run| Some(wall(run)))));
+    rows.push(("done".into(), column(&|run| run.tally.counts.done.to_string()), String::new()));
+    rows.push(("failed".into(), column(&|run| run.tally.counts.failed().to_string()), String::new()));
+    rows.push(("left".into(), column(&|run| number(run.left())), String::new()));
+    rows.push(("retried".into(), column(&|run| run.tally.retried.to_string()), String::new()));
+    let places = |run: &ComparedRun| format!("{}, {}", run.tally.size().0, run.tally.size().1);
+    rows.push(("hosts, slots".into(), column(&places), String::new()));
+    rows.push(("read".into(), column(&|run| size(run.tally.read())), change(runs, |run| run.tally.read())));
+    rows.push(("read at home".into(), column(&|run| run.at_home().unwrap_or_else(unknown)), String::new()));
+    let network = |run: &ComparedRun| run.tally.network().0;
+    rows.push(("received".into(), column(&|run| size(network(run))), change(runs, network)));
+    for nth in 0..SLOWEST.min(runs.iter().map(|run| run.slowest.len()).max().unwrap_or(0)) {
+        rows.push((
+            if nth == 0 { "slowest".into() } else { String::new() },
+            column(&|run| run.slow(nth)),
+            String::new(),
+        ));
+    }
+    table(&rows)
+}
+
+/// How the second of two runs differs from the first.
+fn change(runs: &[ComparedRun], of: impl Fn(&ComparedRun) -> Option<u64>) -> String {
+    let [first, second] = runs else { return String::new() };
+    match (of(first), of(second)) {
+        (Some(old), Some(new)) if old > 0 => format!("{:+.0} %", (new as f64 / old as f64 - 1.0) * 100.0),
+        _ => String::new(),
+    }
+}
+
+fn table(rows: &[(String, Vec<String>, String)]) -> String {
+    let width = |column: usize| rows.iter().map(|(_, cells, _)| cells[column].chars().count()).max().unwrap_or(0);
+    let first = rows.iter().map(|(label, ..)| label.len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].1.len()).map(width).collect();
+    let mut text = String::new();
+    for (label, cells, change) in rows {
+        let cells: String = cells.iter().zip(&widths).map(|(cell, width)| format!("  {cell:<width$}")).collect();
+        text += &format!("{}\n", format!("{label:<first$}{cells}  {change}").trim_end());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made::{ended, started};
+    use homing_model::{IoCounters, Outcome};
+
+    fn run(name: &str, wall_us: u64, failed: bool) -> ComparedRun {
+        let mut run = ComparedRun::new(name);
+        let outcome = Outcome::Exit(i32::from(failed));
+        let whats = [started(1, "n1", 1, "sort a", None), ended(1, "n1", outcome, wall_us, IoCounters::default())];
+        let ends = [0, wall_us as i64 * 1000];
+        whats.into_iter().zip(ends).for_each(|(what, at_ns)| run.add(&Event { at_ns, what }));
+        run
+    }
+
+    #[test]
+    fn two_runs_stand_side_by_side_with_what_has_changed() {
+        let text = compared_text(&[run("first", 4_000_000, false), run("second", 1_000_000, true)]);
+        let line = |label: &str| text.lines().find(|line| line.starts_with(label)).unwrap().to_string();
+        assert!(line("time").ends_with("-75 %"), "{text}");
+        assert_eq!(line("failed").split_whitespace().collect::<Vec<_>>(), ["failed", "0", "1"]);
+        assert!(line("slowest").contains("task 1: sort a"), "{text}");
+    }
+
+    #[test]
+    fn programs_get_the_same() {
+        let json = compared_json(&[run("a", 1, false), run("b", 2, true)]);
+        assert_eq!((&json["runs"][1]["run"], &json["runs"][1]["tasks"]["failed"]), (&"b".into(), &1.into()));
+        assert_eq!(json["runs"][0]["slowest"][0]["command"], "sort a");
+    }
+}

@@ -1,0 +1,173 @@
+//! The tasks of a run that failed: all of them, each with what is needed to look at it and to run it again.
+
+use crate::tally::Failed;
+use crate::text::how;
+use homing_model::event::What;
+use homing_model::text::{aligned, shown};
+use homing_model::units::{count, span};
+use homing_model::{Event, Outcome, RawText, TaskId};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+
+/// As much of an input or a command as a line shows, characters.
+const SHOWN: usize = 100;
+
+/// Failed tasks of a run. Takes every event, in order. Memory grows with tasks under way and failed tasks.
+#[derive(Debug, Default)]
+pub struct Failures {
+    running: HashMap<TaskId, String>,
+    failed: BTreeMap<TaskId, Failed>,
+}
+
+/// The values of the input sources of tasks, where they are known.
+pub type InputsOfTasks = HashMap<TaskId, Vec<RawText>>;
+
+impl Failures {
+    /// Takes the next event.
+    pub fn add(&mut self, event: &Event) {
+        match &event.what {
+            What::TaskStarted { task, command, .. } => drop(self.running.insert(*task, command.clone())),
+            What::TaskEnded { task, host, outcome, wall_us, said, last, .. } => {
+                let command = self.running.remove(task).unwrap_or_default();
+                if *last && is_failure(outcome) {
+                    let (host, outcome, said) = (host.clone(), outcome.clone(), said.clone());
+                    let failed = Failed { task: *task, host, outcome, wall_us: *wall_us, command, said };
+                    self.failed.insert(*task, failed);
+                } else if *last {
+                    self.failed.remove(task);
+                }
+            }
+            What::TaskAgain { task } => drop(self.failed.remove(task)),
+            _ => {}
+        }
+    }
+
+    /// Numbers of the failed tasks, in order.
+    pub fn tasks(&self) -> Vec<TaskId> {
+        self.failed.keys().copied().collect()
+    }
+
+    /// For programs: a list, in the order of the tasks.
+    pub fn json(&self, inputs: &InputsOfTasks) -> Value {
+        let row = |failed: &Failed| {
+            let (exit, signal) = match failed.outcome {
+                Outcome::Exit(code) => (Some(code), None),
+                Outcome::Signal(signal) => (None, Some(signal)),
+                _ => (None, None),
+            };
+            json!({
+                "task": failed.task, "host": host_of(failed), "status": how(&failed.outcome), "exit": exit,
+                "signal": signal, "wall_us": failed.wall_us, "inputs": inputs.get(&failed.task),
+                "command": failed.command, "said": failed.said,
+            })
+        };
+        self.failed.values().map(row).collect()
+    }
+
+    /// For people: a line a task, with the command and the last line of its error output below it.
+    pub fn text(&self, inputs: &InputsOfTasks) -> String {
+        if self.failed.is_empty() {
+            return "no task has failed\n".into();
+        }
+        let mut rows = vec![["TASK", "HOST", "STATUS", "AFTER", "INPUT"].map(String::from)];
+        let input = |task| inputs.get(task).map_or("-".into(), |words| clipped(&joined(words)));
+        for failed in self.failed.values() {
+            let host = host_of(failed).map_or("-".into(), shown);
+            let status = shown(&how(&failed.outcome));
+            rows.push([failed.task.to_string(), host, status, span(failed.wall_us), input(&failed.task)]);
+        }
+        let table = aligned(&rows, 0..1);
+        let mut lines = table.lines();
+        let mut text = format!("{}\n", lines.next().unwrap_or_default().trim_end());
+        for (line, failed) in lines.zip(self.failed.values()) {
+            text += &format!("{}\n", line.trim_end());
+            let below = [Some(clipped(&failed.command)), failed.said.as_deref().map(shown)];
+            below
+                .into_iter()
+                .flatten()
+                .filter(|line| !line.is_empty())
+                .for_each(|line| text += &format!("      {line}\n"));
+        }
+        text + &count(self.failed.len() as u64, "failed task") + "\n"
+    }
+
+    /// The inputs of failed tasks, each ended by NUL, as `homing run -0` reads them. `Err`: a task whose inputs are unknown.
+    pub fn inputs(&self, inputs: &InputsOfTasks) -> Result<Vec<u8>, TaskId> {
+        let mut bytes = Vec::new();
+        for task in self.failed.keys() {
+            let words = inputs.get(task).filter(|words| !words.is_empty()).ok_or(*task)?;
+            for word in words {
+                bytes.extend_from_slice(&word.0);
+                bytes.push(0);
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+/// As [`homing_journal::Counts`] counts: what somebody ended, or what could not begin, has not failed.
+fn is_failure(outcome: &Outcome) -> bool {
+    !outcome.is_success() && !matches!(outcome, Outcome::Killed | Outcome::NotRun(_))
+}
+
+fn host_of(failed: &Failed) -> Option<&str> {
+    Some(failed.host.as_str()).filter(|host| !host.is_empty())
+}
+
+fn joined(words: &[RawText]) -> String {
+    words.iter().map(RawText::display).collect::<Vec<_>>().join(" ")
+}
+
+fn clipped(text: &str) -> String {
+    let text = shown(text);
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made::{ended, started};
+    use homing_model::IoCounters;
+
+    fn failures(whats: impl IntoIterator<Item = What>) -> Failures {
+        let mut failures = Failures::default();
+        whats.into_iter().for_each(|what| failures.add(&Event { at_ns: 0, what }));
+        failures
+    }
+
+    fn end(task: TaskId, outcome: Outcome) -> [What; 2] {
+        let command = format!("qc {task}");
+        [started(task, "n1", 1, &command, None), ended(task, "n1", outcome, 2_000_000, IoCounters::default())]
+    }
+
+    #[test]
+    fn all_failed_tasks_are_listed_with_input_status_and_last_words() {
+        let whats = (1..=30).flat_map(|task| end(task, Outcome::Exit(if task % 7 == 0 { 4 } else { 0 })));
+        let failures = failures(whats);
+        let inputs: InputsOfTasks = (1..=30).map(|task| (task, vec![format!("in{task}").as_str().into()])).collect();
+        assert_eq!(failures.tasks(), [7, 14, 21, 28]);
+        let text = failures.text(&inputs);
+        for wanted in ["in7", "exit 4", "qc 28", "no such sample", "4 failed tasks", "INPUT"] {
+            assert!(text.contains(wanted), "{wanted}: {text}");
+        }
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        assert_eq!(failures.inputs(&inputs).unwrap(), b"in7\0in14\0in21\0in28\0");
+        assert_eq!(failures.inputs(&InputsOfTasks::new()), Err(7));
+        let json = failures.json(&inputs);
+        assert_eq!((&json[3]["task"], &json[3]["exit"], &json[3]["host"]), (&28.into(), &4.into(), &"n1".into()));
+        assert_eq!(json[0]["inputs"], serde_json::json!(["in7"]));
+    }
+
+    #[test]
+    fn a_task_that_succeeds_later_or_was_ended_by_a_person_is_none() {
+        let again = end(1, Outcome::Exit(1)).into_iter().chain(end(1, Outcome::Exit(0)));
+        assert_eq!(failures(again).text(&InputsOfTasks::new()), "no task has failed\n");
+        assert!(failures(end(1, Outcome::Killed)).tasks().is_empty());
+        let to_do = end(1, Outcome::Exit(1)).into_iter().chain([What::TaskAgain { task: 1 }]);
+        assert!(failures(to_do).tasks().is_empty());
+        assert_eq!(failures(end(1, Outcome::Lost("gone".into()))).tasks(), [1]);
+    }
+}
