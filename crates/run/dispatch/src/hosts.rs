@@ -1,6 +1,7 @@
 //! The hosts of a run: names, slots in use, volumes they see.
 
-use homing_model::{HostFacts, HostSample, Mount, Task};
+use crate::units::Units;
+use homing_model::{HostFacts, HostSample, Mount, Task, TaskId};
 use homing_mounts::same_volume;
 use homing_place::HostIx;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -38,6 +39,8 @@ struct Host {
     claimed: u64,
     /// What it has of named resources, and what running tasks took of that.
     resources: BTreeMap<String, (u64, u64)>,
+    /// Which of them running tasks have.
+    units: Units,
     /// It is sent tasks.
     up: bool,
     /// Its worker is there.
@@ -92,6 +95,7 @@ impl Hosts {
             newest: None,
             claimed: 0,
             resources: BTreeMap::new(),
+            units: Units::default(),
             up: true,
             present: true,
             facts,
@@ -255,6 +259,7 @@ impl Hosts {
 
     /// It has so much of named resources.
     pub(crate) fn offers(&mut self, ix: HostIx, resources: BTreeMap<String, u64>) {
+        self.hosts[ix].units = Units::new(&resources);
         self.hosts[ix].resources = resources.into_iter().map(|(name, all)| (name, (all, 0))).collect();
     }
 
@@ -283,6 +288,16 @@ impl Hosts {
         let memory = host.mem_available.unwrap_or(u64::MAX).min(unclaimed);
         let free = |name: &String| host.resources.get(name).map_or(0, |(all, taken)| all.saturating_sub(*taken));
         [memory].into_iter().chain(names.iter().map(free)).collect()
+    }
+
+    /// A task starts there: the variables that tell which units of resources are its own.
+    pub(crate) fn take_units(&mut self, ix: HostIx, task: &Task) -> Vec<(String, String)> {
+        self.hosts[ix].units.take(task.id, &task.resources)
+    }
+
+    /// A task has ended there.
+    pub(crate) fn give_units_back(&mut self, ix: HostIx, task: TaskId) {
+        self.hosts[ix].units.give_back(task);
     }
 
     /// A task starts (`true`) or has ended.

@@ -21,6 +21,8 @@ impl Core {
         let mut task = waiting.offer.task.clone();
         homing_batch::fill_slot(&mut task.command, slot);
         task.timeout_ms = task.timeout_ms.or(self.policy.timeout_ms);
+        let units = self.hosts.take_units(host, &task);
+        task.env.extend(units.into_iter().map(|(name, value)| (name.as_str().into(), value.as_str().into())));
         self.actions.push(Action::Journal(What::TaskStarted {
             task: task.id,
             attempt: waiting.attempt,
@@ -126,6 +128,7 @@ impl Core {
     pub(super) fn release(&mut self, host: HostIx, ticket: u64, running: &Running, lesson_us: u64) {
         self.placer.finished(host, running.waiting.offer.task.id, lesson_us);
         self.hosts.release(host, ticket, running.placed.need.cpus);
+        self.hosts.give_units_back(host, running.waiting.offer.task.id);
         self.claim(host, &running.waiting.offer.task, false);
         self.power.claim(host, running.placed.need.cpus, false);
     }
