@@ -25,11 +25,15 @@ pub fn main() -> i32 {
         Some(cmd::queue::far::HOST) => return status(cmd::queue::far::host()),
         // Once for each line of a makefile: it knows its words without the whole grammar.
         Some("recipe") => return cmd::make::stub::recipe(words.split_off(2)),
-        Some("complete") => return crate::complete::complete(&words[2..]),
+        Some("complete") => return crate::complete::complete(&words[2..], false),
+        Some("describe") => return crate::complete::complete(&words[2..], true),
         _ => {}
     }
     if let Some(status) = cmd::lsf::by_name(&words) {
         return status;
+    }
+    if words.len() == 1 {
+        words.push("--help".into());
     }
     make_words_last(&mut words);
     let typed = words.clone();
@@ -48,6 +52,12 @@ pub fn main() -> i32 {
             let helped = (e.kind() == clap::error::ErrorKind::DisplayHelp)
                 .then(|| crate::help::grammar().try_get_matches_from(&words).err());
             let e = helped.flatten().unwrap_or(e);
+            if e.use_stderr() && e.kind() != clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+                let typed: Vec<String> = words[1..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
+                let mut grammar = Cli::command();
+                grammar.build();
+                return status(Err(crate::mistyped::failure(&e, &grammar, &typed)));
+            }
             let _ = e.print();
             return if e.use_stderr() { homing_model::exit::USAGE } else { 0 };
         }

@@ -68,7 +68,7 @@ fn raise(args: &Demo, tell: &dyn Fn(&str)) -> Result<Plan, Failure> {
         "raising four hosts with links of {} Mbit/s and a GlusterFS volume of 2x2 bricks",
         args.link / 1_000_000
     ));
-    Ok(crate::up(&spec)?)
+    Ok(crate::up_with(&spec, tell)?)
 }
 
 fn compare(args: &Demo, plan: &Plan, tell: &dyn Fn(&str)) -> Result<i32, Failure> {
@@ -79,6 +79,7 @@ fn compare(args: &Demo, plan: &Plan, tell: &dyn Fn(&str)) -> Result<i32, Failure
     tell(&format!("writing {} files of {} bytes to /data/demo", args.files, args.size));
     let files = write_input(args, plan)?;
     tell("\n== placed in turn, wherever the data lies");
+    tell("emptying the caches of this machine, then running the batch: what is still to be written comes first");
     let (status_turn, turn) = batch(args, plan, &files, &["--no-locality"])?;
     tell("\n== placed next to the data");
     let (status_near, near) = batch(args, plan, &files, &[])?;

@@ -49,4 +49,4 @@ pub use plan::Plan;
 pub use process::leader_of;
 pub use spec::{CephSpec, DiskModel, GlusterSpec, Guests, LabSpec, MooseSpec, NfsSpec, parse_rate, parse_size};
 pub use status::{HostState, HostStatus, LabStatus, status};
-pub use up::up;
+pub use up::{up, up_with};

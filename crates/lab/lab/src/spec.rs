@@ -256,8 +256,10 @@ impl LabSpec {
         let sets = g.sets.unwrap_or(self.hosts / g.replica);
         if sets.checked_mul(g.replica) != Some(self.hosts) {
             return refuse(format!(
-                "a gluster volume of {sets}x{} needs {} hosts, one brick each; the lab has {}",
+                "a gluster volume of {sets}x{} needs {} hosts, one brick each; the lab has {}: --hosts {}, or --gluster {}x1",
                 g.replica,
+                u64::from(sets.max(1)) * u64::from(g.replica),
+                self.hosts,
                 u64::from(sets.max(1)) * u64::from(g.replica),
                 self.hosts
             ));

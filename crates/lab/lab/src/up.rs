@@ -8,6 +8,11 @@ use crate::{boot, ceph, disk, down, folder, gluster, guest, moosefs, net, nfs, p
 
 /// Raises a lab. When it fails on the way, what was made is taken down again.
 pub fn up(spec: &LabSpec) -> Result<Plan> {
+    up_with(spec, &|_| {})
+}
+
+/// As [`up`]. `tell` is given a line before each step that takes long: what is waited for.
+pub fn up_with(spec: &LabSpec, tell: &dyn Fn(&str)) -> Result<Plan> {
     program::need_root()?;
     keep_inherited();
     spec.check()?;
@@ -34,7 +39,7 @@ pub fn up(spec: &LabSpec) -> Result<Plan> {
         spec.guests.require()?;
     }
     let plan = folder::claim(spec)?;
-    let made = raise(&plan);
+    let made = raise(&plan, tell);
     if let Err(e) = made {
         // The first failure is the one to tell; `down` can be said again by hand.
         let _ = down::down(&spec.name);
@@ -50,11 +55,13 @@ fn keep_inherited() {
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
 
-fn raise(plan: &Plan) -> Result<()> {
+fn raise(plan: &Plan, tell: &dyn Fn(&str)) -> Result<()> {
     net::make_bridge(plan)?;
     let keys = root::make_keys(plan)?;
     let munge_key = slurm::new_key()?;
     let kernel = plan.spec.has_guests().then(|| plan.spec.guests.kernel()).transpose()?;
+    let guests = if kernel.is_some() { ", guests with kernels of their own among them" } else { "" };
+    tell(&format!("starting {} hosts{guests}, and waiting until their sshd answers", plan.spec.hosts));
     on_each(plan, |host| {
         root::make(plan, host, &keys)?;
         slurm::forget(&host.root().join("etc"))?;
@@ -69,18 +76,23 @@ fn raise(plan: &Plan) -> Result<()> {
         boot::boot(plan, host)
     })?;
     if let Some(shape) = plan.spec.gluster {
+        tell("making the GlusterFS volume, and waiting until all hosts have mounted it");
         gluster::make(plan, shape)?;
     }
     if let Some(shape) = plan.spec.moosefs {
+        tell("starting MooseFS, and waiting for its chunkservers");
         moosefs::make(plan, shape)?;
     }
     if let Some(shape) = plan.spec.ceph {
+        tell("starting Ceph, and waiting until it is healthy");
         ceph::make(plan, shape)?;
     }
     if let Some(shape) = plan.spec.nfs {
+        tell("serving NFS from n1, and mounting it on the others");
         nfs::make(plan, shape)?;
     }
     if plan.spec.slurm {
+        tell("starting Slurm, and waiting until its nodes are idle");
         slurm::start(plan)?;
     }
     folder::finish(plan)

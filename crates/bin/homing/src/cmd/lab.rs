@@ -165,7 +165,7 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
         guests: args.guests,
         slurm: args.slurm,
     };
-    let plan = homing_lab::up(&spec)?;
+    let plan = homing_lab::up_with(&spec, &|text| eprintln!("lab {}: {text}", spec.name))?;
     let name = &plan.spec.name;
     println!("lab {name} is up: {} (ssh -F {} n1)", plan.names(), plan.ssh_config().display());
     println!("  try: homing run --lab {name} 'hostname; echo {{}}' ::: a b c");

@@ -2,7 +2,7 @@
 function __homing_complete
     set -l before (commandline -opc)
     set -l last (commandline -ct)
-    set -l found (homing complete $before[2..-1] "$last" 2>/dev/null)
+    set -l found (homing describe $before[2..-1] "$last" 2>/dev/null)
     if test (count $found) -gt 0
         printf '%s\n' $found
     else

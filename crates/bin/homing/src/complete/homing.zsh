@@ -1,10 +1,15 @@
 #compdef homing
 # zsh completion for homing. homing itself tells what may follow; no answer means a file.
 _homing() {
-    local -a found
-    found=(${(f)"$(homing complete "${(@)words[2,CURRENT]}" 2>/dev/null)"})
+    local -a found names shown
+    local line
+    found=(${(f)"$(homing describe "${(@)words[2,CURRENT]}" 2>/dev/null)"})
     if (( $#found )); then
-        compadd -- $found
+        for line in $found; do
+            names+=("${line%%$'\t'*}")
+            shown+=("${line/$'\t'/  -- }")
+        done
+        compadd -l -d shown -- $names
     else
         _files
     fi

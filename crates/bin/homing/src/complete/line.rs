@@ -26,6 +26,29 @@ pub fn candidates(grammar: &Command, words: &[String], known: &dyn Fn(Names) -> 
     fit.map(|c| format!("{}{c}", &last[..done])).collect()
 }
 
+/// What a candidate for the last word does, in a few words: of a command or an option the first sentence of its help.
+pub fn description(grammar: &Command, words: &[String], candidate: &str) -> Option<String> {
+    let (_, before) = words.split_last()?;
+    let mut place = Place { command: grammar, path: String::new(), positional: 0, option: None, free: false };
+    before.iter().for_each(|word| place.pass(word));
+    let named = |arg: &&Arg| {
+        let longs = arg.get_long_and_visible_aliases().unwrap_or_default();
+        candidate.strip_prefix("--").is_some_and(|name| longs.contains(&name))
+    };
+    let of_value = || {
+        let values = place.option.or_else(|| place.here())?.get_possible_values();
+        values.iter().find(|value| value.get_name() == candidate)?.get_help().map(ToString::to_string)
+    };
+    let of_option = || place.command.get_arguments().find(named)?.get_help().map(ToString::to_string);
+    let of_command = || place.command.find_subcommand(candidate)?.get_about().map(ToString::to_string);
+    let text = match place.option {
+        Some(_) => of_value(),
+        None if candidate.starts_with('-') => of_option(),
+        None => of_command().or_else(of_value),
+    }?;
+    text.lines().next().map(String::from)
+}
+
 /// Where the next word stands.
 struct Place<'g> {
     command: &'g Command,
@@ -197,6 +220,20 @@ mod tests {
         ] {
             assert_eq!(told(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn commands_options_and_values_have_descriptions() {
+        let mut grammar = crate::grammar::Cli::command();
+        grammar.build();
+        let about = |line: &str, candidate: &str| {
+            let words: Vec<String> = line.split(' ').map(String::from).collect();
+            description(&grammar, &words, candidate)
+        };
+        assert_eq!(about("rep", "report").unwrap(), "Show the evidence of a run");
+        assert!(about("report --f", "--failed").unwrap().starts_with("List all failed tasks"));
+        assert_eq!(about("run --on s", "slurm").unwrap(), "Slurm");
+        assert_eq!(about("volume status d", "data"), None);
     }
 
     #[test]

@@ -22,12 +22,18 @@ pub fn script(shell: Shell) -> Result<i32, Failure> {
     })
 }
 
-/// Prints what may stand for the last of these words; says nothing when something is wrong.
-pub fn complete(words: &[OsString]) -> i32 {
+/// Prints what may stand for the last of these words, each with a tab and a description where `described` and it has
+/// one; says nothing when something is wrong.
+pub fn complete(words: &[OsString], described: bool) -> i32 {
     let words: Vec<String> = words.iter().map(|w| w.to_string_lossy().into_owned()).collect();
     let mut grammar = crate::grammar::Cli::command();
     grammar.build();
-    let text: String = line::candidates(&grammar, &words, &names::known).iter().map(|c| format!("{c}\n")).collect();
+    let found = line::candidates(&grammar, &words, &names::known);
+    let about = |candidate: &String| {
+        let text = described.then(|| line::description(&grammar, &words, candidate)).flatten();
+        text.map_or(String::new(), |text| format!("\t{text}"))
+    };
+    let text: String = found.iter().map(|candidate| format!("{candidate}{}\n", about(candidate))).collect();
     let _ = crate::cmd::runs::to_stdout(&text);
     0
 }

@@ -13,6 +13,19 @@ pub use man::write as write_man;
 /// Blocks of `== COMMAND`, then sections: a heading at the margin, indented lines.
 const EXAMPLES: &str = include_str!("examples.txt");
 /// As clap's own, but the examples stand between usage and options.
+/// The commands of the program, by what a person wants to do.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Many commands", &["run", "plan", "resume", "runs", "report", "top", "usage", "advise"]),
+    ("Detached jobs", &["sub", "jobs", "kill", "peek", "wait", "lsf"]),
+    ("Files and builds", &["where", "make", "on"]),
+    ("Hosts", &["hosts", "exec", "push", "pull", "nodeset", "power", "check", "topology"]),
+    ("Clusters", &["up", "down", "cache", "volume", "snapshot", "lab"]),
+    ("Measuring", &["bench", "tune"]),
+    ("This program", &["completions", "man", "help"]),
+];
+/// As clap's own, with the commands in groups.
+const TEMPLATE_OF_ALL: &str =
+    "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Commands:\nGROUPS\nOptions:\n{options}{after-help}";
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}";
 
 /// The grammar with examples and facts.
@@ -33,11 +46,29 @@ fn explained(command: Command, path: &str) -> Command {
         command.mut_subcommand(name, |sub| explained(sub, &below))
     });
     if let Some(text) = sections_of(path) {
-        command = command.help_template(TEMPLATE).before_help(text);
+        let template =
+            if path == "homing" { TEMPLATE_OF_ALL.replace("GROUPS", &grouped(&command)) } else { TEMPLATE.to_string() };
+        command = command.help_template(template).before_help(text);
     }
     let own = command.get_after_help().map(ToString::to_string);
     let after = own.into_iter().chain(facts::as_help(path)).collect::<Vec<_>>().join("\n\n");
     if after.is_empty() { command } else { command.after_help(after) }
+}
+
+/// A heading a group, and a line a command below it.
+fn grouped(command: &Command) -> String {
+    let about = |name: &str| match command.find_subcommand(name) {
+        Some(sub) => {
+            let aliases: Vec<&str> = sub.get_visible_aliases().collect();
+            let aliases = if aliases.is_empty() { String::new() } else { format!(" [alias: {}]", aliases.join(", ")) };
+            format!("{}{aliases}", sub.get_about().map(ToString::to_string).unwrap_or_default())
+        }
+        None => "Print this message or the help of the given subcommand(s)".into(),
+    };
+    let line = |name: &&str| format!("  {name:<11}  {}\n", about(name));
+    let group = |(title, names): &(&str, &[&str])| format!(" {title}\n{}", names.iter().map(line).collect::<String>());
+    // clap reads braces of a template as names of its own.
+    GROUPS.iter().map(group).collect::<String>().replace(['{', '}'], "")
 }
 
 /// The commands below one that people see.
@@ -66,6 +97,16 @@ mod tests {
         let told = EXAMPLES.split("== ").skip(1).filter_map(|block| block.lines().next());
         let strange: Vec<_> = told.filter(|name| !all.iter().any(|path| path == name)).collect();
         assert!(strange.is_empty(), "no such command: {strange:?}");
+    }
+
+    #[test]
+    fn each_command_is_in_one_group() {
+        let mut named: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let whole = Cli::command();
+        let mut there: Vec<&str> = visible(&whole).map(Command::get_name).chain(["help"]).collect();
+        named.sort_unstable();
+        there.sort_unstable();
+        assert_eq!(named, there);
     }
 
     #[test]

@@ -83,8 +83,8 @@ pub struct PeekArgs {
     /// Go on until the job ends
     #[arg(short, long)]
     follow: bool,
-    /// The job: 12, or 12[3] of an array
-    #[arg(value_name = "ID")]
+    /// The job: 12, 12[3] of an array, or the name that -J gave it
+    #[arg(value_name = "ID|NAME")]
     id: String,
     #[command(flatten)]
     engine: super::EngineArgs,
@@ -96,6 +96,13 @@ pub fn peek(args: PeekArgs) -> Result<i32, Failure> {
     engine.tend()?;
     let (job, index) = super::find_own(engine.as_ref(), &args.id)?;
     let part = job.meant(index).next().ok_or_else(|| Failure::usage("it has no such element"))?;
+    let elements = job.meant(index).count();
+    if elements > 1 {
+        eprintln!(
+            "homing: the first of {elements} elements; homing peek '{}' shows another",
+            array::name(job.id, Some(part.index + 1))
+        );
+    }
     let mut streams = Followed::all(&job, part);
     let mut copy = || streams.iter_mut().try_for_each(Followed::copy);
     match args.follow {
@@ -108,8 +115,8 @@ pub fn peek(args: PeekArgs) -> Result<i32, Failure> {
 /// Arguments of `homing wait`.
 #[derive(clap::Args)]
 pub struct WaitArgs {
-    /// Jobs: 12, or 12[3] of an array; all of yours when none is named
-    #[arg(value_name = "ID")]
+    /// Jobs: 12, 12[3] of an array, or the name that -J gave; all of yours when none is named
+    #[arg(value_name = "ID|NAME")]
     ids: Vec<String>,
     #[command(flatten)]
     engine: super::EngineArgs,

@@ -16,7 +16,7 @@ pub struct Args {
     #[arg(short = 'u', long)]
     users: bool,
     /// Also why each waits
-    #[arg(short, long)]
+    #[arg(long)]
     why: bool,
     /// A JSON array
     #[arg(long)]
@@ -60,7 +60,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let text = match full {
         true => rows.iter().zip(&why).map(|((j, p), why)| detail::text(j, p, why.as_deref())).collect(),
-        false => table(&rows, &why),
+        false => table(&rows, &why) + &named.iter().filter_map(|(job, index)| sum(job, *index)).collect::<String>(),
     };
     let code = crate::cmd::runs::to_stdout(&text)?;
     let lost: Vec<String> = rows.iter().filter(|(_, p)| p.state == State::Lost).map(|(j, p)| j.name_of(p)).collect();
@@ -71,6 +71,15 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         );
     }
     Ok(code)
+}
+
+/// How many elements of an array are in each state.
+fn sum(job: &Job, index: Option<u32>) -> Option<String> {
+    let mut states: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
+    job.meant(index).for_each(|part| *states.entry(part.state.word()).or_default() += 1);
+    let all = job.meant(index).count();
+    let each: Vec<String> = states.iter().map(|(state, count)| format!("{count} {state}")).collect();
+    (all > 1).then(|| format!("job {}: {all} elements, {}\n", job.id, each.join(", ")))
 }
 
 fn table(rows: &[(&Job, &Part)], why: &[Option<String>]) -> String {

@@ -108,10 +108,17 @@ fn has_ended(pidfd: &std::os::fd::OwnedFd) -> bool {
     rustix::event::poll(&mut fds, Some(&rustix::event::Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
-/// A job of an id as users write it, `12` or `12[3]`, and the index if one was said.
+/// A job as users write it: `12`, `12[3]`, or the name that -J gave it, of which the newest of this user's is meant; and
+/// the index if there is one.
 pub fn find(engine: &dyn Engine, text: &str) -> Result<(Job, Option<u32>), Failure> {
-    let (id, index) = homing_queue::array::job_id(text)
-        .ok_or_else(|| Failure::usage(format!("{text:?} is no job id")).hint("12, or 12[3] of an array"))?;
+    let Some((id, index)) = homing_queue::array::job_id(text) else {
+        let named = engine.own_jobs()?.into_iter().rev().find(|job| job.spec.name == text);
+        let none = || {
+            Failure::usage(format!("no job of yours is named {text:?}"))
+                .hint("homing jobs -a; an id is 12, or 12[3] of an array")
+        };
+        return Ok((named.ok_or_else(none)?, None));
+    };
     let job = engine.job(id)?;
     if let Some(index) = index
         && !job.parts.iter().any(|p| p.index == index)

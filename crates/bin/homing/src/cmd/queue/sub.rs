@@ -72,7 +72,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     mem: Option<u64>,
     /// Run there, by ssh (default: on this machine)
-    #[arg(long, value_name = "HOST")]
+    #[arg(short = 'w', long, visible_alias = "hosts", value_name = "HOST")]
     host: Option<String>,
     /// Wait for its end; the exit status is the job's
     #[arg(short = 'K', long)]
