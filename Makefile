@@ -43,4 +43,4 @@ RUNS ?= 1000
 SEED ?= 1
 campaign:
 	cargo build -p homing -p homing-campaign
-	target/debug/homing-campaign target/debug/homing $(RUNS) $(SEED) $(LAB)
+	d=$$(tests/target)/debug && "$$d/homing-campaign" "$$d/homing" $(RUNS) $(SEED) $(LAB)

@@ -14,7 +14,8 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HOMING = os.environ.get("HOMING", os.path.join(ROOT, "target/release/homing"))
+TARGET = subprocess.run([os.path.join(ROOT, "tests/target")], capture_output=True, text=True, check=True).stdout.strip()
+HOMING = os.environ.get("HOMING", os.path.join(TARGET, "release/homing"))
 
 
 def need_homing():

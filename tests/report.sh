@@ -1,10 +1,11 @@
 # Sourced by tests/run and tests/lab: steps with a log each, and the last lines of a run.
 
-# begin FOLDER   Logs go there; those of the last run are removed.
+# begin NAME   Logs go to the folder of that name where cargo builds; those of the last run are removed.
 begin() {
-  logs=$1
+  target=$(tests/target) && [ -n "$target" ] || exit
+  logs=$target/$1
   rm -rf "$logs" && mkdir -p "$logs" || exit
-  export HOMING_LEFT_OUT="$PWD/$logs/left-out"
+  export HOMING_LEFT_OUT="$logs/left-out"
   : >"$HOMING_LEFT_OUT"
 }
 

@@ -29,6 +29,7 @@ fn both_packages_have_the_program_its_workers_and_what_goes_with_them() {
         ("/usr/bin/homing", "$root/usr/bin/homing"),
         ("/usr/lib/homing/*", "worker-$arch"),
         ("/usr/lib/tmpfiles.d/homing.conf", "dist/tmpfiles.conf"),
+        ("/usr/lib/systemd/system/*", "dist/systemd/*"),
         ("/usr/share/man/man1/*.1", "man \"$share/man/man1\""),
         ("/usr/share/bash-completion/completions/homing", "completions bash"),
         ("/usr/share/zsh/vendor-completions/_homing", "completions zsh"),
@@ -39,7 +40,7 @@ fn both_packages_have_the_program_its_workers_and_what_goes_with_them() {
         assert!(deb.contains(asset), "{asset} is in no package");
         assert!(script.contains(made_by), "nothing makes {asset}");
     }
-    assert_eq!(deb.len(), 9, "a row above for each asset");
+    assert_eq!(deb.len(), 10, "a row above for each asset");
 }
 
 #[test]
