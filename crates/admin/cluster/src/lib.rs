@@ -90,7 +90,7 @@ impl Cluster {
     /// The set that a text means; groups without a source are those of `source`.
     pub fn set(&self, text: &str, source: Option<&str>) -> Result<NodeSet, Failure> {
         let set = NodeSet::parse_in(text, source, self)
-            .map_err(|e| Failure::usage(format!("{text:?} is no node set: {e}")).hint("n[1-4,7], @group, a,b"))?;
+            .map_err(|e| Failure::usage(format!("{text:?} is no node set: {e}")).hint("'n[1-4,7]', @group, a,b"))?;
         if let Some(odd) = set.iter().find(|n| n.starts_with('-')) {
             return Err(Failure::usage(format!("{odd:?} cannot be a host name")));
         }

@@ -29,8 +29,11 @@ pub fn summary(phases: &[Phase]) -> String {
     format!("{}: {}; {removed}{erased}", alike::label(&hosts), parts.join(", "))
 }
 
+/// Whether a change is of a kind.
+type IsKind = fn(&Change) -> bool;
+
 /// Kinds that are counted, in the order of the line.
-const KINDS: &[(fn(&Change) -> bool, &str)] = &[
+const KINDS: &[(IsKind, &str)] = &[
     (|c| matches!(c, Change::File { .. }), "file"),
     (|c| matches!(c, Change::User { .. }), "user"),
     (|c| matches!(c, Change::Group { .. }), "group"),
@@ -45,7 +48,7 @@ const KINDS: &[(fn(&Change) -> bool, &str)] = &[
     (|c| matches!(c, Change::Copy { .. }), "copied folder"),
 ];
 
-fn counted<'c>(changes: impl Iterator<Item = &'c Change>, kind: fn(&Change) -> bool, noun: &str) -> Option<String> {
+fn counted<'c>(changes: impl Iterator<Item = &'c Change>, kind: IsKind, noun: &str) -> Option<String> {
     let things: BTreeSet<String> = changes.filter(|change| kind(change)).map(Change::thing).collect();
     (!things.is_empty()).then(|| count(things.len() as u64, noun))
 }

@@ -40,7 +40,7 @@ Examples:
   homing-client --gateway n1 --folder /data run 'md5sum {}' ::: a.bin b.bin
   export HOMING_GATEWAY=n1 HOMING_GATEWAY_FOLDER=/data
   homing-client jobs
-  homing-client exec -w n[1-8] uptime
+  homing-client exec -w 'n[1-8]' uptime
 
 Commands: run, plan, resume, runs, report, usage, top, sub, jobs, kill, peek, wait, where, hosts, exec, check, make,
 volume, topology, nodeset. The others read files of the machine where they are typed: log in to the member for them.

@@ -91,7 +91,7 @@ impl Targets {
             wanted.extend(host_lines(&text).map(String::from));
         }
         if wanted.is_empty() {
-            return Err(Failure::usage("which hosts?").hint("-w n[1-4], -g GROUP or -a"));
+            return Err(Failure::usage("which hosts?").hint("-w 'n[1-4]', -g GROUP or -a"));
         }
         let mut unwanted = self.exclude.clone();
         unwanted.extend(groups(&self.exclude_group));

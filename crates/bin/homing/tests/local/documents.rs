@@ -109,7 +109,7 @@ fn the_manual_has_a_table_of_contents_and_short_parts() {
 #[test]
 fn cargo_runs_homing() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    assert!(readme.contains("cargo run --release -- run"), "the README begins otherwise now");
+    assert!(readme.contains("cargo run -- run"), "the README begins otherwise now");
     // Running it would build everything once more where only one package was built before.
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root());
@@ -137,4 +137,76 @@ fn links_between_documents_lead_somewhere() {
             assert!(folder.with_file_name(target).exists(), "{name} links to {target}, which is not there");
         }
     }
+}
+
+/// Files with examples: documents, helps, scripts and messages.
+fn files_with_examples(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        if entry.file_type().unwrap().is_dir() {
+            if !["target", "tests", ".git"].contains(&name.as_str()) {
+                files_with_examples(&path, files);
+            }
+        } else if [".md", ".rs", ".txt"].iter().any(|end| name.ends_with(end)) {
+            files.push(path);
+        }
+    }
+}
+
+/// A node set in an argument of homing that a shell would take for a pattern of file names.
+fn unquoted_node_set(line: &str) -> Option<&str> {
+    let is_command = ["homing ", "-w ", "--hosts ", "--on ", "--clients ", "HOMING_HOSTS="];
+    let code = line.split_once("homing: ").map_or(line, |_| "");
+    if !is_command.iter().any(|word| code.contains(word)) {
+        return None;
+    }
+    // Each code span or shell line has quotes of its own.
+    code.split('`').find_map(|span| {
+        let mut quote = None;
+        let mut word = 0;
+        for (at, c) in span.char_indices() {
+            match quote {
+                None if c == '\'' || c == '"' => quote = Some(c),
+                Some(open) if open == c => quote = None,
+                None if c.is_whitespace() || c == '=' => word = at + c.len_utf8(),
+                None if c == '[' && span[at + 1..].starts_with(|c: char| c.is_ascii_digit()) => {
+                    let prefix = &span[word..at];
+                    let is_name = prefix.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+                    let before = span[..word].trim_end();
+                    let options = ["-w", "--hosts", "--on", "--clients", "-x", "HOMING_HOSTS=", "off", "on", "data"];
+                    if is_name && !prefix.is_empty() && options.iter().any(|option| before.ends_with(option)) {
+                        return Some(&span[word..]);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    })
+}
+
+/// zsh refuses an unquoted node set, and bash makes one host of it where a file has a host's name.
+#[test]
+fn node_sets_in_examples_are_quoted() {
+    let unquoted =
+        ["homing run --hosts n[1-4] wc", "`homing top -w w[1-256]`", "homing volume add-host data n[5-6]:/b"];
+    assert!(unquoted.into_iter().all(|line| unquoted_node_set(line).is_some()), "the test finds none");
+    assert_eq!(unquoted_node_set("homing run --hosts 'n[1-4]' wc ::: /data/mesh[1-9]"), None);
+    let mut files = vec![root().join("README.md"), root().join("CHANGELOG.md")];
+    ["docs", "crates", "bench"].iter().for_each(|folder| files_with_examples(&root().join(folder), &mut files));
+    let mut found = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        // In a program a node set is between quotes of the language: those of the shell are what counts.
+        let is_program = file.extension().is_some_and(|end| end == "rs");
+        for (number, line) in text.lines().enumerate() {
+            let line = if is_program { line.replace('"', " ") } else { line.into() };
+            if is_program && line.contains("assert") {
+                continue;
+            }
+            let at = || format!("{}:{}: {line}", file.display(), number + 1);
+            found.extend(unquoted_node_set(&line).map(|_| at()));
+        }
+    }
+    assert!(found.is_empty(), "quote these node sets:\n{}", found.join("\n"));
 }
