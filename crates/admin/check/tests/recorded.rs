@@ -179,6 +179,12 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-VER-05", "versions", "moosefs\t3.0.117", "moosefs\t3.0.105"),
     ("HC-VER-06", "versions", "nfs\t2.6.2", "nfs\t1.3.4"),
     ("HC-VER-07", "versions", "slurm\tslurm-wlm 22.05.8", "slurm\tslurm-wlm 20.11.7"),
+    (
+        "HC-VER-08",
+        "rsync_races",
+        "rsync  version 3.4.1  protocol version 32",
+        "rsync  version 3.2.7  protocol version 31",
+    ),
     ("HC-SET-01", "settings", "zone\tEtc/UTC", "zone\tEurope/Berlin"),
     ("HC-SET-02", "settings", "lang\tC.UTF-8", "lang\tde_DE.UTF-8"),
     ("HC-SET-03", "settings", "files\t1024 524288", "files\t1024 4096"),

@@ -7,9 +7,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
-/// The first line of `rsync --version`.
+/// Returns the version of rsync as [`homing_model::rsync::VERSION_SCRIPT`] prints it.
 fn rsync() -> Option<String> {
-    let output = Command::new("rsync").arg("--version").stdin(Stdio::null()).output().ok()?;
+    let script = homing_model::rsync::VERSION_SCRIPT;
+    let output = Command::new("/bin/sh").args(["-c", script]).stdin(Stdio::null()).output().ok()?;
     String::from_utf8_lossy(&output.stdout).lines().next().map(String::from)
 }
 

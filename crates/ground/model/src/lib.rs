@@ -21,6 +21,7 @@ pub mod links;
 pub mod live;
 pub mod metrics;
 pub mod nodeset;
+pub mod rsync;
 pub mod shell;
 pub mod signal;
 pub mod task;

@@ -35,6 +35,7 @@ mod ports;
 mod processors;
 mod reply;
 mod resolve;
+mod rsync_races;
 mod same_files;
 mod settings;
 mod slurm_nodes;
@@ -88,6 +89,7 @@ pub static CHECKS: &[&Check] = &[
     &reply::CHECK,
     &units::CHECK,
     &versions::CHECK,
+    &rsync_races::CHECK,
     &settings::CHECK,
     &same_files::CHECK,
     &slurm_nodes::CHECK,

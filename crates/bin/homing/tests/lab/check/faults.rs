@@ -345,6 +345,7 @@ E"#,
         &[(OTHERS, "fake slurmd 'slurm 22.05.8'"), (N3, "fake slurmd 'slurm 20.11.7'")],
         &[(ALL, "unfake slurmd")],
     ),
+    seen("", "HC-VER-08", &[(N3, "fake rsync 'rsync  version 3.1.3  protocol version 31'")], &[(N3, "unfake rsync")]),
     mended("", "HC-SET-01", &[(N3, "ln -sfn /usr/share/zoneinfo/Asia/Tokyo /etc/localtime")], &[]),
     mended(
         "",
