@@ -5,7 +5,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, RawFd};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 #[cfg(not(target_os = "freebsd"))]
@@ -191,6 +191,12 @@ impl Held {
         }
     }
 
+    /// Reports whether `path` still leads to the file that is locked: its folder may have been removed meanwhile.
+    pub fn is_at(&self, path: &Path) -> bool {
+        let there = fs::symlink_metadata(path).map(|meta| (meta.dev(), meta.ino()));
+        self.0.metadata().is_ok_and(|own| there.is_ok_and(|there| there == (own.dev(), own.ino())))
+    }
+
     /// Lets the next program that is started keep it; returns its descriptor.
     pub fn pass_on(&self) -> io::Result<RawFd> {
         rustix::io::fcntl_setfd(self.0.as_fd(), rustix::io::FdFlags::empty())?;
@@ -218,6 +224,11 @@ mod tests {
         let held = Held::try_take(&path).unwrap().unwrap();
         assert_eq!(Held::is_held(&path), Some(true));
         assert!(Held::try_take(&path).unwrap().is_none());
+        assert!(held.is_at(&path));
+        std::fs::rename(&path, dir.path().join("moved")).unwrap();
+        assert!(!held.is_at(&path));
+        file(&path, 0o600).unwrap();
+        assert!(!held.is_at(&path), "another file of the same name");
         drop(held);
         assert_eq!(Held::is_held(&path), Some(false));
         std::os::unix::fs::symlink(&path, dir.path().join("s")).unwrap();

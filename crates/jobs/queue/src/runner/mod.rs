@@ -23,6 +23,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// The file that a runner locks, in its user's folder.
+pub(crate) const LOCK: &str = "runner.lock";
 /// A pause between two looks: short after something happened, longer when nothing does.
 const QUICK: Duration = Duration::from_millis(10);
 const SLOW: Duration = Duration::from_millis(250);
@@ -46,15 +48,13 @@ pub fn run(
     let _ = rustix::process::setsid();
     let mut config = || spool.now(config());
     let own = spool.places.own()?;
-    let lock = own.join("runner.lock");
+    let lock = own.join(LOCK);
     let mut told = false;
     loop {
         let held = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
-        if held.is_none() {
-            return Ok(());
-        }
+        let Some(held) = held else { return Ok(()) };
         let servers = storage::Servers::of_runner(&own, runner);
-        match Runner::new(spool, keeper, &own, servers).serve(&mut config) {
+        match Runner::new(spool, keeper, &own, servers).serve(&held, &mut config) {
             // Who stayed away then would leave the jobs waiting when there is room again, until their user's next command.
             Err(full) if full.is_full() => {
                 if !std::mem::replace(&mut told, true) {
@@ -146,7 +146,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn serve(&mut self, config: &mut dyn FnMut() -> Config) -> Result<(), QueueError> {
+    /// Starts jobs until there is no more work, or `held`, the lock in the runner's folder, was removed.
+    fn serve(&mut self, held: &Held, config: &mut dyn FnMut() -> Config) -> Result<(), QueueError> {
         Presence::own(Vec::new(), BTreeMap::new())
             .publish(&self.own)
             .map_err(QueueError::io("write into", &self.own))?;
@@ -165,6 +166,9 @@ impl<'a> Runner<'a> {
             if self.counted.elapsed() >= COUNT {
                 self.counted = Instant::now();
                 self.spool.note_waiting(front.waiting());
+                if !held.is_at(&self.own.join(LOCK)) {
+                    return Err(QueueError::Program(format!("the queue's folder was removed: {}", self.own.display())));
+                }
             }
             // A first look takes a while, and most queues have no thresholds.
             let wanted = config.queues.values().any(Queue::asks_load)

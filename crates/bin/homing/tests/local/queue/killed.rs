@@ -142,3 +142,12 @@ fn what_jobs_have_of_slots_that_hosts_share_is_theirs_while_runner_after_runner_
     until("they are free", || others_may() == 2);
     w.out(&["wait"]);
 }
+
+#[test]
+fn a_runner_whose_folder_is_gone_ends() {
+    let w = World::new(1);
+    let ids = [w.out(&["sub", "-q", "sleep 1000"]), w.out(&["sub", "-q", "true"])];
+    until("one runs and one waits", || w.state(ids[0].trim())["state"] == "RUN" && w.has_runner());
+    std::fs::rename(w.own_folder(), w.path().join("gone")).unwrap();
+    until("the runner has ended", || !w.has_runner());
+}
