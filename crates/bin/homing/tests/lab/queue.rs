@@ -10,7 +10,7 @@ use crate::until::until;
 fn cluster(server: &str) -> String {
     format!(
         "hosts = 'n[1-3]'\n[host.{server}]\nslots = 16\n[index.others]\nperiod = 1\n\
-         command = 'cat /data/jobs/others'\n[queue.storage]\ndefault = true\nhosts = '{server}'\nslots = 8\n\
+         command = 'cat /etc/homing/others'\n[queue.storage]\ndefault = true\nhosts = '{server}'\nslots = 8\n\
          load = {{ others = '100' }}\n"
     )
 }
@@ -33,9 +33,11 @@ fn two_login_nodes_and_one_file_server() {
     for host in ["n1", "n2", "n3"] {
         lab.ok(host, &format!("{EXE} lsf install /root/lsf; mkdir -p /etc/homing"));
     }
-    lab.ok("n1", "echo 1000 >/data/jobs/others");
     for host in ["n1", "n2", "n3"] {
-        lab.ok(host, &format!("echo \"{}\" > /etc/homing/cluster.toml", cluster(server)));
+        lab.ok(
+            host,
+            &format!("echo 1000 >/etc/homing/others; echo \"{}\" > /etc/homing/cluster.toml", cluster(server)),
+        );
     }
     let job = "iobsub \"echo + >> log; hostname >> hosts; sleep 0.5; echo - >> log\"";
     let told = lab.ok(one, &format!("{SHELL} for i in $(seq 25); do {job}; done"));
@@ -47,7 +49,9 @@ fn two_login_nodes_and_one_file_server() {
     });
     let log = lab.ok("n1", "cat /data/jobs/log 2>/dev/null || true");
     assert_eq!(log, "", "nothing starts beside somebody else's load");
-    lab.ok("n1", "echo 0 >/data/jobs/others");
+    for host in ["n1", "n2", "n3"] {
+        lab.ok(host, "echo 0 >/etc/homing/others");
+    }
     for host in [one, two] {
         lab.ok(host, &format!("{SHELL} {EXE} wait"));
     }
