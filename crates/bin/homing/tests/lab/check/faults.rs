@@ -133,7 +133,9 @@ pub const FAULTS: &[Fault] = &[
     mended("alice", "HC-USER-01", &[(N3, "usermod -u 3050 alice")], &[]),
     mended("team", "HC-USER-03", &[(N3, "userdel bob")], &[]),
     mended("team", "HC-USER-02", &[(N3, "groupmod -g 4050 team")], &[]),
-    mended("team", "HC-USER-05", &[(N3, "gpasswd -M bob team")], &[]),
+    mended("team", "HC-USER-05", &[(N3, "gpasswd -d alice team")], &[]),
+    // Whether somebody loses what others may do is for a person: nothing to paste.
+    seen("team", "HC-USER-05", &[(N3, "gpasswd -a bob team")], &[(N3, "gpasswd -d bob team")]),
     mended("team", "HC-USER-04", &[(N3, "useradd -o -u 3001 -M carol")], &[(N3, "userdel carol")]),
     mended("alice", "HC-USER-06", &[(N3, "chown bob /home/alice")], &[]),
     mended("", "HC-USER-07", &[(N3, "touch /etc/nologin")], &[]),
