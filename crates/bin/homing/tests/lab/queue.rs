@@ -5,14 +5,24 @@
 use crate::support::{EXE, Lab, missing};
 use crate::until::until;
 
-/// The server has more slots than the queue gives. An index of the site is its load: a file says how busy somebody else
-/// keeps the disk, so that no speed of this machine decides.
-fn cluster(server: &str) -> String {
+/// The server has more slots than the queue gives. Free memory in MB is its load, since no speed of this machine changes
+/// it: no host has as much as `BUSY`, every host has as much as `QUIET`.
+fn cluster(server: &str, threshold: u32) -> String {
     format!(
-        "hosts = 'n[1-3]'\n[host.{server}]\nslots = 16\n[index.others]\nperiod = 1\n\
-         command = 'cat /etc/homing/others'\n[queue.storage]\ndefault = true\nhosts = '{server}'\nslots = 8\n\
-         load = {{ others = '100' }}\n"
+        "hosts = 'n[1-3]'\n[host.{server}]\nslots = 16\n[queue.storage]\ndefault = true\nhosts = '{server}'\nslots = 8\n\
+         load = {{ mem = '{threshold}' }}\n"
     )
+}
+
+const BUSY: u32 = 900_000_000;
+const QUIET: u32 = 1;
+
+/// Gives each host the cluster file, whole at once.
+fn set_threshold(lab: &Lab, server: &str, threshold: u32) {
+    let text = cluster(server, threshold);
+    for host in ["n1", "n2", "n3"] {
+        lab.ok(host, &format!("cd /etc/homing; echo \"{text}\" >new; mv new cluster.toml"));
+    }
 }
 
 const SHELL: &str = "export PATH=/root/lsf:$PATH SHELL=/bin/sh HOMING_ENGINE=local; cd /data/jobs;";
@@ -33,25 +43,18 @@ fn two_login_nodes_and_one_file_server() {
     for host in ["n1", "n2", "n3"] {
         lab.ok(host, &format!("{EXE} lsf install /root/lsf; mkdir -p /etc/homing"));
     }
-    for host in ["n1", "n2", "n3"] {
-        lab.ok(
-            host,
-            &format!("echo 1000 >/etc/homing/others; echo \"{}\" > /etc/homing/cluster.toml", cluster(server)),
-        );
-    }
+    set_threshold(&lab, server, BUSY);
     let job = "iobsub \"echo + >> log; hostname >> hosts; sleep 0.5; echo - >> log\"";
     let told = lab.ok(one, &format!("{SHELL} for i in $(seq 25); do {job}; done"));
     assert!(told.contains(&format!("Submitting job to run on fileserver {server}")), "{told}");
     lab.ok(two, &format!("{SHELL} for i in $(seq 25); do {job}; done"));
     until("the host has said what is in the way", || {
         let why = |host| lab.ok(host, &format!("{SHELL} bjobs -lp"));
-        [one, two].into_iter().all(|host| why(host).contains("others is above the queue's threshold"))
+        [one, two].into_iter().all(|host| why(host).contains("mem is beyond the queue's threshold"))
     });
     let log = lab.ok("n1", "cat /data/jobs/log 2>/dev/null || true");
     assert_eq!(log, "", "nothing starts beside somebody else's load");
-    for host in ["n1", "n2", "n3"] {
-        lab.ok(host, "echo 0 >/etc/homing/others");
-    }
+    set_threshold(&lab, server, QUIET);
     for host in [one, two] {
         lab.ok(host, &format!("{SHELL} {EXE} wait"));
     }

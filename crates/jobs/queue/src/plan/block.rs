@@ -27,7 +27,7 @@ pub enum Block {
     HostLimit,
     /// As many elements of the array run as may.
     ArrayLimit,
-    /// This load index is beyond the queue's threshold, or not known.
+    /// This load index is beyond the queue's threshold. An index that is not known holds nothing back.
     Load(String),
     /// This requirement does not hold.
     Require(String),
@@ -60,7 +60,7 @@ impl std::fmt::Display for Block {
             Block::UserLimit => write!(f, "the user's slots of the queue are in use"),
             Block::HostLimit => write!(f, "the queue's slots on the host are in use"),
             Block::ArrayLimit => write!(f, "as many elements of the array run as may"),
-            Block::Load(index) => write!(f, "{index} is above the queue's threshold"),
+            Block::Load(index) => write!(f, "{index} is beyond the queue's threshold"),
             Block::Require(what) => write!(f, "{what} does not hold"),
             Block::Beyond(what) => write!(f, "{what} is more than its host can ever have"),
             Block::Storage(who) => write!(f, "waits: {who}"),
