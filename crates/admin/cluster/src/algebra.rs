@@ -114,6 +114,27 @@ impl Cluster {
     }
 }
 
+impl Cluster {
+    /// Returns `set` by the names of groups of a source that lie wholly in it, the largest first, and the nodes that are
+    /// left. A group that shares hosts with one before it is not used.
+    pub fn regrouped(&self, set: &NodeSet, source: Option<&str>, bare: bool) -> Result<String, Failure> {
+        let mut groups = self.groups_with(set, source, false)?;
+        groups.retain(|group| group.hosts.len() == group.all);
+        groups.sort_by(|a, b| b.all.cmp(&a.all).then_with(|| a.group.cmp(&b.group)));
+        let (mut rest, mut names) = (set.clone(), Vec::new());
+        for group in groups {
+            if rest.intersection(&group.hosts).len() == group.all {
+                rest = rest.difference(&group.hosts);
+                names.push(if bare { format!("@{}", group.group) } else { group.name });
+            }
+        }
+        // Names of groups are folded like those of hosts.
+        let names = names.into_iter().collect::<NodeSet>().to_string();
+        let rest = rest.to_string();
+        Ok([names, rest].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(","))
+    }
+}
+
 fn ranges(text: &str) -> Result<NodeSet, Failure> {
     let wrong = |e| Failure::usage(format!("{text:?} is no set of numbers: {e}"));
     let mut set = NodeSet::default();

@@ -87,6 +87,14 @@ impl Cluster {
         self.shell.get_or_init(ClusterShell::load).as_ref().map_err(unread)
     }
 
+    /// Reads ClusterShell's groups from `file` instead of its usual places. It comes before anything looks at groups.
+    pub fn read_groups_of(&self, file: &Path) -> Result<(), Failure> {
+        let groups = ClusterShell::of_file(file);
+        let wrong = groups.as_ref().err().cloned();
+        let _ = self.shell.set(groups);
+        wrong.map_or(Ok(()), |e| Err(Failure::usage(format!("the groups of ClusterShell cannot be read: {e}"))))
+    }
+
     /// The set that a text means; groups without a source are those of `source`.
     pub fn set(&self, text: &str, source: Option<&str>) -> Result<NodeSet, Failure> {
         let set = NodeSet::parse_in(text, source, self)

@@ -36,6 +36,10 @@ pub fn main() -> i32 {
         words.push("--help".into());
     }
     make_words_last(&mut words);
+    if words.get(1).is_some_and(|word| word == "nodeset") {
+        let rest = cmd::nodeset::operands_last(words.split_off(2));
+        words.extend(rest);
+    }
     let typed = words.clone();
     let words = match cmd::run::with_defaults(words) {
         Ok(words) => words,

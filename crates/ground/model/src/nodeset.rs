@@ -18,6 +18,7 @@ mod groups;
 mod name;
 mod pattern;
 
+pub use fold::FoldStyle;
 pub use groups::{Groups, NoGroups};
 
 use name::Name;
@@ -128,6 +129,16 @@ impl NodeSet {
         NodeSet { names: &self.names ^ &other.names }
     }
 
+    /// Returns the shortest text that means the same, in a style.
+    pub fn folded(&self, style: &FoldStyle) -> String {
+        fold::fold(self.names.iter(), style)
+    }
+
+    /// Returns the parts whose numbers have no gap: `n[1-2,5]` are `n[1-2]` and `n5`.
+    pub fn contiguous(&self) -> Vec<NodeSet> {
+        fold::contiguous(self.names.iter()).into_iter().map(|names| names.into_iter().collect()).collect()
+    }
+
     /// In `parts` sets of sizes as equal as can be; fewer when there are fewer hosts.
     pub fn split(&self, parts: usize) -> Vec<NodeSet> {
         let parts = parts.clamp(1, self.len().max(1));
@@ -155,7 +166,7 @@ impl FromIterator<String> for NodeSet {
 
 impl fmt::Display for NodeSet {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(&fold::fold(self.names.iter()))
+        f.write_str(&self.folded(&FoldStyle::default()))
     }
 }
 

@@ -5,6 +5,7 @@
 mod skipped;
 
 use homing_model::NodeSet;
+use homing_model::nodeset::FoldStyle;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use skipped::skipped;
@@ -23,7 +24,14 @@ print("ready", flush=True)
 for line in sys.stdin:
     try:
         s = NodeSet(line.rstrip("\n"), resolver=RESOLVER_NOGROUP)
-        print("ok", len(s), str(s) or "-", " ".join(s) or "-", "/".join(str(p) for p in s.split(3)) or "-", sep="\t", flush=True)
+        answers = [len(s), str(s) or "-", " ".join(s) or "-", "/".join(str(p) for p in s.split(3)) or "-"]
+        answers.append("/".join(str(p) for p in s.contiguous()) or "-")
+        s.autostep = 3
+        answers.append(str(s) or "-")
+        s.autostep = None
+        s.fold_axis = [-1]
+        answers.append(str(s) or "-")
+        print("ok", *answers, sep="\t", flush=True)
     except Exception as e:
         print("error", str(e).replace("\n", " "), sep="\t", flush=True)
 "#;
@@ -58,7 +66,8 @@ impl ClusterShell {
         None
     }
 
-    /// Number, folded, listed, split in three; `None` when it is an error.
+    /// Number, folded, listed, split in three, parts without gaps, folded with steps, folded along the last position;
+    /// `None` when it is an error.
     fn ask(&mut self, expression: &str) -> Option<String> {
         writeln!(self.to, "{expression}").unwrap();
         let mut answer = String::new();
@@ -79,7 +88,11 @@ fn ours(expression: &str) -> Option<String> {
     let or = |text: String| if text.is_empty() { "-".to_string() } else { text };
     let listed = set.iter().collect::<Vec<_>>().join(" ");
     let parts = set.split(3).iter().map(NodeSet::to_string).collect::<Vec<_>>().join("/");
-    Some([set.len().to_string(), or(set.to_string()), or(listed), or(parts)].join("\t"))
+    let contiguous = set.contiguous().iter().map(NodeSet::to_string).collect::<Vec<_>>().join("/");
+    let stepped = set.folded(&FoldStyle { autostep: Some(3), axes: None });
+    let last_axis = set.folded(&FoldStyle { autostep: None, axes: Some(vec![-1]) });
+    let texts = [set.to_string(), listed, parts, contiguous, stepped, last_axis].map(or);
+    Some([set.len().to_string(), texts.join("\t")].join("\t"))
 }
 
 /// One range: also with steps, padding, and mistakes.

@@ -37,12 +37,25 @@ fn folders() -> Vec<PathBuf> {
 impl ClusterShell {
     /// Reads the configuration; nothing at all is no mistake.
     pub fn load() -> Result<ClusterShell, String> {
+        let read = |folder: PathBuf| Some((std::fs::read_to_string(folder.join("groups.conf")).ok()?, folder));
+        ClusterShell::of(folders().into_iter().filter_map(read).collect(), "groups.conf")
+    }
+
+    /// Reads `file` alone, which is a `groups.conf` by another name.
+    pub fn of_file(file: &Path) -> Result<ClusterShell, String> {
+        let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        ClusterShell::of(vec![(text, folder.to_path_buf())], &name)
+    }
+
+    /// Puts texts of `groups.conf` together, each with its folder, the last one with the highest priority.
+    fn of(texts: Vec<(String, PathBuf)>, name: &str) -> Result<ClusterShell, String> {
         let mut main: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
         let mut order = Vec::new();
         let mut folder = None;
-        for candidate in folders() {
-            let file = candidate.join("groups.conf");
-            let Ok(text) = std::fs::read_to_string(&file) else { continue };
+        for (text, candidate) in texts {
+            let file = candidate.join(name);
             // What a later file says of a section is added, and wins.
             for (name, values) in conf::parse(&text).map_err(|e| format!("{}: {e}", file.display()))? {
                 if !main.contains_key(&name) {

@@ -86,6 +86,54 @@ fn answers_are_nodesets() {
         -l n1
         -ll n[1-4]
         -l -s slow m1
+        -f --autostep=3 a1 a3 a5 a7
+        -f --autostep 4 a1 a3 a5
+        -f --autostep=auto n[2-20/2]
+        -f --autostep=auto n1 n3
+        -f --autostep=50% n1 n3 n5 n8 n9
+        -f --autostep=3 -R 0-20/4,50
+        -f --autostep=3 r[1-3]n[2-8/2]
+        -f --autostep=3 --split 2 n[1-11/2]
+        -f --autostep=3 -I 0-3 n[1-19/2]
+        -f --autostep=3 n[1-9/2] -X n5
+        -f --autostep=many n1
+        -f --contiguous a1 a2 a5
+        -e --contiguous r[1-2,4]n[1,3-4] b
+        -f --contiguous --split 2 n[1-4]
+        -f -R --contiguous 1-3,5,7-8
+        -f --axis 1 r[1-2]n[3-4]
+        -f --axis=2 r[1-2]n[3-4]x[5-6]
+        -f --axis=1-2 r[1-2]n[3-4]x[5-6]
+        -f --axis -1 r[1-2]n[3-4]
+        -f --axis 0 n[1-3]
+        -e --axis 1 n[1-3]
+        -e -O %s-x a[1-3]
+        -e -O %s.lan -S, a[1-3]
+        -eS, a[1-3]
+        -f -O %s-ib0 a[1-3]
+        -f -R -O <%s> 1-3
+        -c -O %s_nodes a[1-3]
+        -c -O %d a[1-3]
+        -e -O %5s| a[1-3]
+        -e -O %% a1
+        -I0 -f n[1-9]
+        -f -I0 n[1-9]
+        -f -I2-3,0 n[1-9]
+        -f -I 20 n[1-9]
+        -f --pick 0 n[1-3]
+        -f --pick 5 n[1-3]
+        -c --pick 2 n[1-9]
+        -c --pick=3 n[1-9]
+        -fq n1
+        -f n[1-9] --exclude n2 --intersection n[1-5]
+        -r n[1-4] n9
+        -r n[0-9]
+        -r -s racks n[1-4]
+        -r -G -s racks n[1-4]
+        -r n[5-7]
+        -ll -G -s racks n1
+        --groupsconf=groups.conf -f @adm
+        --list-sources -q
         -f @nowhere:x
         -f n[1-
         -f n1,,n2";

@@ -16,12 +16,44 @@ pub(super) struct Blocks {
 }
 
 /// The folded text of a whole set.
-pub(super) fn fold<'a>(names: impl Iterator<Item = &'a Name>) -> String {
+pub(super) fn fold<'a>(names: impl Iterator<Item = &'a Name>, style: &FoldStyle) -> String {
     let parts = by_pattern(names).into_iter().flat_map(|(pattern, rows)| {
         let blocks = Blocks::new(&rows);
-        blocks.texts().map(|axes| fill(pattern, &axes)).collect::<Vec<_>>()
+        blocks.texts(style).map(|axes| fill(pattern, &axes)).collect::<Vec<_>>()
     });
     parts.collect::<Vec<_>>().join(",")
+}
+
+/// Returns the names of each part of the set whose numbers have no gap, in the order of listings.
+pub(super) fn contiguous<'a>(names: impl Iterator<Item = &'a Name>) -> Vec<Vec<String>> {
+    let parts = by_pattern(names).into_iter().flat_map(|(pattern, rows)| {
+        let blocks = Blocks::new(&rows);
+        let of_block = |block: &Block| {
+            let axes = block.iter().zip(&blocks.numbers);
+            let axes = axes.map(|(axis, numbers)| without_gaps(axis.iter().map(|i| numbers[*i as usize].as_str())));
+            let parts = product(axes.collect());
+            parts
+                .into_iter()
+                .map(|part| product(part).iter().map(|row| fill(pattern, row)).collect())
+                .collect::<Vec<_>>()
+        };
+        blocks.blocks.iter().flat_map(of_block).collect::<Vec<_>>()
+    });
+    parts.collect()
+}
+
+/// Cuts ascending numbers where one is missing or the padding changes.
+fn without_gaps<'a>(numbers: impl Iterator<Item = &'a str>) -> Vec<Vec<String>> {
+    let numbers_of = |run: Run| (run.first..=run.last).map(|n| format!("{n:0width$}", width = run.width)).collect();
+    Cutter::runs(numbers, None).into_iter().map(numbers_of).collect()
+}
+
+/// Returns every combination of one item of each list, the last list turning fastest.
+fn product<T: Clone>(lists: Vec<Vec<T>>) -> Vec<Vec<T>> {
+    lists.into_iter().fold(vec![Vec::new()], |rows, list| {
+        let longer = rows.iter().flat_map(|row| list.iter().map(|item| [row.as_slice(), &[item.clone()]].concat()));
+        longer.collect()
+    })
 }
 
 /// The order of listings: patterns by their text, then block after block.
@@ -69,11 +101,19 @@ impl Blocks {
         Blocks { numbers, blocks }
     }
 
-    /// Each block as folded texts, one a position.
-    fn texts(&self) -> impl Iterator<Item = Vec<String>> {
-        self.blocks.iter().map(|block| {
-            let axes = block.iter().zip(&self.numbers);
-            axes.map(|(axis, numbers)| span(axis.iter().map(|i| numbers[*i as usize].as_str()))).collect()
+    /// Each block as folded texts, one a position. A position that is not folded gives a text for each of its numbers;
+    /// the first one turns fastest.
+    fn texts(&self, style: &FoldStyle) -> impl Iterator<Item = Vec<String>> {
+        self.blocks.iter().flat_map(|block| {
+            let axes = block.iter().zip(&self.numbers).enumerate().map(|(at, (axis, numbers))| {
+                let numbers = axis.iter().map(|i| numbers[*i as usize].as_str());
+                match style.folds(at, block.len()) {
+                    true => vec![span(numbers, style.autostep)],
+                    false => numbers.map(String::from).collect(),
+                }
+            });
+            let backwards = product(axes.rev().collect());
+            backwards.into_iter().map(|row| row.into_iter().rev().collect()).collect::<Vec<_>>()
         })
     }
 
@@ -160,56 +200,130 @@ fn as_text(numbers: &[String]) -> Vec<u32> {
     ranks
 }
 
-/// A run of numbers within brackets.
-struct Run<'a> {
-    first: &'a str,
-    last: &'a str,
-    /// The width that numbers must have to belong to it, when it is padded.
-    width: Option<usize>,
+/// How a set is folded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoldStyle {
+    /// Numbers at equal distances become `a-b/step` where there are at least so many; `None`: never.
+    pub autostep: Option<u64>,
+    /// The index positions that are folded, from 0 on, or from -1 backwards; `None`: all.
+    pub axes: Option<Vec<i64>>,
 }
 
-impl Run<'_> {
-    fn pads_as(&self, number: &str) -> bool {
-        self.width.map_or(!padded(number), |width| number.len() == width)
+impl FoldStyle {
+    /// Reports whether the position `at` of `count` is folded.
+    fn folds(&self, at: usize, count: usize) -> bool {
+        let is_at = |axis: &i64| usize::try_from(if *axis < 0 { axis + count as i64 } else { *axis }) == Ok(at);
+        self.axes.as_ref().is_none_or(|axes| axes.iter().any(is_at))
     }
 }
 
-/// `1`, or `[1-3,7]`. A run goes on while the padding stays what it was. As
-/// ClusterShell has it, a run after a gap takes the padding over from a single
-/// number before it: `[00,10-99,100]`, but `[00-01,10-100]`.
-fn span<'a>(numbers: impl Iterator<Item = &'a str>) -> String {
-    let mut runs: Vec<Run> = Vec::new();
-    for number in numbers {
-        let own = padded(number).then_some(number.len());
-        let width = match runs.last_mut() {
-            Some(run) if run.pads_as(number) && successor(run.last) == number => {
-                run.last = number;
-                continue;
+/// Numbers at equal distances, all of one width or all without padding.
+struct Run {
+    first: u64,
+    last: u64,
+    step: u64,
+    /// Digits of a padded number; 0 without padding.
+    width: usize,
+}
+
+impl Run {
+    fn text(&self) -> String {
+        let Run { first, last, step, width } = self;
+        match (first == last, step) {
+            (true, _) => format!("{first:0width$}"),
+            (false, 1) => format!("{first:0width$}-{last:0width$}"),
+            (false, _) => format!("{first:0width$}-{last:0width$}/{step}"),
+        }
+    }
+}
+
+/// Cuts ascending numbers into runs, as ClusterShell does: numbers at a distance above 1 are a run if there are `autostep`
+/// of them, and single otherwise. After such single numbers the last one begins the next run, and keeps its padding:
+/// `[00,10-99,100]`, but `[00-01,10-100]`.
+struct Cutter {
+    autostep: Option<u64>,
+    runs: Vec<Run>,
+    first: u64,
+    last: u64,
+    /// Distance of the numbers since `first`, if there are two.
+    step: Option<u64>,
+    digits: usize,
+    padded: bool,
+}
+
+impl Cutter {
+    fn runs<'a>(numbers: impl Iterator<Item = &'a str>, autostep: Option<u64>) -> Vec<Run> {
+        let mut cutter: Option<Cutter> = None;
+        for text in numbers {
+            let (number, digits, padded) = (text.parse().unwrap_or(0), text.len(), padded(text));
+            match &mut cutter {
+                Some(cutter) => cutter.take(number, digits, padded),
+                None => {
+                    let runs = Vec::new();
+                    let new = Cutter { autostep, runs, first: number, last: number, step: None, digits, padded };
+                    cutter = Some(new);
+                }
             }
-            Some(run) if run.pads_as(number) && run.first == run.last => run.width,
-            _ => own,
-        };
-        runs.push(Run { first: number, last: number, width });
+        }
+        cutter.map_or_else(Vec::new, |mut cutter| {
+            cutter.close(cutter.last);
+            cutter.runs
+        })
     }
-    let single = |run: &Run| run.first == run.last;
-    let text = |run: &Run| if single(run) { run.first.to_string() } else { format!("{}-{}", run.first, run.last) };
-    let folded = runs.iter().map(text).collect::<Vec<_>>().join(",");
-    if matches!(&runs[..], [run] if single(run)) { folded } else { format!("[{folded}]") }
+
+    fn take(&mut self, number: u64, digits: usize, padded: bool) {
+        let other_width = if self.padded { digits != self.digits } else { padded };
+        let distance = number.abs_diff(self.last);
+        let other_step = !other_width && self.step.is_some_and(|step| step != distance);
+        if other_width || other_step {
+            let step = self.step.unwrap_or(1);
+            // The last of single numbers begins the next run.
+            if self.is_run() || other_width {
+                self.close(self.last);
+                (self.first, self.digits, self.padded) = (number, digits, padded);
+            } else {
+                if let Some(before) = self.last.checked_sub(step) {
+                    self.close(before);
+                }
+                self.first = self.last;
+            }
+            self.step = other_step.then_some(distance);
+        } else {
+            self.step = Some(distance);
+        }
+        self.last = number;
+    }
+
+    /// Reports whether the numbers since `first` are written as one run.
+    fn is_run(&self) -> bool {
+        let Some(step) = self.step else { return true };
+        let steps = (self.last - self.first) / step.max(1);
+        step == 1 || self.autostep.is_some_and(|least| steps + 1 >= least)
+    }
+
+    /// Writes the numbers from `first` to `last` down, as one run or each alone.
+    fn close(&mut self, last: u64) {
+        let (first, step) = (self.first, self.step.unwrap_or(1).max(1));
+        let width = if self.padded { self.digits } else { 0 };
+        if self.is_run() {
+            self.runs.push(Run { first, last, step, width });
+            return;
+        }
+        let mut number = first;
+        while number <= last {
+            self.runs.push(Run { first: number, last: number, step: 1, width });
+            number += step;
+        }
+    }
+}
+
+/// Returns `1`, or `[1-3,7]`.
+fn span<'a>(numbers: impl Iterator<Item = &'a str>, autostep: Option<u64>) -> String {
+    let runs = Cutter::runs(numbers, autostep);
+    let folded = runs.iter().map(Run::text).collect::<Vec<_>>().join(",");
+    if matches!(&runs[..], [run] if run.first == run.last) { folded } else { format!("[{folded}]") }
 }
 
 fn padded(number: &str) -> bool {
     number.len() > 1 && number.starts_with('0')
-}
-
-/// One more, without a bound on the number of digits; wider only when all are nines.
-fn successor(number: &str) -> String {
-    let mut digits = number.as_bytes().to_vec();
-    for digit in digits.iter_mut().rev() {
-        if *digit != b'9' {
-            *digit += 1;
-            return String::from_utf8(digits).expect("digits");
-        }
-        *digit = b'0';
-    }
-    format!("1{}", "0".repeat(number.len()))
 }
