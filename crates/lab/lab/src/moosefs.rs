@@ -31,11 +31,22 @@ pub(crate) fn make(plan: &Plan, shape: MooseSpec) -> Result<()> {
         if let Some(prefer) = &prefer {
             words.extend(["-o", prefer.as_str()]);
         }
-        output(plan, h, "mounting MooseFS", &words).map(drop)
+        mount(plan, h, &words)
     })?;
     let goal = shape.goal.to_string();
     output(plan, first, "setting the goal of /data", &["mfssetgoal", "-r", &goal, "/data"])?;
     output(plan, first, "opening /data to all users", &["chmod", "1777", "/data"]).map(drop)
+}
+
+/// Mounts on a host. A master on a busy machine takes longer to answer than a client waits, and is tried again.
+fn mount(plan: &Plan, host: &HostPlan, words: &[&str]) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match output(plan, host, "mounting MooseFS", words) {
+            Err(_) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(500)),
+            mounted => return mounted.map(drop),
+        }
+    }
 }
 
 /// A host's own label, by which its mount prefers its own chunkserver. Without

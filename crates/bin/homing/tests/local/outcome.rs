@@ -210,7 +210,7 @@ fn a_reader_that_is_gone_is_noticed_while_a_task_runs() {
         drop(reader);
         w.command(&["run", "-q", "-j1", command, ":::", "1", "2"]).stdout(writer).status().unwrap().code()
     };
-    assert_eq!(unread("yes | head -c 300000; echo x >> ran; sleep 600; echo {}"), Some(141));
+    assert_eq!(unread("echo x >> ran; yes | head -c 300000; sleep 600; echo {}"), Some(141));
     assert_eq!(unread("sleep 1; echo silent >> ran #{}"), Some(0), "who prints nothing needs no reader");
     assert_eq!(w.read("ran"), "x\nsilent\nsilent\n");
 }
