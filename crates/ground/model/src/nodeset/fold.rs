@@ -51,7 +51,8 @@ fn without_gaps<'a>(numbers: impl Iterator<Item = &'a str>) -> Vec<Vec<String>> 
 /// Returns every combination of one item of each list, the last list turning fastest.
 fn product<T: Clone>(lists: Vec<Vec<T>>) -> Vec<Vec<T>> {
     lists.into_iter().fold(vec![Vec::new()], |rows, list| {
-        let longer = rows.iter().flat_map(|row| list.iter().map(|item| [row.as_slice(), &[item.clone()]].concat()));
+        let longer =
+            rows.iter().flat_map(|row| list.iter().map(|item| [row.as_slice(), std::slice::from_ref(item)].concat()));
         longer.collect()
     })
 }

@@ -6,11 +6,11 @@ mod inputs;
 pub mod joblog;
 pub mod leases;
 mod nonce;
+mod reading;
 mod results;
-mod source;
 mod stream;
 
 pub use inputs::{Inputs, KeptInputs, status_of};
 pub use nonce::Nonces;
+pub use reading::{Source, Sourcing};
 pub use results::results_files;
-pub use source::{Source, Sourcing};
