@@ -11,6 +11,9 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, Per
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+/// The file that a runner locks, in its user's folder.
+pub(crate) const RUNNER_LOCK: &str = "runner.lock";
+
 /// No record of ours is longer; a longer one is somebody's mischief.
 pub(crate) const LONGEST: u64 = 16 << 20;
 

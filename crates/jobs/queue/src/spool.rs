@@ -141,7 +141,7 @@ impl Spool {
 
     /// Whether a runner of this user is at work.
     pub fn has_runner(&self) -> Result<bool, QueueError> {
-        Ok(Held::is_held(&self.places.own()?.join(crate::runner::LOCK)).unwrap_or(false))
+        Ok(Held::is_held(&self.places.own()?.join(crate::files::RUNNER_LOCK)).unwrap_or(false))
     }
 
     /// Sees to it that a runner of this user is at work: starts one when

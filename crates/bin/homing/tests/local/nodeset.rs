@@ -132,7 +132,7 @@ fn answers_are_nodesets() {
         -r -G -s racks n[1-4]
         -r n[5-7]
         -ll -G -s racks n1
-        --groupsconf=groups.conf -f @adm
+        --groupsconf=./groups.conf -f @adm
         --list-sources -q
         -f @nowhere:x
         -f n[1-

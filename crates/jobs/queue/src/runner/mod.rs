@@ -7,7 +7,7 @@ mod storage;
 mod upkeep;
 
 use crate::bell::{Bell, Rung};
-use crate::files::{self, step};
+use crate::files::{self, RUNNER_LOCK, step};
 use crate::front::Front;
 use crate::load::{self, Load};
 use crate::neighbours::{Neighbours, Presence};
@@ -23,8 +23,6 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The file that a runner locks, in its user's folder.
-pub(crate) const LOCK: &str = "runner.lock";
 /// A pause between two looks: short after something happened, longer when nothing does.
 const QUICK: Duration = Duration::from_millis(10);
 const SLOW: Duration = Duration::from_millis(250);
@@ -48,7 +46,7 @@ pub fn run(
     let _ = rustix::process::setsid();
     let mut config = || spool.now(config());
     let own = spool.places.own()?;
-    let lock = own.join(LOCK);
+    let lock = own.join(RUNNER_LOCK);
     let mut told = false;
     loop {
         let held = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
@@ -166,7 +164,7 @@ impl<'a> Runner<'a> {
             if self.counted.elapsed() >= COUNT {
                 self.counted = Instant::now();
                 self.spool.note_waiting(front.waiting());
-                if !held.is_at(&self.own.join(LOCK)) {
+                if !held.is_at(&self.own.join(RUNNER_LOCK)) {
                     return Err(QueueError::Program(format!("the queue's folder was removed: {}", self.own.display())));
                 }
             }
