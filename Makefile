@@ -1,9 +1,10 @@
 # An index of what can be done here.
 .PHONY: build dist dist-test test test-lab lab-packages bench fuzz campaign
 
-# --version tells the commit.
+# homing and homing-host, then homing-admin, whose feature would make the first two larger. --version tells the commit.
 build:
-	HOMING_COMMIT=$$(git rev-parse --short HEAD) cargo build --release
+	HOMING_COMMIT=$$(git rev-parse --short HEAD) cargo build --release -p homing
+	HOMING_COMMIT=$$(git rev-parse --short HEAD) cargo build --release -p homing --features admin --bin homing-admin
 
 # Static programs, .deb, .rpm, archive and SHA256SUMS in target/packages.
 dist:
@@ -42,5 +43,5 @@ fuzz:
 RUNS ?= 1000
 SEED ?= 1
 campaign:
-	cargo build -p homing -p homing-campaign
+	cargo build -p homing -p homing-campaign --features homing/admin
 	d=$$(tests/target)/debug && "$$d/homing-campaign" "$$d/homing" $(RUNS) $(SEED) $(LAB)

@@ -20,7 +20,7 @@ HOMING = os.environ.get("HOMING", os.path.join(TARGET, "release/homing"))
 
 def need_homing():
     if not os.access(HOMING, os.X_OK):
-        sys.exit(f"bench: {HOMING} is not there: cargo build --release, or set HOMING")
+        sys.exit(f"bench: {HOMING} is not there: make build, or set HOMING")
     return HOMING
 
 

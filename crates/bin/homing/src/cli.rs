@@ -1,39 +1,42 @@
 //! From a command line to the command that does it, and to the exit status.
 
-use crate::cmd;
+use crate::cmd::{self, administration};
 use crate::grammar::{Cli, Sub, make_words_last};
+use crate::programs;
+use crate::roles::status;
 use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches};
 use homing_model::Failure;
 use std::ffi::OsString;
 
-/// Parses, runs, prints a failure as one line; returns the exit status.
-pub fn main() -> i32 {
+/// The program `homing`.
+pub fn homing() -> i32 {
+    main(false)
+}
+
+/// The program `homing-admin`.
+#[cfg(feature = "admin")]
+pub fn admin() -> i32 {
+    main(true)
+}
+
+/// Parses, runs, prints a failure as one line; returns the exit status. `admin`: all commands are in this program.
+fn main(admin: bool) -> i32 {
     let mut words: Vec<OsString> = std::env::args_os().collect();
-    match words.get(1).and_then(|word| word.to_str()) {
-        // A task of a worker, on its way to its program: nothing of it is for us to parse.
-        Some("in-view") => return homing_worker::enter_view(&words[2..]),
-        // They fork a guard first, which copies what there is in memory: the grammar is most of it.
-        Some("worker") => return homing_worker::main_stdio(&words[2..]),
-        Some("queue-runner") => return status(cmd::queue::runner()),
-        Some(homing_launch::LEADER) => return homing_worker::lead_stdio(),
-        Some("queue-keeper") => return status(cmd::queue::keeper(&words[2..])),
-        Some("queue-far") => return status(cmd::queue::far::far(&words[2..])),
-        Some(homing_snapshot::serve::WORD) => return status(cmd::snapshot::far::host()),
-        Some(homing_snapshot::remove::WORD) => return status(cmd::snapshot::far::remove(&words[2..])),
-        Some(cmd::lsf::RANK) => return status(cmd::lsf::rank()),
-        Some(homing_exec::WORD) => return status(homing_relay::host().map(|()| 0).map_err(Failure::system)),
-        Some(cmd::queue::far::HOST) => return status(cmd::queue::far::host()),
-        // Once for each line of a makefile: it knows its words without the whole grammar.
-        Some("recipe") => return cmd::make::stub::recipe(words.split_off(2)),
-        Some("complete") => return crate::complete::complete(&words[2..], false),
-        Some("describe") => return crate::complete::complete(&words[2..], true),
-        _ => {}
+    if let Some(status) = crate::roles::play(&mut words) {
+        return status;
     }
     if let Some(status) = cmd::lsf::by_name(&words) {
         return status;
     }
     if words.len() == 1 {
         words.push("--help".into());
+    }
+    if !admin && (programs::is_for_admin(&words) || programs::is_better_there(&words) && programs::find().is_some()) {
+        return status(Err(programs::become_admin(&words)));
+    }
+    if let Some(described) = words.get(1).and_then(|word| ["complete", "describe"].iter().position(|name| word == name))
+    {
+        return crate::complete::complete(&words[2..], described == 1);
     }
     make_words_last(&mut words);
     if words.get(1).is_some_and(|word| word == "nodeset") {
@@ -87,20 +90,20 @@ pub fn main() -> i32 {
         Sub::LsfAttach(args) => cmd::lsf::attach(args),
         Sub::Where(args) => cmd::whereis::run(args),
         Sub::Hosts(args) => cmd::hosts::run(args),
-        Sub::Power(args) => cmd::power::run(args),
+        Sub::Power(args) => administration::power(args),
         Sub::Exec(args) => cmd::exec::run(args),
-        Sub::Check(args) => cmd::check::run(args),
-        Sub::Bench(args) => cmd::bench::run(args),
-        Sub::Tune(args) => cmd::tune::run(&args),
-        Sub::Topology(args) => cmd::topology::run(&args),
-        Sub::Up(args) => cmd::up::run(args),
-        Sub::Cache(args) => cmd::cache::run(args),
-        Sub::Down(args) => cmd::up::down::run(args),
-        Sub::Snapshot(args) => cmd::snapshot::run(args),
-        Sub::Volume(args) => cmd::volume::run(args),
+        Sub::Check(args) => administration::check(args),
+        Sub::Bench(args) => administration::bench(args),
+        Sub::Tune(args) => administration::tune(args),
+        Sub::Topology(args) => administration::topology(args),
+        Sub::Up(args) => administration::up(args),
+        Sub::Cache(args) => administration::cache(args),
+        Sub::Down(args) => administration::down(args),
+        Sub::Snapshot(args) => administration::snapshot(args),
+        Sub::Volume(args) => administration::volume(args),
         Sub::Push(args) => cmd::copy::push(args),
         Sub::Pull(args) => cmd::copy::pull(args),
-        Sub::Lab(args) => cmd::lab::run(args),
+        Sub::Lab(args) => administration::lab(args),
         Sub::Make(args) => cmd::make::run(args),
         Sub::On(args) => cmd::make::on::run(args),
         Sub::Nodeset(args) => cmd::nodeset::run(args),
@@ -145,16 +148,6 @@ fn alone<A: Args>(words: &[OsString], name: &'static str, as_one: fn(A) -> Sub) 
     let matches = Command::new("homing").subcommand(own).try_get_matches_from(words).ok()?;
     let args = A::from_arg_matches(matches.subcommand_matches(name)?).ok()?;
     Some((matches, Cli { command: as_one(args) }))
-}
-
-/// Prints a failure; returns the exit status.
-fn status(result: Result<i32, Failure>) -> i32 {
-    result.unwrap_or_else(|failure| {
-        if !failure.message.is_empty() {
-            eprintln!("{failure}");
-        }
-        failure.status
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The command line. The doc comments here and on the arguments are the help
 //! text and the command reference.
 
-use crate::cmd;
+use crate::cmd::{self, administration};
 use clap::{Parser, Subcommand};
 
 /// Run each command on the host that holds its data.
@@ -51,11 +51,11 @@ pub enum Sub {
     /// Show hosts and their load now
     Hosts(cmd::hosts::Args),
     /// Switch idle hosts off, and on again
-    Power(cmd::power::Args),
+    Power(administration::Power),
     /// Run one command on many hosts and gather what it says
     Exec(cmd::exec::Args),
     /// Tell what is wrong with a cluster, and the command that mends it
-    Check(cmd::check::Args),
+    Check(administration::Check),
     /// Copy files and folders to many hosts
     Push(cmd::copy::PushArgs),
     /// Fetch files and folders from many hosts, each under its host's name
@@ -67,23 +67,23 @@ pub enum Sub {
     /// Run one command on the host where it ends first: CC="homing on gcc"
     On(cmd::make::on::Args),
     /// From hosts that have ssh to a cluster, with a plan first and a way back
-    Up(cmd::up::Args),
+    Up(administration::Up),
     /// Drain a host and take it out of the cluster
-    Down(cmd::up::down::Args),
+    Down(administration::Down),
     /// Packages on many hosts, each file fetched once
-    Cache(cmd::cache::Args),
+    Cache(administration::Cache),
     /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
-    Volume(cmd::volume::Args),
+    Volume(administration::Volume),
     /// Copy a folder's states next to its bytes, list them, write them back
-    Snapshot(cmd::snapshot::Args),
+    Snapshot(administration::Snapshot),
     /// Measure shared folders from their clients, and the network
-    Bench(cmd::bench::Args),
+    Bench(administration::Bench),
     /// Try settings of the network, and keep what is better
-    Tune(cmd::tune::Args),
+    Tune(administration::Tune),
     /// Tell which host is on which switch
-    Topology(cmd::topology::Args),
+    Topology(administration::Topology),
     /// A cluster on one machine, for trying and testing
-    Lab(cmd::lab::Args),
+    Lab(administration::Lab),
     /// Print completions for a shell
     Completions(cmd::generate::Completions),
     /// Write man pages

@@ -15,6 +15,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
+/// The far side of the program as a program of its own, in the folder of the others.
+const HOST: &str = "homing-host";
+/// The program that administers a cluster. It carries what `homing` does.
+const ADMIN: &str = "homing-admin";
+
 /// Between two looks whether another thread has packed a program.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -112,10 +117,13 @@ fn hash(bytes: &[u8]) -> String {
 /// carried here, as a leader, has a name that the bootstrap takes for a program to be cleared away if its hash is kept so.
 fn kept(exe: &Path) -> String {
     let name = exe.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let of = [Carried::Worker, Carried::Program].iter().find_map(|carried| name.strip_prefix(carried.prefix()));
+    let of = [Carried::Worker, Carried::Host, Carried::Program]
+        .iter()
+        .find_map(|carried| name.strip_prefix(carried.prefix()));
     match of {
         Some(arch) if !arch.contains('-') => format!("{name}.sha256"),
         Some(_) => "carried.sha256".into(),
+        None if [HOST, ADMIN].contains(&name) => format!("{name}.sha256"),
         None => "program.sha256".into(),
     }
 }
@@ -125,6 +133,8 @@ fn kept(exe: &Path) -> String {
 pub enum Carried {
     /// The worker alone, a small part of the program, where it lies beside it.
     Worker,
+    /// The far side without the commands for people, where it lies beside the program.
+    Host,
     /// All of the program, for what else it does on a host.
     Program,
 }
@@ -134,6 +144,7 @@ impl Carried {
     fn prefix(self) -> &'static str {
         match self {
             Carried::Worker => "worker-",
+            Carried::Host => "host-",
             Carried::Program => "program-",
         }
     }
@@ -158,6 +169,10 @@ pub fn beside(exe: &Path, arch: &str, carried: Carried) -> Result<PathBuf, NoWor
     let own = arch == OWN_ARCH;
     if own && carried == Carried::Program {
         return Ok(exe.to_path_buf());
+    }
+    let host = exe.with_file_name(HOST);
+    if own && carried == Carried::Host && host.is_file() {
+        return Ok(host);
     }
     let plain = !arch.is_empty() && arch.len() <= 32 && arch.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let name = format!("{}{}", carried.prefix(), if plain { arch } else { "of-no-name" });
@@ -295,6 +310,13 @@ mod tests {
         fs::write(&worker, "w").unwrap();
         assert_eq!(beside(&exe, OWN_ARCH, Carried::Worker).unwrap(), worker);
         assert_eq!(beside(&exe, OWN_ARCH, Carried::Program).unwrap(), exe);
+        assert_eq!(beside(&exe, OWN_ARCH, Carried::Host).unwrap(), exe, "it can do all that the far side does");
+        let host = dir.path().join("homing-host");
+        fs::write(&host, "h").unwrap();
+        assert_eq!(beside(&exe, OWN_ARCH, Carried::Host).unwrap(), host);
+        assert_eq!(beside(&dir.path().join("homing-admin"), OWN_ARCH, Carried::Host).unwrap(), host);
+        assert_eq!([&exe, &host].map(|exe| kept(exe)), ["program.sha256", "homing-host.sha256"]);
+        assert_eq!(beside(&exe, "pdp11", Carried::Host).unwrap_err().first, dir.path().join("host-pdp11"));
         // The whole program for others has a name of its own.
         let none = beside(&exe, "pdp11", Carried::Program).unwrap_err();
         assert_eq!(none.first, dir.path().join("program-pdp11"));

@@ -35,7 +35,7 @@ pub fn ask(host: &str, ask: &Ask) -> Result<(To, From), Failure> {
     let (mut to, from) = match HostPlan::named(host.into(), None).via {
         Via::Local => here(host)?,
         via => {
-            let options = Options { role: serve::WORD, carried: Carried::Program, ..Options::default() };
+            let options = Options { role: serve::WORD, carried: Carried::Host, ..Options::default() };
             let Channel { to, from, keeper, .. } =
                 homing_launch::open(host, &via, &options).map_err(Failure::system)?;
             let to = To { host: host.into(), to: Some(to), carrier: Carrier::There(Some(keeper)) };

@@ -1,6 +1,6 @@
 //! `homing usage`: what runs used, added up from their journals, and what it cost.
 
-use super::check::write_whole;
+use super::public_file::write_whole;
 use super::queue::EngineArgs;
 use super::runs::to_stdout;
 use crate::cluster::ClusterArgs;

@@ -11,7 +11,7 @@ fn homing_alone_prints_its_help_with_commands_in_groups() {
     let world = World::new();
     let text = world.out(&[]);
     assert_eq!(text, world.out(&["--help"]));
-    assert!(text.contains("Usage: homing <COMMAND>") && text.contains("\n Detached jobs\n  sub  "), "{text}");
+    assert!(text.contains("Usage: homing <COMMAND>") && text.contains("\n Jobs\n  sub  "), "{text}");
 }
 
 #[test]

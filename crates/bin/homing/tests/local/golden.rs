@@ -77,3 +77,33 @@ fn images_of_a_vault_are_listed_and_printed() {
     let cat = |image| homing(&["snapshot", "cat", "src:f", "--at", image]);
     assert_eq!((cat("20261127181736"), cat("20261127181738")), ("first\n".into(), "first\nsecond\n".into()));
 }
+
+/// The text of a record of that kind.
+fn text(kind: &str, name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(kind);
+    fs::read_to_string(folder.join(name)).unwrap()
+}
+
+/// Reads a record as what it is now, and expects nothing of it to be lost.
+fn unchanged<T: serde::de::DeserializeOwned + serde::Serialize>(text: &str) {
+    let before: serde_json::Value = serde_json::from_str(text).unwrap();
+    let read: T = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    assert_eq!(serde_json::to_value(read).unwrap(), before);
+}
+
+/// The journal of a host and the record of this machine are all that `homing up --undo` has.
+#[test]
+fn the_journal_of_a_set_up_and_its_record_lose_nothing() {
+    for n in 1..=7 {
+        unchanged::<homing_steps::Change>(&text("up", &format!("0000000{n}.json")));
+    }
+    unchanged::<homing_setup::Record>(&text("up", "record"));
+}
+
+/// The second was interrupted: it has the plan, and the way back of each step.
+#[test]
+fn volumes_and_an_interrupted_plan_lose_nothing() {
+    for name in ["gold.json", "half.json"] {
+        unchanged::<homing_volume::Record>(&text("volumes", name));
+    }
+}

@@ -58,6 +58,7 @@ mod pipeline;
 mod pipepart;
 mod planted_names;
 mod processes;
+mod programs;
 mod queue;
 mod resume;
 mod run;

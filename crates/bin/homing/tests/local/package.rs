@@ -27,6 +27,8 @@ fn both_packages_have_the_program_its_workers_and_what_goes_with_them() {
     let script = std::fs::read_to_string(here.join("../../../dist/build")).unwrap();
     for (asset, made_by) in [
         ("/usr/bin/homing", "$root/usr/bin/homing"),
+        ("/usr/bin/homing-admin", "$root/usr/bin/homing-admin"),
+        ("/usr/bin/homing-host", "$root/usr/bin/homing-host"),
         ("/usr/lib/homing/*", "worker-$arch"),
         ("/usr/lib/tmpfiles.d/homing.conf", "dist/tmpfiles.conf"),
         ("/usr/lib/systemd/system/*", "dist/systemd/*"),
@@ -40,7 +42,7 @@ fn both_packages_have_the_program_its_workers_and_what_goes_with_them() {
         assert!(deb.contains(asset), "{asset} is in no package");
         assert!(script.contains(made_by), "nothing makes {asset}");
     }
-    assert_eq!(deb.len(), 10, "a row above for each asset");
+    assert_eq!(deb.len(), 12, "a row above for each asset");
 }
 
 #[test]

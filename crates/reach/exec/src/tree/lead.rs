@@ -88,7 +88,7 @@ impl<E: Errand> Lead<'_, E> {
         let mut ssh = ours.ssh.clone();
         ssh.extend(ours.user.iter().flat_map(|user| ["-l".into(), user.into()]));
         let connect_timeout_s = ours.connect_timeout.as_secs().clamp(1, u32::MAX.into()) as u32;
-        Options { ssh, connect_timeout_s, role: WORD, carried: Carried::Program, ..Options::default() }
+        Options { ssh, connect_timeout_s, role: WORD, carried: Carried::Host, ..Options::default() }
     }
 
     /// Gives the leader what it passes on.

@@ -21,7 +21,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use mutes::write_whole;
+use crate::cmd::public_file::write_whole;
 
 /// Arguments of `homing check`.
 ///

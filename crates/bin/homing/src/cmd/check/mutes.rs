@@ -3,7 +3,6 @@
 use homing_check::mute::{self, Mute};
 use homing_model::Failure;
 use homing_os::folder::Kept;
-use std::path::Path;
 
 fn file() -> Kept {
     Kept::of("mutes.json")
@@ -26,10 +25,4 @@ pub fn remove(code: &str) -> Result<i32, Failure> {
     let mut all = load()?;
     all.retain(|mute| !mute.code.eq_ignore_ascii_case(code));
     file().save(&all).map(|()| 0)
-}
-
-/// A reader sees the old text or the new one, and all may read it: the node exporter is another user.
-pub fn write_whole(file: &Path, text: &str) -> Result<(), Failure> {
-    let written = homing_os::folder::write_whole(file, text.as_bytes(), Some(0o644));
-    written.map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
 }

@@ -6,9 +6,8 @@
 use super::Args;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::asked::Answer;
-use crate::cmd::check::write_whole;
+use crate::cmd::public_file::write_whole;
 use crate::cmd::queue::EngineArgs;
-use crate::cmd::volume;
 
 use homing_account::usage::{InForce, prometheus_of_servers};
 use homing_model::Failure;
@@ -54,10 +53,17 @@ fn queue(engine: &EngineArgs) -> Result<String, Failure> {
 }
 
 /// Volumes that have a record here: their hosts are asked.
+#[cfg(feature = "admin")]
 fn volumes(cluster: &ClusterArgs, silent: &[&str]) -> Result<String, Failure> {
     let names = homing_volume::Record::names(&homing_volume::folder());
-    let all = names.iter().map(|name| volume::figures(cluster, name, silent));
+    let all = names.iter().map(|name| crate::cmd::volume::figures(cluster, name, silent));
     Ok(homing_volume::prometheus(&all.collect::<Result<Vec<_>, _>>()?))
+}
+
+/// `homing` becomes `homing-admin` before it writes metrics.
+#[cfg(not(feature = "admin"))]
+fn volumes(_: &ClusterArgs, _: &[&str]) -> Result<String, Failure> {
+    Err(Failure::usage("volumes are in homing-admin"))
 }
 
 fn ending(known: &[(&str, bool)]) -> String {

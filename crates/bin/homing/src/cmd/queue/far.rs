@@ -26,7 +26,7 @@ pub fn far(words: &[OsString]) -> Result<i32, Failure> {
     let cluster = Cluster::of_queue()?;
     let terms = serde_json::to_string(&cluster.terms_for(host)?).map_err(Failure::system)?;
     let asleep = cluster.switching().map_or_else(|_| Default::default(), |how| switched::asleep([host], &how));
-    let options = Options { role: HOST, carried: Carried::Program, asleep, ..Options::default() };
+    let options = Options { role: HOST, carried: Carried::Host, asleep, ..Options::default() };
     let via = if host == homing_queue::host_name() { Via::Local } else { Via::Ssh { target: host.into() } };
     let opened = homing_launch::open(host, &via, &options);
     let Channel { mut to, mut from, keeper, .. } = match opened {

@@ -1,7 +1,6 @@
 //! `homing snapshot`: copies that are made next to the bytes, and restores that are tried.
 
 mod args;
-pub mod far;
 mod make;
 mod mount;
 mod read;

@@ -43,7 +43,7 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
 
 /// The units of all vaults of the cluster file that have a schedule.
 fn timers(cluster: &ClusterArgs, spread: u32) -> Result<Vec<Timer>, Failure> {
-    let program = std::env::current_exe().map_err(Failure::system)?;
+    let program = crate::programs::homing().map_err(Failure::system)?;
     let program = program.to_str().ok_or_else(|| Failure::system("the path of this program is not UTF-8"))?;
     let file = cluster.own_file().map(|file| sound(&file)).transpose()?;
     Timer::of(&all(cluster)?, program, file.as_deref(), spread)

@@ -1,0 +1,97 @@
+//! Programs beside this one: `homing-admin` is found in the folder of `homing`, then in PATH.
+
+use homing_model::Failure;
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+
+/// Commands that are in `homing-admin`.
+pub const ADMIN: [&str; 11] =
+    ["up", "down", "check", "volume", "snapshot", "bench", "tune", "topology", "power", "cache", "lab"];
+const NAME: &str = "homing-admin";
+
+/// Whether a command line is for `homing-admin`: one of its commands, `help` for one, or a page of all commands.
+pub fn is_for_admin(words: &[OsString]) -> bool {
+    let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
+    match word(1) {
+        "help" => ADMIN.contains(&word(2)),
+        // Volumes are among what is written.
+        "hosts" => words.iter().any(|word| word.as_encoded_bytes().starts_with(b"--prometheus")),
+        command => ADMIN.contains(&command),
+    }
+}
+
+/// Whether a command line is for `homing-admin` if that is installed: it has the grammar of all commands.
+pub fn is_better_there(words: &[OsString]) -> bool {
+    let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
+    word(1) == "man" || ["complete", "describe"].contains(&word(1)) && ADMIN.contains(&word(2))
+}
+
+/// Becomes `homing-admin` with these words; returns only the reason why it cannot.
+pub fn become_admin(words: &[OsString]) -> Failure {
+    let Some(program) = find() else {
+        let command = words.get(1).map_or_else(String::new, |word| word.display().to_string());
+        let why = format!("homing {command} is in {NAME}, which is neither beside homing nor in PATH");
+        let hint =
+            "install the whole package `homing`; from source: cargo install --path crates/bin/homing --features admin";
+        return Failure::system(why).hint(hint);
+    };
+    let error = std::process::Command::new(&program).arg0("homing").args(&words[1..]).exec();
+    Failure::system(format!("cannot start {}: {error}", program.display()))
+}
+
+/// The program `homing`: beside this one where this is `homing-admin`, so that what starts it later has the name that
+/// users know.
+pub fn homing() -> std::io::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let beside = own.with_file_name("homing");
+    let is_admin = own.file_name().is_some_and(|name| name == NAME);
+    Ok(if is_admin && is_program(&beside) { beside } else { own })
+}
+
+/// Where `homing-admin` is.
+pub fn find() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(NAME));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // An empty or relative folder of PATH would let the current one choose the program.
+    let named = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(NAME));
+    beside.into_iter().chain(named).find(|program| is_program(program))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn administrative_commands_are_told_apart() {
+        for (line, there) in [
+            ("homing check -w n1", true),
+            ("homing help check", true),
+            ("homing hosts --prometheus=f", true),
+            ("homing hosts --json", false),
+            ("homing run check ::: a", false),
+            ("homing help run", false),
+            ("homing", false),
+        ] {
+            assert_eq!(is_for_admin(&words(line)), there, "{line}");
+        }
+    }
+
+    #[test]
+    fn each_of_them_is_a_command() {
+        use clap::CommandFactory;
+        let grammar = crate::grammar::Cli::command();
+        let unknown: Vec<_> = ADMIN.iter().filter(|name| grammar.find_subcommand(name).is_none()).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Roles: what homing starts on other hosts, or in the background of this one. They talk in messages, and are no commands
+//! for people. `homing-host` has them alone; `homing` has them too, so that it works as a single file.
+
+use crate::cmd;
+use homing_model::{Failure, exit};
+use std::ffi::OsString;
+use std::io::BufReader;
+
+/// The program `homing-host ROLE WORD...`; returns the exit status.
+pub fn main() -> i32 {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(status) = play(&mut words) {
+        return status;
+    }
+    if words.get(1).is_some_and(|word| word == "--version") {
+        println!("homing-host {}", homing_launch::wire::release());
+        return 0;
+    }
+    let role = words.get(1).map_or_else(|| "no role".into(), |word| format!("{:?} is no role", word.display()));
+    eprintln!("homing-host: {role}: homing starts this program on hosts, with a role as its first word");
+    eprintln!("  try: homing --help");
+    exit::USAGE
+}
+
+/// Plays the role that the second word names; `None` when it names none.
+pub fn play(words: &mut Vec<OsString>) -> Option<i32> {
+    let word = words.get(1)?.to_str()?;
+    let result = match word {
+        // A task of a worker, on its way to its program: nothing of it is for us to parse.
+        "in-view" => return Some(homing_worker::enter_view(&words[2..])),
+        // They fork a guard first, which copies what there is in memory: the grammar is most of it.
+        "worker" => return Some(homing_worker::main_stdio(&words[2..])),
+        homing_launch::LEADER => return Some(homing_worker::lead_stdio()),
+        // Once for each line of a makefile: it knows its words without the whole grammar.
+        "recipe" => return Some(cmd::make::stub::recipe(words.split_off(2))),
+        "queue-runner" => cmd::queue::runner(),
+        "queue-keeper" => cmd::queue::keeper(&words[2..]),
+        "queue-far" => cmd::queue::far::far(&words[2..]),
+        cmd::queue::far::HOST => cmd::queue::far::host(),
+        cmd::lsf::RANK => cmd::lsf::rank(),
+        homing_exec::WORD => homing_relay::host().map(|()| 0).map_err(Failure::system),
+        homing_snapshot::serve::WORD => snapshot_host(),
+        homing_snapshot::remove::WORD => snapshot_remove(&words[2..]),
+        _ => return None,
+    };
+    Some(status(result))
+}
+
+/// Prints a failure; returns the exit status.
+pub fn status(result: Result<i32, Failure>) -> i32 {
+    result.unwrap_or_else(|failure| {
+        if !failure.message.is_empty() {
+            eprintln!("{failure}");
+        }
+        failure.status
+    })
+}
+
+/// `snapshot-host`: the end on the host of a bank or a source, on standard input and output.
+fn snapshot_host() -> Result<i32, Failure> {
+    let mut out = std::io::stdout();
+    homing_launch::wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
+    homing_snapshot::serve::serve(BufReader::new(std::io::stdin()), &mut out).map_err(Failure::system)?;
+    Ok(0)
+}
+
+/// `snapshot-remove VAULT`.
+fn snapshot_remove(words: &[OsString]) -> Result<i32, Failure> {
+    let vault = words.first().ok_or_else(|| Failure::usage("which vault?"))?;
+    homing_snapshot::remove::all(vault.as_ref()).map_err(Failure::system)?;
+    Ok(0)
+}

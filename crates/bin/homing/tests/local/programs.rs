@@ -1,0 +1,76 @@
+//! The three programs: `homing` becomes `homing-admin` for the commands of that, and works without it otherwise.
+
+use crate::world::World;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder with a copy of `homing` alone, and the words to start it with only that folder's programs in PATH.
+fn alone(world: &World) -> PathBuf {
+    let folder = world.path().join("bin");
+    fs::create_dir(&folder).unwrap();
+    let homing = folder.join("homing");
+    fs::copy(env!("CARGO_BIN_EXE_homing"), &homing).unwrap();
+    homing
+}
+
+fn output(world: &World, program: &Path, args: &[&str], path: &Path) -> Output {
+    let mut command = Command::new(program);
+    command.args(args).env("PATH", path).env("HOMING_RUNS", world.path().join("runs")).env("SHELL", "/bin/sh");
+    command.current_dir(world.path()).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn administrative_commands_are_found_beside_homing_then_in_the_path() {
+    let world = World::new();
+    let homing = alone(&world);
+    let (empty, other) = (world.path().join("empty"), world.path().join("other"));
+    fs::create_dir(&empty).unwrap();
+    fs::create_dir(&other).unwrap();
+    let missing = output(&world, &homing, &["check", "-w", "n1"], &empty);
+    assert_eq!(missing.status.code(), Some(254), "{}", said(&missing));
+    for words in ["homing check", "homing-admin", "neither beside homing nor in PATH", "package `homing`"] {
+        assert!(said(&missing).contains(words), "{words}: {}", said(&missing));
+    }
+    let admin = env!("CARGO_BIN_EXE_homing-admin");
+    std::os::unix::fs::symlink(admin, other.join("homing-admin")).unwrap();
+    for (path, args) in [(&other, ["check", "--help"]), (&other, ["help", "check"])] {
+        let found = output(&world, &homing, &args, path);
+        assert!(found.status.success() && said(&found).contains("Usage: homing check"), "{}", said(&found));
+    }
+    // Beside homing comes first: a program that fails shows which one was started.
+    std::os::unix::fs::symlink("/bin/false", homing.with_file_name("homing-admin")).unwrap();
+    assert_eq!(output(&world, &homing, &["check", "--help"], &other).status.code(), Some(1));
+}
+
+#[test]
+fn a_single_file_runs_tasks_and_lists_all_commands() {
+    let world = World::new();
+    let homing = alone(&world);
+    let path = Path::new("/usr/bin:/bin");
+    let run = output(&world, &homing, &["run", "echo {}", ":::", "a"], path);
+    assert!(run.status.success() && said(&run).contains("a\n"), "{}", said(&run));
+    let help = output(&world, &homing, &["--help"], path);
+    let text = said(&help);
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words:?}: {text}"));
+    let order =
+        ["\n Run\n", "\n  run ", "\n Jobs\n", "\n  sub ", "\n Hosts\n", "\n Administer\n", "\n  check ", "\n Try\n"];
+    assert!(order.map(at).is_sorted(), "{text}");
+}
+
+#[test]
+fn the_far_side_has_roles_and_no_commands() {
+    let world = World::new();
+    let host = Path::new(env!("CARGO_BIN_EXE_homing-host"));
+    let path = Path::new("/usr/bin:/bin");
+    let command = output(&world, host, &["run", "true"], path);
+    assert_eq!(command.status.code(), Some(255), "{}", said(&command));
+    assert!(said(&command).contains("is no role"), "{}", said(&command));
+    // A worker whose input ends at once says its hello and ends.
+    let worker = Command::new(host).arg("worker").stdin(std::process::Stdio::null()).output().unwrap();
+    assert!(worker.stdout.starts_with(b"homing-wire"), "{}", said(&worker));
+}
