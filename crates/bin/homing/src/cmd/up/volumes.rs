@@ -67,7 +67,10 @@ impl Session {
             for (why, danger) in drive.allowing(volume.allowed.clone()).dangers_of_creation(&volume.spec) {
                 let word = danger.flag().trim_start_matches("--");
                 let allow = format!("allow = [\"{word}\"] in [up.volume.{}], if that is meant", volume.spec.name);
-                failed.push((volume.spec.servers().swap_remove(0), format!("volumes: {why} (try: {allow})")));
+                // Under the host that it is about: equal refusals of several hosts become one line.
+                let mut servers = volume.spec.servers();
+                let about = servers.iter().position(|host| why.starts_with(&format!("{host}:"))).unwrap_or(0);
+                failed.push((servers.swap_remove(about), format!("volumes: {why} (try: {allow})")));
             }
         }
         failed
