@@ -32,7 +32,8 @@ const LONGEST: u64 = 4 << 20;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settings {
-    /// The hosts, as a node set.
+    /// The hosts, as a node set, or a list of these.
+    #[serde(default, deserialize_with = "node_set")]
     pub hosts: Option<String>,
     /// Named node sets, for `@name`.
     #[serde(default)]
@@ -67,6 +68,20 @@ pub(super) struct Settings {
     /// What `homing snapshot` copies.
     #[serde(default)]
     pub snapshot: BTreeMap<String, Section>,
+}
+
+/// A node set in one text, or in several.
+fn node_set<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a node set, such as \"n[1-4]\", or a list of these")]
+    enum Given {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(Some(match Given::deserialize(from)? {
+        Given::One(text) => text,
+        Given::Several(texts) => texts.join(","),
+    }))
 }
 
 /// `[host.NAME]`.
@@ -347,6 +362,13 @@ mod tests {
             assert_eq!(at, line, "{text}: {why}");
             assert!(words.iter().all(|word| why.contains(word)), "{text}: {why}");
         }
+    }
+
+    #[test]
+    fn hosts_may_be_a_list() {
+        assert_eq!(parse("hosts = [\"n1\", \"n[2-3]\"]\n").unwrap().hosts.as_deref(), Some("n1,n[2-3]"));
+        let (_, why) = parse("hosts = 3\n").unwrap_err();
+        assert!(why.contains("a node set, such as"), "{why}");
     }
 
     #[test]

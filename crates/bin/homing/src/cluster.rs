@@ -53,6 +53,11 @@ impl ClusterArgs {
         own_path(self.file(), true)
     }
 
+    /// A lab was named: its hosts are meant where no others are.
+    pub fn is_lab(&self) -> bool {
+        self.lab.is_some()
+    }
+
     /// True when it says where hosts are: of a command line that is not entered yet.
     pub fn names_hosts(&self) -> Result<bool, Failure> {
         Ok(self.lab.is_some() || self.load()?.has_hosts())

@@ -82,7 +82,8 @@ impl Targets {
         let groups = |names: &[String]| names.iter().map(|g| format!("@{g}")).collect::<Vec<_>>();
         let mut wanted = self.hosts.clone();
         wanted.extend(groups(&self.group));
-        if self.all {
+        let unnamed = wanted.is_empty() && self.hostfile.is_empty();
+        if self.all || (unnamed && self.cluster.is_lab()) {
             wanted.push("@*".into());
         }
         for file in &self.hostfile {

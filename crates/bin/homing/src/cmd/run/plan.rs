@@ -7,6 +7,7 @@ use homing_dispatch::source::Source;
 use homing_dispatch::{Hosts, Incoming};
 use homing_launch::{HostPlan, Via};
 use homing_model::graph::in_order;
+use homing_model::units::{bytes, count, percent};
 use homing_model::{Command, Failure, HostFacts, Links, Task, TaskId, alike};
 use homing_place::{HostModel, Need, Params};
 use serde::Serialize;
@@ -44,7 +45,8 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
     let (hosts, shapes) = there(&args, &targets, &links)?;
     let source = Source::new(batch, super::options::sourcing(&args, &cwd, shapes.len())?, finder);
     let tasks = Tasks::read(source, &hosts, Rows::new(args.json.is_some()))?;
-    tasks.print(&hosts, &shapes, Params { locality: !args.no_locality, links, ..Default::default() })
+    let sums = args.json.is_none() && !args.quiet;
+    tasks.print(sums, &hosts, &shapes, Params { locality: !args.no_locality, links, ..Default::default() })
 }
 
 /// The hosts that answer, all asked at the same time. The others are told, and take no part.
@@ -123,6 +125,38 @@ impl Rows {
     }
 }
 
+/// A plan in one line: tasks of each host, and the part of the bytes that is read at home.
+#[derive(Default)]
+struct PlanSum {
+    hosts: BTreeMap<String, u64>,
+    local: u64,
+    remote: u64,
+}
+
+/// Hosts that the line of a plan names.
+const NAMED: usize = 8;
+
+impl PlanSum {
+    fn add(&mut self, host: &str, local: u64, remote: u64) {
+        *self.hosts.entry(host.into()).or_default() += 1;
+        (self.local, self.remote) = (self.local + local, self.remote + remote);
+    }
+
+    fn text(&self) -> Option<String> {
+        let tasks = count(self.hosts.values().sum(), "task");
+        let mut named: Vec<String> = self.hosts.iter().map(|(host, tasks)| format!("{host} {tasks}")).collect();
+        let more = named.len().saturating_sub(NAMED);
+        named.truncate(NAMED);
+        let more = if more > 0 { format!(" and {}", count(more as u64, "more host")) } else { String::new() };
+        let all = self.local + self.remote;
+        let home = match all {
+            0 => "no input on a volume".into(),
+            all => format!("{} of {} at home", percent(self.local, all), bytes(all)),
+        };
+        (!self.hosts.is_empty()).then(|| format!("{tasks}: {}{more}; {home}", named.join(", ")))
+    }
+}
+
 /// What the tasks of a batch need, and what is told of those that no host is chosen for.
 #[derive(Default)]
 struct Tasks {
@@ -163,12 +197,14 @@ impl Tasks {
         self.others.push(task);
     }
 
-    fn print(mut self, hosts: &Hosts, shapes: &[HostModel], params: Params) -> Result<i32, Failure> {
+    fn print(mut self, sums: bool, hosts: &Hosts, shapes: &[HostModel], params: Params) -> Result<i32, Failure> {
         // Nothing is known yet of how long a command takes: as long as it takes to read its bytes.
         let bytes: BTreeMap<TaskId, u64> = self.needs.iter().map(|(task, need)| (*task, need.total)).collect();
         let rate = params.default_bytes_per_s;
         let work_us = |task: TaskId, _| (bytes[&task] as f64 / rate * 1e6) as u64;
+        let mut sum = PlanSum::default();
         for planned in homing_place::simulate(params, shapes, &self.needs, work_us) {
+            sum.add(hosts.name(planned.host), planned.local, planned.remote);
             let why = planned.why.text(|host| hosts.name(host)).to_string();
             let (host, command) = (Some(hosts.name(planned.host).into()), self.commands.get(&planned.task).cloned());
             self.rows.add(Row { task: planned.task, host, why, command, after: Vec::new() });
@@ -185,6 +221,27 @@ impl Tasks {
             Ok(())
         })?;
         self.rows.end();
+        if sums && let Some(text) = sum.text() {
+            eprintln!("homing: {text}");
+        }
         Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_ends_with_the_tasks_of_each_host_and_the_bytes_at_home() {
+        let mut sum = PlanSum::default();
+        assert_eq!(sum.text(), None);
+        sum.add("n1", 0, 0);
+        assert_eq!(sum.text().unwrap(), "1 task: n1 1; no input on a volume");
+        sum.add("n1", 3000, 0);
+        sum.add("n2", 0, 1000);
+        assert_eq!(sum.text().unwrap(), "3 tasks: n1 2, n2 1; 75 % of 4 kB at home");
+        (3..20).for_each(|host| sum.add(&format!("n{host}"), 0, 0));
+        assert!(sum.text().unwrap().contains(" and 11 more hosts; "), "{:?}", sum.text());
     }
 }
