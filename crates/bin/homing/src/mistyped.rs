@@ -170,8 +170,8 @@ mod tests {
             assert!(hint.starts_with(meant) && !hint.contains('_'), "{line}: {message} / {hint}");
             assert!(message.contains("has no option --"), "{message}");
         }
-        let (message, hint) = told("resume");
-        assert!(message.contains("RUN") && hint == "homing resume --help", "{message} / {hint}");
+        let (message, hint) = told("down");
+        assert!(message.contains("HOST") && hint == "homing down --help", "{message} / {hint}");
     }
 
     #[test]

@@ -26,6 +26,15 @@ pub struct Args {
     /// Hosts, as a node set (default: those of cluster.toml, else this machine)
     #[arg(short = 'w', long, value_name = "NODESET")]
     hosts: Option<String>,
+    /// Without these
+    #[arg(short = 'x', long, value_name = "NODESET")]
+    exclude: Option<String>,
+    /// Hosts of a group
+    #[arg(short, long, value_name = "GROUP", conflicts_with = "hosts")]
+    group: Option<String>,
+    /// All hosts that the groups or the cluster file know
+    #[arg(short, long, conflicts_with_all = ["hosts", "group"])]
+    all: bool,
     #[command(flatten)]
     cluster: ClusterArgs,
     /// As JSON; an unknown value is null
@@ -33,7 +42,7 @@ pub struct Args {
     json: bool,
     /// Write a first cluster file for these hosts, ./cluster.toml or the one of --cluster; nothing is overwritten, and no
     /// host is contacted
-    #[arg(long, value_name = "NODESET", conflicts_with_all = ["hosts", "json", "ansible", "prometheus", "watch", "history", "schedule", "lab"])]
+    #[arg(long, value_name = "NODESET", conflicts_with_all = ["hosts", "exclude", "group", "all", "json", "ansible", "prometheus", "watch", "history", "schedule", "lab"])]
     init: Option<String>,
     /// Ask hosts for their ssh keys, show the fingerprints, and put those that are new on record after a question
     #[arg(long, conflicts_with_all = ["json", "ansible", "prometheus", "watch", "history", "schedule"])]
@@ -65,7 +74,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         return init::write(hosts, args.cluster.file());
     }
     let cluster = args.cluster.load()?;
-    let mut names = cluster.hosts(args.hosts.as_deref())?;
+    let mut names = args.named(cluster)?;
     let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if names.is_empty() {
         names.push(own.clone());
@@ -116,6 +125,23 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
             return Ok(if failed { exit::SYSTEM } else { 0 });
         };
         std::thread::sleep(Duration::from_secs(pause.max(1)));
+    }
+}
+
+impl Args {
+    /// The hosts that are meant; none where nothing names any.
+    fn named(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
+        let group = self.group.as_ref().map(|group| format!("@{group}"));
+        let all = self.all.then(|| "@*".to_string());
+        let mut names = cluster.hosts(self.hosts.clone().or(group).or(all).as_deref())?;
+        if let Some(unwanted) = &self.exclude {
+            let unwanted = cluster.set(unwanted, None)?;
+            names.retain(|host| !unwanted.contains(host));
+            if names.is_empty() {
+                return Err(Failure::usage(format!("-x {unwanted} leaves no host")));
+            }
+        }
+        Ok(names)
     }
 }
 

@@ -9,7 +9,8 @@ use homing_report::{Earlier, is_build, settled};
 /// Arguments of `homing resume`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The run: its name, the beginning of it, or `last`
+    /// The run: its name, the beginning of it, the one that --name gave it, or `last`
+    #[arg(value_name = "RUN", default_value = "last")]
     run: String,
     /// Run those that failed again too
     #[arg(long)]

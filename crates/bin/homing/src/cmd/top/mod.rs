@@ -36,7 +36,7 @@ const UNBOUNDED: (usize, usize) = (1000, 1000);
 /// Arguments.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The run: its name, the beginning of its name, or `last`
+    /// The run: its name, the beginning of its name, the one that --name gave it, or `last`
     #[arg(value_name = "RUN", default_value = LAST)]
     run: String,
     /// Not a run but these hosts, and the jobs of the queue
