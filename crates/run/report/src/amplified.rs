@@ -105,9 +105,8 @@ mod tests {
         assert_eq!(none.by_disks([("n1", disks)].into_iter(), 1), UNKNOWN);
     }
 
-    /// By the events of a journal: 4 KB asked for, of which a volume made 64 KB.
-    #[test]
-    fn a_run_tells_what_was_moved_and_what_disks_alone_gave() {
+    /// A run whose one task asks for so many bytes, while 64 KB are moved.
+    fn tally_of(asked: u64) -> Tally {
         let sample = |s: i64, blocks: u64, received: u64| HostSample {
             at_ns: s * 1_000_000_000,
             disk_blocks: Some(blocks),
@@ -116,7 +115,7 @@ mod tests {
         };
         let up = |host: &str| What::HostUp { host: host.into(), slots: 1, facts: HostFacts::default() };
         let of = |host: &str, sample| What::Sample { host: host.into(), sample };
-        let io = IoCounters { rchar: Some(4_000), ..IoCounters::default() };
+        let io = IoCounters { rchar: Some(asked), ..IoCounters::default() };
         let whats = [
             up("n1"),
             up("n2"),
@@ -133,16 +132,30 @@ mod tests {
         for (n, what) in whats.into_iter().enumerate() {
             tally.add(&Event { at_ns: if n < 9 { 0 } else { 2_000_000_000 }, what });
         }
-        let text = tally.text(false);
+        tally
+    }
+
+    #[test]
+    fn a_run_tells_what_was_moved_and_what_disks_alone_gave() {
+        let text = tally_of(40_000).text(false);
         let network =
-            "network    64.0 kB received (16.00 for each byte asked for) and 0 B sent by the hosts' interfaces";
-        let disks = "disks      64.0 kB moved (16.00 for each byte asked for); n1 at most 51.2 kB/s and 32.0 kB/s on \
-                     average, beside 2.0 kB/s of all tasks";
+            "network    64.0 kB received (1.60 for each byte asked for) and 0 B sent by the hosts' interfaces";
+        let disks = "disks      64.0 kB moved (1.60 for each byte asked for); n1 at most 51.2 kB/s and 32.0 kB/s on \
+                     average, beside 20.0 kB/s of all tasks";
         assert!(text.contains(network) && text.contains(disks), "{text}");
-        let json = tally.json();
+        let json = tally_of(4_000).json();
         assert_eq!(json["amplification"], json!({"received": 16.0, "disks": 16.0}));
         assert_eq!(json["hosts"]["n1"]["disk_most_bytes_per_s"], json!(51_200.0));
         assert_eq!(Tally::new().json()["amplification"], json!({"received": null, "disks": null}));
+    }
+
+    /// Interfaces and disks count what other programs move too.
+    #[test]
+    fn figures_that_the_tasks_explain_less_than_half_of_are_not_shown() {
+        let text = tally_of(31_999).text(false);
+        assert!(!text.contains("network    ") && !text.contains("disks      "), "{text}");
+        let text = tally_of(32_000).text(false);
+        assert!(text.contains("network    ") && text.contains("disks      "), "{text}");
     }
 
     #[test]
