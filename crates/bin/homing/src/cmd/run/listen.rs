@@ -9,7 +9,7 @@ use homing_model::text::{shown, shown_lines};
 use homing_model::{Event, Outcome};
 use homing_report::{ProgressLog, Tally};
 use std::fs::File;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -110,7 +110,9 @@ impl Listener for Screen {
 
     fn progress(&mut self, progress: &Progress) {
         if progress::place().is_none() {
-            if let Some(line) = self.log.line(progress, self.read_per_s(progress.elapsed)) {
+            // A terminal that does not move its cursor is read by a person, who has not asked for a log.
+            let line = self.log.line(progress, self.read_per_s(progress.elapsed));
+            if let Some(line) = line.filter(|_| !io::stderr().is_terminal()) {
                 self.note(&line);
             }
             return;

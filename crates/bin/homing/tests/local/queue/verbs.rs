@@ -157,7 +157,8 @@ fn one_job_is_shown_in_full() {
     // Of an array there are too many.
     w.out(&["sub", "-q", "-J", "a[1-2]", "exit $HOMING_JOB_INDEX"]);
     w.homing(&["wait", "2"]);
-    assert_eq!(w.out(&["jobs", "2"]).lines().count(), 3);
+    let both = w.out(&["jobs", "2"]);
+    assert_eq!((both.lines().count(), both.lines().last()), (4, Some("job 2: 2 elements, 2 EXIT")));
     assert!(w.out(&["jobs", "2[2]"]).contains("state      EXIT 2"));
 }
 
