@@ -13,6 +13,9 @@ use std::fs::File;
 /// Rounds of observing and planning before it is said that they lead nowhere.
 const ROUNDS: usize = 12;
 
+/// The question before a change: its name and a summary of its plan; an error where the answer is no.
+pub type Confirm = Box<dyn Fn(&str, &str) -> Result<(), Failure>>;
+
 /// How it is done, and how much is said.
 pub struct Manner {
     /// Plans are shown, and none is carried out.
@@ -21,8 +24,8 @@ pub struct Manner {
     pub say: fn(&str),
     /// Shown a plan.
     pub show: fn(&str),
-    /// Asks whether a change goes on, by its name and a summary of its plan. An error ends it.
-    pub confirm: Box<dyn Fn(&str, &str) -> Result<(), Failure>>,
+    /// Asks whether a change goes on.
+    pub confirm: Confirm,
     /// Somebody waits at a terminal.
     pub live: bool,
 }
