@@ -72,6 +72,14 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding
             ill: false,
         });
     }
+    let (links, unlimited) = gluster::LINKS;
+    if !there.options.contains_key(links) {
+        findings.push(Finding {
+            what: format!("{links} is 100: a link beyond that can fail and be there all the same, as in builds of git"),
+            remedy: format!("gluster volume set {name} {links} {unlimited}"),
+            ill: false,
+        });
+    }
     if !there.options.contains_key("server.tcp-user-timeout") {
         let set: Vec<String> = gluster::VANISHED.iter().map(|(key, value)| format!("{key} {value}")).collect();
         findings.push(Finding {

@@ -11,7 +11,7 @@ use crate::stamp::{look, stamp};
 use crate::{Fence, comparable, fence_in, now_s};
 use homing_model::{Change, Stamp};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -38,6 +38,8 @@ pub struct Watch {
     fd: OwnedFd,
     folders: HashMap<i32, PathBuf>,
     known: HashMap<PathBuf, Option<&'static Fence>>,
+    /// Those of them below which only what is new is watched.
+    above: HashSet<PathBuf>,
     open: BTreeMap<PathBuf, Seen>,
     /// Names that were reported before, or were there when their folder was first seen, and their inode numbers.
     old: HashMap<PathBuf, u64>,
@@ -57,27 +59,35 @@ impl Watch {
     /// Watches nothing yet.
     pub fn new() -> io::Result<Watch> {
         let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        let (folders, known, open, old) = Default::default();
-        Ok(Watch { fd, folders, known, open, old, overflowed: false, last: now_s() })
+        let (folders, known, above, open, old) = Default::default();
+        Ok(Watch { fd, folders, known, above, open, old, overflowed: false, last: now_s() })
     }
 
-    /// Watches `root` and all folders below it, unless that is done already.
+    /// Watches `root` and all folders below it, unless that is done already. Of a folder that others which are watched lie
+    /// in, such as the mount point because a recipe names a file in it, only what comes into it: to walk through all that
+    /// is below would take longer than most recipes.
     pub fn add(&mut self, root: &Path) {
-        if !self.known.contains_key(root) {
-            self.walk(root, None);
+        if self.known.contains_key(root) {
+            return;
         }
+        let real = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+        let is_above = self.known.keys().any(|known| known.starts_with(&real));
+        if is_above {
+            self.above.insert(root.to_path_buf());
+        }
+        self.walk(root, None, !is_above);
     }
 
     /// As `add`, for a folder that was made elsewhere or found late: what is
     /// in it counts as changed here, since it may be.
     pub fn learn(&mut self, root: &Path) {
         if !self.known.contains_key(root) {
-            self.walk(root, Some(Seen { created: false, whole: true, written: true }));
+            self.walk(root, Some(Seen { created: false, whole: true, written: true }), true);
         }
     }
 
-    /// Watches all folders; what they hold is `seen`, unless it was there before.
-    fn walk(&mut self, root: &Path, seen: Option<Seen>) {
+    /// Watches a folder and, if `deep`, all below it; what they hold is `seen`, unless it was there before.
+    fn walk(&mut self, root: &Path, seen: Option<Seen>, deep: bool) {
         let mounts = homing_mounts::read().unwrap_or_default();
         let mut todo = vec![root.to_path_buf()];
         while let Some(folder) = todo.pop() {
@@ -92,7 +102,7 @@ impl Watch {
                     Some(seen) => _ = self.open.entry(entry.path()).or_insert(seen),
                     None => _ = self.old.insert(entry.path(), entry.ino()),
                 }
-                if is_dir && entry.file_name() != ".git" {
+                if deep && is_dir && entry.file_name() != ".git" {
                     todo.push(entry.path());
                 }
             }
@@ -149,7 +159,7 @@ impl Watch {
         // A file that was just created is whole when its writer closes it.
         seen.whole = dir || !flags.contains(ReadFlags::CREATE);
         if dir && made {
-            self.walk(&path, Some(Seen { created: true, whole: true, written: true }));
+            self.walk(&path, Some(Seen { created: true, whole: true, written: true }), true);
         }
     }
 
@@ -170,13 +180,14 @@ impl Watch {
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let path = entry.path();
                 let Ok(meta) = entry.metadata() else { continue };
+                let is_left = self.above.contains(&folder) && self.old.contains_key(&path);
                 if !self.old.contains_key(&path) || meta.mtime().max(meta.ctime()) >= since {
                     self.open.insert(path.clone(), seen);
                 }
-                folders.extend((meta.is_dir() && entry.file_name() != ".git").then_some(path));
+                folders.extend((meta.is_dir() && entry.file_name() != ".git" && !is_left).then_some(path));
             }
         }
-        folders.iter().for_each(|folder| self.walk(folder, Some(seen)));
+        folders.iter().for_each(|folder| self.walk(folder, Some(seen), true));
     }
 
     /// The inode number before. What is gone keeps its last one.
@@ -296,6 +307,27 @@ mod tests {
         let was = root.join("a/b/deep").metadata().unwrap().ino();
         std::fs::remove_file(root.join("a/b/deep")).unwrap();
         assert_eq!(watch.report(false)[0].was, Some(was));
+    }
+
+    #[test]
+    fn of_a_folder_above_another_only_what_comes_into_it_is_reported() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("own/src")).unwrap();
+        std::fs::create_dir_all(root.join("others/much")).unwrap();
+        let mut watch = Watch::new().unwrap();
+        watch.add(&root.join("own/src"));
+        watch.add(&root.join("own/src/../.."));
+        watch.report(true);
+        for name in ["own/src/a", "b", "others/much/c"] {
+            std::fs::write(root.join(name), "1").unwrap();
+        }
+        std::fs::create_dir(root.join("new")).unwrap();
+        std::fs::write(root.join("new/d"), "1").unwrap();
+        let seen: Vec<_> = watch.report(true).into_iter().map(|change| change.path.to_path()).collect();
+        let seen_at = |name: &str| seen.iter().any(|path| path.ends_with(name));
+        assert!(seen_at("src/a") && seen_at("b") && seen_at("new/d"), "{seen:?}");
+        assert!(!seen_at("much/c"), "{seen:?}");
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub(crate) fn program(word: &RawText, env: &TaskEnvironment, cwd: &Path, view: &
     if word.0.contains(&b'/') {
         let path = cwd.join(word.as_path());
         return match () {
+            // A script's `$0` is the path by which it is executed, in the folder that is then the current one.
+            () if is_program(&path) && view.is_plain() => Ok(word.to_path()),
             () if is_program(&path) => Ok(path),
             () if view.real(&path).exists() => Err(format!("{} is not executable", word.display())),
             () => Err(format!("{}: no such program", word.display())),

@@ -56,6 +56,11 @@ impl View {
         mapped.unwrap_or_else(|| path.to_path_buf())
     }
 
+    /// Whether tasks have all names as this host has them.
+    pub fn is_plain(&self) -> bool {
+        self.places.is_empty()
+    }
+
     /// The directory to start in, the program, and the words that show a task
     /// its view. `program` is a path of the view.
     pub fn wrap(&self, program: &Path, words: &[RawText], cwd: &Path) -> (PathBuf, PathBuf, Vec<RawText>) {

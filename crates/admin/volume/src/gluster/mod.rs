@@ -13,7 +13,7 @@ mod tests;
 
 pub use crate::gluster_xml as xml;
 pub use change::{add_host, drain_host, heal, rebalance, set_copies};
-pub use create::{VANISHED, create};
+pub use create::{LINKS, VANISHED, create};
 pub use remove::delete;
 pub use stripe::set_stripe;
 
