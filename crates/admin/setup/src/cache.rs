@@ -1,9 +1,7 @@
 //! Packages for many hosts of which one fetches each file. What a host wants is told by its own signed index, and that is
 //! also what it compares with before it installs: neither the host that fetched nor this machine has to be trusted.
 
-pub mod cargo;
 pub mod indexes;
-pub mod pip;
 
 use homing_model::text::quoted_unless;
 use homing_steps::APT;

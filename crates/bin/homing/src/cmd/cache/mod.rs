@@ -1,6 +1,5 @@
 //! `homing cache`: packages for many hosts, of which each file is fetched once.
 
-mod lists;
 mod update;
 
 use crate::cmd::runs::to_stdout;
@@ -28,12 +27,8 @@ pub struct Args {
 enum Verb {
     /// Install packages of Debian's on many hosts; one host fetches each file, the others get it from there
     Install(Install),
-    /// Install wheels that a requirements file names with their hashes, on many hosts; one host fetches them
-    Pip(lists::Pip),
     /// Fetch the indexes of packages anew on many hosts; one host fetches each
     Update(update::Update),
-    /// Put crates that a Cargo.lock names onto many hosts, for cargo to build from; one host fetches them
-    Cargo(lists::Cargo),
 }
 
 /// How all of them work and tell.
@@ -93,9 +88,7 @@ struct Install {
 pub fn run(args: Args) -> Result<i32, Failure> {
     match args.verb {
         Verb::Install(args) => install(&args),
-        Verb::Pip(args) => lists::pip(&args),
         Verb::Update(args) => update::update(&args),
-        Verb::Cargo(args) => lists::crates(&args),
     }
 }
 
