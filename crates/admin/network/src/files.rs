@@ -38,22 +38,6 @@ pub fn moosefs(tree: &Tree, addresses: &BTreeMap<String, Ipv4Addr>) -> String {
     text
 }
 
-/// A script as Hadoop and others want it: of each host or address that it is given, the path of its switch.
-pub fn rack_script(tree: &Tree, addresses: &BTreeMap<String, Ipv4Addr>) -> String {
-    let mut text = "#!/bin/sh\n# Written by homing topology: the switch of each host or address that is named.\nfor host; do\n  case $host in\n".to_string();
-    for leaf in &tree.leaves {
-        let names = leaf.hosts.iter().flat_map(|place| {
-            let address = addresses.get(&place.host).map(ToString::to_string);
-            std::iter::once(place.host.clone()).chain(address)
-        });
-        // A host's name stands in a shell's pattern, and is only letters of names there.
-        let plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-        let names: Vec<String> = names.filter(plain).collect();
-        let _ = writeln!(text, "    {}) echo /{} ;;", names.join("|"), path(tree, &leaf.name).join("/"));
-    }
-    text + "    *) echo /default-rack ;;\n  esac\ndone\n"
-}
-
 /// From the top to a switch, by name.
 fn path(tree: &Tree, leaf: &str) -> Vec<String> {
     let (joins, mut path) = (above(tree), vec![leaf.to_string()]);

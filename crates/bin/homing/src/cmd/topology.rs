@@ -38,9 +38,6 @@ pub struct Args {
     /// Write MooseFS's mfstopology.cfg there
     #[arg(long, value_name = "FILE")]
     mfstopology: Option<PathBuf>,
-    /// Write a script there that tells the switch of each host or address it is given, as Hadoop and others want it
-    #[arg(long, value_name = "FILE")]
-    rack_script: Option<PathBuf>,
     /// Draw the tree there, as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -99,7 +96,6 @@ fn write(args: &Args, found: &Found, hosts: &Hosts) -> Result<(), Failure> {
         (&args.topology_conf, files::slurm_conf(&found.tree)),
         (&args.topology_yaml, files::slurm_yaml(&found.tree)),
         (&args.mfstopology, files::moosefs(&found.tree, &addresses)),
-        (&args.rack_script, files::rack_script(&found.tree, &addresses)),
     ];
     if let Some(file) = &args.svg {
         put(file, &topology::svg(found))?;
