@@ -10,7 +10,7 @@ pub mod tune;
 pub use ask::{Hosts, input};
 pub use page::page;
 pub use pings::pings;
-pub use second::{Opinion, iperf3, mpi};
+pub use second::mpi;
 pub use show::{Curve, curve, curve_json, json, more, points, text};
 
 use crate::Tell;

@@ -1,12 +1,11 @@
 //! All of it on one page: the sentences, the pairs as a picture, and the numbers of each host.
 
-use super::second::Opinion;
 use super::show::{more, text};
 use homing_network::{Finding, Judge, Measured, Pair, Served};
 use homing_report::{chart, picture};
 
 /// One page that needs nothing from elsewhere.
-pub fn page(measured: &Measured, found: &[Finding], served: &[Served], opinions: &[Opinion]) -> String {
+pub fn page(measured: &Measured, found: &[Finding], served: &[Served]) -> String {
     let judge = Judge::new(measured);
     let names: Vec<String> = measured.hosts.iter().map(|host| host.name.clone()).collect();
     let rate = |from: usize, to: usize| {
@@ -30,7 +29,7 @@ pub fn page(measured: &Measured, found: &[Finding], served: &[Served], opinions:
     let mut body = chart::list("What is slow", &said);
     body += &picture::matrix("Mbit/s from the host of the row to that of the column, at its best", &names, &rate);
     body += &picture::matrix("One byte, half of the round trip, microseconds", &names, &latency);
-    let numbers = text(measured, found) + &more(measured, served, opinions);
+    let numbers = text(measured, found) + &more(served);
     body += &format!(
         "<h2>All numbers</h2><pre>{}</pre>",
         numbers.lines().map(|line| homing_report::escape(line) + "\n").collect::<String>()

@@ -1,68 +1,17 @@
-//! Second opinions: iperf3, and an MPI that is installed on the hosts.
+//! The same curve over the MPI that is installed on the hosts.
 
 use super::ask::{Hosts, input};
 use homing_exec::{Command, HostResult, Outcome};
 use homing_model::Failure;
 use homing_model::text::shown;
 use homing_network::Latency;
-use serde::Serialize;
 
-/// Both ends of pairs, for sh; before it stand `for` and `pairs`: two addresses a line.
-const IPERF3: &str = include_str!("iperf3.sh");
 /// A ping-pong of MPI.
 const PINGPONG: &str = include_str!("pingpong.c");
 /// Compiles it, on both hosts at the same path, and begins it on the first.
 const MPI: &str = include_str!("mpi.sh");
 /// Seconds for all sizes, which take five: less than a command may take at the least.
 const PATIENCE: u32 = 40;
-
-/// What iperf3 says of a pair, Mbit/s.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Opinion {
-    /// The one that connected, by its place.
-    pub a: usize,
-    /// The other.
-    pub b: usize,
-    /// From `a` to `b`.
-    pub there: Option<f64>,
-    /// From `b` to `a`.
-    pub back: Option<f64>,
-    /// Why nothing is known.
-    pub failed: Option<String>,
-}
-
-/// All pairs at once, one direction after the other.
-pub fn iperf3(hosts: &Hosts, pairs: &[(usize, usize)], seconds: f64) -> Result<Vec<Opinion>, Failure> {
-    let address = |host: usize| hosts.addresses[host].to_string();
-    let rows: String = pairs.iter().map(|&(a, b)| format!("{} {}\n", address(a), address(b))).collect();
-    // iperf3 takes whole seconds.
-    let script = format!("for={}\npairs='{rows}'\n{IPERF3}", seconds.ceil().max(1.0));
-    let said = hosts.all(&Command::argv(["sh", "-s"]).input(input(&script)?));
-    Ok(pairs.iter().map(|&(a, b)| opinion(a, b, &said[a])).collect())
-}
-
-fn opinion(a: usize, b: usize, said: &Result<HostResult, String>) -> Opinion {
-    let none = Opinion { a, b, ..Opinion::default() };
-    let said = match said {
-        Ok(said) if said.outcome == Outcome::Exited(0) => said,
-        Ok(said) => return Opinion { failed: Some(shown(&said.why())), ..none },
-        Err(why) => return Opinion { failed: Some(why.clone()), ..none },
-    };
-    let text = String::from_utf8_lossy(&said.stdout);
-    let mut lines = text.lines();
-    let (there, back) = (rate(lines.next()), rate(lines.next()));
-    let failed = there.as_ref().err().or(back.as_ref().err()).cloned();
-    Opinion { there: there.ok(), back: back.ok(), failed, ..none }
-}
-
-/// What one direction carried, or iperf3's own reason.
-fn rate(line: Option<&str>) -> Result<f64, String> {
-    let told: serde_json::Value = serde_json::from_str(line.unwrap_or_default()).unwrap_or_default();
-    let why = told["error"].as_str().map_or("it did not come to its end".into(), shown);
-    // Beside an error it may tell a rate of what came until then.
-    let rate = told["end"]["sum_received"]["bits_per_second"].as_f64().filter(|_| told["error"].is_null());
-    rate.map(|rate| rate / 1e6).ok_or(format!("iperf3: {why}"))
-}
 
 /// The MPI that the hosts have, by name, and what a message of each size takes over it, from the first to the second.
 pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), Failure> {
@@ -111,26 +60,6 @@ fn latency(line: &str) -> Option<Latency> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-
-    fn said(outcome: Outcome, stdout: &str) -> Result<HostResult, String> {
-        let (stdout, stderr) = (stdout.as_bytes().to_vec(), b"no iperf3".to_vec());
-        let giver = homing_exec::Giver::Here;
-        Ok(HostResult { host: "n1".into(), giver, outcome, stdout, stderr, dropped: 0, elapsed: Duration::ZERO })
-    }
-
-    #[test]
-    fn iperf3_tells_both_directions_or_why_not() {
-        let one = |rate: f64| format!("{{\"end\": {{\"sum_received\": {{\"bits_per_second\": {rate}}}}}}}\n");
-        let told = opinion(0, 1, &said(Outcome::Exited(0), &(one(9.4e8) + &one(5e8))));
-        assert_eq!((told.there, told.back, told.failed), (Some(940.0), Some(500.0), None));
-        assert_eq!(opinion(0, 1, &said(Outcome::Exited(1), "")).failed.as_deref(), Some("no iperf3"));
-        let refused = one(1.0) + "{\"error\": \"unable to connect to server\"}\n";
-        let told = opinion(0, 1, &said(Outcome::Exited(0), &refused));
-        assert_eq!((told.there, told.failed.as_deref()), (Some(1e-6), Some("iperf3: unable to connect to server")));
-        let told = opinion(0, 1, &said(Outcome::Exited(0), &one(1.0)));
-        assert_eq!((told.back, told.failed.as_deref()), (None, Some("iperf3: it did not come to its end")));
-    }
 
     /// Runs a script in a folder, whose programs come before those of the system.
     fn runs(folder: &std::path::Path, programs: &[(&str, &str)], script: &str) -> std::process::Output {
@@ -144,16 +73,6 @@ mod tests {
         let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
         sh.args(["-c", script]).current_dir(folder).env("PATH", path).env("SSH_CONNECTION", "10.9.9.9 1 10.9.9.1 22");
         sh.output().unwrap()
-    }
-
-    #[test]
-    fn iperf3_is_asked_again_until_the_other_end_listens() {
-        let folder = tempfile::tempdir().unwrap();
-        // Of iperf3 3.12 with -J: refused, and an exit status of 0.
-        let iperf3 = "echo >> asked; [ $(wc -l < asked) -gt 2 ] && echo '{\"rate\":\n1}' || echo '{\"error\":\n\"unable to connect to server: Connection refused\"}'";
-        let script = format!("for=1\npairs='10.9.9.1 10.9.9.2\n'\n{IPERF3}");
-        let said = runs(folder.path(), &[("iperf3", iperf3)], &script);
-        assert_eq!(String::from_utf8_lossy(&said.stdout), "{\"rate\":1}\n{\"rate\":1}\n");
     }
 
     #[test]

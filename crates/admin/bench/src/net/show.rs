@@ -1,7 +1,6 @@
 //! The sentences first, then what each host did at its best.
 
 use super::ask::Hosts;
-use super::second::Opinion;
 use homing_model::units::count;
 use homing_network::{Finding, Flow, Judge, Latency, Measured, Pair, Served};
 use std::fmt::Write;
@@ -77,31 +76,13 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("-".into(), |value| format!("{value:.digits$}"))
 }
 
-/// What servers give, and what iperf3 says beside what was measured in the same pairs, for people.
-pub fn more(measured: &Measured, served: &[Served], opinions: &[Opinion]) -> String {
-    let mut text: String =
-        served.iter().flat_map(Served::sentences).fold(String::new(), |text, line| text + "\n" + &line + "\n");
-    if !opinions.is_empty() {
-        let _ = writeln!(text, "\n{:<24} {:>8} {:>8} {:>8} {:>8}", "PAIR", "THERE", "IPERF3", "BACK", "IPERF3");
-    }
-    for one in opinions {
-        let name = format!("{} {}", measured.hosts[one.a].name, measured.hosts[one.b].name);
-        let own = measured.pairs().find(|pair| (pair.a, pair.b) == (one.a, one.b));
-        let rate = |flow: Option<Flow>| number(flow.map(|flow| flow.mbit_per_s), 0);
-        let (there, back) = (rate(own.and_then(|pair| pair.there)), rate(own.and_then(|pair| pair.back)));
-        let why = one.failed.as_deref().map_or(String::new(), |why| format!("  {why}"));
-        let _ = writeln!(
-            text,
-            "{name:<24} {there:>8} {:>8} {back:>8} {:>8}{why}",
-            number(one.there, 0),
-            number(one.back, 0)
-        );
-    }
-    text
+/// What servers give, for people.
+pub fn more(served: &[Served]) -> String {
+    served.iter().flat_map(Served::sentences).fold(String::new(), |text, line| text + "\n" + &line + "\n")
 }
 
 /// For programs.
-pub fn json(measured: &Measured, found: &[Finding], served: &[Served], opinions: &[Opinion]) -> String {
+pub fn json(measured: &Measured, found: &[Finding], served: &[Served]) -> String {
     let host = |(at, host)| serde_json::json!({ "host": host, "best": best(measured, at) });
     let hosts: Vec<_> = measured.hosts.iter().enumerate().map(host).collect();
     let told = serde_json::json!({
@@ -109,7 +90,6 @@ pub fn json(measured: &Measured, found: &[Finding], served: &[Served], opinions:
         "hosts": hosts,
         "rounds": measured.rounds,
         "storage": served,
-        "iperf3": opinions,
         "exit": i32::from(!found.is_empty()),
     });
     told.to_string() + "\n"

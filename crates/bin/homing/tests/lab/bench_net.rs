@@ -72,12 +72,12 @@ fn faults_of_links_are_named_and_nothing_else() {
     }
 }
 
-/// What one server gives to three hosts at once, a second opinion, and a picture.
+/// What one server gives to three hosts at once, and a picture.
 fn more(lab: &Lab) {
     let page = tempfile::NamedTempFile::new().unwrap();
     let words = ["bench", "net", "--lab", &lab.0.name, "-w", "n[1-3]", "--seconds", "0.4", "--json"];
     let file = page.path().to_str().unwrap();
-    let output = homing(&[&words[..], &["--storage=n4", "--iperf3", "--html", file]].concat());
+    let output = homing(&[&words[..], &["--storage=n4", "--html", file]].concat());
     let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)));
     let served = &told["storage"][0];
     assert_eq!((&served["server"], served["clients"].as_array().map(Vec::len)), (&"n4".into(), Some(3)), "{told}");
@@ -87,12 +87,6 @@ fn more(lab: &Lab) {
         // work they do not all send at the same time, and what each gets adds up to more than the link.
         assert!(of("alone") > 10.0 && of("together") < of("alone") * 2.7, "{told}");
     }
-    let asked = told["iperf3"].as_array().unwrap();
-    // Both directions of each pair, or why not where it is not installed.
-    let there = std::path::Path::new("/usr/bin/iperf3").exists();
-    let rates = |one: &Value| ["there", "back"].iter().all(|way| one[*way].as_f64() > Some(1.0));
-    let told_of = |one: &Value| if there { rates(one) } else { one["failed"].is_string() };
-    assert!(!asked.is_empty() && asked.iter().all(told_of), "{told}");
     let page = std::fs::read_to_string(file).unwrap();
     assert!(page.contains("<svg") && page.contains("n1 to n2: ") && page.contains("n4"), "{page}");
 }

@@ -34,9 +34,6 @@ pub struct Args {
     /// What storage servers give to all other hosts at once, beside one alone: servers of mounts, or of NODESET
     #[arg(long, value_name = "NODESET", num_args = 0..=1, require_equals = true, conflicts_with = "curve")]
     storage: Option<Option<String>>,
-    /// Ask iperf3 too, for the pairs of the first round
-    #[arg(long, conflicts_with = "curve")]
-    iperf3: bool,
     /// Draw all pairs there, on one page that needs nothing else
     #[arg(long, value_name = "FILE", conflicts_with = "curve")]
     html: Option<PathBuf>,
@@ -74,18 +71,12 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let found = findings(&measured);
     let place = |server: &String| names.iter().position(|name| name == server);
     let served = net::serving(&hosts, &servers.iter().filter_map(place).collect::<Vec<_>>(), super::TELL)?;
-    let first =
-        measured.rounds.iter().flat_map(|round| &round.pairs).map(|pair| (pair.a, pair.b)).take(names.len() / 2);
-    let opinions = match args.iperf3 {
-        true => net::iperf3(&hosts, &first.collect::<Vec<_>>(), args.seconds)?,
-        false => Vec::new(),
-    };
     if let Some(file) = &args.html {
-        super::put(file, net::page(&measured, &found, &served, &opinions))?;
+        super::put(file, net::page(&measured, &found, &served))?;
     }
     to_stdout(&match args.json {
-        true => net::json(&measured, &found, &served, &opinions),
-        false => net::text(&measured, &found) + &net::more(&measured, &served, &opinions),
+        true => net::json(&measured, &found, &served),
+        false => net::text(&measured, &found) + &net::more(&served),
     })?;
     Ok(i32::from(!found.is_empty()))
 }
