@@ -11,7 +11,6 @@
 //!
 //! It does not: send a byte (`bench`), or change a switch.
 
-pub mod cdp;
 pub mod files;
 mod finding;
 mod groups;

@@ -1,11 +1,11 @@
-//! What a switch says of itself on a port: LLDP (IEEE 802.1AB), as frames or as lldpd has read them.
+//! What a switch says of itself on a port: LLDP (IEEE 802.1AB) or Cisco's CDP, as lldpd has read them.
 //!
 //! Whoever can send on the port can say anything: sizes are bounded, and what is shown was made a line for a terminal.
 
 use homing_model::text::shown;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 /// Neighbours of one port that are kept. A switch is one; where frames are passed on, all hosts of a segment are.
 pub const MOST: usize = 64;
@@ -35,57 +35,10 @@ pub struct Neighbour {
     pub management: Option<IpAddr>,
 }
 
-/// From an Ethernet frame that came on an interface. None: it is no LLDP, or it is cut short.
-pub fn of_frame(interface: &str, frame: &[u8]) -> Option<Neighbour> {
-    let mut rest = frame.get(14..).filter(|_| frame[12..14] == [0x88, 0xcc])?;
-    let mut told = Neighbour { interface: line(interface.as_bytes()), ..Neighbour::default() };
-    let (mut chassis, mut port, mut described) = (None, None, None);
-    while let [high, low, after @ ..] = rest {
-        let length = usize::from(*high & 1) << 8 | usize::from(*low);
-        let value = after.get(..length)?;
-        rest = &after[length..];
-        match (high >> 1, value) {
-            (0, _) => break,
-            (1, [kind, id @ ..]) => chassis = chassis.or(Some(identity(*kind == 4, id))),
-            (2, [kind, id @ ..]) => port = port.or(Some((*kind == 3, identity(*kind == 3, id)))),
-            (4, text) => described = Some(line(text)).filter(|text| !text.is_empty()),
-            (5, text) => told.name = Some(line(text)).filter(|text| !text.is_empty()),
-            (7, [_, _, enabled @ ..]) => told.bridge = enabled.get(1).is_some_and(|bits| bits & BRIDGE != 0),
-            // IEEE 802.3: the largest frame.
-            (127, [0x00, 0x12, 0x0f, 4, high, low]) => told.frame = Some(u32::from(u16::from_be_bytes([*high, *low]))),
-            // The same, of what was negotiated: after two octets of state and two of what is offered.
-            (127, [0x00, 0x12, 0x0f, 1, _, _, _, high, low]) => {
-                told.half_duplex = duplex(u16::from_be_bytes([*high, *low]));
-            }
-            // IEEE 802.1: the VLAN of the port.
-            (127, [0x00, 0x80, 0xc2, 1, high, low]) => told.vlan = vlan(u16::from_be_bytes([*high, *low]).into()),
-            (8, [5, 1, a, b, c, d, ..]) => told.management = Some(Ipv4Addr::new(*a, *b, *c, *d).into()),
-            _ => {}
-        }
-    }
-    let (is_mac, port) = port?;
-    told.chassis = chassis?;
-    told.port = described.filter(|_| is_mac).unwrap_or(port);
-    Some(told)
-}
-
-/// Whether a type of medium is half duplex: dot3MauType of IANA-MAU-MIB. The odd ones of 10 to 1000 Mbit/s are half, up to
-/// T2 the pairs stand the other way round; faster ones have no half.
-fn duplex(kind: u16) -> Option<bool> {
-    match kind {
-        10 | 12 | 15 | 17 | 19 | 21 | 23 | 25 | 27 | 29 => Some(true),
-        11 | 13 | 16 | 18 | 20 | 22 | 24 | 26 | 28 | 30..=60 => Some(false),
-        _ => None,
-    }
-}
-
 /// Zero is none.
-pub(crate) fn vlan(number: u32) -> Option<u16> {
+fn vlan(number: u32) -> Option<u16> {
     u16::try_from(number).ok().filter(|number| (1..=4094).contains(number))
 }
-
-/// The bit of a bridge among the capabilities.
-const BRIDGE: u8 = 0x04;
 
 pub(crate) fn identity(is_mac: bool, id: &[u8]) -> String {
     match is_mac {

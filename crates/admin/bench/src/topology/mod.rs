@@ -35,9 +35,7 @@ pub struct Found {
 
 /// How hosts are asked.
 pub struct Way<'a> {
-    /// How long hosts without lldpd listen, seconds.
-    pub wait: u32,
-    /// Listening takes `sudo`.
+    /// lldpd is asked with `sudo`.
     pub sudo: bool,
     /// A file with the community, where switches are asked too.
     pub community: Option<&'a Path>,
@@ -48,7 +46,7 @@ pub struct Way<'a> {
 impl Found {
     /// What hosts hear, and what switches tell where they are asked.
     pub fn told(hosts: &Hosts, way: &Way) -> Result<Found, Failure> {
-        let (heard, silent) = ask::ask(hosts, way.wait, way.sudo)?;
+        let (heard, silent) = ask::ask(hosts, way.sudo);
         let ports = differing(&hosts.known, &heard);
         let found = Found { tree: tree(&heard), ports, silent, ..Found::default() };
         let Some(community) = way.community else { return Ok(found) };

@@ -20,9 +20,6 @@ use std::time::Duration;
 pub struct Args {
     #[command(flatten)]
     targets: Targets,
-    /// How long hosts without lldpd listen; switches speak every 30 seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 35, value_parser = clap::value_parser!(u32).range(1..=600))]
-    wait: u32,
     /// Ask no switch: measure which hosts share a link, and infer
     #[arg(long)]
     measure: bool,
@@ -50,12 +47,12 @@ pub struct Args {
     /// As JSON
     #[arg(long)]
     json: bool,
-    /// Listen, or ask lldpd, with `sudo -n`
+    /// Query lldpd with `sudo -n`
     #[arg(long)]
     sudo: bool,
 }
 
-/// For connections, and for what a host does besides listening.
+/// For connections and the answer of a host.
 const BESIDES: Duration = Duration::from_secs(60);
 /// How long each pair is loaded a part where the tree is inferred, in seconds.
 const LOADED: f64 = 0.5;
@@ -64,9 +61,9 @@ const LOADED: f64 = 0.5;
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let names = args.targets.hosts()?;
     let mut options = args.targets.options()?;
-    options.command_timeout.get_or_insert(BESIDES + Duration::from_secs(args.wait.into()));
+    options.command_timeout.get_or_insert(BESIDES);
     let hosts = Hosts::ask(options, &names, LOADED)?;
-    let way = Way { wait: args.wait, sudo: args.sudo, community: args.snmp.as_deref(), switches: &args.switch };
+    let way = Way { sudo: args.sudo, community: args.snmp.as_deref(), switches: &args.switch };
     let mut found = match args.measure {
         true => Found::measured(&hosts, homing_os::clock::system_ns() as u64, TELL)?,
         false => Found::told(&hosts, &way)?,
@@ -104,7 +101,7 @@ fn write(args: &Args, found: &Found, hosts: &Hosts) -> Result<(), Failure> {
     for (file, text) in texts.iter().filter_map(|(file, text)| Some((file.as_deref()?, text))) {
         if !missing.is_empty() {
             let text = format!("{} is not written: the switch of {} is not known", file.display(), missing.join(", "));
-            return Err(Failure::system(text).hint("--measure, a longer --wait, or -x these hosts"));
+            return Err(Failure::system(text).hint("--measure, or -x these hosts"));
         }
         put(file, text)?;
     }

@@ -309,9 +309,9 @@ pub const TABLE: &[Idle] = &[
     },
     Idle {
         commands: &["topology"],
-        options: &["wait", "sudo"],
+        options: &["sudo"],
         when: &[With(&["measure"])],
-        instead: "nobody listens to switches then",
+        instead: "lldpd is not queried then",
     },
     Idle {
         commands: &["bench volume"],
