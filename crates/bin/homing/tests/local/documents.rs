@@ -20,11 +20,24 @@ fn help(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// The page of `plan` without the part that is that of `run`, word for word.
+fn as_run(text: &str) -> String {
+    let parts = |text: &str| {
+        let (begin, rest) = text.split_once("\nOptions:\n").unwrap();
+        let (shared, _) = rest.split_once("\nEnvironment:\n").unwrap();
+        (begin.to_string(), shared.to_string())
+    };
+    let (begin, shared) = parts(text);
+    assert_eq!(shared, parts(&help(&["run"])).1, "plan takes the options of run");
+    begin + "\nThe options are those of `homing run`.\n"
+}
+
 /// The help of a command, then of those below it, in their order.
 fn write_help(words: &mut Vec<String>, page: &mut String) {
     let text = help(&words.iter().map(String::as_str).collect::<Vec<_>>());
     let title = format!("homing {}", words.join(" "));
-    *page += &format!("\n## {}\n\n```text\n{}\n```\n", title.trim(), text.trim_end());
+    let shown = if *words == ["plan"] { as_run(&text) } else { text.clone() };
+    *page += &format!("\n## {}\n\n```text\n{}\n```\n", title.trim(), shown.trim_end());
     let commands = text.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
     for line in commands.lines().take_while(|line| !line.is_empty()) {
         // What follows a name stands deeper than a name does.
