@@ -23,13 +23,6 @@ pub struct Space {
     pub added_bytes_per_image: Option<f64>,
 }
 
-impl Space {
-    /// How many times more the whole copies would take.
-    pub fn ratio(&self) -> Option<f64> {
-        (self.taken_bytes > 0).then(|| self.whole_bytes as f64 / self.taken_bytes as f64)
-    }
-}
-
 /// Of images, the oldest first; `None` where one of them is not counted, as those of dirvish.
 pub fn space(images: &[Image], now: Timestamp) -> Option<Space> {
     let mut branches: BTreeMap<&str, Vec<Counted>> = BTreeMap::new();
@@ -102,7 +95,6 @@ mod tests {
         let found = space(&images, now()).unwrap();
         assert_eq!((found.whole_bytes, found.taken_bytes), (308, 120));
         assert_eq!((found.added_bytes_per_day, found.added_bytes_per_image), (Some(2.0), Some(10.0)));
-        assert_eq!(found.ratio(), Some(308.0 / 120.0));
     }
 
     #[test]
