@@ -43,7 +43,8 @@ fn each_row_names_arguments_and_values_that_there_are() {
 /// A word or words that give an argument.
 fn words(argument: &Arg, value: Option<&str>) -> Vec<String> {
     // Values that all kinds of parsers of these options take.
-    let usual: [(&str, &[&str]); 31] = [
+    let usual: [(&str, &[&str]); 32] = [
+        ("N|P%|auto", &["auto"]),
         ("K", &["2"]),
         ("N", &["2"]),
         ("SECONDS", &["2"]),
