@@ -12,7 +12,6 @@ pub use man::write as write_man;
 
 /// Blocks of `== COMMAND`, then sections: a heading at the margin, indented lines.
 const EXAMPLES: &str = include_str!("examples.txt");
-/// As clap's own, but the examples stand between usage and options.
 /// The commands of the program, by what a person wants to do.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["run", "plan", "where", "make", "on", "resume", "runs", "report", "top", "usage", "advise"]),
@@ -24,6 +23,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 /// As clap's own, with the commands in groups.
 const TEMPLATE_OF_ALL: &str =
     "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Commands:\nGROUPS\nOptions:\n{options}{after-help}";
+/// As clap's own, but the examples stand between usage and options.
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}";
 
 /// The grammar with examples and facts.
