@@ -179,7 +179,10 @@ impl Finding {
         let remedy = self.remedy.as_ref()?;
         let hosts = remedy.elsewhere.as_ref().unwrap_or(&self.hosts);
         if hosts.is_empty() {
-            return Some(remedy.line.clone());
+            // A command of homing means the cluster that was checked.
+            let cluster = cluster_of(way);
+            let is_ours = remedy.line.starts_with("homing ") && !cluster.is_empty();
+            return Some(if is_ours { format!("{} {cluster}", remedy.line) } else { remedy.line.clone() });
         }
         let hosts = hosts.to_string();
         let exec = format!("homing exec {way}-w {} {}", word(&hosts), word(&remedy.line));
@@ -192,6 +195,15 @@ impl Finding {
             None => exec,
         })
     }
+}
+
+/// Of options of `homing exec` those that name a cluster, which come first.
+fn cluster_of(way: &str) -> &str {
+    if !["--cluster ", "--lab "].iter().any(|option| way.starts_with(option)) {
+        return "";
+    }
+    let end = [" -l ", " -o "].iter().filter_map(|option| way.find(option)).min();
+    way[..end.unwrap_or(way.len())].trim_end()
 }
 
 /// One word for a shell.

@@ -117,6 +117,9 @@ mod tests {
         );
         let found = of_host("data", "n2", "/data is not mounted", None);
         assert_eq!(found.command(""), Some("homing volume mount data".into()));
+        let of_lab = found.command("--lab newb -l root ");
+        assert_eq!(of_lab.as_deref(), Some("homing volume mount data --lab newb"), "the cluster that was checked");
+        assert_eq!(found.command("-l root "), found.command(""));
         let found = of_vault("home", "b1", "there is no good image");
         assert_eq!((found.code.name, found.command("")), ("HC-VOL-04", Some("homing snapshot home".into())));
         let found = of_bank("b1", "home", "the bank /bank has 1 GB free");
