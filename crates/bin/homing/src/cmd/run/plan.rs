@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(sum.text().unwrap(), "1 task: n1 1; no input on a volume");
         sum.add("n1", 3000, 0);
         sum.add("n2", 0, 1000);
-        assert_eq!(sum.text().unwrap(), "3 tasks: n1 2, n2 1; 75 % of 4 kB at home");
+        assert_eq!(sum.text().unwrap(), "3 tasks: n1 2, n2 1; 75 % of 4.0 kB at home");
         (3..20).for_each(|host| sum.add(&format!("n{host}"), 0, 0));
         assert!(sum.text().unwrap().contains(" and 11 more hosts; "), "{:?}", sum.text());
     }
