@@ -182,6 +182,11 @@ impl Placer {
         }
     }
 
+    /// Reports whether a task may not run on a host.
+    pub fn is_excluded(&self, task: TaskId, host: HostIx) -> bool {
+        self.excluded.get(&task).is_some_and(|excluded| excluded.binary_search(&host).is_ok())
+    }
+
     /// Undoes `exclude`.
     pub fn allow(&mut self, task: TaskId, host: HostIx) {
         let need = self.remove(task);

@@ -222,7 +222,7 @@ impl Core {
     pub fn offer(&mut self, offer: Offer) {
         self.arrived(offer.task.id);
         self.count_room(&offer.task);
-        self.enqueue(Box::new(Waiting { offer, attempt: 1, losses: 0 }));
+        self.enqueue(Box::new(Waiting { offer, attempt: 1, losses: 0, failed_on: Vec::new() }));
     }
 
     /// A task that need not run.

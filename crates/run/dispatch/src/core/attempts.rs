@@ -5,6 +5,7 @@ use super::{Action, Core, Offer, Record};
 use crate::admission::storage_of;
 use homing_launch::Attempt;
 use homing_launch::wire::{Ended, ToWorker};
+use homing_model::TaskId;
 use homing_model::event::{PlannedBytes, What, parts};
 use homing_model::{Outcome, RawText};
 use homing_os::clock::{Moment, Mono};
@@ -170,11 +171,25 @@ impl Core {
             let mut waiting = run.of.waiting;
             let id = waiting.offer.task.id;
             waiting.attempt += 1;
-            if self.hosts.up_count() > 1 && !is_lost {
-                self.placer.exclude(id, run.host);
+            if !is_lost {
+                self.spare(id, &mut waiting.failed_on, run.host);
             }
             self.enqueue(waiting);
         }
+    }
+
+    /// Lets a task run elsewhere than on `host`, where it failed. A task that has failed on each host that can run it may
+    /// use all of them again, as with GNU parallel; the last one comes last.
+    fn spare(&mut self, id: TaskId, failed_on: &mut Vec<HostIx>, host: HostIx) {
+        failed_on.push(host);
+        let up = self.hosts.all_up().into_iter();
+        let usable: Vec<HostIx> =
+            up.filter(|host| failed_on.contains(host) || !self.placer.is_excluded(id, *host)).collect();
+        if usable.iter().all(|host| failed_on.contains(host)) {
+            failed_on.drain(..).for_each(|host| self.placer.allow(id, host));
+            failed_on.extend((usable.len() > 1).then_some(host));
+        }
+        failed_on.iter().for_each(|host| self.placer.exclude(id, *host));
     }
 
     /// An end is journalled and counted before anybody is told.

@@ -195,6 +195,8 @@ pub(super) struct Waiting {
     pub(super) offer: Offer,
     pub(super) attempt: u32,
     pub(super) losses: u32,
+    /// Hosts on which it failed, and that are spared until it has failed on all.
+    pub(super) failed_on: Vec<HostIx>,
 }
 
 pub(super) type Running = Attempt<Given>;
