@@ -14,6 +14,7 @@ mod losses;
 mod moving;
 mod power;
 mod room;
+mod scenarios;
 mod servers;
 mod storage;
 mod turns;
