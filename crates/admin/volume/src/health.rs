@@ -72,11 +72,15 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding
             ill: false,
         });
     }
-    let (links, unlimited) = gluster::LINKS;
-    if !there.options.contains_key(links) {
+    let missing: Vec<_> = gluster::LINKS.iter().filter(|(key, _)| !there.options.contains_key(*key)).collect();
+    if !missing.is_empty() {
+        let set: Vec<String> = missing.iter().map(|(key, value)| format!("{key} {value}")).collect();
         findings.push(Finding {
-            what: format!("{links} is 100: a link beyond that can fail and be there all the same, as in builds of git"),
-            remedy: format!("gluster volume set {name} {links} {unlimited}"),
+            what:
+                "a file has room for 46 hard links on ext4 and 100 elsewhere: one more can fail and be there all the \
+                   same, as in builds of git"
+                    .into(),
+            remedy: format!("gluster volume set {name} {}", set.join(" ")),
             ill: false,
         });
     }

@@ -27,9 +27,10 @@ pub(crate) fn make(plan: &Plan, shape: GlusterSpec) -> Result<()> {
     create.extend(bricks.iter().map(String::as_str));
     create.push("force");
     output(plan, first, "making the gluster volume", &create)?;
-    // As `homing volume create` sets it: at the limit a link can fail and be there all the same.
-    let links = ["gluster", "--mode=script", "volume", "set", "data", "storage.max-hardlinks", "0"];
-    output(plan, first, "setting an option of the gluster volume", &links)?;
+    // As `homing volume create` sets them: a link beyond the limit of names can fail and be there all the same.
+    let set = ["gluster", "--mode=script", "volume", "set", "data"];
+    let links = [&set[..], &["storage.max-hardlinks", "0", "storage.gfid2path", "off"]].concat();
+    output(plan, first, "setting options of the gluster volume", &links)?;
     output(plan, first, "starting the gluster volume", &["gluster", "--mode=script", "volume", "start", "data"])?;
     on_each(plan, |h| mount(plan, h))
 }

@@ -140,12 +140,15 @@ fn bricks_give_a_client_that_vanished_up_when_other_clients_do() {
 fn a_file_may_have_more_than_a_hundred_names() {
     let spec = four();
     let plan = create(&spec, &seen(&spec, |_| store("absent", "no")), &[]).unwrap();
-    assert!(has(&plan, "storage.max-hardlinks 0"), "{plan:#?}");
+    assert!(has(&plan, "storage.max-hardlinks 0 storage.gfid2path off"), "{plan:#?}");
     let told = |seen: &Observed| crate::health::findings(&spec, seen, None).into_iter().map(|f| f.remedy);
-    assert!(told(&running(&spec, "")).any(|remedy| remedy == "gluster volume set data storage.max-hardlinks 0"));
+    assert!(
+        told(&running(&spec, ""))
+            .any(|remedy| remedy == "gluster volume set data storage.max-hardlinks 0 storage.gfid2path off")
+    );
     let set = "<options><option><name>storage.max-hardlinks</name><value>500</value></option></options>";
     let decided = seen(&spec, |_| info(&["n1:/brick/data", "n2:/brick/data"], 2).replace("<options/>", set));
-    assert!(!told(&decided).any(|remedy| remedy.contains("hardlinks")), "somebody has decided");
+    assert!(told(&decided).any(|remedy| remedy == "gluster volume set data storage.gfid2path off"), "somebody decided");
 }
 
 #[test]
