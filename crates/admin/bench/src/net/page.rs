@@ -50,7 +50,7 @@ mod tests {
         let host = |name: &str| Host { name: name.into(), ..Host::default() };
         let pair = Pair { a: 0, b: 1, there: flow(930.0), back: flow(310.0), ..Pair::default() };
         let rounds = vec![Round { load: Load::Crowd, pairs: vec![pair] }];
-        let page = page(&Measured { hosts: vec![host("n1"), host("<n2>")], rounds }, &[], &[], &[]);
+        let page = page(&Measured { hosts: vec![host("n1"), host("<n2>")], rounds }, &[], &[]);
         assert!(page.contains("n1 to &lt;n2&gt;: 930.0") && page.contains("&lt;n2&gt; to n1: 310.0, 33 %"), "{page}");
         assert!(!page.contains("<n2>") && page.contains("nothing is slow"), "{page}");
     }
