@@ -149,7 +149,10 @@ fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
     }
     let lab = Lab::up("timer", &["--hosts", "1", "--disk", "200M"]);
     lab.ok("n1", "mkdir -m 755 /scratch/bank; mkdir /scratch/src; echo x >/scratch/src/x");
-    let schedule = |words: &str| lab.told("n1", &format!("{EXE} snapshot schedule --cluster /root/c.toml {words}"));
+    let schedule = |words: &str| {
+        let yes = if words == "--dry-run" { "" } else { "--yes" };
+        lab.told("n1", &format!("{EXE} snapshot schedule --cluster /root/c.toml {words} {yes}"))
+    };
     let done = |words: &str| {
         let (status, out, err) = schedule(words);
         assert_eq!(status, Some(0), "{words}: {out}{err}");
@@ -196,7 +199,7 @@ fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
 
     // Root does not do what others can write into a file; no schedule is no request.
     lab.ok("n1", "mkdir -m 777 /root/loose; cp /root/c.toml /root/loose; chmod 755 /root");
-    let (status, _, err) = lab.told("n1", &format!("{EXE} snapshot schedule --cluster /root/loose/c.toml"));
+    let (status, _, err) = lab.told("n1", &format!("{EXE} snapshot schedule --yes --cluster /root/loose/c.toml"));
     assert!(status == Some(255) && err.contains("others could replace"), "{err}");
     lab.ok("n1", "echo >/root/c.toml");
     let (status, _, err) = schedule("");
