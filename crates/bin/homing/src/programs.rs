@@ -30,15 +30,17 @@ pub fn is_better_there(words: &[OsString]) -> bool {
 
 /// Becomes `homing-admin` with these words; returns only the reason why it cannot.
 pub fn become_admin(words: &[OsString]) -> Failure {
-    let Some(program) = find() else {
-        let command = words.get(1).map_or_else(String::new, |word| word.display().to_string());
-        let why = format!("homing {command} is in {NAME}, which is neither beside homing nor in PATH");
-        let hint =
-            "install the whole package `homing`; from source: cargo install --path crates/bin/homing --features admin";
-        return Failure::system(why).hint(hint);
-    };
+    let Some(program) = find() else { return missing(words) };
     let error = std::process::Command::new(&program).arg0("homing").args(&words[1..]).exec();
     Failure::system(format!("cannot start {}: {error}", program.display()))
+}
+
+/// Returns the failure of a command whose program is not installed.
+fn missing(words: &[OsString]) -> Failure {
+    let command = words.get(1).map_or_else(String::new, |word| word.display().to_string());
+    let why = format!("homing {command} is in {NAME}, which is neither beside homing nor in PATH");
+    let hint = "install the whole package `homing`; from source: cargo build --release, or cargo install --path crates/bin/homing";
+    Failure::system(why).hint(hint)
 }
 
 /// The program `homing`: beside this one where this is `homing-admin`, so that what starts it later has the name that
@@ -70,6 +72,14 @@ mod tests {
 
     fn words(line: &str) -> Vec<OsString> {
         line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_missing_program_is_named_with_its_package() {
+        let text = missing(&words("homing check -w n1")).to_string();
+        for part in ["homing check", "homing-admin", "neither beside homing nor in PATH", "package `homing`"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 
     #[test]

@@ -10,7 +10,9 @@ fn alone(world: &World) -> PathBuf {
     let folder = world.path().join("bin");
     fs::create_dir(&folder).unwrap();
     let homing = folder.join("homing");
-    fs::copy(env!("CARGO_BIN_EXE_homing"), &homing).unwrap();
+    // By another process: what this one writes while another test starts a program cannot be executed yet.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_homing")).arg(&homing).status().unwrap();
+    assert!(copied.success());
     homing
 }
 
@@ -31,11 +33,9 @@ fn administrative_commands_are_found_beside_homing_then_in_the_path() {
     let (empty, other) = (world.path().join("empty"), world.path().join("other"));
     fs::create_dir(&empty).unwrap();
     fs::create_dir(&other).unwrap();
-    let missing = output(&world, &homing, &["check", "-w", "n1"], &empty);
-    assert_eq!(missing.status.code(), Some(254), "{}", said(&missing));
-    for words in ["homing check", "homing-admin", "neither beside homing nor in PATH", "package `homing`"] {
-        assert!(said(&missing).contains(words), "{words}: {}", said(&missing));
-    }
+    // With the feature `admin` a single file has them too.
+    let by_itself = output(&world, &homing, &["check", "--help"], &empty);
+    assert!(by_itself.status.success() && said(&by_itself).contains("Usage: homing check"), "{}", said(&by_itself));
     let admin = env!("CARGO_BIN_EXE_homing-admin");
     std::os::unix::fs::symlink(admin, other.join("homing-admin")).unwrap();
     for (path, args) in [(&other, ["check", "--help"]), (&other, ["help", "check"])] {
