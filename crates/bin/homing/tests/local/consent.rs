@@ -28,8 +28,6 @@ const CHANGING: &[&[&str]] = &[
     &["tune", "net", "-w", "n1,n2"],
     &["tune", "net", "-w", "n1,n2", "--undo"],
     &["cache", "install", "-w", "n1", "jq"],
-    &["cache", "pip", "-w", "n1", "--into", "/opt/env", "requirements.txt"],
-    &["cache", "cargo", "-w", "n1", "--into", "/opt/crates", "Cargo.lock"],
     &["hosts", "-w", "n1", "--schedule"],
 ];
 
@@ -39,12 +37,6 @@ const CLUSTER: &str = "hosts = \"n[1-2]\"\n[power]\noff = \"touch reached {host}
 fn world() -> World {
     let world = World::new();
     std::fs::write(world.path().join("c.toml"), CLUSTER).unwrap();
-    let hash = "0".repeat(64);
-    std::fs::write(world.path().join("requirements.txt"), format!("a==1.0 --hash=sha256:{hash}\n")).unwrap();
-    let package = format!(
-        "[[package]]\nname = \"a\"\nversion = \"1.0.0\"\nsource = \"registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"{hash}\"\n"
-    );
-    std::fs::write(world.path().join("Cargo.lock"), format!("version = 4\n{package}")).unwrap();
     crate::script::script(&world.path().join("ssh"), "touch reached; exit 255");
     world
 }
