@@ -174,8 +174,7 @@ fn others_may_ask_whatever_the_umask_is() {
     let dir = tempfile::tempdir().unwrap();
     // The umask is that of the whole process: a child has one of its own.
     let run = |umask: &str| {
-        let own =
-            format!("umask {umask}; exec {:?} --exact lease::tests::a_beginner", std::env::current_exe().unwrap());
+        let own = format!("umask {umask}; exec {:?} --exact tests::a_beginner", std::env::current_exe().unwrap());
         std::process::Command::new("sh").args(["-c", &own]).env("LEASES", dir.path()).output().unwrap()
     };
     assert!(run("077").status.success());
@@ -271,7 +270,7 @@ fn leases_of_one_who_is_killed_are_the_next_ones_and_nobody_elses() {
     for by in [By::Locks, By::Names] {
         let dir = tempfile::tempdir().unwrap();
         let mut killed = std::process::Command::new(std::env::current_exe().unwrap());
-        killed.args(["--exact", "lease::tests::one_who_is_killed"]).env("LEASES", dir.path());
+        killed.args(["--exact", "tests::one_who_is_killed"]).env("LEASES", dir.path());
         killed.env("LEASES_BY", format!("{by:?}")).stdin(Stdio::piped()).stdout(Stdio::null());
         let mut killed = killed.spawn().unwrap();
         let is_there = |path: &str| until(path, || dir.path().join(path).exists());

@@ -133,7 +133,11 @@ mod tests {
         copy(Path::new("/usr/bin/setpriv"), "setpriv", 0o4755);
         let own = copy(&std::env::current_exe().unwrap(), "tests", 0o755);
         let mut part = Command::new(own);
-        part.args(["--exact", "ask::tests::what_this_user_may_not_kill_is_left_and_not_asked_again", "--nocapture"]);
+        part.args([
+            "--exact",
+            "process::ask::tests::what_this_user_may_not_kill_is_left_and_not_asked_again",
+            "--nocapture",
+        ]);
         let said = part.env(FOLDER, folder.path()).current_dir("/").uid(65534).gid(65534).output().unwrap();
         let text = String::from_utf8_lossy(&said.stdout);
         let pid = text.lines().find_map(|line| line.split("left: ").nth(1)?.parse().ok()).and_then(Pid::from_raw);

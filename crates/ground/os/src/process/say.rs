@@ -28,7 +28,7 @@ mod tests {
         }
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let mut again = Command::new(std::env::current_exe().unwrap());
-        again.args(["--exact", "say::tests::a_full_disk_under_its_log_ends_nobody", "--nocapture"]);
+        again.args(["--exact", "process::say::tests::a_full_disk_under_its_log_ends_nobody", "--nocapture"]);
         assert!(again.env("HOMING_TEST_SAY", "1").stderr(full).output().unwrap().status.success());
     }
 }
