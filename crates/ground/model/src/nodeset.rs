@@ -1,7 +1,7 @@
 //! Node sets in ClusterShell's syntax.
 //!
 //! ```
-//! use crate::NodeSet;
+//! use homing_model::NodeSet;
 //! let set = NodeSet::parse("n[1-4,7],head!n3").unwrap();
 //! assert_eq!(set.to_string(), "head,n[1-2,4,7]");
 //! assert_eq!(set.len(), 5);
