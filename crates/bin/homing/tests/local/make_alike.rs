@@ -196,7 +196,9 @@ fn makes_own_options_and_its_help_are_makes() {
         homing.args(["make"]).args(words).current_dir(dir.path()).env("HOMING_RUNS", dir.path().join("runs"));
         homing.args(["--assume-shared", "--hosts", "localhost", "--no-evidence"]);
         // Below another make, as in `make test`, it would print that it enters the folder and leaves it.
-        ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"].iter().for_each(|name| drop(homing.env_remove(name)));
+        for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
+            homing.env_remove(name);
+        }
         let output = homing.output().unwrap();
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     };
