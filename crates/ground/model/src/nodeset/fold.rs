@@ -29,9 +29,7 @@ pub(super) fn contiguous<'a>(names: impl Iterator<Item = &'a Name>) -> Vec<Vec<S
     let parts = by_pattern(names).into_iter().flat_map(|(pattern, rows)| {
         let blocks = Blocks::new(&rows);
         let of_block = |block: &Block| {
-            let axes = block.iter().zip(&blocks.numbers);
-            let axes = axes.map(|(axis, numbers)| without_gaps(axis.iter().map(|i| numbers[*i as usize].as_str())));
-            let parts = product(axes.collect());
+            let parts = product(blocks.numbers_of(block).map(without_gaps).collect());
             parts
                 .into_iter()
                 .map(|part| product(part).iter().map(|row| fill(pattern, row)).collect())
@@ -43,9 +41,9 @@ pub(super) fn contiguous<'a>(names: impl Iterator<Item = &'a Name>) -> Vec<Vec<S
 }
 
 /// Cuts ascending numbers where one is missing or the padding changes.
-fn without_gaps<'a>(numbers: impl Iterator<Item = &'a str>) -> Vec<Vec<String>> {
+fn without_gaps(numbers: Vec<&str>) -> Vec<Vec<String>> {
     let numbers_of = |run: Run| (run.first..=run.last).map(|n| format!("{n:0width$}", width = run.width)).collect();
-    Cutter::runs(numbers, None).into_iter().map(numbers_of).collect()
+    Cutter::runs(&numbers, None).into_iter().map(numbers_of).collect()
 }
 
 /// Returns every combination of one item of each list, the last list turning fastest.
@@ -106,30 +104,24 @@ impl Blocks {
     /// the first one turns fastest.
     fn texts(&self, style: &FoldStyle) -> impl Iterator<Item = Vec<String>> {
         self.blocks.iter().flat_map(|block| {
-            let axes = block.iter().zip(&self.numbers).enumerate().map(|(at, (axis, numbers))| {
-                let numbers = axis.iter().map(|i| numbers[*i as usize].as_str());
-                match style.folds(at, block.len()) {
-                    true => vec![span(numbers, style.autostep)],
-                    false => numbers.map(String::from).collect(),
-                }
+            let axes = self.numbers_of(block).enumerate().map(|(at, numbers)| match style.folds(at, block.len()) {
+                true => vec![span(&numbers, style.autostep)],
+                false => numbers.into_iter().map(String::from).collect(),
             });
             let backwards = product(axes.rev().collect());
             backwards.into_iter().map(|row| row.into_iter().rev().collect()).collect::<Vec<_>>()
         })
     }
 
+    /// The numbers of a block, position by position.
+    fn numbers_of<'a>(&'a self, block: &'a Block) -> impl DoubleEndedIterator<Item = Vec<&'a str>> + ExactSizeIterator {
+        let axes = block.iter().zip(&self.numbers);
+        axes.map(|(axis, numbers)| axis.iter().map(|i| numbers[*i as usize].as_str()).collect())
+    }
+
     /// Every combination of indexes, the last one turning fastest.
     fn rows(&self) -> impl Iterator<Item = Vec<&str>> {
-        self.blocks.iter().flat_map(|block| {
-            let mut rows: Vec<Vec<&str>> = vec![Vec::new()];
-            for (axis, numbers) in block.iter().zip(&self.numbers) {
-                let longer = rows.iter().flat_map(|row| {
-                    axis.iter().map(move |i| row.iter().copied().chain([numbers[*i as usize].as_str()]).collect())
-                });
-                rows = longer.collect();
-            }
-            rows
-        })
+        self.blocks.iter().flat_map(|block| product(self.numbers_of(block).collect()))
     }
 }
 
@@ -253,7 +245,7 @@ struct Cutter {
 }
 
 impl Cutter {
-    fn runs<'a>(numbers: impl Iterator<Item = &'a str>, autostep: Option<u64>) -> Vec<Run> {
+    fn runs(numbers: &[&str], autostep: Option<u64>) -> Vec<Run> {
         let mut cutter: Option<Cutter> = None;
         for text in numbers {
             let (number, digits, padded) = (text.parse().unwrap_or(0), text.len(), padded(text));
@@ -319,7 +311,7 @@ impl Cutter {
 }
 
 /// Returns `1`, or `[1-3,7]`.
-fn span<'a>(numbers: impl Iterator<Item = &'a str>, autostep: Option<u64>) -> String {
+fn span(numbers: &[&str], autostep: Option<u64>) -> String {
     let runs = Cutter::runs(numbers, autostep);
     let folded = runs.iter().map(Run::text).collect::<Vec<_>>().join(",");
     if matches!(&runs[..], [run] if run.first == run.last) { folded } else { format!("[{folded}]") }
