@@ -33,18 +33,15 @@ pub fn failure(error: &clap::Error, grammar: &Command, typed: &[String]) -> Fail
     {
         return unknown_command(grammar, &command, given);
     }
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg)
+    {
+        return unknown_option(grammar, &command, given);
+    }
     let text = error.render().to_string();
-    let mut parts = text.trim().split("\n\n");
-    let first = parts.next().unwrap_or_default().trim_start_matches("error: ");
+    let first = text.trim().split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     let message = first.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    let help = format!("{command} --help");
-    let similar = match (error.kind(), error.get(ContextKind::InvalidArg)) {
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(given))) => {
-            return unknown_option(grammar, typed, &command, given);
-        }
-        _ => None::<String>,
-    };
-    Failure::usage(message).hint(similar.unwrap_or(help))
+    Failure::usage(message).hint(format!("{command} --help"))
 }
 
 fn unknown_command(grammar: &Command, command: &str, given: &str) -> Failure {
@@ -54,13 +51,13 @@ fn unknown_command(grammar: &Command, command: &str, given: &str) -> Failure {
     let known = ELSEWHERE.iter().find(|(words, _)| command == "homing" && words.contains(&given));
     match (known, nearest(given, &names)) {
         (Some((_, instead)), _) => failure.hint(instead),
-        (None, Some((near, _))) => failure.hint(format!("{command} {near}")),
+        (None, Some(near)) => failure.hint(format!("{command} {near}")),
         (None, None) => failure.hint(format!("{command} --help")),
     }
 }
 
-fn unknown_option(grammar: &Command, typed: &[String], command: &str, given: &str) -> Failure {
-    let below = descend(grammar, &["homing"].into_iter().chain(path(grammar, typed)).collect::<Vec<_>>().join(" "));
+fn unknown_option(grammar: &Command, command: &str, given: &str) -> Failure {
+    let below = descend(grammar, command);
     let longs: Vec<String> = below
         .get_arguments()
         .filter(|arg| !arg.is_hide_set())
@@ -72,7 +69,7 @@ fn unknown_option(grammar: &Command, typed: &[String], command: &str, given: &st
     let names: Vec<&str> = longs.iter().map(String::as_str).collect();
     match (&longer[..], nearest(name, &names)) {
         ([one], _) => failure.hint(format!("{command} {one}")),
-        (_, Some((near, _))) if name.starts_with("--") => failure.hint(format!("{command} {near}")),
+        (_, Some(near)) if name.starts_with("--") => failure.hint(format!("{command} {near}")),
         _ => failure.hint(format!("{command} --help")),
     }
 }
@@ -96,11 +93,11 @@ fn descend<'g>(grammar: &'g Command, command: &str) -> &'g Command {
     command.split(' ').skip(1).fold(grammar, |at, name| at.find_subcommand(name).unwrap_or(at))
 }
 
-/// The name that differs least, and by how many letters, where that is less than a third of it.
-fn nearest<'n>(given: &str, names: &[&'n str]) -> Option<(&'n str, usize)> {
-    let far = |name: &&'n str| distance(given, name);
-    let near = names.iter().copied().min_by_key(far).map(|name| (name, distance(given, name)))?;
-    (near.1 <= 1.max(given.chars().count() / 3)).then_some(near)
+/// The name that differs least, by no more than a third of its letters or one.
+fn nearest<'n>(given: &str, names: &[&'n str]) -> Option<&'n str> {
+    let (letters, name) =
+        names.iter().map(|name| (distance(given, name), *name)).min_by_key(|(letters, _)| *letters)?;
+    (letters <= 1.max(given.chars().count() / 3)).then_some(name)
 }
 
 /// Letters to be changed, added, left out or swapped with their neighbour (optimal string alignment).
