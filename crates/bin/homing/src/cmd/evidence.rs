@@ -27,10 +27,16 @@ pub struct Read {
     pub kept: Vec<Event>,
 }
 
-/// Reads the journal of a run; `keep`: all events too; `count`: what it used.
-pub fn read(run: &str, keep: bool, count: bool) -> Result<Read, Failure> {
+/// Returns the folder of a run, and the run's own name.
+pub fn found(run: &str) -> Result<(PathBuf, String), Failure> {
     let dir = homing_journal::find(&homing_journal::root(), run).map_err(refused)?;
     let name = dir.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    Ok((dir, name))
+}
+
+/// Reads the journal of a run; `keep`: all events too; `count`: what it used.
+pub fn read(run: &str, keep: bool, count: bool) -> Result<Read, Failure> {
+    let (dir, name) = found(run)?;
     let (mut tally, mut usage, mut kept) = (Tally::new(), RunUsage::new(&name, i64::MIN), Vec::new());
     let (mut opening, mut failures) = (Opening { dir: dir.clone(), ..Opening::default() }, Failures::default());
     events(&dir, |event| {
@@ -62,7 +68,7 @@ pub fn events(dir: &Path, mut take: impl FnMut(Event)) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tells how a run is called, and what shows more of it.
+/// Prints the name of a run, and the command that shows more of it.
 pub fn tell_run(name: &str) {
     eprintln!("run {name}: homing report {name}");
 }

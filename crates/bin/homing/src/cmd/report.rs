@@ -1,6 +1,6 @@
 //! `homing report`: the evidence of a run, as lines, as JSON, as a page; its failed tasks; several runs side by side.
 
-use super::evidence::{Read, events, evidence, read, refused};
+use super::evidence::{Read, events, evidence, found, read};
 use super::run::again::{inputs_of_failed, whole_json};
 use super::runs::to_stdout;
 use crate::cluster::{Cluster, ClusterArgs};
@@ -106,8 +106,7 @@ fn by_size(args: &Args, cluster: &Cluster) -> Result<i32, Failure> {
 fn side_by_side(args: &Args) -> Result<i32, Failure> {
     let mut runs = Vec::new();
     for run in &args.runs {
-        let dir = homing_journal::find(&homing_journal::root(), run).map_err(refused)?;
-        let name = dir.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+        let (dir, name) = found(run)?;
         let mut compared = ComparedRun::new(&name);
         events(&dir, |event| compared.add(&event))?;
         runs.push(compared);

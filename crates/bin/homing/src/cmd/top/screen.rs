@@ -82,7 +82,7 @@ fn end_if_deaf(ends: Arc<AtomicBool>) {
         std::process::exit(128 + signal_hook::consts::SIGHUP);
     };
     // Without a thread the moment is as it was.
-    let _ = std::thread::Builder::new().spawn(watch);
+    let _ = homing_os::threads::begin(watch);
 }
 
 /// Waits for keys so long; whether there is no terminal any more. The library reads one that is gone for good, deaf to
