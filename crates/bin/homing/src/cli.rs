@@ -31,13 +31,8 @@ fn main(admin: bool) -> i32 {
     if words.len() == 1 {
         words.push("--help".into());
     }
-    // A single file that has all commands needs no other program.
-    let there = || programs::find().is_some() || !cfg!(feature = "admin");
-    if !admin
-        && (programs::is_for_admin(&words) && there()
-            || programs::is_better_there(&words) && programs::find().is_some())
-    {
-        return status(Err(programs::become_admin(&words)));
+    if !admin && let Some(failure) = programs::hand_over(&words) {
+        return status(Err(failure));
     }
     if let Some(described) = words.get(1).and_then(|word| ["complete", "describe"].iter().position(|name| word == name))
     {

@@ -12,7 +12,7 @@ pub const ADMIN: [&str; 11] =
 const NAME: &str = "homing-admin";
 
 /// Whether a command line is for `homing-admin`: one of its commands, `help` for one, or a page of all commands.
-pub fn is_for_admin(words: &[OsString]) -> bool {
+fn is_for_admin(words: &[OsString]) -> bool {
     let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
     match word(1) {
         "help" => ADMIN.contains(&word(2)),
@@ -23,15 +23,30 @@ pub fn is_for_admin(words: &[OsString]) -> bool {
 }
 
 /// Whether a command line is for `homing-admin` if that is installed: it has the grammar of all commands.
-pub fn is_better_there(words: &[OsString]) -> bool {
+fn is_better_there(words: &[OsString]) -> bool {
     let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
     word(1) == "man" || ["complete", "describe"].contains(&word(1)) && ADMIN.contains(&word(2))
 }
 
-/// Becomes `homing-admin` with these words; returns only the reason why it cannot.
+/// Becomes `homing-admin`, where that is installed and these words are for it. Returns the reason why it cannot; `None`: the
+/// words are for this program, as a single file that has all commands needs no other.
+pub fn hand_over(words: &[OsString]) -> Option<Failure> {
+    let is_for_admin = is_for_admin(words);
+    let found = if is_for_admin || is_better_there(words) { find() } else { None };
+    match found {
+        Some(program) => Some(start(&program, words)),
+        None => (is_for_admin && !cfg!(feature = "admin")).then(|| missing(words)),
+    }
+}
+
+/// Becomes `homing-admin` with these words, whichever they are; returns only the reason why it cannot.
+#[cfg(not(feature = "admin"))]
 pub fn become_admin(words: &[OsString]) -> Failure {
-    let Some(program) = find() else { return missing(words) };
-    let error = std::process::Command::new(&program).arg0("homing").args(&words[1..]).exec();
+    find().map_or_else(|| missing(words), |program| start(&program, words))
+}
+
+fn start(program: &Path, words: &[OsString]) -> Failure {
+    let error = std::process::Command::new(program).arg0("homing").args(&words[1..]).exec();
     Failure::system(format!("cannot start {}: {error}", program.display()))
 }
 
@@ -53,7 +68,7 @@ pub fn homing() -> std::io::Result<PathBuf> {
 }
 
 /// Where `homing-admin` is.
-pub fn find() -> Option<PathBuf> {
+fn find() -> Option<PathBuf> {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(NAME));
     let path = std::env::var_os("PATH").unwrap_or_default();
