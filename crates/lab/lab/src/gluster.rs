@@ -29,8 +29,9 @@ pub(crate) fn make(plan: &Plan, shape: GlusterSpec) -> Result<()> {
     output(plan, first, "making the gluster volume", &create)?;
     // As `homing volume create` sets them: a link beyond the limit of names can fail and be there all the same.
     let set = ["gluster", "--mode=script", "volume", "set", "data"];
-    let links = [&set[..], &["storage.max-hardlinks", "0", "storage.gfid2path", "off"]].concat();
-    output(plan, first, "setting options of the gluster volume", &links)?;
+    let options = homing_volume::gluster::LINKS.iter().flat_map(|(key, value)| [*key, *value]);
+    let words: Vec<&str> = set.into_iter().chain(options).collect();
+    output(plan, first, "setting options of the gluster volume", &words)?;
     output(plan, first, "starting the gluster volume", &["gluster", "--mode=script", "volume", "start", "data"])?;
     on_each(plan, |h| mount(plan, h))
 }
