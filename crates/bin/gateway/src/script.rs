@@ -54,6 +54,10 @@ pub(crate) fn word(script: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(test)]
+#[path = "../../../../tests/script.rs"]
+mod made;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use signal_hook::consts::SIGTERM;
@@ -103,11 +107,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("homing");
         fs::create_dir(&folder).unwrap();
-        // Another process writes it: a child that another test forks would have the file open for writing.
-        let mut write = std::process::Command::new("sh");
-        write.args(["-c", "printf '%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\""]).arg(folder.join("carried"));
-        write.arg("#!/bin/sh\necho x >> \"$XDG_CACHE_HOME/ran\"");
-        assert!(write.status().unwrap().success());
+        made::script(&folder.join("carried"), "echo x >> \"$XDG_CACHE_HOME/ran\"");
         let script = start(&Program::Carried("carried".into()), b"/", &[], "r");
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
         shells(&script, dir.path());

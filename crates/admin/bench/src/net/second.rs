@@ -58,16 +58,17 @@ fn latency(line: &str) -> Option<Latency> {
 }
 
 #[cfg(test)]
+#[path = "../../../../../tests/script.rs"]
+mod script;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     /// Runs a script in a folder, whose programs come before those of the system.
     fn runs(folder: &std::path::Path, programs: &[(&str, &str)], script: &str) -> std::process::Output {
         for (name, text) in programs {
-            // Another process writes it: a child that another test forks would have the file open for writing.
-            let mut write = std::process::Command::new("sh");
-            write.args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\""]);
-            assert!(write.arg(folder.join(name)).arg(text).status().unwrap().success());
+            script::script(&folder.join(name), text);
         }
         let mut sh = std::process::Command::new("sh");
         let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
