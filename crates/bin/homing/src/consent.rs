@@ -18,6 +18,11 @@ impl Consent {
     /// The agreement of a user who has answered the question of another command.
     pub const GIVEN: Consent = Consent { yes: true };
 
+    /// Reports whether a question is asked: its summary is worth being made then.
+    pub fn asks(self) -> bool {
+        !self.yes
+    }
+
     /// Refuses a call that could neither go on nor ask. It comes before the first host is contacted.
     ///
     /// # Errors

@@ -111,7 +111,8 @@ pub fn diff(cluster: &ClusterArgs, args: Diff) -> Result<i32, Failure> {
 
 /// `restore`. 1: something was there, differed and was left.
 pub fn restore(cluster: &ClusterArgs, args: args::Restore) -> Result<i32, Failure> {
-    if args.overwrite && !args.dry_run {
+    let replaces = args.overwrite && !args.dry_run;
+    if replaces {
         args.consent.possible("restoring over files")?;
     }
     let (target, when, below) = meant(cluster, &args.past)?;
@@ -120,7 +121,7 @@ pub fn restore(cluster: &ClusterArgs, args: args::Restore) -> Result<i32, Failur
         Some(into) => asking::place(into)?,
         None => parent(now(&known, &target)?, &target),
     };
-    if args.overwrite && !args.dry_run {
+    if replaces {
         let to = args.into.as_deref().unwrap_or("its own place");
         let summary = format!("{} is written to {to}, over what is there", args.past.what);
         args.consent.confirm("restoring over files", &summary)?;
@@ -156,9 +157,12 @@ pub fn verify(cluster: &ClusterArgs, args: Verify) -> Result<i32, Failure> {
 pub fn expire(cluster: &ClusterArgs, args: Expire) -> Result<i32, Failure> {
     let target = target(cluster, &args.one.what, &args.one.vault)?;
     args.consent.possible("removing expired images")?;
-    if let Some(summary) = told::expirable(&target, &listed(&known(cluster)?, &target)?) {
+    let known = known(cluster)?;
+    if args.consent.asks()
+        && let Some(summary) = told::expirable(&target, &listed(&known, &target)?)
+    {
         args.consent.confirm("removing expired images", &summary)?;
     }
-    let names = asking::expire(&known(cluster)?, &target, args.trust_clock)?;
+    let names = asking::expire(&known, &target, args.trust_clock)?;
     show::print(&told::expired(&target, &names)).map(|()| 0)
 }
