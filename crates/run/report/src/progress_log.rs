@@ -13,7 +13,7 @@ const SHORTEST: Duration = Duration::from_millis(200);
 /// A run that nobody asked to show progress names `homing top` once, after so long.
 const NAMED_AFTER: Duration = Duration::from_secs(600);
 
-/// The lines of one run.
+/// The lines of one run. The default has none.
 #[derive(Debug, Default)]
 pub struct ProgressLog {
     run: String,
@@ -24,7 +24,6 @@ pub struct ProgressLog {
     named: bool,
 }
 
-/// The default has no lines.
 impl ProgressLog {
     /// The lines of this run.
     pub fn new(run: &str, wanted: bool) -> ProgressLog {

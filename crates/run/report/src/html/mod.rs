@@ -61,13 +61,8 @@ fn title(story: &Story) -> String {
     let command = story.argv.strip_prefix("homing ").unwrap_or(&story.argv);
     match (story.label, command) {
         (Some(label), _) => label.into(),
-        (None, "") => {
-            if story.run.is_empty() {
-                "run".into()
-            } else {
-                story.run.into()
-            }
-        }
+        (None, "") if story.run.is_empty() => "run".into(),
+        (None, "") => story.run.into(),
         (None, command) => svg::clip(command, 60),
     }
 }
