@@ -1,7 +1,7 @@
 //! `homing report`: the evidence of a run, as lines, as JSON, as a page; its failed tasks; several runs side by side.
 
 use super::evidence::{Read, events, evidence, found, read};
-use super::run::again::{inputs_of_failed, whole_json};
+use super::run::again::{failures_json, inputs_of_failed, whole_json};
 use super::runs::to_stdout;
 use crate::cluster::{Cluster, ClusterArgs};
 use homing_account::usage::{Bill, Sizes};
@@ -63,7 +63,7 @@ fn one(run: &str, args: &Args, cluster: Option<&Cluster>) -> Result<i32, Failure
         homing_os::folder::write_file(file, page)
             .map_err(|e| Failure::system(format!("cannot write {}: {e}", file.display())))?;
     }
-    let told = args.json.then(|| whole_json(&read));
+    let told = args.json.then(|| whole_json(&read.tally, failures_json(&read)));
     let bill = cluster.map(|cluster| Bill::of(read.usage, cluster));
     if let Some(mut told) = told {
         if let Some(bill) = &bill {

@@ -6,7 +6,7 @@ use crate::cmd::evidence::{Opening, Read};
 use clap::Parser;
 use homing_dispatch::source::KeptInputs;
 use homing_model::{Failure, RawText, TaskId};
-use homing_report::InputsOfTasks;
+use homing_report::{InputsOfTasks, Tally};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -36,10 +36,15 @@ pub fn inputs_of_failed(read: &Read) -> InputsOfTasks {
 }
 
 /// The evidence of a run as JSON, with its failed tasks.
-pub fn whole_json(read: &Read) -> Value {
-    let mut told = read.tally.json();
-    told["failures"] = read.failures.json(&inputs_of_failed(read));
-    told
+pub fn whole_json(tally: &Tally, failures: Value) -> Value {
+    let mut evidence = tally.json();
+    evidence["failures"] = failures;
+    evidence
+}
+
+/// The failed tasks of a run as JSON.
+pub fn failures_json(read: &Read) -> Value {
+    read.failures.json(&inputs_of_failed(read))
 }
 
 /// The values of the input sources of these tasks, from the copies that the run has kept in `dir`.

@@ -233,7 +233,12 @@ fn unrecorded(error: homing_journal::JournalError) -> Failure {
 
 fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) -> Result<(), Failure> {
     if let Some(file) = &args.json {
-        let told = again::whole_json(&read(name, false, false)?);
+        // The journal is read once more only where tasks have failed.
+        let failures = match screen.tally.counts().failed() {
+            0 => serde_json::Value::Array(Vec::new()),
+            _ => again::failures_json(&read(name, false, false)?),
+        };
+        let told = again::whole_json(&screen.tally, failures);
         if file.as_os_str() == "-" {
             eprintln!("{told}");
         } else {
