@@ -3,52 +3,17 @@
 
 #[cfg(feature = "admin")]
 mod here {
-    use crate::cmd;
-    use homing_model::Failure;
-    pub type Bench = cmd::bench::Args;
-    pub fn bench(args: Bench) -> Result<i32, Failure> {
-        cmd::bench::run(args)
-    }
-    pub type Cache = cmd::cache::Args;
-    pub fn cache(args: Cache) -> Result<i32, Failure> {
-        cmd::cache::run(args)
-    }
-    pub type Check = cmd::check::Args;
-    pub fn check(args: Check) -> Result<i32, Failure> {
-        cmd::check::run(args)
-    }
-    pub type Down = cmd::up::down::Args;
-    pub fn down(args: Down) -> Result<i32, Failure> {
-        cmd::up::down::run(args)
-    }
-    pub type Lab = cmd::lab::Args;
-    pub fn lab(args: Lab) -> Result<i32, Failure> {
-        cmd::lab::run(args)
-    }
-    pub type Power = cmd::power::Args;
-    pub fn power(args: Power) -> Result<i32, Failure> {
-        cmd::power::run(args)
-    }
-    pub type Snapshot = cmd::snapshot::Args;
-    pub fn snapshot(args: Snapshot) -> Result<i32, Failure> {
-        cmd::snapshot::run(args)
-    }
-    pub type Topology = cmd::topology::Args;
-    pub fn topology(args: Topology) -> Result<i32, Failure> {
-        cmd::topology::run(&args)
-    }
-    pub type Tune = cmd::tune::Args;
-    pub fn tune(args: Tune) -> Result<i32, Failure> {
-        cmd::tune::run(&args)
-    }
-    pub type Up = cmd::up::Args;
-    pub fn up(args: Up) -> Result<i32, Failure> {
-        cmd::up::run(args)
-    }
-    pub type Volume = cmd::volume::Args;
-    pub fn volume(args: Volume) -> Result<i32, Failure> {
-        cmd::volume::run(args)
-    }
+    pub use crate::cmd::bench::{Args as Bench, run as bench};
+    pub use crate::cmd::cache::{Args as Cache, run as cache};
+    pub use crate::cmd::check::{Args as Check, run as check};
+    pub use crate::cmd::lab::{Args as Lab, run as lab};
+    pub use crate::cmd::power::{Args as Power, run as power};
+    pub use crate::cmd::snapshot::{Args as Snapshot, run as snapshot};
+    pub use crate::cmd::topology::{Args as Topology, run as topology};
+    pub use crate::cmd::tune::{Args as Tune, run as tune};
+    pub use crate::cmd::up::down::{Args as Down, run as down};
+    pub use crate::cmd::up::{Args as Up, run as up};
+    pub use crate::cmd::volume::{Args as Volume, run as volume};
 }
 
 #[cfg(not(feature = "admin"))]

@@ -58,7 +58,7 @@ const BESIDES: Duration = Duration::from_secs(60);
 const LOADED: f64 = 0.5;
 
 /// Finds the tree, keeps it, writes it.
-pub fn run(args: &Args) -> Result<i32, Failure> {
+pub fn run(args: Args) -> Result<i32, Failure> {
     let names = args.targets.hosts()?;
     let mut options = args.targets.options()?;
     options.command_timeout.get_or_insert(BESIDES);
@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     let status = found.status();
     to_stdout(&if args.json { topology::json(&found, status) } else { topology::text(&found) })?;
-    write(args, &found, &hosts)?;
+    write(&args, &found, &hosts)?;
     Ok(status)
 }
 

@@ -88,8 +88,8 @@ const SETS: Duration = Duration::from_secs(5);
 const CALLED: Duration = Duration::from_secs(3);
 
 /// Tries, or takes back.
-pub fn run(args: &Args) -> Result<i32, Failure> {
-    let Verb::Net(args) = &args.verb;
+pub fn run(args: Args) -> Result<i32, Failure> {
+    let Verb::Net(args) = args.verb;
     if !crate::cmd::bench::net::SECONDS.contains(&args.seconds) {
         return Err(Failure::usage(format!("--seconds {}: from 0.1 to 60", args.seconds)));
     }
@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         let hosts: NodeSet = names.iter().cloned().collect();
         let summary = format!("{hosts}: settings that homing tune net has kept go back");
         args.consent.confirm("changing settings of the network", &summary)?;
-        return take_back(args, &executor, &names);
+        return take_back(&args, &executor, &names);
     }
     if names.len() < 2 {
         return Err(Failure::usage("a network has two hosts at least").hint("-w 'n[1-4]'"));
