@@ -76,7 +76,7 @@ fn saved(now: u64, then: u64) -> f64 {
     1.0 - then as f64 / now.max(1) as f64
 }
 
-/// Changes of folders, as [`crate::advise::hot`] tells them, those first that save most bytes. Only what saves at least
+/// Returns changes of the folders that [`crate::advise::hot`] finds, those first that save most bytes. Only what saves at least
 /// a twentieth of them.
 pub fn advice(seen: &Seen, folders: &[Folder], sites: &[Site]) -> Vec<Advice> {
     let now = predict(seen, &seen.files);

@@ -2,16 +2,16 @@
 //! layout of their files to folders and predictions.
 
 mod change;
+mod evidence;
 mod hot;
 mod predict;
 mod recorded;
-mod told;
 
 pub use change::{Advice, Change, Site, advice};
+pub use evidence::{Price, Told, as_json, text};
 pub use hot::{Folder, hot};
 pub use predict::{Outcome, predict};
 pub use recorded::Recorded;
-pub use told::{Price, Told, as_json, text};
 
 use homing_model::FileLayout;
 

@@ -76,7 +76,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("-".into(), |value| format!("{value:.digits$}"))
 }
 
-/// What servers give, for people.
+/// Returns the rates of storage servers as text.
 pub fn more(served: &[Served]) -> String {
     served.iter().flat_map(Served::sentences).fold(String::new(), |text, line| text + "\n" + &line + "\n")
 }

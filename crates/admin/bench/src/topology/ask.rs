@@ -9,8 +9,8 @@ use homing_network::tree::Heard;
 /// lldpd's answer, cut where it is longer than what is kept of a host.
 const ASK: &str = r#"command -v lldpcli > /dev/null || {
   echo "lldpd is not there: install the package lldpd, or add it to packages of [up]" >&2; exit 1; }
-told=$(lldpcli -f json0 show neighbors) || exit
-printf %s "$told" | head -c 900000"#;
+found=$(lldpcli -f json0 show neighbors) || exit
+printf %s "$found" | head -c 900000"#;
 
 /// Hardware addresses, by host: the interface that the host is reached at, and its address.
 pub fn hardware(hosts: &Hosts) -> Vec<(String, Option<String>, String)> {
@@ -25,10 +25,10 @@ pub fn hardware(hosts: &Hosts) -> Vec<(String, Option<String>, String)> {
     hosts.known.iter().zip(said).filter_map(of).collect()
 }
 
-/// Hosts that did not tell, and why.
+/// Hosts without an answer, each with the reason.
 type Silent = Vec<(String, String)>;
 
-/// What hosts hear, and those that did not tell.
+/// Returns the neighbours of hosts, and the hosts without an answer.
 pub fn ask(hosts: &Hosts, sudo: bool) -> (Vec<Heard>, Silent) {
     let before: &[&str] = if sudo { &["sudo", "-n"] } else { &[] };
     let words = before.iter().copied().chain(["sh", "-c", ASK]);

@@ -23,7 +23,7 @@ use std::path::Path;
 pub struct Found {
     /// Hosts on their switches.
     pub tree: Tree,
-    /// Hosts that did not tell, and why.
+    /// Hosts without an answer, each with the reason.
     pub silent: Vec<(String, String)>,
     /// Switches that did not answer, and why.
     pub deaf: BTreeMap<IpAddr, String>,
@@ -35,16 +35,16 @@ pub struct Found {
 
 /// How hosts are asked.
 pub struct Way<'a> {
-    /// lldpd is asked with `sudo`.
+    /// Queries lldpd with `sudo`.
     pub sudo: bool,
     /// A file with the community, where switches are asked too.
     pub community: Option<&'a Path>,
-    /// Addresses of switches, beside those that hosts hear of.
+    /// Addresses of switches, beside those that lldpd reports.
     pub switches: &'a [IpAddr],
 }
 
 impl Found {
-    /// What hosts hear, and what switches tell where they are asked.
+    /// Neighbours that hosts report, and what switches report over SNMP.
     pub fn told(hosts: &Hosts, way: &Way) -> Result<Found, Failure> {
         let (heard, silent) = ask::ask(hosts, way.sudo);
         let ports = differing(&hosts.known, &heard);
