@@ -128,3 +128,14 @@ fn cards(page: &mut String, tally: &Tally) {
     }
     page.push_str("</section>\n");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::STYLE;
+
+    /// A style sheet writes a character by one backslash; two show the number to the reader.
+    #[test]
+    fn no_escape_of_the_style_sheet_is_escaped_again() {
+        assert!(!STYLE.contains(r"\\"), "{STYLE}");
+    }
+}
