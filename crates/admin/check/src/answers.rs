@@ -14,6 +14,17 @@ const MOST_STRAY: usize = 5;
 /// Bytes of a host, and this machine's clock when they came, in seconds.
 pub type Chunk = (f64, Vec<u8>);
 
+/// A host's clock beside this machine's, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ClockSample {
+    /// The host's clock.
+    pub(crate) shown_s: f64,
+    /// This machine's clock before the question, where it is known.
+    pub(crate) sent_s: Option<f64>,
+    /// This machine's clock when the answer arrived.
+    pub(crate) received_s: f64,
+}
+
 /// What a host said.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
@@ -21,8 +32,7 @@ pub struct Host {
     pub name: String,
     /// Lines that stood before, or among, what the script said.
     pub stray: Vec<String>,
-    /// Its clock, and this machine's when that was heard, in seconds.
-    pub(crate) clock: Vec<(f64, f64)>,
+    pub(crate) clock: Vec<ClockSample>,
     parts: BTreeMap<String, Part>,
 }
 
@@ -83,14 +93,21 @@ impl Host {
         host
     }
 
+    /// Adds when the question was sent, by this machine's clock in seconds.
+    pub fn asked_at(mut self, sent_s: f64) -> Host {
+        self.clock.iter_mut().for_each(|sample| sample.sent_s = Some(sent_s));
+        self
+    }
+
     fn line(&mut self, line: &[u8], at: f64) {
         let text = String::from_utf8_lossy(line);
         let mut fields = text.split('\t').map(|field| shown(field).chars().take(LONGEST).collect::<String>());
         let first = fields.next().unwrap_or_default();
         match first.strip_prefix("=") {
             Some("now") => {
-                let said = fields.next().and_then(|f| f.parse().ok()).filter(|f: &f64| f.is_finite());
-                self.clock.extend(said.filter(|_| at.is_finite()).map(|said| (said, at)));
+                let shown = fields.next().and_then(|f| f.parse().ok()).filter(|f: &f64| f.is_finite());
+                let sample = |shown_s| ClockSample { shown_s, sent_s: None, received_s: at };
+                self.clock.extend(shown.filter(|_| at.is_finite()).map(sample));
             }
             Some("end") => {
                 if let (Some(key), Some(how)) = (fields.next(), fields.next()) {
@@ -179,6 +196,6 @@ mod tests {
     #[test]
     fn a_line_in_two_pieces_is_heard_when_it_is_whole() {
         let host = Host::read("n1", &[(1.0, b"=now\t10".to_vec()), (2.0, b"1.5\n=now\t1e999\n=now\tx\n".to_vec())]);
-        assert_eq!(host.clock, [(101.5, 2.0)]);
+        assert_eq!(host.clock, [ClockSample { shown_s: 101.5, sent_s: None, received_s: 2.0 }]);
     }
 }

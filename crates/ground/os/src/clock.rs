@@ -91,6 +91,11 @@ pub fn system_ns() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64)
 }
 
+/// Returns [`system_ns`] in seconds.
+pub fn system_s() -> f64 {
+    system_ns() as f64 / 1e9
+}
+
 fn duration(time: Timespec) -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -43,36 +43,52 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-/// A host's clock against ours, in seconds. What was said has taken some time to get here, so that each answer is too
-/// small and the largest is the best.
-fn ahead(host: &Host) -> Option<f64> {
-    host.clock.iter().map(|(said, heard)| said - heard).max_by(f64::total_cmp)
+/// How far a host's clock is ahead of this machine's, in seconds: between `least` and `most`.
+#[derive(Clone, Copy)]
+struct Ahead {
+    least: f64,
+    most: f64,
 }
 
-/// Each host's clock against ours, and the middle of all, in seconds.
-fn told(answers: &Answers) -> (Vec<(&Host, f64)>, f64) {
-    let told: Vec<(&Host, f64)> = answers.hosts.iter().filter_map(|h| Some((h, ahead(h)?))).collect();
-    let middle = middle(told.iter().map(|(_, at)| *at), 1).unwrap_or(0.0);
-    (told, middle)
+/// A host reads its clock after the question was sent and before the answer arrived. The distance of its clock lies
+/// between the two differences; each further answer can only narrow it.
+fn ahead(host: &Host) -> Option<Ahead> {
+    let least = host.clock.iter().map(|c| c.shown_s - c.received_s).max_by(f64::total_cmp)?;
+    let most = host.clock.iter().filter_map(|c| Some(c.shown_s - c.sent_s?)).min_by(f64::total_cmp);
+    Some(Ahead { least, most: most.unwrap_or(least) })
 }
 
-/// Hosts whose clocks look behind the others': what they said may have come late, so that it is worth asking again.
+fn all_ahead(answers: &Answers) -> Vec<(&Host, Ahead)> {
+    answers.hosts.iter().filter_map(|host| Some((host, ahead(host)?))).collect()
+}
+
+/// Returns hosts that look behind another host or this machine: their answers may have come late.
 pub fn doubtful(answers: &Answers) -> Vec<String> {
-    let (told, middle) = told(answers);
-    told.iter().filter(|(_, at)| at - middle < -ODD).map(|(host, _)| host.name.clone()).collect()
+    let all = all_ahead(answers);
+    let first = all.iter().map(|(_, ahead)| ahead.least).fold(0.0, f64::max);
+    all.iter().filter(|(_, ahead)| ahead.least < first - ODD).map(|(host, _)| host.name.clone()).collect()
 }
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    let (told, middle) = told(answers);
-    let mut found: Vec<Finding> = told.iter().filter_map(|(host, at)| of_host(host, at - middle)).collect();
-    let apart = -middle;
-    if apart.abs() > ILL && split(told.iter().map(|(h, at)| (*h, (at - middle).abs() > ILL))).is_none() {
-        let what = format!("this machine's clock is {} its hosts'", by(apart));
-        let hosts = told.iter().map(|(h, _)| h.name.clone()).collect();
+    let all = all_ahead(answers);
+    let usual = Ahead {
+        least: middle(all.iter().map(|(_, ahead)| ahead.least), 1).unwrap_or(0.0),
+        most: middle(all.iter().map(|(_, ahead)| ahead.most), 1).unwrap_or(0.0),
+    };
+    let mut found: Vec<Finding> = all.iter().filter_map(|(host, at)| of_host(host, apart(*at, usual.least))).collect();
+    let here = -apart(usual, 0.0);
+    if here.abs() > ILL && split(all.iter().map(|(h, at)| (*h, apart(*at, usual.least).abs() > ILL))).is_none() {
+        let what = format!("this machine's clock is {} its hosts'", by(here));
+        let hosts = all.iter().map(|(h, _)| h.name.clone()).collect();
         let finding = HERE.at("", what, "date: here and there".to_string());
         found.push(Finding { hosts, ..finding }.look("date; timedatectl"));
     }
     found
+}
+
+/// Returns the seconds from `usual` that are certain; 0 where the clocks may agree.
+fn apart(ahead: Ahead, usual: f64) -> f64 {
+    (ahead.least - usual).max(0.0) + (ahead.most - usual).min(0.0)
 }
 
 fn of_host(host: &Host, apart: f64) -> Option<Finding> {
@@ -84,4 +100,42 @@ fn of_host(host: &Host, apart: f64) -> Option<Finding> {
 
 fn by(apart: f64) -> String {
     format!("{:.1} s {}", apart.abs(), if apart < 0.0 { "behind" } else { "ahead of" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host whose clock is `ahead_s` ahead, asked at 100 s and heard at `received_s`.
+    fn host(name: &str, ahead_s: f64, read_s: f64, received_s: f64) -> Host {
+        let text = format!("=now\t{}\n", ahead_s + read_s);
+        Host::read(name, &[(received_s, text.into_bytes())]).asked_at(100.0)
+    }
+
+    fn seen(hosts: Vec<Host>) -> (Vec<String>, Vec<String>) {
+        let answers = Answers { hosts };
+        let found = judge(&answers).iter().map(|f| format!("{} {}", f.code.name, f.hosts)).collect();
+        (doubtful(&answers), found)
+    }
+
+    #[test]
+    fn an_answer_that_arrives_late_is_no_wrong_clock() {
+        let quick = |name| host(name, 0.0, 100.1, 100.2);
+        let late = |name| host(name, 0.0, 100.1, 103.0);
+        assert_eq!(seen(vec![quick("n1"), quick("n2"), late("n3")]), (vec!["n3".into()], vec![]));
+        let behind = host("n3", -0.8, 100.1, 100.2);
+        assert_eq!(seen(vec![quick("n1"), quick("n2"), behind]).1, ["HC-CLOCK-02 n3"]);
+        let far = host("n3", -60.0, 102.9, 103.0);
+        assert_eq!(seen(vec![quick("n1"), quick("n2"), far]).1, ["HC-CLOCK-01 n3"]);
+        // All are late: nothing is certain of this machine's clock either.
+        assert_eq!(seen(vec![late("n1"), late("n2")]), (vec!["n1".into(), "n2".into()], vec![]));
+    }
+
+    /// Where most answers are late, an answer in time looks ahead. The others are asked again.
+    #[test]
+    fn hosts_are_asked_again_where_one_looks_ahead() {
+        let ahead = host("n1", 30.0, 100.1, 100.2);
+        let rest = |name| host(name, 0.0, 100.1, 100.2);
+        assert_eq!(seen(vec![ahead, rest("n2"), rest("n3")]).0, ["n2", "n3"]);
+    }
 }

@@ -91,10 +91,10 @@ fn judge(answers: &Answers) -> Vec<Finding> {
 }
 
 fn of_host(host: &Host, rows: &[Vec<String>]) -> Option<Finding> {
-    let (now_s, _) = host.clock.last()?;
+    let now_s = host.clock.last()?.shown_s;
     let hours = rows.iter().filter_map(|row| Hour::read(row));
     let (day, before): (Vec<Hour>, Vec<Hour>) = hours.partition(|hour| hour.end_s > now_s - DAY_S);
-    let slower = slower(&day, before, *now_s)?;
+    let slower = slower(&day, before, now_s)?;
     let ms = |us: f64| format!("{:.2} ms", us / 1000.0);
     let what = format!(
         "tasks wait {} for each request of its disks; with as much to do it was {} at the most in the days before",

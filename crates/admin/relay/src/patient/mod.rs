@@ -90,7 +90,9 @@ impl Asked<'_> {
         let (note, to, stop) = (self.note.clone(), self.to.clone(), self.stop.clone());
         let ask = move || {
             let stream = Remote::new(options).stream_tree(&names, errand, note);
-            pass(stream, &stop, |event| to.send((way, clock(), Event { host: of[event.host], ..event })).is_ok());
+            pass(stream, &stop, |event| {
+                to.send((way, homing_os::clock::system_s(), Event { host: of[event.host], ..event })).is_ok()
+            });
         };
         homing_os::threads::begin(ask).map_err(Failure::system)
     }
@@ -109,9 +111,4 @@ fn pass(mut stream: Stream, stop: &AtomicBool, to: impl Fn(Event) -> bool) {
             Ok(None) => return,
         }
     }
-}
-
-/// This machine's clock, in seconds.
-fn clock() -> f64 {
-    homing_os::clock::system_ns() as f64 / 1e9
 }

@@ -30,6 +30,7 @@ pub fn ask(
         .map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
     let words = ["sh", "-s", "--"].map(String::from).into_iter().chain(hosts.iter().cloned());
     let command = Command::argv(words).input(Input::Spool(spool));
+    let sent_s = homing_os::clock::system_s();
     let mut screen = Screen { hosts, checks, begun: Instant::now(), early };
     let draw = &mut |heard: &[Heard], left| screen.draw(heard, left);
     let heard = patiently(options, hosts, &command, deadline, &(Arc::new(aside) as _), draw)?;
@@ -41,7 +42,7 @@ pub fn ask(
             Some(outcome) => Ended::Ran(outcome.to_string()),
             None => Ended::Late(deadline.as_secs_f64()),
         };
-        gathered.add(Host::read(name, heard.chunks()), ended);
+        gathered.add(Host::read(name, heard.chunks()).asked_at(sent_s), ended);
     }
     Ok(gathered)
 }
