@@ -49,8 +49,9 @@ fn add_addresses(nodes: &mut [Node], holders: &[String]) {
     if !holders.iter().any(|h| h.parse::<std::net::IpAddr>().is_ok()) {
         return;
     }
-    for node in nodes {
-        node.aliases.extend(homing_os::names::addresses(&node.name));
+    let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+    for (node, addresses) in nodes.iter_mut().zip(homing_os::names::addresses_of(&names)) {
+        node.aliases.extend(addresses);
     }
 }
 

@@ -33,7 +33,7 @@ impl Cluster {
 /// The names and addresses of a host.
 fn called(cluster: &Cluster, host: &str) -> Vec<String> {
     let said = cluster.addresses_of(host).into_iter().flatten().map(|(_, address)| address.to_string());
-    [host.to_string()].into_iter().chain(said).chain(homing_os::names::addresses_soon(host)).collect()
+    [host.to_string()].into_iter().chain(said).chain(homing_os::names::addresses(host)).collect()
 }
 
 /// Servers that the cluster file names, and those of which this machine has something mounted.

@@ -22,7 +22,7 @@ pub fn shares(said: &BTreeMap<String, Server>, known: &[License], own: Io, seats
         let limit = [own, server.io.map(|io| io.get()), total].into_iter().flatten().min();
         // As much as all of them may have, spread over them: who has too few waits for those that others give back.
         let each = limit.map_or(slots, |limit| limit / seats.len().max(1) as u32).clamp(1, slots.max(1));
-        let names = [vec![section.clone()], homing_os::names::addresses_soon(section)].concat();
+        let names = [vec![section.clone()], homing_os::names::addresses(section)].concat();
         Some((license, Licensed { names, each }))
     };
     said.iter().filter_map(one).collect()
@@ -75,9 +75,9 @@ fn servers(spec: &JobSpec, inputs: &[PathBuf]) -> Result<Vec<String>, Failure> {
         move || Finder::with_own(Default::default()).locator().server_of(&cwd).map(|(server, _)| server)
     };
     let of_folder = homing_mounts::patiently(vec![cwd], homing_mounts::FS_TIMEOUT, look).map_err(Failure::system)?;
-    let names: BTreeSet<String> = of_files.into_keys().chain(of_folder).collect();
-    let addresses = names.iter().flat_map(|name| homing_os::names::addresses(name));
-    Ok(addresses.collect::<BTreeSet<_>>().into_iter().chain(names.clone()).collect())
+    let names: Vec<String> = of_files.into_keys().chain(of_folder).collect();
+    let addresses = homing_os::names::addresses_of(&names).into_iter().flatten();
+    Ok(addresses.chain(names).collect::<BTreeSet<_>>().into_iter().collect())
 }
 
 /// Each once: one server may have two names.

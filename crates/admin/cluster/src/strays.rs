@@ -54,7 +54,7 @@ pub(super) fn note(own: &Settings, machine: &Settings) {
         return;
     }
     let name = homing_queue::host_name();
-    let short = name.split('.').next().unwrap_or_default().to_string();
+    let short = homing_model::hostname::short(&name).to_string();
     let strays: NodeSet = strays([own, machine], &["localhost".into(), short, name]).into_iter().collect();
     if !strays.is_empty() {
         SAID.call_once(|| {

@@ -165,7 +165,7 @@ fn unnamed(name: String, source: Source, hosts: impl Iterator<Item = (String, Op
 
 /// Hosts that hear the same neighbour, or are one, are together.
 fn segments<'a>(hosts: &[&'a Heard]) -> Vec<Vec<&'a Heard>> {
-    let short = |name: &str| name.split('.').next().unwrap_or_default().to_string();
+    let short = |name: &str| homing_model::hostname::short(name).to_string();
     let mut segments: Vec<(BTreeSet<String>, Vec<&Heard>)> = Vec::new();
     for host in hosts {
         let heard = host.relevant();

@@ -24,7 +24,7 @@ pub fn look(paths: &[RawText]) -> Seen {
         Some((volume, meta.ino()))
     };
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let name = homing_os::names::own_name();
     Seen {
         identity: format!("{name} {}", boot.trim()),
         exports: fs::read_to_string(homing_mounts::nfs::EXPORTS).unwrap_or_default(),

@@ -97,6 +97,6 @@ impl Member {
 
 /// Name of a file there that holds the number of the program's process while it runs.
 fn running() -> String {
-    let here = rustix::system::uname().nodename().to_string_lossy().replace(|c: char| !c.is_alphanumeric(), "-");
+    let here = homing_os::names::own_name().replace(|c: char| !c.is_alphanumeric(), "-");
     format!("at-gateway-{here}-{}", std::process::id())
 }

@@ -234,7 +234,7 @@ pub(crate) fn is_passing(name: &[u8]) -> bool {
 /// A name for a moment, which no other look of any host has.
 fn passing(folder: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = homing_os::names::own_name();
     let (process, nth) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     folder.join(format!("{PASSING}{host}.{process}.{nth}"))
 }

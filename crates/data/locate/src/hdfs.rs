@@ -10,7 +10,7 @@ use homing_model::FileLayout;
 use homing_model::text::shown;
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -137,11 +137,9 @@ fn addresses(host: &str) -> Vec<IpAddr> {
     if let Ok(address) = host.parse() {
         return vec![address];
     }
-    let found: Vec<IpAddr> =
-        homing_os::names::addresses(host).iter().filter_map(|address| address.parse().ok()).collect();
-    // Also where the name is an address of the loopback.
-    let own = || (host, 0).to_socket_addrs().into_iter().flatten().map(|address| address.ip()).collect();
-    if found.is_empty() { own() } else { found }
+    let (own, found): (Vec<_>, Vec<_>) =
+        homing_os::names::addresses_and_loopback(host).into_iter().partition(IpAddr::is_loopback);
+    if found.is_empty() { own } else { found }
 }
 
 #[cfg(all(test, feature = "hdfs"))]

@@ -16,7 +16,7 @@ impl Local {
 
 /// What this host calls itself.
 pub(crate) fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    homing_os::names::own_name()
 }
 
 impl FileSystem for Local {

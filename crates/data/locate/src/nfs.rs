@@ -21,7 +21,7 @@ pub(crate) struct Nfs {
 impl Nfs {
     /// `lines` are all places where this export is mounted here.
     pub fn new(lines: &[MountLine]) -> Nfs {
-        Nfs::told(lines, &std::fs::read(homing_mounts::STATS).unwrap_or_default(), homing_os::names::addresses_soon)
+        Nfs::told(lines, &std::fs::read(homing_mounts::STATS).unwrap_or_default(), homing_os::names::addresses)
     }
 
     /// By what the kernel tells of its mounts, and who knows addresses.

@@ -2,8 +2,9 @@
 //! the user's configuration of ssh knows it.
 
 use crate::{Asked, FileSystem};
+use homing_model::hostname::is_loopback;
 use homing_model::{Extent, RawText, Replica};
-use homing_mounts::{Kind, MountLine, nfs, plain_source, sshfs};
+use homing_mounts::{Kind, MountLine, nfs, plain_source};
 
 pub(crate) struct Sshfs {
     /// The server, or why it cannot be told.
@@ -32,7 +33,7 @@ fn server(line: &MountLine) -> Result<String, String> {
 /// The server of which a mount is, which ssh reaches as `real`.
 fn reached(named: String, real: Option<String>) -> Result<String, String> {
     match real {
-        Some(real) if sshfs::is_here(&real) => {
+        Some(real) if is_loopback(&real) => {
             Err(format!("ssh reaches {named} as {real}, which may be the end of a tunnel to any host"))
         }
         Some(real) => Ok(real),

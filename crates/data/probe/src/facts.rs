@@ -7,7 +7,7 @@ use std::path::Path;
 /// Describes this host. Asks no other host: no name is looked up over the network.
 pub fn facts() -> HostFacts {
     let uname = rustix::system::uname();
-    let hostname = uname.nodename().to_string_lossy().into_owned();
+    let hostname = homing_os::names::own_name();
     HostFacts {
         aliases: aliases(&hostname),
         hostname,

@@ -76,7 +76,7 @@ pub(super) fn own_file(place: &Place, next: Option<&Successor>) -> io::Result<(S
 
 /// How the names of files begin that are made on this host: `nas@h.`, and of those who succeed each other `nas@h.line.`.
 fn on_this_host(place: &Place, next: Option<&Successor>) -> String {
-    let host = plain(&rustix::system::uname().nodename().to_string_lossy());
+    let host = plain(&homing_os::names::own_name());
     let line = next.map_or(String::new(), |next| format!("{}.", plain(&next.line)));
     format!("{}@{host}.{line}", place.server)
 }

@@ -16,6 +16,7 @@ pub mod failure;
 pub mod folders;
 pub mod graph;
 pub mod host;
+pub mod hostname;
 pub mod layout;
 pub mod links;
 pub mod live;

@@ -181,7 +181,7 @@ impl Links {
 }
 
 fn by_name<T: Copy>(all: &HashMap<String, T>, host: &str) -> Option<T> {
-    let short = || all.get(host.split('.').next().unwrap_or(host));
+    let short = || all.get(crate::hostname::short(host));
     all.get(host).or_else(short).copied()
 }
 

@@ -1,8 +1,8 @@
 //! What an sshfs names as its source: `[user@]host:[dir]`, as it was typed.
 
 use crate::split::split;
+use homing_model::hostname::is_loopback;
 use homing_model::{Mount, RawText};
-use std::net::IpAddr;
 
 /// The type of its mounts.
 pub(crate) const SSHFS: &str = "fuse.sshfs";
@@ -31,13 +31,7 @@ pub(crate) fn server_and_dir(source: &[u8]) -> (&[u8], &[u8]) {
 /// host another one, and `-o fsname` may put anything there.
 pub(crate) fn names_a_host(source: &[u8]) -> bool {
     let host = String::from_utf8_lossy(server_and_dir(source).0).into_owned();
-    source.contains(&b':') && !host.is_empty() && !is_here(&host)
-}
-
-/// Whether a name means whatever host asks.
-pub fn is_here(host: &str) -> bool {
-    let loopback = host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
-    loopback || ["localhost", "localhost.localdomain", "ip6-localhost"].iter().any(|own| host.eq_ignore_ascii_case(own))
+    source.contains(&b':') && !host.is_empty() && !is_loopback(&host)
 }
 
 /// Whether two sources are certain to be one folder: the user decides where a path begins that does not begin at the

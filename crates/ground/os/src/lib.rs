@@ -17,3 +17,7 @@ pub mod names;
 #[cfg(target_os = "linux")]
 pub mod process;
 pub mod threads;
+
+#[cfg(test)]
+#[path = "../../../../tests/script.rs"]
+mod script;

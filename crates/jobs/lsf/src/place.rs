@@ -1,5 +1,6 @@
 //! `iobsub`: which host a job goes to, by where its data lies.
 
+use homing_model::hostname::HostIndex;
 use std::collections::BTreeMap;
 
 /// A host of the cluster.
@@ -11,23 +12,16 @@ pub struct Known {
     pub aliases: Vec<String>,
 }
 
-/// The host that a mount table means by a server's name. A full name and a
-/// short one are the same host only where one of them is short.
+/// Returns the host that a mount table means by a server's name.
 pub fn host_of<'a>(server: &str, known: &'a [Known]) -> Option<&'a str> {
-    let bare = server.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
-    let is = |name: &str| {
-        let short = |full: &str, short: &str| {
-            full.split_once('.').is_some_and(|(first, _)| first.eq_ignore_ascii_case(short) && !is_address(full))
-        };
-        name.eq_ignore_ascii_case(bare) || short(bare, name) || short(name, bare)
+    let find = |names: &dyn Fn(&'a Known) -> Vec<&'a str>| {
+        let mut index = HostIndex::default();
+        known.iter().enumerate().for_each(|(at, host)| index.add(at, names(host)));
+        index.find(server)
     };
-    let by_name = known.iter().find(|k| is(&k.name));
-    let host = by_name.or_else(|| known.iter().find(|k| k.aliases.iter().any(|a| is(a))));
-    host.map(|k| k.name.as_str())
-}
-
-fn is_address(text: &str) -> bool {
-    text.parse::<std::net::IpAddr>().is_ok()
+    let all = |host: &'a Known| std::iter::once(&host.name).chain(&host.aliases).map(String::as_str).collect();
+    let at = find(&|host| vec![&host.name]).or_else(|| find(&all))?;
+    Some(&known[at].name)
 }
 
 /// What decided.

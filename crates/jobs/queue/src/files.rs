@@ -28,7 +28,7 @@ pub fn boot_id() -> String {
 
 /// This machine's name.
 pub fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    homing_os::names::own_name()
 }
 
 /// The user that this process acts for.

@@ -208,8 +208,3 @@ impl Remote {
         self.shared.ssh_through(host, &never).ok()
     }
 }
-
-/// True for the name that stands for this machine, reached without ssh.
-pub fn is_local(host: &str) -> bool {
-    host == "localhost"
-}

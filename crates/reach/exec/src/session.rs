@@ -1,11 +1,12 @@
 //! One command on one host: its two outputs and its end, whichever way it is reached.
 
+use crate::Outcome;
 use crate::command::{Command, Input};
 use crate::connect::{Connector, NoWay};
 use crate::local::Local;
 use crate::mux::{Mux, Refused, Told};
 use crate::wait::{Cancel, Woken, ready};
-use crate::{Outcome, is_local};
+use homing_os::names::is_here;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::OsString;
 use std::fs::File;
@@ -56,7 +57,7 @@ pub(crate) fn run(
 ) -> Option<Outcome> {
     let ended = Ended::default();
     let opened =
-        if is_local(host) { local(command, &ended, false) } else { remote(connector, host, command, cancel, &ended) };
+        if is_here(host) { local(command, &ended, false) } else { remote(connector, host, command, cancel, &ended) };
     let session = match opened {
         Ok(session) => session,
         Err(NoWay::Outcome(outcome)) => return Some(outcome),
@@ -64,7 +65,7 @@ pub(crate) fn run(
     };
     let begun = Instant::now();
     let limit = connector.options.command_timeout;
-    let reserve = if is_local(host) { Duration::ZERO } else { FAR_RESERVE };
+    let reserve = if is_here(host) { Duration::ZERO } else { FAR_RESERVE };
     let outcome = session.watch(cancel, limit.map(|l| begun + l + reserve), sink)?;
     Some(match outcome {
         Outcome::Exited(s) if TIMEOUT_STATUS.contains(&s) && limit.is_some_and(|l| begun.elapsed() >= l) => {
@@ -90,7 +91,7 @@ pub(crate) fn through(
     sink: Sink,
 ) -> Option<Outcome> {
     let ended = Ended::default();
-    let opened = if is_local(host) {
+    let opened = if is_here(host) {
         local(&program(host, None), &ended, true)
     } else {
         connector.ssh_through(host, cancel).and_then(|words| local(&program(host, Some(&words)), &ended, true))

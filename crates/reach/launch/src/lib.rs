@@ -86,10 +86,7 @@ pub struct HostPlan {
 impl HostPlan {
     /// A host by its name; this machine by its own name is a child, not an ssh.
     pub fn named(name: String, slots: Option<u32>) -> HostPlan {
-        let uname = rustix::system::uname();
-        let own = uname.nodename().to_string_lossy();
-        let here = name == own || own.split('.').next() == Some(name.as_str()) || name == "localhost";
-        let via = if here { Via::Local } else { Via::Ssh { target: name.clone() } };
+        let via = if homing_os::names::is_here(&name) { Via::Local } else { Via::Ssh { target: name.clone() } };
         HostPlan { name, via, slots }
     }
 }

@@ -45,14 +45,9 @@ impl Node {
 
     /// Does a file system mean this node by `host`?
     pub fn is_called(&self, host: &str) -> bool {
-        let same = |known: &str| known.eq_ignore_ascii_case(host) || short(known).eq_ignore_ascii_case(short(host));
-        std::iter::once(&self.name).chain(&self.aliases).any(|known| same(known))
+        let names = std::iter::once(&self.name).chain(&self.aliases).map(String::as_str);
+        homing_model::hostname::is_called(names, host)
     }
-}
-
-fn short(name: &str) -> &str {
-    // An address must not be cut at its first dot.
-    if name.bytes().all(|b| b.is_ascii_digit() || b == b'.') { name } else { name.split('.').next().unwrap_or(name) }
 }
 
 /// Reads the lines of `sinfo`; those of `partition`, else of the default

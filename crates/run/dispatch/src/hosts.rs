@@ -1,6 +1,7 @@
 //! The hosts of a run: names, slots in use, volumes they see.
 
 use crate::units::Units;
+use homing_model::hostname::{HostIndex, spelled};
 use homing_model::{HostFacts, HostSample, Mount, Task, TaskId};
 use homing_mounts::same_volume;
 use homing_place::HostIx;
@@ -51,9 +52,10 @@ struct Host {
 #[derive(Debug, Default)]
 pub struct Hosts {
     hosts: Vec<Host>,
-    alias: HashMap<String, HostIx>,
+    names: HostIndex,
     /// Names and addresses, each group of one machine, as this machine resolves them, in one spelling.
     resolved: Vec<Vec<String>>,
+    groups: HostIndex,
     volumes: Vec<Mount>,
     /// Hosts that do not have each volume mounted.
     without: Vec<Vec<HostIx>>,
@@ -67,15 +69,9 @@ impl Hosts {
     /// A host answered; `ix` counts from 0 in order of arrival.
     pub fn up(&mut self, ix: HostIx, name: &str, slots: u32, facts: HostFacts) {
         assert_eq!(ix, self.hosts.len(), "hosts are numbered in order of arrival");
-        for alias in facts.aliases.iter().chain([&facts.hostname, &name.to_string()]) {
-            for known in [alias.as_str(), short(alias)] {
-                let holder = self.alias.entry(known.to_ascii_lowercase()).or_insert(ix);
-                // A host that was lost and came back is the one that is meant.
-                if self.hosts.get(*holder).is_some_and(|old| !old.up) {
-                    *holder = ix;
-                }
-            }
-        }
+        let names = facts.aliases.iter().map(String::as_str).chain([facts.hostname.as_str(), name]);
+        // A host that was lost and came back is the one that is meant.
+        self.names.add_over(ix, names, |old| self.hosts.get(old).is_some_and(|old| !old.up));
         self.ups += 1;
         self.slots_up += slots;
         for (volume, without) in self.volumes.iter().zip(&mut self.without) {
@@ -149,22 +145,21 @@ impl Hosts {
         self.hosts.iter().filter(|h| h.up).map(|h| h.slots.saturating_sub(h.used)).sum()
     }
 
-    /// The run's host that a storage host's name, short name or address means.
+    /// Returns the run's host that a storage host's name or address means.
     pub fn find(&self, storage_host: &str) -> Option<HostIx> {
-        let by = |name: &str| self.alias.get(name).or_else(|| self.alias.get(short(name))).copied();
-        by(&storage_host.to_ascii_lowercase())
-            .or_else(|| self.names_of(storage_host).iter().find_map(|other| by(other)))
+        let by_address = || self.names_of(storage_host).iter().find_map(|other| self.names.find(other));
+        self.names.find(storage_host).or_else(by_address)
     }
 
     /// These are all names and addresses of one machine, which may be a host of the run or not.
     pub(crate) fn same(&mut self, names: &[String]) {
-        self.resolved.push(names.iter().map(|name| canonical(name)).collect());
+        self.groups.add(self.resolved.len(), names.iter().map(String::as_str));
+        self.resolved.push(names.iter().map(|name| spelled(name)).collect());
     }
 
     /// What a machine is called besides, this name included; all in one spelling.
     pub(crate) fn names_of(&self, name: &str) -> Vec<String> {
-        let name = canonical(name);
-        self.resolved.iter().find(|names| names.contains(&name)).cloned().unwrap_or_else(|| vec![name])
+        self.groups.find(name).map_or_else(|| vec![spelled(name)], |group| self.resolved[group].clone())
     }
 
     /// Bytes by storage host, as bytes by host of this run.
@@ -380,20 +375,6 @@ fn prefetch(slots: u32, mean_us: f64) -> u32 {
     (f64::from(slots) * (PREFETCH_US / mean_us).min(PREFETCH_MOST)) as u32
 }
 
-/// One spelling for an address, whether written as IPv4 or as IPv4 in IPv6; names by their first part.
-fn canonical(name: &str) -> String {
-    let bare = name.trim_matches(|c| c == '[' || c == ']');
-    match bare.parse::<std::net::IpAddr>() {
-        Ok(address) => address.to_canonical().to_string(),
-        Err(_) => short(bare).to_ascii_lowercase(),
-    }
-}
-
-pub(crate) fn short(name: &str) -> &str {
-    // An address must not be cut at its first dot.
-    if name.bytes().all(|b| b.is_ascii_digit() || b == b'.') { name } else { name.split('.').next().unwrap_or(name) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -408,5 +389,8 @@ mod tests {
             assert_eq!(hosts.find(name), Some(0), "{name}");
         }
         assert_eq!(hosts.find("10.0.0.4"), None);
+        assert_eq!(hosts.find("node3.there"), None, "another domain");
+        hosts.same(&["node3.there".into(), "10.0.0.3".into()]);
+        assert_eq!(hosts.find("node3.there"), Some(0), "its address");
     }
 }

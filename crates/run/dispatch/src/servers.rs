@@ -3,6 +3,7 @@
 
 use homing_lease::Place;
 use homing_model::Pulse;
+use homing_model::hostname::HostIndex;
 use homing_os::clock::Mono;
 use homing_place::{HostIx, ServerIx};
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
     servers: Vec<Server>,
-    alias: HashMap<String, ServerIx>,
+    names: HostIndex,
     /// Bytes that each host's mounts of a server have moved, by its names.
     moved: BTreeMap<(HostIx, String), u64>,
     /// Where the leases of servers are, by their names.
@@ -49,9 +50,9 @@ const PULSES: u32 = 16;
 impl Servers {
     /// The server that a volume calls `name`, and that has these names in all; `true` when it was not known.
     pub fn of(&mut self, name: &str, all: Vec<String>) -> (ServerIx, bool) {
-        let met = all.iter().find_map(|known| self.alias.get(known)).copied();
+        let met = all.iter().find_map(|known| self.names.find(known));
         let ix = met.unwrap_or(self.servers.len());
-        all.into_iter().for_each(|known| _ = self.alias.insert(known, ix));
+        self.names.add(ix, all.iter().map(String::as_str));
         if met.is_none() {
             self.servers.push(Server { name: name.into(), ..Server::default() });
         }
@@ -108,7 +109,7 @@ impl Servers {
     /// traffic too, say more or less.
     fn moved_of(&self, server: ServerIx, host: HostIx) -> Option<u64> {
         let of_host = self.moved.range((host, String::new())..).take_while(|((of, _), _)| *of == host);
-        let told = of_host.into_iter().find(|((_, name), _)| self.alias.get(name) == Some(&server));
+        let told = of_host.into_iter().find(|((_, name), _)| self.names.find(name) == Some(server));
         told.map(|(_, bytes)| *bytes)
     }
 

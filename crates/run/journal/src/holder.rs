@@ -80,7 +80,7 @@ fn machine() -> String {
 }
 
 fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    homing_os::names::own_name()
 }
 
 fn boot_id() -> String {

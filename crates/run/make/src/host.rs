@@ -45,18 +45,18 @@ impl Host {
         }
     }
 
-    fn names(&self) -> impl Iterator<Item = &String> {
-        [&self.name, &self.facts.hostname].into_iter().chain(&self.facts.aliases)
+    fn names(&self) -> impl Iterator<Item = &str> {
+        [&self.name, &self.facts.hostname].into_iter().chain(&self.facts.aliases).map(String::as_str)
     }
 
     /// One of its names.
     pub fn is_called(&self, name: &str) -> bool {
-        self.names().any(|own| own == name)
+        homing_model::hostname::is_called(self.names(), name)
     }
 
     /// Bytes of these inputs that lie there.
     pub fn holds(&self, inputs: &Inputs) -> u64 {
-        self.names().filter_map(|name| inputs.on.get(name)).max().copied().unwrap_or(0)
+        inputs.on.iter().filter(|(holder, _)| self.is_called(holder)).map(|(_, bytes)| *bytes).max().unwrap_or(0)
     }
 
     /// Recipes that run there.

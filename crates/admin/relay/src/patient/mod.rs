@@ -68,7 +68,7 @@ pub fn patiently(
 
 /// The hosts that lead others.
 fn leaders(hosts: &[String], width: usize) -> Vec<usize> {
-    let far: Vec<usize> = (0..hosts.len()).filter(|host| !homing_exec::is_local(&hosts[*host])).collect();
+    let far: Vec<usize> = (0..hosts.len()).filter(|host| !homing_os::names::is_here(&hosts[*host])).collect();
     homing_launch::branches(far.len(), width).into_iter().map(|branch| far[branch.start]).collect()
 }
 

@@ -172,7 +172,7 @@ fn node(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
 
 /// The name by which Slurm's daemons know the host that they are on.
 fn own_name<'s>(host: &'s str, there: &'s Observed) -> &'s str {
-    there.hostname.split('.').next().filter(|name| !name.is_empty()).unwrap_or(host)
+    Some(homing_model::hostname::short(&there.hostname)).filter(|name| !name.is_empty()).unwrap_or(host)
 }
 
 fn number(text: &str, key: &str) -> Option<u64> {

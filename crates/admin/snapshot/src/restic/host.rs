@@ -196,7 +196,7 @@ impl Repo<'_> {
         let mut readings = ClockReading::of_hosts(&order.clocks, now);
         expiry::check(&order.rules, &order.expire)?;
         let expires = expiry::of(&order.rules, &order.expire, now, self.zone)?.at;
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let host = homing_os::names::own_name();
         let parent = before.as_ref().map(|(_, id)| id.as_str());
         let words = words::backup(order, &host, &tags(sequence, expires, None), parent);
         let mut summary = None;

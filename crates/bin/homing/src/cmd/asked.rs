@@ -3,6 +3,7 @@
 use homing_launch::wire::{FromWorker, ToWorker};
 use homing_launch::{Channel, FAN_OUT, Options, Via};
 use homing_model::HostSample;
+use homing_os::names::is_here;
 pub use homing_probe::Answer;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use std::time::Duration;
 pub const BETWEEN: Duration = Duration::from_millis(500);
 
 /// Asks hosts for facts and two samples, many at once.
-pub fn ask_all(names: &[String], own: &str) -> Vec<Answer> {
-    homing_os::threads::each_of(names, FAN_OUT, |name| ask(name, own))
+pub fn ask_all(names: &[String]) -> Vec<Answer> {
+    homing_os::threads::each_of(names, FAN_OUT, |name| ask(name))
 }
 
 /// What a worker is told that only samples its host, each time after `every`; `run` is what messages call it.
@@ -30,8 +31,8 @@ pub fn sampling(run: &str, every: Duration) -> ToWorker {
     }
 }
 
-fn ask(name: &str, own: &str) -> Answer {
-    if name == own {
+fn ask(name: &str) -> Answer {
+    if is_here(name) {
         let first = homing_probe::sample();
         std::thread::sleep(BETWEEN);
         return Ok((homing_probe::facts(), first, homing_probe::sample()));

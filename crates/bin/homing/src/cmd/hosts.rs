@@ -75,9 +75,8 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     }
     let cluster = args.cluster.load()?;
     let mut names = args.named(cluster)?;
-    let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if names.is_empty() {
-        names.push(own.clone());
+        names.push(homing_os::names::own_name());
     }
     if args.trust {
         return trust::run(&names, args.history.consent);
@@ -86,13 +85,13 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         return crate::cmd::runs::to_stdout(&ansible::inventory(cluster, &names)?);
     }
     if args.history.is_wanted() {
-        return history::run(&args.history, args.json, &names, &own);
+        return history::run(&args.history, args.json, &names);
     }
     if args.runs.is_empty() {
         args.runs.push(homing_journal::root());
     }
     loop {
-        let answers = ask_all(&names, &own);
+        let answers = ask_all(&names);
         let in_force = InForce::now(cluster, &args.runs);
         in_force.notes.iter().for_each(|why| eprintln!("homing: {why}"));
         let known = switched::all();

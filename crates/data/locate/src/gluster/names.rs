@@ -1,8 +1,8 @@
 //! Which host of a volume's definition a brick server's own name means.
 
+use homing_model::hostname::is_called;
 use homing_os::names::addresses;
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 type Resolve = fn(&str) -> Vec<String>;
@@ -34,20 +34,13 @@ impl Names {
             let mine = self.addresses(told);
             one(&|d| self.addresses(d).iter().any(|a| mine.contains(a)))
         };
-        one(&|d| d.eq_ignore_ascii_case(told)).or_else(by_address).or_else(|| one(&|d| same_short(d, told)))
+        one(&|d| d.eq_ignore_ascii_case(told)).or_else(by_address).or_else(|| one(&|d| is_called([d], told)))
     }
 
     fn addresses(&self, name: &str) -> Arc<Vec<String>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(name.to_string()).or_insert_with(|| Arc::new((self.resolve)(name))).clone()
     }
-}
-
-/// `n1` and `n1.cluster`; not `n1.here` and `n1.there`, nor addresses.
-fn same_short(a: &str, b: &str) -> bool {
-    let is_address = |name: &str| name.parse::<IpAddr>().is_ok();
-    let short = |name: &str| name.split('.').next().unwrap_or(name).to_ascii_lowercase();
-    !is_address(a) && !is_address(b) && (!a.contains('.') || !b.contains('.')) && short(a) == short(b)
 }
 
 #[cfg(test)]

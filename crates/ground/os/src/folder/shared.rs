@@ -22,7 +22,7 @@ pub fn make(dir: &Path) -> io::Result<bool> {
     if fs::symlink_metadata(dir).is_ok() {
         return Ok(false);
     }
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = crate::names::own_name();
     let mut name = dir.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".new.{host}.{}.{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed)));
     let fresh = dir.with_file_name(name);

@@ -84,13 +84,9 @@ fn home_from(set: Option<OsString>, own: impl FnOnce() -> Option<Account>) -> Op
 }
 
 #[cfg(test)]
-#[path = "../../../../../tests/script.rs"]
-mod script;
-
-#[cfg(test)]
 mod tests {
-    use super::script::script;
     use super::*;
+    use crate::script::script;
 
     const FILE: &str =
         "root:x:0:0:root:/root:/bin/sh\n+::::::\nbroken\nann:x:1000:100:A,B:/home/ann:/bin/sh\nbob:x:1000:7::/:\n";

@@ -3,23 +3,36 @@
 use std::net::{IpAddr, ToSocketAddrs};
 use std::time::Duration;
 
-/// The addresses of a host, loopback left out, which every host has; none when nobody knows it.
-/// Blocks for as long as the resolver does.
+/// How long a resolver may take. Most answer in milliseconds; one that does not answer at all gives up after 5 s or more.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Returns the addresses of a host without those of the loopback interface, which every host has; none when nobody knows
+/// it, or the resolver does not answer within a second.
 pub fn addresses(name: &str) -> Vec<String> {
-    addresses_by(crate::names::GETENT, name)
+    // 127.0.1.1 is every Debian machine's name for itself.
+    let found = addresses_and_loopback(name).into_iter().filter(|address| !address.is_loopback());
+    found.map(|address| address.to_string()).collect()
 }
 
-/// How long a resolver may take where work goes on without an answer. Most answer in milliseconds; one that does not
-/// answer at all gives up after 5 s or more.
-const SOON: Duration = Duration::from_secs(1);
+/// Names that are looked up at once: each is a process of `getent`.
+const AT_ONCE: usize = 32;
 
-/// The addresses of a host, as [`addresses`] gives them; none when the resolver does not answer within a second.
-pub fn addresses_soon(name: &str) -> Vec<String> {
-    let name = name.to_string();
-    crate::threads::within(SOON, move || addresses(&name)).unwrap_or_default()
+/// Returns the [`addresses`] of each host, in their order.
+pub fn addresses_of<N: AsRef<str> + Sync>(names: &[N]) -> Vec<Vec<String>> {
+    crate::threads::each_of(names, AT_ONCE, |name| addresses(name.as_ref()))
 }
 
-fn addresses_by(getent: &str, name: &str) -> Vec<String> {
+/// Returns the addresses of a host; none when the resolver does not answer within a second.
+pub fn addresses_and_loopback(name: &str) -> Vec<IpAddr> {
+    bounded(crate::names::GETENT, name)
+}
+
+fn bounded(getent: &str, name: &str) -> Vec<IpAddr> {
+    let (getent, name) = (getent.to_string(), name.to_string());
+    crate::threads::within(PATIENCE, move || addresses_by(&getent, &name)).unwrap_or_default()
+}
+
+fn addresses_by(getent: &str, name: &str) -> Vec<IpAddr> {
     // A name from the network never becomes an option.
     if name.starts_with('-') {
         return Vec::new();
@@ -28,32 +41,45 @@ fn addresses_by(getent: &str, name: &str) -> Vec<String> {
         Some(text) => text.lines().filter_map(|line| line.split_ascii_whitespace().next()?.parse().ok()).collect(),
         None => (name, 0).to_socket_addrs().into_iter().flatten().map(|address| address.ip()).collect(),
     };
-    // 127.0.1.1 is every Debian machine's name for itself.
-    let found = found.into_iter().map(|ip| ip.to_canonical()).filter(|ip| !ip.is_loopback());
-    let mut all: Vec<String> = found.map(|ip| ip.to_string()).collect();
+    let mut all: Vec<IpAddr> = found.into_iter().map(|address| address.to_canonical()).collect();
     all.dedup();
     all
 }
 
-/// The first name of an address; none where there is no `getent`.
+/// Returns the first name of an address; none where there is no `getent`, or no answer within a second.
 pub fn first_name(address: &str) -> Option<String> {
-    let text = crate::names::printed(crate::names::GETENT, &["hosts", address])?;
+    let address = address.to_string();
+    let look = move || crate::names::printed(crate::names::GETENT, &["hosts", &address]);
+    let text = crate::threads::within(PATIENCE, look)??;
     text.lines().next()?.split_ascii_whitespace().nth(1).map(String::from)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::script;
+
+    #[test]
+    fn a_resolver_that_takes_long_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let getent = dir.path().join("getent");
+        script(&getent, "sleep 6; echo 10.1.2.3 STREAM n1");
+        assert_eq!(bounded(getent.to_str().unwrap(), "n1"), [] as [IpAddr; 0]);
+        script(&getent, "echo 10.1.2.3 STREAM n1");
+        assert_eq!(bounded(getent.to_str().unwrap(), "n1").len(), 1);
+    }
 
     #[test]
     fn an_address_is_its_own_with_getent_and_without() {
         for getent in [crate::names::GETENT, "/nonexistent/getent"] {
             let of = |name: &str| addresses_by(getent, name);
-            assert_eq!(of("10.1.2.3"), ["10.1.2.3"], "{getent}");
-            assert_eq!(of("::ffff:10.1.2.3"), ["10.1.2.3"], "{getent}");
+            let own: [IpAddr; 1] = ["10.1.2.3".parse().unwrap()];
+            assert_eq!(of("10.1.2.3"), own, "{getent}");
+            assert_eq!(of("::ffff:10.1.2.3"), own, "{getent}");
             assert!(of("no-such-host.invalid").is_empty(), "{getent}");
-            assert!(of("localhost").is_empty(), "{getent}");
+            assert!(of("localhost").iter().all(IpAddr::is_loopback), "{getent}");
             assert!(of("--help").is_empty(), "{getent}");
         }
+        assert!(addresses("localhost").is_empty());
     }
 }

@@ -7,6 +7,7 @@
 
 mod accounts;
 mod groups;
+mod here;
 mod homes;
 mod hosts;
 mod login;
@@ -14,8 +15,9 @@ mod ssh;
 
 pub use accounts::{Account, account, home, home_of};
 pub use groups::{groups, own_groups};
+pub use here::{is_here, own_name};
 pub use homes::{NO_HOME, make_folder, missing_home, no_home};
-pub use hosts::{addresses, addresses_soon, first_name};
+pub use hosts::{addresses, addresses_and_loopback, addresses_of, first_name};
 pub use login::{VariableOrigin, origin, origin_of_work};
 pub use ssh::{OWN_COMMAND, SSH_PLAIN, is_ssh_target, ssh_config, ssh_host, ssh_words};
 

@@ -13,7 +13,8 @@ pub use serve::serve;
 
 use crate::pool::{Event, Giver, PIECES, Stream, Waiting, What};
 use crate::wait::{Cancel, Woken, ready};
-use crate::{Outcome, Remote, Spool, is_local};
+use crate::{Outcome, Remote, Spool};
+use homing_os::names::is_here;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -73,7 +74,7 @@ pub type Note = Arc<dyn Fn(&str) + Send + Sync>;
 impl Remote {
     /// As [`Remote::stream`], along a tree where there are more hosts than one serves ([`crate::Options::tree`]).
     pub fn stream_tree<E: Errand>(&self, hosts: &[String], errand: E, note: Note) -> Stream {
-        let (mut here, far): (Vec<usize>, Vec<usize>) = (0..hosts.len()).partition(|host| is_local(&hosts[*host]));
+        let (mut here, far): (Vec<usize>, Vec<usize>) = (0..hosts.len()).partition(|host| is_here(&hosts[*host]));
         let branches = homing_launch::branches(far.len(), self.options().tree);
         if branches.is_empty() {
             return errand.begin(self, hosts);

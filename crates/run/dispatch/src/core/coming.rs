@@ -4,14 +4,16 @@
 
 use super::{Action, Core};
 use homing_model::TaskId;
+use homing_model::hostname::HostIndex;
 use homing_place::Params;
 use std::collections::BTreeSet;
 
 /// Who may still come, and who waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Coming {
-    /// Hosts that are being connected to, short and in lower case.
+    /// Hosts that are being connected to.
     names: BTreeSet<String>,
+    index: HostIndex,
     /// Tasks that wait, in no queue until then.
     held: BTreeSet<TaskId>,
     /// Waiting is worth it. Not in a core that is told of no host to come.
@@ -31,9 +33,11 @@ pub struct Patience {
 impl Core {
     /// Hosts `names` are still being connected to, `elapsed_us` after the run's start.
     pub fn connecting<'a>(&mut self, names: impl Iterator<Item = &'a str>, elapsed_us: u64, patience: Patience) {
-        let names: BTreeSet<String> = names.map(short).collect();
+        let names: BTreeSet<String> = names.map(String::from).collect();
         let worth_it = elapsed_us < self.patience_us(patience);
         if names != self.coming.names || worth_it != self.coming.worth_it {
+            self.coming.index = HostIndex::default();
+            names.iter().enumerate().for_each(|(at, name)| self.coming.index.add(at, [name.as_str()]));
             (self.coming.names, self.coming.worth_it) = (names, worth_it);
             self.look_again();
         }
@@ -45,7 +49,7 @@ impl Core {
     /// Once, to somebody who wonders why idle hosts get nothing.
     fn tell_who_waits(&mut self) {
         let mut homes = self.coming.held.iter().filter_map(|id| self.waiting.get(id)).flat_map(|w| &w.offer.per_host);
-        if homes.any(|(name, _)| self.coming.names.contains(&short(name))) {
+        if homes.any(|(name, _)| self.coming.index.find(name).is_some()) {
             self.coming.told = true;
             let names: Vec<&str> = self.coming.names.iter().map(String::as_str).collect();
             let text = format!("still connecting to {}; tasks whose inputs lie there wait for it", names.join(", "));
@@ -76,7 +80,7 @@ impl Core {
                 Some(host) if self.stands.awaited(host, &offer.volumes) => coming = true,
                 Some(host) if self.blind(&offer.volumes).any(|(blind, _)| blind == host) => {}
                 Some(_) => return false,
-                None => coming |= self.coming.names.contains(&short(name)),
+                None => coming |= self.coming.index.find(name).is_some(),
             }
         }
         coming
@@ -98,9 +102,4 @@ impl Core {
             }
         }
     }
-}
-
-/// As hosts are compared with the names that storage gives them.
-fn short(name: &str) -> String {
-    crate::hosts::short(name).to_ascii_lowercase()
 }

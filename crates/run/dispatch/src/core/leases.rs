@@ -5,6 +5,7 @@ use crate::admission::{Io, StorageIx};
 use homing_lease::{Place, Wish};
 use homing_model::TaskId;
 use homing_model::event::What;
+use homing_model::hostname::is_called;
 use homing_place::{HostIx, Need, ServerIx};
 
 impl Core {
@@ -41,7 +42,8 @@ impl Core {
 
     fn licenses_of_one_host(&self, storage: StorageIx) -> Option<u32> {
         let names = self.hosts.names_of(self.storage_name(storage));
-        let is = |licensed: &&Licensed| licensed.names.iter().any(|name| self.hosts.names_of(name) == names);
+        let of_storage = |name: &String| is_called(names.iter().map(String::as_str), name);
+        let is = |licensed: &&Licensed| licensed.names.iter().any(of_storage);
         self.policy.licensed.iter().find(is).map(|licensed| licensed.each)
     }
 

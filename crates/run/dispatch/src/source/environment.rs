@@ -90,7 +90,7 @@ pub fn check_shell() -> Result<(), Failure> {
 
 /// This machine's name in a journal.
 pub fn hostname() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    homing_os::names::own_name()
 }
 
 /// From now on SIGINT, SIGTERM and SIGHUP are counted instead of ending us.

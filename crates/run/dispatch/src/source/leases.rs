@@ -2,6 +2,7 @@
 
 use homing_lease::{FOLDER, Place};
 use homing_locate::Volume;
+use homing_model::hostname::is_called;
 use homing_mounts::Kind;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -68,8 +69,8 @@ fn volume_of<'v>(names: &[String], volumes: &'v [Volume]) -> Option<&'v Volume> 
 
 /// Whether a section of the cluster file means the server with these names and addresses.
 pub fn is_one_of(section: &str, names: &[String]) -> bool {
-    let same = |other: &String| names.iter().any(|name| name.eq_ignore_ascii_case(other));
-    same(&section.to_string()) || homing_os::names::addresses_soon(section).iter().any(same)
+    let same = |other: &String| is_called(names.iter().map(String::as_str), other);
+    same(&section.to_string()) || homing_os::names::addresses(section).iter().any(same)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use homing_fence::Looks;
 use homing_locate::{Finder, Inputs, Named, OwnLocators, TREE_LIMIT, Volume};
 use homing_model::{Block, RawText, Task, TaskId, exit};
 use homing_mounts::{Bounded, Kind, Look, Looking, Silent, holding, silence};
-use homing_os::names::addresses_soon;
+use homing_os::names::addresses;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -340,7 +340,7 @@ impl Looker {
     fn resolve(&mut self, served: &[String], volumes: &[Volume]) {
         for name in served {
             if self.resolved.insert(name.clone()) {
-                let names = [vec![name.clone()], addresses_soon(name)].concat();
+                let names = [vec![name.clone()], addresses(name)].concat();
                 let place = leases::place(&names, volumes, &self.how.servers);
                 self.pending.push(Incoming::Server(names, place));
             }

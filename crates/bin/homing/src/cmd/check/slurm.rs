@@ -17,7 +17,8 @@ pub fn run(checks: &[&Check], deadline: Duration) -> Result<i32, Failure> {
     gather::once_more(options, &mut gathered.answers, checks, deadline)?;
     let found = homing_check::findings(checks, &gathered.answers);
     let (told, _) = homing_check::mute::sifted(found, &mutes::load()?, now());
-    let node = std::env::var("SLURMD_NODENAME").unwrap_or_else(|_| short(&homing_queue::host_name()).into());
+    let node = std::env::var("SLURMD_NODENAME")
+        .unwrap_or_else(|_| homing_model::hostname::short(&homing_queue::host_name()).into());
     let words = ["sinfo", "--noheader", "--Node", "--nodes", &node, "--format", "%T|%E"];
     let said = homing_slurm::ask::command("asking Slurm for this node", &words, &[], None).map_err(Failure::system)?;
     let (state, reason) = said.lines().next().and_then(|line| line.split_once('|')).unwrap_or_default();
@@ -32,8 +33,4 @@ pub fn run(checks: &[&Check], deadline: Duration) -> Result<i32, Failure> {
     }
     let status = told.first().map_or(0, |f| if f.code.severity == homing_check::Severity::Error { 2 } else { 1 });
     Ok(if unknown.is_empty() { status } else { 3 })
-}
-
-fn short(name: &str) -> &str {
-    name.split('.').next().unwrap_or(name)
 }

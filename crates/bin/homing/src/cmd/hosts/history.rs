@@ -73,9 +73,9 @@ pub fn here(args: &Wanted) -> Result<i32, Failure> {
 }
 
 /// Shows histories, or sets timers.
-pub fn run(args: &Wanted, json: bool, names: &[String], own: &str) -> Result<i32, Failure> {
-    let Some(age) = args.history else { return schedule(args, names, own) };
-    let told = told(names, own, age, STEPS);
+pub fn run(args: &Wanted, json: bool, names: &[String]) -> Result<i32, Failure> {
+    let Some(age) = args.history else { return schedule(args, names) };
+    let told = told(names, age, STEPS);
     let rows: Vec<(&String, &Vec<Record>)> =
         names.iter().zip(&told).filter_map(|(h, t)| Some((h, &t.as_ref().ok()?.records))).collect();
     to_stdout(&if json { homing_watch::history::json(&rows) } else { homing_watch::history::table(&rows) })?;
@@ -86,16 +86,16 @@ pub fn run(args: &Wanted, json: bool, names: &[String], own: &str) -> Result<i32
     Ok(if silent.is_empty() { 0 } else { exit::SYSTEM })
 }
 
-fn schedule(args: &Wanted, names: &[String], own: &str) -> Result<i32, Failure> {
+fn schedule(args: &Wanted, names: &[String]) -> Result<i32, Failure> {
     let hosts: NodeSet = names.iter().cloned().collect();
     let action = if args.undo { "your timer for samples goes" } else { "a timer of yours keeps a sample a minute" };
     args.consent.confirm("changing timers", &format!("{}: {action}", alike::label(&hosts)))?;
-    schedule::run(names, own, args.undo)
+    schedule::run(names, args.undo)
 }
 
 /// What each host kept in this time until now, in up to so many steps.
-pub fn told(names: &[String], own: &str, age: Duration, steps: u64) -> Vec<Told> {
-    far::told(names, own, age, steps)
+pub fn told(names: &[String], age: Duration, steps: u64) -> Vec<Told> {
+    far::told(names, age, steps)
 }
 
 fn file() -> Result<PathBuf, Failure> {

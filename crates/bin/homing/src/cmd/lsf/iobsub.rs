@@ -96,14 +96,11 @@ fn nowhere(reason: &str) -> Result<i32, Refusal> {
 /// The cluster's hosts under all their names.
 fn known(own: &str) -> Result<Vec<Known>, Refusal> {
     let machines = super::engine()?.machines()?;
-    let aliases = |name: &str| {
-        if name == own {
-            [homing_probe::facts().aliases, vec!["localhost".into(), "127.0.0.1".into(), "::1".into()]].concat()
-        } else {
-            homing_os::names::addresses(name)
-        }
-    };
-    Ok(machines.into_iter().filter(|m| m.open).map(|m| Known { aliases: aliases(&m.name), name: m.name }).collect())
+    let names: Vec<String> = machines.into_iter().filter(|m| m.open).map(|m| m.name).collect();
+    let found = homing_os::names::addresses_of(&names);
+    let here = || [homing_probe::facts().aliases, vec!["localhost".into(), "127.0.0.1".into(), "::1".into()]].concat();
+    let host = |(name, addresses)| Known { aliases: if name == own { here() } else { addresses }, name };
+    Ok(names.into_iter().zip(found).map(host).collect())
 }
 
 /// What the command names.

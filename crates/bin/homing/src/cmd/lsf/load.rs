@@ -7,6 +7,7 @@ use homing_lsf::options::{Parsed, text};
 use homing_lsf::require::Requirement;
 use homing_lsf::tables::{self as shown, Host, Queue};
 use homing_model::RawText;
+use homing_os::names::is_here;
 use homing_queue::index::Index;
 use homing_queue::{Engine, tables};
 
@@ -104,9 +105,8 @@ pub fn known_names(requirement: &Requirement) -> Result<(), Refusal> {
 /// Asks the hosts; those that do not answer are `unavail`, and on standard error it stands why.
 pub fn add_load(found: &mut [Host]) {
     let names: Vec<String> = found.iter().map(|h| h.name.clone()).collect();
-    let own = homing_queue::host_name();
     let mut silent: Vec<(String, String)> = Vec::new();
-    for (host, answer) in found.iter_mut().zip(crate::cmd::asked::ask_all(&names, &own)) {
+    for (host, answer) in found.iter_mut().zip(crate::cmd::asked::ask_all(&names)) {
         let (facts, first, last) = match answer {
             Ok(told) => told,
             Err(why) => {
@@ -133,7 +133,7 @@ pub fn add_load(found: &mut [Host]) {
 /// Asks the hosts that have answered for an index of the site's own.
 fn add_index(found: &mut [Host], name: &str, index: &Index) {
     let up = found.iter().filter(|h| h.status != "unavail").map(|h| h.name.clone());
-    let (own, others): (Vec<String>, Vec<String>) = up.partition(|name| *name == homing_queue::host_name());
+    let (own, others): (Vec<String>, Vec<String>) = up.partition(|name| is_here(name));
     let mut answers: Vec<(String, Result<f64, String>)> = own.into_iter().map(|name| (name, index.ask())).collect();
     let options = homing_exec::Options { command_timeout: Some(homing_queue::index::LIMIT), ..Default::default() };
     let command = homing_exec::Command::shell(&index.command);
@@ -159,10 +159,9 @@ pub fn never(requirement: &Requirement, host: Option<&str>) -> Result<Option<(St
     if requirement.never(&|_| Some(0.0)).is_none() {
         return Ok(None);
     }
-    let own = homing_queue::host_name();
-    let facts = match host.filter(|host| *host != own) {
+    let facts = match host.filter(|host| !is_here(host)) {
         None => homing_probe::facts(),
-        Some(host) => match crate::cmd::asked::ask_all(&[host.into()], &own).pop() {
+        Some(host) => match crate::cmd::asked::ask_all(&[host.into()]).pop() {
             Some(Ok((facts, _, _))) => facts,
             // What cannot be asked now may be asked when it comes back.
             _ => return Ok(None),

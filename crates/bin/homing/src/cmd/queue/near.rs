@@ -39,7 +39,7 @@ pub fn lay(
 
 /// Processors of a host whose slots nobody has said: it has as many.
 pub fn processors(host: &str) -> Result<u32, String> {
-    let asked = crate::cmd::asked::ask_all(&[host.into()], &homing_queue::host_name()).pop();
+    let asked = crate::cmd::asked::ask_all(&[host.into()]).pop();
     match asked.unwrap_or_else(|| Err("no answer".into())) {
         Ok((facts, _, _)) => Ok(facts.cores),
         Err(why) => Err(format!("{host} cannot be asked for its processors: {why}")),

@@ -21,8 +21,8 @@ pub fn of(
     if args.no_share || own == Io::Off || said.is_empty() {
         return Ok(Vec::new());
     }
-    let names: Vec<String> =
-        holders.iter().flat_map(|name| [vec![name.clone()], homing_os::names::addresses(name)].concat()).collect();
+    let addresses = homing_os::names::addresses_of(holders).into_iter().flatten();
+    let names: Vec<String> = holders.iter().cloned().chain(addresses).collect();
     said.retain(|section, _| homing_dispatch::source::leases::is_one_of(section, &names));
     let known = if said.is_empty() { Vec::new() } else { ask::licenses().map_err(Failure::system)? };
     Ok(shares(&said, &known, own, seats))

@@ -19,7 +19,7 @@ const PLAYED_S: u64 = 120;
 pub fn run(args: &Args, since: Duration) -> Result<i32, Failure> {
     let own = homing_queue::host_name();
     let names = cluster::names(args, &own)?;
-    let told = told(&names, &own, since, STEPS);
+    let told = told(&names, since, STEPS);
     let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let end_ns = homing_os::clock::wall_ns();
     let past = Past {

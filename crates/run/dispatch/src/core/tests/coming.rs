@@ -73,7 +73,7 @@ fn a_task_waits_for_its_home_while_that_costs_less_than_fetching() {
     core.connecting(["n1.lab"].into_iter(), 9_000_000, PATIENCE);
     core.connecting(["n1.lab"].into_iter(), 9_100_000, PATIENCE);
     let actions = core.take_actions();
-    assert!(matches!(&actions[..], [Action::Note(text)] if text.contains("connecting to n1;")), "{actions:?}");
+    assert!(matches!(&actions[..], [Action::Note(text)] if text.contains("connecting to n1.lab;")), "{actions:?}");
     assert_eq!(assign(&mut core, 9 * S), []);
     assert!(core.waiting() == 1 && !core.is_over());
     let facts = HostFacts { hostname: "n1".into(), memory_bytes: 8 << 30, ..HostFacts::default() };

@@ -3,22 +3,23 @@
 use super::{STEPS, kept};
 use homing_exec::{Command, Options, Outcome, Remote};
 use homing_model::Failure;
+use homing_os::names::is_here;
 use homing_watch::history::{Kept, Told, read};
 use std::time::Duration;
 
 /// A megabyte is read and some lines are printed; a host that takes longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Asks all, in the order of their names; `own` is this host, which needs no connection.
-pub fn told(names: &[String], own: &str, age: Duration, steps: u64) -> Vec<Told> {
-    let others: Vec<String> = names.iter().filter(|name| *name != own).cloned().collect();
+/// Asks all, in the order of their names. This host needs no connection.
+pub fn told(names: &[String], age: Duration, steps: u64) -> Vec<Told> {
+    let others: Vec<String> = names.iter().filter(|name| !is_here(name)).cloned().collect();
     let mut words = ["homing", "hosts", "--lines", &format!("--history={}s", age.as_secs())].map(String::from).to_vec();
     // A homing of before there was a choice has as many by itself.
     words.extend((steps != STEPS).then(|| format!("--steps={steps}")));
     let options = Options { command_timeout: Some(PATIENCE), ..Options::default() };
     let results: Vec<_> = Remote::new(options).run(&others, &Command::argv(words)).collect();
     let of = |name: &String| match results.iter().find(|result| result.host == *name) {
-        _ if name == own => here(age, steps),
+        _ if is_here(name) => here(age, steps),
         Some(result) if result.outcome == Outcome::Exited(0) => read(&result.stdout),
         Some(result) if matches!(result.outcome, Outcome::Exited(_)) => Err(there(&result.why())),
         Some(result) => Err(result.outcome.to_string()),

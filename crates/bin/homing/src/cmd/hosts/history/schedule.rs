@@ -13,20 +13,17 @@ const SCRIPT: &str = include_str!("schedule.sh");
 const WELL: &str = "a sample a minute";
 
 /// Sets them on each host, or takes them away.
-pub fn run(names: &[String], own: &str, undo: bool) -> Result<i32, Failure> {
+pub fn run(names: &[String], undo: bool) -> Result<i32, Failure> {
     let program = std::env::current_exe().map_err(Failure::system)?;
     let program = program.to_str().ok_or_else(|| Failure::system("the path of this program is not UTF-8"))?;
     let (service, timer) = (service(program), timer());
     let words: &[&str] = if undo { &["off"] } else { &["on", program, &service, &timer] };
     let words = ["sh", "-c", SCRIPT, "sh"].iter().chain(words).map(|word| word.to_string());
-    // This machine needs no ssh to itself.
-    let reached: Vec<String> =
-        names.iter().map(|name| if name == own { "localhost".into() } else { name.clone() }).collect();
     let options = Options { command_timeout: Some(TIMEOUT), ..Options::default() };
-    let results: Vec<_> = Remote::new(options).run(&reached, &Command::argv(words)).collect();
+    let results: Vec<_> = Remote::new(options).run(names, &Command::argv(words)).collect();
     let of = |name: &String| results.iter().find(|result| result.host == *name);
     let (mut done, mut failed) = (Vec::new(), Vec::new());
-    for (name, result) in names.iter().zip(reached.iter().map(of)) {
+    for (name, result) in names.iter().zip(names.iter().map(of)) {
         match result {
             Some(result) if result.outcome.is_ok() => {
                 let said = String::from_utf8_lossy(&result.stdout).trim().to_string();

@@ -1,0 +1,44 @@
+//! Is a name this machine's?
+
+use homing_model::hostname::{short, spelled};
+
+/// Returns the name that this machine has for itself, as `uname -n` prints it.
+pub fn own_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Whether a name means this machine: its own name, the short form of it, or `localhost`. An address does not: who gives
+/// `127.0.0.1` wants its sshd.
+pub fn is_here(name: &str) -> bool {
+    is_one(name, &own_name())
+}
+
+/// A full name is never this machine's where its own name has no domain: another host may have it.
+fn is_one(name: &str, own: &str) -> bool {
+    let (name, own) = (spelled(name), spelled(own));
+    name == "localhost" || name == own || name == short(&own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_by_its_names() {
+        for (name, own, here) in [
+            ("head", "head", true),
+            ("Head", "head", true),
+            ("head", "head.cluster", true),
+            ("head.cluster", "head.cluster", true),
+            ("head.cluster", "head", false),
+            ("head.there", "head.here", false),
+            ("localhost", "head", true),
+            ("127.0.0.1", "head", false),
+            ("10.0.0.1", "head", false),
+            ("n1", "head", false),
+        ] {
+            assert_eq!(is_one(name, own), here, "{name} on {own}");
+        }
+        assert!(is_here(&own_name()));
+    }
+}
