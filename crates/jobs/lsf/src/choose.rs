@@ -39,12 +39,12 @@ pub fn all_wanted(words: &[RawText]) -> Result<Vec<Wanted>, String> {
 
 /// `-J`: a job's name with `*`, and which elements: `name`, `na*`, `name[3]`, `name[*]`.
 pub fn name_fits(pattern: &str, job: &Job) -> bool {
-    if glob(pattern, &job.name) || glob(pattern, &job.shown_name()) {
+    if pattern_fits(pattern, &job.name) || pattern_fits(pattern, &job.shown_name()) {
         return true;
     }
     let Some((name, rest)) = pattern.rsplit_once('[') else { return false };
     let index = rest.strip_suffix(']').unwrap_or(rest);
-    glob(name, &job.name) && (index == "*" || job.index.is_some_and(|i| index == i.to_string()))
+    pattern_fits(name, &job.name) && (index == "*" || job.index.is_some_and(|i| index == i.to_string()))
 }
 
 /// A job group as it is compared: a path from the root, without a slash at its end.
@@ -65,8 +65,8 @@ pub fn is_of(job: &Job, group: Option<&str>, app: Option<&str>) -> bool {
         && app.is_none_or(|a| job.app.as_deref() == Some(a))
 }
 
-/// `*` is any text; everything else is itself. Backtracks to the last star only, so it is never slow.
-fn glob(pattern: &str, text: &str) -> bool {
+/// Whether a text fits a pattern: `*` is any text, everything else is itself. Backtracks to the last star only, so it is never slow.
+pub fn pattern_fits(pattern: &str, text: &str) -> bool {
     let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut i, mut j, mut star) = (0, 0, None);
     while j < t.len() {
@@ -107,6 +107,6 @@ mod tests {
         ] {
             assert_eq!(name_fits(pattern, &element), fits, "{pattern}");
         }
-        assert!(!glob(&"*a".repeat(200), &"a".repeat(150)));
+        assert!(!pattern_fits(&"*a".repeat(200), &"a".repeat(150)));
     }
 }

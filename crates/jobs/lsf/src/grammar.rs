@@ -81,7 +81,7 @@ pub const BKILL: Grammar = Grammar {
 
 /// `bjobs`.
 pub const BJOBS: Grammar = Grammar {
-    flags: &["A", "a", "d", "json", "l", "noheader", "p", "r", "s", "w", "X", "h", "V"],
+    flags: &["A", "a", "d", "json", "l", "noheader", "p", "r", "s", "W", "w", "X", "h", "V"],
     valued: &["app", "g", "J", "m", "o", "P", "q", "u"],
     refused: &[
         ("aff aps cname hms noq pac ti", "it is not there in homing; leave it out"),
@@ -102,7 +102,6 @@ pub const BJOBS: Grammar = Grammar {
         ("sum", "sums are not there in homing; bqueues and busers count jobs"),
         ("U", "advance reservations are not there in homing; leave it out"),
         ("UF", "the long form is folded at 79 columns; use -o"),
-        ("W", "it is not there in homing; use -o 'jobid stat start_time finish_time cpu_used'"),
         ("WF WL WP", "estimates are not there in homing; leave it out"),
         ("x", "exceptions of jobs are not there in homing; leave it out"),
     ],
@@ -114,13 +113,16 @@ const NO_PERIOD: &str = "jobs of a week are known and cannot be chosen by time; 
 /// `bhist`.
 pub const BHIST: Grammar = Grammar {
     flags: &["a", "d", "l", "p", "r", "s", "w", "h", "V"],
-    valued: &["app", "g", "J", "m", "P", "q", "u"],
-    noted: &[("w", "the table is not cut there and has no wide form")],
+    valued: &["app", "g", "J", "m", "n", "P", "q", "u"],
+    noted: &[
+        ("n", "there is one history, and all of it is searched"),
+        ("w", "the table is not cut there and has no wide form"),
+    ],
     refused: &[
         ("b t UF", "it is not there in homing; use -l"),
         ("C D S T", NO_PERIOD),
         ("e", "it is not there in homing; use -d"),
-        ("f n", "event files are not there in homing; leave it out"),
+        ("f", "event files are not there in homing; leave it out"),
         ("G", NO_GROUP),
         ("hostfile", "it is not there in homing; bjobs -l names the hosts"),
         ("Lp", NO_LICENSE),
@@ -265,6 +267,9 @@ pub const LSRUN: Grammar = Grammar {
 
 /// `badmin`, whose first operand says what is to be done.
 pub const BADMIN: Grammar = Grammar { valued: &["C"], ..PLAIN };
+
+/// `lsadmin`, likewise.
+pub const LSADMIN: Grammar = PLAIN;
 
 /// `busers`.
 pub const BUSERS: Grammar = Grammar { flags: &["w", "h", "V"], ..PLAIN };

@@ -156,6 +156,32 @@ pub fn wide(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String 
     out
 }
 
+/// `bjobs -W`: the wide form, and what each job has used; nothing is cut, and what is not known is `-`.
+pub fn used(jobs: &[Job], zone: &TimeZone, head: bool) -> String {
+    let mut out = String::new();
+    if head {
+        let wide = wide(&[], zone, false, true);
+        out += &format!("{}  PROJ_NAME  CPU_USED MEM SWAP PIDS START_TIME FINISH_TIME\n", wide.trim_end());
+    }
+    for job in jobs {
+        let mut row = cells(job, zone).map(|cell| if cell.is_empty() { "-".into() } else { cell });
+        row[7] = time::dense(job.submit_ns, zone);
+        let [id, user, stat, queue, from, to, name, submitted] = row;
+        let at = |ns: Option<i64>| ns.map_or("-".into(), |ns| time::dense(ns, zone));
+        let ms = job.cpu_ms.unwrap_or(0);
+        let cpu = format!("{:03}:{:02}:{:05.2}", ms / 3_600_000, ms / 60_000 % 60, (ms % 60_000) as f64 / 1000.0);
+        let memory = job.max_rss_kib.unwrap_or(0);
+        out += &format!(
+            "{id:<7} {user:<7} {stat:<5} {queue:<10} {from:<11} {to:<11} {name:<10} {submitted} {:<10} {cpu} \
+             {memory:<6} 0      -  {} {}\n",
+            job.project,
+            at(job.start_ns),
+            at(job.end_ns)
+        );
+    }
+    out
+}
+
 /// `bjobs -A`: a row an array.
 pub fn arrays(jobs: &[Job]) -> String {
     let mut out = format!(
@@ -179,8 +205,42 @@ pub fn arrays(jobs: &[Job]) -> String {
     out
 }
 
+/// `bacct -l`: the long form of a job that has ended, and what it took.
+pub fn accounted(job: &Job, zone: &TimeZone) -> String {
+    let seconds = |ns: i64| ns.max(0) / 1_000_000_000;
+    let end_ns = job.end_ns.unwrap_or(job.submit_ns);
+    let (wait, turnaround) = (job.start_ns.unwrap_or(end_ns) - job.submit_ns, end_ns - job.submit_ns);
+    let (wait, turnaround) = (seconds(wait), seconds(turnaround));
+    let (status, cpu_s) = (completed(job), job.cpu_ms.unwrap_or(0) as f64 / 1000.0);
+    let hog = cpu_s / turnaround.max(1) as f64;
+    let memory = job.max_rss_kib.map_or("-".into(), |kib| format!("{}M", kib.div_ceil(1024)));
+    format!(
+        "{}\nAccounting information about this job:\n     CPU_T     WAIT     TURNAROUND   STATUS     HOG_FACTOR    \
+         MEM    SWAP\n{cpu_s:>10.2} {wait:>8} {turnaround:>14} {status:>8} {hog:>14.4} {memory:>6} {:>7}\n",
+        long_with(job, zone, &|job| format!("Completed <{}>", completed(job))),
+        "-"
+    )
+}
+
+fn completed(job: &Job) -> &'static str {
+    if job.stat == "DONE" { "done" } else { "exit" }
+}
+
 /// `bjobs -l`.
 pub fn long(job: &Job, zone: &TimeZone) -> String {
+    long_with(job, zone, &|job| {
+        let cpu = job.cpu_ms.unwrap_or(0) as f64 / 1000.0;
+        let how = match job.exit {
+            Some(0) => "Done successfully".to_string(),
+            Some(code) => format!("Exited with exit code {code}"),
+            None => "Exited".into(),
+        };
+        format!("{how}. The CPU time used is {cpu:.1} seconds")
+    })
+}
+
+/// The long form; `how` is the text for how the job ended.
+fn long_with(job: &Job, zone: &TimeZone, how: &dyn Fn(&Job) -> String) -> String {
     let mut first = format!("Job <{}>, ", job.shown_id());
     if job.name != job.command {
         first += &format!("Job Name <{}>, ", job.shown_name());
@@ -218,14 +278,8 @@ pub fn long(job: &Job, zone: &TimeZone) -> String {
         out += &fold(&format!("{}: Started on {hosts}, Execution CWD <{}>;", time::long(at, zone), job.cwd));
     }
     if let Some(at) = job.end_ns {
-        let cpu = job.cpu_ms.unwrap_or(0) as f64 / 1000.0;
-        let how = match job.exit {
-            Some(0) => "Done successfully".to_string(),
-            Some(code) => format!("Exited with exit code {code}"),
-            None => "Exited".into(),
-        };
         let reasons: String = job.reasons.iter().map(|r| format!(" {r};")).collect();
-        out += &fold(&format!("{}: {how}. The CPU time used is {cpu:.1} seconds.{reasons}", time::long(at, zone)));
+        out += &fold(&format!("{}: {}.{reasons}", time::long(at, zone), how(job)));
     } else if job.is_waiting() && !job.reasons.is_empty() {
         out += " PENDING REASONS:\n";
         job.reasons.iter().for_each(|r| out += &format!(" {r};\n"));

@@ -122,13 +122,14 @@ fn named(list: &'static [&'static str], name: &[u8]) -> Option<&'static str> {
     list.iter().find(|n| n.as_bytes() == name).copied()
 }
 
-/// `-n4`, `-W01:30`, `-uall`, `-mhost`, `-qqueue`: a number, or a name that has to be known. Any other text after
-/// a letter would make one of LSF's longer names, or a mistyped one, mean something else.
+/// `-n4`, `-W01:30`, `-uall`, `-mhost`, `-R'select[mem>1]'`, `-oFILE`: a value joined to its letter. One of LSF's longer
+/// names is never taken for a letter and its value. A letter whose values are numbers or paths takes no other text.
 fn joined(grammar: &Grammar, name: &[u8]) -> Option<(&'static str, RawText)> {
     let (letter, value) = name.split_at_checked(1)?;
     let known = match letter {
-        b"m" | b"q" => !value.is_empty(),
-        b"u" => value == b"all",
+        b"m" | b"q" | b"u" | b"R" | b"o" | b"e" | b"i" | b"J" | b"P" | b"E" => !value.is_empty(),
+        b"g" => value.starts_with(b"/"),
+        b"w" => value.contains(&b'('),
         _ => value.first().is_some_and(u8::is_ascii_digit),
     };
     let option = named(grammar.valued, letter).filter(|_| known && !grammar.knows(name))?;
@@ -161,6 +162,23 @@ mod tests {
     }
 
     #[test]
+    fn values_are_joined_to_letters() {
+        for (grammar, word, option) in [
+            (&BSUB, "-Rselect[mem>35] rusage[mem=35]", "R=select[mem>35] rusage[mem=35]"),
+            (&BSUB, "-onight", "o=night"),
+            (&BSUB, "-J name", "J= name"),
+            (&BSUB, "-wdone(1)", "w=done(1)"),
+            (&BSUB, "-g/group", "g=/group"),
+            (&BJOBS, "-o exit_code", "o= exit_code"),
+            (&BSUB, "-oo", "oo="),
+        ] {
+            let found = of(grammar, &[word, "x"]).unwrap();
+            let first = &shown(&found)[0];
+            assert_eq!(first.strip_suffix('x').unwrap_or(first), option.strip_suffix('x').unwrap_or(option), "{word}");
+        }
+    }
+
+    #[test]
     fn no_option_is_taken_for_another_one() {
         for (grammar, words, says) in [
             (&BSUB, &["-gpu", "num=1", "cmd"][..], "-gpu: GPUs are not counted"),
@@ -168,7 +186,6 @@ mod tests {
             (&BSUB, &["-nosuch", "cmd"], "illegal option -- nosuch"),
             (&BSUB, &["-sp", "5", "cmd"], "-q"),
             (&BSUB, &["-ti", "cmd"], "-ti: "),
-            (&BSUB, &["-onight", "cmd"], "illegal option -- onight"),
             (&BJOBS, &["-sum"], "bqueues"),
             (&BJOBS, &["-pi"], "use -p"),
             (&BKILL, &["-stat", "run"], "bjobs"),

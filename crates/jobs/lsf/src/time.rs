@@ -22,6 +22,11 @@ pub fn short(ns: i64, zone: &TimeZone) -> String {
     format(ns, zone, "%b %e %H:%M")
 }
 
+/// `03/28-10:55:01`, of `bjobs -W`.
+pub fn dense(ns: i64, zone: &TimeZone) -> String {
+    format(ns, zone, "%m/%d-%H:%M:%S")
+}
+
 /// `Wed Mar 28 10:55:01`, of the long forms.
 pub fn long(ns: i64, zone: &TimeZone) -> String {
     format(ns, zone, "%a %b %e %H:%M:%S")

@@ -56,6 +56,34 @@ pub fn jobs(text: &str) -> Vec<String> {
     found
 }
 
+/// Puts the jobs that `name*` means, which `find` returns, in the place of such names. A name without a star stays. The
+/// error names one that means no job.
+pub fn expanded(text: &str, find: &dyn Fn(&str) -> Vec<u64>) -> Result<String, String> {
+    if !jobs(text).iter().any(|job| job.contains('*')) {
+        return Ok(text.into());
+    }
+    fn of(expr: &Expr, find: &dyn Fn(&str) -> Vec<u64>) -> Result<String, String> {
+        Ok(match expr {
+            Expr::And(a, b) => format!("({} && {})", of(a, find)?, of(b, find)?),
+            Expr::Or(a, b) => format!("({} || {})", of(a, find)?, of(b, find)?),
+            Expr::Not(a) => format!("!({})", of(a, find)?),
+            Expr::Test { word, job, code } => {
+                let code = code.as_ref().map_or(String::new(), |(op, number)| format!(", {op} {number}"));
+                let ids: Vec<String> = match job.strip_suffix('*') {
+                    Some(_) => find(job).iter().map(u64::to_string).collect(),
+                    None => vec![format!("\"{job}\"")],
+                };
+                if ids.is_empty() {
+                    return Err(job.clone());
+                }
+                let tests: Vec<String> = ids.iter().map(|id| format!("{word}({id}{code})")).collect();
+                format!("({})", tests.join(" && "))
+            }
+        })
+    }
+    parse(text).map_err(|_| text.to_string()).and_then(|expr| of(&expr, find))
+}
+
 /// Decides a condition.
 pub fn judge(text: &str, known: &dyn Known) -> Verdict {
     parse(text).map_or(Verdict::Never, |expr| eval(&expr, known))
@@ -89,19 +117,50 @@ fn test(word: &str, parts: &[(State, Option<i32>)], code: Option<&(String, i32)>
         return Verdict::Never;
     }
     let over = parts.iter().all(|(s, _)| s.is_over());
+    if let Some(counted) = counted(word) {
+        let count = parts.iter().filter(|(state, _)| counted(*state)).count() as i32;
+        let holds = match code {
+            Some((op, _)) if op == ALL => count as usize == parts.len(),
+            code => fits(Some(count), code),
+        };
+        return if holds {
+            Verdict::Holds
+        } else if over {
+            Verdict::Never
+        } else {
+            Verdict::Waits
+        };
+    }
     let now = match word {
         "ended" => over,
-        "done" => parts.iter().all(|(s, _)| *s == State::Done),
+        // No command follows a job's own in homing: what is done is done with it.
+        "post_err" => false,
+        "done" | "post_done" => parts.iter().all(|(s, _)| *s == State::Done),
         "exit" => over && parts.iter().any(|(s, c)| *s != State::Done && fits(*c, code)),
         // "started"
         _ => parts.iter().all(|(s, _)| s.is_over() || s.is_running()),
     };
-    let hopeless = over || (word == "done" && parts.iter().any(|(s, _)| matches!(s, State::Exit | State::Lost)));
+    let hopeless = over
+        || (["done", "post_done"].contains(&word) && parts.iter().any(|(s, _)| matches!(s, State::Exit | State::Lost)));
     match (now, hopeless) {
         (true, _) => Verdict::Holds,
         (false, true) => Verdict::Never,
         (false, false) => Verdict::Waits,
     }
+}
+
+/// The states of elements that a word counts.
+fn counted(word: &str) -> Option<fn(State) -> bool> {
+    Some(match word {
+        "numdone" => |state| state == State::Done,
+        "numended" => State::is_over,
+        "numexit" => |state| matches!(state, State::Exit | State::Lost),
+        "numhold" => |state| state == State::Psusp,
+        "numpend" => |state| state == State::Pend,
+        "numrun" => State::is_running,
+        "numstart" => |state| state.is_running() || state.is_over(),
+        _ => return None,
+    })
 }
 
 fn fits(exit: Option<i32>, code: Option<&(String, i32)>) -> bool {
@@ -115,6 +174,25 @@ fn fits(exit: Option<i32>, code: Option<&(String, i32)>) -> bool {
         _ => exit == *want,
     })
 }
+
+/// Words that are followed by a job in parentheses; no word follows one that it begins with.
+const WORDS: [&str; 13] = [
+    "done",
+    "ended",
+    "exit",
+    "started",
+    "post_done",
+    "post_err",
+    "numdone",
+    "numended",
+    "numexit",
+    "numhold",
+    "numpend",
+    "numrun",
+    "numstart",
+];
+/// The number of `numdone(1, *)`: all elements.
+const ALL: &str = "*";
 
 struct Parser<'a> {
     rest: &'a str,
@@ -171,14 +249,18 @@ impl Parser<'_> {
         Ok(expr)
     }
     fn test(&mut self) -> Result<Expr, String> {
-        for word in ["done", "ended", "exit", "started"] {
-            if self.eat(word) {
-                self.need("(")?;
+        for word in WORDS {
+            let rest = self.rest;
+            if self.eat(word) && self.eat("(") {
                 let job = self.job()?;
                 let code = if self.eat(",") { Some(self.code()?) } else { None };
+                if word.starts_with("num") && code.is_none() {
+                    return Err(format!("{word}({job}) takes a number of elements, as in {word}({job}, > 2), or *"));
+                }
                 self.need(")")?;
                 return Ok(Expr::Test { word: word.into(), job, code });
             }
+            self.rest = rest;
         }
         // A bare id or name means done().
         let job = self.job()?;
@@ -197,6 +279,9 @@ impl Parser<'_> {
         if job.is_empty() { Err("a job id or name is missing".into()) } else { Ok(job.into()) }
     }
     fn code(&mut self) -> Result<(String, i32), String> {
+        if self.eat("*") {
+            return Ok((ALL.into(), 0));
+        }
         let op = ["==", "!=", "<=", ">=", "<", ">"].into_iter().find(|op| self.eat(op)).unwrap_or("==");
         let text = self.job()?;
         Ok((op.into(), text.parse().map_err(|_| format!("{text:?} is no exit status"))?))
@@ -242,12 +327,30 @@ mod tests {
             ("done(2) || done(3)", Waits),
             ("!done(2) && (done(9) || ended(1))", Holds),
             ("done(9)", Never),
+            ("post_done(1)", Holds),
+            ("post_err(1)", Never),
+            ("numdone(4, 1)", Holds),
+            ("numdone(4, *)", Waits),
+            ("numdone(1, *)", Holds),
+            ("numpend(4, > 1)", Waits),
+            ("numexit(2, > 1)", Never),
+            ("numrun(5, >= 1)", Holds),
         ] {
             assert_eq!(judge(text, &Fake), want, "{text}");
         }
-        for bad in ["", "done(", "done(1", "done(1))", "done()", "1 &&", "exit(1,x)"] {
+        for bad in ["", "done(", "done(1", "done(1))", "done()", "1 &&", "exit(1,x)", "numdone(1)"] {
             assert!(check(bad).is_err(), "{bad}");
         }
         assert_eq!(jobs("done(1) && (ended(\"x\") || !3)"), ["1", "x", "3"]);
+        // A name may begin as a word does.
+        assert_eq!(jobs("donut && exitus"), ["donut", "exitus"]);
+        let find = |name: &str| if name == "ab*" { vec![3, 4] } else { vec![] };
+        let expanded = |text: &str| expanded(text, &find);
+        assert_eq!(expanded("ended(\"ab*\")").unwrap(), "(ended(3) && ended(4))");
+        assert_eq!(
+            expanded("exit(ab*, > 2) || done(\"x y\")").unwrap(),
+            "((exit(3, > 2) && exit(4, > 2)) || (done(\"x y\")))"
+        );
+        assert_eq!((expanded("done(x)"), expanded("cd*")), (Ok("done(x)".into()), Err("cd*".into())));
     }
 }

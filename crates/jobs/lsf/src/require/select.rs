@@ -189,6 +189,9 @@ impl<'a> Parser<'a> {
     }
 
     fn atom(&mut self) -> Result<Expr, String> {
+        if let Some(text) = self.quoted()? {
+            return Ok(Expr::Word(text.into()));
+        }
         let word = self.word()?;
         if word == "defined" && self.eat("(") {
             // A name and no expression: copied into itself, each level would double.
@@ -201,6 +204,15 @@ impl<'a> Parser<'a> {
             };
         }
         simple(word)
+    }
+
+    /// A name in quotes, as names with a hyphen are written.
+    fn quoted(&mut self) -> Result<Option<&'a str>, String> {
+        let text = self.rest.trim_start();
+        let Some(quote) = text.chars().next().filter(|c| "'\"".contains(*c)) else { return Ok(None) };
+        let (inside, rest) = text[1..].split_once(quote).ok_or_else(|| format!("a quote is not closed in {text:?}"))?;
+        self.rest = rest;
+        Ok(Some(inside))
     }
 
     fn word(&mut self) -> Result<&'a str, String> {

@@ -26,11 +26,15 @@ fn join(expr: &Expr, id_of: &mut dyn FnMut(&str) -> Option<u64>) -> Result<Vec<c
         Expr::Or(a, b) => both(a, '?', b),
         Expr::Not(_) => Err("Slurm has no ! in conditions".into()),
         Expr::Test { word, job, code } => {
+            if word.starts_with("num") {
+                return Err(format!("{word}({job}, ...): Slurm does not count the elements of an array"));
+            }
             if code.is_some() {
                 return Err(format!("exit({job}, ...): Slurm looks at success and failure only, not at the status"));
             }
             let kind = match word.as_str() {
-                "done" => "afterok",
+                "post_err" => return Err(format!("{word}({job}): no command of a queue follows a job")),
+                "done" | "post_done" => "afterok",
                 "exit" => "afternotok",
                 "ended" => "afterany",
                 _ => "after",

@@ -29,7 +29,7 @@ pub fn bacct(words: &[RawText]) -> Result<i32, Refusal> {
         queue: parsed.text("q"),
     };
     let zone = TimeZone::system();
-    let each = jobs.iter().filter(|_| parsed.has("l")).map(|(row, _)| jobs::long(row, &zone) + &rule());
+    let each = jobs.iter().filter(|_| parsed.has("l")).map(|(row, _)| jobs::accounted(row, &zone) + &rule());
     let ended: Vec<Ended> = jobs.iter().map(|(_, ended)| *ended).collect();
     print(&(each.collect::<String>() + &summary(&ended, &asked)))
 }

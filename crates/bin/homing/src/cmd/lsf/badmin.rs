@@ -1,7 +1,7 @@
 //! `badmin`: queues and hosts that are to take or start no jobs, and what Snakemake and others ask before they submit.
 
 use super::{Refusal, options, print, said};
-use homing_lsf::grammar::BADMIN;
+use homing_lsf::grammar::{BADMIN, LSADMIN};
 use homing_lsf::options::text;
 use homing_model::RawText;
 use homing_queue::control::Target;
@@ -38,6 +38,23 @@ pub fn badmin(words: &[RawText]) -> Result<i32, Refusal> {
     print(&names.iter().map(|name| format!("{what} <{name}> {done}\n")).collect::<String>())
 }
 
+/// `lsadmin showconf lim`: where the files of the installation are. Hosts are opened and shut by badmin.
+pub fn lsadmin(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(parsed) = options("lsadmin", &LSADMIN, words)? else { return Ok(0) };
+    match parsed.operands.first().map(text).as_deref() {
+        Some("showconf") => {
+            let now = jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string();
+            print(&format!("LIM configuration at {now}\n{}", folders("lsadmin")?))
+        }
+        other => {
+            let verb = other.unwrap_or("no word");
+            Err(said(format!(
+                "lsadmin: {verb}: showconf is there; no daemon is to be controlled, and badmin opens hosts"
+            )))
+        }
+    }
+}
+
 fn unknown(verb: &str) -> Refusal {
     let verbs: Vec<&str> = VERBS.iter().map(|(name, ..)| *name).collect();
     said(format!("badmin: {verb}: those that are there are showconf, {}", verbs.join(", ")))
@@ -61,12 +78,17 @@ fn named(target: Target, known: &[String], words: &[RawText]) -> Result<Vec<Stri
 
 /// `badmin showconf mbd`: units, and where Snakemake looks for lsb.params.
 fn showconf() -> Result<i32, Refusal> {
-    let folder =
-        super::install::folder().ok_or_else(|| said("badmin: call it where `homing lsf install` has put it"))?;
     let now = jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string();
+    print(&format!("MBD configuration at {now}\n{}        LSB_JOBINDEX = 1\n", folders("badmin")?))
+}
+
+/// Lines that daemons of LSF print of their configuration.
+fn folders(verb: &str) -> Result<String, Refusal> {
+    let missing = || said(format!("{verb}: call it where `homing lsf install` has put it"));
+    let folder = super::install::folder().ok_or_else(missing)?;
     let (folder, unit) = (folder.display(), super::config::unit()?);
-    print(&format!(
-        "MBD configuration at {now}\n        LSB_SHAREDIR = {folder}/lsf/work\n        LSF_CONFDIR = {folder}/lsf/conf\n        \
-         LSF_ENVDIR = {folder}/lsf/conf\n        LSF_UNIT_FOR_LIMITS = {unit}\n        LSB_JOBINDEX = 1\n"
+    Ok(format!(
+        "        LSB_SHAREDIR = {folder}/lsf/work\n        LSF_CONFDIR = {folder}/lsf/conf\n        \
+         LSF_ENVDIR = {folder}/lsf/conf\n        LSF_UNIT_FOR_LIMITS = {unit}\n"
     ))
 }

@@ -56,6 +56,7 @@ fn text(parsed: &Parsed, columns: Option<&Columns>, rows: &[Row]) -> String {
             rows.iter().map(|r| jobs::long(r, &zone)).collect::<Vec<_>>().join(&format!("{}\n", "-".repeat(78)))
         }
         None if parsed.has("A") => jobs::arrays(rows),
+        None if parsed.has("W") => jobs::used(rows, &zone, head),
         None => {
             let reasons = parsed.has("p") || parsed.has("s");
             let wide = parsed.has("w");

@@ -41,7 +41,7 @@ pub use install::{Args, run};
 type Verb = fn(&[RawText]) -> Result<i32, Refusal>;
 
 /// Every name that the program answers to with what LSF does.
-const VERBS: [(&str, Verb); 31] = [
+const VERBS: [(&str, Verb); 32] = [
     ("bsub", bsub::run),
     ("iobsub", iobsub::run),
     ("bjobs", listing::bjobs),
@@ -67,6 +67,7 @@ const VERBS: [(&str, Verb); 31] = [
     ("lsid", config::lsid),
     ("lsclusters", config::lsclusters),
     ("badmin", badmin::badmin),
+    ("lsadmin", badmin::lsadmin),
     ("bparams", config::bparams),
     ("busers", load::busers),
     ("bugroup", bugroup::bugroup),
