@@ -27,12 +27,6 @@ pub fn own(check: Check) -> Result<Vec<OsString>, Failure> {
     }
 }
 
-/// Whether no file has defaults of the user's.
-pub fn are_unset() -> bool {
-    let usual = || config_folder().is_some_and(|folder| folder.join("config.toml").exists());
-    std::env::var_os("HOMING_CONFIG").is_none() && !usual()
-}
-
 /// The options that stand in `[run]`, as words of a command line; else the line, from 1, and what is wrong there.
 fn options(text: &str, check: Check) -> Result<Vec<OsString>, (usize, String)> {
     type File = std::collections::BTreeMap<String, Spanned<std::collections::BTreeMap<String, Spanned<Value>>>>;

@@ -13,7 +13,6 @@ use crate::walk::{self, found_no};
 use homing_model::RawText;
 use jiff::tz::TimeZone;
 use rustix::fs::OFlags;
-use staging::Stagings;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -186,10 +185,6 @@ pub fn write_back(
         None => Some(Examiner::open(into.path.as_path())?),
         Some(_) => None,
     };
-    let mut stagings = match &local {
-        Some(examiner) if !trial => Some(Stagings::new(into, examiner, reins).map_err(kept)?),
-        _ => None,
-    };
     let mut missing = 0;
     let mut examined = |entries: Vec<RestoreEntry>, done: &mut Restored| {
         let kinds: Vec<_> = entries.iter().map(|entry| (entry.path.clone(), entry.kind)).collect();
@@ -204,11 +199,8 @@ pub fn write_back(
             match there {
                 Presence::Missing => {
                     missing += 1;
-                    let taken = match &mut stagings {
-                        Some(stagings) => stagings.add(&path),
-                        None => list.write_all(&rsync::listed(&path)),
-                    };
-                    taken.map_err(kept)?;
+                    // A name that begins with # would be taken for a comment.
+                    list.write_all(&[b"./", &path.0[..], b"\0"].concat()).map_err(kept)?;
                 }
                 Presence::Same => {}
                 Presence::Beneath => done.beneath += 1,
@@ -232,11 +224,7 @@ pub fn write_back(
         &mut unread,
     )?;
     examined(chunk.entries, &mut done)?;
-    if let Some(mut stagings) = stagings {
-        // What is complete gets its place also where the disk is full.
-        let fetched = stagings.fetch(place, ssh, &mut done);
-        stagings.place(&mut done).and(fetched)?;
-    } else if missing > 0 {
+    if missing > 0 {
         let words = rsync::restore_words(Some(list.path()), &place.name, into, ssh, trial);
         count(place, words, into, reins, &mut done)?;
     }
@@ -273,21 +261,14 @@ fn count(place: &Place, words: Vec<OsString>, to: &At, reins: &Reins, done: &mut
         }
         Ok(())
     })?;
-    failures(ended, done);
-    Ok(())
-}
-
-/// Keeps rsync's errors.
-fn failures(ended: Option<String>, done: &mut Restored) {
     let lines = ended.iter().flat_map(|text| text.lines());
     let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with("rsync error:");
     done.failed.extend(lines.filter(telling).take(TOLD).map(String::from));
     if let Some(text) = ended.filter(|_| done.failed.is_empty()) {
         done.failed.push(text.trim().into());
     }
+    Ok(())
 }
 
-mod placement;
-mod staging;
 #[cfg(test)]
 mod tests;

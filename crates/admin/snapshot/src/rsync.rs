@@ -111,11 +111,6 @@ impl Copy<'_> {
     }
 }
 
-/// A path as a list of [`restore_words`] has it. A name that begins with # would be taken for a comment.
-pub fn listed(path: &RawText) -> Vec<u8> {
-    [b"./", &path.0[..], b"\0"].concat()
-}
-
 /// The words of a restore from the current folder: a trial that tells what would be done, or the deed.
 pub fn restore_words(names: Option<&Path>, from: &RawText, to: &At, ssh: &str, trial: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = ALL.iter().map(OsString::from).collect();

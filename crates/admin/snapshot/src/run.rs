@@ -14,9 +14,6 @@ const IDLE: libc::c_long = 3 << 13;
 /// `IOPRIO_WHO_PROCESS` of linux/ioprio.h.
 const THIS: libc::c_long = 1;
 
-/// The end of the channel waits so long for folders to be removed.
-const CLEANUP: Duration = Duration::from_secs(60);
-
 /// The children of this program that can be paused, which is what is told over the channel.
 #[derive(Clone, Debug, Default)]
 pub struct Reins(Arc<Mutex<State>>);
@@ -30,10 +27,6 @@ struct State {
     /// Since when what runs stands still.
     since: Option<Instant>,
     stood: Duration,
-    /// All is to end.
-    ended: bool,
-    /// Folders that are removed before this program ends.
-    cleanups: u32,
 }
 
 impl Reins {
@@ -50,28 +43,9 @@ impl Reins {
         state.signal(if state.paused { libc::SIGSTOP } else { libc::SIGCONT });
     }
 
-    /// Ends what runs and what is begun later, and waits until folders of [`Reins::cleanup`] are removed.
+    /// Ends what runs.
     pub fn end(&self) {
-        {
-            let mut state = self.state();
-            state.ended = true;
-            state.signal(libc::SIGKILL);
-        }
-        let begun = Instant::now();
-        while self.state().cleanups > 0 && begun.elapsed() < CLEANUP {
-            std::thread::sleep(CLEANUP / 6000);
-        }
-    }
-
-    /// Whether all is to end.
-    pub fn has_ended(&self) -> bool {
-        self.state().ended
-    }
-
-    /// Has the end wait, for as long as what is returned lives.
-    pub fn cleanup(&self) -> Cleanup {
-        self.state().cleanups += 1;
-        Cleanup(self.clone())
+        self.state().signal(libc::SIGKILL);
     }
 
     /// Whether all stands still.
@@ -98,9 +72,7 @@ impl Reins {
         let mut state = self.state();
         state.groups.push(group);
         state.count();
-        if state.ended {
-            state.signal(libc::SIGKILL);
-        } else if state.paused {
+        if state.paused {
             state.signal(libc::SIGSTOP);
         }
     }
@@ -109,16 +81,6 @@ impl Reins {
         let mut state = self.state();
         state.groups.retain(|one| *one != group);
         state.count();
-    }
-}
-
-/// Something that is removed before this program ends.
-#[derive(Debug)]
-pub struct Cleanup(Reins);
-
-impl Drop for Cleanup {
-    fn drop(&mut self) {
-        self.0.state().cleanups -= 1;
     }
 }
 

@@ -27,14 +27,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
     let ask: Ask = serde_json::from_str(&line)?;
     // What brings this program to a host keeps all it makes to itself; users read vaults. A restore is its caller's own.
     let is_restore = |order: &repository::Order| matches!(order.act, repository::Act::Restore(_));
-    if matches!(&ask, Ask::Restore(_)) || matches!(&ask, Ask::Restic(order) if is_restore(order)) {
-        // A terminal's signals reach this program, too. It goes by the end of the channel, and removes its folders then.
-        // SAFETY: no handler is installed.
-        unsafe {
-            libc::signal(libc::SIGINT, libc::SIG_IGN);
-            libc::signal(libc::SIGHUP, libc::SIG_IGN);
-        }
-    } else {
+    if !matches!(&ask, Ask::Restore(_)) && !matches!(&ask, Ask::Restic(order) if is_restore(order)) {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     }
     let mut say = |answer: Answer| {

@@ -4,11 +4,9 @@ use crate::manifest::{Entry, Kind};
 use homing_model::RawText;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use sha2::{Digest, Sha256};
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Opens a folder by its path; its last part must not be a link.
@@ -64,18 +62,22 @@ pub fn inside(folder: &OwnedFd, path: &RawText, each: &mut EachStat, unread: &mu
         Err(e) => return unread(path, e),
     };
     for name in names {
-        let path = join(path, &name);
-        let doing = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
+        let path = RawText(if path.0.is_empty() { name.clone() } else { [&path.0[..], b"/", &name].concat() });
+        let doing = |e: rustix::io::Errno| {
+            let e = io::Error::from(e);
+            io::Error::new(e.kind(), format!("{}: {e}", path.display()))
+        };
         let stat = match rustix::fs::statat(folder, &name[..], AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(e) => {
-                unread(&path, doing(e.into()))?;
+                unread(&path, doing(e))?;
                 continue;
             }
         };
         each(&path, &stat, folder, &name)?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            match open_inside(folder, OsStr::from_bytes(&name)) {
+            let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            match rustix::fs::openat(folder, &name[..], flags, Mode::empty()) {
                 Ok(open) => inside(&open, &path, each, unread)?,
                 Err(e) => unread(&path, doing(e))?,
             }
@@ -84,19 +86,8 @@ pub fn inside(folder: &OwnedFd, path: &RawText, each: &mut EachStat, unread: &mu
     Ok(())
 }
 
-/// Opens a folder of an open one, to read it.
-pub fn open_inside(folder: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(rustix::fs::openat(folder, name, flags, Mode::empty())?)
-}
-
-/// The path of a name in a folder; that of the root is empty.
-pub fn join(folder: &RawText, name: &[u8]) -> RawText {
-    RawText(if folder.0.is_empty() { name.to_vec() } else { [&folder.0[..], b"/", name].concat() })
-}
-
-/// The names in a folder, in their order. All names are read before any is looked into, so that a deep tree costs one open file a level.
-pub fn names(folder: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
+/// All names are read before any is looked into, so that a deep tree costs one open file a level.
+fn names(folder: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
     let mut all = Vec::new();
     for found in Dir::read_from(folder)? {
         let name = found?.file_name().to_bytes().to_vec();

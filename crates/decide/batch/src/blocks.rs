@@ -1,12 +1,12 @@
 //! `--pipepart`: files cut into blocks of whole records, each of them the
 //! standard input of one command. Only the bytes around the cuts are read here.
 
+use crate::boundary::Boundary;
 use crate::error::BatchError;
 use crate::options::{BlockSize, Blocking};
 use crate::quote::{command_line, quote};
 use crate::template::{CommandTemplate, Filling};
 use homing_model::{Block, Command, RawText};
-use memchr::memmem;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
@@ -22,9 +22,7 @@ pub(crate) struct Blocks {
     files: VecDeque<PathBuf>,
     open: Option<Open>,
     size: u64,
-    /// Between two records, and how much of it belongs to the first.
-    between: Vec<u8>,
-    end: usize,
+    boundary: Boundary,
     header: bool,
     template: CommandTemplate,
     pub(crate) last: Option<Block>,
@@ -66,8 +64,8 @@ impl Blocks {
             BlockSize::Bytes(bytes) => bytes.max(1),
             BlockSize::Number(number) => 1 + all / number.max(1),
         };
-        let (between, end) = how.between();
-        Ok(Blocks { files: files.into(), open: None, size, between, end, header, template, last: None })
+        let boundary = Boundary::of(how)?;
+        Ok(Blocks { files: files.into(), open: None, size, boundary, header, template, last: None })
     }
 
     /// The next command, its block in `last`.
@@ -92,36 +90,39 @@ impl Blocks {
             let Some(path) = self.files.pop_front() else { return Ok(None) };
             let file = File::open(&path).map_err(unread(&path))?;
             let size = file.metadata().map_err(unread(&path))?.len();
-            let header = if self.header { after(&file, b"\n", 0, size).map_err(unread(&path))? } else { 0 };
+            let header = if self.header {
+                after(&file, &Boundary::Text(b"\n".into(), 1), 0, size).map_err(unread(&path))?
+            } else {
+                0
+            };
             self.open = Some(Open { path, file, size, at: header, header });
         }
     }
 
     /// The end of the record that holds byte `from`.
     fn cut(&self, open: &Open, from: u64) -> io::Result<u64> {
-        if from >= open.size || self.between.is_empty() {
+        if from >= open.size || self.boundary.is_anywhere() {
             return Ok(from.min(open.size));
         }
-        let found = after(&open.file, &self.between, from, open.size)?;
-        Ok(if found >= open.size { open.size } else { found - (self.between.len() - self.end) as u64 })
+        after(&open.file, &self.boundary, from, open.size)
     }
 }
 
-/// The place behind the first `text` from `from` on, or the end of the file.
-fn after(file: &File, text: &[u8], from: u64, size: u64) -> io::Result<u64> {
+/// Returns the end of the first record that ends behind `from`, or the end of the file.
+fn after(file: &File, boundary: &Boundary, from: u64, size: u64) -> io::Result<u64> {
     let (mut held, mut start) = (Vec::new(), from);
     loop {
         let filled = held.len();
         held.resize(filled + PIECE, 0);
         let got = file.read_at(&mut held[filled..], start + filled as u64)?;
         held.truncate(filled + got);
-        if let Some(at) = memmem::find(&held, text) {
-            return Ok(start + (at + text.len()) as u64);
+        if let Some(at) = boundary.first(&held) {
+            return Ok(start + at as u64);
         }
         if got == 0 {
             return Ok(size);
         }
-        let gone = held.len().saturating_sub(text.len() - 1);
+        let gone = held.len().saturating_sub(boundary.overlap());
         held.drain(..gone);
         start += gone as u64;
     }
@@ -153,8 +154,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("data");
         std::fs::write(&path, content).unwrap();
-        let how =
-            Blocking { size: BlockSize::Bytes(size), recstart: recstart.into(), recend: recend.into(), piped: None };
+        let how = Blocking {
+            size: BlockSize::Bytes(size),
+            recstart: recstart.into(),
+            recend: recend.into(),
+            regexp: false,
+            piped: None,
+        };
         let template = CommandTemplate::parse(&["cat".into()], &InputOptions::default(), &Strings::default()).unwrap();
         let mut blocks = Blocks::new(vec![path], &how, false, template).unwrap();
         let mut found = Vec::new();

@@ -5,6 +5,7 @@ use crate::error::BatchError;
 use crate::inputs::Inputs;
 use crate::options::{Blocking, InputOptions, Packing};
 use crate::pack::Packer;
+use crate::perl::Perl;
 use crate::piped::Piped;
 use crate::quote::{Dialect, command_line};
 use crate::shell::command_from_line;
@@ -16,6 +17,7 @@ use crate::template::{CommandTemplate, Filling, TextTemplate};
 use homing_model::{Block, RawText, Task};
 use std::io::BufRead;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The tasks of a run, made one at a time as they are asked for.
 pub struct Batch {
@@ -49,7 +51,8 @@ pub fn compose(
         return of_blocks(words, &options, &how, inputs, stdin_is_tty);
     }
     let Given { command, mut combinations, columns } = sources(words, &options, inputs, stdin_is_tty)?;
-    let strings = Strings::new(&options.replacements, columns)?;
+    let names = columns.iter().map(|name| RawText(name.clone())).collect();
+    let strings = Strings::new(&options.replacements, columns, options.perl.clone())?;
     let text = |text: &RawText| TextTemplate::parse(text, &strings);
     let template = (!command.is_empty()).then(|| CommandTemplate::parse(command, &options, &strings)).transpose()?;
     let tag = options.tag.as_ref().map(text).transpose()?.map(Tag);
@@ -66,6 +69,8 @@ pub fn compose(
         declared,
         combinations,
         functions: options.functions,
+        names,
+        perl: options.perl,
         hidden: options.packing.records == Some(0),
         packer,
     };
@@ -95,7 +100,7 @@ fn of_blocks(
     if options.names_files {
         return refuse("a block has no file by whose name --header 0 could call it");
     }
-    let strings = Strings::new(&options.replacements, Vec::new())?;
+    let strings = Strings::new(&options.replacements, Vec::new(), options.perl.clone())?;
     let template = CommandTemplate::parse(words, options, &strings)?;
     let declared = Declared::new(options, &strings)?;
     let tag = options.tag.as_ref().map(|text| TextTemplate::parse(text, &strings)).transpose()?.map(Tag);
@@ -167,7 +172,7 @@ pub fn tasks_file(
     name: &str,
     options: InputOptions,
 ) -> Result<Batch, BatchError> {
-    let strings = Strings::new(&options.replacements, Vec::new())?;
+    let strings = Strings::new(&options.replacements, Vec::new(), options.perl.clone())?;
     let tag = |text: &RawText| TextTemplate::parse(text, &strings).map(Tag);
     let tag = options.tag.as_ref().map(tag).transpose()?;
     let lines = TaskLines::open(reader, again, name, options)?;
@@ -231,6 +236,14 @@ impl Batch {
         matches!(&self.origin, Origin::Lines(lines) if lines.has_links())
     }
 
+    /// Returns the names of the input's columns, where `--header` gives them.
+    pub fn columns(&self) -> &[RawText] {
+        match &self.origin {
+            Origin::Composed(composer) => &composer.names,
+            Origin::Lines(_) | Origin::Blocks(_) | Origin::Piped(_) | Origin::Listed(_) => &[],
+        }
+    }
+
     /// True if standard input is an input source, so that tasks must not read it.
     pub fn uses_stdin(&self) -> bool {
         match &self.origin {
@@ -275,6 +288,9 @@ struct Composer {
     declared: Declared,
     combinations: Combinations,
     functions: Vec<RawText>,
+    /// Names of columns.
+    names: Vec<RawText>,
+    perl: Option<Arc<dyn Perl>>,
     packer: Packer,
     /// `-N0` runs once for each record and shows the command none of it.
     hidden: bool,
@@ -285,7 +301,19 @@ impl Composer {
         self.packer.commands(self.combinations.total()?)
     }
 
+    /// The next task that is not passed over. A number is not given to a task that is.
     fn next(&mut self, id: u64) -> Result<Option<Task>, BatchError> {
+        loop {
+            match self.next_of_all(id)? {
+                None => return Ok(None),
+                Some((_, true)) => {}
+                Some((task, false)) => return Ok(Some(task)),
+            }
+        }
+    }
+
+    /// The next task, and whether it is passed over.
+    fn next_of_all(&mut self, id: u64) -> Result<Option<(Task, bool)>, BatchError> {
         let total = self.total();
         let Composer { template, functions, .. } = self;
         let command = |args: &[RawText]| match &template {
@@ -301,7 +329,16 @@ impl Composer {
         let with = Filling { args: shown, seq: id, total };
         let command = command(shown);
         let task = self.declared.of(Task { id, ..Task::of(command) }, with);
-        Ok(Some(Task { args, ..task }))
+        let passed = self.passes_over(shown);
+        Ok(Some((Task { args, ..task }, passed)))
+    }
+}
+
+impl Composer {
+    /// Whether a replacement string of the command has passed the task over: `{uniq}`, `{choose_k}`, `skip()`.
+    fn passes_over(&self, args: &[RawText]) -> bool {
+        self.template.as_ref().is_some_and(|template| template.passes_over(args))
+            || self.perl.as_ref().is_some_and(|perl| perl.take_skip())
     }
 }
 

@@ -1,9 +1,11 @@
 //! How input is cut into values and values are put into commands.
 
+use crate::perl::Perl;
 use crate::strings::Replacements;
 use homing_model::RawText;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Which ends of a value lose their blanks (`--trim`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,15 +46,10 @@ pub struct Blocking {
     pub recstart: RawText,
     /// What a record ends with; not cut off.
     pub recend: RawText,
+    /// `--regexp`: both are regular expressions.
+    pub regexp: bool,
     /// Standard input is cut, and what of it becomes a block; `None`: the files of `-a` are cut.
     pub piped: Option<Each>,
-}
-
-impl Blocking {
-    /// What stands between two records, and how much of it belongs to the first.
-    pub(crate) fn between(&self) -> (Vec<u8>, usize) {
-        ([self.recend.0.as_slice(), &self.recstart.0].concat(), self.recend.0.len())
-    }
 }
 
 /// Size of blocks.
@@ -109,6 +106,10 @@ pub struct InputOptions {
     pub tag: Option<RawText>,
     /// `--workdir`: where each task runs.
     pub workdir: Option<RawText>,
+    /// `-E`: a record that is this text ends its source.
+    pub end: Option<RawText>,
+    /// What evaluates `{= =}` and `--rpl`; without it only substitutions are known.
+    pub perl: Option<Arc<dyn Perl>>,
     /// `-r`: records that are empty or blank are passed over.
     pub no_run_if_empty: bool,
     /// `-a`: files that are input sources, before those on the command line.
@@ -148,6 +149,8 @@ impl Default for InputOptions {
             replacements: Replacements::default(),
             tag: None,
             workdir: None,
+            end: None,
+            perl: None,
             no_run_if_empty: false,
             arg_files: Vec::new(),
             outputs: Vec::new(),

@@ -1,12 +1,13 @@
 //! `--pipe`: standard input cut into blocks of whole records, at the places where GNU parallel cuts it. A block is
 //! in memory while its end is looked for; then it is a part of the file in which the run keeps its input.
 
+use crate::boundary::Boundary;
 use crate::error::BatchError;
 use crate::inputs::{Input, Inputs};
 use crate::options::{BlockSize, Blocking, Each};
 use crate::template::{CommandTemplate, Filling};
 use homing_model::{Block, Command};
-use memchr::{memchr_iter, memmem};
+use memchr::memchr_iter;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
@@ -19,9 +20,7 @@ pub(crate) struct Piped {
     /// The file in which all that was read is kept.
     copy: PathBuf,
     size: usize,
-    /// Between two records, and how much of it belongs to the first.
-    between: Vec<u8>,
-    end: usize,
+    boundary: Boundary,
     each: Each,
     /// What was read; the first `given` bytes of it are in blocks already.
     held: Vec<u8>,
@@ -52,13 +51,12 @@ impl Piped {
         let opened = inputs.open(Path::new("-"));
         let Input { from, copy, .. } =
             opened.map_err(|source| BatchError::Open { path: "standard input".into(), source })?;
-        let (between, end) = how.between();
+        let boundary = Boundary::of(how)?;
         Ok(Piped {
             from,
             copy: copy.unwrap_or_default(),
             size: usize::try_from(size).unwrap_or(LARGEST).clamp(1, LARGEST),
-            between,
-            end,
+            boundary,
             each,
             held: Vec::new(),
             given: 0,
@@ -122,12 +120,11 @@ impl Piped {
 
     /// Length of the next block in what is held, 0 while its end is not there.
     fn whole(&self) -> usize {
-        let ends = |at: usize| at + self.end;
         match self.each {
             // All that is left when the input has ended is one block.
             Each::Fitting if self.ended => 0,
-            Each::Fitting => memmem::rfind(self.rest(), &self.between).map_or(0, ends),
-            Each::Records(number) => nth(self.rest(), &self.between, number).map_or(0, ends),
+            Each::Fitting => self.boundary.last(self.rest()).unwrap_or(0),
+            Each::Records(number) => self.boundary.nth(self.rest(), number).unwrap_or(0),
             Each::Lines(number) => lines(self.rest(), number),
         }
     }
@@ -141,11 +138,6 @@ impl Piped {
         self.found = true;
         blocks
     }
-}
-
-/// Where the `number`-th `between` begins. As in GNU parallel, none begins at the first byte.
-fn nth(text: &[u8], between: &[u8], number: usize) -> Option<usize> {
-    (0..number).try_fold(0, |at, _| Some(at + 1 + memmem::find(text.get(at + 1..)?, between)?))
 }
 
 /// Length of the lines in `text`, a multiple of `number` of them.
@@ -164,7 +156,13 @@ mod tests {
     use std::io::Cursor;
 
     fn how(size: u64, recstart: &str, recend: &str) -> Blocking {
-        Blocking { size: BlockSize::Bytes(size), recstart: recstart.into(), recend: recend.into(), piped: None }
+        Blocking {
+            size: BlockSize::Bytes(size),
+            recstart: recstart.into(),
+            recend: recend.into(),
+            regexp: false,
+            piped: None,
+        }
     }
 
     fn blocks(content: &str, how: &Blocking, each: Each, header: bool) -> Vec<String> {

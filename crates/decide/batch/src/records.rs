@@ -23,6 +23,7 @@ pub(crate) struct Cutting {
     trim: Trim,
     skip_blank: bool,
     continued: bool,
+    end: Option<RawText>,
 }
 
 impl Cutting {
@@ -36,7 +37,13 @@ impl Cutting {
         let columns = options.colsep.as_ref().or(tab.as_ref()).map(column_separator).transpose()?;
         let trim = options.trim.unwrap_or(if options.colsep.is_some() { Trim::Both } else { Trim::No });
         let continued = options.packing.continued;
-        Ok(Cutting { delimiter, columns, trim, skip_blank: options.no_run_if_empty, continued })
+        let end = options.end.clone();
+        Ok(Cutting { delimiter, columns, trim, skip_blank: options.no_run_if_empty, continued, end })
+    }
+
+    /// Whether the record ends its source.
+    pub(crate) fn ends(&self, record: &[u8]) -> bool {
+        self.end.as_ref().is_some_and(|end| end.0 == record)
     }
 
     /// True if the record goes on in the next.
@@ -148,17 +155,22 @@ pub(crate) struct Records {
     name: String,
     cutting: Cutting,
     read: u64,
+    ended: bool,
 }
 
 impl Records {
     pub(crate) fn new(from: Box<dyn BufRead + Send>, name: String, cutting: Cutting) -> Self {
-        Records { from, name, cutting, read: 0 }
+        Records { from, name, cutting, read: 0, ended: false }
     }
 
     /// The next record that is wanted, without its delimiter.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, BatchError> {
-        loop {
+        while !self.ended {
             let Some(mut record) = self.read()? else { return Ok(None) };
+            if self.cutting.ends(&record) {
+                self.ended = true;
+                break;
+            }
             while self.cutting.goes_on(&record) {
                 match self.read()? {
                     Some(more) => record.extend(more),
@@ -169,6 +181,7 @@ impl Records {
                 return Ok(Some(record));
             }
         }
+        Ok(None)
     }
 
     fn read(&mut self) -> Result<Option<Vec<u8>>, BatchError> {

@@ -1,7 +1,7 @@
 //! Where `--results` puts the output of each task, as GNU parallel does.
 
 use crate::error::BatchError;
-use crate::strings::Strings;
+use crate::strings::{Replacements, Strings};
 use crate::template::{Filling, TextTemplate};
 use homing_model::{RawText, Task};
 use std::ffi::OsString;
@@ -27,17 +27,20 @@ pub struct ResultPaths {
 pub struct Results {
     text: RawText,
     template: Option<TextTemplate>,
+    columns: Vec<RawText>,
 }
 
 impl Results {
     /// A directory, or a template with replacement strings: `out/{1}.txt`
-    /// names a file, `out/{1}/` a directory.
-    pub fn parse(text: &RawText) -> Result<Self, BatchError> {
+    /// names a file, `out/{1}/` a directory. `columns`: their names, of [`crate::Batch::columns`].
+    pub fn parse(text: &RawText, columns: &[RawText]) -> Result<Self, BatchError> {
         if text.0.is_empty() {
             return Err(BatchError::value("--results", "", "name a directory, or a file like out/{1}"));
         }
-        let template = TextTemplate::parse(text, &Strings::default())?;
-        Ok(Results { text: text.clone(), template: Some(template).filter(TextTemplate::has_replacement) })
+        let names = columns.iter().map(|name| name.0.clone()).collect();
+        let template = TextTemplate::parse(text, &Strings::new(&Replacements::default(), names, None)?)?;
+        let template = Some(template).filter(TextTemplate::has_replacement);
+        Ok(Results { text: text.clone(), template, columns: columns.to_vec() })
     }
 
     /// The folder of all results, when it is one for all tasks.
@@ -62,7 +65,7 @@ impl Results {
         Ok(ResultPaths { stdout: with(b""), stderr: with(b".err"), seq: with(b".seq") })
     }
 
-    /// `DIR/1/VALUE/2/VALUE`: number of the source, then its value. The tasks
+    /// `DIR/1/VALUE/2/VALUE`: name or number of the source, then its value. The tasks
     /// of a task file have no values, and lie in `DIR/NUMBER`.
     fn tree(&self, task: &Task) -> PathBuf {
         let mut path = self.text.to_path();
@@ -70,7 +73,11 @@ impl Results {
             path.push(task.id.to_string());
         }
         for (i, value) in task.args.iter().enumerate() {
-            path.push((i + 1).to_string());
+            let named = self.columns.get(i).filter(|name| !name.0.is_empty());
+            path.push(match named {
+                Some(name) => OsString::from_vec(file_name(&name.0)),
+                None => (i + 1).to_string().into(),
+            });
             // An empty value leaves no level, as in GNU parallel.
             path.push(OsString::from_vec(file_name(&value.0)));
         }
@@ -113,7 +120,7 @@ mod tests {
     fn paths(results: &str, args: &[&str]) -> Result<ResultPaths, BatchError> {
         let args = args.iter().map(|a| RawText::from(*a)).collect();
         let task = Task { id: 7, args, ..Task::of(homing_model::Command::Shell("x".into())) };
-        Results::parse(&results.into()).unwrap().paths(&task)
+        Results::parse(&results.into(), &[]).unwrap().paths(&task)
     }
 
     fn stdout(results: &str, args: &[&str]) -> String {

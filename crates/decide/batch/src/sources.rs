@@ -336,6 +336,9 @@ impl Opening<'_> {
         let mut values = Values::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
+            if self.cutting.ends(&word.0) {
+                break;
+            }
             let mut record = std::borrow::Cow::Borrowed(word.0.as_slice());
             while self.cutting.goes_on(&record) {
                 match words.next() {

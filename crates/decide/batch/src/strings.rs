@@ -3,6 +3,7 @@
 
 use crate::edit::Edit;
 use crate::error::BatchError;
+use crate::perl::{Compiled, Evaluated, Expression, Perl};
 use homing_model::RawText;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -27,6 +28,18 @@ pub(crate) enum Op {
     Directory,
     BaseNoExtension,
     Edit(Arc<Edit>),
+    /// `{uniq}`: the value; a task two of whose values are the same is passed over.
+    Unique,
+    /// `{choose_k}`: the value; a task whose values do not rise is passed over.
+    Rising,
+    Perl(Compiled),
+}
+
+/// What an [`Op`] makes of a value.
+pub(crate) struct Made<'v> {
+    pub(crate) text: Cow<'v, [u8]>,
+    /// It is not quoted for the shell.
+    pub(crate) unquoted: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -60,8 +73,6 @@ const PLUS: &[(&str, &str)] = &[
 
 /// Strings of `--plus` that stand for what is not known where commands are made, or that pass tasks over.
 const NOT_PLUS: &[(&str, &str)] = &[
-    ("{uniq}", "it is not there; let what makes the list leave out what is twice: sort -u, awk"),
-    ("{choose_k}", "it is not there; let what makes the list leave those out: awk '$1 < $2', and --colsep"),
     ("{host}", "it is not there; $HOMING_HOST in the command is the host that runs it"),
     ("{sshlogin}", "it is not there; $HOMING_HOST in the command is the host that runs it"),
     ("{hgrp}", "it is not there; --hosts @group"),
@@ -114,14 +125,50 @@ impl Op {
 
     fn plus(text: &[u8]) -> Option<Op> {
         let text = std::str::from_utf8(text).ok()?;
+        match text {
+            "uniq" => return Some(Op::Unique),
+            "choose_k" => return Some(Op::Rising),
+            _ => {}
+        }
         let known = PLUS.iter().find(|(name, _)| *name == text);
         let edit = known.map_or_else(|| Edit::bash(text), |(_, perl)| Edit::perl(perl).ok())?;
         Some(Op::Edit(Arc::new(edit)))
     }
 
-    pub(crate) fn apply<'v>(&self, value: &'v [u8]) -> Cow<'v, [u8]> {
+    /// Perl, or the substitutions that need none.
+    fn of_perl(code: &str, perl: Option<&Arc<dyn Perl>>) -> Result<Op, BatchError> {
+        match (Edit::perl(code), perl) {
+            (Ok(edit), _) => Ok(Op::Edit(Arc::new(edit))),
+            (Err(refused), None) => Err(refused),
+            (Err(_), Some(perl)) => {
+                let bad = |why: String| BatchError::value("{= =}", code, &why);
+                Ok(Op::Perl(Compiled::new(perl, code).map_err(bad)?))
+            }
+        }
+    }
+
+    pub(crate) fn apply<'v>(&self, with: Expression<'v>) -> Made<'v> {
+        match self {
+            Op::Perl(compiled) => {
+                let Evaluated { text, unquoted } = compiled.evaluate(with);
+                Made { text: text.into(), unquoted }
+            }
+            _ => Made { text: self.taken(with.value), unquoted: false },
+        }
+    }
+
+    /// Whether a task with these values is passed over.
+    pub(crate) fn passes_over(&self, args: &[RawText]) -> bool {
+        match self {
+            Op::Unique => args.iter().enumerate().any(|(at, arg)| args[..at].contains(arg)),
+            Op::Rising => args.windows(2).any(|pair| pair[0] >= pair[1]),
+            _ => false,
+        }
+    }
+
+    fn taken<'v>(&self, value: &'v [u8]) -> Cow<'v, [u8]> {
         Cow::Borrowed(match self {
-            Op::Whole => value,
+            Op::Whole | Op::Unique | Op::Rising | Op::Perl(_) => value,
             Op::NoExtension => no_extension(value),
             Op::Base => base(value),
             Op::Directory => directory(value),
@@ -141,11 +188,16 @@ pub(crate) struct Strings {
     gone: Vec<&'static [u8]>,
     /// `--header`: `{name}` is the column of that name.
     columns: Vec<Vec<u8>>,
+    perl: Option<Arc<dyn Perl>>,
 }
 
 impl Strings {
-    pub(crate) fn new(given: &Replacements, columns: Vec<Vec<u8>>) -> Result<Strings, BatchError> {
-        let mut strings = Strings { plus: given.plus, columns, ..Strings::default() };
+    pub(crate) fn new(
+        given: &Replacements,
+        columns: Vec<Vec<u8>>,
+        perl: Option<Arc<dyn Perl>>,
+    ) -> Result<Strings, BatchError> {
+        let mut strings = Strings { plus: given.plus, columns, perl, ..Strings::default() };
         for (name, own) in &given.renamed {
             let part = strings.braced(own.as_bytes());
             strings.named.extend(part.map(|part| (name.0.clone(), part)));
@@ -153,7 +205,7 @@ impl Strings {
         }
         strings.gone.retain(|own| strings.named.iter().all(|(name, _)| name != own));
         for text in &given.defined {
-            let defined = defined(text)?;
+            let defined = defined(text, strings.perl.as_ref())?;
             strings.named.retain(|(name, _)| *name != defined.0);
             strings.named.push(defined);
         }
@@ -219,6 +271,18 @@ impl Strings {
         self.replacement(&rest[1..close]).map(|part| (part, close + 1))
     }
 
+    /// `{= perl =}`, or `{=2 perl =}` of one value.
+    fn expression(&self, text: &[u8]) -> Result<Part, BatchError> {
+        let whole = || BatchError::Perl(String::from_utf8_lossy(text).into_owned());
+        let code = std::str::from_utf8(&text[2..text.len() - 2]).map_err(|_| whole())?;
+        let digits = code.trim_start_matches('-').bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) =
+            code.split_at(if digits > 0 { code.len() - code.trim_start_matches('-').len() + digits } else { 0 });
+        let op = Op::of_perl(rest.trim(), self.perl.as_ref())
+            .map_err(|e| if let BatchError::Perl(_) = e { whole() } else { e })?;
+        Ok(number.parse().map_or_else(|_| Part::All(op.clone()), |position| Part::One(position, op.clone())))
+    }
+
     /// A text cut into what stands for values and what stands for itself.
     pub(crate) fn parts(&self, text: &[u8]) -> Result<Vec<Part>, BatchError> {
         let mut parts = Vec::new();
@@ -229,7 +293,12 @@ impl Strings {
             if rest.starts_with(b"{=")
                 && let Some(end) = rest.windows(2).position(|w| w == b"=}")
             {
-                return Err(BatchError::Perl(String::from_utf8_lossy(&rest[..end + 2]).into_owned()));
+                if !literal.is_empty() {
+                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                }
+                parts.push(self.expression(&rest[..end + 2])?);
+                at += end + 2;
+                continue;
             }
             if let Some((name, instead)) =
                 NOT_PLUS.iter().find(|(name, _)| self.plus && rest.starts_with(name.as_bytes()))
@@ -255,7 +324,7 @@ impl Strings {
 }
 
 /// `--rpl 'NAME SUBSTITUTIONS'`.
-fn defined(text: &RawText) -> Result<(Vec<u8>, Part), BatchError> {
+fn defined(text: &RawText, engine: Option<&Arc<dyn Perl>>) -> Result<(Vec<u8>, Part), BatchError> {
     let bad = |reason: &str| BatchError::value("--rpl", &text.display(), reason);
     let (name, perl) = text.0.split_at(text.0.iter().position(u8::is_ascii_whitespace).unwrap_or(text.0.len()));
     let perl = std::str::from_utf8(perl).map_err(|_| bad("it is not UTF-8"))?.trim();
@@ -270,7 +339,8 @@ fn defined(text: &RawText) -> Result<(Vec<u8>, Part), BatchError> {
     let own = OWN.iter().find(|(known, _)| *known == once).and_then(|(_, own)| Strings::default().braced(own));
     let part = match own {
         Some(part) => part,
-        None => Part::All(Op::Edit(Arc::new(Edit::perl(perl)?))),
+        None if once.len() < perl.trim_end_matches(';').len() => Part::One(1, Op::of_perl(once, engine)?),
+        None => Part::All(Op::of_perl(perl, engine)?),
     };
     Ok((name.to_vec(), part))
 }
@@ -281,6 +351,7 @@ mod tests {
 
     #[test]
     fn parts_of_paths() {
+        let taken = |op: &Op, value: &str| op.taken(value.as_bytes()).into_owned();
         for (value, dot, base, dir, base_dot) in [
             ("a/b.c/d.tar.gz", "a/b.c/d.tar", "d.tar.gz", "a/b.c", "d.tar"),
             ("x", "x", "x", ".", "x"),
@@ -293,7 +364,7 @@ mod tests {
             for (op, want) in
                 [(Op::NoExtension, dot), (Op::Base, base), (Op::Directory, dir), (Op::BaseNoExtension, base_dot)]
             {
-                assert_eq!(op.apply(value.as_bytes()), want.as_bytes(), "{op:?} of {value}");
+                assert_eq!(taken(&op, value), want.as_bytes(), "{op:?} of {value}");
             }
         }
     }
@@ -303,6 +374,6 @@ mod tests {
         let found = Strings::default().parts(b"echo {= $_++ =}");
         assert!(matches!(found, Err(BatchError::Perl(p)) if p == "{= $_++ =}"));
         let patterns = Replacements { defined: vec!["{:(\\d+)} s/$$1//".into()], ..Default::default() };
-        assert!(Strings::new(&patterns, Vec::new()).is_err());
+        assert!(Strings::new(&patterns, Vec::new(), None).is_err());
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::error::BatchError;
 use crate::options::InputOptions;
+use crate::perl::Expression;
 use crate::quote::{Dialect, quote_for};
-use crate::shell::{has_shell_meaning, is_blank, is_shell_word};
+use crate::shell::{command_from_line, has_shell_meaning, is_blank, is_shell_word};
 use crate::slot::SLOT_TOKEN;
 use crate::strings::{Op, Part, Strings};
 use homing_model::{Command, RawText};
@@ -21,6 +22,16 @@ impl Filling<'_> {
     fn one(&self, position: i64) -> Option<&[u8]> {
         let index = if position > 0 { position - 1 } else { self.args.len() as i64 + position };
         self.args.get(usize::try_from(index).ok()?).map(|a| a.0.as_slice())
+    }
+
+    fn expression<'v>(&'v self, value: &'v [u8]) -> Expression<'v> {
+        Expression { value, args: self.args, seq: self.seq, total: self.total }
+    }
+
+    /// Appends what an operation makes of a value.
+    fn put(&self, op: &Op, value: &[u8], put: Put, out: &mut Vec<u8>) {
+        let made = op.apply(self.expression(value));
+        if made.unquoted { out.extend_from_slice(&made.text) } else { put(&made.text, out) }
     }
 
     fn padded(&self) -> String {
@@ -58,7 +69,7 @@ fn around(parts: &[Part], at: usize, with: Filling, put: Put) -> Vec<u8> {
         match part {
             Part::All(op) => {
                 if let Some(value) = with.args.get(at) {
-                    put(&op.apply(&value.0), &mut out);
+                    with.put(op, &value.0, put, &mut out);
                 }
             }
             other => out.extend(render(std::slice::from_ref(other), with, put)),
@@ -78,7 +89,7 @@ fn render(parts: &[Part], with: Filling, put: Put) -> Vec<u8> {
             Part::Slot => out.extend_from_slice(SLOT_TOKEN.as_bytes()),
             Part::One(position, op) => {
                 if let Some(value) = with.one(*position) {
-                    put(&op.apply(value), &mut out);
+                    with.put(op, value, put, &mut out);
                 }
             }
             Part::All(op) => {
@@ -86,7 +97,7 @@ fn render(parts: &[Part], with: Filling, put: Put) -> Vec<u8> {
                     if i > 0 {
                         out.push(b' ');
                     }
-                    put(&op.apply(&value.0), &mut out);
+                    with.put(op, &value.0, put, &mut out);
                 }
             }
             Part::Group(parts) => {
@@ -109,6 +120,8 @@ enum Form {
     Line(Vec<Part>),
     /// Words that are started directly.
     Words(Vec<Vec<Part>>),
+    /// A line whose values are not quoted: one with a value in its first word, which is a command as the user has it.
+    Unquoted(Vec<Part>),
 }
 
 impl Form {
@@ -116,6 +129,7 @@ impl Form {
     fn grouped(self) -> Form {
         match self {
             Form::Line(line) => Form::Line(group(line, is_blank)),
+            Form::Unquoted(line) => Form::Unquoted(group(line, is_blank)),
             Form::Words(words) => Form::Words(words.into_iter().map(|word| group(word, |_| false)).collect()),
         }
     }
@@ -159,6 +173,7 @@ pub(crate) struct CommandTemplate {
 impl CommandTemplate {
     /// `words` as the user's shell handed them over; at least one.
     pub(crate) fn parse(words: &[RawText], options: &InputOptions, strings: &Strings) -> Result<Self, BatchError> {
+        let words = if options.quote { words.to_vec() } else { with_whole_expressions(words) };
         let mut words: Vec<Vec<Part>> = words.iter().map(|w| strings.parts(&w.0)).collect::<Result<_, _>>()?;
         if options.blocks.is_none() && words.iter().flatten().all(|p| matches!(p, Part::Literal(_))) {
             words.push(vec![Part::All(Op::Whole)]);
@@ -180,8 +195,23 @@ impl CommandTemplate {
             })
         }
         match &self.form {
-            Form::Line(parts) => has(parts),
+            Form::Line(parts) | Form::Unquoted(parts) => has(parts),
             Form::Words(words) => words.iter().any(|word| has(word)),
+        }
+    }
+
+    /// Whether one of its replacement strings passes over a task with these values.
+    pub(crate) fn passes_over(&self, args: &[RawText]) -> bool {
+        fn some(parts: &[Part], args: &[RawText]) -> bool {
+            parts.iter().any(|part| match part {
+                Part::All(op) | Part::One(_, op) => op.passes_over(args),
+                Part::Group(parts) => some(parts, args),
+                _ => false,
+            })
+        }
+        match &self.form {
+            Form::Line(parts) | Form::Unquoted(parts) => some(parts, args),
+            Form::Words(words) => words.iter().any(|word| some(word, args)),
         }
     }
 
@@ -190,6 +220,10 @@ impl CommandTemplate {
         match &self.form {
             Form::Line(parts) => {
                 Command::Shell(RawText(render(parts, with, &|value, out| out.extend_from_slice(&quoted(value)))))
+            }
+            Form::Unquoted(parts) => {
+                let line = render(parts, with, &|value, out| out.extend_from_slice(value));
+                command_from_line(&line, &self.functions)
             }
             Form::Words(words) => {
                 let mut argv = Vec::with_capacity(words.len());
@@ -205,6 +239,25 @@ impl CommandTemplate {
     }
 }
 
+/// Joins words between `{=` and `=}`, which the shell has cut.
+fn with_whole_expressions(words: &[RawText]) -> Vec<RawText> {
+    let is_open = |word: &RawText| {
+        let at = |mark: &[u8]| word.0.windows(2).rposition(|two| two == mark);
+        at(b"{=").is_some_and(|open| at(b"=}").is_none_or(|close| close < open))
+    };
+    let mut whole: Vec<RawText> = Vec::new();
+    for word in words {
+        match whole.last_mut().filter(|last| is_open(last)) {
+            Some(last) => {
+                last.0.push(b' ');
+                last.0.extend_from_slice(&word.0);
+            }
+            None => whole.push(word.clone()),
+        }
+    }
+    whole
+}
+
 /// Joins the words with blanks, as the shell would see them, and cuts them
 /// again if nothing in them is for a shell.
 fn line_or_words(words: Vec<Vec<Part>>, options: &InputOptions) -> Form {
@@ -215,8 +268,13 @@ fn line_or_words(words: Vec<Vec<Part>>, options: &InputOptions) -> Form {
         }
         line.extend(word);
     }
+    if begins_with_a_value(&line) {
+        return Form::Unquoted(line);
+    }
     let literal = |p: &Part| matches!(p, Part::Literal(text) if has_shell_meaning(text));
-    if line.iter().any(literal) {
+    // What Perl makes of a value may be several words.
+    let made_by_perl = |p: &Part| matches!(p, Part::All(Op::Perl(_)) | Part::One(_, Op::Perl(_)));
+    if line.iter().any(|part| literal(part) || made_by_perl(part)) {
         return Form::Line(line);
     }
     let words = split_words(&line);
@@ -225,6 +283,21 @@ fn line_or_words(words: Vec<Vec<Part>>, options: &InputOptions) -> Form {
         Some([Part::Literal(first)]) if is_shell_word(first, &options.functions) => Form::Line(line),
         Some(_) => Form::Words(words),
     }
+}
+
+/// Whether a value is in the first word, where GNU parallel quotes none.
+fn begins_with_a_value(line: &[Part]) -> bool {
+    for part in line {
+        match part {
+            Part::Literal(text) if text.iter().any(|byte| is_blank(*byte)) => {
+                // The word ends within this text; a value before it would have been found.
+                return false;
+            }
+            Part::All(_) | Part::One(..) => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn split_words(line: &[Part]) -> Vec<Vec<Part>> {
@@ -259,7 +332,7 @@ fn fill_word(word: &[Part], with: Filling, argv: &mut Vec<RawText>) {
                     if i > 0 {
                         argv.extend(current.take().map(RawText));
                     }
-                    current.get_or_insert_default().extend_from_slice(&op.apply(&value.0));
+                    with.put(op, &value.0, as_it_is, current.get_or_insert_default());
                 }
             }
             Part::Group(parts) => {
@@ -272,7 +345,7 @@ fn fill_word(word: &[Part], with: Filling, argv: &mut Vec<RawText>) {
             }
             Part::One(position, op) => {
                 if let Some(value) = with.one(*position) {
-                    current.get_or_insert_default().extend_from_slice(&op.apply(value));
+                    with.put(op, value, as_it_is, current.get_or_insert_default());
                 }
             }
             other => current.get_or_insert_default().extend(render(std::slice::from_ref(other), with, as_it_is)),

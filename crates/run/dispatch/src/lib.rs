@@ -11,6 +11,7 @@
 
 mod admission;
 mod around;
+mod colour;
 mod core;
 mod edges;
 mod granted;
@@ -33,6 +34,7 @@ mod wires;
 mod written;
 
 pub use admission::{Io, StorageIx};
+pub use colour::Colours;
 pub use core::{Action, Core, Licensed, Offer, Policy, Record, Resources, Skipped};
 pub use edges::Interrupts;
 pub use hosts::{Hosts, VolumeIx};

@@ -2,6 +2,7 @@
 //! amount of memory however much they print. What does not fit lies in
 //! files in the run's own folder.
 
+use crate::colour::{self, Colour, Colours};
 use crate::core::Record;
 use crate::kept::{Content, Kept, Unprinted};
 use homing_batch::{Tag, command_line, fill_slot};
@@ -31,6 +32,8 @@ pub struct OutputOptions {
     pub limit: Option<u64>,
     /// `--tag`, `--tagstring`: each line begins with this and a tab.
     pub tag: Option<Tag>,
+    /// `--colour`, `--colour-failed`.
+    pub colours: Option<Colours>,
     /// `-v`, `-t`: what a task runs is printed before its output, on this stream.
     pub commands: Option<Stream>,
     /// Where files for large output are made.
@@ -95,25 +98,25 @@ impl Spool {
     }
 
     /// Prints it; its file stays until the caller knows that it reached the user, and drops it.
-    fn copy_to(
-        &mut self,
-        to: &mut impl Write,
-        tag: Option<&[u8]>,
-        budget: &mut usize,
-    ) -> io::Result<Option<NamedTempFile>> {
+    fn copy_to(&mut self, to: &mut impl Write, mark: Mark, budget: &mut usize) -> io::Result<Option<NamedTempFile>> {
         *budget += self.memory.len();
         let memory = std::mem::take(&mut self.memory);
-        let mut tagger = Tagger { to, tag, at_line_start: true };
-        tagger.write(&memory)?;
-        let Some(mut file) = self.file.take() else { return Ok(None) };
+        let mut marker = Marker { to, mark, at_line_start: true };
+        marker.write(&memory)?;
+        let Some(mut file) = self.file.take() else {
+            marker.end()?;
+            return Ok(None);
+        };
         file.seek(SeekFrom::Start(0))?;
         let mut chunk = vec![0; IN_MEMORY];
         loop {
             match file.read(&mut chunk)? {
-                0 => return Ok(Some(file)),
-                n => tagger.write(&chunk[..n])?,
+                0 => break,
+                n => marker.write(&chunk[..n])?,
             }
         }
+        marker.end()?;
+        Ok(Some(file))
     }
 }
 
@@ -128,24 +131,49 @@ fn tail_of(file: &File, most: usize) -> Vec<u8> {
     read.map_or(Vec::new(), |_| tail)
 }
 
-struct Tagger<'a, W: Write> {
-    to: &'a mut W,
+/// The marks of a task's lines: a tag before them, a colour around them.
+#[derive(Clone, Copy)]
+struct Mark<'a> {
     tag: Option<&'a [u8]>,
+    colour: Option<Colour>,
+}
+
+struct Marker<'a, W: Write> {
+    to: &'a mut W,
+    mark: Mark<'a>,
     at_line_start: bool,
 }
 
-impl<W: Write> Tagger<'_, W> {
+impl<W: Write> Marker<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let Some(tag) = self.tag else { return self.to.write_all(bytes) };
+        let Mark { tag, colour } = self.mark;
+        if tag.is_none() && colour.is_none() {
+            return self.to.write_all(bytes);
+        }
         for line in bytes.split_inclusive(|b| *b == b'\n') {
             if self.at_line_start {
-                self.to.write_all(tag)?;
-                self.to.write_all(b"\t")?;
+                self.to.write_all(colour.map(Colour::on).unwrap_or_default().as_bytes())?;
+                self.to.write_all(tag.unwrap_or_default())?;
+                self.to.write_all(if tag.is_some() { b"\t" } else { b"" })?;
             }
-            self.to.write_all(line)?;
-            self.at_line_start = line.ends_with(b"\n");
+            let text = line.strip_suffix(b"\n").unwrap_or(line);
+            self.to.write_all(text)?;
+            self.at_line_start = text.len() < line.len();
+            if self.at_line_start {
+                self.end_of_line()?;
+            }
         }
         Ok(())
+    }
+
+    fn end_of_line(&mut self) -> io::Result<()> {
+        self.to.write_all(self.mark.colour.map_or(&b""[..], |_| colour::OFF))?;
+        self.to.write_all(b"\n")
+    }
+
+    /// A last line without an end gets one where it has a colour, which would go on behind it.
+    fn end(&mut self) -> io::Result<()> {
+        if self.at_line_start || self.mark.colour.is_none() { Ok(()) } else { self.end_of_line() }
     }
 }
 
@@ -155,6 +183,7 @@ struct Pair {
     err: Spool,
     results: Option<(File, File)>,
     tag: Option<RawText>,
+    colour: Option<Colour>,
     /// Bytes that were taken.
     taken: u64,
     /// No more is.
@@ -220,6 +249,9 @@ impl<O: Write, E: Write> Printer<O, E> {
         if let Some(tag) = &self.options.tag {
             self.open.entry(ticket).or_default().tag = Some(tag.of(task, slot));
         }
+        if let Some(colours) = self.options.colours {
+            self.open.entry(ticket).or_default().colour = colours.of(task.id, false);
+        }
         let Some(stream) = self.options.commands else { return Ok(()) };
         let mut command = task.command.clone();
         fill_slot(&mut command, slot);
@@ -284,11 +316,11 @@ impl<O: Write, E: Write> Printer<O, E> {
             return Ok(());
         };
         let rest = spool.memory.split_off(end + 1);
-        let tag = pair.tag.as_ref().map(|tag| tag.0.as_slice());
+        let mark = Mark { tag: pair.tag.as_ref().map(|tag| tag.0.as_slice()), colour: pair.colour };
         if stream == Stream::Out {
-            spool.copy_to(&mut self.out, tag, &mut self.budget)?;
+            spool.copy_to(&mut self.out, mark, &mut self.budget)?;
         } else {
-            spool.copy_to(&mut self.err, tag, &mut self.budget)?;
+            spool.copy_to(&mut self.err, mark, &mut self.budget)?;
         }
         spool.memory = rest;
         Ok(())
@@ -334,6 +366,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             return Ok(());
         }
         self.earlier.remove(&record.task.id);
+        pair.colour = self.options.colours.and_then(|colours| colours.of(record.task.id, !record.outcome.is_success()));
         if !self.options.keep_order {
             return self.print(record.task.id, &mut pair);
         }
@@ -349,6 +382,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             Some(Kept { tag, out, err, .. }) => {
                 let tag = self.options.tag.is_some().then_some(tag);
                 let pair = Pair { out: Spool::recovered(out)?, err: Spool::recovered(err)?, tag, ..Pair::default() };
+                let pair = Pair { colour: self.options.colours.and_then(|colours| colours.of(task, false)), ..pair };
                 self.budget = self.budget.saturating_sub(pair.out.memory.len() + pair.err.memory.len());
                 pair
             }
@@ -369,11 +403,11 @@ impl<O: Write, E: Write> Printer<O, E> {
     }
 
     fn print(&mut self, task: TaskId, pair: &mut Pair) -> io::Result<()> {
-        let tag = pair.tag.as_ref().map(|tag| tag.0.as_slice());
-        self.files.extend(pair.out.copy_to(&mut self.out, tag, &mut self.budget)?);
+        let mark = Mark { tag: pair.tag.as_ref().map(|tag| tag.0.as_slice()), colour: pair.colour };
+        self.files.extend(pair.out.copy_to(&mut self.out, mark, &mut self.budget)?);
         if !pair.err.is_empty() {
             self.out.flush()?;
-            self.files.extend(pair.err.copy_to(&mut self.err, tag, &mut self.budget)?);
+            self.files.extend(pair.err.copy_to(&mut self.err, mark, &mut self.budget)?);
         }
         self.written.push(task);
         Ok(())
@@ -488,6 +522,18 @@ mod tests {
         assert!(p.out.is_empty());
         end(&mut p, &record(1, b"one"));
         assert_eq!(String::from_utf8_lossy(&p.out), "a1\tonea2\ttwo\na2\tlines\n");
+    }
+
+    #[test]
+    fn lines_have_the_colour_of_their_task() {
+        let options = OutputOptions { colours: Some(Colours::All), tag: Some(Tag::arguments()), ..Default::default() };
+        let mut p = printer(options);
+        end(&mut p, &record(1, b"one\ntwo"));
+        let on = "\x1b[48;5;134;38;5;231m\x1b[K";
+        assert_eq!(String::from_utf8_lossy(&p.out), format!("{on}a1\tone\x1b[m\n{on}a1\ttwo\x1b[m\n"));
+        let mut p = printer(OutputOptions { colours: Some(Colours::Failed), ..Default::default() });
+        end(&mut p, &record(1, b"one"));
+        assert_eq!(p.out, b"one");
     }
 
     #[test]

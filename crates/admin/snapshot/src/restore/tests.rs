@@ -35,7 +35,7 @@ const KINDS: [&str; 9] =
     ["file", "other", "link", "link-to-folder", "empty-folder", "folder", "pipe", "socket", "device"];
 
 /// Makes an entry of a kind; `false`: this user cannot.
-pub(super) fn make(kind: &str, path: &Path) -> bool {
+fn make(kind: &str, path: &Path) -> bool {
     let run = |words: &[&str]| Command::new(words[0]).args(&words[1..]).arg(path).status().unwrap().success();
     match kind {
         "file" => fs::write(path, "in the image\n").unwrap(),
@@ -55,7 +55,7 @@ pub(super) fn make(kind: &str, path: &Path) -> bool {
 }
 
 /// All that is in a folder, by lstat: inode, kind, size and bytes or target.
-pub(super) fn state(folder: &Path) -> BTreeMap<String, String> {
+fn state(folder: &Path) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let meta = fs::symlink_metadata(entry.path()).unwrap();
@@ -81,7 +81,7 @@ fn plain(kind: &str) -> &str {
 }
 
 /// Whether an entry of this kind is the same as the other one, when both were made at their own time.
-pub(super) fn is_same(wanted: &str, there: &str) -> bool {
+fn is_same(wanted: &str, there: &str) -> bool {
     match plain(wanted) {
         "file" => false,
         "link" => wanted == there,
@@ -90,13 +90,13 @@ pub(super) fn is_same(wanted: &str, there: &str) -> bool {
 }
 
 /// A folder of images and destinations in which each pair of kinds has a name, `IMAGE.THERE`.
-pub(super) struct Pairs {
-    pub(super) dir: tempfile::TempDir,
-    pub(super) pairs: Vec<(&'static str, &'static str)>,
+struct Pairs {
+    dir: tempfile::TempDir,
+    pairs: Vec<(&'static str, &'static str)>,
 }
 
 impl Pairs {
-    pub(super) fn new() -> Pairs {
+    fn new() -> Pairs {
         // A socket's path is short.
         let dir = tempfile::Builder::new().prefix("p").tempdir_in("/tmp").unwrap();
         let tree = dir.path().join("tree");
@@ -123,7 +123,7 @@ impl Pairs {
     }
 
     /// A destination that has something under each name.
-    pub(super) fn destination(&self, name: &str) -> PathBuf {
+    fn destination(&self, name: &str) -> PathBuf {
         let into = self.dir.path().join(name);
         fs::create_dir(&into).unwrap();
         for (wanted, there) in &self.pairs {
@@ -133,7 +133,7 @@ impl Pairs {
     }
 }
 
-pub(super) fn restored(place: &Place, into: &Path, far: Option<&Path>, trial: bool) -> Restored {
+fn restored(place: &Place, into: &Path, far: Option<&Path>, trial: bool) -> Restored {
     let at = At { host: far.map(|_| "elsewhere".into()), path: into.into() };
     let ssh = far.map(|ssh| ssh.display().to_string());
     let write = Destination { into: &at, overwrite: false, trial, ssh: ssh.as_deref() };
@@ -144,7 +144,7 @@ pub(super) fn restored(place: &Place, into: &Path, far: Option<&Path>, trial: bo
 }
 
 /// Whether restores cannot be tested here; says so.
-pub(super) fn no_rsync() -> bool {
+fn no_rsync() -> bool {
     let missing = Command::new("rsync").arg("--version").output().is_err();
     if missing {
         skipped("restores need rsync");

@@ -11,7 +11,6 @@ mod reserve;
 pub mod shared;
 mod state;
 mod unguessable;
-mod vacant;
 
 pub use crate::names::make_folder;
 pub use beside::{Existing, OpenFolder, make_file, make_folders, write_file};
@@ -20,7 +19,6 @@ pub use plain::{open_plain, open_plain_as};
 pub use reserve::Reserve;
 pub use state::{cluster_state, cluster_state_of, state, state_from, write_whole};
 pub use unguessable::unguessable;
-pub use vacant::move_if_free;
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;

@@ -1,8 +1,6 @@
 //! A folder in which every user may make files, and only remove their own.
 
 use crate::folder::names;
-use crate::folder::vacant::{cannot_rename_if_free, rename_if_free};
-use rustix::fs::CWD;
 use rustix::io::Errno;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -73,15 +71,28 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, Permissions::from_mode(MODE))
 }
 
+#[cfg(not(target_os = "freebsd"))]
+fn rename_if_free(fresh: &Path, dir: &Path) -> rustix::io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    renameat_with(CWD, fresh, CWD, dir, RenameFlags::NOREPLACE)
+}
+
+/// FreeBSD has no such rename.
+#[cfg(target_os = "freebsd")]
+fn rename_if_free(_: &Path, _: &Path) -> rustix::io::Result<()> {
+    Err(Errno::NOSYS)
+}
+
 /// Whether the folder got that name; not where something else has it.
 fn place(fresh: &Path, dir: &Path) -> io::Result<bool> {
-    match rename_if_free(CWD, fresh, CWD, dir) {
+    match rename_if_free(fresh, dir) {
         Ok(()) => Ok(true),
         Err(Errno::EXIST) => Ok(false),
-        // The bit that all look for is there from the beginning, and another user may be refused for the moment
-        // until all may write. A plain rename takes the folder away from whoever is about to make a file in it:
-        // one in some thousands was told that there is none.
-        Err(e) if cannot_rename_if_free(e) => match make_dir(dir) {
+        // Network file systems and old ZFS have no such rename. The bit that all look for is there from
+        // the beginning, and another user may be refused for the moment until all may write. A plain rename
+        // takes the folder away from whoever is about to make a file in it: one in some thousands was told
+        // that there is none.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match make_dir(dir) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             // GlusterFS says so to one of two clients that make it at once.
             Err(e) if e.raw_os_error() == Some(Errno::STALE.raw_os_error()) && fs::symlink_metadata(dir).is_ok() => {

@@ -1,20 +1,20 @@
 //! `--results`: the files of each task.
 
 use crate::ResultFiles;
-use homing_model::Failure;
+use homing_model::{Failure, RawText};
 use homing_os::folder::{Existing, OpenFolder};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What makes them; refuses a place where nothing could be written.
-pub fn results_files(dir: &Path) -> Result<ResultFiles, Failure> {
+/// What makes them; refuses a place where nothing could be written. `columns`: the names of the input's columns.
+pub fn results_files(dir: &Path, columns: &[RawText]) -> Result<ResultFiles, Failure> {
     if let Some(kind @ ("csv" | "tsv" | "json")) = dir.extension().and_then(OsStr::to_str) {
         let text = format!("--results writes a folder, or a file for each task; not a .{kind} of all");
         return Err(Failure::usage(text).hint("--joblog lists the tasks; `homing report RUN --json` sums them up"));
     }
-    let results = homing_batch::Results::parse(&dir.into()).map_err(Failure::usage)?;
+    let results = homing_batch::Results::parse(&dir.into(), columns).map_err(Failure::usage)?;
     // A template names folders that only its tasks make; a plain folder, or where it will be made, is tried now.
     if let Some(folder) = results.folder() {
         let there = folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn each_task_has_its_files_and_one_file_of_all_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let make = results_files(&dir.path().join("out")).unwrap();
+        let make = results_files(&dir.path().join("out"), &[]).unwrap();
         make(&Task { id: 7, ..Task::of(Command::Shell("true".into())) }).unwrap();
         let found = |name: &str| {
             let mut find = std::process::Command::new("find");
@@ -53,7 +53,9 @@ mod tests {
             String::from_utf8(said.stdout).unwrap().lines().count()
         };
         assert_eq!((found("stdout"), found("stderr"), found("seq")), (1, 1, 1));
-        assert!(results_files(&dir.path().join("all.csv")).err().unwrap().message.contains("not a .csv of all"));
-        assert!(results_files("/proc/1/no/such".as_ref()).err().unwrap().message.starts_with("cannot write results"));
+        assert!(results_files(&dir.path().join("all.csv"), &[]).err().unwrap().message.contains("not a .csv of all"));
+        assert!(
+            results_files("/proc/1/no/such".as_ref(), &[]).err().unwrap().message.starts_with("cannot write results")
+        );
     }
 }

@@ -65,7 +65,7 @@ pub struct Args {
     #[arg(help_heading = INPUT, short = 'd', long, value_name = "DELIM", overrides_with = "null")]
     pub delimiter: Option<OsString>,
     /// Use at most N arguments per command
-    #[arg(help_heading = INPUT, short = 'n', long, value_name = "N")]
+    #[arg(help_heading = INPUT, short = 'n', long, value_name = "N", value_parser = super::parallel::count)]
     pub max_args: Option<usize>,
     /// Take blanks off arguments: n (neither end), l, r, lr
     #[arg(help_heading = INPUT, long, value_name = "ENDS")]
@@ -110,7 +110,7 @@ pub struct Args {
     pub skip_newer: bool,
 
     /// Print output in the order of the tasks
-    #[arg(help_heading = OUTPUT, short, long)]
+    #[arg(help_heading = OUTPUT, short, long, alias = "keeporder", overrides_with = "no_keep_order")]
     pub keep_order: bool,
     /// Print whole lines as they come instead of grouping by task
     #[arg(help_heading = OUTPUT, long, visible_alias = "lb", alias = "linebuffer", overrides_with = "group")]
@@ -119,10 +119,10 @@ pub struct Args {
     #[arg(help_heading = OUTPUT, long)]
     pub tag: bool,
     /// Save output below DIR, as GNU parallel lays it out, instead of printing it
-    #[arg(help_heading = OUTPUT, long, value_name = "DIR")]
+    #[arg(help_heading = OUTPUT, long, alias = "res", value_name = "DIR")]
     pub results: Option<PathBuf>,
     /// Write GNU parallel's job log (`+FILE`: add to it)
-    #[arg(help_heading = OUTPUT, long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT, long, alias = "jl", value_name = "FILE")]
     pub joblog: Option<PathBuf>,
     /// Skip what the job log lists
     #[arg(help_heading = OUTPUT, long, requires = "joblog")]
@@ -230,6 +230,23 @@ pub fn join_json(mut words: Vec<OsString>) -> Vec<OsString> {
             words[at].push("=");
             words[at].push(file);
             break;
+        }
+    }
+    words
+}
+
+/// Makes `-l1` of `-l` and `--max-lines` before the command, where no number follows.
+pub fn number_lines(mut words: Vec<OsString>) -> Vec<OsString> {
+    let takes_none = |word: Option<&OsString>| {
+        word.is_some_and(|word| !word.as_encoded_bytes().starts_with(b"-"))
+            && word.and_then(|word| word.to_str()).is_none_or(|word| super::parallel::count(word).is_err())
+    };
+    let places = (2..words.len()).filter(|at| words[*at] == "-l" || words[*at] == "--max-lines");
+    for at in places.filter(|at| takes_none(words.get(at + 1))).collect::<Vec<_>>() {
+        // All before it are options: what is behind a word of the command is the command's.
+        let before = grammar().no_binary_name(true).try_get_matches_from(&words[2..at]);
+        if before.is_ok_and(|found| !found.contains_id("words")) {
+            words[at] = "-l1".into();
         }
     }
     words

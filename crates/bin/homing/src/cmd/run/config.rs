@@ -1,10 +1,11 @@
-//! The user's defaults: options that `homing run` and `homing plan` are given before those of the command line,
-//! which count more.
+//! The user's defaults, GNU parallel's and homing's own: options of `homing run` and `homing plan` before those of the
+//! command line, which count more.
 
-use super::args::{args_of, join_json};
+use super::args::{args_of, join_json, number_lines};
 use homing_cluster::defaults;
 use homing_model::Failure;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
@@ -14,27 +15,52 @@ pub fn words() -> Vec<OsString> {
     WORDS.get().cloned().unwrap_or_else(|| std::env::args_os().collect())
 }
 
-/// A note where GNU parallel's own defaults are set, which homing does not read. A user with defaults for homing knows.
-pub fn note_of_parallels(quiet: bool) {
-    if quiet || !defaults::are_unset() {
-        return;
+/// GNU parallel's defaults: options of `~/.parallel/config`, or of the profiles of `-J`, then those of `$PARALLEL`.
+fn of_parallel(typed: &[OsString]) -> Result<Vec<OsString>, Failure> {
+    let given = args_of(typed).map(|args| args.parallel).unwrap_or_default();
+    if given.plain {
+        return Ok(Vec::new());
     }
-    let variable = std::env::var_os("PARALLEL").is_some_and(|options| !options.is_empty());
-    let file = homing_os::names::home().map(|home| home.join(".parallel/config"));
-    let file = file.is_some_and(|path| path.metadata().is_ok_and(|known| known.len() > 0));
-    let named = match (variable, file) {
-        (true, _) => "$PARALLEL",
-        (_, true) => "~/.parallel/config",
-        _ => return,
+    let folder = std::env::var_os("PARALLEL_HOME").map(PathBuf::from);
+    let folder = folder.or_else(|| Some(homing_os::names::home()?.join(".parallel")));
+    let mut all = Vec::new();
+    let usual = vec!["config".to_string()];
+    for name in if given.profile.is_empty() { &usual } else { &given.profile } {
+        let Some(path) = folder.as_ref().map(|folder| folder.join(name)) else { continue };
+        match std::fs::read_to_string(&path) {
+            Ok(text) => all.extend(words_of(&text, &path.display().to_string())?),
+            Err(_) if given.profile.is_empty() => {}
+            Err(e) => return Err(Failure::usage(format!("cannot read the profile {}: {e}", path.display()))),
+        }
+    }
+    if let Ok(text) = std::env::var("PARALLEL") {
+        all.extend(words_of(&text, "$PARALLEL")?);
+    }
+    Ok(all)
+}
+
+/// Options in a file or variable, a line at a time; a line that begins with `#` is a comment.
+fn words_of(text: &str, from: &str) -> Result<Vec<OsString>, Failure> {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let wrong = |why: String| {
+        Failure::usage(format!("GNU parallel's defaults in {from}: {why}")).hint("--plain leaves them out")
     };
-    eprintln!("homing: {named} is not read; [run] in ~/.config/homing/config.toml has options that are always wanted");
+    let words = lines.map(|line| shlex::split(line).ok_or_else(|| wrong(format!("{line:?} ends in a quote"))));
+    let words: Vec<OsString> = words.collect::<Result<Vec<_>, _>>()?.concat().into_iter().map(OsString::from).collect();
+    match args_of(&words) {
+        Ok(args) if args.words.is_empty() => Ok(words),
+        Ok(args) => Err(wrong(format!("{:?} is no option", args.words[0]))),
+        Err(e) => Err(wrong(e.message)),
+    }
 }
 
 /// Puts the user's defaults behind the name of a command that has any.
 pub fn with_defaults(mut words: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
     if words.get(1).is_some_and(|word| word == "run" || word == "plan") {
-        words.splice(2..2, defaults::own(&|words| args_of(words).map(drop).map_err(|e| e.message))?);
-        words = join_json(words);
+        let own = defaults::own(&|words| args_of(words).map(drop).map_err(|e| e.message))?;
+        let defaults = [of_parallel(&words[2..])?, own].concat();
+        words.splice(2..2, defaults);
+        words = number_lines(join_json(words));
         let _ = WORDS.set(words.clone());
     }
     Ok(words)

@@ -9,6 +9,7 @@ mod licenses;
 mod listen;
 mod options;
 mod parallel;
+mod perl;
 mod plan;
 mod seats;
 mod slurm;
@@ -27,7 +28,7 @@ use crate::cmd::opening::{hostname, opening};
 use crate::progress::has_colors;
 use homing_batch::Files;
 use homing_dispatch::source::joblog::{self, Unlisted};
-use homing_dispatch::source::{Inputs, Nonces, Source, Sourcing, environment};
+use homing_dispatch::source::{Inputs, Nonces, Source, Sourcing, environment, results_files};
 use homing_dispatch::{DispatchError, Io, Settings};
 use homing_journal::{Journal, Unbegun, lessons};
 use homing_model::event::What;
@@ -56,7 +57,6 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(ended) = at_gateway(&args) {
         return ended;
     }
-    config::note_of_parallels(args.quiet);
     if args.dry_run {
         return dry_run(&args);
     }
@@ -95,7 +95,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     inputs.said.iter().for_each(|text| eprintln!("homing: {text}"));
     let listed = listed(&args, &tally)?;
     let total = batch.total();
-    let tag = batch.tag().cloned();
+    let (tag, columns) = (batch.tag().cloned(), batch.columns().to_vec());
     let mut targets = targets::targets(&args, &cwd, &name, total)?;
     let asleep = asleep::rouse(&args, &mut targets.hosts, total)?;
     let (here, away, slurm) = (targets.are_here(), targets.may_be_away(), targets.are_slurms());
@@ -126,7 +126,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let limit = policy.output_limit;
     // Nothing could come between what one task prints, and what was printed is not printed again by another attempt:
     // its reader need not wait for its end, which may never come (`yes | head`).
-    let alone = total == Some(1) && here && policy.tries.unwrap_or(1) == 1;
+    let alone = total == Some(1) && here && policy.tries.unwrap_or(1) == 1 && args.parallel.colours().is_none();
     let mut screen = Screen::new(tally, watched(&args, &name), args.explain, joblog, here);
     let seats = seats::seats(&args, &targets.hosts);
     let settings = Settings {
@@ -153,7 +153,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         counts,
         output: output(&args, alone, tag, limit, journal.dir()),
         terminal: screen.terminal.clone(),
-        results: args.results.as_deref().map(homing_dispatch::source::results_files).transpose()?,
+        results: args.results.as_deref().map(|dir| results_files(dir, &columns)).transpose()?,
         interrupts: environment::count_interrupts()?,
         journal,
     };

@@ -1,6 +1,7 @@
 //! Options become what rooms take: raw arguments are read here once.
 
 use super::Args;
+use super::perl::Evaluator;
 use homing_batch::{Batch, BatchError, Halt, InputOptions, Tag, Timeout};
 use homing_dispatch::source::{Sourcing, environment, joblog};
 use homing_dispatch::{Io, OutputOptions, Policy, Resources};
@@ -44,6 +45,8 @@ pub(crate) fn batch(
         replacements: args.parallel.replacements(),
         tag: args.parallel.tag(args.tag),
         workdir: args.parallel.workdir.clone().map(RawText::from),
+        end: args.parallel.end(),
+        perl: Evaluator::shared(),
         no_run_if_empty: args.no_run_if_empty,
         arg_files: args.arg_file.clone(),
         outputs: raw(&args.output),
@@ -176,6 +179,7 @@ pub(super) fn output(args: &Args, alone: bool, tag: Option<Tag>, limit: Option<u
         keep_order: args.keep_order && !alone,
         line_buffer: args.line_buffer || args.parallel.ungroup || alone,
         tag,
+        colours: args.parallel.colours(),
         commands,
         limit,
         spill: spill.to_path_buf(),

@@ -2,6 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use homing_batch::{BlockSize, Blocking, Each, Login, Packing, Replacements};
+use homing_dispatch::Colours;
 use homing_model::{Failure, RawText};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,10 +12,10 @@ use std::path::PathBuf;
 #[command(next_help_heading = "GNU parallel")]
 pub struct ParallelArgs {
     /// As -n; the text around {} is repeated with it (`-N0`: one argument, and do not put it into the command)
-    #[arg(short = 'N', long, value_name = "N")]
+    #[arg(short = 'N', long, value_name = "N", value_parser = count)]
     pub max_replace_args: Option<usize>,
     /// N lines per command; a line that ends in a blank goes on in the next
-    #[arg(short = 'L', long, value_name = "N")]
+    #[arg(short = 'L', value_name = "N", value_parser = count)]
     pub max_lines: Option<usize>,
     /// As many arguments per command as its line holds, shared between the slots; the text around {} is repeated
     #[arg(short = 'X')]
@@ -26,7 +27,7 @@ pub struct ParallelArgs {
     #[arg(long)]
     pub xargs: bool,
     /// A command line is shorter than N bytes
-    #[arg(short = 's', long, value_name = "N")]
+    #[arg(short = 's', long, value_name = "N", value_parser = count)]
     pub max_chars: Option<usize>,
     /// All input sources in step, the shorter ones again from their beginning
     #[arg(long, alias = "xapply")]
@@ -49,6 +50,21 @@ pub struct ParallelArgs {
     /// Stands for {}
     #[arg(short = 'I', value_name = "STRING")]
     pub replace: Option<OsString>,
+    /// As -I; {} without a value, which is the next word if it is no option
+    #[arg(short = 'i', long = "replace", value_name = "STRING", num_args = 0..=1, default_missing_value = "{}")]
+    pub replace_by: Option<OsString>,
+    /// As -L; 1 without a number
+    #[arg(short = 'l', long = "max-lines", value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = count)]
+    pub lines: Option<usize>,
+    /// The line that ends an input source; what follows it is not read
+    #[arg(short = 'E', value_name = "TEXT")]
+    pub end: Option<OsString>,
+    /// As -E; none without a value, which is the next word if it is no option
+    #[arg(short = 'e', long = "eof", value_name = "TEXT", num_args = 0..=1, default_missing_value = "", hide = true)]
+    pub eof: Option<OsString>,
+    /// Nothing: a command line that is too long is an error
+    #[arg(short = 'x', hide = true)]
+    pub exit_if_too_long: bool,
     /// Stands for {.}
     #[arg(long, alias = "er", value_name = "STRING", hide = true)]
     pub extensionreplace: Option<OsString>,
@@ -91,10 +107,25 @@ pub struct ParallelArgs {
     /// What a record ends with (default: a newline; nothing with --recstart)
     #[arg(long, value_name = "TEXT", requires = "cuts")]
     pub recend: Option<String>,
+    /// --recstart and --recend are regular expressions
+    #[arg(long, requires = "cuts")]
+    pub regexp: bool,
 
     /// Begin each line with this text, which may hold replacement strings and \t, and a tab
     #[arg(long, value_name = "TEXT")]
     pub tagstring: Option<OsString>,
+    /// Print the lines of each task in a colour of its own
+    #[arg(long, alias = "colour")]
+    pub color: bool,
+    /// Print the lines of failed tasks in red
+    #[arg(long, alias = "colour-failed", alias = "cf")]
+    pub color_failed: bool,
+    /// As --color --tag
+    #[arg(long)]
+    pub ctag: bool,
+    /// As --color --tagstring TEXT
+    #[arg(long, value_name = "TEXT", conflicts_with = "tagstring")]
+    pub ctagstring: Option<OsString>,
     /// Print each command before its output
     #[arg(short = 'v')]
     pub verbose: bool,
@@ -110,6 +141,30 @@ pub struct ParallelArgs {
     /// Nothing: homing asks for no citation
     #[arg(long, hide = true)]
     pub will_cite: bool,
+    /// Nothing: these are so without it
+    #[arg(long, hide = true)]
+    pub gnu: bool,
+    /// Likewise: commands are printed only with -v or -t
+    #[arg(long, hide = true)]
+    pub silent: bool,
+    /// Nothing: large output lies in files of the run's folder, as it is
+    #[arg(long, hide = true)]
+    pub compress: bool,
+    /// Likewise
+    #[arg(long, hide = true, value_name = "COMMAND")]
+    pub compress_program: Option<String>,
+    /// Likewise
+    #[arg(long, hide = true, value_name = "COMMAND")]
+    pub decompress_program: Option<String>,
+    /// Print output as tasks end, as is done without -k
+    #[arg(long, hide = true, overrides_with = "keep_order")]
+    pub no_keep_order: bool,
+    /// Leave out the options of ~/.parallel/config and $PARALLEL
+    #[arg(long)]
+    pub plain: bool,
+    /// Options from ~/.parallel/NAME in the place of ~/.parallel/config; may be repeated
+    #[arg(short = 'J', long, value_name = "NAME")]
+    pub profile: Vec<String>,
     /// Where each task runs; made if it is not there; may hold replacement strings
     #[arg(long, alias = "wd", value_name = "DIR")]
     pub workdir: Option<OsString>,
@@ -132,15 +187,15 @@ impl ParallelArgs {
     /// How many records become one command; `args` is `-n`, `slots` how many run at once.
     pub fn packing(&self, args: Option<usize>, slots: usize) -> Packing {
         let shared = self.context_replace || self.many;
-        let records = self.max_replace_args.or(args).or(self.max_lines);
-        let counted = self.max_replace_args.is_some() || self.max_lines.is_some();
+        let records = self.max_replace_args.or(args).or(self.max_lines());
+        let counted = self.max_replace_args.is_some() || self.max_lines().is_some();
         Packing {
             records,
             full: shared || self.xargs,
             length: self.max_chars,
             spread: shared.then_some(slots),
             context: self.context_replace || (counted && !self.many && !self.xargs),
-            continued: self.max_lines.is_some(),
+            continued: self.max_lines().is_some(),
         }
     }
 
@@ -155,7 +210,7 @@ impl ParallelArgs {
     /// The replacement strings besides GNU parallel's own.
     pub fn replacements(&self) -> Replacements {
         let renamed = [
-            (&self.replace, "{}"),
+            (if self.replace.is_some() { &self.replace } else { &self.replace_by }, "{}"),
             (&self.extensionreplace, "{.}"),
             (&self.basenamereplace, "{/}"),
             (&self.dirnamereplace, "{//}"),
@@ -182,11 +237,15 @@ impl ParallelArgs {
             _ => BlockSize::Bytes(homing_batch::parse_size("--block", size).map_err(Failure::usage)?),
         };
         let unsaid = if self.recstart.is_some() { "" } else { "\n" };
-        let text = |text: &str| RawText(homing_batch::unescaped(text.as_bytes()));
+        let text = |text: &str| match self.regexp {
+            true => text.into(),
+            false => RawText(homing_batch::unescaped(text.as_bytes())),
+        };
         Ok(Some(Blocking {
             size,
             recstart: text(self.recstart.as_deref().unwrap_or_default()),
             recend: text(self.recend.as_deref().unwrap_or(unsaid)),
+            regexp: self.regexp,
             piped: self.pipe.then(|| self.each(args)),
         }))
     }
@@ -194,7 +253,7 @@ impl ParallelArgs {
     /// What `--pipe` makes a block of; `args` is `-n`.
     fn each(&self, args: Option<usize>) -> Each {
         let counted = |count: Option<usize>| count.filter(|n| *n > 0);
-        match (counted(self.max_replace_args.or(args)), counted(self.max_lines)) {
+        match (counted(self.max_replace_args.or(args)), counted(self.max_lines())) {
             (Some(records), lines) => Each::Records(records.saturating_mul(lines.unwrap_or(1))),
             (None, Some(lines)) => Each::Lines(lines),
             (None, None) => Each::Fitting,
@@ -214,11 +273,38 @@ impl ParallelArgs {
         }
     }
 
+    /// Lines of a command.
+    fn max_lines(&self) -> Option<usize> {
+        self.max_lines.or(self.lines)
+    }
+
+    /// Which tasks have colours.
+    pub fn colours(&self) -> Option<Colours> {
+        let all = self.color || self.ctag || self.ctagstring.is_some();
+        if all { Some(Colours::All) } else { self.color_failed.then_some(Colours::Failed) }
+    }
+
+    /// The text that ends an input source.
+    pub fn end(&self) -> Option<RawText> {
+        self.end.as_ref().or(self.eof.as_ref()).filter(|text| !text.is_empty()).cloned().map(RawText::from)
+    }
+
     /// What lines of output begin with; `tag`: `--tag` was given.
     pub fn tag(&self, tag: bool) -> Option<RawText> {
-        let own = self.tagstring.clone().map(|text| RawText(homing_batch::unescaped(&RawText::from(text).0)));
+        let tag = tag || self.ctag;
+        let own = self
+            .tagstring
+            .clone()
+            .or_else(|| self.ctagstring.clone())
+            .map(|text| RawText(homing_batch::unescaped(&RawText::from(text).0)));
         own.or_else(|| tag.then(|| "{}".into()))
     }
+}
+
+/// A number as GNU parallel writes it: 12, 1k, 1Ki.
+pub fn count(text: &str) -> Result<usize, String> {
+    let number = homing_batch::parse_size("it", text).map_err(|_| "it takes a number, as in 12 or 1k".to_string())?;
+    usize::try_from(number).map_err(|e| e.to_string())
 }
 
 /// The hosts of `--sshlogin` and `--sshloginfile`, in their order.

@@ -1,0 +1,42 @@
+# Evaluates expressions for one `homing run`. Each request is a line of numbers and the bytes that it counts:
+#   c LENGTH                                   compiles:  answers `LENGTH` and Perl's reason, 0 where there is none
+#   e NUMBER SEQ TOTAL LENGTH LENGTH...        evaluates: answers `SKIP UNQUOTED LENGTH` and $_
+# The first length of `e` is the value's, the others are those of all values of the task.
+package Job;
+sub seq { $main::seq }
+sub slot { $main::slot }
+sub skip { $main::skip = 1 }
+sub total_jobs { $main::total }
+
+package main;
+our ($seq, $slot, $total, $skip, $unquoted, @arg, %seen);
+our ($job, @compiled) = (bless {}, 'Job');
+$slot = shift @ARGV;
+binmode STDIN; binmode STDOUT; $| = 1;
+sub seq { $seq }
+sub slot { $slot }
+sub total_jobs { $total }
+sub skip { $skip = 1 }
+sub uq { $unquoted = 1 }
+sub Q { my @all = @_; s/'/'"'"'/g, $_ = "'$_'" for @all; wantarray ? @all : join ' ', @all }
+sub pQ { my @all = @_; $_ = quotemeta for @all; wantarray ? @all : join ' ', @all }
+sub dirname { require File::Basename; File::Basename::dirname(@_) }
+sub basename { require File::Basename; File::Basename::basename(@_) }
+sub bytes { my ($n) = @_; my $got = ''; $n and read STDIN, $got, $n; $got }
+while (defined(my $line = <STDIN>)) {
+    my ($what, @numbers) = split ' ', $line;
+    if ($what eq 'c') {
+        my $code = bytes($numbers[0]);
+        push @compiled, eval "no strict; no warnings; sub { $code }";
+        my $why = $@;
+        print length($why), "\n", $why;
+        next;
+    }
+    (my $number, $seq, $total, my @lengths) = @numbers;
+    my ($value, @values) = map { bytes($_) } @lengths;
+    @arg = (undef, @values);
+    ($skip, $unquoted) = (0, 0);
+    { local $_ = $value; eval { $compiled[$number]->(); 1 } or print STDERR "homing: a replacement string: $@"; $value = $_; }
+    $value = '' unless defined $value;
+    print "$skip $unquoted ", length($value), "\n", $value;
+}

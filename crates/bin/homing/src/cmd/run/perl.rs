@@ -1,0 +1,111 @@
+//! Perl expressions of replacement strings, evaluated by one `perl` for the whole run.
+
+use homing_batch::{Evaluated, Expression, Perl, SLOT_TOKEN};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+const PROGRAM: &str = include_str!("perl.pl");
+
+/// Starts `perl` when the first expression needs it.
+#[derive(Debug, Default)]
+pub struct Evaluator {
+    started: Mutex<Option<Started>>,
+    skip: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Started {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    compiled: usize,
+}
+
+impl Evaluator {
+    /// For [`homing_batch::InputOptions`].
+    pub fn shared() -> Option<Arc<dyn Perl>> {
+        Some(Arc::new(Evaluator::default()))
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Started {
+    fn start() -> io::Result<Started> {
+        let mut command = Command::new("perl");
+        command.args(["-e", PROGRAM, "--", SLOT_TOKEN]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (to, from) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(Started { child, to, from: BufReader::new(from), compiled: 0 })
+    }
+
+    /// Returns perl's reason, an empty one where the code compiles.
+    fn compile(&mut self, code: &str) -> io::Result<String> {
+        self.to.write_all(format!("c {}\n{code}", code.len()).as_bytes())?;
+        let [length] = self.numbers()?;
+        Ok(String::from_utf8_lossy(&self.bytes(length)?).trim().to_string())
+    }
+
+    fn evaluate(&mut self, number: usize, with: Expression) -> io::Result<(bool, Evaluated)> {
+        let Expression { value, args, seq, total } = with;
+        let total = total.map_or("?".into(), |total| total.to_string());
+        let values = || std::iter::once(value).chain(args.iter().map(|arg| arg.0.as_slice()));
+        let lengths: String = values().map(|value| format!(" {}", value.len())).collect();
+        let line = format!("e {number} {seq} {total}{lengths}\n");
+        let request = std::iter::once(line.as_bytes()).chain(values()).collect::<Vec<_>>().concat();
+        self.to.write_all(&request)?;
+        let [skip, unquoted, length] = self.numbers()?;
+        Ok((skip != 0, Evaluated { text: self.bytes(length)?, unquoted: unquoted != 0 }))
+    }
+
+    fn numbers<const N: usize>(&mut self) -> io::Result<[usize; N]> {
+        let mut line = String::new();
+        self.from.read_line(&mut line)?;
+        let numbers: Vec<usize> = line.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect();
+        numbers.try_into().map_err(|_| io::Error::new(io::ErrorKind::UnexpectedEof, "perl has ended"))
+    }
+
+    fn bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.from.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+impl Perl for Evaluator {
+    fn compile(&self, code: &str) -> Result<usize, String> {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let none = |e: io::Error| format!("cannot start perl, which evaluates it: {e}");
+        let perl = match &mut *started {
+            Some(perl) => perl,
+            empty => empty.insert(Started::start().map_err(none)?),
+        };
+        let why = perl.compile(code).map_err(|e| format!("perl gives no answer: {e}"))?;
+        perl.compiled += 1;
+        if why.is_empty() { Ok(perl.compiled - 1) } else { Err(why) }
+    }
+
+    /// A `perl` that has ended, as by `exit` in an expression, leaves values as they are.
+    fn evaluate(&self, number: usize, with: Expression) -> Evaluated {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        match started.as_mut().map(|perl| perl.evaluate(number, with)) {
+            Some(Ok((skip, made))) => {
+                self.skip.fetch_or(skip, Ordering::SeqCst);
+                made
+            }
+            _ => Evaluated { text: with.value.to_vec(), unquoted: false },
+        }
+    }
+
+    fn take_skip(&self) -> bool {
+        self.skip.swap(false, Ordering::SeqCst)
+    }
+}
