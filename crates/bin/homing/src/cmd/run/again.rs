@@ -1,4 +1,4 @@
-//! A run's own command line, understood again by those who read its journal.
+//! Parses the command line of a run again, for the commands that read its journal.
 
 use super::args::{Args, join_json};
 use super::options::batch;
@@ -19,7 +19,7 @@ struct Line {
     args: Args,
 }
 
-/// The arguments of a run by the words in its journal.
+/// Returns the arguments of a run, from the words in its journal.
 pub fn args_of_run(argv: Vec<RawText>) -> Result<Args, Failure> {
     let words: Vec<OsString> = argv.into_iter().map(|word| word.to_path().into_os_string()).collect();
     // The first word is the program, the second `run`.
@@ -28,29 +28,30 @@ pub fn args_of_run(argv: Vec<RawText>) -> Result<Args, Failure> {
     Line::try_parse_from(words).map(|line| line.args).map_err(not_understood)
 }
 
-/// The inputs of failed tasks, made anew from the command line and the copies that the run has kept. Where that cannot
-/// be, there are none: the list is worth reading without them.
+/// Returns the inputs of the failed tasks, made again from the command line and from the copies that the run keeps.
+/// If that fails, the list is empty: the list of failed tasks is useful without inputs.
 pub fn inputs_of_failed(read: &Read) -> InputsOfTasks {
     let Opening { argv, cwd, dir } = &read.opening;
     inputs_of(argv, cwd, dir, &read.name, &read.failures.tasks()).unwrap_or_default()
 }
 
-/// The evidence of a run as JSON, with its failed tasks.
+/// Returns the evidence of a run as JSON, with its failed tasks.
 pub fn whole_json(tally: &Tally, failures: Value) -> Value {
     let mut evidence = tally.json();
     evidence["failures"] = failures;
     evidence
 }
 
-/// The failed tasks of a run as JSON.
+/// Returns the failed tasks of a run as JSON.
 pub fn failures_json(read: &Read) -> Value {
     read.failures.json(&inputs_of_failed(read))
 }
 
-/// The values of the input sources of these tasks, from the copies that the run has kept in `dir`.
+/// Returns the input values of the tasks in `wanted`, from the copies that the run keeps in `dir`. They are missing
+/// for a build, and for a run whose tasks are blocks of one input.
 ///
 /// # Errors
-/// What cannot be read. A build, and a run whose tasks are blocks of one input, have none.
+/// The command line is not understood, or a copy cannot be read.
 fn inputs_of(argv: &[RawText], cwd: &Path, dir: &Path, run: &str, wanted: &[TaskId]) -> Result<InputsOfTasks, Failure> {
     let mut found = InputsOfTasks::new();
     let Some(last) = wanted.iter().max() else { return Ok(found) };

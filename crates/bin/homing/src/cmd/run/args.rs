@@ -18,7 +18,7 @@ const LIMITS: &str = "Failures and limits";
 
 /// Options of `homing run` and `homing plan`.
 #[derive(clap::Args, Clone, Debug)]
-// What is typed counts more than what the user's config file says, which comes first.
+// The command line wins over the user's config file, whose words come first.
 #[command(infer_long_args = true, args_override_self = true)]
 pub struct Args {
     /// Where tasks run: `local` (this machine), `ssh` (the hosts of --hosts or cluster.toml, or
@@ -188,7 +188,7 @@ pub struct Args {
     #[arg(help_heading = SHOWN, long, value_name = "NAME", value_parser = label)]
     pub name: Option<String>,
 
-    // Last: their headings would hold for all that follows.
+    // Last, because their headings would hold for all options that follow.
     #[command(flatten)]
     pub slurm: SlurmArgs,
     #[command(flatten)]
@@ -205,7 +205,7 @@ fn amount(text: &str) -> Result<(String, u64), String> {
     read.ok_or_else(|| "a resource is a name and a whole number, as in gpu=2".into())
 }
 
-/// A name of a run, which stands in a table beside others.
+/// Checks the name of a run, which is a cell of a table.
 fn label(text: &str) -> Result<String, String> {
     let is_plain =
         !text.is_empty() && text.chars().count() <= 64 && !text.contains(|c: char| c.is_control() || c == '/');
@@ -216,13 +216,14 @@ fn label(text: &str) -> Result<String, String> {
     }
 }
 
-/// Makes one word of `--json FILE.json` before the command, where an option with an optional value ends otherwise.
+/// Joins `--json FILE.json` before the command into one word. clap takes the file of an option with an optional value
+/// only behind `=`.
 pub fn join_json(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_file =
         |word: Option<&OsString>| word.and_then(|word| word.to_str()).is_some_and(|word| word.ends_with(".json"));
     let places = (0..words.len()).filter(|at| words[*at] == "--json" && is_file(words.get(at + 1)));
     for at in places.collect::<Vec<_>>() {
-        // What follows the first word of the command belongs to it: the file has to be that word.
+        // The words behind the first word of the command belong to the command. The file must be that first word.
         let parsed = grammar().no_binary_name(true).try_get_matches_from(&words[2.min(words.len())..]);
         let first = parsed.ok().and_then(|found| found.get_many::<OsString>("words").map(|of| of.len()));
         if first == Some(words.len() - at - 1) {
@@ -235,7 +236,7 @@ pub fn join_json(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// Makes `-l1` of `-l` and `--max-lines` before the command, where no number follows.
+/// Replaces `-l` and `--max-lines` before the command by `-l1` if no number follows.
 pub fn number_lines(mut words: Vec<OsString>) -> Vec<OsString> {
     let takes_none = |word: Option<&OsString>| {
         word.is_some_and(|word| !word.as_encoded_bytes().starts_with(b"-"))
@@ -243,7 +244,7 @@ pub fn number_lines(mut words: Vec<OsString>) -> Vec<OsString> {
     };
     let places = (2..words.len()).filter(|at| words[*at] == "-l" || words[*at] == "--max-lines");
     for at in places.filter(|at| takes_none(words.get(at + 1))).collect::<Vec<_>>() {
-        // All before it are options: what is behind a word of the command is the command's.
+        // Only options precede it. An `-l` behind the first word of the command belongs to the command.
         let before = grammar().no_binary_name(true).try_get_matches_from(&words[2..at]);
         if before.is_ok_and(|found| !found.contains_id("words")) {
             words[at] = "-l1".into();
@@ -257,7 +258,7 @@ pub fn grammar() -> clap::Command {
     Args::augment_args(clap::Command::new("run"))
 }
 
-/// The arguments of a `homing run` with these words.
+/// Parses the words of a `homing run`.
 pub fn args_of(words: &[OsString]) -> Result<Args, Failure> {
     let grammar = Args::augment_args(clap::Command::new("homing run")).no_binary_name(true);
     grammar.try_get_matches_from(words).and_then(|found| Args::from_arg_matches(&found)).map_err(|e| {
@@ -270,7 +271,7 @@ pub fn args_of(words: &[OsString]) -> Result<Args, Failure> {
     })
 }
 
-/// What is passed on to Slurm.
+/// Options that are passed on to Slurm.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Slurm")]
 pub struct SlurmArgs {
@@ -343,7 +344,7 @@ impl From<Ends> for homing_batch::Trim {
 }
 
 impl Args {
-    /// The job log is one of earlier tasks of the same batch.
+    /// Returns whether the job log already lists earlier tasks of the same batch.
     pub(super) fn goes_on(&self) -> bool {
         self.resume || self.resume_failed || self.retry_failed
     }

@@ -1,4 +1,4 @@
-//! Hosts of a run that are switched off: those that its tasks need are switched on, the others are left alone.
+//! Hosts of a run that are switched off: homing switches on those that the tasks need, and leaves the others alone.
 
 use super::args::Args;
 use crate::switched;
@@ -9,8 +9,8 @@ use homing_power::{Known, needed};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Takes those from the hosts that are off and not needed, and tells how the others are switched on: one after another is
-/// asked in its turn, and the run goes on with those that are on.
+/// Removes the hosts that are off and not needed from `hosts`. Returns how each needed host is switched on, one after
+/// another. The run begins with the hosts that are on.
 pub fn rouse(
     args: &Args,
     hosts: &mut Vec<HostPlan>,
@@ -24,9 +24,9 @@ pub fn rouse(
     let slots = super::options::slots(args)?;
     let (off, on): (Vec<HostPlan>, Vec<HostPlan>) = hosts.drain(..).partition(is_off);
     let slots_of = |host: &HostPlan| host.slots.or_else(|| Some(slots(cores(&known, &host.name)?)));
-    // One that is not known has one slot at least.
+    // A host of unknown size has at least one slot.
     let awake = on.iter().map(|host| u64::from(slots_of(host).unwrap_or(1).max(1))).sum();
-    // A run without tasks has a host, too.
+    // A run without tasks needs a host, too.
     let tasks = tasks.filter(|_| !args.need_all_hosts).map(|tasks| tasks.max(u64::from(on.is_empty())));
     let needed = needed(tasks, awake, &off.iter().map(slots_of).collect::<Vec<_>>());
     let (wanted, left) = off.split_at(needed);
@@ -43,7 +43,7 @@ pub fn rouse(
     Ok(asleep)
 }
 
-/// Its processors, when they were looked at last.
+/// Returns the processors that the host had when it was last seen.
 fn cores(known: &Known, host: &str) -> Option<u32> {
     known.hosts.get(host).map(|since| since.cores).filter(|cores| *cores > 0)
 }

@@ -1,5 +1,5 @@
-//! The user's defaults, GNU parallel's and homing's own: options of `homing run` and `homing plan` before those of the
-//! command line, which count more.
+//! Puts the user's defaults, GNU parallel's and homing's own, before the options of `homing run` and `homing plan`.
+//! The command line wins over them.
 
 use super::args::{args_of, join_json, number_lines};
 use homing_cluster::defaults;
@@ -10,12 +10,14 @@ use std::sync::OnceLock;
 
 static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// The words of the command line, with the user's defaults among them; of a command that has none, as they were typed.
+/// Returns the words of the command line, with the user's defaults among them. The words of a command without
+/// defaults are returned as they were typed.
 pub fn words() -> Vec<OsString> {
     WORDS.get().cloned().unwrap_or_else(|| std::env::args_os().collect())
 }
 
-/// GNU parallel's defaults: options of `~/.parallel/config`, or of the profiles of `-J`, then those of `$PARALLEL`.
+/// Returns GNU parallel's defaults: the options of `~/.parallel/config`, or of the profiles of `-J`, then those of
+/// `$PARALLEL`.
 fn of_parallel(typed: &[OsString]) -> Result<Vec<OsString>, Failure> {
     let given = args_of(typed).map(|args| args.parallel).unwrap_or_default();
     if given.plain {
@@ -39,7 +41,7 @@ fn of_parallel(typed: &[OsString]) -> Result<Vec<OsString>, Failure> {
     Ok(all)
 }
 
-/// Options in a file or variable, a line at a time; a line that begins with `#` is a comment.
+/// Parses the options in a file or variable line by line. A line that begins with `#` is a comment.
 fn words_of(text: &str, from: &str) -> Result<Vec<OsString>, Failure> {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     let wrong = |why: String| {

@@ -1,5 +1,5 @@
-//! Licences of Slurm's that the workers of a run take of the file servers of its inputs: jobs and runs of everybody
-//! on Slurm have one limit then, and need no leases.
+//! Slurm licences that the workers of a run take for the file servers of its inputs. All jobs and runs on Slurm then
+//! share one limit and need no leases.
 
 use super::args::Args;
 use super::options::io_limit;
@@ -8,7 +8,7 @@ use homing_dispatch::{Io, Licensed};
 use homing_model::Failure;
 use homing_slurm::{Seat, ask};
 
-/// The licences, with the servers that they are of, that each of these workers takes.
+/// Returns the licences that each of these workers takes, each with its file server.
 pub fn of(
     args: &Args,
     cluster: &Cluster,

@@ -13,37 +13,41 @@ use std::io::{self, IsTerminal};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Progress is shown on what takes longer than this.
+/// Progress of a run is shown when it takes longer than this.
 const SHOW_AFTER: Duration = Duration::from_secs(2);
-/// Between two draws.
+/// The least time between two draws.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 
-/// What the user sees while and after it runs.
+/// The output that the user sees while a run goes on and after it.
 pub struct Screen {
     /// The evidence so far.
     pub tally: Tally,
     bar: bool,
-    /// The lines where none can be drawn again.
+    /// Lines of progress where a line cannot be drawn again.
     log: ProgressLog,
     explain: bool,
-    /// Where it is shown.
+    /// The terminal that shows the progress.
     pub terminal: Rc<Terminal>,
     last: Duration,
-    /// Bytes that tasks had read in earlier parts.
+    /// Bytes that tasks read in earlier parts of the run.
     read_before: u64,
     joblog: Option<File>,
-    /// Why the job log lacks lines; it is told at the end, since the run goes on.
+    /// Why the job log lacks lines. It is reported at the end, since the run goes on.
     pub unlogged: Option<io::Error>,
     here: bool,
-    /// Limits that were found, by storage host; known at the end.
+    /// Limits that the run found, by storage host. Known at the end.
     pub learnt: Vec<(String, u32)>,
-    /// Kinds of commands that were seen to move bytes without naming any; known at the end.
+    /// Kinds of commands that moved bytes without naming any file. Known at the end.
     pub movers: Vec<String>,
 }
 
 impl Screen {
-    /// `tally`: the evidence of earlier parts; `bar`: draw from the first moment; `explain`: a line for each start;
-    /// `here`: tasks run on this machine, which the job log calls `:`.
+    /// Makes the screen of a run.
+    ///
+    /// - `tally`: the evidence of earlier parts.
+    /// - `bar`: draw from the first moment.
+    /// - `explain`: print a line for each start.
+    /// - `here`: the tasks run on this machine, which the job log calls `:`.
     pub fn new(
         tally: Tally,
         (bar, log): (bool, ProgressLog),
@@ -57,7 +61,7 @@ impl Screen {
         Screen { tally, bar, log, explain, terminal, last, read_before, joblog, unlogged, here, learnt, movers }
     }
 
-    /// Bytes that tasks have read in a second of this part, as far as it was measured.
+    /// Returns the bytes per second that tasks have read in this part of the run, as far as they were measured.
     fn read_per_s(&self, elapsed: Duration) -> Option<u64> {
         let read = self.tally.read()?.saturating_sub(self.read_before);
         Some((read as f64 / elapsed.as_secs_f64().max(0.001)) as u64)
@@ -110,7 +114,7 @@ impl Listener for Screen {
 
     fn progress(&mut self, progress: &Progress) {
         if progress::place().is_none() {
-            // A terminal that does not move its cursor is read by a person, who has not asked for a log.
+            // A terminal that cannot move its cursor is read by a person, who did not request a log.
             let line = self.log.line(progress, self.read_per_s(progress.elapsed));
             if let Some(line) = line.filter(|_| !io::stderr().is_terminal()) {
                 self.note(&line);
@@ -133,7 +137,8 @@ impl Listener for Screen {
     }
 }
 
-/// Why no more tasks begin that read from a server whose leases are all taken, if others than this user have some.
+/// Explains why no more tasks that read from a server start. Returns `None` unless all leases are taken and other
+/// users hold some.
 pub(super) fn waits(server: &str, limit: u32, users: &[(String, u32)]) -> Option<String> {
     let me = homing_queue::user_name(rustix::process::geteuid().as_raw());
     let total: u32 = users.iter().map(|(_, held)| held).sum();
@@ -141,12 +146,12 @@ pub(super) fn waits(server: &str, limit: u32, users: &[(String, u32)]) -> Option
     full.then(|| format!("waits: {}", homing_lease::serves(server, Some(limit), users, &me)))
 }
 
-/// One line on a task that did not succeed, unless its own output says it all.
+/// Returns one line about a task that failed, unless its own output explains the failure.
 fn complaint(record: &Record) -> Option<String> {
     let command: String = record.task.command.display().chars().take(120).collect();
     let task = format!("{} ({command})", homing_report::task_on(record.task.id, &record.host));
     match &record.outcome {
-        // Of what was not run the failure says how much it is.
+        // The failure of the run counts the tasks that did not run.
         Outcome::Exit(_) | Outcome::Killed | Outcome::NotRun(_) => None,
         Outcome::Signal(signal) => Some(format!("{task} was ended by signal {signal}")),
         Outcome::TimedOut => Some(format!("{task} was ended at its time limit")),

@@ -1,5 +1,6 @@
-//! `homing run`, `homing plan`, and the second half of `homing resume`:
-//! options become a batch, hosts and a policy; dispatch does the rest.
+//! `homing run`, `homing plan`, and the second half of `homing resume`.
+//!
+//! This module turns options into a batch, hosts and a policy. `dispatch` does the rest.
 
 pub mod again;
 mod args;
@@ -40,19 +41,19 @@ use std::collections::HashMap;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::Path;
 
-/// A run to be taken up again.
+/// A run that is resumed.
 pub struct Again {
     /// Its journal, opened for appending.
     pub journal: Journal,
-    /// Tasks that need not run again, with the hash of what ran where that is known.
+    /// Tasks that do not run again, each with the hash of its command if the journal has one.
     pub done: HashMap<TaskId, Option<u64>>,
     /// The evidence of its earlier parts.
     pub tally: Tally,
-    /// Of those that need not run again: ends that its job log lacks.
+    /// Ends of tasks that the job log lacks, among the tasks that do not run again.
     pub unlisted: Unlisted,
 }
 
-/// `homing run`.
+/// Executes `homing run`.
 pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(ended) = at_gateway(&args) {
         return ended;
@@ -63,16 +64,16 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     start(args, None)
 }
 
-/// The same command line on the member that it names.
+/// Runs the same command line on the host that `--gateway` names.
 fn at_gateway(args: &Args) -> Option<Result<i32, Failure>> {
     let host = args.gateway.as_ref()?;
     let words = gateway::without_gateway(std::env::args_os().skip(1).collect(), args.words.len());
     Some(gateway::run(host, &words))
 }
 
-/// Runs, from the beginning or from where an earlier coordinator stopped.
+/// Starts a run, or continues one where an earlier coordinator stopped.
 pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
-    // Links to hosts, and files for the output of tasks, may be thousands.
+    // There may be thousands of connections to hosts and of files with the output of tasks.
     homing_os::process::raise_files();
     let now_ns = homing_os::clock::wall_ns();
     let mut policy = policy(&args)?;
@@ -106,7 +107,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         true => What::RunResumed { host: hostname(), pid: std::process::id() },
         false => opening(&name, config::words(), &cwd, total, args.name.as_deref()),
     };
-    // Kept to the end of the run: a host that joins late is asked too.
+    // Kept to the end of the run: a host that joins late must find the files, too.
     let nonces = away.then(Nonces::default);
     let joblog = args.joblog.as_deref().map(|p| joblog::open(p, resumed || args.goes_on())).transpose()?;
     let missing = joblog.as_ref().map(|file| joblog::Missing::new(unlisted, file, here)).transpose()?;
@@ -124,8 +125,8 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let source = Source::new(batch, sourcing, finder);
     let counts = tally.counts().clone();
     let limit = policy.output_limit;
-    // Nothing could come between what one task prints, and what was printed is not printed again by another attempt:
-    // its reader need not wait for its end, which may never come (`yes | head`).
+    // Only one task prints, and no second attempt prints the same again. Its output need not wait for its end, which
+    // may never come (`yes | head`).
     let alone = total == Some(1) && here && policy.tries.unwrap_or(1) == 1 && args.parallel.colours().is_none();
     let mut screen = Screen::new(tally, watched(&args, &name), args.explain, joblog, here);
     let seats = seats::seats(&args, &targets.hosts);
@@ -165,24 +166,25 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         true => Failure::system(e).hint("nothing has run: the same command again, once there is room"),
         false => explain(e, &name, slurm),
     })?;
-    // With --halt a success may leave tasks that can still be run; a job log that lacks lines is mended with the input.
+    // With `--halt`, a successful run may leave tasks that can still run. Mending an incomplete job log needs the
+    // input, too.
     if status == 0 && args.parallel.pipe && args.halt == "never" && screen.unlogged.is_none() {
         inputs.forget_stdin();
     }
     told(&args, screen, &name, status, here, host_count > 1)
 }
 
-/// Whether progress is shown from the beginning, and the lines of it where no terminal is.
+/// Returns whether progress is drawn from the beginning, and the log of progress for an output that is no terminal.
 fn watched(args: &Args, name: &str) -> (bool, ProgressLog) {
     let bar = args.bar || args.eta;
-    // Of a quiet run nobody wants a word, unless it was asked for.
+    // With `--quiet`, progress is shown only if an option requests it.
     let run = if args.quiet && !bar { ProgressLog::default() } else { ProgressLog::new(name, bar) };
     (bar, run)
 }
 
-/// Tells what came of it; its status, unless the job log lacks lines.
+/// Prints the evidence of the run. Returns its status, or an error if the job log lacks lines.
 fn told(args: &Args, screen: Screen, name: &str, status: i32, here: bool, spread: bool) -> Result<i32, Failure> {
-    // Nobody who has seen enough asks how much there would have been.
+    // A reader that closed the pipe early does not want the evidence.
     if status != exit::UNREAD || args.json.is_some() {
         evidence(args, &screen, name, here, spread)?;
     }
@@ -193,7 +195,7 @@ fn told(args: &Args, screen: Screen, name: &str, status: i32, here: bool, spread
     }
 }
 
-/// A run that nobody has begun yet.
+/// Begins a new run.
 fn anew(now_ns: i64, quiet: bool) -> Result<Again, Failure> {
     if let Some(note) = homing_journal::root_note().filter(|_| !quiet) {
         eprintln!("homing: {note}");
@@ -202,8 +204,8 @@ fn anew(now_ns: i64, quiet: bool) -> Result<Again, Failure> {
     Ok(Again { journal, done: HashMap::new(), tally: Tally::new(), unlisted: Unlisted::default() })
 }
 
-/// Tasks that a job log has, and that are not run for that. What the run itself has added to the log and is to try again is
-/// not among them.
+/// Returns the tasks that the job log lists, which do not run again. A task that this run itself added to the log and
+/// will retry is not among them.
 fn listed(args: &Args, tally: &Tally) -> Result<HashMap<TaskId, bool>, Failure> {
     let Some(path) = args.joblog.as_deref().filter(|_| args.resume || args.resume_failed) else {
         return Ok(HashMap::new());
@@ -213,7 +215,8 @@ fn listed(args: &Args, tally: &Tally) -> Result<HashMap<TaskId, bool>, Failure> 
     Ok(listed)
 }
 
-/// What tasks are given; says what differs in it from an earlier part of the run.
+/// Returns the environment of the tasks. Prints the names of the variables that differ from an earlier part of the
+/// run.
 fn environment(args: &Args, here: bool, dir: &Path) -> Result<Vec<(RawText, RawText)>, Failure> {
     let mut env = environment::exported(&args.env, here)?;
     env.extend(args.ppn.and_then(|_| wide::agent()));
@@ -233,7 +236,7 @@ fn unrecorded(error: homing_journal::JournalError) -> Failure {
 
 fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) -> Result<(), Failure> {
     if let Some(file) = &args.json {
-        // The journal is read once more only where tasks have failed.
+        // The journal is read again only if tasks have failed.
         let failures = match screen.tally.counts().failed() {
             0 => serde_json::Value::Array(Vec::new()),
             _ => again::failures_json(&read(name, false, false)?),
@@ -273,7 +276,7 @@ fn explain(error: DispatchError, name: &str, slurm: bool) -> Failure {
     }
 }
 
-/// Commands as they would be run.
+/// Prints the commands of a run and runs none.
 fn dry_run(args: &Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(Failure::system)?;
     let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));

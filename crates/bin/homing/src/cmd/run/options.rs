@@ -1,4 +1,4 @@
-//! Options become what rooms take: raw arguments are read here once.
+//! Parses raw arguments into the types that the other crates take. Each argument is parsed here once.
 
 use super::Args;
 use super::perl::Evaluator;
@@ -11,10 +11,10 @@ use homing_model::{Failure, RawText};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// `--jobs 0` means as many as possible; each slot is a thread of the worker.
+/// The number of slots for `--jobs 0`, which means as many as possible. Each slot is a thread of the worker.
 const MOST_SLOTS: u32 = 1024;
 
-/// What the user gave as a batch of tasks. `typed`: standard input is a terminal.
+/// Returns the batch of tasks that the user gave. `typed`: standard input is a terminal.
 pub(crate) fn batch(
     args: &Args,
     cwd: &Path,
@@ -27,7 +27,7 @@ pub(crate) fn batch(
     let raw = |words: &[std::ffi::OsString]| words.iter().map(|w| RawText::from(w.as_os_str())).collect::<Vec<_>>();
     let options = InputOptions {
         cwd: cwd.to_path_buf(),
-        // The same order when the run is resumed: the seed is the run's name.
+        // The seed is the name of the run, so that a resumed run has the same order.
         shuf: args.shuf.then(|| run.bytes().fold(5381, |h: u64, b| h.wrapping_mul(33) ^ u64::from(b))),
         null: args.null,
         delimiter: args.delimiter.clone().map(RawText::from),
@@ -101,7 +101,7 @@ pub(super) fn policy(args: &Args) -> Result<Policy, Failure> {
         licensed: Vec::new(),
         learnt: Default::default(),
         movers: Vec::new(),
-        // What was sent ahead would still run after the end that --halt makes, and its input take up memory.
+        // A task sent ahead would still run after `--halt` ends the run, and its input would take up memory.
         prefetch: !args.parallel.pipe
             && !args.parallel.names_the_slot(&args.words)
             && args.delay.is_none()
@@ -110,7 +110,8 @@ pub(super) fn policy(args: &Args) -> Result<Policy, Failure> {
     })
 }
 
-/// What hosts have of named resources: those of the command line, and the cluster file's of single hosts.
+/// Returns the named resources of hosts: those of the command line for each host, and those of single hosts in the
+/// cluster file.
 fn resources(args: &Args) -> Result<Resources, Failure> {
     let hosts = args.cluster.load()?.resources();
     Ok(Resources { each: args.resource.iter().cloned().collect(), hosts })
@@ -131,7 +132,7 @@ pub(super) fn io_limit(text: &str) -> Result<Io, Failure> {
     }
 }
 
-/// Slots that this machine gives a run.
+/// Returns the slots that this machine gives a run.
 fn slots_here(args: &Args) -> Result<usize, Failure> {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     Ok(slots(args)?(cores).max(1) as usize)
@@ -143,13 +144,13 @@ pub(super) fn slots(args: &Args) -> Result<Box<dyn Fn(u32) -> u32>, Failure> {
     Ok(Box::new(move |cores| homing_batch::jobs("--jobs", &jobs, cores).unwrap_or(cores).min(MOST_SLOTS)))
 }
 
-/// Looks for inputs, and asks the site's own commands where they lie.
+/// Returns the finder of inputs, which also runs the site's own commands to locate them.
 pub(super) fn finder(args: &Args) -> Result<Finder, Failure> {
     let locator = Locator::new().map_err(Failure::system)?;
     Ok(Finder::over(locator.with_own(args.cluster.load()?.locators())))
 }
 
-/// How tasks become offers, in a run of which no earlier part is known and where nobody is asked.
+/// Returns how tasks become offers, in a run without an earlier part and without checks of its hosts.
 pub(super) fn sourcing(args: &Args, cwd: &Path, hosts: usize) -> Result<Sourcing, Failure> {
     Ok(Sourcing {
         cwd: cwd.into(),
@@ -169,7 +170,7 @@ pub(super) fn sourcing(args: &Args, cwd: &Path, hosts: usize) -> Result<Sourcing
     })
 }
 
-/// How what tasks print comes out. `alone`: nothing could come between the parts of it.
+/// Returns how the output of tasks is printed. `alone`: the output of one task cannot be mixed with that of another.
 pub(super) fn output(args: &Args, alone: bool, tag: Option<Tag>, limit: Option<u64>, spill: &Path) -> OutputOptions {
     let commands = match args.parallel.verbose {
         true => Some(Stream::Out),

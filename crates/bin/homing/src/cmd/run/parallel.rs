@@ -1,4 +1,4 @@
-//! GNU parallel's words beside those that are homing's own options too.
+//! Options of GNU parallel that are not also options of homing itself.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use homing_batch::{BlockSize, Blocking, Each, Login, Packing, Replacements};
@@ -184,7 +184,8 @@ pub struct ParallelArgs {
 }
 
 impl ParallelArgs {
-    /// How many records become one command; `args` is `-n`, `slots` how many run at once.
+    /// Returns how many records become one command. `args` is `-n`; `slots` is the number of commands that run at
+    /// once.
     pub fn packing(&self, args: Option<usize>, slots: usize) -> Packing {
         let shared = self.context_replace || self.many;
         let records = self.max_replace_args.or(args).or(self.max_lines());
@@ -199,7 +200,7 @@ impl ParallelArgs {
         }
     }
 
-    /// Whether commands or tags say which slot they are in.
+    /// Returns whether commands or tags contain the number of their slot.
     pub fn names_the_slot(&self, words: &[OsString]) -> bool {
         let names = |word: &OsString| ["{%}", "{slot}"].iter().any(|name| word.to_string_lossy().contains(name));
         self.slotreplace.is_some()
@@ -207,7 +208,7 @@ impl ParallelArgs {
             || self.rpl.iter().any(|word| word.to_string_lossy().contains("slot()"))
     }
 
-    /// The replacement strings besides GNU parallel's own.
+    /// Returns the replacement strings that the options rename, define or add.
     pub fn replacements(&self) -> Replacements {
         let renamed = [
             (if self.replace.is_some() { &self.replace } else { &self.replace_by }, "{}"),
@@ -226,7 +227,8 @@ impl ParallelArgs {
         }
     }
 
-    /// `--pipe` and `--pipepart`; `args` is `-n`, `slots` how many run at once.
+    /// Returns the blocks of `--pipe` and `--pipepart`. `args` is `-n`; `slots` is the number of commands that run at
+    /// once.
     pub fn blocks(&self, args: Option<usize>, slots: usize) -> Result<Option<Blocking>, Failure> {
         if !self.pipe && !self.pipepart {
             return Ok(None);
@@ -250,7 +252,7 @@ impl ParallelArgs {
         }))
     }
 
-    /// What `--pipe` makes a block of; `args` is `-n`.
+    /// Returns the unit of which `--pipe` makes a block. `args` is `-n`.
     fn each(&self, args: Option<usize>) -> Each {
         let counted = |count: Option<usize>| count.filter(|n| *n > 0);
         match (counted(self.max_replace_args.or(args)), counted(self.max_lines())) {
@@ -260,7 +262,8 @@ impl ParallelArgs {
         }
     }
 
-    /// `--header :`: columns have names, and `--header 0`: files of input are names; no pattern.
+    /// Returns whether columns have names (`--header :`), and whether input files are names and no patterns
+    /// (`--header 0`).
     pub fn header(&self) -> Result<[bool; 2], Failure> {
         match self.header.as_deref() {
             None => Ok([false, false]),
@@ -273,23 +276,23 @@ impl ParallelArgs {
         }
     }
 
-    /// Lines of a command.
+    /// Returns the most input lines of one command.
     fn max_lines(&self) -> Option<usize> {
         self.max_lines.or(self.lines)
     }
 
-    /// Which tasks have colours.
+    /// Returns which tasks have colours.
     pub fn colours(&self) -> Option<Colours> {
         let all = self.color || self.ctag || self.ctagstring.is_some();
         if all { Some(Colours::All) } else { self.color_failed.then_some(Colours::Failed) }
     }
 
-    /// The text that ends an input source.
+    /// Returns the text that ends an input source.
     pub fn end(&self) -> Option<RawText> {
         self.end.as_ref().or(self.eof.as_ref()).filter(|text| !text.is_empty()).cloned().map(RawText::from)
     }
 
-    /// What lines of output begin with; `tag`: `--tag` was given.
+    /// Returns the text that begins each line of output. `tag`: `--tag` was given.
     pub fn tag(&self, tag: bool) -> Option<RawText> {
         let tag = tag || self.ctag;
         let own = self
@@ -301,13 +304,13 @@ impl ParallelArgs {
     }
 }
 
-/// A number as GNU parallel writes it: 12, 1k, 1Ki.
+/// Parses a number as GNU parallel writes it: 12, 1k, 1Ki.
 pub fn count(text: &str) -> Result<usize, String> {
     let number = homing_batch::parse_size("it", text).map_err(|_| "it takes a number, as in 12 or 1k".to_string())?;
     usize::try_from(number).map_err(|e| e.to_string())
 }
 
-/// The hosts of `--sshlogin` and `--sshloginfile`, in their order.
+/// Returns the hosts of `--sshlogin` and `--sshloginfile`, in their order.
 pub fn logins(given: &ParallelArgs) -> Result<Vec<Login>, Failure> {
     let mut found = Vec::new();
     for text in &given.sshlogin {
@@ -321,7 +324,7 @@ pub fn logins(given: &ParallelArgs) -> Result<Vec<Login>, Failure> {
     Ok(found)
 }
 
-/// Options of other programs and of other commands, and what does their work here.
+/// Options of other programs and of other commands, each with its replacement in homing.
 const OTHERS: &[(&str, &str)] = &[
     ("--mem", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE asks Slurm for it"),
     ("--memory", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE asks Slurm for it"),
@@ -333,8 +336,8 @@ const OTHERS: &[(&str, &str)] = &[
     ("--failed", "homing resume --failed RUN runs failed tasks again; homing report RUN --failed lists them"),
 ];
 
-/// An option that `homing run` does not have, with what does its work: clap would offer the
-/// option whose name is most alike, which is about something else.
+/// Returns the failure for an option that `homing run` does not have, with its replacement. clap would suggest the
+/// option with the most similar name, which is about something else.
 pub fn unknown(error: &clap::Error) -> Option<Failure> {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return None };
     if error.kind() != ErrorKind::UnknownArgument {

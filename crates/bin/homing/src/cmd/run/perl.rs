@@ -1,4 +1,4 @@
-//! Perl expressions of replacement strings, evaluated by one `perl` for the whole run.
+//! Evaluates the Perl expressions of replacement strings, with one `perl` process for the whole run.
 
 use homing_batch::{Evaluated, Expression, Perl, SLOT_TOKEN};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const PROGRAM: &str = include_str!("perl.pl");
 
-/// Starts `perl` when the first expression needs it.
+/// An evaluator that starts `perl` for the first expression.
 #[derive(Debug, Default)]
 pub struct Evaluator {
     started: Mutex<Option<Started>>,
@@ -24,7 +24,7 @@ struct Started {
 }
 
 impl Evaluator {
-    /// For [`homing_batch::InputOptions`].
+    /// Returns an evaluator for [`homing_batch::InputOptions`].
     pub fn shared() -> Option<Arc<dyn Perl>> {
         Some(Arc::new(Evaluator::default()))
     }
@@ -47,7 +47,7 @@ impl Started {
         Ok(Started { child, to, from: BufReader::new(from), compiled: 0 })
     }
 
-    /// Returns perl's reason, an empty one where the code compiles.
+    /// Returns perl's error message, empty if the code compiles.
     fn compile(&mut self, code: &str) -> io::Result<String> {
         self.to.write_all(format!("c {}\n{code}", code.len()).as_bytes())?;
         let [length] = self.numbers()?;
@@ -93,7 +93,7 @@ impl Perl for Evaluator {
         if why.is_empty() { Ok(perl.compiled - 1) } else { Err(why) }
     }
 
-    /// A `perl` that has ended, as by `exit` in an expression, leaves values as they are.
+    /// Leaves the value unchanged if `perl` has ended, for example by `exit` in an expression.
     fn evaluate(&self, number: usize, with: Expression) -> Evaluated {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         match started.as_mut().map(|perl| perl.evaluate(number, with)) {

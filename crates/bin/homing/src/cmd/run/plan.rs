@@ -1,4 +1,4 @@
-//! `homing plan`: the same way as a run, up to the moment before anything runs.
+//! `homing plan`: does all that a run does before it starts a task, and prints the choices.
 
 use super::args::Args;
 use super::targets::Targets;
@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, IsTerminal};
 
-/// Whether a server's tasks would wait for those of others now.
+/// Prints a note if the tasks of a storage server would wait now for those of other users.
 fn tell_waits(server: &str, place: &homing_lease::Place) {
     let place = place.clone();
     let seen = homing_os::threads::within(homing_mounts::FS_TIMEOUT, move || homing_lease::look(&place)).flatten();
@@ -25,7 +25,7 @@ fn tell_waits(server: &str, place: &homing_lease::Place) {
     }
 }
 
-/// Prints who would run where, and why.
+/// Prints which task would run on which host, and why.
 pub fn plan(args: Args) -> Result<i32, Failure> {
     if let Some(ended) = super::at_gateway(&args) {
         return ended;
@@ -49,7 +49,7 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
     tasks.print(sums, &hosts, &shapes, Params { locality: !args.no_locality, links, ..Default::default() })
 }
 
-/// The hosts that answer, all asked at the same time. The others are told, and take no part.
+/// Queries all hosts at the same time, and returns those that answer. The others are reported and take no part.
 fn there(args: &Args, targets: &[HostPlan], links: &Links) -> Result<(Hosts, Vec<HostModel>), Failure> {
     let slots = super::options::slots(args)?;
     let answers = homing_os::threads::each_of(targets, homing_launch::FAN_OUT, facts);
@@ -72,7 +72,7 @@ fn there(args: &Args, targets: &[HostPlan], links: &Links) -> Result<(Hosts, Vec
 fn facts(target: &HostPlan) -> Result<HostFacts, String> {
     match &target.via {
         Via::Local => Ok(homing_probe::facts()),
-        // A plan takes nothing from the cluster: of Slurm's node the name is known, and the volumes are taken to be ours.
+        // A plan allocates nothing. Of a Slurm node it knows the name, and assumes the volumes of this machine.
         Via::Slurm(_) => Ok(HostFacts {
             hostname: target.name.clone(),
             mounts: homing_probe::facts().mounts,
@@ -89,7 +89,7 @@ fn facts(target: &HostPlan) -> Result<HostFacts, String> {
 #[derive(Serialize)]
 struct Row {
     task: TaskId,
-    /// None: no host is chosen for it.
+    /// None if no host is chosen for the task.
     host: Option<String>,
     why: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ struct Row {
     after: Vec<TaskId>,
 }
 
-/// The rows of a plan: lines as they come, or one document at the end.
+/// The rows of a plan. They are printed line by line, or as one JSON document at the end.
 #[derive(Default)]
 struct Rows {
     document: Option<Vec<Row>>,
@@ -125,7 +125,7 @@ impl Rows {
     }
 }
 
-/// A plan in one line: tasks of each host, and the part of the bytes that is read at home.
+/// Totals of a plan for its last line: tasks by host, and the bytes that are read locally or over the network.
 #[derive(Default)]
 struct PlanSum {
     hosts: BTreeMap<String, u64>,
@@ -133,7 +133,7 @@ struct PlanSum {
     remote: u64,
 }
 
-/// Hosts that the line of a plan names.
+/// The most hosts that this line names.
 const NAMED: usize = 8;
 
 impl PlanSum {
@@ -157,14 +157,14 @@ impl PlanSum {
     }
 }
 
-/// What the tasks of a batch need, and what is told of those that no host is chosen for.
+/// The tasks of a batch: their needs, and the tasks for which no host is chosen.
 #[derive(Default)]
 struct Tasks {
     needs: Vec<(TaskId, Need)>,
     commands: BTreeMap<TaskId, String>,
-    /// Those that do not run, told already.
+    /// Tasks that do not run. They are reported already.
     others: Vec<TaskId>,
-    /// Those that run after others.
+    /// Tasks that run after others.
     later: Vec<Task>,
     rows: Rows,
 }
@@ -198,7 +198,7 @@ impl Tasks {
     }
 
     fn print(mut self, sums: bool, hosts: &Hosts, shapes: &[HostModel], params: Params) -> Result<i32, Failure> {
-        // Nothing is known yet of how long a command takes: as long as it takes to read its bytes.
+        // The run time of a command is unknown: assume the time that reading its bytes takes.
         let bytes: BTreeMap<TaskId, u64> = self.needs.iter().map(|(task, need)| (*task, need.total)).collect();
         let rate = params.default_bytes_per_s;
         let work_us = |task: TaskId, _| (bytes[&task] as f64 / rate * 1e6) as u64;

@@ -1,21 +1,21 @@
-//! The tasks of a run that run on this machine take slots of its queue.
+//! Slots of this machine's queue, for the tasks of a run that run on this machine.
 
 use super::args::Args;
 use crate::cluster::Cluster;
 use homing_launch::{HostPlan, Via};
 
-/// What stands in the environment of a job or a task: who gave it its slots has given those of what it starts.
+/// Variables that a job or a task has in its environment. Such a process already holds slots for all that it starts.
 const WITHIN: [&str; 5] = ["HOMING_JOB", "HOMING_TASK", "LSB_JOBID", "SLURM_JOB_ID", "PBS_JOBID"];
 
-/// None where they take none: with `--no-share`, inside of a job or a task, where the tasks are jobs themselves, and
-/// where nothing runs here.
+/// Opens the slots for the tasks of a run on this machine. Returns `None` if the tasks take no slots. That is so with
+/// `--no-share`, with `--ppn` (the tasks are jobs themselves), inside a job or a task, and if no task runs here.
 pub fn seats(args: &Args, hosts: &[HostPlan]) -> Option<Box<dyn homing_dispatch::Seats>> {
     let within = WITHIN.iter().any(|name| std::env::var_os(name).is_some());
     let here = hosts.iter().find(|host| host.via == Via::Local)?;
     if args.no_share || args.ppn.is_some() || within {
         return None;
     }
-    // Who cannot read what the queue goes by is told so by the queue's own commands.
+    // The commands of the queue report a queue configuration that cannot be read.
     let count = Cluster::of_queue().ok()?.queue_config().ok()?.slots;
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let most = here.slots.or_else(|| super::options::slots(args).ok().map(|slots| slots(cores)))?.max(1);
@@ -31,7 +31,8 @@ pub fn seats(args: &Args, hosts: &[HostPlan]) -> Option<Box<dyn homing_dispatch:
     }
 }
 
-/// More tasks at once than the machine has slots share those: with `--jobs 16` on eight, two have one.
+/// Slots shared by more tasks at once than the machine has slots. With `--jobs 16` on eight slots, two tasks share
+/// one.
 struct Scaled {
     seats: homing_queue::Seats,
     most: u32,

@@ -1,4 +1,4 @@
-//! `--on slurm`: which nodes are asked for, and with what.
+//! `--on slurm`: chooses the nodes of a run, and the options of the request for them.
 
 use super::args::{Args, On, SlurmArgs};
 use super::licenses;
@@ -11,7 +11,7 @@ use homing_model::Failure;
 use homing_slurm::{Allocation, Request, Seat, Wish, ask};
 
 impl SlurmArgs {
-    /// Whether the user said anything that only Slurm understands; a number of hosts is none beside `--ppn`.
+    /// Returns whether an option was given that only Slurm understands. Beside `--ppn`, `--nodes` is no such option.
     fn is_given(&self, ppn: bool) -> bool {
         let words = [&self.partition, &self.account, &self.qos, &self.time, &self.reservation, &self.mem_per_task];
         words.iter().any(|w| w.is_some())
@@ -21,8 +21,8 @@ impl SlurmArgs {
     }
 }
 
-/// Whether the run goes to Slurm. By itself (`auto`) when an option of Slurm's
-/// was given, or when `sinfo` answers and no hosts were given.
+/// Returns whether the run goes to Slurm. With `--on auto` it does if an option of Slurm was given, or if `sinfo`
+/// answers and no hosts were given.
 pub fn is_chosen(args: &Args, hosts_given: bool) -> bool {
     let answers = || ask::is_configured() && ask::nodes(None).is_ok_and(|nodes| !nodes.is_empty());
     match args.on {
@@ -32,10 +32,11 @@ pub fn is_chosen(args: &Args, hosts_given: bool) -> bool {
     }
 }
 
-/// What a run has of Slurm: its hosts, those that are used when they fail, and servers of which its workers have licences.
+/// The hosts of a run on Slurm, the spare hosts that replace failed ones, and the file servers for which its workers
+/// hold licences.
 pub type Granted = (Vec<HostPlan>, Vec<HostPlan>, Vec<Licensed>);
 
-/// The hosts of the run; `holders` are those that hold its inputs.
+/// Returns the hosts of the run. `holders` are the hosts that hold its inputs.
 pub fn targets(
     args: &Args,
     cluster: &Cluster,
@@ -96,7 +97,7 @@ fn wish(args: &Args, cluster: &Cluster, tasks: Option<u64>, holders: Vec<String>
     })
 }
 
-/// The workers' nodes: those of a range would have no better reason than their number.
+/// Returns the number of the workers' nodes. A range is refused: nothing would decide between its numbers.
 fn number(nodes: Nodes) -> Result<usize, Failure> {
     let Nodes { least, most } = nodes;
     let why = || Failure::usage(format!("--nodes {least}-{most}: the workers of a run have one number of nodes"));

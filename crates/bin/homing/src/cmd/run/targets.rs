@@ -1,4 +1,4 @@
-//! Which hosts a run may use, and how each is reached.
+//! Chooses the hosts that a run may use, and how each is reached.
 
 use super::args::{Args, On};
 use crate::cluster::{Cluster, with_slots};
@@ -11,18 +11,18 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-/// Files looked at to learn which hosts hold a volume.
+/// The most files that are checked to learn which hosts hold a volume.
 const SAMPLE: usize = 64;
 
 /// The hosts of a run.
 pub struct Targets {
-    /// Used from the start.
+    /// Hosts that are used from the start.
     pub hosts: Vec<HostPlan>,
-    /// Used when those fail.
+    /// Hosts that are used when others fail.
     pub spares: Vec<HostPlan>,
-    /// What is known of the links between them.
+    /// The known network links between the hosts.
     pub links: Links,
-    /// Storage servers of which each of them has licences of Slurm's.
+    /// Storage servers for which each host holds Slurm licences.
     pub licensed: Vec<Licensed>,
 }
 
@@ -33,23 +33,23 @@ impl From<Vec<HostPlan>> for Targets {
 }
 
 impl Targets {
-    /// All of it is this machine.
+    /// Returns whether all hosts are this machine.
     pub fn are_here(&self) -> bool {
         self.hosts.iter().all(|host| host.via == Via::Local)
     }
 
-    /// Some of it is another machine, or may come to be.
+    /// Returns whether a host or a spare host is another machine.
     pub fn may_be_away(&self) -> bool {
         self.hosts.iter().chain(&self.spares).any(|host| host.via != Via::Local)
     }
 
-    /// Slurm gives some of them.
+    /// Returns whether Slurm allocates some of the hosts.
     pub fn are_slurms(&self) -> bool {
         self.hosts.iter().any(|host| matches!(host.via, Via::Slurm(_)))
     }
 }
 
-/// The hosts of the run.
+/// Returns the hosts of the run.
 pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result<Targets, Failure> {
     let cluster = args.cluster.load()?;
     let logins = super::parallel::logins(&args.parallel)?;
@@ -88,7 +88,7 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
     Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() })
 }
 
-/// A host as GNU parallel writes it.
+/// Returns the host of a login in GNU parallel's notation.
 fn host_of(login: Login, cluster: &Cluster) -> HostPlan {
     let name = match login.target.as_str() {
         ":" => return HostPlan { slots: login.slots, name: super::hostname(), via: Via::Local },
@@ -99,10 +99,10 @@ fn host_of(login: Login, cluster: &Cluster) -> HostPlan {
     HostPlan { slots: login.slots.or(found.slots), name: found.name, via }
 }
 
-/// Storage hosts of the inputs that can be read off the command line, or of the working directory.
+/// Returns the storage hosts of the inputs on the command line, or else of the files in the working directory.
 fn holders(args: &Args, cwd: &Path) -> Result<Vec<String>, Failure> {
     let paths = |words: &[std::ffi::OsString]| words.iter().map(|w| cwd.join(w)).take(SAMPLE).collect();
-    // Not those of HDFS: what answers by HTTP does not choose where commands run.
+    // Files of HDFS are left out: a service that answers by HTTP does not choose where commands run.
     let named = Named { declared: paths(&args.near), words: paths(&args.words), ..Named::default() };
     let (looked, cwd) = (named.all().cloned().chain([cwd.to_path_buf()]).collect(), cwd.to_path_buf());
     let own = args.cluster.load()?.locators();

@@ -1,9 +1,9 @@
 //! `--nodes` with `--ppn`: tasks that take slots of several hosts at once.
 //!
-//! Each is a job of this machine's queue, which knows how slots of several hosts are taken without a deadlock, what such
-//! a job finds, and how all of it is ended. What a worker starts is `homing sub --attach`, which submits it, prints what
-//! it prints, and ends it by its own end. The other way was a second owner of the slots in `dispatch`; the queue's jobs
-//! and these would then have waited for each other in two places.
+//! Each task is a job of this machine's queue. The queue takes slots of several hosts without a deadlock, sets up the
+//! environment of such a job, and ends all of it. The worker starts `homing sub --attach`, which submits the job and
+//! prints its output. When that process ends, the job ends. The alternative was a second owner of slots in
+//! `dispatch`. Jobs of the queue and these tasks would then have waited for each other in two places.
 
 use super::args::{Args, On};
 use crate::cluster::Cluster;
@@ -11,7 +11,8 @@ use homing_launch::{HostPlan, Via};
 use homing_model::{Failure, RawText};
 use homing_queue::Engine;
 
-/// This machine, with as many tasks at once as its queue's hosts have room for: the rest waits better here.
+/// Returns this machine as the only host, with as many tasks at once as the hosts of its queue can hold. The other
+/// tasks wait here rather than in the queue.
 pub fn plan(args: &Args, cluster: &Cluster, by_login: bool) -> Result<Vec<HostPlan>, Failure> {
     if by_login {
         return Err(Failure::usage("--ppn: the slots of --sshlogin are not those of a queue").hint("--hosts NODESET"));
@@ -29,7 +30,7 @@ pub fn plan(args: &Args, cluster: &Cluster, by_login: bool) -> Result<Vec<HostPl
     Ok(vec![HostPlan { name: super::hostname(), via: Via::Local, slots: at_once }])
 }
 
-/// What stands before the command of a task.
+/// Returns the words that precede the command of each task.
 pub fn words(args: &Args) -> Result<Option<Vec<RawText>>, Failure> {
     let (Some(ppn), Some(nodes)) = (args.ppn, args.slurm.nodes) else { return Ok(None) };
     let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
@@ -44,7 +45,7 @@ pub fn words(args: &Args) -> Result<Option<Vec<RawText>>, Failure> {
     Ok(Some(all))
 }
 
-/// What the ways to other hosts need of this session, and tasks are not given otherwise.
+/// Returns the variable of the ssh agent. The job needs it to reach other hosts, and tasks do not get it otherwise.
 pub fn agent() -> Option<(RawText, RawText)> {
     std::env::var_os("SSH_AUTH_SOCK").map(|socket| ("SSH_AUTH_SOCK".into(), socket.into()))
 }
