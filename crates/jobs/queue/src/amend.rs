@@ -1,4 +1,4 @@
-//! What a job's user changes of it while it waits.
+//! The changes that a user makes to a waiting job.
 
 use crate::files::{self, read_json, read_short, write_json};
 use crate::job::{JobSpec, Stop};
@@ -12,29 +12,29 @@ use std::path::Path;
 /// The file's name in a job's folder.
 pub(crate) const AMEND: &str = "amend.json";
 
-/// `amend.json`: what holds instead of what was asked for at first.
+/// The content of `amend.json`: it replaces these fields of the original request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Amend {
-    /// See [`JobSpec`], as all of these.
+    /// As in [`JobSpec`].
     pub name: String,
-    /// ...
+    /// As in [`JobSpec`].
     pub queue: String,
-    /// ...
+    /// As in [`JobSpec`].
     pub slots: u32,
-    /// ...
+    /// As in [`JobSpec`].
     pub after: Option<String>,
-    /// ...
+    /// As in [`JobSpec`].
     pub limit_s: Option<u64>,
-    /// ...
+    /// As in [`JobSpec`].
     pub memory_bytes: Option<u64>,
-    /// ...
+    /// As in [`JobSpec`].
     pub require: Vec<String>,
-    /// Its place among its user's jobs of the queue: smaller ones start first, 0 where nobody has said one.
+    /// Its rank among its user's jobs of the queue: smaller ones start first, 0 by default.
     pub order: i64,
 }
 
 impl Amend {
-    /// What holds now.
+    /// Returns the values in force, as a change that changes nothing.
     pub fn of(spec: &JobSpec) -> Amend {
         Amend {
             name: spec.name.clone(),
@@ -48,7 +48,8 @@ impl Amend {
         }
     }
 
-    /// Moves it to another queue, with the run limit of that where it had none of its own; the error is LSF's.
+    /// Moves the job to another queue. A job without a run limit of its own gets that queue's limit. The error is in
+    /// LSF's words.
     pub fn into_queue(&mut self, config: &Config, queue: &str, uid: u32) -> Result<(), String> {
         if !config.queues.contains_key(queue) {
             return Err(format!("{queue}: No such queue"));
@@ -62,7 +63,7 @@ impl Amend {
         Ok(())
     }
 
-    /// Before all of `own` jobs of its queue that wait, or behind them.
+    /// Returns the change that puts the job before all waiting jobs of its queue in `own`, or behind them.
     pub fn moved(job: &Job, own: &[Job], first: bool) -> Amend {
         let beside = own.iter().filter(|other| other.spec.queue == job.spec.queue && !other.is_over(None));
         let orders = beside.map(|other| other.spec.order);
@@ -79,7 +80,7 @@ impl Amend {
     }
 }
 
-/// A job of this user with what was changed of it.
+/// Returns `spec` of this user's job with its changes applied.
 pub(crate) fn amended(dir: &Path, spec: JobSpec) -> JobSpec {
     match read_json::<Amend>(&dir.join(AMEND)) {
         Some((amend, _)) => amend.apply(spec),
@@ -87,15 +88,15 @@ pub(crate) fn amended(dir: &Path, spec: JobSpec) -> JobSpec {
     }
 }
 
-/// The same of any user's, whose record is no longer than `longest` bytes.
+/// Returns `spec` of any user's job with its changes applied. Records longer than `longest` bytes are ignored.
 pub(crate) fn amended_of(dir: &Path, uid: u32, longest: u64, spec: &JobSpec) -> JobSpec {
     let read = read_short::<Amend>(&dir.join(AMEND), longest).filter(|(_, owner)| *owner == uid);
     read.map_or_else(|| spec.clone(), |(amend, _)| amend.apply(spec.clone()))
 }
 
 impl Spool {
-    /// Changes a job of which nothing has started. It is held back meanwhile: none of its elements starts with half of
-    /// the change.
+    /// Changes a job of which nothing has started. The job is held meanwhile, because no element may start with half
+    /// of the change.
     pub fn amend(&self, job: &Job, change: &Amend) -> Result<(), QueueError> {
         let _owner = files::act_as(job.uid);
         let (stop, path) = (job.dir.join("stop.json"), job.dir.join(AMEND));

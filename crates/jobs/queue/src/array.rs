@@ -8,15 +8,15 @@ pub struct Array {
     /// Indices, ascending, from 1. In records they are ranges: `1-100000`.
     #[serde(serialize_with = "as_ranges", deserialize_with = "of_ranges")]
     pub indices: Vec<u32>,
-    /// Elements at once.
+    /// The most elements that run at once.
     #[serde(default)]
     pub limit: Option<u32>,
 }
 
-/// No array is longer; LSF's own default limit is 1000, Slurm's 1001.
+/// The longest array. LSF's own default limit is 1000, Slurm's 1001.
 pub(crate) const LONGEST: usize = 100_000;
 
-/// Refuses a name with a control character: tables of jobs have a line a job, and other programs read them.
+/// Refuses a name with a control character: tables of jobs have a line for each job, and other programs read them.
 pub fn check_name(name: &str) -> Result<(), String> {
     match name.chars().find(|c| c.is_control()) {
         Some(c) => Err(format!("the job name {name:?} has the control character {c:?}; leave it out")),
@@ -57,7 +57,7 @@ fn of_ranges<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
     let mut all = Vec::new();
     for item in text.split(',') {
         all.extend(range(item, 0).ok_or_else(bad)?);
-        // Whoever wrote the record is not to cost its readers more than an array may have.
+        // A record may come from another user, and must not cost its readers more than the longest array does.
         if all.len() > LONGEST {
             return Err(bad());
         }
@@ -77,14 +77,14 @@ fn folded(indices: &[u32]) -> String {
     text.collect::<Vec<_>>().join(",")
 }
 
-/// The indices of `0-3,7`: those of Slurm begin at 0.
+/// Parses indices such as `0-3,7`. Slurm's indices begin at 0.
 pub(crate) fn indices(list: &str) -> Option<Vec<u32>> {
     let ranges: Option<Vec<Vec<u32>>> = list.split(',').map(|item| range(item, 0)).collect();
     Some(ranges?.concat())
 }
 
 impl Array {
-    /// The indices as `1-3,7`.
+    /// Returns the indices as `1-3,7`.
     pub fn folded(&self) -> String {
         folded(&self.indices)
     }
@@ -99,7 +99,7 @@ fn range(item: &str, least: u32) -> Option<Vec<u32>> {
     (count as usize <= LONGEST).then(|| (first..=last).step_by(step as usize).collect())
 }
 
-/// `12` or `12[3]`.
+/// Parses a job id with an optional index: `12` or `12[3]`.
 pub fn job_id(text: &str) -> Option<(u64, Option<u32>)> {
     match text.split_once('[') {
         None => Some((text.parse().ok()?, None)),
@@ -107,7 +107,7 @@ pub fn job_id(text: &str) -> Option<(u64, Option<u32>)> {
     }
 }
 
-/// The other way round.
+/// Formats a job id with its optional index; the inverse of [`job_id`].
 pub fn name(id: u64, index: Option<u32>) -> String {
     index.map_or(id.to_string(), |index| format!("{id}[{index}]"))
 }

@@ -1,6 +1,5 @@
-//! Wakes a runner when something has happened that may let a job start: a
-//! keeper's slots were given back, another's turn is over, a job was put in.
-//! What cannot be watched is found at the next look.
+//! Wakes a runner on an event that may let a job start. Such events are: a keeper returns its slots, the turn of
+//! another user's runner ends, a job is submitted. Each regular look finds the events that inotify cannot report.
 
 use crate::places::Places;
 use crate::slots;
@@ -9,26 +8,26 @@ use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Begins the name of the file that tells of a job which its user has changed; the rest is its number.
+/// The prefix of the file that marks a job as changed by its user; the rest of the name is the job's number.
 pub(crate) const CHANGED: &str = "changed.";
 
-/// The number in the name of such a file.
+/// Returns the job's number from the name of such a file.
 pub(crate) fn changed(name: &str) -> Option<u64> {
     name.strip_prefix(CHANGED)?.parse().ok()
 }
 
-/// What has happened since the last look.
+/// The events since the last look.
 #[derive(Default)]
 pub(crate) struct Rung {
-    /// Jobs that were put in.
+    /// Jobs that were submitted.
     pub new: Vec<u64>,
     /// Jobs that their user has changed.
     pub changed: Vec<u64>,
-    /// More has happened than the kernel keeps.
+    /// Whether events were lost because the kernel's queue was full.
     pub overflowed: bool,
-    /// The kernel tells of all that happens.
+    /// Whether the kernel reports all events.
     pub complete: bool,
-    /// Whoever looks is the runner, and no one else has to be told.
+    /// Whether the caller is the runner, so that no other process needs a notice.
     pub by_runner: bool,
 }
 
@@ -36,7 +35,7 @@ pub(crate) struct Rung {
 pub(crate) struct Bell {
     notices: Option<OwnedFd>,
     watched: BTreeMap<u32, i32>,
-    /// This user's own folder is watched.
+    /// Whether this user's own folder is watched.
     own: bool,
 }
 
@@ -49,7 +48,8 @@ impl Bell {
         Bell { notices, watched: BTreeMap::new(), own }
     }
 
-    /// Watches the slots of these users too. A file that was open for writing is closed when a keeper ends.
+    /// Watches the slots of these users too: when a keeper ends, its slot file, which was open for writing, is
+    /// closed.
     pub fn watch(&mut self, places: &Places, users: &[u32]) {
         let Some(fd) = &self.notices else { return };
         self.watched.retain(|uid, _| users.contains(uid));
@@ -63,12 +63,12 @@ impl Bell {
         }
     }
 
-    /// What is ready to read when something has happened.
+    /// The descriptor that becomes readable on an event.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.notices.as_ref().map(|fd| fd.as_fd())
     }
 
-    /// What has happened since the last call.
+    /// Returns the events since the last call.
     pub fn rang(&mut self) -> Rung {
         let mut rung = Rung { complete: self.own, by_runner: true, ..Rung::default() };
         let Some(fd) = &self.notices else { return rung };

@@ -1,6 +1,5 @@
-//! What every engine must keep, checked with real jobs. A new engine is an
-//! adaptor of a few lines: a folder that its hosts share, a request that it
-//! takes, and [`check`].
+//! A test suite for engines, run with real jobs. A new engine needs an adaptor of a few lines: a folder that its
+//! hosts share, a request that it accepts, and [`check`].
 
 use crate::{Amend, Engine, Job, JobSpec, Private, QueueError, State};
 use homing_model::Command;
@@ -9,14 +8,13 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Far longer than a job of the suite takes to start or to end: only an engine that is broken gets there.
+/// A bound far above the time that a job of the suite takes to start or to end: only a broken engine reaches it.
 const BOUND: Duration = Duration::from_secs(300);
 
-/// Runs the suite. `spec` is what the engine takes from this user: its queue and user, one slot, and for its working
-/// directory an empty folder that is the same on all machines of the engine.
+/// Runs the suite. `spec` is a request that the engine accepts from this user: its queue and user, and one slot. Its
+/// working directory is an empty folder that all machines of the engine share.
 ///
-/// # Panics
-/// With what was broken.
+/// # Panics Panics with the rule that the engine broke.
 pub fn check(engine: &dyn Engine, spec: &JobSpec, private: &Private) {
     let suite = Suite { engine, spec, private };
     let before = suite.numbers();
@@ -55,7 +53,7 @@ impl Suite<'_> {
         fs::read_to_string(self.dir().join(name)).unwrap_or_default()
     }
 
-    /// Submits a line for the shell, with changes of the request.
+    /// Submits a shell command line, after `change` of the request.
     fn submit(&self, line: &str, change: impl FnOnce(&mut JobSpec)) -> u64 {
         let mut spec = JobSpec { command: Command::Shell(line.into()), name: "suite".into(), ..self.spec.clone() };
         change(&mut spec);
@@ -79,14 +77,14 @@ impl Suite<'_> {
         }
     }
 
-    /// Waits until all of a job has come to its end; returns the exit statuses by index.
+    /// Waits until all elements of a job have ended; returns each index with its state and exit status.
     fn ended(&self, id: u64) -> Vec<(u32, State, i32)> {
         self.until("the job ends", || self.states(id).iter().all(|state| state.is_over()));
         let end = |part: &crate::Part| (part.index, part.state, part.end.as_ref().map_or(-1, |end| end.exit));
         self.job(id).parts.iter().map(end).collect()
     }
 
-    /// A line whose job writes to `name` and then does nothing until it is killed.
+    /// Submits a job that writes to `name` and then sleeps until it is killed.
     fn endless(&self, name: &str) -> u64 {
         let id = self.submit(&format!("echo began > {name}; sleep 1000"), |_| {});
         self.until("an endless job starts", || !self.read(name).is_empty());
@@ -146,7 +144,7 @@ fn what_runs_stands_still_and_goes_on(suite: &Suite<'_>) {
     let id = suite.submit("until [ -e go ]; do echo beat >> beats; sleep 0.1; done", |_| {});
     suite.until("it runs", || !suite.read("beats").is_empty() && suite.states(id) == [State::Run]);
     suite.engine.stop(&suite.job(id), None, true).expect("it is stopped");
-    // The signal takes its way; then a while passes without a beat.
+    // The signal takes a moment; then a second must pass without a beat.
     suite.until("it stands still", || {
         let beats = suite.read("beats").len();
         std::thread::sleep(Duration::from_secs(1));
@@ -208,7 +206,7 @@ fn elements_of_an_array(suite: &Suite<'_>) {
     assert_eq!((ends[0], ends[2]), ((1, State::Exit, 1), (3, State::Exit, 3)));
     assert!(ends.len() == 3 && ends[1].1 == State::Exit && ends[1].2 > 128, "{ends:?}");
     assert_eq!(suite.read(&format!("a.{id}.1")), "1\n");
-    // An engine may add to the file how the element ended.
+    // An engine may append to the file how the element ended.
     assert!(!suite.read(&format!("a.{id}.2")).lines().any(|line| line == "2"), "what was killed does not go on");
 }
 

@@ -1,5 +1,5 @@
-//! What whoever may has said of queues and hosts: that they take or start no jobs. Pure; [`crate::Spool::control`] reads
-//! it.
+//! Orders of administrators that a queue takes or starts no jobs, or that a host starts none. Pure;
+//! [`crate::Spool::control`] reads them.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub struct Control {
     hosts: BTreeMap<String, Order>,
 }
 
-/// What an order is about.
+/// The thing that an order closes or opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Whether a queue takes jobs.
@@ -27,13 +27,13 @@ pub enum Target {
 /// One order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// That it be so no more (`true`), or again.
+    /// Whether it closes (`true`) or opens again.
     pub shut: bool,
-    /// Whose.
+    /// The user who gave it.
     pub by: String,
-    /// When, ns since the epoch.
+    /// When it was given, ns since the epoch.
     pub at_ns: i64,
-    /// For the others to know.
+    /// The reason, for other users.
     #[serde(default)]
     pub why: Option<String>,
 }
@@ -55,12 +55,12 @@ impl Control {
         }
     }
 
-    /// The order that shuts it, if one does.
+    /// Returns the order that closes `name`, if one does.
     pub fn shut(&self, target: Target, name: &str) -> Option<&Order> {
         self.all(target).get(name).filter(|order| order.shut)
     }
 
-    /// Of two orders for a name the newer one.
+    /// Joins both; of two orders for a name the newer one is kept.
     pub(crate) fn join(mut self, other: Control) -> Control {
         for target in [Target::Submission, Target::Dispatch, Target::Host] {
             for (name, order) in other.all(target) {
@@ -73,7 +73,7 @@ impl Control {
         self
     }
 
-    /// With an order for each of these.
+    /// Adds an order for each of these names.
     pub fn with(mut self, target: Target, names: &[String], order: &Order) -> Control {
         names.iter().for_each(|name| drop(self.all_mut(target).insert(name.clone(), order.clone())));
         self
@@ -87,7 +87,7 @@ impl std::fmt::Display for Order {
     }
 }
 
-/// A moment for people, in the time of this machine.
+/// Formats a time for people, in the time zone of this machine.
 fn day(at_ns: i64) -> String {
     let at = jiff::Timestamp::from_nanosecond(i128::from(at_ns)).unwrap_or_default();
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()

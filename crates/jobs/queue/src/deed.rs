@@ -1,4 +1,4 @@
-//! What LSF's verbs do to jobs, and to which: `bkill`, `bstop`, `bresume`, `brequeue`.
+//! Carries out LSF's verbs `bkill`, `bstop`, `bresume` and `brequeue`, and chooses the jobs that they mean.
 
 use crate::{Engine, Job, QueueError, State, rows, until_over};
 use homing_lsf::choose::{self, Wanted};
@@ -6,16 +6,17 @@ use homing_lsf::jobs::Job as Row;
 use homing_lsf::options::Parsed;
 use std::time::{Duration, Instant};
 
-/// A keeper writes the end of its job before it lets go of the job's lock; without the lock nothing is put back. It has
-/// little left to do then, and this is for a machine that hardly gets to it.
+/// How long a requeue waits for the keeper. A keeper writes the end of its job before it releases the job's lock, and
+/// without the lock nothing is put back. The keeper has little left to do then; the bound is for an overloaded
+/// machine.
 const LETS_GO: Duration = Duration::from_secs(10);
 
-/// What is done to a job.
+/// An action on a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// Ends it, or sends it a signal.
     Kill(Option<i32>),
-    /// Makes it stand still.
+    /// Suspends it.
     Stop,
     /// Lets it go on.
     Resume,
@@ -26,14 +27,14 @@ pub enum Deed {
 /// Which jobs are put back into the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Which {
-    /// What runs: it is ended first.
+    /// Running jobs; they are ended first.
     running: bool,
     done: bool,
     failed: bool,
 }
 
 impl Which {
-    /// As LSF has it: what runs, where no option says another; what was interrupted in any case.
+    /// Reads the options as LSF does: running jobs by default, and interrupted jobs in any case.
     fn of(parsed: &Parsed) -> Which {
         let any = ["a", "d", "e", "r"].iter().any(|o| parsed.has(o));
         let has = |option: &str| parsed.has("a") || parsed.has(option);
@@ -52,7 +53,7 @@ impl Which {
 }
 
 impl Deed {
-    /// What a verb does; the error is LSF's.
+    /// Returns the action of a verb; the error is in LSF's words.
     pub fn of(verb: &str, parsed: &Parsed) -> Result<Deed, String> {
         Ok(match verb {
             "bstop" => Deed::Stop,
@@ -62,12 +63,13 @@ impl Deed {
         })
     }
 
-    /// Whether it is for what has ended too.
+    /// Whether it applies to ended jobs too.
     pub fn requeues(&self) -> bool {
         matches!(self, Deed::Requeue(_))
     }
 
-    /// The jobs that an id, or 0 with the filters, means: whole jobs where all of them is meant.
+    /// Returns the jobs that an id, or 0 with the filters, means. A job of which all elements are meant is returned
+    /// whole.
     pub fn meant<'a>(
         &self,
         jobs: &'a [Job],
@@ -86,7 +88,7 @@ impl Deed {
         known.map(|p| (job, Some(p.index))).collect()
     }
 
-    /// What the filters mean of a job.
+    /// Returns the elements of a job that the filters mean.
     fn meant_of<'a>(&self, job: &'a Job, parsed: &Parsed, own: &str) -> Vec<(&'a Job, Option<u32>)> {
         let user = parsed.text("u").unwrap_or(own.into());
         let fits = |row: &Row| {
@@ -108,7 +110,7 @@ impl Deed {
         }
     }
 
-    /// Does it; what is said of the job then, and nothing where there was nothing to put back.
+    /// Carries it out. Returns the word that LSF prints for the job then, or none if there was nothing to put back.
     pub fn carry_out(
         &self,
         engine: &dyn Engine,
@@ -127,7 +129,7 @@ impl Deed {
     }
 }
 
-/// Names of LSF's commands: `-s STOP` is bstop.
+/// Returns the action for a signal's name. As in LSF, `-s STOP` is bstop.
 fn by_signal(signal: &str) -> Result<Deed, String> {
     let name = signal.trim_start_matches("SIG").to_uppercase();
     match name.as_str() {
@@ -140,10 +142,10 @@ fn by_signal(signal: &str) -> Result<Deed, String> {
     }
 }
 
-/// Puts back what is meant; returns how many elements. What runs is ended first, and that is waited for.
+/// Puts the chosen elements back and returns their number. Running ones are ended first, and the call waits for that.
 fn requeue(engine: &dyn Engine, job: &Job, index: Option<u32>, which: &Which) -> Result<usize, QueueError> {
     let mut count = 0;
-    // Slurm ends and keeps its jobs itself.
+    // Slurm ends jobs and requeues them itself.
     let kept_here = engine.name() == "homing";
     let meant: Vec<(u32, State)> = job.meant(index).map(|p| (p.index, p.state)).collect();
     for (index, state) in meant.into_iter().filter(|(_, state)| which.has(*state)) {

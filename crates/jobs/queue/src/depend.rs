@@ -2,28 +2,27 @@
 
 use crate::state::State;
 
-/// State and exit status of each element of a job; empty: no such job.
+/// State and exit status of each element of a job. Empty if there is no such job.
 pub type ElementStates = Vec<(State, Option<i32>)>;
 
-/// What is known of the jobs that a condition names: state and exit status of
-/// each element. Empty: no such job.
+/// Looks up the jobs that a condition names.
 pub trait Known {
-    /// By id (and index), or by name.
+    /// Returns the elements of a job, by id (and index) or by name.
     fn parts(&self, job: &str) -> ElementStates;
 }
 
-/// What a condition comes to.
+/// The result of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Start.
+    /// The job may start.
     Holds,
-    /// Not yet.
+    /// The job may not start yet.
     Waits,
-    /// It can never hold.
+    /// The condition can never hold.
     Never,
 }
 
-/// A condition, taken apart.
+/// A parsed condition.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expr {
     And(Box<Expr>, Box<Expr>),
@@ -32,12 +31,12 @@ pub(crate) enum Expr {
     Test { word: String, job: String, code: Option<(String, i32)> },
 }
 
-/// Checks the form of a condition; the error says what is wrong with it.
+/// Checks the form of a condition; the error describes the fault.
 pub fn check(text: &str) -> Result<(), String> {
     parse(text).map(|_| ())
 }
 
-/// The jobs that a condition names, ids and names as written.
+/// Returns the jobs that a condition names, ids and names as written.
 pub fn jobs(text: &str) -> Vec<String> {
     fn walk(expr: &Expr, into: &mut Vec<String>) {
         match expr {
@@ -56,8 +55,8 @@ pub fn jobs(text: &str) -> Vec<String> {
     found
 }
 
-/// Puts the jobs that `name*` means, which `find` returns, in the place of such names. A name without a star stays. The
-/// error names one that means no job.
+/// Replaces each `name*` by the jobs that `find` returns for it. A name without a star stays. The error is the name
+/// that matches no job.
 pub fn expanded(text: &str, find: &dyn Fn(&str) -> Vec<u64>) -> Result<String, String> {
     if !jobs(text).iter().any(|job| job.contains('*')) {
         return Ok(text.into());
@@ -112,7 +111,7 @@ fn eval(expr: &Expr, known: &dyn Known) -> Verdict {
 }
 
 fn test(word: &str, parts: &[(State, Option<i32>)], code: Option<&(String, i32)>) -> Verdict {
-    // A job that is not known any more was cleaned up after its end.
+    // An unknown job was cleaned up after its end.
     if parts.is_empty() {
         return Verdict::Never;
     }
@@ -133,7 +132,7 @@ fn test(word: &str, parts: &[(State, Option<i32>)], code: Option<&(String, i32)>
     }
     let now = match word {
         "ended" => over,
-        // No command follows a job's own in homing: what is done is done with it.
+        // homing has no command that follows a job's own, and so none that fails.
         "post_err" => false,
         "done" | "post_done" => parts.iter().all(|(s, _)| *s == State::Done),
         "exit" => over && parts.iter().any(|(s, c)| *s != State::Done && fits(*c, code)),
@@ -149,7 +148,7 @@ fn test(word: &str, parts: &[(State, Option<i32>)], code: Option<&(String, i32)>
     }
 }
 
-/// The states of elements that a word counts.
+/// Returns the test for the states of elements that a word counts.
 fn counted(word: &str) -> Option<fn(State) -> bool> {
     Some(match word {
         "numdone" => |state| state == State::Done,
@@ -175,7 +174,7 @@ fn fits(exit: Option<i32>, code: Option<&(String, i32)>) -> bool {
     })
 }
 
-/// Words that are followed by a job in parentheses; no word follows one that it begins with.
+/// Words that are followed by a job in parentheses. No word comes after a prefix of itself.
 const WORDS: [&str; 13] = [
     "done",
     "ended",
@@ -191,7 +190,7 @@ const WORDS: [&str; 13] = [
     "numrun",
     "numstart",
 ];
-/// The number of `numdone(1, *)`: all elements.
+/// The number in `numdone(1, *)`: it means all elements.
 const ALL: &str = "*";
 
 struct Parser<'a> {
@@ -342,7 +341,7 @@ mod tests {
             assert!(check(bad).is_err(), "{bad}");
         }
         assert_eq!(jobs("done(1) && (ended(\"x\") || !3)"), ["1", "x", "3"]);
-        // A name may begin as a word does.
+        // A name may begin like a word.
         assert_eq!(jobs("donut && exitus"), ["donut", "exitus"]);
         let find = |name: &str| if name == "ab*" { vec![3, 4] } else { vec![] };
         let expanded = |text: &str| expanded(text, &find);

@@ -19,7 +19,7 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Opens the spool. `program` with `words` is what starts a runner.
+    /// Opens the spool. `program` with `words` is the command that starts a runner.
     pub fn open(config: Config, program: PathBuf, words: &[&str]) -> Result<Embedded, QueueError> {
         let words = words.iter().map(|w| w.to_string()).collect();
         let spool = Spool::open()?;
@@ -27,17 +27,18 @@ impl Embedded {
         Ok(Embedded { spool, config, program: Some(program), words })
     }
 
-    /// The same, by a process whose own end would be that of a runner that it starts: another one starts it.
+    /// Returns the queue for a process that must not start a runner, because the runner would end with it. Another
+    /// process starts the runner.
     pub fn served_by_another(self) -> Embedded {
         Embedded { program: None, ..self }
     }
 
-    /// Starts a runner where jobs of this user wait and there is none.
+    /// Starts a runner if jobs of this user wait and there is none.
     pub fn serve(&self) -> Result<(), QueueError> {
         if self.spool.has_runner()? { Ok(()) } else { self.tend_to(&self.spool.own_jobs()?) }
     }
 
-    /// A restart of the machine, or a kill, may have taken the runner from jobs that wait.
+    /// Starts a runner if jobs wait. A restart of the machine, or a kill, may have ended the runner.
     fn tend_to(&self, jobs: &[Job]) -> Result<(), QueueError> {
         let waits = jobs.iter().any(|j| j.uid == files::uid() && !j.is_over(None));
         if waits { self.ensure_runner() } else { Ok(()) }
@@ -47,7 +48,8 @@ impl Embedded {
         self.started_runner().map(drop)
     }
 
-    /// The unit of systemd that ends the runner with itself, where there is one.
+    /// Starts a runner if there is none. Returns the systemd unit that would end the runner with itself, if there is
+    /// one.
     fn started_runner(&self) -> Result<Option<Unit>, QueueError> {
         let Some(program) = &self.program else { return Ok(None) };
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
@@ -106,7 +108,7 @@ impl Engine for Embedded {
 
     fn stop(&self, job: &Job, index: Option<u32>, stop: bool) -> Result<(), QueueError> {
         self.spool.stop(job, index, stop)?;
-        // The runner may have gone, having nothing but stopped jobs.
+        // The runner may have ended, having only stopped jobs.
         if stop { Ok(()) } else { self.ensure_runner() }
     }
 
@@ -118,7 +120,7 @@ impl Engine for Embedded {
 
     fn amend(&self, job: &Job, change: &Amend) -> Result<(), QueueError> {
         self.spool.amend(job, change)?;
-        // The runner may have gone, having had nothing but what this job has been until now.
+        // The runner may have ended because this job, as it was before the change, needed none.
         self.ensure_runner()
     }
 
@@ -140,12 +142,12 @@ impl Engine for Embedded {
         let heeds = |queue: &str| self.config.queues.get(queue).is_some_and(|q| q.asks_load());
         let asked = waiting().any(|v| !v.require.is_empty() || heeds(&v.queue));
         let load = if asked { load::watch(&self.config.index).now().clone() } else { load::Load::default() };
-        // Where nothing is in the way, only the slots are missing.
+        // Where nothing else blocks the job, only slots are missing.
         let slots = |v: &View| match slots::odd(places, &users, v.host.as_deref().unwrap_or(&files::host_name())) {
             odd if odd.is_empty() => Block::Slots,
             odd => Block::Other(format!("{}; {}", Block::Slots, odd.join("; "))),
         };
-        // Which leases there are, the runner of the job's user knows.
+        // Only the runner of the job's user knows the leases.
         let leased = |v: &View| plan::leased_by(&self.config, v);
         let sharers: BTreeSet<u32> = waiting().filter(|v| !leased(v).is_empty()).map(|v| v.uid).collect();
         let presences: BTreeMap<u32, Presence> =
@@ -178,7 +180,7 @@ impl Engine for Embedded {
     }
 }
 
-/// Each job once: those whose slots lie on this machine among others have a share here too.
+/// Removes this machine's shares of jobs that have slots on several hosts, so that each job is listed once.
 fn without_shares(mut jobs: Vec<Job>) -> Vec<Job> {
     jobs.retain(|job| !job.spec.is_own_share());
     jobs

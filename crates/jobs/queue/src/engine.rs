@@ -1,5 +1,4 @@
-//! What the queue verbs and the LSF front end ask of an engine: the embedded
-//! queue of one machine, or Slurm.
+//! The interface of an engine for the queue verbs and the LSF front end: the embedded queue of one machine, or Slurm.
 
 use crate::control::{Order, Target};
 use crate::plan::{Block, Config};
@@ -12,30 +11,29 @@ use std::time::Duration;
 pub struct Machine {
     /// Its name.
     pub name: String,
-    /// Slots that it has, where that is known here.
+    /// Its slots, if their number is known here.
     pub slots: Option<u32>,
-    /// Takes jobs. Not so: down, drained, closed.
+    /// Whether it takes jobs: it is not down, drained or closed.
     pub open: bool,
     /// The engine's own word for its state.
     pub state: String,
-    /// The order by which it starts no jobs.
+    /// The order that closes it.
     pub closed: Option<Order>,
 }
 
-/// Keeps jobs and runs them. Every call asks anew; nothing is cached beyond
-/// what cannot change any more.
+/// Keeps jobs and runs them. Every call queries the engine again; only facts that cannot change any more are cached.
 pub trait Engine {
     /// `homing` or `slurm`.
     fn name(&self) -> &'static str;
 
-    /// Queues with their limits, and slots.
+    /// Returns queues with their limits, and slots.
     fn config(&self) -> Result<Config, QueueError>;
 
-    /// The machines that it has.
+    /// Returns the machines of the engine.
     fn machines(&self) -> Result<Vec<Machine>, QueueError>;
 
-    /// Fits the hosts near which a job should run to what the engine can
-    /// express; returns what the user should know about it.
+    /// Reduces the hosts near which a job should run to a request that the engine can express. Returns a note for the
+    /// user.
     fn fit(&self, spec: &mut JobSpec) -> Result<Option<String>, QueueError> {
         spec.near.clear();
         Ok(None)
@@ -44,27 +42,27 @@ pub trait Engine {
     /// Submits; returns the job's number. The job is kept from then on, whatever happens to the caller.
     fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError>;
 
-    /// All jobs that are known, of all users, by number. Ended ones are known for a while.
+    /// Returns all known jobs, of all users, by number. Ended ones are known for a while.
     fn jobs(&self) -> Result<Vec<Job>, QueueError>;
 
-    /// Those of this user alone: nobody pays for what others have.
+    /// Returns the jobs of this user alone, so that a user does not pay for the jobs of others.
     fn own_jobs(&self) -> Result<Vec<Job>, QueueError> {
         let own = crate::uid();
         Ok(self.jobs()?.into_iter().filter(|j| j.uid == own).collect())
     }
 
-    /// One job; [`QueueError::NotFound`] when there is none of that number.
+    /// Returns one job; [`QueueError::NotFound`] if no job has that number.
     fn job(&self, id: u64) -> Result<Job, QueueError>;
 
-    /// Ends a job or one element of it; sends `signal` instead when there is one.
-    /// Of what has ended already nothing is changed, and that is no error.
+    /// Ends a job or one element of it, or sends `signal` instead if given. An element that has ended is left
+    /// unchanged, which is no error.
     fn kill(&self, job: &Job, index: Option<u32>, signal: Option<i32>) -> Result<(), QueueError>;
 
-    /// Makes a job or one element stand still, or holds it back before its start; `false` lets it go on.
+    /// Suspends a job or one element, or holds it back before its start; `false` resumes it.
     fn stop(&self, job: &Job, index: Option<u32>, stop: bool) -> Result<(), QueueError>;
 
-    /// Puts what was interrupted ([`crate::State::Lost`]) back into the queue under its own number, and where `ended`
-    /// says so what has ended; returns how many elements.
+    /// Puts interrupted elements ([`crate::State::Lost`]) back into the queue under their own number, and with
+    /// `ended` also ended ones. Returns how many elements.
     fn again(&self, job: &Job, index: Option<u32>, ended: bool) -> Result<usize, QueueError>;
 
     /// Changes a job of which nothing has started.
@@ -73,7 +71,7 @@ pub trait Engine {
         Err(QueueError::Request(why.into()))
     }
 
-    /// Says of queues or hosts that they take or start no jobs (`shut`), or do again; only who may.
+    /// Closes queues or hosts for jobs (`shut`), or opens them again. Only administrators may.
     fn control(&self, _: Target, _: &[String], _shut: bool, _why: Option<String>) -> Result<(), QueueError> {
         let why = "Slurm closes what is its own: scontrol update PartitionName=NAME State=DRAIN (takes no jobs), \
                    State=INACTIVE (starts none), State=UP; scontrol update NodeName=NAME State=DRAIN Reason=WHY, \
@@ -81,19 +79,19 @@ pub trait Engine {
         Err(QueueError::Request(why.into()))
     }
 
-    /// Why each element of these that waits does so, as far as the engine knows, by job and index.
+    /// Returns why each waiting element of these jobs waits, by job and index, as far as the engine knows.
     fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError>;
 
-    /// How often it makes sense to look while waiting.
+    /// Returns the pause between two looks while waiting.
     fn pace(&self) -> Duration;
 
-    /// Called now and then while waiting: sees to it that somebody serves the queue.
+    /// Called now and then while waiting: ensures that a process serves the queue.
     fn tend(&self) -> Result<(), QueueError> {
         Ok(())
     }
 }
 
-/// A job that a condition names and that is not there: it would be waited for for ever.
+/// Returns a job that a condition names and that does not exist. The condition would wait for it for ever.
 pub fn missing(condition: &str, engine: &dyn Engine) -> Result<Option<String>, QueueError> {
     let own = engine.own_jobs()?;
     let is_there = |named: &String| match array::job_id(named) {

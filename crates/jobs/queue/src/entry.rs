@@ -1,4 +1,4 @@
-//! A job and its elements, as they are shown.
+//! A job and its elements, as the commands show them.
 
 use crate::job::{End, JobSpec, Start};
 use crate::state::State;
@@ -10,26 +10,26 @@ use std::sync::Arc;
 pub struct Part {
     /// Index, 0 without an array.
     pub index: u32,
-    /// What it is doing.
+    /// Its state.
     pub state: State,
     /// Its start, once there is one.
     pub start: Option<Start>,
     /// Its end.
     pub end: Option<End>,
-    /// Which load index stopped it.
+    /// The load index that suspended it.
     pub stopped_by: Option<String>,
-    /// Why the host that was asked for its start has not started it; the asking goes on while `kept`.
+    /// Why the host that was requested to start it has not. The request is repeated while `kept`.
     pub asked: Option<String>,
-    /// Somebody keeps it, though it may not have started.
+    /// Whether a keeper has it, though it may not have started.
     pub kept: bool,
-    /// Its output file, where the engine has named one itself.
+    /// Its output file, if the engine has named one itself.
     pub out: Option<PathBuf>,
-    /// Its error file, likewise; the same as `out` where both go to one.
+    /// Its error file, likewise; the same as `out` if both streams go to one file.
     pub err: Option<PathBuf>,
 }
 
 impl Part {
-    /// One of which nothing is known yet.
+    /// Makes an element of which nothing is known yet.
     pub fn new(index: u32) -> Part {
         Part { index, ..Part::default() }
     }
@@ -40,9 +40,9 @@ impl Part {
 pub struct Job {
     /// Its number.
     pub id: u64,
-    /// Whose it is: the owner of its folder.
+    /// Its user: the owner of its folder.
     pub uid: u32,
-    /// What was asked for. Of another user's job the command, its folder and its files are not told.
+    /// The request. For another user's job it lacks the command, its folder and its files.
     pub spec: Arc<JobSpec>,
     /// Its elements; one of index 0 without an array.
     pub parts: Vec<Part>,
@@ -51,19 +51,20 @@ pub struct Job {
 }
 
 impl Job {
-    /// An element by its index.
+    /// Returns an element by its index.
     pub fn part(&self, index: u32) -> Option<&Part> {
         self.parts.iter().find(|p| p.index == index)
     }
-    /// The elements that are meant: one, or all.
+    /// Returns the chosen elements: one, or all.
     pub fn meant(&self, index: Option<u32>) -> impl Iterator<Item = &Part> {
         self.parts.iter().filter(move |p| index.is_none_or(|i| i == p.index))
     }
-    /// Nothing more comes of them.
+    /// Whether the chosen elements have ended for good.
     pub fn is_over(&self, index: Option<u32>) -> bool {
         self.meant(index).all(|p| p.state.is_over())
     }
-    /// The exit status for whoever has waited for all of it: the first that is not 0, and 255 where one is not known.
+    /// Returns the exit status for a command that waited for the job: the first that is not 0, or 255 if one is
+    /// unknown.
     pub fn exit(&self) -> i32 {
         let mut exits = self.parts.iter().map(|p| p.end.as_ref().map(|end| end.exit));
         exits.clone().flatten().find(|exit| *exit != 0).unwrap_or(if exits.all(|exit| exit.is_some()) {
@@ -72,11 +73,11 @@ impl Job {
             255
         })
     }
-    /// `12` or `12[3]`.
+    /// Formats `12` or `12[3]`.
     pub fn name_of(&self, part: &Part) -> String {
         if self.spec.array.is_none() { self.id.to_string() } else { format!("{}[{}]", self.id, part.index) }
     }
-    /// The file that holds what an element wrote: `out` or `err`.
+    /// Returns the file with an element's output: `out` or `err`.
     pub fn output(&self, part: &Part, stream: &str) -> PathBuf {
         if let Some(path) = if stream == "out" { &part.out } else { &part.err } {
             return path.clone();
@@ -90,8 +91,8 @@ impl Job {
             None => self.dir.join(format!("{stream}.{}", part.index)),
         }
     }
-    /// The files that an element writes: its output and its errors, or one
-    /// where both go to it, as with `-o` and no `-e`.
+    /// Returns the files that an element writes: output and errors, or one file if both go there, as with `-o` and no
+    /// `-e`.
     pub fn outputs(&self, part: &Part) -> Vec<PathBuf> {
         let (out, err) = (self.output(part, "out"), self.output(part, "err"));
         let one = out == err || (self.spec.stderr.is_none() && self.spec.stdout.is_some());

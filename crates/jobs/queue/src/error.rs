@@ -1,28 +1,28 @@
-//! What can go wrong, for a person.
+//! The errors of the queue, in words for people.
 
 use homing_model::Failure;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the queue could not do what was asked.
+/// Why the queue could not fulfil a request.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
     /// The spool could not be read or written.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// To what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's error.
         source: io::Error,
     },
-    /// The spool is not what it must be.
+    /// The spool is not as it must be.
     #[error("{}: {what}", path.display())]
     Spool {
         /// The folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
     /// No job of that id.
@@ -31,13 +31,13 @@ pub enum QueueError {
     /// The request is wrong.
     #[error("{0}")]
     Request(String),
-    /// Another program said no.
+    /// Another program refused or failed.
     #[error("{0}")]
     Program(String),
 }
 
 impl QueueError {
-    /// Whether there was no room on a disk, or none for this user.
+    /// Whether a disk or this user's quota was full.
     pub(crate) fn is_full(&self) -> bool {
         let full = |e: &io::Error| matches!(e.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
         matches!(self, QueueError::Io { source, .. } if full(source))
@@ -47,7 +47,7 @@ impl QueueError {
     }
 }
 
-/// What it is to the user: a mistake of the request is no failure of the machine.
+/// Maps it to the user's view: a mistake in the request is no failure of the machine.
 impl From<QueueError> for Failure {
     fn from(error: QueueError) -> Failure {
         match error {

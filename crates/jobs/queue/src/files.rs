@@ -1,5 +1,5 @@
-//! Small files of a shared folder, read and written so that neither a crash
-//! nor another user can make a reader believe half of one.
+//! Reads and writes small files of a shared folder. Neither a crash nor another user can make a reader accept half of
+//! one.
 
 use homing_os::folder::open_plain;
 use serde::Serialize;
@@ -14,39 +14,39 @@ use std::sync::OnceLock;
 /// The file that a runner locks, in its user's folder.
 pub(crate) const RUNNER_LOCK: &str = "runner.lock";
 
-/// No record of ours is longer; a longer one is somebody's mischief.
+/// The longest record that homing reads. A longer one is another user's mischief.
 pub(crate) const LONGEST: u64 = 16 << 20;
 
-/// This boot of this machine.
+/// Returns the id of this boot of the machine.
 pub fn boot_id() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();
-    // The tests restart nothing: they say that they did.
+    // The tests restart no machine; they set another id instead.
     let told = || std::env::var("HOMING_QUEUE_BOOT").ok().filter(|_| cfg!(debug_assertions));
     let read = || fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string();
     BOOT.get_or_init(|| told().unwrap_or_else(read)).clone()
 }
 
-/// This machine's name.
+/// Returns this machine's name.
 pub fn host_name() -> String {
     homing_os::names::own_name()
 }
 
-/// The user that this process acts for.
+/// Returns the user for whom this process acts.
 pub fn uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The login name of a user id; the number where it has none.
+/// Returns the login name of a user id, or the number if it has none.
 pub fn user_name(uid: u32) -> String {
     homing_os::names::account(uid).map_or_else(|| uid.to_string(), |account| account.name)
 }
 
-/// A record and the user who wrote it; `None` when there is none that can be read.
+/// Returns a record and the user who wrote it; `None` if it cannot be read.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<(T, u32)> {
     read_short(path, LONGEST)
 }
 
-/// The same, of a record of so many bytes at most: another user's is not to cost more than it tells.
+/// Does the same for a record of at most `longest` bytes, so that another user's record cannot cost much.
 pub(crate) fn read_short<T: DeserializeOwned>(path: &Path, longest: u64) -> Option<(T, u32)> {
     let file = open_plain(path).ok()?;
     let meta = file.metadata().ok().filter(|m| m.len() <= longest)?;
@@ -55,16 +55,15 @@ pub(crate) fn read_short<T: DeserializeOwned>(path: &Path, longest: u64) -> Opti
     Some((serde_json::from_slice(&text).ok()?, meta.uid()))
 }
 
-/// When a folder was changed last, ns since the epoch, and whether that is so long ago that what was read
-/// of it now is what it holds until that time changes: the kernel's time for files moves in steps.
+/// Returns when a folder was last changed, ns since the epoch, and whether that was long enough ago. If so, its
+/// content as read now is current until that time changes. The kernel's time for files moves in steps.
 pub(crate) fn changed(meta: &fs::Metadata) -> (i64, bool) {
     const STEP_NS: i64 = 50_000_000;
     let at = meta.mtime() * 1_000_000_000 + meta.mtime_nsec();
     (at, (STEP_NS..i64::MAX).contains(&(homing_os::clock::system_ns() - at)))
 }
 
-/// Writes a record under another name, then gives it its own: a reader sees
-/// all of it or nothing, also after a power cut.
+/// Writes a record under another name, then renames it. A reader sees all of it or nothing, also after a power cut.
 pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T, mode: u32) -> io::Result<()> {
     let (part, file) = write_part(path, value, mode)?;
     file.sync_data()?;
@@ -72,9 +71,8 @@ pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T, mode: u32) -> io:
     fs::rename(part, path)
 }
 
-/// The same for what comes often: whole for every reader, and on the disk when
-/// the kernel comes to it, or when the file is synced. What a power cut leaves
-/// of it is no record at all.
+/// Does the same for frequent records. Every reader sees it whole; the kernel writes it to the disk later, or when
+/// the file is synced. After a power cut an incomplete one is no record at all.
 pub(crate) fn write_json_soon<T: Serialize>(path: &Path, value: &T, mode: u32) -> io::Result<File> {
     let (part, file) = write_part(path, value, mode)?;
     step("record-written");
@@ -88,7 +86,7 @@ fn write_part<T: Serialize>(path: &Path, value: &T, mode: u32) -> io::Result<(Pa
     Ok((part, file))
 }
 
-/// Writes what a part is to hold; where there is no room, none of it stays to take some.
+/// Writes the content of a part. If there is no room, the part is removed, so that it takes none.
 fn fill(part: &Path, file: &File, text: &[u8]) -> io::Result<()> {
     file.write_all_at(text, 0).inspect_err(|_| drop(fs::remove_file(part)))
 }
@@ -99,7 +97,7 @@ fn line<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Whether a name is that of a record which is being written, or was when its writer was killed.
+/// Whether a name is that of a record that is being written, or whose writer was killed.
 pub(crate) fn is_part(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
@@ -107,14 +105,15 @@ pub(crate) fn is_part(name: &OsStr) -> bool {
 fn new_part(path: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let part = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    // Left by a process of the same number that was killed; never written through, it may be a link.
+    // A killed process of the same number may have left it. It is never written through, because it may be a link.
     let _ = fs::remove_file(&part);
     let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&part)?;
     file.set_permissions(fs::Permissions::from_mode(mode))?;
     Ok((part, file))
 }
 
-/// A record whose room on the disk is taken before it is known: a disk that fills meanwhile does not lose it.
+/// A record whose room on the disk is taken before its content is known. A disk that fills meanwhile does not lose
+/// it.
 pub(crate) struct Reserved {
     path: PathBuf,
     part: PathBuf,
@@ -122,7 +121,7 @@ pub(crate) struct Reserved {
 }
 
 impl Reserved {
-    /// A block is what file systems give; a short record is in it.
+    /// The usual block of file systems; a short record fits in it.
     const ROOM: usize = 4096;
 
     pub fn new(path: &Path, mode: u32) -> io::Result<Reserved> {
@@ -132,7 +131,7 @@ impl Reserved {
         Ok(Reserved { path: path.to_path_buf(), part, file })
     }
 
-    /// The record, whole for every reader, and on the disk when the kernel comes to it.
+    /// Writes the record, whole for every reader; the kernel writes it to the disk later.
     pub fn write<T: Serialize>(self, value: &T) -> io::Result<()> {
         let text = line(value)?;
         self.file.write_all_at(&text, 0)?;
@@ -143,35 +142,35 @@ impl Reserved {
 }
 
 impl Drop for Reserved {
-    /// What was not needed takes no room.
+    /// Removes the part, so that an unused record takes no room.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.part);
     }
 }
 
-/// A new folder with that mode, whatever the umask is: at no moment with a wider one.
+/// Makes a folder with that mode in spite of the umask; at no moment is its mode wider.
 pub(crate) fn make_dir(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().mode(mode).create(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
-/// Waits until all of these are on the disk, at the cost of about one.
+/// Waits until all files are on the disk, at about the cost of one.
 pub(crate) fn sync_all(files: &[File]) -> io::Result<()> {
     homing_os::threads::each(files, File::sync_data).into_iter().collect()
 }
 
-/// While it lives, root's files are made as the user's own, with no more
-/// rights than that user has, not those of root's groups either: whatever lies in the user's folder, a link too,
-/// leads no further than the user could go. Nothing happens for other users.
+/// While it lives, root makes files as the user, with the rights of that user alone and without those of root's
+/// groups. Anything in the user's folder, a link too, leads no further than the user could go. Other users are not
+/// affected.
 pub(crate) struct ActAs {
-    /// Root's groups, to be taken back.
+    /// Root's groups, to be restored.
     groups: Option<Vec<rustix::process::Gid>>,
 }
 
-/// The group of a user without an account: nobody's.
+/// The group of a user without an account: that of the user nobody.
 const NO_GROUP: u32 = 65_534;
 
-/// See [`ActAs`].
+/// Begins to act for a user; see [`ActAs`].
 pub(crate) fn act_as(uid: u32) -> ActAs {
     let groups = (self::uid() == 0 && uid != 0).then(|| rustix::process::getgroups().unwrap_or_default());
     if groups.is_some() {
@@ -190,7 +189,7 @@ impl Drop for ActAs {
     fn drop(&mut self) {
         if let Some(groups) = &self.groups {
             let raw: Vec<libc::gid_t> = groups.iter().map(|g| g.as_raw()).collect();
-            // SAFETY: the list outlives the call and its length is told truly; the real user is root, who may.
+            // SAFETY: the list outlives the call and its length is right; the real user is root, who may.
             unsafe {
                 libc::setfsuid(0);
                 libc::setfsgid(libc::getegid());
@@ -202,7 +201,7 @@ impl Drop for ActAs {
 
 static ROLE: OnceLock<&str> = OnceLock::new();
 
-/// Says which process this is, for [`step`].
+/// Sets the role of this process, for [`step`].
 pub(crate) fn play(role: &'static str) {
     let _ = ROLE.set(role);
 }

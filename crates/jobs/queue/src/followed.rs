@@ -1,4 +1,4 @@
-//! A job that is waited for, and what it prints, as it grows.
+//! Waits for a job and copies its output as it grows.
 
 use crate::{Engine, Job, Part, QueueError};
 use homing_model::Failure;
@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Looks at a job, or one element of it, until that is over; the job as it was at the last look. What `seen` does at a
-/// look comes before it is asked whether that was the last: nothing that was printed before the end is missed.
+/// Looks at a job, or one element of it, until it is over; returns the job as at the last look. `seen` runs at each
+/// look before the check for the end, so no output from before the end is missed.
 pub fn until_over<E: From<QueueError>>(
     engine: &dyn Engine,
     id: u64,
@@ -24,26 +24,26 @@ pub fn until_over<E: From<QueueError>>(
     }
 }
 
-/// A file that grows, as far as it was copied.
+/// A growing file, with the offset up to which it was copied.
 pub struct Followed {
     path: PathBuf,
     at: u64,
 }
 
 impl Followed {
-    /// What an element writes: its output, and its errors where they go elsewhere.
+    /// Returns the files that an element writes: its output, and its errors if they go elsewhere.
     pub fn all(job: &Job, part: &Part) -> Vec<Followed> {
         job.outputs(part).iter().map(|path| Followed::new(path)).collect()
     }
-    /// From its beginning.
+    /// Follows a file from its beginning.
     fn new(path: &Path) -> Followed {
         Followed { path: path.to_path_buf(), at: 0 }
     }
-    /// Copies what is new to standard output.
+    /// Copies new content to standard output.
     pub fn copy(&mut self) -> Result<(), Failure> {
         self.copy_to(&mut std::io::stdout())
     }
-    /// Copies what is new to there.
+    /// Copies new content to `to`.
     pub fn copy_to(&mut self, to: &mut dyn Write) -> Result<(), Failure> {
         let mut text = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
@@ -51,7 +51,7 @@ impl Followed {
             file.read_to_end(&mut text)
         });
         match read {
-            // Not made yet.
+            // The file does not exist yet.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(e) => return Err(Failure::system(format!("cannot read {}: {e}", self.path.display()))),
             Ok(_) => {}

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// A command that has not ended by then is ended, and its value is unknown.
+/// A command that runs longer is ended, and its value is unknown.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
-/// `[index.NAME]` of the cluster file.
+/// The table `[index.NAME]` of the cluster file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Index {
-    /// A line for /bin/sh on each host, by the user whose jobs wait there.
+    /// A line for /bin/sh on each host. It runs as the user whose jobs wait there.
     pub command: String,
-    /// Seconds between two answers.
+    /// Seconds between two runs of the command.
     #[serde(default = "minute")]
     pub period: u64,
 }
@@ -23,7 +23,7 @@ fn minute() -> u64 {
     60
 }
 
-/// The number that a command has printed; the error says what it printed instead.
+/// Returns the number that a command has printed; the error quotes other output.
 pub fn number(command: &str, output: &[u8]) -> Result<f64, String> {
     let text = String::from_utf8_lossy(output);
     let read = text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
@@ -32,13 +32,13 @@ pub fn number(command: &str, output: &[u8]) -> Result<f64, String> {
 }
 
 impl Index {
-    /// Its value on this machine now.
+    /// Returns its value on this machine now.
     pub fn ask(&self) -> Result<f64, String> {
         number(&self.command, &homing_os::process::ask(&self.command, LIMIT)?)
     }
 }
 
-/// Answers of all indices, each asked anew after its period, beside whatever else is done.
+/// Values of all indices. Each command runs again after its period, in a thread of its own.
 pub(crate) struct Answers {
     indices: BTreeMap<String, Index>,
     asked: BTreeMap<String, Asked>,
@@ -48,12 +48,12 @@ struct Asked {
     at: Instant,
     answer: Option<Receiver<Result<f64, String>>>,
     value: Option<f64>,
-    /// What was said last of it.
+    /// The last error that was printed.
     said: Option<String>,
 }
 
 impl Answers {
-    /// Asks for the first of each, and waits for them.
+    /// Runs each command once and waits for the values.
     pub fn first(indices: &BTreeMap<String, Index>) -> Answers {
         let mut all = Answers { indices: indices.clone(), asked: BTreeMap::new() };
         for (name, index) in indices {
@@ -66,12 +66,12 @@ impl Answers {
         all
     }
 
-    /// Whether these are the ones.
+    /// Whether these are its indices.
     pub fn are(&self, indices: &BTreeMap<String, Index>) -> bool {
         self.indices == *indices
     }
 
-    /// What is known of each now.
+    /// Returns the known value of each index now.
     pub fn now(&mut self) -> impl Iterator<Item = (&str, Option<f64>)> {
         self.asked.iter_mut().map(|(name, asked)| {
             asked.take(name, Duration::ZERO);
@@ -87,7 +87,7 @@ impl Answers {
 fn ask(index: &Index) -> Option<Receiver<Result<f64, String>>> {
     let (tell, answer) = channel();
     let index = index.clone();
-    // Without a thread it is unknown until the next period.
+    // Without a thread its value stays unknown until the next period.
     homing_os::threads::begin(move || tell.send(index.ask())).ok().map(|_| answer)
 }
 
@@ -125,7 +125,7 @@ mod tests {
             let told = index(command).ask().unwrap_err();
             assert!(told.contains(why) && !told.contains('\n'), "{command}: {told}");
         }
-        // What goes on in the background is not waited for.
+        // A process in the background is not waited for.
         assert_eq!(index("setsid sleep 20 & echo 7").ask(), Ok(7.0));
     }
 

@@ -6,32 +6,32 @@ use homing_model::{Command, RawText};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Whose manners a job has: what its output files are called, and what is appended to them.
+/// The conventions that a job follows: the names of its output files, and the report appended to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Style {
-    /// `homing sub`.
+    /// Those of `homing sub`.
     #[default]
     Homing,
-    /// `bsub`: `%J` and `%I` in names, a report at the end of the output file.
+    /// Those of `bsub`: `%J` and `%I` in names, a report at the end of the output file.
     Lsf,
 }
 
-/// `spec.json`: what was asked for, for the owner. `job.json` is the same for
-/// all users, without the command, its folder and its files.
+/// The content of `spec.json`: the request, for the owner. `job.json` is the same for all users, without the command,
+/// its folder and its files.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct JobSpec {
     /// Format, 1.
     pub v: u32,
-    /// Login name of the submitter, for show; the folder's owner is what counts.
+    /// Login name of the submitter, for show; the folder's owner is decisive.
     pub user: String,
-    /// When, ns since the epoch.
+    /// When it was submitted, ns since the epoch.
     pub submit_ns: i64,
-    /// On which host it was submitted.
+    /// The host where it was submitted.
     pub from: String,
     /// Working directory there.
     pub cwd: RawText,
-    /// What to run.
+    /// The command.
     pub command: Command,
     /// Name for people.
     pub name: String,
@@ -42,25 +42,25 @@ pub struct JobSpec {
     /// Elements of an array.
     #[serde(default)]
     pub array: Option<Array>,
-    /// What must have happened before it starts; see [`crate::depend`].
+    /// The condition for its start; see [`crate::depend`].
     #[serde(default)]
     pub after: Option<String>,
     /// Files for standard input, output and error; `%J` id, `%I` index.
     #[serde(default)]
     pub stdin: Option<RawText>,
-    /// See `stdin`. In the job's folder when `None`.
+    /// See `stdin`. A file in the job's folder when `None`.
     #[serde(default)]
     pub stdout: Option<RawText>,
-    /// See `stdin`. Where standard output goes when `None`.
+    /// See `stdin`. The file of standard output when `None`.
     #[serde(default)]
     pub stderr: Option<RawText>,
-    /// Output files are emptied first, not appended to.
+    /// Whether output files are emptied first instead of appended to.
     #[serde(default)]
     pub overwrite: bool,
-    /// Ended after this many seconds.
+    /// It is ended after this many seconds.
     #[serde(default)]
     pub limit_s: Option<u64>,
-    /// Ended when its processes have more memory than so many bytes.
+    /// It is ended when its processes have more memory than this many bytes.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
     /// The host that it must run on; this machine when `None`.
@@ -69,55 +69,56 @@ pub struct JobSpec {
     /// Hosts near which it should run, for an engine that has several.
     #[serde(default)]
     pub near: Vec<String>,
-    /// It must run on one of these.
+    /// Whether it must run on one of `near`.
     #[serde(default)]
     pub near_only: bool,
     /// Hosts on which it must not run.
     #[serde(default)]
     pub not_on: Vec<String>,
-    /// Its slots may lie on several hosts.
+    /// Whether its slots may lie on several hosts.
     #[serde(default)]
     pub spread: bool,
-    /// Where its slots lie, where that is several hosts; it is started on the first.
+    /// Its slots on each host, if they lie on several; it is started on the first.
     #[serde(default)]
     pub hosts: Vec<Share>,
-    /// What its ranks read where, if rank k reads part k of its inputs; nothing where no host is known to hold them.
+    /// The bytes that each rank reads here and elsewhere, if rank k reads part k of the inputs. Empty if no host is
+    /// known to hold them.
     #[serde(default)]
     pub ranks: Vec<Reads>,
-    /// It holds its slots, and starts when it is told to, if ever: the share of a job over several hosts.
+    /// Whether it is a share of a job over several hosts: it holds its slots, and starts only on order.
     #[serde(default)]
     pub gated: bool,
     /// Load expressions (`-R`), all of which must hold at the start.
     #[serde(default)]
     pub require: Vec<String>,
-    /// Project, kept for the asking.
+    /// Project, kept for queries.
     #[serde(default)]
     pub project: Option<String>,
-    /// Job group of LSF's (`bsub -g`), a path from the root.
+    /// Job group of LSF (`bsub -g`), a path from the root.
     #[serde(default)]
     pub group: Option<String>,
-    /// Application profile of LSF's (`bsub -app`), a name to choose jobs by.
+    /// Application profile of LSF (`bsub -app`), a name to choose jobs by.
     #[serde(default)]
     pub app: Option<String>,
-    /// Further arguments of the engine below, as given: sbatch's.
+    /// Further arguments for the engine, as given: sbatch's.
     #[serde(default)]
     pub extra: Vec<String>,
-    /// Who waits for it: it ends with that process of the machine where it was submitted.
+    /// The process that waits for it, on the machine where it was submitted. The job ends with that process.
     #[serde(default)]
     pub bound: Option<Process>,
-    /// What it is on the machine where it was submitted, when that is another one.
+    /// Its identity on the machine where it was submitted, if that is another one.
     #[serde(default)]
     pub origin: Option<Origin>,
-    /// Its place among its user's jobs of the queue: smaller ones start first, 0 where nobody has said one.
+    /// Its rank among its user's jobs of the queue: smaller ones start first, 0 by default.
     #[serde(default)]
     pub order: i64,
-    /// It waits until somebody lets it go (`bsub -H`).
+    /// Whether it waits until a user releases it (`bsub -H`).
     #[serde(default)]
     pub held: bool,
-    /// The storage server that it uses: it starts when that serves fewer jobs and tasks than it may.
+    /// The storage server that it uses. It starts when that server serves fewer jobs and tasks than its limit.
     #[serde(default)]
     pub storage: Option<Storage>,
-    /// Manners.
+    /// Its conventions.
     #[serde(default)]
     pub style: Style,
 }
@@ -127,16 +128,16 @@ pub struct JobSpec {
 pub struct Storage {
     /// Its name, for people.
     pub name: String,
-    /// Tells it apart from others with leases in the same folder.
+    /// Distinguishes it from other servers with leases in the same folder.
     pub server: String,
-    /// The folder of its leases, as the host of the job calls it.
+    /// The folder of its leases, by its path on the job's host.
     pub leases: RawText,
-    /// Jobs and tasks at once of everybody together, where a cluster file says so.
+    /// The most jobs and tasks of all users together at once, if a cluster file sets it.
     #[serde(default)]
     pub limit: Option<u32>,
 }
 
-/// Where the part of its inputs lies that a rank is taken to read.
+/// The bytes of the part of the inputs that a rank is assumed to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
     /// Bytes on its own host.
@@ -155,12 +156,12 @@ pub struct Share {
 }
 
 impl JobSpec {
-    /// The hosts of its shares, where those are chosen.
+    /// Returns the hosts of its shares, if they are chosen.
     pub fn named_hosts(&self) -> Vec<&str> {
         self.hosts.iter().map(|share| share.host.as_str()).collect()
     }
 
-    /// Slots that it has on a host, where its start was on `started`.
+    /// Returns its slots on a host, if it was started on `started`.
     pub fn slots_on(&self, host: &str, started: &str) -> u32 {
         match self.over_several() {
             Some(shares) => shares.iter().filter(|share| share.host == host).map(|share| share.slots).sum(),
@@ -169,12 +170,12 @@ impl JobSpec {
         }
     }
 
-    /// Where its slots lie when that is several hosts. A share of such a job has its own on one.
+    /// Returns its shares if its slots lie on several hosts. A share of such a job has its slots on one host.
     pub fn over_several(&self) -> Option<&[Share]> {
         Some(&self.hosts[..]).filter(|shares| !shares.is_empty() && !self.gated)
     }
 
-    /// Why it is to end, where a process without which it is not wanted has gone.
+    /// Returns why it is to end, if a process that it depends on has gone.
     pub(crate) fn forsaken(&self, boot_id: &str) -> Option<&'static str> {
         let gone = |process: &Process| !process.is_alive(boot_id);
         if self.origin.as_ref().is_some_and(|origin| gone(&origin.process)) {
@@ -183,59 +184,59 @@ impl JobSpec {
         self.bound.as_ref().is_some_and(gone).then_some("whoever waited for it has gone")
     }
 
-    /// It is the share of a job that was submitted on this machine, which the job itself stands for.
+    /// Whether it is a share of a job that was submitted on this machine. The job itself represents the share.
     pub(crate) fn is_own_share(&self) -> bool {
         self.gated && self.origin.is_some() && self.from == crate::host_name()
     }
 }
 
-/// What a job is where it was submitted, in the spool of the host that runs it.
+/// A job's identity where it was submitted, in the spool of the host that runs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Its number there.
     pub id: u64,
     /// Its index there.
     pub index: u32,
-    /// Who answers for it on this host: without that process the job ends.
+    /// The process on this host that answers for it. Without that process the job ends.
     pub process: Process,
 }
 
-/// `private.json`: what only the submitter may read.
+/// The content of `private.json`, which only the submitter may read.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Private {
     /// The environment.
     pub env: Vec<(RawText, RawText)>,
-    /// A script to be fed to the interpreter that its first line names.
+    /// A script for the interpreter that its first line names.
     #[serde(default)]
     pub script: Option<RawText>,
-    /// Its standard input, when that came through a pipe.
+    /// Its standard input, if that came through a pipe.
     #[serde(default)]
     pub input: Option<RawText>,
-    /// The mask for the files that it makes.
+    /// The file mode creation mask.
     #[serde(default)]
     pub umask: u32,
 }
 
-/// `start.INDEX.json`.
+/// The content of `start.INDEX.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Start {
-    /// When, ns since the epoch.
+    /// When it started, ns since the epoch.
     pub at_ns: i64,
-    /// Where.
+    /// The host.
     pub host: String,
     /// The keeper.
     #[serde(flatten)]
     pub process: Process,
 }
 
-/// `end.INDEX.json`.
+/// The content of `end.INDEX.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// When, ns since the epoch.
+    /// When it ended, ns since the epoch.
     pub at_ns: i64,
-    /// Exit status; 128 + N after signal N, as shells say it.
+    /// Exit status; 128 + N after signal N, as in shells.
     pub exit: i32,
-    /// Why it ended when not by itself (killed, time or memory limit, could not start), or why it failed where that is known.
+    /// Why it was ended (killed, time or memory limit, could not start), or why it failed, if known.
     #[serde(default)]
     pub reason: Option<String>,
     /// Processor time of it and its children, ms.
@@ -244,29 +245,30 @@ pub struct End {
     /// Largest resident set of one of its processes, KiB.
     #[serde(default)]
     pub max_rss_kib: u64,
-    /// Of a job over several hosts: bytes that each received over its network interfaces meanwhile, for whomever.
+    /// For a job over several hosts: bytes that each host received over its network interfaces meanwhile, for any
+    /// process.
     #[serde(default)]
     pub received: BTreeMap<String, u64>,
 }
 
-/// `kill.json` or `kill.INDEX.json`: somebody wants it to end.
+/// The content of `kill.json` or `kill.INDEX.json`: a request to end the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kill {
-    /// By whom.
+    /// The user who requests it.
     pub by: String,
-    /// With which signal; the usual sequence when `None`.
+    /// The signal; the usual sequence when `None`.
     pub signal: Option<i32>,
-    /// When, ns since the epoch: the same request is carried out once.
+    /// When, ns since the epoch. The same request is carried out once.
     pub at_ns: i64,
-    /// No user wants it: a rank has died, and what of, and the exit status that the job has for it.
+    /// Set if a dead rank, not a user, requests the end: the cause, and the job's exit status.
     #[serde(default)]
     pub died: Option<(String, i32)>,
 }
 
-/// `stop.json` or `load.INDEX.json`: it stands still, or must not start. `ask.INDEX.json`: its host was asked, and has
-/// not started it.
+/// The content of `stop.json` or `load.INDEX.json`: the job is suspended, or must not start. In `ask.INDEX.json`: its
+/// host was requested to start it and has not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stop {
-    /// By whom, by which load index, or why the host has not started it.
+    /// The user or the load index, or why the host has not started it.
     pub by: String,
 }

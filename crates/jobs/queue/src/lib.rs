@@ -1,14 +1,12 @@
 //! The embedded queue: detached jobs on one machine, without a server.
 //!
-//! A job is a folder in a spool that all users of the machine share. Each user
-//! has at most one *runner*, started by whoever submits and gone when nothing
-//! is left to do; each running job has a *keeper* that holds its slots, waits
-//! for it and writes down its end. What is true is decided from files and
-//! from locks that the kernel gives back when their holder dies, so nothing
-//! that is killed leaves a lie behind. `docs/formats.md` has the layout.
+//! A job is a folder in a spool that all users of the machine share. Each user has at most one *runner*. A submitting
+//! command starts it, and it ends when nothing is left to do. Each running job has a *keeper* that holds its slots,
+//! waits for it and records its end. The state of a job follows from files and from locks, which the kernel releases
+//! when their holder dies. Thus a killed process leaves no wrong state behind. `docs/formats.md` has the layout.
 //!
-//! Another way was one runner for all users; it would need root, and be a
-//! daemon. [`plan`], [`state`], [`depend`] and [`array`] are pure.
+//! The alternative was one runner for all users; it would need root, and be a daemon. [`plan`], [`state`], [`depend`]
+//! and [`array`] are pure.
 //!
 //! It does not: print or parse LSF's tables (`lsf`), choose hosts by their data (`cluster::home`), or run batches
 //! (`dispatch`).

@@ -6,34 +6,33 @@ use homing_model::HostSample;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Rates are taken over at least this time.
+/// The shortest time over which rates are taken.
 const BETWEEN: Duration = Duration::from_secs(2);
 
-/// Values by index name. What is not known is absent.
+/// Values by index name. Unknown values are absent.
 ///
-/// `r1m` run queue, `ut` processor use in percent, `pg` pages/s, `mem` MiB
-/// available, `io` KB/s and `bio` requests/s of whole disks (`tps` of `sar -b`), `rpc` NFS
-/// server calls/s, and the rest of [`homing_probe::indices`].
+/// `r1m` run queue, `ut` processor use in percent, `pg` pages/s, `mem` MiB available, `io` KB/s and `bio` requests/s
+/// of whole disks (`tps` of `sar -b`), `rpc` NFS server calls/s, and the others of [`homing_probe::indices`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Load {
     values: BTreeMap<String, f64>,
-    /// Attributes of this machine that are names: `type`, `hname`, `status`.
+    /// Text attributes of this machine: `type`, `hname`, `status`.
     names: BTreeMap<String, String>,
 }
 
-/// Those that are measured on every host.
+/// The indices that are measured on every host.
 pub const INDICES: [&str; 13] =
     ["r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "tmp", "swp", "mem", "bio", "rpc"];
 
-/// Indices of which less is worse.
+/// Indices of which a smaller value is worse.
 const DECREASING: [&str; 4] = ["mem", "swp", "tmp", "it"];
 
 impl Load {
-    /// Of given values.
+    /// Makes a load of given values.
     pub fn of(values: &[(&str, f64)]) -> Load {
         Load { values: values.iter().map(|(n, v)| (n.to_string(), *v)).collect(), ..Load::default() }
     }
-    /// One value.
+    /// Returns one value.
     pub fn get(&self, index: &str) -> Option<f64> {
         self.values.get(index).copied()
     }
@@ -46,11 +45,11 @@ impl Load {
     fn beyond(&self, index: &str, threshold: f64) -> bool {
         self.get(index).is_some_and(|v| if DECREASING.contains(&index) { v < threshold } else { v > threshold })
     }
-    /// The first index that is beyond the threshold for starting, of a queue's thresholds.
+    /// Returns the first index of a queue's thresholds that is beyond its threshold for starting.
     pub fn above_first(&self, of_queue: &BTreeMap<String, String>) -> Option<String> {
         self.first_beyond(of_queue, |(sched, _)| sched)
     }
-    /// The first index that is beyond the threshold for standing still.
+    /// Returns the first index that is beyond its threshold for suspending.
     pub fn above_second(&self, of_queue: &BTreeMap<String, String>) -> Option<String> {
         self.first_beyond(of_queue, |(_, stop)| stop)
     }
@@ -64,7 +63,7 @@ impl Load {
         });
         found.map(|(index, _)| index.clone())
     }
-    /// Whether a resource requirement asks for more than this machine can ever have.
+    /// Whether a resource requirement wants more than this machine can ever have.
     pub fn never(&self, text: &str) -> bool {
         let most = |name: &str| match name {
             "mem" | "maxmem" => self.get("maxmem"),
@@ -73,8 +72,8 @@ impl Load {
         };
         Requirement::all(&[text]).is_ok_and(|r| r.never(&most).is_some())
     }
-    /// Whether a resource requirement (`select[mem>500] rusage[mem=500]`) holds
-    /// here. What cannot be read was refused when the job was submitted.
+    /// Whether a resource requirement (`select[mem>500] rusage[mem=500]`) holds here. An unreadable one was refused
+    /// at submission.
     pub fn holds(&self, text: &str) -> bool {
         let word = |name: &str| self.names.get(name).cloned().map(Value::Text);
         let here = |name: &str| self.get(name).map(Value::Number).or_else(|| word(name));
@@ -82,10 +81,10 @@ impl Load {
     }
 }
 
-/// What all say of the processors of a host; homing counts one number.
+/// LSF's names for the number of processors of a host; homing counts one number.
 const PROCESSORS: [&str; 4] = ["ncpus", "ncores", "nprocs", "nthreads"];
 
-/// What does not change on this machine while it runs, as `lshosts` shows it.
+/// Returns the attributes of this machine that do not change while it runs, as `lshosts` shows them.
 fn attributes() -> Load {
     let mut load = Load::default();
     let facts = homing_probe::facts();
@@ -98,14 +97,14 @@ fn attributes() -> Load {
     load
 }
 
-/// `1500/4000`, `1500`, `/4000`: for starting, and for standing still.
+/// Parses `1500/4000`, `1500` or `/4000`: the thresholds for starting and for suspending.
 pub fn thresholds(text: &str) -> Option<(Option<f64>, Option<f64>)> {
     let (first, second) = text.split_once('/').unwrap_or((text, ""));
     let number = |t: &str| if t.trim().is_empty() { Some(None) } else { t.trim().parse().ok().map(Some) };
     Some((number(first)?, number(second)?))
 }
 
-/// The load between two samples, and what was so at one moment.
+/// Returns the load between two samples, with the values of one moment.
 pub fn measure(first: &HostSample, last: &HostSample, at_once: BTreeMap<String, f64>) -> Load {
     let i = last.since(first);
     let all =
@@ -114,7 +113,7 @@ pub fn measure(first: &HostSample, last: &HostSample, at_once: BTreeMap<String, 
     Load { values, ..Load::default() }
 }
 
-/// The newest load of this machine, never older than a few seconds.
+/// The newest load of this machine, at most a few seconds old.
 pub struct Watch {
     sample: HostSample,
     taken: Instant,
@@ -123,7 +122,7 @@ pub struct Watch {
     answers: Answers,
 }
 
-/// Begins to watch, also the site's own indices; takes a first look over a tenth of a second.
+/// Begins to watch, also the site's own indices; takes a first sample over 0.1 s.
 pub fn watch(own: &BTreeMap<String, Index>) -> Watch {
     let answers = Answers::first(own);
     let first = homing_probe::sample();
@@ -139,7 +138,7 @@ impl Watch {
         self.answers.are(own)
     }
 
-    /// The load now.
+    /// Returns the load now.
     pub fn now(&mut self) -> &Load {
         if self.taken.elapsed() >= BETWEEN {
             let sample = homing_probe::sample();

@@ -1,13 +1,13 @@
-//! A queue in numbers.
+//! Reports a queue in numbers.
 
 use crate::{Engine, Job, Machine, QueueError, State};
 use homing_model::metrics::{Kind, Metrics, bounded};
 use std::collections::BTreeMap;
 
-/// What jobs that are not over do.
+/// The states of jobs that are not over.
 const STATES: [&str; 4] = ["waiting", "held", "running", "stopped"];
 
-/// Its jobs and slots now, as Prometheus reads them.
+/// Returns its jobs and slots now, in the format of Prometheus.
 pub fn prometheus(engine: &dyn Engine) -> Result<String, QueueError> {
     let (machines, jobs) = (engine.machines()?, engine.jobs()?);
     let queues = engine.config()?.queues.into_keys().collect();
@@ -24,7 +24,7 @@ fn doing(state: State) -> Option<&'static str> {
     }
 }
 
-/// Queues without jobs have their zeros: what is not told is not known.
+/// Formats the metrics. Queues without jobs have zeros, because a missing value would mean that it is unknown.
 fn text(queues: Vec<String>, machines: &[Machine], jobs: &[Job], now_ns: i64) -> String {
     let empty = || STATES.map(|state| (state, 0_u64));
     let mut of_queue: BTreeMap<String, BTreeMap<&str, u64>> =
@@ -86,7 +86,7 @@ mod tests {
     use serde_json::json;
     use std::sync::Arc;
 
-    /// Elements in these states; of two slots each, and on `n1` where they run.
+    /// Makes a job with elements in these states, each of two slots, and on `n1` if it runs.
     fn job(id: u64, user: &str, states: &[State]) -> Job {
         let spec = json!({"v": 1, "user": user, "submit_ns": 1_000_000_000, "from": "n1", "cwd": "/", "name": "", "slots": 2,
             "command": {"argv": ["true"]}, "queue": "night"});

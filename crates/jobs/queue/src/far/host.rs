@@ -1,4 +1,4 @@
-//! The host's end: a job of its own queue that somebody elsewhere answers for.
+//! The host's end of the channel: runs a job of another machine as a job of this host's own queue.
 
 use super::{News, SILENCE, Word};
 use crate::engine::Engine;
@@ -14,17 +14,17 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// In the folder of a job that is a share: it may start.
+/// The file in the folder of a job that is a share: with it the job may start.
 pub(crate) const GO: &str = "go.json";
-/// Between two looks at the job.
+/// The pause between two looks at the job.
 const LOOK: Duration = Duration::from_millis(50);
-/// Between two looks at why it waits, which reads the load.
+/// The pause between two looks at why it waits, which read the load.
 const REASON: Duration = Duration::from_secs(1);
-/// Output that is told at once, bytes.
+/// Output that is sent at once, bytes.
 const PIECE: u64 = 256 << 10;
 
-/// Submits the job that the first line of `orders` is, tells what becomes of it and carries orders out, until its
-/// end. It ends when the orders do: then nobody is left to answer for it.
+/// Submits the job in the first line of `orders`, reports its course and carries orders out until its end. The job
+/// ends when the orders end, because then no keeper answers for it.
 pub fn serve(
     engine: &dyn Engine,
     orders: impl BufRead + Send + 'static,
@@ -50,7 +50,7 @@ pub fn serve(
     followed
 }
 
-/// The environment of a job that came from elsewhere, with what is of the login here.
+/// Returns the environment of a job from another machine, with the login's variables of this host.
 fn at_home(
     mut env: Vec<(RawText, RawText)>,
     own: impl Iterator<Item = (OsString, OsString)>,
@@ -65,14 +65,14 @@ fn at_home(
 fn listen(orders: impl BufRead, to: &std::sync::mpsc::Sender<Option<Word>>) {
     for line in orders.lines().map_while(Result::ok) {
         let word = serde_json::from_str(&line).ok();
-        // What cannot be read is a newer version's, and no order of ours.
+        // An unreadable line comes from a newer version and is no order to this one.
         if to.send(word).is_err() {
             return;
         }
     }
 }
 
-/// Why the queue of this host does not take it.
+/// Returns why the queue of this host does not take the job.
 fn refusal(engine: &dyn Engine, queue: &str) -> Result<Option<String>, QueueError> {
     let config = engine.config()?;
     let host = crate::host_name();
@@ -83,7 +83,7 @@ fn refusal(engine: &dyn Engine, queue: &str) -> Result<Option<String>, QueueErro
     })
 }
 
-/// The line of a host that could not be asked, for its keeper.
+/// Returns the line of a host that could not be reached, for the job's keeper.
 pub fn unasked(why: &str) -> Vec<u8> {
     let line = serde_json::to_vec(&News::Waits(why.into())).unwrap_or_default();
     [line, b"\n".to_vec()].concat()
@@ -94,13 +94,13 @@ fn tell(news: &mut dyn Write, what: &News) -> Result<(), QueueError> {
     told.map_err(|e| QueueError::Program(format!("whoever sent the job has gone: {e}")))
 }
 
-/// What was told.
+/// The news that were sent.
 #[derive(Default)]
 struct Told {
     reason: Option<(String, Instant)>,
     started: bool,
     loaded: Option<String>,
-    /// Bytes of standard output and standard error.
+    /// Bytes of standard output and standard error that were sent.
     streams: [u64; 2],
 }
 
@@ -122,7 +122,7 @@ impl Follower<'_> {
             if self.look(&job, part)? {
                 return Ok(());
             }
-            // A runner that was killed meanwhile would be waited for in vain.
+            // A runner may have been killed meanwhile; without one the job would never start.
             rounds += 1;
             if rounds.is_multiple_of(100) {
                 self.engine.tend()?;
@@ -155,7 +155,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Tells what is new; true when that was the end.
+    /// Sends the news; returns whether the job has ended.
     fn look(&mut self, job: &Job, part: &Part) -> Result<bool, QueueError> {
         match &part.start {
             None if !part.state.is_over() => self.reason(job)?,
@@ -179,7 +179,7 @@ impl Follower<'_> {
             (_, State::Lost) => return Err(QueueError::Program("the job was interrupted".into())),
             _ => return Ok(false),
         }
-        // They were told, and are kept where the job was submitted.
+        // The output was sent, and is kept where the job was submitted.
         self.files(job, part).iter().for_each(|path| drop(std::fs::remove_file(path)));
         Ok(true)
     }
@@ -199,7 +199,7 @@ impl Follower<'_> {
         ["out", "err"].map(|stream| job.output(part, stream))
     }
 
-    /// What its files have that was not told: a piece of each, or all of it at the end.
+    /// Sends the output that is not sent yet: a piece of each file, or all of it at the end.
     fn outputs(&mut self, job: &Job, part: &Part, all: bool) -> Result<(), QueueError> {
         for (nth, path) in self.files(job, part).iter().enumerate() {
             loop {
@@ -219,12 +219,12 @@ impl Follower<'_> {
     }
 }
 
-/// Bytes that this host has received over its interfaces since it was started.
+/// Returns the bytes that this host has received over its interfaces since its boot.
 fn received() -> u64 {
     homing_probe::sample().net.values().map(|(received, _)| received).sum()
 }
 
-/// The next bytes of a file from an offset; none when it is not there.
+/// Returns the next bytes of a file from an offset; none if the file does not exist.
 fn piece(path: &std::path::Path, from: u64) -> io::Result<Vec<u8>> {
     let mut file = match File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! The keeper's end: a channel to the host, and what comes back over it.
+//! The keeper's end: a channel to the host, and the news that come back over it.
 
 use super::{BEAT, News, Word};
 use homing_launch::wire::{MAX_FRAME, lines};
@@ -15,7 +15,7 @@ pub(crate) struct Far {
 }
 
 impl Far {
-    /// Opens it, and hands the job over.
+    /// Opens it and sends the job.
     pub fn open(mut command: Command, job: Word) -> io::Result<Far> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
@@ -29,12 +29,12 @@ impl Far {
         Ok(Far { child, words, news })
     }
 
-    /// Passes an order on. Where nobody is left to carry it out, nothing is left to be ordered.
+    /// Sends an order. A host that has gone needs none.
     pub fn order(&self, word: Word) {
         let _ = self.words.send(word);
     }
 
-    /// The next news within a time; the error says that there will be no more.
+    /// Returns the next news within a time. The error means that no more will come.
     pub fn next(&self, within: Duration) -> Result<Option<News>, ()> {
         match self.news.recv_timeout(within) {
             Ok(news) => Ok(Some(news)),
@@ -67,7 +67,7 @@ fn speak(mut to: ChildStdin, words: &Receiver<Word>) {
 fn hear(from: ChildStdout, news: &Sender<News>) {
     let mut from = BufReader::new(from);
     while let Ok(Some(line)) = lines::next(&mut from, MAX_FRAME) {
-        // What cannot be read is a newer version's, and changes nothing here.
+        // Unreadable news come from a newer version and change nothing here.
         let Ok(what) = serde_json::from_slice(&line) else { continue };
         if news.send(what).is_err() {
             return;

@@ -1,10 +1,9 @@
-//! A job that runs on another host is a job of that host's own queue too: its
-//! slots, thresholds and limits are the host's, for whoever submits from
-//! wherever. The keeper of the job sends it there and asks for its start; what
-//! happens to it there comes back over the same channel.
+//! A job that runs on another host is also a job of that host's own queue. Slots, thresholds and limits are those of
+//! that host, for each user and submitting machine. The job's keeper sends the job there and requests its start. The
+//! news of the job come back over the same channel.
 //!
-//! Slots of other hosts that are counted where jobs are submitted were another
-//! way: two submitting machines gave each slot twice, and no load was asked.
+//! The alternative was to count the slots of other hosts where jobs are submitted. Then two submitting machines gave
+//! each slot twice, and no load was considered.
 
 mod host;
 mod keep;
@@ -20,26 +19,26 @@ use homing_model::RawText;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A keeper says something at least this often.
+/// A keeper sends a line at least this often.
 pub(crate) const BEAT: Duration = Duration::from_secs(5);
-/// A keeper that was silent for so long has gone, or its machine: its job ends.
+/// A keeper that was silent for this long has gone, or its machine has; its job ends.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 
-/// A line to the host: the job first, then orders. An empty line only says that its keeper lives.
+/// A line to the host: the job first, then orders. An empty line is a sign of life from the keeper.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Word {
-    /// What is to run, under which number and index of the submitting machine.
+    /// The job to run, with its number and index on the submitting machine.
     Job(Box<(JobSpec, Private)>, u64, u32),
-    /// It is to stand still, or not to start; `false`: to go on.
+    /// Suspends the job or holds it back; `false` resumes it.
     Stop(bool),
-    /// A signal to its processes.
+    /// Sends a signal to its processes.
     Signal(i32),
-    /// The job starts, of which it is a share: what its host receives counts from now on.
+    /// The job of which this is a share starts: the host counts the bytes that it receives from now on.
     Count,
-    /// It may start, having had its slots until now.
+    /// The share, which had only held its slots, may start.
     Go,
-    /// Its end.
+    /// Ends the job.
     End,
 }
 
@@ -51,7 +50,7 @@ pub(crate) enum News {
     Waits(String),
     /// It runs, on a host of this name.
     Started(String),
-    /// It stands still because of this load index, or goes on.
+    /// A load index has suspended it, or none does any more.
     Loaded(Option<String>),
     /// Bytes of its standard output.
     Out(RawText),

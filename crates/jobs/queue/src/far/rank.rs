@@ -1,5 +1,5 @@
-//! Commands that a job over several hosts starts on those where it was not started, as its processes: each lives as long
-//! as whoever asked for it, and all that it left goes with it.
+//! Runs commands of a job over several hosts on hosts other than its first, as processes of the job. Each command
+//! lives as long as the process that requested it, and all its descendants end with it.
 
 use super::News;
 use crate::QueueError;
@@ -13,15 +13,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Between two looks at what is left of it.
+/// The pause between two looks at the remaining processes.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The first line to the host; the end of the lines is the end of the command.
+/// The first line to the host. When the lines end, the command ends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rank {
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: RawText,
-    /// For /bin/sh.
+    /// The command line for /bin/sh.
     pub line: RawText,
     /// Variables of the job.
     pub env: Vec<(RawText, RawText)>,
@@ -29,14 +29,14 @@ pub struct Rank {
     pub umask: u32,
 }
 
-/// Puts this process under a guard, which ends all that it started. To be called before anything else is.
+/// Puts this process under a guard, which ends all that it started. It must be called before anything else.
 pub fn guard() -> Result<(), QueueError> {
     homing_os::process::guarded_to_the_end(false, || ())
         .map_err(|e| QueueError::Program(format!("cannot start a guard: {e}")))
 }
 
-/// The host's end: tells what the command prints, and its end when nothing of it is left; a daemon that it has started
-/// is waited for. It needs its [`guard`].
+/// Serves the host's end: sends the command's output, and its end when none of its processes is left. A daemon that
+/// it started is waited for. It needs its [`guard`].
 pub fn serve(mut orders: impl BufRead + Send + 'static, news: &mut dyn Write) -> Result<(), QueueError> {
     let mut line = String::new();
     orders.read_line(&mut line).map_err(|e| QueueError::Program(format!("no command came: {e}")))?;
@@ -57,7 +57,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, news: &mut dyn Write) ->
     loop {
         match told.recv_timeout(LOOK) {
             Ok(Some(what)) => tell(news, &what)?,
-            // Nobody is left who has asked for it.
+            // The process that requested the command has gone.
             Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 if let (None, Ok(Some(status))) = (exit, child.try_wait()) {
@@ -105,19 +105,20 @@ fn tell(news: &mut dyn Write, what: &News) -> Result<(), QueueError> {
     told.map_err(|e| QueueError::Program(format!("whoever asked for the command has gone: {e}")))
 }
 
-/// Whether a command with this exit status was ended by a signal, itself or what its shell waited for last.
+/// Returns the signal that ended a command with this exit status: the command itself or the last process of its
+/// shell.
 fn signal_of(exit: i32) -> Option<i32> {
     (129..=192).contains(&exit).then(|| exit - 128)
 }
 
-/// Ends the job of this process, if the end of one of its ranks is to be its end: by LSF's
-/// `LSB_DJOB_RTASK_GONE_ACTION`, where nothing is said after a signal.
+/// Ends the job of this process if the end of one of its ranks is to end it. LSF's `LSB_DJOB_RTASK_GONE_ACTION`
+/// decides; by default a rank that a signal ended does.
 pub fn ended(host: &str, exit: i32) -> Result<(), QueueError> {
     let action = std::env::var("LSB_DJOB_RTASK_GONE_ACTION").unwrap_or_default();
     let folder = std::env::var(crate::tree::MARK).unwrap_or_default();
     let (Some(why), Some((dir, index))) = (fatal(&action, host, exit), folder.rsplit_once(':')) else { return Ok(()) };
     let path = std::path::Path::new(dir).join(format!("kill.{index}.json"));
-    // On another host than that where the job was started.
+    // This is another host than the one where the job was started.
     if !path.parent().is_some_and(std::path::Path::is_dir) {
         return Ok(());
     }
@@ -126,7 +127,7 @@ pub fn ended(host: &str, exit: i32) -> Result<(), QueueError> {
     crate::files::write_json(&path, &kill, 0o600).map_err(QueueError::io("write", &path))
 }
 
-/// Why such an end is that of the job, if it is.
+/// Returns why such an end of a rank ends the job, if it does.
 fn fatal(action: &str, host: &str, exit: i32) -> Option<String> {
     let asked = |word: &str| action.split_whitespace().any(|known| known == word);
     match (signal_of(exit), exit) {
@@ -137,7 +138,7 @@ fn fatal(action: &str, host: &str, exit: i32) -> Option<String> {
     }
 }
 
-/// The asking end: passes on what the command prints; its exit status, or why there is none.
+/// Serves the requesting end: prints the command's output. Returns its exit status, or why there is none.
 pub fn follow(mut from: impl BufRead) -> Result<i32, String> {
     while let Ok(Some(line)) = lines::next(&mut from, MAX_FRAME) {
         match serde_json::from_slice(&line) {

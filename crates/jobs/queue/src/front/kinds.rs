@@ -1,5 +1,5 @@
-//! Waiting jobs by their kind: those of a kind may start or not for the same reasons, so that the first of it stand for
-//! all. Pure.
+//! Groups waiting jobs by their kind. The jobs of a kind may start or not for the same reasons, so that the first of
+//! them represent all. Pure.
 
 use super::WINDOW;
 use crate::Storage;
@@ -9,12 +9,12 @@ use crate::plan::Config;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Kinds that are looked at in a round; of more, the first ones and some others by turns.
+/// The most kinds in a round. If there are more, a round has the first ones and some others in turn.
 const KINDS: usize = 512;
-/// Conditions that are decided in a round; of more, some by turns.
+/// The most conditions that a round decides. If there are more, a round decides some in turn.
 const CONDITIONS: usize = 512;
 
-/// All that decides whether a waiting job may start, but its place.
+/// All that decides whether a waiting job may start, except its place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
     queue: String,
@@ -24,7 +24,7 @@ pub(super) struct Kind {
     require: Vec<String>,
     storage: Option<Storage>,
     after: Option<String>,
-    /// Number of an array that has a limit of its own.
+    /// The job's number, if it is an array with a limit of its own.
     limited: Option<u64>,
 }
 
@@ -54,14 +54,14 @@ struct Waiting {
 #[derive(Default)]
 pub(super) struct Kinds {
     kinds: BTreeMap<Arc<Kind>, Waiting>,
-    /// Where each job is.
+    /// The kind and order of each job.
     places: HashMap<u64, (Arc<Kind>, i64)>,
-    /// Where the turns of kinds and of conditions are.
+    /// The next turns of kinds and of conditions.
     turns: (usize, usize),
 }
 
 impl Kinds {
-    /// Puts a job where it belongs now; nowhere where it does not wait any more.
+    /// Moves a job to its present kind and order; with `None` removes it, because it does not wait any more.
     pub fn put(&mut self, id: u64, wanted: Option<(Kind, i64)>) {
         if let Some((kind, order)) = self.places.get(&id) {
             if wanted.as_ref().is_some_and(|(new, place)| *new == **kind && place == order) {
@@ -91,12 +91,12 @@ impl Kinds {
         self.kinds.get(kind).is_some_and(|waiting| before(waiting) < WINDOW)
     }
 
-    /// Some wait for other jobs.
+    /// Whether some jobs wait for other jobs.
     pub fn wait_for_conditions(&self) -> bool {
         self.kinds.values().any(|waiting| waiting.verdict == Verdict::Waits)
     }
 
-    /// Decides conditions anew; `states` are those of the jobs that they name.
+    /// Decides conditions again; `states` returns the states of a job that they name.
     pub fn judge(&mut self, states: &dyn Fn(&str) -> ElementStates) {
         struct States<'a>(&'a dyn Fn(&str) -> ElementStates);
         impl Known for States<'_> {
@@ -112,8 +112,9 @@ impl Kinds {
         }
     }
 
-    /// The jobs that could be next: the first of each kind that waits for no other job. Of very many kinds those are
-    /// looked at whose first jobs come first, and some others by turns, as all of the former may be blocked.
+    /// Returns the jobs that could be next: the first of each kind that waits for no other job. If there are too many
+    /// kinds, half of the choice are the kinds whose first jobs come first. The others come in turn, because all of
+    /// the former may be blocked.
     pub fn front(&mut self, config: &Config) -> BTreeSet<u64> {
         let priority = |kind: &Kind| config.queues.get(&kind.queue).map_or(0, |queue| queue.priority);
         let may = self.kinds.iter().filter(|(_, waiting)| waiting.verdict != Verdict::Waits);
@@ -125,12 +126,12 @@ impl Kinds {
         kinds.sort_by_key(|(kind, waiting)| (-priority(kind), waiting.jobs.first().copied()));
         let others = next_turn(&mut self.turns.0, kinds.len(), KINDS / 2);
         let chosen: BTreeSet<usize> = (0..KINDS / 2).chain(others).collect();
-        // One of each: of so many kinds hardly one has more.
+        // One of each: with so many kinds hardly one has more.
         chosen.into_iter().filter_map(|at| kinds[at].1.jobs.first().map(|(_, id)| *id)).collect()
     }
 }
 
-/// The next `most` of `all` places, round and round.
+/// Returns the next `most` of `all` places, cyclically.
 fn next_turn(turn: &mut usize, all: usize, most: usize) -> impl Iterator<Item = usize> + use<> {
     let from = if all == 0 { 0 } else { *turn % all };
     *turn = from + most;
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(front.len(), WINDOW + 1);
         assert!(front.contains(&1) && front.contains(&1001) && !front.contains(&500));
         assert!(kinds.is_near_front(WINDOW as u64) && !kinds.is_near_front(WINDOW as u64 + 1));
-        // Put before the others, to another kind, and nowhere.
+        // One goes before the others, one to another kind, and one is removed.
         kinds.put(500, Some((kind("a", None), -1)));
         kinds.put(1, Some((kind("b", None), 0)));
         kinds.put(1001, None);
@@ -184,7 +185,7 @@ mod tests {
         assert!(kinds.front(&Config::default()).is_empty());
         for (state, exit) in [(State::Done, 0), (State::Exit, 1)] {
             kinds.judge(&|_| vec![(state, Some(exit))]);
-            // One that can never start is looked at as well: its runner ends it.
+            // A job that can never start is in the front too: its runner ends it.
             assert_eq!(kinds.front(&Config::default()), [2].into());
             assert!(!kinds.wait_for_conditions());
         }

@@ -1,4 +1,4 @@
-//! One unfinished job, of whose elements those are read that are at work or could be next.
+//! An unfinished job. Only its elements that are at work or could be next are read.
 
 use super::WINDOW;
 use crate::depend::ElementStates;
@@ -14,19 +14,19 @@ use std::time::Duration;
 
 /// A job as the runner of its user knows it.
 pub(super) struct Line {
-    /// With the elements that are at work, stopped or at the front; `job.parts` has no others.
+    /// The job with the elements that are at work, stopped or at the front; `job.parts` has no others.
     pub job: Job,
-    /// Indices that wait behind those, ascending. Nothing was written about them when they were looked for.
+    /// Indices that wait behind those, ascending. They had no records when the folder was listed.
     rest: VecDeque<u32>,
     /// Index, state and exit status of elements that have ended.
     ended: Vec<(u32, State, i32)>,
-    /// When its folder had been changed, where nothing else could make another job of it.
+    /// The time of the last change of its folder, if nothing outside the folder can change the job.
     settled: Option<i64>,
-    /// The last start of one of its elements in this boot, also of one that has ended; time since then.
+    /// The last start of one of its elements in this boot, also of an ended one, as time after the boot.
     pub began: Duration,
 }
 
-/// Records of an element, without index and ending.
+/// Records of an element, without index and suffix.
 const RECORDS: [&str; 5] = ["start", "end", "stop", "load", "ask"];
 
 impl Line {
@@ -44,7 +44,7 @@ impl Line {
             began: Duration::ZERO,
         };
         let touched = match &line.job.spec.array {
-            // A folder of an array may hold four files an element: one list of it, and no look for each.
+            // The folder of an array may hold four files for each element: one listing replaces a look for each.
             Some(array) => {
                 let names = Reader::list(&line.job.dir)?;
                 let (touched, rest): (Vec<u32>, Vec<u32>) =
@@ -62,7 +62,7 @@ impl Line {
         Some(line)
     }
 
-    /// Looks again, where something may have changed; false where it is not there any more.
+    /// Reads again the things that may have changed; returns whether the job still exists.
     pub fn look(&mut self, spool: &Spool, boot: &str) -> bool {
         let Some((changed, settled)) = changed(&self.job.dir, self.job.uid) else { return false };
         if self.settled == Some(changed) {
@@ -106,7 +106,8 @@ impl Line {
         }
     }
 
-    /// The state of what has a lock depends on who holds it, which no folder tells.
+    /// Whether the folder alone decides its state. The state of an element with a lock depends on the process that
+    /// holds it.
     fn is_settled(&self) -> bool {
         let told = |part: &Part| {
             matches!(part.state, State::Pend | State::Psusp)
@@ -115,40 +116,41 @@ impl Line {
         self.job.parts.iter().all(told)
     }
 
-    /// All of it has ended.
+    /// Whether all elements have ended.
     pub fn is_over(&self) -> bool {
         self.job.parts.is_empty() && self.rest.is_empty()
     }
 
-    /// Some of it could start, if nothing else were in the way.
+    /// Whether an element could start if nothing else blocked it.
     pub fn waits(&self) -> bool {
         self.job.parts.iter().any(|part| part.state == State::Pend)
     }
 
-    /// It has to be looked at in each round: it runs, is asked for, was lost, or ends with somebody else.
+    /// Whether each round must look at it: it runs, a host was requested to start it, it was lost, or another process
+    /// ends it.
     pub fn is_at_work(&self) -> bool {
         let idle = |part: &Part| matches!(part.state, State::Pend | State::Psusp) && !part.kept;
         let spec = &self.job.spec;
         spec.origin.is_some() || spec.bound.is_some() || !self.job.parts.iter().all(idle)
     }
 
-    /// Elements that wait, those that were stopped among them.
+    /// Returns the number of waiting elements, stopped ones included.
     pub fn waiting(&self) -> usize {
         let waits = |part: &&Part| matches!(part.state, State::Pend | State::Psusp);
         self.rest.len() + self.job.parts.iter().filter(waits).count()
     }
 
-    /// The next look reads it whatever its folder says.
+    /// Makes the next look read it, even if its folder has not changed.
     pub fn unsettle(&mut self) {
         self.settled = None;
     }
 
-    /// When its folder had been changed, where it need not be read before that changes.
+    /// Returns when its folder was last changed, if it need not be read before the next change.
     pub fn settled(&self) -> Option<i64> {
         self.settled
     }
 
-    /// State and exit status of each element, or of one, for the conditions of other jobs.
+    /// Returns state and exit status of each element, or of one, for the conditions of other jobs.
     pub fn states(&self, index: Option<u32>) -> ElementStates {
         let open = |part: &Part| (part.index, part.state, part.end.as_ref().map(|end| end.exit));
         let ended = self.ended.iter().map(|(index, state, exit)| (*index, *state, Some(*exit)));
@@ -158,15 +160,15 @@ impl Line {
     }
 }
 
-/// Something was written about an element.
+/// Whether an element has a record.
 fn is_touched(names: &HashSet<String>, index: u32) -> bool {
     names.contains(&format!("lock.{index}"))
         || RECORDS.iter().any(|record| names.contains(&format!("{record}.{index}.json")))
 }
 
-/// When a job's folder was changed, and whether that is long enough ago; none where it is not the user's folder.
+/// Returns when a job's folder was changed, and whether that is long enough ago; none if it is not the user's folder.
 pub(super) fn changed(dir: &std::path::Path, uid: u32) -> Option<(i64, bool)> {
-    // No link is followed to another user's folder.
+    // A link to another user's folder is not followed.
     let meta = fs::symlink_metadata(dir).ok().filter(|meta| meta.is_dir() && meta.uid() == uid)?;
     Some(files::changed(&meta))
 }

@@ -1,8 +1,8 @@
-//! What a runner looks at in each round: what is at work, and of what waits the jobs and elements that could be next.
-//! The cost of a round does not grow with what waits behind them, nor does the memory by more than a few words each.
+//! Chooses the jobs of a runner's round: those at work, and the waiting jobs and elements that could be next. The
+//! cost of a round does not grow with the number that wait behind them, and the memory only by a few words each.
 //!
-//! Reading all of a user's jobs in each round was the first way: with 100,000 waiting it started a quarter of what it
-//! does with 1,000 (`bench/results/queue-waiting.md`).
+//! The first way was to read all of a user's jobs in each round. With 100,000 waiting it started a quarter of the
+//! jobs that it starts with 1,000 (`bench/results/queue-waiting.md`).
 
 mod kinds;
 mod line;
@@ -20,47 +20,48 @@ use line::Line;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-/// Waiting elements of a job, and waiting jobs of a kind, that are looked at in a round. On a machine with more free
-/// slots the next round starts the others.
+/// The most waiting elements of a job, and waiting jobs of a kind, in a round. On a machine with more free slots the
+/// next round starts the others.
 pub(crate) const WINDOW: usize = 64;
-/// Folders that are read for the first time in a round.
+/// The most folders that a round reads for the first time.
 const FIRST_LOOKS: usize = 2000;
-/// Waiting jobs behind the front that are looked at again in a round: whoever changes one says so, unless killed.
+/// The number of waiting jobs behind the front that a round looks at again. The command that changes a job reports
+/// it, unless it is killed.
 const SECOND_LOOKS: usize = 100;
-/// Between two lists of the user's folder, where the kernel tells of new jobs.
+/// The pause between two listings of the user's folder, if the kernel reports new jobs.
 const LIST: Duration = Duration::from_secs(2);
-/// A list takes at most one part in so many of the time.
+/// A listing takes at most one part in so many of the time.
 const LIST_SHARE: u32 = 20;
 
 /// The jobs of a runner's user.
 #[derive(Default)]
 pub(crate) struct Front {
-    /// Those that are read: at work, or near the front of their kind.
+    /// Jobs that are read: at work, or near the front of their kind.
     near: BTreeMap<u64, Line>,
-    /// Jobs without elements that wait, or were stopped, behind those; with the time of the last change of each that is
+    /// Jobs without elements that wait, or were stopped, behind those; each with the time of its last change, if
     /// known.
     behind: BTreeMap<u64, Option<i64>>,
-    /// What waits, in order.
+    /// The waiting jobs, in order.
     kinds: Kinds,
-    /// Of which nothing is known yet.
+    /// Jobs that were not read yet.
     unread: BTreeSet<u64>,
     over: HashSet<u64>,
     /// The newest job of each name, for conditions.
     names: HashMap<String, u64>,
-    /// When the user's folder was listed last, and how long that took.
+    /// When the user's folder was last listed, and how long that took.
     listed: Option<(Instant, Duration)>,
-    /// When something that had ended was last put back.
+    /// When an ended element was last put back.
     again: i64,
-    /// Where the second looks are.
+    /// The job at which the second looks are.
     turn: u64,
-    /// The last start on each host, also of what has ended.
+    /// The last start on each host, also of ended jobs.
     began: BTreeMap<Option<String>, Duration>,
-    /// Those that are read and were changed since the last round.
+    /// Jobs that are read and were changed since the last round.
     changed: BTreeSet<u64>,
 }
 
 impl Front {
-    /// The jobs that this round is about, by number, each with the elements that are at work or at the front.
+    /// Returns the jobs of this round, by number, each with the elements that are at work or at the front.
     pub fn look(&mut self, spool: &Spool, config: &Config, rung: &Rung) -> Vec<Job> {
         let boot = files::boot_id();
         self.hear(spool, rung);
@@ -90,33 +91,33 @@ impl Front {
         jobs
     }
 
-    /// These jobs as the decision sees them.
+    /// Returns these jobs as the decision sees them.
     pub fn views(&self, spool: &Spool, jobs: &[Job]) -> Vec<View> {
         spool.views_by(jobs, |_, text| if text.is_empty() { Vec::new() } else { self.states(spool, text) })
     }
 
-    /// The last start on each host, also of what has ended: whose turn it is goes by it.
+    /// Returns the last start on each host, also of ended jobs. It decides whose turn it is.
     pub fn began(&self) -> &BTreeMap<Option<String>, Duration> {
         &self.began
     }
 
-    /// Whether there is more than the jobs of this round, which may come to start.
+    /// Whether jobs that are not in this round may still start.
     pub fn has_more(&self) -> bool {
         !self.unread.is_empty() || self.kinds.wait_for_conditions()
     }
 
-    /// Some folders were not read yet: the next round is at once.
+    /// Whether some folders were not read yet; then the next round begins at once.
     pub fn has_unread(&self) -> bool {
         !self.unread.is_empty()
     }
 
-    /// Elements that wait; `None` while some jobs were not read.
+    /// Returns the number of waiting elements; `None` while some jobs were not read.
     pub fn waiting(&self) -> Option<usize> {
         let near: usize = self.near.values().map(Line::waiting).sum();
         self.unread.is_empty().then_some(near + self.behind.len())
     }
 
-    /// State and exit status of the elements of a job, by its number or name, as conditions want them.
+    /// Returns state and exit status of the elements of a job, by its number or name, for conditions.
     pub fn states(&self, spool: &Spool, text: &str) -> ElementStates {
         let (id, index) = match array::job_id(text) {
             Some(found) => found,
@@ -135,7 +136,7 @@ impl Front {
         job.meant(index).map(|part| (part.state, part.end.as_ref().map(|end| end.exit))).collect()
     }
 
-    /// What was rung of, what was put back, and now and then all that is there.
+    /// Takes in the events of the bell, and jobs that were put back. Now and then lists the whole folder.
     fn hear(&mut self, spool: &Spool, rung: &Rung) {
         let again = spool.put_back_at();
         if std::mem::replace(&mut self.again, again) != again {
@@ -166,7 +167,7 @@ impl Front {
         self.near.contains_key(&id) || self.behind.contains_key(&id) || self.over.contains(&id)
     }
 
-    /// Its user has changed it. One that is near is looked at; one that is behind is read anew.
+    /// Notes that its user has changed a job. A near one is looked at; one behind the front is read again.
     fn forget(&mut self, id: u64) {
         match self.near.get_mut(&id) {
             Some(line) => {
@@ -189,7 +190,7 @@ impl Front {
         }
     }
 
-    /// What waits and is not of the front is let go at once: 100,000 jobs would take 200 MB.
+    /// Reads a job, and drops it if it waits behind the front: 100,000 jobs would take 200 MB.
     fn read_and_sort(&mut self, spool: &Spool, id: u64, boot: &str) {
         self.read(spool, id, boot);
         if self.near.get(&id).is_some_and(|line| !line.is_at_work() && !self.kinds.is_near_front(id)) {
@@ -208,7 +209,7 @@ impl Front {
         self.place(id, true);
     }
 
-    /// Puts a job that was read where it belongs: among its kind, or among those that have ended.
+    /// Puts a job that was read into its kind, or among the ended ones.
     fn place(&mut self, id: u64, there: bool) {
         let Some(line) = self.near.get(&id) else { return };
         let last = self.began.entry(line.job.spec.host.clone()).or_default();
@@ -224,14 +225,15 @@ impl Front {
         }
     }
 
-    /// Lets go of what was read of a job that waits behind others. An array stays: what has ended of it would be read again.
+    /// Drops the record of a job that waits behind others. An array stays, because its ended elements would be read
+    /// again.
     fn put_behind(&mut self, id: u64) {
         let Some(line) = self.near.get(&id).filter(|line| line.job.spec.array.is_none()) else { return };
         self.behind.insert(id, line.settled());
         self.near.remove(&id);
     }
 
-    /// A few of those behind the front: one that was changed is read anew.
+    /// Looks at a few jobs behind the front, and reads the changed ones again.
     fn look_behind(&mut self, spool: &Spool, boot: &str) {
         let after = self.behind.range(self.turn + 1..).take(SECOND_LOOKS);
         let some: Vec<(u64, Option<i64>)> = after.map(|(id, changed)| (*id, *changed)).collect();
@@ -244,9 +246,9 @@ impl Front {
         }
     }
 
-    /// Decides anew about those that wait for other jobs.
+    /// Decides again about jobs that wait for other jobs.
     fn judge(&mut self, spool: &Spool) {
-        // A name may be that of a job which was not read.
+        // A name may be that of a job that was not read.
         if self.unread.is_empty() {
             let mut kinds = std::mem::take(&mut self.kinds);
             kinds.judge(&|text| self.states(spool, text));

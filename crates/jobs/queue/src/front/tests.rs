@@ -25,7 +25,7 @@ impl World {
         self.spool.submit(&spec, &Private::default()).unwrap()
     }
 
-    /// A round in which the kernel has told of these jobs; the folder is listed as well.
+    /// Runs a round in which the kernel has reported no event; the folder is listed.
     fn look(&mut self) -> Vec<Job> {
         self.front.listed = None;
         let rung = Rung { by_runner: true, ..Rung::default() };
@@ -50,7 +50,7 @@ fn a_job_that_has_ended_is_looked_at_once() {
     assert_eq!(world.ids(), ids[1..], "its end is seen");
     assert!(world.front.over.contains(&ids[0]) && world.front.waiting() == Some(1));
     assert_eq!(world.spool.own_jobs().unwrap().len(), 2);
-    // Put back, it waits again.
+    // Once put back, it waits again.
     world.spool.again(&world.spool.job(ids[0]).unwrap(), None, true).unwrap();
     assert_eq!(world.ids(), ids);
 }
@@ -67,7 +67,7 @@ fn the_last_start_is_known_of_what_has_ended_too() {
     files::write_json(&dir.join("start.0.json"), &start, 0o644).unwrap();
     files::write_json(&dir.join("end.0.json"), &End::default(), 0o644).unwrap();
     let began = BTreeMap::from([(None, start.process.began())]);
-    // By a runner that has seen it wait, and by one that comes later.
+    // First by a runner that has seen it wait, then by one that starts later.
     for _ in 0..2 {
         assert!(world.look().is_empty());
         assert_eq!(world.front.began(), &began);
@@ -83,7 +83,7 @@ fn of_a_long_array_the_front_is_looked_at_and_what_ended_behind_it_does_not_star
     let jobs = world.look();
     assert_eq!(parts(&jobs[0]), (1..=WINDOW as u32).collect::<Vec<_>>());
     assert_eq!(world.front.waiting(), Some(5000));
-    // One at the front and one behind it.
+    // Ends one at the front and one behind it.
     world.end(id, 1);
     world.end(id, WINDOW as u32 + 2);
     let jobs = world.look();
@@ -105,7 +105,7 @@ fn of_many_jobs_the_first_of_each_kind_are_looked_at_whoever_is_moved_among_them
     let all = world.ids();
     assert_eq!(all, [&ids[..WINDOW], &[other]].concat());
     assert_eq!((world.front.near.len(), world.front.waiting()), (WINDOW + 1, Some(ids.len() + 1)));
-    // One from behind is put first, another is stopped, and a third is killed: their commands say so.
+    // One from behind is put first, another is stopped, and a third is killed: their commands report it.
     let job = |at: usize| world.spool.job(ids[at]).unwrap();
     let moved = job(2 * WINDOW);
     world.spool.amend(&moved, &Amend { order: -1, ..Amend::of(&moved.spec) }).unwrap();

@@ -1,4 +1,4 @@
-//! What a queue puts around its jobs: commands before and after, a starter, and how much of the processors they get.
+//! Carries out the settings of a queue around its jobs: commands before and after, a starter, and processor limits.
 
 use super::{Keeper, ended, exit_of};
 use crate::job::End;
@@ -8,15 +8,15 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// What a job ends with that its queue's pre_exec did not let start, as with `bsub -E`.
+/// The exit status of a job if its queue's pre_exec failed, as with `bsub -E`.
 const NOT_PREPARED: i32 = 125;
-/// Seconds after the limit of processor time at which a process ends that does not hear SIGXCPU.
+/// Seconds after the limit of processor time at which a process that ignores SIGXCPU is killed.
 const DEAF: u64 = 5;
-/// Where the job's command goes in a starter.
+/// The place of the job's command in a starter.
 const USER_COMMAND: &[u8] = b"%USRCMD";
 
 impl Keeper<'_> {
-    /// Runs what comes before the job; the job's end, where it is not to start.
+    /// Runs the queue's pre_exec. Returns the job's end if the job must not start.
     pub(super) fn prepare(&self, record: &File) -> Result<Option<End>, String> {
         let Some(child) = self.beside(&self.queue.pre_exec)? else { return Ok(None) };
         let (status, reason, _) = self.wait(child, record, self.orders());
@@ -29,7 +29,8 @@ impl Keeper<'_> {
         })
     }
 
-    /// Runs what comes after the job. How that ends is told in the runner's log: the job has ended as it has.
+    /// Runs the queue's post_exec. Its failure is reported in the runner's log alone, because the job has already
+    /// ended.
     pub(super) fn finish(&self, record: &File) {
         let ended = match self.beside(&self.queue.post_exec) {
             Ok(None) => return,
@@ -42,7 +43,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// A line of the queue's, as the job's user and in its surroundings, without its streams.
+    /// Starts a command line of the queue as the job's user, in the job's environment, without its streams.
     fn beside(&self, line: &str) -> Result<Option<std::process::Child>, String> {
         if line.is_empty() {
             return Ok(None);
@@ -54,7 +55,7 @@ impl Keeper<'_> {
         command.spawn().map(Some).map_err(|e| format!("cannot start {line:?}: {e}"))
     }
 
-    /// The words of the job, as its queue starts them.
+    /// Returns the words of the job, as its queue starts them.
     pub(super) fn started(&self, words: Vec<RawText>) -> Vec<RawText> {
         if self.queue.job_starter.is_empty() {
             return words;
@@ -63,7 +64,7 @@ impl Keeper<'_> {
         vec!["/bin/sh".into(), "-c".into(), RawText(line)]
     }
 
-    /// Gives the job's processes as much of the processors as its queue does.
+    /// Gives the job's processes the nice value and the limit of processor time of its queue.
     pub(super) fn hold_back(&self, command: &mut Command) {
         let (nice, limit) =
             (i32::from(self.queue.nice), self.queue.cpu_limit.map(|minutes| minutes.saturating_mul(60)));
@@ -83,7 +84,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Why a job ended that the signal of that limit has ended.
+    /// Returns why a job ended, if the signal of that limit ended it.
     pub(super) fn over_cpu_limit(&self, exit: i32) -> Option<String> {
         (self.queue.cpu_limit.is_some() && exit == 128 + libc::SIGXCPU).then(|| "cpu limit".into())
     }

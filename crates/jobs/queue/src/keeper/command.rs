@@ -15,7 +15,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A file of standard input that goes to another host is not longer, bytes.
+/// The longest file of standard input that is sent to another host, bytes.
 const LONGEST_INPUT: u64 = 4 << 20;
 
 impl Keeper<'_> {
@@ -29,7 +29,7 @@ impl Keeper<'_> {
         Ok(Stdio::from(file))
     }
 
-    /// A file without a name that holds this.
+    /// Makes a file without a name that holds `text`.
     fn kept(&self, text: &RawText) -> io::Result<File> {
         let path = self.dir.join(format!(".input.{}", self.index));
         let mut options = OpenOptions::new();
@@ -40,7 +40,7 @@ impl Keeper<'_> {
         Ok(file)
     }
 
-    /// The file of a stream.
+    /// Returns the path of a stream's file.
     pub(super) fn path(&self, stream: &str, asked: &Option<RawText>) -> PathBuf {
         match asked {
             Some(name) => self.spec.cwd.as_path().join(substitute(name, self.id, self.index).as_path()),
@@ -60,7 +60,7 @@ impl Keeper<'_> {
             .map_err(|e| format!("cannot write its output to {}: {e}", path.display()))
     }
 
-    /// The words that run it.
+    /// Returns the words that run it.
     fn words(&self) -> Result<Vec<RawText>, String> {
         if self.private.script.is_some() {
             let script = self.dir.join("script");
@@ -97,7 +97,7 @@ impl Keeper<'_> {
         Ok(command)
     }
 
-    /// Gives a process the job's variables, and the keeper's own end as its end.
+    /// Gives a process the job's variables, and lets it end with the keeper.
     pub(super) fn surround(&self, command: &mut Command) {
         command.env_clear().envs(self.private.env.iter().map(|(n, v)| (n.as_os(), v.as_os())));
         command.envs(self.variables());
@@ -108,7 +108,7 @@ impl Keeper<'_> {
             command.pre_exec(move || {
                 libc::setsid();
                 libc::umask(umask);
-                // The job ends with its keeper, also when that is killed.
+                // The job ends with its keeper, also if that is killed.
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
                 if libc::getppid() as u32 != parent {
                     libc::_exit(137);
@@ -118,7 +118,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// The channel to another host: it ends with this process.
+    /// Returns the command of the channel to another host. It ends with this process.
     pub(super) fn channel(&self, host: &str) -> Result<Command, String> {
         let exe = std::env::current_exe().map_err(|e| format!("cannot find homing itself: {e}"))?;
         let mut command = Command::new(exe);
@@ -127,7 +127,8 @@ impl Keeper<'_> {
         Ok(command)
     }
 
-    /// The job as its host gets it: what was decided here is decided, and its streams are here.
+    /// Returns the job as sent to its host. Fields that were decided on this machine are cleared, and its streams
+    /// stay here.
     pub(super) fn sent(&self, spec: JobSpec) -> Result<Word, String> {
         let spec = JobSpec {
             array: None,
@@ -146,7 +147,7 @@ impl Keeper<'_> {
         Ok(Word::Job(Box::new((spec, private)), self.id, self.index))
     }
 
-    /// What its file of standard input holds: the host may not have that file.
+    /// Returns the content of its file of standard input, because the host may not have that file.
     fn input_text(&self) -> Result<Option<RawText>, String> {
         let Some(name) = &self.spec.stdin else { return Ok(None) };
         let path = self.spec.cwd.as_path().join(substitute(name, self.id, self.index).as_path());
@@ -164,14 +165,14 @@ impl Keeper<'_> {
         Some(("LSB_OUTPUTFILE", substitute(self.spec.stdout.as_ref()?, self.id, self.index)))
     }
 
-    /// LSF's variables, which scripts read, and homing's own.
+    /// Returns LSF's variables, which scripts read, and homing's own.
     fn variables(&self) -> Vec<(String, String)> {
         let host = self.host();
         let alone = [Share { host: host.clone(), slots: self.spec.slots }];
         let hosts = if self.spec.hosts.is_empty() { &alone[..] } else { &self.spec.hosts };
         let slots: u32 = hosts.iter().map(|share| share.slots).sum();
         let text = |raw: &RawText| String::from_utf8_lossy(&raw.0).into_owned();
-        // Its user knows it by what it is where it was submitted.
+        // Its user knows it by the number that it has where it was submitted.
         let (id, index) = self.spec.origin.as_ref().map_or((self.id, self.index), |o| (o.id, o.index));
         let mut all = vec![
             ("HOMING_JOB".to_string(), id.to_string()),
@@ -195,8 +196,9 @@ impl Keeper<'_> {
         all
     }
 
-    /// Files that name the hosts, and over several hosts what starts commands on them. Without those files the job
-    /// starts as well: not every job of several slots reads them.
+    /// Writes the files that name the hosts, and returns their variables; over several hosts also those of the
+    /// launcher of ranks. Without those files the job still starts, because not every job of several slots reads
+    /// them.
     fn for_ranks(&self, hosts: &[Share]) -> Vec<(String, String)> {
         let path = self.dir.join(format!("hosts.{}", self.index));
         let slots = path.with_extension(format!("{}.slots", self.index));
@@ -215,12 +217,13 @@ impl Keeper<'_> {
         all
     }
 
-    /// What starts commands on the other hosts of a job: the user's own, in the same place on all hosts.
+    /// Returns the path of the launcher that starts commands on the other hosts of a job. Each user has one, at the
+    /// same path on all hosts.
     fn launcher(&self) -> PathBuf {
         self.dir.with_file_name("blaunch")
     }
 
-    /// Makes it. Another runner's, of an older program, is replaced in one step.
+    /// Makes it. One that an older program left is replaced in one step.
     pub(super) fn make_launcher(&self) {
         let launcher = self.launcher();
         let part = self.dir.join(".blaunch");

@@ -1,5 +1,4 @@
-//! A job on another host: its keeper asks that host for its start, and writes
-//! down here what happens to it there.
+//! Keeps a job on another host: requests its start there and records its course here.
 
 use super::orders::{Hand, Orders};
 use super::{Keeper, LOOK, ended};
@@ -15,18 +14,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 impl Keeper<'_> {
-    /// The host that is to run it, when that is not this one.
+    /// Returns the host that is to run it, if that is not this one.
     pub(super) fn elsewhere(&self) -> Option<&str> {
         self.spec.host.as_deref().filter(|host| *host != files::host_name())
     }
 
-    /// Sees it through on its host.
+    /// Keeps it until its end on its host.
     pub(super) fn keep_elsewhere(&self, host: &str) -> Result<(), QueueError> {
         self.see_through(host, |there| self.converse(host, there))
     }
 
-    /// Writes down what becomes of it on a host, as `converse` tells. Without an end it is lost where it had started, and
-    /// waits where it had not.
+    /// Records the job's course on a host, as `converse` reports it. If there is no end, a started job is lost, and
+    /// one that had not started waits.
     pub(super) fn see_through(
         &self,
         host: &str,
@@ -57,7 +56,7 @@ impl Keeper<'_> {
         self.dir.join(format!("{name}.{}.json", self.index))
     }
 
-    /// Its end; none where the channel ended first, and nobody had asked for its end.
+    /// Returns its end; none if the channel ended first and no user had requested the end.
     fn converse(&self, host: &str, there: &mut There) -> Result<Option<End>, String> {
         // Until the host answers, the job waits.
         there.note(News::Waits(String::new()))?;
@@ -78,11 +77,11 @@ impl Keeper<'_> {
     }
 }
 
-/// What is known of the job on its host.
+/// The known state of the job on its host.
 pub(super) struct There<'a> {
     keeper: &'a Keeper<'a>,
     pub host: &'a str,
-    /// Its start, and when that was by a clock that nobody sets.
+    /// Its start, also as time since the boot, which no user can set.
     started: Option<(Start, Duration)>,
     files: Option<[File; 2]>,
 }
@@ -111,7 +110,7 @@ impl There<'_> {
         let keeper = self.keeper;
         let out = keeper.output("out", &keeper.spec.stdout)?;
         let err = match (&keeper.spec.stderr, &keeper.spec.stdout) {
-            // bsub -o without -e: both go to one file.
+            // With bsub -o and no -e, both go to one file.
             (None, Some(_)) => out.try_clone().map_err(|e| e.to_string())?,
             _ => keeper.output("err", &keeper.spec.stderr)?,
         };

@@ -1,5 +1,5 @@
-//! The keeper of one running job: holds its slots, starts it, carries out
-//! requests, and writes down its end. The job ends with its keeper.
+//! The keeper of one running job: holds its slots, starts it, carries out requests, and records its end. The job ends
+//! with its keeper.
 
 mod around;
 mod command;
@@ -27,17 +27,17 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Between two looks at the requests.
+/// The pause between two looks at the requests.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Keeps one job, from its start, decided at `at_ns`, to its end. `fds` are the locks: the job's own, then its slots.
-/// `queue` is what its queue gives to the job that runs here.
+/// `queue` has the settings of the job's queue.
 pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd], queue: &Queue) -> Result<(), QueueError> {
     files::play("keeper");
     let locks: io::Result<Vec<Held>> = fds.iter().map(|fd| Held::inherit(*fd)).collect();
     let _locks = locks.map_err(QueueError::io("take over the locks of", dir))?;
     let _ = rustix::process::setsid();
-    // The guard holds the locks as well: no slot is given away before nothing is left.
+    // The guard holds the locks as well, so that no slot is given away before all processes have ended.
     let terms = homing_os::process::Terms { lease: None, orphaned: None, spares: false };
     homing_os::process::guarded(terms, |_| 0).map_err(QueueError::io("start a guard for the keeper of", dir))?;
     let mine = fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == files::uid());
@@ -57,34 +57,35 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd], queue: &Queue) ->
     }
     let start = Start { at_ns, host: keeper.host(), process: Process::own() };
     let write = |name: &str| dir.join(format!("{name}.{index}.json"));
-    // Before the start: a job that fills the disk is to have an end all the same.
+    // Reserved before the start, so that a job that fills the disk has an end too.
     let place = Reserved::new(&write("end"), 0o644).map_err(QueueError::io("reserve the record of the end in", dir))?;
     let record = write_json_soon(&write("start"), &start, 0o644).map_err(QueueError::io("write", dir))?;
     step("started");
     let begun = homing_os::clock::since_boot();
     let mut end = keeper.run(&record).unwrap_or_else(|reason| End { exit: 255, reason: Some(reason), ..ended() });
-    // Not what the clock says now: somebody may have set it since.
+    // Not the present time of the clock, because a user may have set it since.
     end.at_ns = at_ns + homing_os::clock::since_boot().saturating_sub(begun).as_nanos() as i64;
     step("ended");
     keeper.append_report(&start, &end);
-    // Not synced: where a power cut takes it, the job's own output may be gone as well, and it counts as interrupted.
+    // Not synced: if a power cut takes it, the job's own output may be gone as well, and the job counts as
+    // interrupted.
     place.write(&end).map_err(QueueError::io("write", dir))
 }
 
-/// What was asked for, for one element: the list of all would cost each of 100,000 keepers 100,000 numbers.
+/// Returns the request for one element. The list of all would cost each of 100,000 keepers 100,000 numbers.
 fn of_one(mut spec: serde_json::Value) -> Option<JobSpec> {
     spec.as_object_mut()?.remove("array");
     serde_json::from_value(spec).ok()
 }
 
-/// No job has more of its queue than the queue gives, whatever it was submitted with.
+/// Lowers the job's limits to those of its queue.
 fn limit(spec: &mut JobSpec, queue: &Queue) {
     let least = |own: Option<u64>, of_queue: Option<u64>| own.into_iter().chain(of_queue).min();
     spec.limit_s = least(spec.limit_s, queue.run_limit.map(|minutes| minutes.saturating_mul(60)));
     spec.memory_bytes = least(spec.memory_bytes, queue.memory_limit.map(|mib| mib.saturating_mul(1 << 20)));
 }
 
-/// How long it took is not known yet.
+/// Returns an end; its duration is not known yet.
 fn ended() -> End {
     End::default()
 }
@@ -116,7 +117,7 @@ impl Keeper<'_> {
         let mut command = self.command()?;
         let out = self.output("out", &self.spec.stdout)?;
         let err = match (&self.spec.stderr, &self.spec.stdout) {
-            // bsub -o without -e: both go to one file.
+            // With bsub -o and no -e, both go to one file.
             (None, Some(_)) => out.try_clone().map_err(|e| e.to_string())?,
             _ => self.output("err", &self.spec.stderr)?,
         };
@@ -138,14 +139,14 @@ impl Keeper<'_> {
         Orders::new(Hand::Here, self.dir, self.index, &self.spec)
     }
 
-    /// What a command left in the background would run without slots.
+    /// Ends commands that the job left in the background, which would run without slots.
     fn sweep(&self) {
         if let Err(left) = homing_os::process::sweep(Duration::ZERO) {
             homing_os::say!("homing: job {}: these processes wait for I/O and have not ended yet: {left:?}", self.id);
         }
     }
 
-    /// Holds the slots until it may start, or why it does not. Its limits count from then on.
+    /// Holds the slots until the job may start; returns why it does not. Its limits count from then on.
     fn wait_for_go(&self) -> Option<String> {
         self.make_launcher();
         let free = JobSpec { limit_s: None, memory_bytes: None, ..self.spec.clone() };
@@ -160,15 +161,17 @@ impl Keeper<'_> {
         None
     }
 
-    /// What is to be said of a job that failed when there is no room left for its output.
+    /// Returns the reason of a failed job if no room is left for its output.
     fn full(&self, output: &File) -> Option<String> {
         let room = rustix::fs::fstatvfs(output).ok()?;
         let path = self.path("out", &self.spec.stdout);
         (room.f_bavail == 0).then(|| format!("no space left in {}", path.parent().unwrap_or(&path).display()))
     }
 
-    /// A job that lasts has its start on the disk before long; for a short one that would cost more than the job.
-    /// With how it ended: why somebody had asked for that, and the exit status for which a rank has.
+    /// Waits for the job's end. Returns its status, the reason of a requested end, and the exit status for a dead
+    /// rank.
+    ///
+    /// Only a job that lasts has its start synced to the disk: for a short one that would cost more than the job.
     fn wait(
         &self,
         mut child: std::process::Child,
@@ -197,7 +200,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// LSF's report at the end of the output file.
+    /// Appends LSF's report to the output file.
     fn append_report(&self, start: &Start, end: &End) {
         if self.spec.stdout.is_none() || self.spec.style != Style::Lsf {
             return;
@@ -212,12 +215,12 @@ impl Keeper<'_> {
     }
 }
 
-/// As shells say it.
+/// Returns the exit status as shells report it.
 fn exit_of(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// Processor time (ms) and largest resident set (KiB) of the children that were waited for.
+/// Returns the processor time (ms) and largest resident set (KiB) of the children that were waited for.
 fn usage() -> (u64, u64) {
     // SAFETY: plain data that the call fills in.
     let mut all: libc::rusage = unsafe { std::mem::zeroed() };

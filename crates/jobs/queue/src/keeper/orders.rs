@@ -1,4 +1,4 @@
-//! What a job is told while it runs, by its user and by its limits.
+//! Carries out the orders to a running job, from its user and by its limits.
 
 use super::ended;
 use crate::far::{Far, Word};
@@ -8,25 +8,25 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Between asking a job to end and ending it; LSF's JOB_TERMINATE_INTERVAL is 10 s.
+/// The time between SIGTERM and SIGKILL; LSF's JOB_TERMINATE_INTERVAL is 10 s.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A share that was asked for, or is held.
+/// A share that was requested or is held.
 pub(super) struct Held<'a> {
     pub share: &'a Share,
     pub far: Far,
 }
 
-/// Who carries out what a job is told: its processes here, or the host that it was sent to.
+/// The receiver of a job's orders: its processes here, or the host to which it was sent.
 pub(super) enum Hand<'a> {
     Here,
     Far(&'a Far),
-    /// All hosts of a job over several.
+    /// All hosts of a job over several hosts.
     Several(&'a RefCell<Vec<Held<'a>>>),
 }
 
 impl Hand<'_> {
-    /// Tells the hosts that it was sent to; false where it runs here.
+    /// Sends an order to the hosts that have the job; returns false if it runs here.
     fn order(&self, word: Word) -> bool {
         match self {
             Hand::Here => return false,
@@ -37,34 +37,34 @@ impl Hand<'_> {
     }
 }
 
-/// What the keeper was told.
+/// The orders that the keeper has read.
 pub(super) struct Orders<'a> {
     hand: Hand<'a>,
     spec: &'a JobSpec,
     dir: &'a Path,
     index: u32,
     limit: Option<Duration>,
-    /// Bytes.
+    /// The memory limit, bytes.
     memory: Option<u64>,
     begun: Instant,
-    /// The request that was carried out last, of each file. Another one is new whatever time it bears:
-    /// the clock may have been set back in between.
+    /// The last request that was carried out, of each file. A different one is new whatever its time is, because the
+    /// clock may have been set back in between.
     seen: [Option<Kill>; 2],
     stopped: bool,
     kill_at: Option<Instant>,
     /// Why the job was ended.
     pub reason: Option<String>,
-    /// The exit status of the rank that died, where that is why.
+    /// The exit status for the rank that died, if that is the reason.
     pub died: Option<i32>,
 }
 
-/// Where the end of an element is asked for.
+/// Returns the files that request the end of an element.
 fn kills(index: u32) -> [String; 2] {
     ["kill.json".into(), format!("kill.{index}.json")]
 }
 
 impl Orders<'_> {
-    /// For an element that starts now.
+    /// Makes the orders of an element that starts now.
     pub fn new<'a>(hand: Hand<'a>, dir: &'a Path, index: u32, spec: &'a JobSpec) -> Orders<'a> {
         let here = matches!(hand, Hand::Here);
         Orders {
@@ -72,7 +72,7 @@ impl Orders<'_> {
             spec,
             dir,
             index,
-            // A host holds its own jobs to their limits, from the start there on.
+            // Another host enforces the limits itself, from the start there on.
             limit: spec.limit_s.filter(|_| here).map(Duration::from_secs),
             memory: spec.memory_bytes.filter(|_| here),
             begun: Instant::now(),
@@ -84,7 +84,7 @@ impl Orders<'_> {
         }
     }
 
-    /// For what comes after the job: what was asked for until now was asked of the job.
+    /// Returns the orders for the post_exec. Requests until now were for the job and are skipped.
     pub fn after_the_job(mut self) -> Self {
         for (seen, name) in self.seen.iter_mut().zip(kills(self.index)) {
             *seen = read_json(&self.dir.join(name)).map(|(kill, _)| kill);
@@ -92,12 +92,12 @@ impl Orders<'_> {
         self
     }
 
-    /// Since the start.
+    /// Returns the time since the start.
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Looks at what was asked, and does it.
+    /// Reads the requests and carries them out.
     pub fn carry_out(&mut self) {
         self.stand_still();
         if self.kill_at.is_none() {
@@ -112,7 +112,7 @@ impl Orders<'_> {
             self.seen[nth] = Some(kill.clone());
             match (kill.signal, kill.died) {
                 (Some(signal), _) => self.signal(signal),
-                // What ends now because of another end is not the reason.
+                // A rank that ends because of an earlier end is not the reason.
                 (None, Some(_)) if self.reason.is_some() => {}
                 (None, Some((why, exit))) => {
                     self.died = Some(exit);
@@ -128,7 +128,7 @@ impl Orders<'_> {
 
     fn stand_still(&mut self) {
         let user = ["stop.json".to_string(), format!("stop.{}.json", self.index)];
-        // A host says itself what it stops because of its load.
+        // The other host suspends its jobs because of its load by itself.
         let load = matches!(self.hand, Hand::Here).then(|| format!("load.{}.json", self.index));
         let stop = user.iter().chain(&load).any(|n| self.dir.join(n).exists()) && self.kill_at.is_none();
         if stop != self.stopped {
@@ -143,11 +143,11 @@ impl Orders<'_> {
         if self.limit.is_some_and(|limit| self.elapsed() > limit) {
             self.end("time limit", GRACE);
         }
-        // Whoever takes more than was said takes it from others: there is no time to ask.
+        // A job over its memory limit takes memory from others, so that it has no time for SIGTERM.
         if self.memory.is_some_and(|limit| homing_os::process::resident() > limit) {
             self.end("memory limit", Duration::ZERO);
         }
-        // Nobody could ask for its end any more.
+        // No user could request its end any more.
         if !self.dir.exists() {
             self.end("its folder was removed", GRACE);
         }
@@ -156,12 +156,12 @@ impl Orders<'_> {
         }
     }
 
-    /// The end that its host tells, for the reason that was given here, if any was.
+    /// Returns the end that its host reports, with the reason that was given here, if any.
     pub fn ended_by(&mut self, end: End) -> End {
         End { reason: self.reason.take().or(end.reason), ..end }
     }
 
-    /// The end of what nothing more is heard of, if somebody had asked for that.
+    /// Returns the end of a job whose channel has ended, if its end was requested.
     pub fn killed(&mut self) -> Option<End> {
         self.reason.take().map(|reason| End { exit: 130, reason: Some(reason), ..ended() })
     }
@@ -177,11 +177,11 @@ impl Orders<'_> {
         self.reason.get_or_insert_with(|| reason.to_string());
         if !self.hand.order(Word::End) {
             homing_os::process::signal(libc::SIGTERM);
-            // What stands still does not hear.
+            // A stopped process does not receive SIGTERM.
             homing_os::process::signal(libc::SIGCONT);
         }
         self.stopped = false;
-        // The host gives its processes as long, and tells of their end then.
+        // The host gives its processes the same time, and reports their end after that.
         let grace = if matches!(self.hand, Hand::Here) { grace } else { grace * 2 };
         self.kill_at.get_or_insert(Instant::now() + grace);
     }

@@ -1,9 +1,9 @@
-//! A job whose slots lie on several hosts: all of them are taken before it starts on the first.
+//! Keeps a job whose slots lie on several hosts: takes all of them before the job starts on the first.
 //!
-//! On each host its share is a job of that host's own queue, which holds its slots and starts nothing until it is told
-//! to. The shares are taken one after the other in the order of the hosts' names, the same for every job of everybody:
-//! two jobs that want the same hosts cannot wait for each other. To take what is free and to give it back when the rest
-//! is not was another way; it starves wide jobs.
+//! On each host its share is a job of that host's own queue. It holds its slots and starts nothing until the order to
+//! start. The shares are taken one after the other in the order of the hosts' names, which is the same for every job
+//! of every user. Thus two jobs that want the same hosts cannot wait for each other. The alternative was to take free
+//! slots and to return them when the rest is not free; it starves wide jobs.
 
 use super::elsewhere::There;
 use super::orders::{Hand, Held, Orders};
@@ -15,16 +15,16 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// For the other hosts to say that what they held is free, once the job has ended.
+/// The time for the other hosts to report that their slots are free, once the job has ended.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 impl Keeper<'_> {
-    /// Sees it through on its hosts.
+    /// Keeps the job until its end on its hosts.
     pub(super) fn keep_on_several(&self, shares: &[Share]) -> Result<(), QueueError> {
         self.see_through(&shares[0].host, |there| self.gather(shares, there))
     }
 
-    /// Its end; none where a channel ended first, and nobody had asked for its end.
+    /// Returns its end; none if a channel ended first and no user had requested the end.
     fn gather(&self, shares: &[Share], there: &mut There) -> Result<Option<End>, String> {
         let held = RefCell::new(Vec::new());
         let mut orders = Orders::new(Hand::Several(&held), self.dir, self.index, &self.spec);
@@ -36,7 +36,7 @@ impl Keeper<'_> {
             }
         }
         let first = held.borrow().iter().position(|held| held.share.host == there.host).unwrap_or(0);
-        // What was asked while the last slots came must not find it started.
+        // Requests that came while the last slots were taken must not find it started.
         orders.carry_out();
         if orders.reason.is_none() {
             there.note(News::Started(there.host.into()))?;
@@ -49,7 +49,7 @@ impl Keeper<'_> {
         Ok(end.map(|end| End { received: own(&end).into_iter().chain(received).collect(), ..end }))
     }
 
-    /// Takes a share, however long that takes; else how the job ended meanwhile.
+    /// Takes a share, however long that takes. Returns the job's end if it ended meanwhile.
     fn take<'a>(
         &self,
         share: &'a Share,
@@ -76,20 +76,20 @@ impl Keeper<'_> {
                 Err(()) => return Ok(Some(orders.killed())),
             }
             if let Some(why) = lost(held.borrow().split_last().map_or(&[][..], |(_, earlier)| earlier)) {
-                // It has not started: it waits, and asks anew.
+                // The job has not started: it waits and requests its shares again.
                 homing_os::say!("homing: job {}: {why}", self.id);
                 return Ok(Some(orders.killed()));
             }
         }
     }
 
-    /// The job as the host of a share gets it.
+    /// Returns the job as it is sent to the host of a share.
     fn of_share(&self, share: &Share) -> JobSpec {
         JobSpec { slots: share.slots, gated: true, ..self.spec.clone() }
     }
 }
 
-/// From the start to the end of the share that was told to start.
+/// Follows the share that was started, from its start to its end.
 fn follow(
     first: usize,
     held: &RefCell<Vec<Held>>,
@@ -115,7 +115,7 @@ fn follow(
     }
 }
 
-/// What has become of a share that is held for the job.
+/// Returns the loss of a share that is held for the job.
 fn lost(held: &[Held]) -> Option<String> {
     held.iter().find_map(|Held { share, far }| match far.next(Duration::ZERO) {
         Err(()) => Some(format!("the connection to {} has ended, where it has slots", share.host)),
@@ -127,7 +127,7 @@ fn lost(held: &[Held]) -> Option<String> {
     })
 }
 
-/// Gives the other shares back, and waits for their hosts to say so, and what they have received.
+/// Releases the other shares, and waits for their hosts to confirm. Returns the bytes that each has received.
 fn release(first: usize, held: &RefCell<Vec<Held>>) -> BTreeMap<String, u64> {
     let held = held.borrow();
     let others = || held.iter().enumerate().filter(|(at, _)| *at != first).map(|(_, held)| held);
@@ -149,25 +149,25 @@ fn release(first: usize, held: &RefCell<Vec<Held>>) -> BTreeMap<String, u64> {
     received
 }
 
-/// What a host has received, by the name that the job has for it.
+/// Returns the bytes that a host has received, with the job's name for the host.
 fn under(host: &str, end: &End) -> Option<(String, u64)> {
     end.received.values().next().map(|received| (host.into(), *received))
 }
 
-/// `h1\nh1\nh2\n`: a line for each slot, which LSF's, OpenMPI's and MPICH's readers all take.
+/// Returns `h1\nh1\nh2\n`: a line for each slot, which LSF's, OpenMPI's and MPICH's readers all accept.
 pub(crate) fn hostfile(hosts: &[Share]) -> String {
     hosts.iter().map(|share| format!("{}\n", share.host).repeat(share.slots as usize)).collect()
 }
 
-/// The same for OpenMPI, which takes a host that stands there once for as many slots as it has processors.
+/// Returns the same for OpenMPI. OpenMPI gives a host that is listed once as many slots as it has processors.
 pub(super) fn slotfile(hosts: &[Share]) -> String {
     hosts.iter().map(|share| format!("{} slots={}\n", share.host, share.slots)).collect()
 }
 
-/// What tells MPI libraries their hosts, and to start their daemons there as processes of the job. OpenMPI's daemon
-/// looks for the launcher as well, under the name that it has where mpirun runs, and ends with signal 11 when it does
-/// not find it: it has to have one name on all hosts. That daemons start others, OpenMPI's tree, is not wanted: mpirun
-/// starts them all, from the host that holds the job.
+/// Returns variables that give MPI libraries their hosts, and make them start their daemons there as processes of the
+/// job. OpenMPI's daemon looks for the launcher too, under its path on the host of mpirun. It ends with signal 11
+/// without it, so the launcher must have the same path on all hosts. OpenMPI's tree, in which daemons start others,
+/// is turned off: mpirun starts all of them, from the host that holds the job.
 pub(super) fn mpi(hostfile: &str, slotfile: &str, launcher: &str) -> Vec<(String, String)> {
     let all = [
         ("OMPI_MCA_orte_default_hostfile", slotfile),
@@ -183,7 +183,7 @@ pub(super) fn mpi(hostfile: &str, slotfile: &str, launcher: &str) -> Vec<(String
     all.map(|(name, value)| (name.to_string(), value.to_string())).into()
 }
 
-/// `h1 2 h2 2 `, as LSF writes it.
+/// Returns `h1 2 h2 2 `, as LSF writes it.
 pub(super) fn mcpu(hosts: &[Share]) -> String {
     hosts.iter().map(|share| format!("{} {} ", share.host, share.slots)).collect()
 }
