@@ -1,39 +1,40 @@
-//! What runs where: attempts by the ticket that their worker knows them by. One is lost with its host, and until then it
-//! may run: it is in here, and tried nowhere else.
+//! The attempts under way, by ticket, the number by which their worker knows them. An attempt is lost with its host.
+//! Until then it may run: it stays in here, and no other host tries it.
 
 use crate::wire::ToWorker;
 use homing_model::Outcome;
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 
-/// Where the user did not say how often to try, a task that keeps losing its
-/// host is given up after so many losses: a command that takes its machine down
-/// must not take all of them down.
+/// Losses of its host after which a task is given up, unless the user set the number of tries. A command that takes
+/// its machine down must not take all of them down.
 pub const MOST_LOSSES: u32 = 3;
 
-/// An attempt under way, and what its owner knows of it besides.
+/// An attempt under way, with the owner's own state of it.
 pub struct Attempt<A> {
     /// The number of its host.
     pub host: usize,
-    /// It is being ended.
+    /// Whether it is being ended.
     pub killed: bool,
-    /// The rest.
+    /// The owner's own state.
     pub of: A,
 }
 
 impl<A> Attempt<A> {
-    /// Handed to that host.
+    /// Returns an attempt that was handed to `host`.
     pub fn on(host: usize, of: A) -> Attempt<A> {
         Attempt { host, killed: false, of }
     }
 
-    /// What ends it, unless it is being ended already. `grace_ms` lies between SIGTERM and SIGKILL.
+    /// Returns the message that ends it, unless it is being ended already. `grace_ms` lies between SIGTERM and
+    /// SIGKILL.
     pub fn kill(&mut self, ticket: u64, grace_ms: u32, timed_out: bool) -> Option<ToWorker> {
         let kill = ToWorker::Kill { ticket, grace_ms, timed_out };
         (!std::mem::replace(&mut self.killed, true)).then_some(kill)
     }
 
-    /// How it ended when it is lost: who wanted its end has it, and wants no other attempt.
+    /// Returns the outcome of a lost attempt. One that was being ended counts as killed: its user wants no other
+    /// attempt.
     pub fn lost(&self, reason: &str) -> Outcome {
         if self.killed { Outcome::Killed } else { Outcome::Lost(reason.into()) }
     }
@@ -53,10 +54,10 @@ impl<A> DerefMut for Attempt<A> {
     }
 }
 
-/// All that are under way, by ticket.
+/// All attempts under way, by ticket.
 pub type Attempts<A> = HashMap<u64, Attempt<A>>;
 
-/// Those that were under way on a host of which nothing runs any more, in the order of their tickets.
+/// Removes and returns the attempts of a host on which no task runs any more, in the order of their tickets.
 pub fn lose<A>(attempts: &mut Attempts<A>, host: usize) -> Vec<(u64, Attempt<A>)> {
     let mut lost: Vec<_> = attempts.extract_if(|_, attempt| attempt.host == host).collect();
     lost.sort_unstable_by_key(|(ticket, _)| *ticket);

@@ -1,4 +1,4 @@
-//! One reader and one writer thread a worker: they only move messages.
+//! One reader thread and one writer thread for each worker; they only move messages.
 
 use crate::end::Left;
 use crate::keeper::Witness;
@@ -12,45 +12,44 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is to be known of a host and its worker, in this order: up or refused,
-/// messages, gone.
+/// An event of a host and its worker. The order is: up or refused, messages, gone.
 pub enum Heard {
-    /// Its worker has said hello.
+    /// The hello of its worker was read.
     Up {
-        /// What it told of its host.
+        /// The facts about its host.
         facts: Box<HostFacts>,
         /// Frames for it; dropping this is its signal to end.
         to: Sender<Vec<u8>>,
         /// The process that carries the channel.
         keeper: Keeper,
     },
-    /// There is no worker there.
+    /// It has no worker.
     Refused(LaunchError),
     /// At least one message.
     From(Vec<FromWorker>),
-    /// The channel has ended and nobody has said what became of the tasks: they
-    /// may run until `Gone` follows, when the worker's lease is over.
+    /// The channel has ended, and it is unknown whether the tasks have. They may run until `Gone` follows, when the
+    /// worker's lease is over.
     Cut {
         /// For people.
         reason: String,
     },
-    /// Its leader has no way to it, or was lost: it may be connected to from here. If it was up, its tasks may run until
-    /// `Gone` follows, as after `Cut`.
+    /// Its leader has no way to it, or was lost: the coordinator may connect to it. If it was up, its tasks may run
+    /// until `Gone` follows, as after `Cut`.
     Astray {
         /// For people.
         reason: String,
     },
-    /// Nothing more will come, and nothing of the worker's runs any more.
+    /// Last event: no task of the worker runs any more.
     Gone {
         /// For people.
         reason: String,
-        /// How Slurm ended it, when it did.
+        /// How Slurm ended it, if Slurm did.
         fate: Option<Fate>,
     },
 }
 
-/// Opens a channel to a host in a thread of its own and keeps reading from it,
-/// until `tell` says that nobody listens any more. An error says that there is no thread for it.
+/// Opens a channel to a host in a separate thread and keeps reading from it, until `tell` returns that no reader is
+/// left. An error means that no thread could be started.
 pub fn attend(plan: HostPlan, options: Options, tell: impl Fn(Heard) -> bool + Send + 'static) -> io::Result<()> {
     let attended = move || match crate::open(&plan.name, &plan.via, &options) {
         Ok(channel) => carry(plan.name, &plan.via, channel, tell),
@@ -59,7 +58,7 @@ pub fn attend(plan: HostPlan, options: Options, tell: impl Fn(Heard) -> bool + S
     homing_os::threads::begin(attended).map(drop)
 }
 
-/// Tells all that is heard of a worker which has said hello, until it is gone or nobody listens any more.
+/// Reports all events of a connected worker, until it is gone or no reader is left.
 pub(crate) fn carry(name: String, via: &Via, channel: Channel, tell: impl Fn(Heard) -> bool) {
     let Channel { facts, to, from, keeper, obituary } = channel;
     let witness = keeper.witness();
@@ -90,7 +89,7 @@ fn read(
                 if !tell(Heard::From(messages)) {
                     return;
                 }
-                // What lay unread meanwhile may have been the end.
+                // Taken after the callback: messages that lay unread meanwhile may include the end.
                 heard = Instant::now();
             }
             Err(error) => break Some(error.to_string()),
@@ -101,7 +100,7 @@ fn read(
         end.why = broke;
     }
     let (left, reason) = (end.left, end.reason());
-    // Here and not in the coordinator: Slurm may take seconds to answer.
+    // Here and not in the coordinator, since Slurm may take seconds to answer.
     let fate = obituary.filter(|_| !parted).and_then(|o| o.read());
     if !parted && fate.is_none() && left != Left::Nothing {
         let reason = reason.clone();
@@ -114,9 +113,8 @@ fn read(
     tell(Heard::Gone { reason, fate });
 }
 
-/// Frames, and a heartbeat when there is nothing to say; none where that is empty. It runs apart from
-/// the coordinator, so that one that is held up by a slow reader of its output
-/// does not look dead to its workers.
+/// Writes frames, and `heartbeat` when there is nothing else to send; an empty one is none. Runs apart from the
+/// coordinator: one that waits for a slow reader of its output must not look dead to its workers.
 pub(crate) fn write(mut to: impl Write, frames: &Receiver<Vec<u8>>, heartbeat: &[u8]) {
     loop {
         let bytes = match frames.recv_timeout(Duration::from_secs(HEARTBEAT_S)) {
@@ -124,14 +122,14 @@ pub(crate) fn write(mut to: impl Write, frames: &Receiver<Vec<u8>>, heartbeat: &
             Err(RecvTimeoutError::Timeout) => heartbeat.into(),
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        // A broken pipe shows on the reading side, where it is reported.
+        // A broken pipe is reported by the reading side.
         if to.write_all(&bytes).and_then(|()| to.flush()).is_err() {
             return;
         }
     }
 }
 
-/// A message of names and of pieces, which are short.
+/// Encodes a message of names or pieces, which are short.
 pub(crate) fn frame(message: &(impl Serialize + Debug)) -> Vec<u8> {
     let mut frame = Vec::new();
     crate::wire::encode(message, &mut frame).expect("names and pieces are short");

@@ -1,4 +1,4 @@
-//! Holds the child that carries a channel: its last words and its end.
+//! The child process behind a channel: its last words and its end.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Bytes of error output that are kept for messages.
 const TAIL: usize = 4 << 10;
-/// Time for srun to give its job back, which slurmctld may be slow to take; and for a guard to end its worker.
+/// Time for srun to give its job back, which slurmctld may be slow to accept; also for a guard to end its worker.
 const FAREWELL: Duration = Duration::from_secs(8);
 
 /// The child process behind a channel. Dropping it kills the child at once.
@@ -22,8 +22,8 @@ pub(crate) struct Carrier {
 }
 
 impl Carrier {
-    /// Drains the child's error output from now on. The thread is not joined:
-    /// a connection-sharing ssh master inherits the pipe and may hold it for hours.
+    /// Drains the child's error output from now on. The thread is not joined: a connection-sharing ssh master
+    /// inherits the pipe and may hold it for hours.
     pub fn new(mut child: Child) -> Carrier {
         let tail = Arc::new(Tail::default());
         let drained = child.stderr.take().is_some_and(|stderr| {
@@ -34,19 +34,20 @@ impl Carrier {
         Carrier { child, tail, reaped: false, polite: false }
     }
 
-    /// As [`Carrier::new`], for a child that has something to give back when it is ended.
+    /// Like [`Carrier::new`], for a child that gets SIGTERM and time before it is killed: it has something to clean
+    /// up.
     pub fn polite(child: Child) -> Carrier {
         let mut carrier = Carrier::new(child);
         carrier.polite = true;
         carrier
     }
 
-    /// The end of what the child wrote to its error output, for one who outlives it.
+    /// Returns a handle of the end of the child's error output; the handle may outlive the child.
     pub fn tail(&self) -> Arc<Tail> {
         self.tail.clone()
     }
 
-    /// The end of what the child wrote to its error output, at most 4 KiB.
+    /// Returns the end of the child's error output, at most 4 KiB.
     pub fn stderr_tail(&self) -> String {
         self.tail.text()
     }
@@ -58,7 +59,7 @@ impl Carrier {
         (status, self.tail.text())
     }
 
-    /// Waits for the child, for at most `grace`; then kills it. `None` when its status could not be learnt.
+    /// Waits for the child, for at most `grace`; then kills it. `None` if its status is unknown.
     pub fn reap(&mut self, grace: Duration) -> Option<ExitStatus> {
         if self.reaped {
             return None;
@@ -74,7 +75,7 @@ impl Carrier {
         self.child.wait().ok()
     }
 
-    /// SIGTERM, and time to act on it.
+    /// Sends SIGTERM and gives the child time to act on it.
     fn ends_when_told(&mut self) -> bool {
         let told = self.group().is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
         told && self.ends_within(FAREWELL)
@@ -91,7 +92,7 @@ impl Carrier {
         matches!(poll(&mut fds, timeout.as_ref()), Ok(n) if n > 0)
     }
 
-    /// It leads a process group of its own.
+    /// Returns the process group of the child, which leads one of its own.
     pub fn group(&self) -> Option<Pid> {
         Pid::from_raw(self.child.id() as i32)
     }

@@ -1,4 +1,4 @@
-//! How a channel ended: what became of the worker, as far as that is known.
+//! How a channel ended, and which processes of its worker may be left.
 
 use crate::Via;
 use crate::carrier::{Carrier, Tail};
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time between the end of a child's output and its own.
+/// Longest time between the end of a child's output and the end of the child.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The end of a channel.
@@ -17,23 +17,23 @@ pub(crate) const LAST_WORDS: Duration = Duration::from_secs(1);
 pub(crate) struct End {
     /// For people.
     pub why: String,
-    /// The last line of what the process said that carried it.
+    /// The last line on the error output of the process behind the channel.
     pub said: Option<String>,
     pub left: Left,
 }
 
-/// What the worker may have left.
+/// The processes that the worker may have left.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Left {
-    /// Nothing that it started, as its guard has said.
+    /// No process, as its guard reported.
     Nothing,
-    /// Nobody knows.
+    /// It is unknown.
     Unknown,
-    /// The same, and the host may be well: it was its leader that was lost.
+    /// It is unknown, but the host may be well: its leader was lost.
     Unled,
 }
 
-/// Sees how a carrier's child ends, whoever has the carrier by then.
+/// Observes how a carrier's child ends, whichever thread owns the carrier by then.
 pub(crate) struct Witness {
     pidfd: Option<OwnedFd>,
     tail: Arc<Tail>,
@@ -45,7 +45,7 @@ impl Witness {
         Witness { pidfd, tail: carrier.tail() }
     }
 
-    /// How it ended, when it does so soon and nobody has asked before. Its last words have arrived then.
+    /// Returns how it ended, if it ends soon and was not reaped before. Its last words have arrived by then.
     pub fn end(&self, via: &Via) -> End {
         let status = self.status();
         let left = if is_word_of_guard(status.as_ref()) { Left::Nothing } else { Left::Unknown };
@@ -64,7 +64,7 @@ impl Witness {
 }
 
 impl End {
-    /// All that is known, in a line.
+    /// Returns all that is known, in a line.
     pub fn reason(self) -> String {
         match self.said {
             Some(said) => format!("{} ({said})", self.why),
@@ -73,7 +73,7 @@ impl End {
     }
 }
 
-/// What is known of the end of a worker that said nothing of it, from the end of the process that carried it.
+/// Infers how a silent worker ended from the status of the process behind its channel.
 fn why_ended(via: &Via, status: Option<&WaitIdStatus>) -> String {
     let signal = status.and_then(WaitIdStatus::terminating_signal);
     let exit = status.and_then(WaitIdStatus::exit_status);
@@ -86,7 +86,7 @@ fn why_ended(via: &Via, status: Option<&WaitIdStatus>) -> String {
     }
 }
 
-/// Whether the channel's process ended with a status by which the worker's guard says that nothing is left.
+/// Whether the process ended with a status by which the worker's guard reports that no process is left.
 fn is_word_of_guard(status: Option<&WaitIdStatus>) -> bool {
     matches!(status.and_then(WaitIdStatus::exit_status), Some(0 | ALL_ENDED))
 }

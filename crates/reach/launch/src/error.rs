@@ -1,4 +1,4 @@
-//! Why a host gave no worker: one line each, and what to do about it.
+//! The reasons why a host gave no worker: one line each, with a remedy.
 
 use crate::carrier::Carrier;
 use crate::handshake::Failure;
@@ -12,28 +12,28 @@ use std::time::Duration;
 /// A worker could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The name is no destination for ssh.
+    /// The name is no valid destination for ssh.
     #[error("host {host}: {target:?} is no name that ssh can be given; correct it in --hosts or in the configuration")]
     BadTarget {
         /// The host.
         host: String,
-        /// What was to be given to ssh.
+        /// The destination for ssh.
         target: String,
     },
-    /// Our own program cannot be read for copying.
+    /// This program itself cannot be read for copying.
     #[error("reading the worker's program {} failed: {source}", path.display())]
     Executable {
         /// The program.
         path: PathBuf,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
-    /// There is no thread for what it says.
+    /// No thread could be started for its channel.
     #[error("host {host}: no link to it: {source}")]
     Thread {
         /// The host.
         host: String,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
     /// The child did not start.
@@ -41,9 +41,9 @@ pub enum LaunchError {
     Start {
         /// The host.
         host: String,
-        /// What was started.
+        /// The program.
         program: String,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
     /// The resolver does not know it.
@@ -54,7 +54,7 @@ pub enum LaunchError {
         /// The words of ssh, or of the far system.
         said: String,
     },
-    /// Not let in.
+    /// The host refused the login.
     #[error("host {host} refuses the key: {said}; `ssh-copy-id {host}` or an agent lets you in without a password")]
     KeyRefused {
         /// The host.
@@ -93,7 +93,7 @@ pub enum LaunchError {
         /// The missing program.
         tool: String,
     },
-    /// Writing the copy failed.
+    /// The copy could not be written.
     #[error(
         "host {host}: writing the worker's copy failed: {said}; free some space there, or set XDG_CACHE_HOME there"
     )]
@@ -103,7 +103,7 @@ pub enum LaunchError {
         /// The words of ssh, or of the far system.
         said: String,
     },
-    /// Nowhere to put the copy.
+    /// No folder is fit for the copy.
     #[error(
         "host {host} has no folder for the worker's copy: {said}: neither is private to you, writable \
          and on a file system that may execute; set XDG_CACHE_HOME there"
@@ -132,7 +132,7 @@ pub enum LaunchError {
         theirs: String,
         /// The machines that this program is for.
         ours: &'static str,
-        /// Where its worker could be.
+        /// The first path at which its worker was looked for.
         missing: PathBuf,
     },
     /// The program for the host cannot be read here.
@@ -140,7 +140,7 @@ pub enum LaunchError {
     Program {
         /// The host.
         host: String,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
     /// The program was copied but does not run.
@@ -151,12 +151,12 @@ pub enum LaunchError {
         /// The words of ssh, or of the far system.
         said: String,
     },
-    /// It stopped speaking.
+    /// It fell silent.
     #[error("host {host}: no word for {seconds} s while the worker was being started; {said}")]
     Silent {
         /// The host.
         host: String,
-        /// How long nothing was heard.
+        /// The length of the silence.
         seconds: u64,
         /// The words of ssh, or of the far system.
         said: String,
@@ -184,9 +184,9 @@ pub enum LaunchError {
     StillOff {
         /// The host.
         host: String,
-        /// How long ago.
+        /// Seconds since then.
         seconds: u64,
-        /// What the last try gave.
+        /// The error of the last try.
         last: Box<LaunchError>,
     },
     /// Slurm gave no worker.
@@ -197,25 +197,25 @@ pub enum LaunchError {
         /// The words of srun.
         said: String,
     },
-    /// The run ended before Slurm granted it.
+    /// The run ended before Slurm granted a worker.
     #[error("host {host}: the run ended before Slurm granted a worker")]
     NotNeeded {
         /// The host.
         host: String,
     },
-    /// It spoke, but not as we do.
+    /// Its hello was not valid.
     #[error("host {host}: {source}")]
     Hello {
         /// The host.
         host: String,
-        /// What the system answered.
+        /// The error of the hello.
         source: WireError,
     },
 }
 
-/// Joins what the stream told with what the child said last.
+/// Combines the failure of the stream with the last words of the child.
 pub(crate) fn verdict(host: &str, failure: Failure, carrier: Carrier) -> LaunchError {
-    // All but a silent child are about to go by themselves, tidying up behind them.
+    // All children but a silent one are about to end by themselves and to tidy up.
     let grace = if matches!(failure, Failure::Silent(_)) { Duration::ZERO } else { Duration::from_secs(2) };
     let (status, words) = carrier.last_words(grace);
     let host = host.to_string();
@@ -244,7 +244,7 @@ fn boot_failed(host: String, kind: &str, detail: String) -> LaunchError {
     }
 }
 
-/// The status with which ssh reports its own failures, whatever they are.
+/// The exit status with which ssh reports each failure of its own.
 const SSH_FAILED: i32 = 255;
 
 fn ended(host: String, status: Option<ExitStatus>, words: &str) -> LaunchError {
@@ -268,10 +268,11 @@ fn ended(host: String, status: Option<ExitStatus>, words: &str) -> LaunchError {
     LaunchError::Ended { host, status, said: said(last_line(words).unwrap_or("it said nothing")) }
 }
 
-/// OpenSSH has one exit status for all; its words are stable and not translated.
+/// Returns the error in ssh's messages. OpenSSH has one exit status for all; its messages are stable and not
+/// translated.
 pub fn ssh_verdict(host: &str, words: &str) -> Option<LaunchError> {
     let host = host.to_string();
-    // First, since the lines that follow it look like a refused or unknown key.
+    // Checked first: the lines that follow it look like a refused or unknown key.
     if words.contains("REMOTE HOST IDENTIFICATION HAS CHANGED") {
         return Some(LaunchError::HostKeyChanged { host });
     }

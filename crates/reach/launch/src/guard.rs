@@ -1,15 +1,14 @@
-//! Outlives the run for a moment, to give its Slurm jobs back however it ended.
+//! A process that outlives the run for a moment and gives the run's Slurm jobs back, however the run ended.
 //!
-//! srun gives its job back when it is told to end, but not when it is killed,
-//! nor in the moment between the grant and the start of the step. Every job of a
-//! run bears the run's name, so that all can be found that way.
+//! srun gives its job back on SIGTERM, but not on SIGKILL, nor in the moment between the grant and the start of the
+//! step. Every job of a run has the run's name, by which all can be found.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// Waits for the end of its input, which no kind of death can hold back. After
-/// a death, requests may still be under way to slurmctld: it looks again.
+/// Waits for the end of its input, which every kind of death of the run causes. After a death, requests may still be
+/// under way to slurmctld: the script cancels again after pauses.
 const SCRIPT: &str = "trap \"\" HUP INT TERM; read -r how; for pause in 0 1 3 10; do sleep $pause; \
                       scancel --quiet --user=\"$(id -un)\" --name=\"$1\" >/dev/null 2>&1; \
                       [ \"$how\" = end ] && exit; done";
@@ -19,8 +18,8 @@ const SCRIPT: &str = "trap \"\" HUP INT TERM; read -r how; for pause in 0 1 3 10
 pub struct Guard(Option<Child>);
 
 impl Guard {
-    /// For the jobs named `name`. Without a process for it there is no guard:
-    /// the run itself still gives back what it knows of.
+    /// Starts a guard of the jobs named `name`. If its process cannot be started there is no guard: the run itself
+    /// still gives back the jobs that it knows.
     pub fn over(name: &str) -> Guard {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", SCRIPT, "homing-guard", name]).current_dir("/").process_group(0);

@@ -1,5 +1,5 @@
-//! What is said before the hello: noise, the bootstrap's words, the copy.
-//! Runs in a thread of its own, so that the caller can lose patience.
+//! The exchange before the hello: noise, the bootstrap's lines, the copy. Runs in a separate thread, so that the
+//! caller can give up waiting.
 
 use crate::bootstrap::MARK;
 use crate::payload::{self, Carried, Payload};
@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// Longest line that is looked at, bytes.
+/// Longest line that is read, bytes.
 const LINE: u64 = 1 << 20;
-/// Lines of noise that are borne: as many as the wire does.
+/// Most lines of noise; the same number as in `wire`.
 const LINES: usize = 1000;
 
 /// Our ends of the child's pipes.
@@ -23,7 +23,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// The child must have been started with both piped.
+    /// Takes the ends of a child that was started with both piped.
     pub fn take_from(child: &mut Child) -> Ends {
         Ends {
             to: child.stdin.take().expect("standard input is piped"),
@@ -32,23 +32,23 @@ impl Ends {
     }
 }
 
-/// Reports to the waiting caller.
+/// A report to the waiting caller.
 pub enum Progress {
     /// Bytes moved.
     Alive,
-    /// Slurm has granted it: the number of the job.
+    /// Slurm has granted the job with this number.
     Job(String),
-    /// The worker is there.
+    /// The hello has arrived.
     Hello { facts: Box<HostFacts>, ends: Ends },
     /// There will be no hello.
     Failed(Failure),
 }
 
-/// Why there is no hello, before ssh was asked for its side of it.
+/// Why there is no hello; the messages of ssh are not considered yet.
 pub enum Failure {
     /// The stream ended.
     Ended,
-    /// Nothing was heard for this long.
+    /// Nothing came for this long.
     Silent(Duration),
     /// The bootstrap gave up: kind and detail.
     Boot { kind: String, detail: String },
@@ -56,17 +56,17 @@ pub enum Failure {
     Architecture(payload::NoWorker),
     /// The program for the far side cannot be read.
     Program(io::Error),
-    /// The hello is none.
+    /// The hello is not valid.
     Wire(WireError),
 }
 
-/// Reads up to the hello, sending the program when it is asked for.
+/// Reads up to the hello, and sends the program when the far side requests it.
 pub fn run(mut ends: Ends, mut payload: Option<Arc<Payload>>, carried: Carried, progress: &Sender<Progress>) {
     let last = match converse(&mut ends, &mut payload, carried, progress) {
         Ok(facts) => Progress::Hello { facts: Box::new(facts), ends },
         Err(failure) => Progress::Failed(failure),
     };
-    // The caller may have lost patience and gone; then the ends just close.
+    // The caller may have given up and gone; then the ends just close.
     let _ = progress.send(last);
 }
 
@@ -91,7 +91,7 @@ fn converse(
             let ahead = Ahead::of(asked_ns, facts.now_ns, homing_os::clock::system_ns());
             return Ok(HostFacts { ahead, ..facts });
         }
-        // As with the hello: noise without a newline may stand before it.
+        // As before the hello, noise without a newline may precede it.
         let Some((_, said)) = text.trim_end().split_once(MARK) else { continue };
         match (said.split_once(' '), payload.as_ref()) {
             (Some(("arch", arch)), Some(own)) => *payload = Some(tell_of_another(arch, own, carried, ends)?),
@@ -112,7 +112,7 @@ fn converse(
     Err(Failure::Wire(WireError::Garbled("a thousand lines and no hello".into())))
 }
 
-/// The program for another kind of machine, after the far side was told what it is known by.
+/// Returns the program for another kind of machine, after sending its hash and size to the far side.
 fn tell_of_another(arch: &str, own: &Payload, carried: Carried, ends: &mut Ends) -> Result<Arc<Payload>, Failure> {
     let path = payload::beside(own.exe(), arch, carried).map_err(Failure::Architecture)?;
     let payload = payload::load(&path).map_err(Failure::Program)?;
@@ -126,7 +126,7 @@ fn send_program(payload: &Payload, packed: bool, ends: &mut Ends, progress: &Sen
     let bytes = if packed { payload.packed(alive) } else { payload.bytes() }.map_err(|e| Failure::Wire(e.into()))?;
     let sent = if packed { writeln!(ends.to, "{}", bytes.len()) } else { Ok(()) };
     match sent.and_then(|()| send_bytes(&bytes, &mut ends.to, progress)) {
-        // Closed on the far side: its last words, read next, tell why.
+        // The far side has closed its input: its last line, read next, has the reason.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         sent => sent.map_err(|e| Failure::Wire(e.into())),
     }

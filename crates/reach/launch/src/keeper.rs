@@ -1,4 +1,4 @@
-//! Who has an open channel in hand, and may end what carries it.
+//! Handle of an open channel. Dropping it ends the process behind the channel.
 
 use crate::Via;
 use crate::carrier::Carrier;
@@ -7,21 +7,21 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What carries a channel. Dropping it ends that at once.
+/// Handle of the process behind a channel. Dropping it ends that process at once.
 pub struct Keeper(Held);
 
 enum Held {
     /// A child of this process.
     Child(Carrier),
-    /// One of a leader's.
+    /// A channel of a leader.
     Led(Arc<dyn Led>),
 }
 
 /// A channel that a leader carries beside others.
 pub(crate) trait Led: Send + Sync {
-    /// Waits for its end, for at most `grace`; then has it ended.
+    /// Waits for its end, for at most `grace`; then has the leader end it.
     fn end(&self, grace: Duration);
-    /// How it ended, when it does so soon.
+    /// Returns how it ended, if it ends soon.
     fn ended(&self) -> End;
 }
 
@@ -36,9 +36,8 @@ impl Keeper {
         Keeper(Held::Led(led))
     }
 
-    /// Waits for the end of what carries the channel, for at most `grace`; then ends it. The caller
-    /// has dropped the channel's `to` before, else there is no reason to end.
-    /// `None` when its status could not be learnt.
+    /// Waits for the end of the process behind the channel, for at most `grace`; then ends it. The caller has dropped
+    /// the channel's `to` before: otherwise the process has no reason to end. `None` if its status is unknown.
     pub fn end(mut self, grace: Duration) -> Option<ExitStatus> {
         match &mut self.0 {
             Held::Child(carrier) => carrier.reap(grace),
@@ -66,7 +65,7 @@ impl Drop for Keeper {
     }
 }
 
-/// Sees how a channel ends, whoever has its keeper by then.
+/// Observes how a channel ends, whichever thread owns its keeper by then.
 pub(crate) enum Witness {
     Child(end::Witness),
     Led(Arc<dyn Led>),

@@ -1,12 +1,12 @@
-//! Gets a worker onto a host and yields a byte channel to it.
+//! Starts a worker on a host and yields a byte channel to it.
 //!
-//! A channel is a child process with piped standard input and output: the
-//! worker itself on this machine, or `ssh` or `srun` with the worker behind it. Messages
-//! are moved between it and its owner; only the first line, the hello, is understood here.
+//! A channel is a child process with piped standard input and output. It is the worker itself on this machine, or
+//! `ssh` or `srun` with the worker behind it. This crate moves messages between the channel and its owner. It parses
+//! only the first line, the hello.
 //!
-//! Main types: [`HostPlan`] is the way to a host, [`Links`] the hosts of a run, [`Attempts`] the tasks that run there,
-//! [`LaunchError`] the reason why a host has no worker. [`wire`] defines the messages, their framing and the hello; a
-//! leader ([`serve`]) starts workers on the hosts behind it.
+//! Main types: [`HostPlan`] is the way to a host, [`Links`] the hosts of a run. [`Attempts`] are the tasks that run
+//! there, [`LaunchError`] is the reason why a host has no worker. [`wire`] defines the messages, their framing and
+//! the hello. A leader ([`serve`]) starts workers on the hosts behind it.
 //!
 //! It does not: choose tasks (`dispatch`), run them (`worker`), or keep connections between commands (`exec`).
 
@@ -65,51 +65,52 @@ pub enum Via {
     Local,
     /// OpenSSH, with the user's own configuration, keys and jump hosts.
     Ssh {
-        /// What `ssh` is given: a host, an alias of its configuration, or `user@host`.
+        /// The destination for `ssh`: a host, an alias of its configuration, or `user@host`.
         target: String,
     },
-    /// A Slurm job or step of its own, through `srun`.
+    /// A Slurm job of its own, or a step of a job, through `srun`.
     Slurm(Box<SlurmSeat>),
 }
 
 /// A host to use.
 #[derive(Clone, Debug)]
 pub struct HostPlan {
-    /// As the user names it.
+    /// The name that the user gave it.
     pub name: String,
-    /// How to reach it.
+    /// The way to reach it.
     pub via: Via,
-    /// Slots, when they do not follow from its cores.
+    /// The number of slots, unless it follows from its cores.
     pub slots: Option<u32>,
 }
 
 impl HostPlan {
-    /// A host by its name; this machine by its own name is a child, not an ssh.
+    /// Returns the plan for a host by its name. A host with the name of this machine becomes a child process, without
+    /// ssh.
     pub fn named(name: String, slots: Option<u32>) -> HostPlan {
         let via = if homing_os::names::is_here(&name) { Via::Local } else { Via::Ssh { target: name.clone() } };
         HostPlan { name, via, slots }
     }
 }
 
-/// What all channels of a run share.
+/// The settings that all channels of a run share.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The program that is the worker, started as `EXE worker`.
     pub exe: PathBuf,
-    /// `ssh` and options that precede ours, so that they win over ours.
+    /// `ssh` and options of the user. They precede the options added here, and therefore take precedence.
     pub ssh: Vec<OsString>,
-    /// Seconds that ssh may take to connect; also, with some reserve, the
-    /// longest silence that is borne before the hello.
+    /// Seconds that ssh may take to connect. The longest silence before the hello is this value plus 20 s.
     pub connect_timeout_s: u32,
-    /// The word that the program is started with, a plain one: what speaks on the channel after the hello.
+    /// The plain word with which the program is started. It decides which protocol follows the hello.
     pub role: &'static str,
-    /// A worker that is a child of this process has a lease, too: the coordinator is another process elsewhere.
+    /// Whether a worker that is a child of this process has a lease, too: its coordinator is a process on another
+    /// machine.
     pub leased: bool,
-    /// What a host is sent that does not have it: `role` says what is needed there.
+    /// The program that is copied to a host without it; `role` decides which one is needed there.
     pub carried: Carried,
-    /// Hosts that are switched off, by name: they are switched on when they are connected to.
+    /// Hosts that are switched off, by name. They are switched on when a connection to them is wanted.
     pub asleep: Arc<HashMap<String, Asleep>>,
-    /// `ssh` and options for a target to which a connection is kept, asked for when it is that one's turn.
+    /// Returns `ssh` and options for a target to which a connection is kept. Called when it is that target's turn.
     pub kept: fn(&str) -> Option<Vec<OsString>>,
 }
 
@@ -117,7 +118,7 @@ pub struct Options {
 pub const WORKER: &str = "worker";
 
 impl Default for Options {
-    /// This very program, and the `ssh` of `HOMING_SSH` (words quoted as in a shell).
+    /// This program, and the `ssh` of `HOMING_SSH` (words quoted as in a shell).
     fn default() -> Self {
         Options {
             exe: own_executable(),
@@ -133,19 +134,19 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How long a host, or a leader of hosts that are awaited, may be silent.
+    /// Returns how long a host, or a leader of hosts that are awaited, may be silent.
     fn patience(&self) -> Duration {
         Duration::from_secs(u64::from(self.connect_timeout_s) + 20)
     }
 
-    /// What machines as this one are sent.
+    /// Returns the program that is copied to machines of the same architecture as this one.
     fn payload(&self) -> Result<Arc<Payload>, LaunchError> {
         let path = payload::beside(&self.exe, payload::OWN_ARCH, self.carried).unwrap_or_else(|none| none.first);
         payload::load(&path).map_err(|source| LaunchError::Executable { path, source })
     }
 }
 
-/// Refuses what ssh would not take for a host.
+/// Refuses a target that ssh would not take for a host.
 pub fn check_target(host: &str, target: &str) -> Result<(), LaunchError> {
     match is_ssh_target(target) {
         true => Ok(()),
@@ -153,8 +154,8 @@ pub fn check_target(host: &str, target: &str) -> Result<(), LaunchError> {
     }
 }
 
-/// A program that was replaced on disk while it runs has no path any more,
-/// but can still be started and read through `/proc`.
+/// Returns the path of this program. A program that was replaced on disk while it runs has no path any more, but can
+/// still be started and read through `/proc`.
 fn own_executable() -> PathBuf {
     let link = PathBuf::from("/proc/self/exe");
     match std::fs::read_link(&link) {
@@ -163,17 +164,17 @@ fn own_executable() -> PathBuf {
     }
 }
 
-/// A worker that has said hello.
+/// A channel to a worker whose hello was read.
 pub struct Channel {
-    /// What it told of its host.
+    /// The facts about its host, from the hello.
     pub facts: HostFacts,
-    /// To the worker; dropping it is the worker's signal to end.
+    /// The input of the worker; dropping it is the signal to end.
     pub to: Box<dyn Write + Send>,
-    /// From the worker, right behind the hello.
+    /// The output of the worker, right behind the hello.
     pub from: Box<dyn BufRead + Send>,
-    /// Ends what carries the channel.
+    /// Handle of the process behind the channel; it ends that process.
     pub keeper: Keeper,
-    /// Tells how Slurm ended it, where Slurm carries it.
+    /// Reports how Slurm ended the worker, for a channel through Slurm.
     pub obituary: Option<Obituary>,
 }
 
@@ -183,10 +184,10 @@ impl Channel {
     }
 }
 
-/// Starts a worker on `host`, copying it there first when it is missing, and
-/// blocks until its hello was read. Silence ends the attempt; a slow but
-/// steady copy does not. One that is switched off is switched on, and waited for. Where many hosts are opened at once,
-/// some wait until others are connected to.
+/// Starts a worker on `host` and blocks until its hello was read. Copies the program there first when it is missing.
+///
+/// Silence ends the attempt; a slow but steady copy does not. A host that is switched off is switched on, and this
+/// waits for it. At most [`FAN_OUT`] connections over ssh are opened at once; further calls wait.
 pub fn open(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchError> {
     match options.asleep.get(host).filter(|_| *via != Via::Local) {
         Some(asleep) => rouse::rouse(host, asleep, || open_one(host, via, options)),
@@ -202,10 +203,10 @@ fn open_one(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchE
     }
 }
 
-/// The worker itself as a child of this process, or ssh to that target, when it is its turn. Apart from the other ways, none of which leads
-/// from a leader: the worker alone, which is one too, is smaller without them.
+/// Starts the worker as a child of this process, or over ssh to `target` when it is its turn. Separate from Slurm and
+/// from switching on, which a leader never uses: the worker program, which can lead, is smaller without them.
 pub(crate) fn open_child(host: &str, target: Option<&str>, options: &Options) -> Result<Channel, LaunchError> {
-    // A child of ours needs no network.
+    // A child on this machine needs no network, and therefore no place.
     let _place = target.map(|_| Place::wait_for());
     let (mut command, payload) = match target {
         None => (local_command(options), None),
@@ -215,7 +216,7 @@ pub(crate) fn open_child(host: &str, target: Option<&str>, options: &Options) ->
         }
     };
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Ctrl-C at the terminal is the coordinator's to interpret: it must not reach the channel.
+    // The coordinator handles Ctrl-C at the terminal: the signal must not reach the channel.
     command.process_group(0);
     homing_os::process::give_back_files(&mut command);
     let mut child = command.spawn().map_err(|source| LaunchError::Start {
@@ -224,7 +225,7 @@ pub(crate) fn open_child(host: &str, target: Option<&str>, options: &Options) ->
         source,
     })?;
     let ends = Ends::take_from(&mut child);
-    // Killed, a guard would leave its worker unguarded.
+    // A guard that is killed at once would leave its worker unguarded.
     let carrier = if target.is_none() { Carrier::polite(child) } else { Carrier::new(child) };
     let reports = conversed(host, ends, payload, options)?;
     let patience = options.patience();
@@ -234,14 +235,14 @@ pub(crate) fn open_child(host: &str, target: Option<&str>, options: &Options) ->
             Ok(Progress::Hello { facts, ends }) => return Ok(Channel::of(*facts, ends, carrier, None)),
             Ok(Progress::Failed(failure)) => break failure,
             Err(RecvTimeoutError::Timeout) => break handshake::Failure::Silent(patience),
-            // The thread ends only after a last report, unless it panicked.
+            // The thread sends a last report before it ends, unless it panicked.
             Err(RecvTimeoutError::Disconnected) => break handshake::Failure::Ended,
         }
     };
     Err(verdict(host, failure, carrier))
 }
 
-/// Talks with the far side up to its hello, in a thread of its own.
+/// Runs the exchange with the far side up to its hello in a separate thread, and returns the receiver of its reports.
 fn conversed(
     host: &str,
     ends: Ends,

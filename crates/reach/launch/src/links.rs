@@ -1,6 +1,6 @@
-//! The hosts of a run or a build, a link to each: whether its worker is there, what may be said to it, whether what it
-//! ran may still run, and whether another link follows. What is heard goes in, what is left to decide comes out; only
-//! who is connected to by `reach` touches the world.
+//! The hosts of a run or a build, with a link to each. A link records whether its worker is connected and accepts
+//! messages, whether its tasks may still run, and whether another link replaces it. Events about hosts go in,
+//! decisions for the owner come out. Only the function `reach`, which connects to a host, has effects outside.
 
 mod gathered;
 mod link;
@@ -21,17 +21,17 @@ use std::time::{Duration, Instant};
 
 type Reach = dyn Fn(usize, HostPlan) -> io::Result<()> + Send;
 
-/// All hosts that were asked for, by number.
+/// All hosts of a run, by number.
 pub struct Links<T> {
     links: Vec<Link<T>>,
     of: fn(&HostPlan) -> T,
     reach: Box<Reach>,
-    /// Links that nothing could be begun for.
+    /// Links whose connection could not be started.
     unbegun: Vec<(usize, LaunchError)>,
     silence: Silence,
-    /// Hosts that are not used, and why.
+    /// Hosts that are not used, with reasons.
     refusals: Gathered,
-    /// What else has become of hosts.
+    /// Other lines about hosts.
     notes: Gathered,
 }
 
@@ -50,10 +50,12 @@ impl<T> DerefMut for Links<T> {
 }
 
 impl<T> Links<T> {
-    /// Connects to hosts, along a tree where ssh reaches more than `width` of them, and to those that are asked for later
-    /// from here. `tell` takes what is heard of which, for [`Links::hear`], and says whether anybody still listens; `note`
-    /// takes a line for the user; `of` makes what the owner knows of a host besides. An error says that there is no thread
-    /// for it.
+    /// Connects to the hosts of `plans`, along a tree if more than `width` of them are reached by ssh. Hosts that are
+    /// added later are connected to from this machine.
+    ///
+    /// `tell` receives each event with the number of its host, for [`Links::hear`], and returns whether a reader is
+    /// left. `note` receives a line for the user. `of` makes the owner's own state of a host. An error means that no
+    /// thread could be started.
     pub fn open(
         of: fn(&HostPlan) -> T,
         plans: Vec<HostPlan>,
@@ -71,7 +73,8 @@ impl<T> Links<T> {
         Ok(Links::new(of, plans, move |at, plan| attend(plan, options.clone(), tell_of(at))))
     }
 
-    /// Those that are being connected to, and what connects to one.
+    /// Makes links to hosts whose connections are being opened already. `reach` opens a connection to a host that is
+    /// added later.
     pub fn new(
         of: fn(&HostPlan) -> T,
         plans: Vec<HostPlan>,
@@ -85,13 +88,13 @@ impl<T> Links<T> {
         Links { links, of, reach, unbegun: Vec::new(), silence, refusals, notes }
     }
 
-    /// Another host, or another worker on one that had one.
+    /// Adds a host, or another worker on a host that had one.
     pub fn ask(&mut self, plan: HostPlan) {
         self.links.push(Link::to((self.of)(&plan), plan, Instant::now()));
         self.connect(self.links.len() - 1);
     }
 
-    /// Another in the place of this one.
+    /// Replaces this link by a new one.
     pub fn follow(&mut self, at: usize, plan: HostPlan) {
         self.links[at].followed = true;
         self.ask(plan);
@@ -105,7 +108,8 @@ impl<T> Links<T> {
         }
     }
 
-    /// What is left to decide of it. One that its leader does not reach is connected to from here.
+    /// Takes an event about a host and returns the decision that is left to the owner. Connects from here to a host
+    /// that its leader does not reach.
     pub fn hear(&mut self, at: usize, heard: Heard, now: Instant) -> Option<HostNews> {
         if self.links[at].is_pending() && matches!(heard, Heard::Astray { .. }) {
             self.connect(at);
@@ -113,7 +117,8 @@ impl<T> Links<T> {
         self.links[at].hear(heard, now)
     }
 
-    /// From time to time: hosts of which nothing was heard for too long. After a pause of our own that proves nothing.
+    /// Returns hosts that have been silent for too long; called from time to time. After a pause of this process
+    /// itself silence proves nothing.
     pub fn look(&mut self, now: Instant) -> Vec<(usize, HostNews)> {
         if self.silence.is_own(now) {
             self.links.iter_mut().for_each(|link| link.heard = now);
@@ -127,8 +132,8 @@ impl<T> Links<T> {
         unbegun.chain(lost).collect()
     }
 
-    /// A host that was lost gets another worker if the one that it had heard nothing while this machine slept, or was
-    /// stopped. That is told with its like.
+    /// Opens another link to a lost host whose old worker may have ended because this machine slept or was stopped.
+    /// The line about it is gathered with similar ones.
     pub fn come_back(&mut self, at: usize, now: Instant) {
         let link = &self.links[at];
         if matches!(link.plan.via, Via::Ssh { .. }) && !link.followed && self.silence.explains(now) {
@@ -138,28 +143,28 @@ impl<T> Links<T> {
         }
     }
 
-    /// Something for the user about this host, which is told with what others have alike: after a pause, or where a switch
-    /// fails, that is as much for each of hundreds.
+    /// Adds a line for the user about this host. Equal lines about several hosts become one: after a pause, or when a
+    /// switch fails, the same line is true for each of hundreds.
     pub fn tell(&mut self, at: usize, text: &str, now: Instant) {
         self.notes.add(&self.links[at].plan.name, text.into(), now);
     }
 
-    /// Lines of what was to be told: when the first has waited for the others, or at the end.
+    /// Returns the gathered lines, when the first has waited for others, or if `ends`.
     pub fn notes(&mut self, now: Instant, ends: bool) -> Vec<String> {
         self.notes.take(now, ends)
     }
 
-    /// Hosts of which nothing was heard yet.
+    /// Returns the hosts of which no event has come yet.
     pub fn pending(&self) -> impl Iterator<Item = &HostPlan> {
         self.links.iter().filter(|link| link.is_pending()).map(|link| &link.plan)
     }
 
-    /// Names of hosts that are not used.
+    /// Returns the names of hosts that are not used.
     pub fn refused(&self) -> impl Iterator<Item = String> {
         self.links.iter().filter(|link| link.is_refused()).map(|link| link.plan.name.clone())
     }
 
-    /// It is not used; `why` is told with those of others that say alike.
+    /// Stops using a host. `why` is reported together with equal reasons of other hosts.
     pub fn refuse(&mut self, at: usize, why: Option<String>, now: Instant) {
         let link = &mut self.links[at];
         link.unlink(Standing::Refused, ENDS_WITHIN);
@@ -168,14 +173,14 @@ impl<T> Links<T> {
         }
     }
 
-    /// Lines on hosts that are not used, those that say alike in one: when all have answered, or the first has waited
-    /// for the others; or at the end.
+    /// Returns the lines about hosts that are not used, equal reasons in one line. They are due when all hosts have
+    /// answered, when the first reason has waited for others, or if `ends`.
     pub fn refusals(&mut self, now: Instant, ends: bool) -> Vec<String> {
         let at_once = ends || self.pending().next().is_none();
         self.refusals.take(now, at_once)
     }
 
-    /// Sends what was said to each.
+    /// Sends the queued messages of each link.
     pub fn flush(&mut self) {
         for link in self.links.iter_mut().filter(|link| !link.out.is_empty()) {
             let frames = std::mem::take(&mut link.out);
@@ -183,7 +188,8 @@ impl<T> Links<T> {
         }
     }
 
-    /// Sends a last word to those that are up and want it, and none of what was said and not sent before. How many are up.
+    /// Sends a last message to the hosts that are up and want it, and discards all messages queued before. Returns
+    /// how many are up.
     pub fn say_last(&mut self, message: &ToWorker, wants: impl Fn(&T) -> bool) -> usize {
         let mut up = 0;
         for link in &mut self.links {
@@ -197,7 +203,8 @@ impl<T> Links<T> {
         up
     }
 
-    /// The input of all ends, and what carries their links within `grace`, or is ended then.
+    /// Ends the input of all links, and waits for the processes behind them, for at most `grace` each. Then kills
+    /// those that are left.
     pub fn end(&mut self, grace: Duration) {
         let ends: Vec<_> = self.links.iter_mut().filter_map(|link| link.unlink(Standing::Lost, grace)).collect();
         ends.into_iter().for_each(|end| drop(end.join()));

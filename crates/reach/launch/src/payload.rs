@@ -1,6 +1,5 @@
-//! The worker's program, with the hash by which hosts keep it. Most hosts have
-//! it: it is read only for one that has not, and hashed once, since either is a
-//! noticeable part of a run's start on a slow or busy host.
+//! The worker's program, with the hash by which hosts keep it. It is read only for a host that lacks it, and hashed
+//! once: both take a noticeable part of a run's start on a slow or busy host.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -15,22 +14,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
-/// The far side of the program as a program of its own, in the folder of the others.
+/// The program of the far side, in the folder of the other programs.
 const HOST: &str = "homing-host";
-/// The program that administers a cluster. It carries what `homing` does.
+/// The program that administers a cluster. It contains all of `homing`.
 const ADMIN: &str = "homing-admin";
 
-/// Between two looks whether another thread has packed a program.
+/// Pause between two checks whether another thread has packed a program.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A program to copy.
 pub struct Payload {
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
     /// Its SHA-256 in lower-case hex.
     pub sha256: String,
-    /// Open from the first host to the last: all must be given the same bytes,
-    /// even if another program takes its place meanwhile.
+    /// Open from the first host to the last: all must get the same bytes, even if another program replaces it
+    /// meanwhile.
     file: Mutex<File>,
     exe: PathBuf,
     read: Mutex<Option<Arc<Vec<u8>>>>,
@@ -39,7 +38,8 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// `cache` is the folder in which its hash is kept for the next time, under a name that goes with the program's.
+    /// Opens a program. `cache` is the folder in which its hash is kept for the next time, under a name derived from
+    /// the program's.
     fn new(exe: &Path, cache: Option<PathBuf>) -> io::Result<Payload> {
         let mut file = File::open(exe)?;
         let meta = file.metadata()?;
@@ -50,7 +50,7 @@ impl Payload {
                 let bytes = whole(&mut file)?;
                 let sha256 = hash(&bytes);
                 read = Some(Arc::new(bytes));
-                // Without it the next run hashes again.
+                // If this fails, the next run hashes again.
                 cache.as_deref().map(|dir| remember(&dir.join(kept(exe)), &meta, &sha256));
                 sha256
             }
@@ -59,12 +59,12 @@ impl Payload {
         Ok(Payload { size: meta.len(), sha256, file, exe, read, packed: Mutex::default(), cache })
     }
 
-    /// Where it lies here.
+    /// Returns its path on this machine.
     pub fn exe(&self) -> &Path {
         &self.exe
     }
 
-    /// All of it.
+    /// Returns all its bytes.
     pub fn bytes(&self) -> io::Result<Arc<Vec<u8>>> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = &*read {
@@ -72,15 +72,15 @@ impl Payload {
         }
         let bytes = whole(&mut self.file.lock().unwrap_or_else(PoisonError::into_inner))?;
         if hash(&bytes) != self.sha256 {
-            // Written to in place, and its times set back.
+            // The program was changed in place, and its times were set back.
             let _ = self.cache.as_deref().map(|dir| fs::remove_file(dir.join(kept(&self.exe))));
             return Err(io::Error::other("homing's own program is not what it was in the last run; run it again"));
         }
         Ok(read.insert(Arc::new(bytes)).clone())
     }
 
-    /// All of it as gzip packs it fast: half of the bytes. The first host that wants it packs it, and the others wait;
-    /// `alive` is called meanwhile.
+    /// Returns all its bytes packed by the fastest gzip: about half of them. The first host that needs them packs,
+    /// and the others wait. `alive` is called meanwhile.
     pub fn packed(&self, alive: impl Fn()) -> io::Result<Arc<Vec<u8>>> {
         let mut packed = loop {
             match self.packed.try_lock() {
@@ -113,8 +113,9 @@ fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Name of the file with the hash of the program that was last used; each of those beside it has its own. One that was
-/// carried here, as a leader, has a name that the bootstrap takes for a program to be cleared away if its hash is kept so.
+/// Returns the name of the file with the hash of the last program of this name. Programs in one folder have separate
+/// files. For a program that was copied here, as for a leader, the usual name would match the bootstrap's pattern for
+/// old programs, which it removes.
 fn kept(exe: &Path) -> String {
     let name = exe.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let of = [Carried::Worker, Carried::Host, Carried::Program]
@@ -128,19 +129,19 @@ fn kept(exe: &Path) -> String {
     }
 }
 
-/// What is copied to a host.
+/// The program that is copied to a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
-    /// The worker alone, a small part of the program, where it lies beside it.
+    /// The worker alone, a small part of the program, if it is beside the program.
     Worker,
-    /// The far side without the commands for people, where it lies beside the program.
+    /// The far side without the commands for people, if it is beside the program.
     Host,
-    /// All of the program, for what else it does on a host.
+    /// The whole program, for other work on a host.
     Program,
 }
 
 impl Carried {
-    /// Begins the name of its file; the rest is the `uname -m` of the machines that it is for.
+    /// Returns the start of its file name; the rest is the `uname -m` of the machines that it is for.
     fn prefix(self) -> &'static str {
         match self {
             Carried::Worker => "worker-",
@@ -150,21 +151,22 @@ impl Carried {
     }
 }
 
-/// The machines that this program runs on, as their `uname -m` tells it; none but Linux has workers.
+/// The machines that this program runs on, as in their `uname -m`; only Linux has workers.
 pub const OWN_ARCH: &str = if cfg!(target_os = "linux") { std::env::consts::ARCH } else { "none" };
 
-/// There is no program for machines of this kind.
+/// The error that no program for machines of this kind was found.
 #[derive(Debug)]
 pub struct NoWorker {
     /// Their `uname -m`.
     pub arch: String,
-    /// The first of the places where it is looked for.
+    /// The first path at which it was looked for.
     pub first: PathBuf,
 }
 
-/// What is carried to machines whose `uname -m` is `arch`, which come from afar: beside the program `exe`, in the
-/// `lib/homing` of its prefix, or in that of the system. Machines as this one can always have `exe` itself, and a
-/// worker of the system's would be of another release than a program that was built here.
+/// Returns the program to copy to machines whose `uname -m` is `arch`, which is input from a host. It is looked for
+/// beside the program `exe`, in the `lib/homing` of its prefix, and in that of the system. Machines of our own kind
+/// can always get `exe` itself. They never get the system's worker: its release would differ from that of a program
+/// built here.
 pub fn beside(exe: &Path, arch: &str, carried: Carried) -> Result<PathBuf, NoWorker> {
     let own = arch == OWN_ARCH;
     if own && carried == Carried::Program {
@@ -186,13 +188,13 @@ pub fn beside(exe: &Path, arch: &str, carried: Carried) -> Result<PathBuf, NoWor
     }
 }
 
-/// What changes whenever the content of a file does, unless somebody sets clocks back.
+/// Returns a text that changes whenever the content of a file does, unless a clock is set back.
 fn identity(meta: &Metadata) -> String {
     let (dev, ino, size) = (meta.dev(), meta.ino(), meta.size());
     format!("{dev} {ino} {size} {}.{} {}.{}", meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec())
 }
 
-/// Its hash, if the program has not changed since that was kept, by this user.
+/// Returns the kept hash, if this user kept it and the program has not changed since.
 fn remembered(kept: &Path, program: &Metadata) -> Option<String> {
     let nofollow = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(nofollow).open(kept).ok()?;
@@ -221,14 +223,15 @@ fn cache() -> Option<PathBuf> {
     Some(set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join("homing"))
 }
 
-/// SHA-256 of the whole program by which a host keeps it that was carried there, and whose `uname -m` is `arch`.
+/// Returns the SHA-256 of the whole program for machines whose `uname -m` is `arch`: the hash by which a host keeps
+/// it.
 pub fn program_hash(exe: &Path, arch: &str) -> io::Result<String> {
     let exe = beside(exe, arch, Carried::Program)
         .map_err(|none| io::Error::other(format!("{} is missing", none.first.display())))?;
     Ok(load(&exe)?.sha256.clone())
 }
 
-/// The program `exe`, once per process: a run opens one channel per host.
+/// Returns the program `exe`, loaded once per process: a run opens one channel per host.
 pub fn load(exe: &Path) -> io::Result<Arc<Payload>> {
     static LOADED: Mutex<Option<HashMap<PathBuf, Arc<Payload>>>> = Mutex::new(None);
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -255,7 +258,7 @@ mod tests {
         fs::write(&exe, "abc").unwrap();
         let load = || Payload::new(&exe, Some(cache.clone())).unwrap();
         assert_eq!((load().sha256.as_str(), load().size), (ABC, 3));
-        // A hash that cannot be its own shows that the kept one is taken.
+        // A hash that cannot be right shows that the kept one is used.
         let text = fs::read_to_string(&kept).unwrap();
         fs::write(&kept, text.replace(ABC, &"0".repeat(64))).unwrap();
         let wrong = load();
@@ -317,7 +320,7 @@ mod tests {
         assert_eq!(beside(&dir.path().join("homing-admin"), OWN_ARCH, Carried::Host).unwrap(), host);
         assert_eq!([&exe, &host].map(|exe| kept(exe)), ["program.sha256", "homing-host.sha256"]);
         assert_eq!(beside(&exe, "pdp11", Carried::Host).unwrap_err().first, dir.path().join("host-pdp11"));
-        // The whole program for others has a name of its own.
+        // The whole program for other machines has its own name.
         let none = beside(&exe, "pdp11", Carried::Program).unwrap_err();
         assert_eq!(none.first, dir.path().join("program-pdp11"));
     }

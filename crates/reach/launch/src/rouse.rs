@@ -1,4 +1,4 @@
-//! Hosts that are switched off: a command of the site's switches them on, and they are waited for.
+//! Switches hosts on with a command of the site, and waits for them.
 
 use crate::LaunchError;
 use rustix::fs::MemfdFlags;
@@ -10,9 +10,9 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Between two looks whether a host is there.
+/// Pause between two tries to connect.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Of what a command says, bytes: the end.
+/// Bytes that are read from the end of a command's output.
 const SAID: usize = 400;
 
 /// A command that switches a host.
@@ -20,7 +20,7 @@ const SAID: usize = 400;
 pub struct Switch {
     /// A line for this machine's `sh`.
     pub command: String,
-    /// For so long it may run.
+    /// The longest time that it may run.
     pub patience: Duration,
 }
 
@@ -29,7 +29,7 @@ pub struct Switch {
 pub struct Asleep {
     /// The command.
     pub switch: Switch,
-    /// For so long it may boot.
+    /// The longest time that it may boot.
     pub patience: Duration,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn rouse<T>(
     let begun = Instant::now();
     loop {
         match open() {
-            // A host that boots refuses people for a moment, in words of many kinds.
+            // A booting host refuses logins for a moment, with messages of many kinds.
             Err(last) if begun.elapsed() >= asleep.patience => {
                 let seconds = begun.elapsed().as_secs();
                 return Err(LaunchError::StillOff { host: host.into(), seconds, last: Box::new(last) });
@@ -64,11 +64,12 @@ pub(crate) fn rouse<T>(
 }
 
 impl Switch {
-    /// Runs it; an error is what it says, in a line.
+    /// Runs it. The error is the last line of its output.
     pub fn run(&self) -> Result<(), String> {
         let Switch { command, patience } = self;
         let cannot = |e: std::io::Error| format!("{command}: {e}");
-        // In memory: what the command leaves behind may keep it open, and nobody waits for that.
+        // A file in memory, not a pipe: a process that the command leaves behind may keep it open. homing does not
+        // wait for that process.
         let said = rustix::fs::memfd_create("said", MemfdFlags::CLOEXEC).map_err(|e| cannot(e.into()))?;
         let said = File::from(said);
         let mut words = Command::new("/bin/sh");
@@ -76,7 +77,8 @@ impl Switch {
         words.stdout(said.try_clone().map_err(cannot)?).stderr(said.try_clone().map_err(cannot)?);
         let mut child = words.spawn().map_err(cannot)?;
         let Some(status) = homing_os::process::ended_within(&mut child, *patience).map_err(cannot)? else {
-            // It is not waited for: what began with sudo is root's, and this user's signals do not reach it.
+            // homing does not wait for its end: a command under sudo belongs to root, and this user's signals do not
+            // reach it.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             let seconds = patience.as_secs();
             return Err(format!(
@@ -87,7 +89,7 @@ impl Switch {
     }
 }
 
-/// The last line is what programs end with that fail.
+/// Returns an error with the last line of a failed command, where most programs print the reason.
 fn ended(command: &str, status: ExitStatus, said: &File) -> Result<(), String> {
     if status.success() {
         return Ok(());

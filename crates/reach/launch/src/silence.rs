@@ -1,41 +1,41 @@
-//! Workers of which nothing is heard any more.
+//! Finds workers that have been silent for too long.
 
 use crate::wire::HOST_LOST_S;
 use std::time::{Duration, Instant};
 
-/// A coordinator that has not looked for so long stood still itself: it was stopped, or the machine was.
+/// Longest pause between two looks. After a longer one the coordinator itself was stopped, or the machine was.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Looks now and then at when each worker was last heard.
+/// The times of the regular looks for silent workers.
 #[derive(Debug)]
 pub struct Silence {
     looked: Instant,
-    /// When a pause of its own was found last.
+    /// The time at which the last pause of the coordinator was found.
     paused: Option<Instant>,
 }
 
 impl Silence {
-    /// The first look follows soon.
+    /// Starts the clock; the first look follows soon.
     pub fn new(now: Instant) -> Silence {
         Silence { looked: now, paused: None }
     }
 
-    /// Whether all that are connected count as heard `now`: after a pause of the coordinator's own, silence proves nothing
-    /// about the others.
+    /// Whether all connected workers count as alive `now`: after a pause of the coordinator, their silence proves
+    /// nothing.
     pub fn is_own(&mut self, now: Instant) -> bool {
         let is_own = now.saturating_duration_since(self.looked) > PAUSE;
         (self.looked, self.paused) = (now, self.paused.max(is_own.then_some(now)));
         is_own
     }
 
-    /// Whether a worker that is gone `now` may have ended itself since it heard nothing in a pause of the coordinator's.
+    /// Whether a worker that is gone `now` may have ended itself because of a pause of the coordinator.
     pub fn explains(&self, now: Instant) -> bool {
         let since = |at: Instant| now.saturating_duration_since(at);
         since(self.looked) > PAUSE
             || self.paused.is_some_and(|at| since(at) <= Duration::from_secs(HOST_LOST_S) + PAUSE)
     }
 
-    /// Whether a worker that was last heard at `heard` counts as lost.
+    /// Whether a worker whose last message came at `heard` counts as lost.
     pub fn is_too_long(heard: Instant, now: Instant) -> bool {
         now.saturating_duration_since(heard) > Duration::from_secs(HOST_LOST_S)
     }

@@ -1,8 +1,8 @@
 //! A worker behind `srun`, whose standard input and output are the channel.
 //!
-//! srun dies with us (its parent-death signal is SIGTERM, on which it gives its
-//! job back), is ended by SIGTERM and not by SIGKILL for the same reason, and
-//! if it was killed all the same, the job is cancelled by its number.
+//! srun ends with this process: its parent-death signal is SIGTERM, on which it gives its job back. For the same
+//! reason it is ended with SIGTERM and not with SIGKILL. If it was killed nevertheless, the job is cancelled by its
+//! number.
 
 use crate::carrier::{Carrier, Tail};
 use crate::error::{LaunchError, last_line, verdict};
@@ -18,12 +18,12 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 const LOOK: Duration = Duration::from_millis(100);
-/// slurmctld may be away for that long, for a restart or an upgrade.
+/// Longest absence of slurmctld that is waited for: a restart or an upgrade.
 const CONTROLLER_AWAY: Duration = Duration::from_secs(300);
 /// Longest pause between two requests.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Takes back requests that Slurm has not granted yet.
+/// A flag that withdraws the requests that Slurm has not granted yet.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -36,7 +36,7 @@ impl PartialEq for Stop {
 impl Eq for Stop {}
 
 impl Stop {
-    /// No more workers are wanted.
+    /// Sets the flag: no more workers are wanted.
     pub fn stop(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -53,27 +53,27 @@ impl Stop {
     }
 }
 
-/// A worker to be asked of Slurm.
+/// A worker that Slurm is to grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlurmSeat {
     /// Slurm's name of the node.
     pub node: String,
-    /// What it is asked for with.
+    /// The request for it.
     pub request: Request,
-    /// How often it has been asked for and lost before; each time it waits longer.
+    /// How often it has been requested and lost before; each time the wait is longer.
     pub round: u32,
     /// Set at the end of the run.
     pub stop: Stop,
 }
 
-/// Of the named nodes those that their administrators want empty, with the
-/// reason. Blocks until slurmctld has answered; empty when it did not.
+/// Returns those of the named nodes that their administrators want empty, with the reason. Blocks until slurmctld has
+/// answered; empty if it did not.
 pub fn wanted_empty(names: &[String]) -> Vec<(String, String)> {
     let known = homing_slurm::ask::nodes_named(names).unwrap_or_default();
     known.into_iter().filter_map(|node| Some((node.is_wanted_empty()?, node.name))).map(|(why, n)| (n, why)).collect()
 }
 
-/// What is needed to tell how a Slurm job ended.
+/// Handle that finds out how a Slurm job ended.
 pub struct Obituary {
     tail: Arc<Tail>,
     job: Option<String>,
@@ -81,15 +81,15 @@ pub struct Obituary {
 }
 
 impl Obituary {
-    /// Asks srun's last words, then slurmctld, how the worker ended, and sees
-    /// to it that nothing of a job of ours stays. Blocks for seconds at most.
+    /// Finds out how the worker ended, from srun's last words or else from slurmctld, and cancels the rest of a job
+    /// of our own. Blocks for seconds at most.
     pub fn read(&self) -> Option<Fate> {
         self.tail.wait_for_end(Duration::from_secs(2));
         let said = self.tail.text();
         let job = self.job.as_deref();
         let heard = homing_slurm::fate(job, None, &said);
         let fate = heard.or_else(|| {
-            // A step of somebody else's job says nothing by that job's state.
+            // The state of a job of somebody else does not show how one step in it ended.
             let state = job.filter(|_| self.own).and_then(settled);
             homing_slurm::fate(job, state.as_ref(), "")
         });
@@ -100,7 +100,7 @@ impl Obituary {
     }
 }
 
-/// The state of a job once it has one that tells how it ended.
+/// Returns the state of a job once it shows how the job ended, or after 2 s.
 fn settled(job: &str) -> Option<homing_slurm::JobState> {
     let until = Instant::now() + Duration::from_secs(2);
     loop {
@@ -112,7 +112,7 @@ fn settled(job: &str) -> Option<homing_slurm::JobState> {
     }
 }
 
-/// Asks for a worker and blocks until it has said hello, however long Slurm takes to grant it.
+/// Requests a worker and blocks until its hello was read, however long Slurm takes to grant it.
 pub(crate) fn open(host: &str, seat: &SlurmSeat, options: &Options) -> Result<Channel, LaunchError> {
     let payload = options.payload()?;
     let mut pause = Duration::from_millis(500);
@@ -146,7 +146,7 @@ fn attempt(host: &str, seat: &SlurmSeat, payload: &Arc<Payload>, options: &Optio
     let failure = loop {
         match reports.recv_timeout(LOOK) {
             Ok(Progress::Alive) => heard = heard.map(|_| Instant::now()),
-            // From here on it runs: silence is a fault, no longer a queue.
+            // From here on the job runs: silence is a fault, not a queue.
             Ok(Progress::Job(id)) => (job, heard) = (Some(id), Some(Instant::now())),
             Ok(Progress::Hello { facts, ends }) => {
                 let own = seat.request.within.is_none();
@@ -165,7 +165,7 @@ fn attempt(host: &str, seat: &SlurmSeat, payload: &Arc<Payload>, options: &Optio
     Err(failed(host, seat, failure, carrier, job))
 }
 
-/// Why there is no worker; its job, if it has one, is given back.
+/// Returns why there is no worker, and gives its job back if it has one.
 fn failed(
     host: &str,
     seat: &SlurmSeat,
@@ -190,13 +190,13 @@ fn failed(
     match job {
         _ if seat.request.within.is_some() => {}
         Some(job) => homing_slurm::ask::cancel(&job),
-        // It may have been granted in the moment in which srun was told to end.
+        // Slurm may have granted it in the moment in which srun was ended.
         None => homing_slurm::ask::cancel_on(&seat.node, &seat.request.run),
     }
     error
 }
 
-/// The line of srun's that tells most: the last that is an error, else the first that is no news of the queue.
+/// Returns the most useful line of srun's: the last error, else the first line that is no news of the queue.
 fn complaint(words: &str) -> Option<String> {
     let news = ["queued and waiting", "has been allocated", "Granted job"];
     let plain = |l: &&str| l.starts_with("srun: ") && !news.iter().any(|n| l.contains(n));
@@ -214,7 +214,7 @@ fn srun(seat: &SlurmSeat, payload: &Payload) -> Command {
     });
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0);
-    // srun has its limits set on the nodes as well.
+    // srun sets its own limits on the nodes, too.
     homing_os::process::give_back_files(&mut command);
     homing_os::process::bound_to_thread(&mut command, rustix::process::Signal::TERM);
     command

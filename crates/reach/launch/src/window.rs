@@ -1,9 +1,9 @@
-//! How many hosts are connected to at the same time.
+//! Limits how many hosts are connected to at the same time.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Hosts that one process connects to at once, as ClusterShell does: a thousand of ssh at the same moment are
-/// a burden to this machine, and to a jump host (its MaxStartups) more than it takes.
+/// Hosts that one process connects to at once, as ClusterShell does. A thousand ssh processes at the same moment
+/// burden this machine, and exceed the limit of a jump host (its MaxStartups).
 pub const FAN_OUT: usize = 64;
 
 static BUSY: Mutex<usize> = Mutex::new(0);
@@ -13,7 +13,7 @@ static FREED: Condvar = Condvar::new();
 pub(crate) struct Place;
 
 impl Place {
-    /// Waits for one.
+    /// Waits for a free place.
     pub fn wait_for() -> Place {
         let busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
         *FREED.wait_while(busy, |busy| *busy >= FAN_OUT).unwrap_or_else(PoisonError::into_inner) += 1;

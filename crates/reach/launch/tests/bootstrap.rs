@@ -1,5 +1,5 @@
-//! The far side of the bootstrap, run by a fake ssh on this machine: a shell
-//! that gives the remote command to `sh` with a home of its own.
+//! The far side of the bootstrap, run by a fake ssh on this machine. It is a shell that passes the remote command to
+//! `sh` with a home of its own.
 
 #[path = "../../../../tests/skipped.rs"]
 mod skipped;
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 const FACTS: &str = r#"{"hostname":"far","aliases":[],"cores":2,"memory_bytes":1,"arch":"x","boot_id":"b","mounts":[],"nic_bytes_per_s":null,"now_ns":0}"#;
 
-/// Says hello as a worker does, then sends back what it is given.
+/// Returns a script that sends a hello like a worker and then copies its input to its output.
 fn worker() -> String {
     greeting(&format!("homing-wire {} {} {FACTS}", homing_launch::wire::VERSION, homing_launch::wire::release()))
 }
@@ -36,7 +36,7 @@ struct World {
 }
 
 impl World {
-    /// `before` is run by the fake ssh ahead of the remote command.
+    /// Makes a world whose fake ssh runs `before` ahead of the remote command.
     fn new(before: &str) -> World {
         let dir = tempfile::tempdir().unwrap();
         let at = dir.path();
@@ -72,7 +72,7 @@ impl World {
         said
     }
 
-    /// A folder `bin` in the home with what a host needs, and with gzip or without it.
+    /// Makes a folder `bin` in the home with the tools that a host needs, with gzip or without it.
     fn tools(&self, gzip: bool) -> PathBuf {
         let bin = self.dir.path().join("home/bin");
         fs::create_dir(&bin).unwrap();
@@ -157,7 +157,7 @@ fn two_coordinators_may_copy_at_the_same_time() {
 
 #[test]
 fn damage_on_the_way_is_seen_and_nothing_stays() {
-    // `head` stands in for the link: it loses the last bytes, of what is packed more than the sum at its end.
+    // `head` acts as the link: it loses the last 20 bytes, more than the checksum at the end of packed bytes.
     for gzip in [true, false] {
         let world = World::new("PATH=$HOME/bin");
         let bin = world.tools(gzip);
@@ -198,7 +198,7 @@ fn a_full_disk_says_so_and_nothing_stays() {
     assert!(world.cached().is_empty());
 }
 
-/// A `cat` whose disk is full where the path of what it writes holds this.
+/// Returns a `cat` whose disk is full if the path of its output contains `place`.
 fn full(place: &str) -> String {
     format!("#!/bin/sh\ncase $(readlink /proc/$$/fd/1) in *{place}*) exec /bin/cat > /dev/full;; esac\nexec /bin/cat\n")
 }
@@ -242,7 +242,7 @@ fn the_end_of_a_worker_is_told_as_far_as_it_is_known() {
         let options = Options { exe, ..world.options.clone() };
         let plan = HostPlan { name: "far".into(), via, slots: None };
         homing_launch::attend(plan, options, move |heard| tell.send(heard).is_ok()).unwrap();
-        // Whoever drops the keeper ends the child.
+        // Dropping the keeper would end the child.
         let mut kept = Vec::new();
         let end = |heard| match heard {
             Heard::Cut { reason } => Some(("cut", reason)),
@@ -256,7 +256,7 @@ fn the_end_of_a_worker_is_told_as_far_as_it_is_known() {
     };
     let far = || Via::Ssh { target: "far".into() };
     let is = |how, reason: &str| (how, reason.to_string());
-    // Nobody has said that its tasks have ended.
+    // No guard has reported that the tasks have ended.
     assert_eq!(reason(Via::Local, "kill -9 $$"), is("cut", "the guard of its worker was killed by signal 9"));
     assert_eq!(reason(far(), "exit 255"), is("cut", "the link to it was lost, or its worker was killed"));
     assert_eq!(reason(far(), "exit 7"), is("cut", "its worker ended with status 7"));
@@ -274,7 +274,7 @@ fn another_architecture_is_one_clear_line() {
     script(&bin.join("uname"), "echo pdp11");
     let said = world.refusal();
     assert!(said.contains("host far is pdp11") && said.contains("/worker-pdp11 is missing"), "{said}");
-    // The program for it came, of this release.
+    // The program for that machine is now there, of this release.
     program(&world.dir.path().join("worker-pdp11"), &worker().replace("exec cat", "exec cat #"));
     for _ in 0..2 {
         echoes(world.open().unwrap());
@@ -344,13 +344,13 @@ fn a_missing_tool_is_named() {
 #[test]
 fn a_home_that_cannot_be_written_leads_to_tmp() {
     let world = World::new("");
-    // A file where the folder should be stops root as well.
+    // A file in the place of the folder stops root as well.
     fs::write(world.dir.path().join("home/.cache"), "").unwrap();
     echoes(world.open().unwrap());
     let folder = world.fallback();
     assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-    // Once others may look into it, it is no longer ours alone: refused, not repaired.
+    // When others may look into it, it is no longer private: refused, not repaired.
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     let said = world.refusal();
     assert!(said.contains("no folder"), "{said}");
@@ -392,7 +392,7 @@ fn last_words_are_kept_and_a_silent_end_is_told() {
     assert!(matches!(refused, LaunchError::Start { .. }));
 }
 
-/// The script has to be one word of any of these; those that are not installed say so.
+/// The script has to be one word of each of these shells; missing ones are reported as skipped.
 #[test]
 fn csh_and_fish_as_login_shells_carry_the_script() {
     for shell in ["bash", "tcsh", "fish"] {
@@ -413,7 +413,7 @@ fn what_is_started_has_the_umask_of_the_login_and_the_copy_is_nobody_elses() {
         let told = world.dir.path().join("mask");
         let text = worker().replacen('\n', &format!("\numask > {}\n", told.display()), 1);
         program(&world.options.exe, &text);
-        // Copied, then found.
+        // The first round copies, the second finds.
         for _ in 0..2 {
             echoes(world.open().unwrap());
             assert_eq!(fs::read_to_string(&told).unwrap().trim(), mask);
@@ -432,7 +432,7 @@ fn a_home_that_is_not_there_is_not_made() {
         assert!(!world.dir.path().join("none").exists(), "{cache}");
         assert_eq!(fs::read_dir(world.fallback()).unwrap().count(), 1);
     }
-    // A cache of its own is made, wherever the home is.
+    // `XDG_CACHE_HOME` is made, wherever the home is.
     let world = World::new("XDG_CACHE_HOME=$TMPDIR/cache HOME=$TMPDIR/none; export XDG_CACHE_HOME");
     echoes(world.open().unwrap());
     assert!(world.dir.path().join("cache/homing").is_dir() && !world.dir.path().join("none").exists());

@@ -37,7 +37,7 @@ impl Server {
         self.0.path(name)
     }
 
-    /// The test's keys and nothing of the user's own configuration.
+    /// Returns options with the test's keys and without the user's own configuration.
     fn options(&self, identity: &str) -> Options {
         let hosts = format!("Match originalhost far\n  ProxyCommand {}", self.0.proxy());
         let words = ["ssh".into(), OsString::from("-F"), self.0.client(identity, &hosts).into()];
@@ -113,10 +113,10 @@ fn names_and_doors_that_are_not_there() {
         };
         open("far", &Via::Ssh { target: target.into() }, &options).err().expect("must be refused")
     };
-    // Port 1 of the loopback: nobody listens there.
+    // Port 1 of the loopback: no process listens there.
     let closed = ask(&["ssh", "-F", "none", "-p", "1"], "127.0.0.1");
     assert!(matches!(closed, LaunchError::Unreachable { .. }), "{closed}");
-    // An address family without addresses for the name: no resolver is asked beyond this machine.
+    // The name has no address of this family: no resolver beyond this machine is queried.
     let unknown = ask(&["ssh", "-F", "none", "-6"], "127.0.0.1");
     assert!(matches!(unknown, LaunchError::UnknownHost { .. }), "{unknown}");
 }

@@ -1,4 +1,4 @@
-//! Which hosts are connected to from here, and which along a tree.
+//! Divides the hosts into those that this machine connects to and those along a tree.
 
 use super::hosts::{Member, Note};
 use super::split::branches;
@@ -6,8 +6,9 @@ use crate::{Options, Via, attend};
 use std::io;
 use std::sync::Arc;
 
-/// As [`attend`], for all hosts of a run: along a tree where more than `width` of them are reached by ssh. One that is
-/// switched off is waited for by this machine alone. `note` takes a line for the user: what did not come along the tree.
+/// Like [`attend`], for all hosts of a run: along a tree if more than `width` of them are reached by ssh. Only this
+/// machine waits for hosts that are switched off. `note` receives a line for the user about hosts that the tree did
+/// not reach.
 pub fn attend_all(
     hosts: impl IntoIterator<Item = Member>,
     width: usize,
@@ -23,7 +24,7 @@ pub fn attend_all(
     for length in lengths {
         let branch: Vec<Member> = far.by_ref().take(length).collect();
         match length {
-            // One that would lead nobody needs no leader's end.
+            // A branch of one host needs no leader.
             1 => here.extend(branch),
             _ => super::lead::lead(branch, options.clone(), note.clone())?,
         }

@@ -1,27 +1,27 @@
-//! Hosts that are to be connected to, and what is told of those that do not come along the tree.
+//! Hosts that are to be connected to, and the lines about those that the tree does not reach.
 
 use crate::{Heard, HostPlan};
 use homing_model::alike::{folded, label};
 use std::sync::Arc;
 
-/// Takes a line for the user.
+/// Receives a line for the user.
 pub(super) type Note = Arc<dyn Fn(String) + Send + Sync>;
 
-/// A host, and who is told what is heard of it.
+/// A host, and the receiver of its events.
 pub struct Member {
     /// The host.
     pub plan: HostPlan,
-    /// Says whether anybody still listens.
+    /// Receives an event; returns whether a reader is left.
     pub tell: Arc<dyn Fn(Heard) -> bool + Send + Sync>,
 }
 
-/// A line on hosts with which this is done without a leader, and why: who says so, and what.
+/// Returns a line on hosts that are served without a leader. `whys` has pairs of a host and its reason.
 pub fn beside_the_tree(done: &str, hosts: impl IntoIterator<Item = String>, whys: &[(String, String)]) -> String {
     let whys = folded(whys.iter().map(|(host, why)| (host.as_str(), why.as_str())));
     from_here(done, hosts, &whys.join("; "))
 }
 
-/// The same, where one reason is that of all.
+/// Like [`beside_the_tree`], with one reason for all hosts.
 pub fn from_here(done: &str, hosts: impl IntoIterator<Item = String>, why: &str) -> String {
     format!("{done} from here and not along the tree: {}: {why}", label(&hosts.into_iter().collect()))
 }

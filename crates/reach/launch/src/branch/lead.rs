@@ -1,4 +1,4 @@
-//! One branch, from this side: the channel to its leader, and what is heard over it of each member.
+//! One branch, from the coordinator's side: the channel to its leader, and the events of each member over it.
 
 use super::LEADER;
 use super::hosts::{Member, Note, beside_the_tree};
@@ -16,14 +16,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
-/// Hosts that are asked to lead, one after another.
+/// Hosts that are tried as leaders, one after another.
 const TRIES: usize = 3;
-/// For a leader to go when nobody of its branch is left.
+/// Time in which a leader may end after its last member has ended.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// Pieces of a member's words that wait for their reader.
+/// Pieces of a member's output that may wait for their reader.
 const PIECES: usize = 16;
 
-/// Has one of these hosts lead them all, in a thread of its own.
+/// Makes one of these hosts the leader of all, in a separate thread.
 pub(super) fn lead(mut members: Vec<Member>, options: Options, note: Note) -> io::Result<()> {
     let led = move || {
         let mut whys = Vec::new();
@@ -40,8 +40,8 @@ pub(super) fn lead(mut members: Vec<Member>, options: Options, note: Note) -> io
     homing_os::threads::begin(led).map(drop)
 }
 
-/// The channel to the first that can lead; it is the first of those that are left. A host that cannot lead could not have
-/// a worker either: that is the same program.
+/// Opens the channel to the first host that can lead, and removes the hosts before it from `members`. A removed host
+/// counts as refused: leader and worker are the same program, so it could not have a worker either.
 fn open(members: &mut Vec<Member>, options: &Options, whys: &mut Vec<(String, String)>) -> Option<Channel> {
     let options = Options { role: LEADER, carried: Carried::Worker, ..options.clone() };
     while members.len() > 1 && whys.len() < TRIES {
@@ -58,7 +58,7 @@ fn open(members: &mut Vec<Member>, options: &Options, whys: &mut Vec<(String, St
     None
 }
 
-/// From the first word to a leader to its last.
+/// Serves one leader from the first message to the last.
 fn through(hosts: Vec<Member>, opened: Channel, options: &Options, note: Note) {
     let Channel { facts, to, from, keeper, .. } = opened;
     let (say, said) = channel();
@@ -87,10 +87,10 @@ fn through(hosts: Vec<Member>, opened: Channel, options: &Options, note: Note) {
     leader.gone();
 }
 
-/// What a leader says at once.
+/// The messages of a leader that arrived together.
 type Said = Result<Vec<FromLeader>, WireError>;
 
-/// Reads in a thread of its own, so that one who waits can lose patience; no further ahead than a few words.
+/// Reads in a separate thread, so that the receiver can give up waiting. Reads at most a few messages ahead.
 fn heard(mut from: Box<dyn BufRead + Send>) -> io::Result<Receiver<Said>> {
     let (tell, said) = sync_channel(1);
     homing_os::threads::begin(move || {
@@ -105,15 +105,15 @@ fn heard(mut from: Box<dyn BufRead + Send>) -> io::Result<Receiver<Said>> {
     Ok(said)
 }
 
-/// A branch, while its leader tells of it.
+/// A branch while its leader is connected.
 struct Branch {
     hosts: Vec<Member>,
     members: Members,
-    /// What the workers say, for those who read it.
+    /// The output of the workers, for the threads that read it.
     inboxes: Vec<Option<SyncSender<Vec<u8>>>>,
     leader: Arc<Leader>,
     note: Note,
-    /// Members that do not come along the tree and that nobody was told of yet.
+    /// Members that the tree does not reach and that are not reported yet.
     astray: Vec<usize>,
     whys: Vec<(String, String)>,
 }
@@ -128,8 +128,8 @@ impl Branch {
         ToLeader::Lead { members: self.hosts.iter().map(member).collect(), connect_timeout_s }
     }
 
-    /// Passes on what the leader says, until its channel ends. `Err`: it says what no leader says, or nothing while
-    /// members are awaited, of which it would tell within the time of any host.
+    /// Passes on the leader's messages until its channel ends. `Err`: a message breaks the protocol, or nothing came
+    /// for `patience` while members are awaited. A leader reports a host that does not answer within that time.
     fn follow(&mut self, said: &Receiver<Said>, patience: Duration) -> Result<(), String> {
         loop {
             let awaits = !self.members.all_answered();
@@ -154,7 +154,7 @@ impl Branch {
         match news {
             News::Up(facts) => self.up(member, *facts),
             News::Bytes(bytes) => {
-                // One that nobody listens to any more is being ended.
+                // An inbox without a reader belongs to a link that is being ended.
                 let _ = self.inboxes[member].as_ref().map(|inbox| inbox.send(bytes));
             }
             News::Unreached(why) => {
@@ -186,7 +186,8 @@ impl Branch {
         }
     }
 
-    /// Leaves a member to another way. One that is up tells so itself, when its inbox ends.
+    /// Gives a member up to another way of connecting. The thread of one that is up notices the end of its inbox and
+    /// reports it.
     fn strays(&mut self, member: usize, reason: String) {
         self.astray.push(member);
         self.leader.ended(member, End { why: reason.clone(), said: None, left: Left::Unled });
@@ -195,7 +196,7 @@ impl Branch {
         }
     }
 
-    /// Nothing more is heard of the leader.
+    /// Gives up all members that are left: the leader sends nothing more.
     fn give_up(&mut self, why: &str) {
         let left = self.members.give_up();
         if left.is_empty() {

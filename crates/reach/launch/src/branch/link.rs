@@ -1,4 +1,4 @@
-//! The ends of a member's channel on this side: what is written to its worker, what is read from it, and its end.
+//! The ends of a member's channel on the coordinator's side: its input, its output, and its end.
 
 use crate::attend::frame;
 use crate::end::{End, LAST_WORDS, Left};
@@ -10,14 +10,14 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A leader, as all that is to be said to it and its members has it in hand.
+/// A leader, shared by all that send to it and to its members.
 pub(super) struct Leader {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 struct State {
-    /// Frames for it; nothing any more when nobody of its branch is left.
+    /// Frames for it; `None` when all members of its branch have ended.
     to: Option<Sender<Vec<u8>>>,
     ends: Vec<Option<End>>,
     /// The process that carries its channel has ended.
@@ -40,16 +40,16 @@ impl Leader {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Never waits: a thread of its own writes.
+    /// Queues a message. Never waits: a separate thread writes.
     pub fn say(&self, message: &ToLeader) {
         let frame = frame(message);
         if let Some(to) = &self.lock().to {
-            // One that does not read any more is found out where it is read from.
+            // The thread that reads from the leader notices one that does not read any more.
             let _ = to.send(frame);
         }
     }
 
-    /// A member's channel has ended. When all have, so does that to the leader.
+    /// Records the end of a member's channel. When all have ended, the channel to the leader ends, too.
     pub fn ended(&self, member: usize, end: End) {
         let mut state = self.lock();
         state.ends[member].get_or_insert(end);
@@ -65,7 +65,7 @@ impl Leader {
     }
 }
 
-/// One member of its branch.
+/// One member of a leader's branch.
 #[derive(Clone)]
 pub(super) struct Link {
     pub leader: Arc<Leader>,
@@ -81,7 +81,7 @@ impl Link {
 impl Led for Link {
     fn end(&self, grace: Duration) {
         let state = self.leader.lock();
-        // Who is last waits for the leader, too.
+        // The last member also waits for the leader.
         let waits = |state: &mut State| match state.ends[self.member] {
             Some(_) => state.all_ended() && !state.gone,
             None => true,
@@ -104,7 +104,7 @@ impl Led for Link {
     }
 }
 
-/// To a member's worker; its input ends when this is dropped.
+/// The input of a member's worker; the input ends when this is dropped.
 pub(super) struct Speaking(pub Link);
 
 impl Write for Speaking {
@@ -125,7 +125,7 @@ impl Drop for Speaking {
     }
 }
 
-/// From a member's worker.
+/// The output of a member's worker.
 pub(super) struct Listening {
     inbox: Receiver<Vec<u8>>,
     piece: Vec<u8>,

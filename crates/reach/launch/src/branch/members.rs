@@ -1,19 +1,19 @@
-//! What a leader may say of its branch: of each member that its worker is up or cannot be opened, then what the worker
-//! says, then its end. Pure.
+//! Checks the messages of a leader about its branch. The order for each member: its worker is up or cannot be opened,
+//! then output of the worker, then its end. Pure.
 
 use crate::wire::CHUNK;
 use crate::wire::branch::FromLeader;
 use homing_model::text::shown;
 use homing_model::{Ahead, HostFacts};
 
-/// Characters of what a leader says for people.
+/// Characters that are kept of a leader's text for people.
 const WORDS: usize = 2000;
 
 /// Members of a branch, by their numbers.
 #[derive(Debug)]
 pub(super) struct Members {
     standing: Vec<Standing>,
-    /// The leader's clock beside ours.
+    /// The difference between the leader's clock and ours.
     ahead: Option<Ahead>,
 }
 
@@ -24,7 +24,7 @@ enum Standing {
     Over,
 }
 
-/// What is new of a member.
+/// An event of a member.
 #[derive(Debug)]
 pub(super) enum News {
     Up(Box<HostFacts>),
@@ -38,7 +38,7 @@ impl Members {
         Members { standing: vec![Standing::Awaited; members], ahead }
     }
 
-    /// `Err`: it tells what is not its to tell.
+    /// Returns the event in a message. `Err`: the message breaks the protocol.
     pub fn hear(&mut self, said: FromLeader) -> Result<(usize, News), String> {
         use Standing::{Awaited, Over, Up};
         let (member, then, now, news) = match said {
@@ -67,12 +67,12 @@ impl Members {
         Ok(Box::new(HostFacts { ahead, ..facts }))
     }
 
-    /// Of all it is known whether they have a worker.
+    /// Whether it is known of all members if they have a worker.
     pub fn all_answered(&self) -> bool {
         !self.standing.contains(&Standing::Awaited)
     }
 
-    /// Those of which no end is known; nothing more is told of them.
+    /// Returns the members whose end is not known. No message about them is accepted afterwards.
     pub fn give_up(&mut self) -> Vec<usize> {
         let left = (0..self.standing.len()).filter(|member| self.standing[*member] != Standing::Over).collect();
         self.standing.fill(Standing::Over);

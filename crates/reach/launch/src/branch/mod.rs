@@ -1,8 +1,10 @@
-//! Hosts in branches, where there are many: a few of them, the leaders, hold the channels to the rest over their own ssh,
-//! and this machine has one to each leader. A leader is the worker's own program, at work as long as its channel is open;
-//! its host has a worker as any other. It passes on bytes and understands none: a worker hears the coordinator's heartbeats,
-//! and ends with its tasks when they stop. A leader opens [`crate::FAN_OUT`] channels at a time however long its branch is,
-//! so that no branch needs branches in turn.
+//! Branches of hosts, for runs with many: a few hosts, the leaders, hold the channels to the rest over their own ssh.
+//! This machine has only one channel to each leader.
+//!
+//! A leader is the worker's own program, and runs while its channel is open; its host has a worker like all others. A
+//! leader passes on bytes and parses none: workers receive the coordinator's heartbeats, and end with their tasks
+//! when those stop. A leader opens [`crate::FAN_OUT`] channels at a time. Its branch may have any length, so that no
+//! branch has branches.
 
 mod along;
 mod hosts;

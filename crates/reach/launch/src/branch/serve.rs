@@ -1,4 +1,4 @@
-//! The leader's end, on its standard input and output.
+//! The leader's end of a branch, on its standard input and output.
 
 use crate::attend::write;
 use crate::end::Left;
@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// For the workers of a branch to go, when the leader's input has ended.
+/// Time in which the workers of a branch may end after the leader's input has ended.
 const FAREWELL: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Opens channels to the members that it is told and passes on what is said, until its input ends: then theirs do.
-/// `heard` is called for each word of the coordinator's. What is left then is the caller's to end.
+/// Opens channels to the members in the first message and passes on all messages. When the input ends, it ends the
+/// input of the members. Calls `heard` for each read from the coordinator. The caller ends the processes that are
+/// left.
 pub fn serve(
     from: impl Read + Send + 'static,
     to: impl Write + Send + 'static,
@@ -38,14 +39,14 @@ pub fn serve(
         }
     }
     let obeyed = obey(&mut from, &ways, heard);
-    // Unless they have ended, it is the leader that goes, and not they.
+    // From here on missing members have not ended; only their leader has.
     voice.be_silent();
     ways.iter().for_each(|way| way.close());
     wait_for(&threads);
     obeyed
 }
 
-/// Passes on what is said to the members, until there is no more of it.
+/// Passes on the coordinator's messages to the members until the input ends.
 fn obey(from: &mut impl BufRead, ways: &[Arc<Way>], heard: impl Fn()) -> Result<(), WireError> {
     let unknown = |member| WireError::Garbled(format!("a member of number {member}"));
     let way = |member: u32| ways.get(member as usize).ok_or_else(|| unknown(member));
@@ -74,7 +75,7 @@ fn wait_for(threads: &[JoinHandle<()>]) {
     }
 }
 
-/// What all members say to the coordinator.
+/// The output to the coordinator, shared by all members.
 struct Voice<W>(Arc<Mutex<Option<W>>>);
 
 impl<W> Clone for Voice<W> {
@@ -84,7 +85,7 @@ impl<W> Clone for Voice<W> {
 }
 
 impl<W: Write> Voice<W> {
-    /// A coordinator that has gone is seen where it is listened to.
+    /// Sends a message. The reader of the coordinator's messages notices a coordinator that is gone.
     fn say(&self, message: &FromLeader) {
         if let Some(to) = &mut *lock(&self.0) {
             let _ = crate::wire::send(to, message).and_then(|()| Ok(to.flush()?));
@@ -96,21 +97,21 @@ impl<W: Write> Voice<W> {
     }
 }
 
-/// The way to a member's worker.
+/// The channel to a member's worker.
 #[derive(Default)]
 struct Way(Mutex<Ends>);
 
 #[derive(Default)]
 struct Ends {
-    /// What a slow member has not read yet waits here, as it would with the coordinator.
+    /// Queues bytes that a slow member has not read yet, as the coordinator would.
     to: Option<Sender<Vec<u8>>>,
     keeper: Option<Keeper>,
-    /// Nothing more is to be said there.
+    /// Whether no message may be sent there any more.
     closed: bool,
 }
 
 impl Way {
-    /// False where nobody wants it any more.
+    /// Sets both ends. Returns false if the member is no longer wanted.
     fn open(&self, to: Sender<Vec<u8>>, keeper: Keeper) -> bool {
         let mut ends = lock(&self.0);
         if !ends.closed {
@@ -128,7 +129,7 @@ impl Way {
         (ends.to, ends.closed) = (None, true);
     }
 
-    /// In a thread of its own where there is one: a worker here is told to end, and given time.
+    /// Ends the worker, in a separate thread where one can be started: a worker here gets a signal and time to end.
     fn kill(&self) {
         self.close();
         if let Some(keeper) = lock(&self.0).keeper.take() {
@@ -141,7 +142,7 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A member, and who is told of it.
+/// A member, and the output for its events.
 struct Host<W> {
     at: u32,
     voice: Voice<W>,
@@ -149,11 +150,11 @@ struct Host<W> {
 }
 
 impl<W: Write> Host<W> {
-    /// From the connection to it to its end.
+    /// Serves a member from its connection to its end.
     fn attend(&self, member: Member, options: &Options) {
         let at = self.at;
         let unreached = |why: String| self.voice.say(&FromLeader::Unreached { member: at, why });
-        // The first is this host.
+        // The first member is this host.
         let target = (at != 0).then_some(&*member.target);
         let Channel { facts, to, mut from, keeper, .. } = match crate::open_child(&member.name, target, options) {
             Ok(channel) => channel,
@@ -161,7 +162,8 @@ impl<W: Write> Host<W> {
         };
         let witness = keeper.witness();
         let (say, said) = channel();
-        // Heartbeats are the coordinator's: a leader that made some would keep workers alive whom it has left.
+        // Only the coordinator sends heartbeats: those of a leader would keep workers alive that the coordinator has
+        // left.
         if let Err(e) = homing_os::threads::begin(move || write(to, &said, &[])) {
             return unreached(e.to_string());
         }
@@ -178,7 +180,7 @@ impl<W: Write> Host<W> {
     }
 
     fn relay(&self, from: &mut impl BufRead) {
-        // What breaks off has ended, too: why, its process tells.
+        // A read error is an end, too: the status of the process shows the reason.
         while let Ok(bytes @ [_, ..]) = from.fill_buf() {
             let bytes = bytes[..bytes.len().min(CHUNK)].to_vec();
             from.consume(bytes.len());

@@ -1,18 +1,19 @@
-//! Which hosts lead which others.
+//! Decides which hosts lead which others.
 
 use std::ops::Range;
 
-/// Hosts that one leader serves, and that are served without any: as many as are connected to at the same time, so that
-/// more of them would wait for each other.
+/// Hosts that one leader serves, and that this machine serves without leaders. Equal to the number of connections
+/// that are opened at the same time: more hosts would wait for each other.
 pub const WIDTH: usize = crate::FAN_OUT;
 
-/// Neighbours of which the first leads the others, all branches about as long. None where one can serve all: where there
-/// are at most `width`, or `width` is none of a tree. Longer branches than `width` may have branches in turn.
+/// Splits hosts into branches of neighbours, all of about the same length; the first host of each leads the others.
+/// Returns none if the hosts are at most `width`, or if `width` is below 2. A branch longer than `width` may be split
+/// in turn.
 pub fn branches(hosts: usize, width: usize) -> Vec<Range<usize>> {
     if width < 2 || hosts <= width {
         return Vec::new();
     }
-    // A leader is served too: with it a branch has one more.
+    // A leader is served, too: with it a branch has one host more.
     let count = hosts.div_ceil(width + 1).clamp(2, width);
     let cut = |n: usize| n * hosts / count;
     (0..count).map(|n| cut(n)..cut(n + 1)).collect()

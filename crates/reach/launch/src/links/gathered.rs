@@ -1,12 +1,12 @@
-//! What is told of hosts: what several have alike in one line, with the hosts folded.
+//! Gathers lines about hosts: equal lines of several hosts become one, with the host names folded.
 
 use homing_model::alike;
 use std::time::{Duration, Instant};
 
-/// What many hosts have alike comes one by one; the first waits so long for the others.
+/// Equal lines of many hosts come one by one; the first waits this long for the others.
 const GATHERED: Duration = Duration::from_secs(1);
 
-/// What nobody was told yet.
+/// Lines that were not yet shown.
 pub(super) struct Gathered {
     untold: Vec<(String, String)>,
     since: Instant,
@@ -24,7 +24,7 @@ impl Gathered {
         self.untold.push((host.into(), text));
     }
 
-    /// Lines of it, when the first has waited for the others, or `at_once`.
+    /// Returns the folded lines, when the first has waited for the others, or if `at_once`.
     pub fn take(&mut self, now: Instant, at_once: bool) -> Vec<String> {
         let is_due = at_once || now.saturating_duration_since(self.since) >= GATHERED;
         let told = if is_due { std::mem::take(&mut self.untold) } else { Vec::new() };

@@ -1,4 +1,5 @@
-//! One host: what may be heard of it in which order, and what that comes to. Pure but for the end of what carries it.
+//! One host: which events it may send in which order, and which are left to the owner. Pure, except that it ends the
+//! process behind the link.
 
 use crate::silence::Silence;
 use crate::wire::{FromWorker, HOST_LOST_S, ToWorker, WireError};
@@ -9,22 +10,23 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// For what carries a link to end by itself when nothing more is said.
+/// Time in which the process behind a link may end by itself after its input has ended.
 pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
-/// What is left to decide of what was heard of a host. Reasons are for people.
+/// An event of a host that is left to the owner to act on. Reasons are for people.
 pub enum HostNews {
-    /// Its worker is there, and was told nothing yet.
+    /// Its worker is connected; nothing was sent to it yet.
     Up(Box<HostFacts>),
     /// There is no worker there.
     Refused(LaunchError),
-    /// Its worker says something.
+    /// Messages of its worker.
     From(Vec<FromWorker>),
-    /// Nothing can be said to it any more. What it runs may run until it is lost, and is run nowhere else before.
+    /// No message reaches it any more. Its tasks may run until it is lost, and run nowhere else before.
     Cut(String),
-    /// The same, and the host may be well: another link may take its place at once.
+    /// Like `Cut`, but the host may be well: another link may replace it at once.
     Astray(String),
-    /// Nothing of it runs any more, or its worker's lease is over. May be told twice; the second time by Slurm.
+    /// No task runs there any more, or its worker's lease is over. May come twice; the second time with Slurm's
+    /// reason.
     Lost(String, Option<Fate>),
 }
 
@@ -37,11 +39,11 @@ pub(super) enum Standing {
     Refused,
 }
 
-/// One host, and what its owner knows of it besides.
+/// One host, with the owner's own state of it.
 pub struct Link<T> {
     /// The host.
     pub plan: HostPlan,
-    /// Frames that are sent to it with the next flush.
+    /// Frames for the next flush.
     pub out: Vec<u8>,
     standing: Standing,
     pub(super) to: Option<Sender<Vec<u8>>>,
@@ -71,37 +73,37 @@ impl<T> Link<T> {
         Link { plan, out, standing: Standing::Pending, to, keeper, heard: now, followed: false, of }
     }
 
-    /// It may still come up.
+    /// Whether it may still come up.
     pub fn is_pending(&self) -> bool {
         self.standing == Standing::Pending
     }
 
-    /// It may be used, now or when it is up.
+    /// Whether it may be used, now or when it is up.
     pub fn is_open(&self) -> bool {
         self.is_pending() || self.is_up()
     }
 
-    /// Something can be said to it.
+    /// Whether it accepts messages.
     pub fn is_up(&self) -> bool {
         self.to.is_some()
     }
 
-    /// It gave no worker, or one that is not used.
+    /// Whether it gave no worker, or one that is not used.
     pub fn is_refused(&self) -> bool {
         self.standing == Standing::Refused
     }
 
-    /// Another link was made in its place.
+    /// Whether another link was made in its place.
     pub fn is_followed(&self) -> bool {
         self.followed
     }
 
-    /// What is sent to it with the next flush. An error says that it is too large.
+    /// Queues a message for the next flush. An error means that the message is too large.
     pub fn say(&mut self, message: &ToWorker) -> Result<(), WireError> {
         crate::wire::encode(message, &mut self.out)
     }
 
-    /// Its input ends, and nothing more is heard of it but its end.
+    /// Ends its input. Only its end is reported from then on.
     pub fn close(&mut self) {
         self.to = None;
     }
@@ -110,7 +112,7 @@ impl<T> Link<T> {
         self.close();
         self.standing = standing;
         let keeper = self.keeper.take()?;
-        // In a thread of its own where there is one: srun may take seconds to give its job back.
+        // In a separate thread where one can be started: srun may take seconds to give its job back.
         homing_os::threads::begin_or_do(move || {
             keeper.end(grace);
         })
@@ -126,7 +128,7 @@ impl<T> Link<T> {
             (Heard::Refused(error), Pending) => HostNews::Refused(error),
             (Heard::From(messages), Up) => {
                 self.heard = now;
-                // One that was let go may still talk.
+                // A host that was closed may still send messages.
                 self.is_up().then_some(HostNews::From(messages))?
             }
             (Heard::Cut { reason }, Up) => {
@@ -139,13 +141,13 @@ impl<T> Link<T> {
                 self.unlink(Cut, ENDS_WITHIN);
                 HostNews::Astray(reason)
             }
-            // It was its leader that was silent.
+            // The silence was that of its leader.
             (Heard::Astray { reason }, Lost) if !self.followed => HostNews::Astray(reason),
             (Heard::Gone { reason, fate }, Up | Cut | Lost) => {
                 self.unlink(Lost, ENDS_WITHIN);
                 HostNews::Lost(fate.as_ref().map_or(reason, |fate| fate.text.clone()), fate)
             }
-            // A host that was given up, or is not wanted, may still talk: its tasks already run elsewhere.
+            // A host that was given up, or is not wanted, may still send messages: its tasks already run elsewhere.
             _ => return None,
         })
     }

@@ -1,4 +1,4 @@
-//! No process, no socket: what is heard is made up, and a fake keeps whom it was told to connect to.
+//! No process, no socket: the events are made up, and a fake records the hosts that it was to connect to.
 
 use super::*;
 use crate::end::{End, Left};
@@ -70,7 +70,7 @@ fn refused() -> Heard {
     Heard::Refused(LaunchError::NotNeeded { host: "n1".into() })
 }
 
-/// As short as a test wants it.
+/// Returns a short text for an event.
 fn short(news: Option<HostNews>) -> String {
     match news {
         None => "nothing".into(),
@@ -98,7 +98,7 @@ impl World {
         self.begun + Duration::from_secs(s)
     }
 
-    /// Looks each second until this one; what was told.
+    /// Looks each second up to the last one and returns the events.
     fn look_until(&mut self, seconds: std::ops::RangeInclusive<u64>) -> Vec<(usize, String)> {
         let told = seconds.flat_map(|s| self.links.look(self.at(s)));
         told.map(|(at, news)| (at, short(Some(news)))).collect()

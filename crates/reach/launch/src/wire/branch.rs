@@ -1,28 +1,29 @@
-//! Messages between a coordinator and a leader: a worker's channel for each host of a branch, all over the one to the
-//! leader. They are frames as any; what goes to a worker and comes from it is bytes here, and read by nobody on the way.
+//! Messages between a coordinator and a leader: the worker channels of all hosts of a branch, carried over the
+//! channel to the leader. They are framed like all messages. The leader passes on the bytes to and from a worker
+//! without parsing them.
 
 use serde::{Deserialize, Serialize};
 
 /// A host of a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// As the user names it.
+    /// The name that the user gave it.
     pub name: String,
-    /// What the leader's `ssh` is given.
+    /// The destination for the leader's `ssh`.
     pub target: String,
 }
 
-/// Coordinator to leader. Members are numbers: their places in `Lead`.
+/// Messages from coordinator to leader. Members are numbers: their indices in `Lead`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToLeader {
-    /// First message, and no other: whom it leads.
+    /// First message, sent once: the hosts that it leads.
     Lead {
-        /// Its own host is the first.
+        /// The hosts of the branch; the first is the leader's own host.
         members: Vec<Member>,
         /// Seconds that its ssh may take to connect.
         connect_timeout_s: u32,
     },
-    /// For a member's worker.
+    /// Bytes for the worker of a member.
     Bytes {
         /// The member.
         member: u32,
@@ -30,12 +31,12 @@ pub enum ToLeader {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
-    /// Nothing more is said to a member's worker: its input ends.
+    /// The input of a member's worker ends: the coordinator sends nothing more to it.
     End {
         /// The member.
         member: u32,
     },
-    /// The process that carries a member's channel is ended at once.
+    /// The leader ends the process behind a member's channel at once.
     Kill {
         /// The member.
         member: u32,
@@ -44,24 +45,24 @@ pub enum ToLeader {
     Ping,
 }
 
-/// Leader to coordinator.
+/// Messages from leader to coordinator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromLeader {
-    /// A member's worker has said hello.
+    /// The hello of a member's worker has arrived.
     Up {
         /// The member.
         member: u32,
-        /// The facts of its hello, as JSON; its clock is compared with the leader's.
+        /// The facts of its hello, as JSON. The clock in them is compared with the leader's clock.
         facts: String,
     },
-    /// There is no worker on a member that the leader could open.
+    /// The leader could not start a worker on a member.
     Unreached {
         /// The member.
         member: u32,
         /// For people.
         why: String,
     },
-    /// Of a member's worker.
+    /// Bytes from the worker of a member.
     Bytes {
         /// The member.
         member: u32,
@@ -69,13 +70,13 @@ pub enum FromLeader {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
-    /// A member's channel has ended; nothing more is said of it.
+    /// A member's channel has ended; this is the last message about it.
     Ended {
         /// The member.
         member: u32,
         /// For people.
         reason: String,
-        /// The worker's guard has said that nothing which it started is left.
+        /// Whether the worker's guard has reported that no process which it started is left.
         all_ended: bool,
     },
 }

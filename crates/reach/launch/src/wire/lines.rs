@@ -1,8 +1,8 @@
-//! Lines of JSON, where the two ends of a channel say so little that a log of it may be read by a person.
+//! Messages as lines of JSON, for channels with so few messages that a person can read a log of them.
 
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 
-/// Writes one message and the bytes that belong to it, at once.
+/// Writes one message, and the bytes that belong to it, in one call.
 pub fn say(to: &mut (impl Write + ?Sized), what: &impl serde::Serialize, bytes: &[u8]) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
@@ -10,7 +10,8 @@ pub fn say(to: &mut (impl Write + ?Sized), what: &impl serde::Serialize, bytes: 
     to.write_all(&line).and_then(|()| to.flush())
 }
 
-/// The next line, its end with it; nothing at the end. One that has no end, or more than `most` bytes, is an error.
+/// Reads the next line with its line end; `None` at the end of the stream. A line without an end, or longer than
+/// `most` bytes, is an error.
 pub fn next(from: &mut impl BufRead, most: usize) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     from.by_ref().take(most as u64).read_until(b'\n', &mut line)?;

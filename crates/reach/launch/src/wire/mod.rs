@@ -1,9 +1,8 @@
 //! Messages between coordinator and worker, and their framing.
 //!
-//! The far side speaks on standard input and output, and only protocol. Its
-//! first line is text, `homing-wire 2 RELEASE {json}`: version of the frames, of the program, and host facts. What
-//! precedes that line (a talkative `.bashrc`) is skipped. Then, both ways,
-//! frames: length as u32 little endian, then that many bytes of postcard.
+//! The far side writes only protocol to its standard output. The first line is text, `homing-wire 2 RELEASE {json}`:
+//! the version of the frames, the version of the program, and the host facts. Lines before it (a talkative `.bashrc`)
+//! are skipped. Frames follow, in both directions: a length as u32 little endian, then that many bytes of postcard.
 
 pub mod branch;
 pub mod lines;
@@ -15,11 +14,10 @@ use std::fmt::{Debug, Write as _};
 use std::io::{self, BufRead, Read, Write};
 use std::sync::OnceLock;
 
-/// Version of the frames. Coordinator and worker are of one release, so a
-/// mismatch is refused rather than translated.
+/// Version of the frames. Coordinator and worker are of one release: a mismatch is refused, not translated.
 pub const VERSION: u32 = 2;
 
-/// Version of this program as `1.2.3`, or `1.2.3+COMMIT` when the build was told of the commit by `HOMING_COMMIT`.
+/// Returns the version of this program as `1.2.3`, or `1.2.3+COMMIT` if `HOMING_COMMIT` was set for the build.
 pub fn release() -> &'static str {
     static RELEASE: OnceLock<String> = OnceLock::new();
     RELEASE.get_or_init(|| {
@@ -28,37 +26,34 @@ pub fn release() -> &'static str {
     })
 }
 
-/// A frame longer than this is refused on both sides: output travels in chunks
-/// of 64 KiB and lists in [`portions`], so only a damaged or hostile stream announces more.
+/// Longest frame, bytes; both sides refuse a longer one. Output travels in chunks of 64 KiB, lists in [`portions`]:
+/// only a damaged or hostile stream announces more.
 pub const MAX_FRAME: usize = 16 << 20;
 
-/// What the changes of one message take at most, bytes: little enough that a heartbeat does not wait long behind it.
+/// Most bytes of the changes in one message: few enough that a heartbeat does not wait long behind them.
 const PORTION: usize = 1 << 20;
-/// A change without its path: five numbers of at most ten bytes, and what tells which of them are there.
+/// Bytes of a change without its path: five numbers of at most ten bytes, and the tags that mark which are present.
 const CHANGE_BESIDES: usize = 64;
 
 /// Largest chunk of task output or input in one message, bytes.
 pub const CHUNK: usize = 64 << 10;
 
-/// Seconds without a word from the coordinator after which a worker ends
-/// itself and all that it started.
+/// Seconds without a message from the coordinator after which a worker ends itself and all that it started.
 pub const WORKER_LEASE_S: u64 = 25;
 
-/// What follows the role of a worker that is a child of its coordinator: it has no lease. A coordinator that is gone ends
-/// its input, and one that says nothing is stopped, or sleeps with the machine; it goes on later.
+/// The argument after the role for a worker that is a child of its coordinator: it has no lease. A coordinator that
+/// is gone ends the worker's input. A silent one is stopped, or sleeps with the machine, and continues later.
 pub const CHILD: &str = "child";
 
-/// Seconds without a word from a worker after which its host counts as lost.
-/// Larger than the lease and what a worker then needs to
-/// end its tasks, so that none runs in two places.
+/// Seconds without a message from a worker after which its host counts as lost. Longer than the lease plus the time
+/// in which a worker ends its tasks, so that no task runs in two places.
 pub const HOST_LOST_S: u64 = 30;
 
-/// Exit status of a worker's guard when the worker ended before it was told
-/// to, and nothing that it started is left. After 0 nothing is left either;
-/// after any other status, ssh's own 255 among them, nobody knows.
+/// Exit status of a worker's guard if the worker ended without an order to end, and no process that it started is
+/// left. After status 0 none is left either. After any other status, ssh's own 255 among them, it is unknown.
 pub const ALL_ENDED: i32 = 86;
 
-/// Seconds between two words when there is nothing else to say.
+/// Seconds between two messages if there is nothing else to send.
 pub const HEARTBEAT_S: u64 = 5;
 
 /// Which stream a chunk of output came from.
@@ -70,18 +65,19 @@ pub enum Stream {
     Err,
 }
 
-/// Coordinator to worker.
+/// Messages from coordinator to worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ToWorker {
-    /// First message: what all tasks share.
+    /// First message: the settings that all tasks share.
     Begin {
         /// Name of the run, for the environment and for messages.
         run: String,
         /// Default working directory.
         cwd: RawText,
-        /// Environment of all tasks: replaces the worker's own, but for variables of the login there that are not in it.
+        /// Environment of all tasks. It replaces the worker's own, except for variables of the login there that it
+        /// lacks.
         env: Vec<(RawText, RawText)>,
-        /// File mode creation mask of all tasks: that of the shell which began the run.
+        /// File mode creation mask of all tasks: that of the shell in which the run began.
         umask: u32,
         /// Most tasks at once.
         slots: u32,
@@ -89,26 +85,28 @@ pub enum ToWorker {
         sample_ms: u32,
         /// Send pulses while tasks run.
         pulse: bool,
-        /// Send output as it comes (`--line-buffer`) instead of at the end of the task when it is small.
+        /// Send output as it comes (`--line-buffer`), also where a small output would travel with the end of the
+        /// task.
         eager_output: bool,
-        /// By how much the priority of tasks is lower than the worker's (`--nice`).
+        /// The increase of the tasks' nice value over the worker's own (`--nice`).
         nice: i32,
-        /// The site's command that prints the watts of the host; empty: none.
+        /// The site's command that prints the watts of the host; empty for none.
         meter: String,
     },
-    /// Run a task. `ticket` names this attempt on this channel.
+    /// Run a task. `ticket` identifies this attempt on this channel.
     Run {
-        /// Names the attempt.
+        /// The number of the attempt.
         ticket: u64,
         /// Slot number for `{%}` and `PARALLEL_JOBSLOT`, from 1.
         slot: u32,
-        /// What to run.
+        /// The task.
         task: Task,
-        /// Files that must exist here before it starts; else `Unfit`.
+        /// Files that must exist here before it starts; otherwise the worker answers `Unfit`.
         requires: Vec<RawText>,
-        /// Count the bytes that it reads, however short it is: it has inputs.
+        /// Count the bytes that it reads even if it is short: it has inputs.
         weigh: bool,
-        /// What other hosts wrote and this one must see before it starts, with what came in [`ToWorker::Written`] ahead.
+        /// Changes by other hosts that this host must see before the task starts, after those of
+        /// [`ToWorker::Written`].
         fence: Vec<Change>,
     },
     /// End an attempt: SIGTERM, then SIGKILL after `grace_ms`.
@@ -120,63 +118,62 @@ pub enum ToWorker {
         /// Report `TimedOut` instead of `Killed`.
         timed_out: bool,
     },
-    /// Send what this attempt prints as it comes, and what it has printed so far.
+    /// Send the output of this attempt as it comes, beginning with the output so far.
     Eager {
         /// The attempt.
         ticket: u64,
     },
-    /// Does this host have the files of a volume that is not mounted here? Answered by `Stands`.
+    /// Check whether this host has the files of a volume that is not mounted here. Answered by `Stands`.
     Stand {
-        /// Names the question.
+        /// The number of the check.
         ask: u64,
-        /// Where the others mount it.
+        /// The mount point on the other hosts.
         point: RawText,
-        /// What the mount's source calls that directory on the server.
+        /// The name of that directory on the server, from the mount's source.
         path: RawText,
         /// A file that was just made, by its path below that directory.
         nonce: RawText,
-        /// What it holds.
+        /// The content of that file.
         secret: RawText,
     },
     /// Heartbeat.
     Ping,
-    /// No more tasks: finish what runs, send `Bye`, exit.
+    /// No more tasks: finish the running ones, send `Bye`, exit.
     Finish,
-    /// The tasks are recipes of a build: tell what they change below these folders.
+    /// The tasks are recipes of a build: report the files that they change below these folders.
     Watch {
         /// Top folders of the build.
         roots: Vec<RawText>,
     },
-    /// Run a recipe: as `Run`, behind a fence and with a report of what it changed.
+    /// Run a recipe: like `Run`, behind a fence and with a report of the files that it changed.
     Recipe {
         /// Names the attempt.
         ticket: u64,
-        /// What to run.
+        /// The recipe.
         task: Task,
         /// Folders in which it may write, besides its own.
         folders: Vec<RawText>,
     },
-    /// What other hosts wrote, and this one must see before the recipes that follow start, or in a run the next task:
-    /// the first parts of its fence where that is long.
+    /// Changes by other hosts that this host must see before the following recipes start. In a run: the first parts
+    /// of a fence that is too long for the next `Run`.
     Written {
         /// Files made, changed or removed.
         changes: Vec<Change>,
     },
-    /// Part of what a task that comes with a later `Run` reads as its standard input.
+    /// Part of the standard input of a task whose `Run` follows.
     Input {
         /// The attempt.
         ticket: u64,
-        /// At most `CHUNK` bytes, after those that came before.
+        /// At most `CHUNK` bytes, after those of earlier messages.
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
 }
 
-/// Worker to coordinator.
+/// Messages from worker to coordinator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
-    /// Part of a running task's output. The small output of a short task
-    /// travels in `Ended` instead.
+    /// Part of a running task's output. The small output of a short task travels in `Ended` instead.
     Output {
         /// The attempt.
         ticket: u64,
@@ -186,7 +183,7 @@ pub enum FromWorker {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
-    /// An attempt ended; nothing more will be said of it.
+    /// An attempt ended; this is the last message about it.
     Ended(Ended),
     /// The attempt did not start here and should be tried elsewhere.
     Unfit {
@@ -197,40 +194,41 @@ pub enum FromWorker {
     },
     /// Answer to `Stand`.
     Stands {
-        /// The question.
+        /// The number of the check.
         ask: u64,
-        /// Tasks see the volume's files here from now on.
+        /// Whether tasks see the volume's files here from now on.
         accepted: bool,
         /// How, or why not; for people.
         text: String,
     },
     /// A load sample.
     Sample(HostSample),
-    /// Something for people.
+    /// A line for the user.
     Note(String),
     /// Heartbeat.
     Pong,
     /// Last message.
     Bye,
-    /// What admission looks at.
+    /// The measurements that admission uses.
     Pulse(Pulse),
-    /// An NFS server has served this host more; always before the pulse of that time.
+    /// The bytes that an NFS server has exchanged with this host have grown; always sent before the pulse of that
+    /// time.
     Served {
-        /// As the mounts here name it.
+        /// The name of the server, as in the mounts here.
         server: String,
         /// Bytes from it and to it since its volumes were mounted here.
         bytes: u64,
     },
-    /// What a recipe changed, synced; always before its `Ended`. A long list comes in parts.
+    /// Files that a recipe changed, synced; always sent before its `Ended`. A long list comes in parts.
     Changed {
         /// The attempt.
         ticket: u64,
         /// Files made, changed or removed.
         changes: Vec<Change>,
-        /// Time spent to see others' files before it and to sync its own after it, microseconds; 0 in all parts but one.
+        /// Microseconds spent to see others' files before it and to sync its own after it; 0 in all parts but one.
         fence_us: u64,
     },
-    /// An attempt did not start: this host does not see a file as it was written elsewhere.
+    /// An attempt did not start: this host does not see a file as another host wrote it.
     Late {
         /// The attempt.
         ticket: u64,
@@ -250,7 +248,7 @@ pub struct Ended {
     pub outcome: Outcome,
     /// Wall time, microseconds.
     pub wall_us: u64,
-    /// What it used.
+    /// The I/O that it used.
     pub io: IoCounters,
     /// Time waited for I/O.
     pub io_wait: Option<IoWait>,
@@ -260,30 +258,30 @@ pub struct Ended {
     /// Error output not yet sent.
     #[serde(with = "serde_bytes")]
     pub stderr: Vec<u8>,
-    /// Declared outputs that were moved aside since the attempt failed, as `(from, to)`.
+    /// Declared outputs that were moved aside because the attempt failed, as `(from, to)`.
     pub set_aside: Vec<(RawText, RawText)>,
     /// Declared outputs on shared file systems as it left them, synced.
     pub wrote: Vec<Change>,
 }
 
-/// What can go wrong on a channel.
+/// An error of a channel.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
     /// Reading or writing failed.
     #[error("the channel broke: {0}")]
     Io(#[from] io::Error),
-    /// Not a frame of ours.
+    /// The bytes are not a frame of homing's.
     #[error("the other side sent something that is no frame of homing's: {0}")]
     Garbled(String),
-    /// Nothing was sent.
+    /// The message was too large, and nothing was sent.
     #[error("a message of {bytes} bytes is too large, at most {MAX_FRAME} travel in one: {what}")]
     TooLarge {
         /// Its length.
         bytes: usize,
-        /// How it begins.
+        /// The start of the message.
         what: String,
     },
-    /// The other side is another homing: a program for another kind of machine that came from elsewhere.
+    /// The other side is another version of homing: a program for another kind of machine, from another source.
     #[error("its worker is homing {theirs}, this is homing {}: install both from one release", release())]
     Release {
         /// Its version.
@@ -291,8 +289,8 @@ pub enum WireError {
     },
 }
 
-/// Appends one frame to `buf`, so that several can be written in one call. A message that would be longer than
-/// [`MAX_FRAME`] is refused and leaves `buf` as it was: whoever received it would end as after garbage.
+/// Appends one frame to `buf`, so that several can be written in one call. Refuses a message longer than
+/// [`MAX_FRAME`] and leaves `buf` as it was: a receiver would end as after garbage.
 pub fn encode<T: Serialize + Debug>(message: &T, buf: &mut Vec<u8>) -> Result<(), WireError> {
     let at = buf.len();
     buf.extend_from_slice(&[0; 4]);
@@ -307,14 +305,14 @@ pub fn encode<T: Serialize + Debug>(message: &T, buf: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
-/// The first characters of what a message looks like: its kind, its ticket, and what comes first in it.
+/// Returns the first characters of a message's debug text: its kind, its ticket, and its first fields.
 fn beginning(message: &impl Debug) -> String {
     struct Beginning(String);
     impl std::fmt::Write for Beginning {
         fn write_str(&mut self, text: &str) -> std::fmt::Result {
             let room = BEGINNING.saturating_sub(self.0.len());
             self.0.extend(text.chars().take(room));
-            // An error ends the formatting: of megabytes nothing more is looked at.
+            // The error ends the formatting: a message of megabytes is not formatted to its end.
             if text.len() < room { Ok(()) } else { Err(std::fmt::Error) }
         }
     }
@@ -324,7 +322,7 @@ fn beginning(message: &impl Debug) -> String {
     beginning.0
 }
 
-/// Cuts a list of changes so that each part fits into one message. At least one part, which may be empty.
+/// Cuts a list of changes so that each part fits into one message. Returns at least one part, which may be empty.
 pub fn portions(changes: Vec<Change>) -> Vec<Vec<Change>> {
     let (mut portions, mut bytes) = (vec![Vec::new()], 0);
     for change in changes {
@@ -346,7 +344,7 @@ pub fn send<T: Serialize + Debug>(to: &mut impl Write, message: &T) -> Result<()
     Ok(())
 }
 
-/// Reads one frame. `None` at a clean end of the stream.
+/// Reads one frame. Returns `None` at a clean end of the stream.
 pub fn receive<T: DeserializeOwned>(from: &mut impl Read) -> Result<Option<T>, WireError> {
     let mut head = [0u8; 4];
     match from.read(&mut head[..1])? {
@@ -362,8 +360,8 @@ pub fn receive<T: DeserializeOwned>(from: &mut impl Read) -> Result<Option<T>, W
     postcard::from_bytes(&body).map(Some).map_err(|e| WireError::Garbled(e.to_string()))
 }
 
-/// Waits for a frame and takes with it those that have arrived whole: one wake
-/// of the reader's owner for all of them. Empty at a clean end of the stream.
+/// Waits for a frame and returns it with all others that have arrived whole, so that the owner of the reader wakes
+/// once for all. Empty at a clean end of the stream.
 pub fn receive_some<T: DeserializeOwned>(from: &mut impl BufRead) -> Result<Vec<T>, WireError> {
     let (mut found, mut taken) = (Vec::new(), 0);
     let buffered = from.fill_buf()?;
@@ -378,7 +376,7 @@ pub fn receive_some<T: DeserializeOwned>(from: &mut impl BufRead) -> Result<Vec<
     Ok(found)
 }
 
-/// The body of the frame at the start, when all of it is there.
+/// Returns the body of the first frame, if all of it is there.
 fn whole_frame(bytes: &[u8]) -> Option<&[u8]> {
     let length = u32::from_le_bytes(*bytes.first_chunk::<4>()?) as usize;
     bytes.get(4..4usize.checked_add(length)?)
@@ -392,7 +390,7 @@ pub fn send_hello(to: &mut impl Write, facts: &HostFacts) -> Result<(), WireErro
     Ok(())
 }
 
-/// Skips to the hello line and reads it. `on_noise` gets each line before it.
+/// Skips to the hello line and parses it. Calls `on_noise` with each line before it.
 pub fn receive_hello(from: &mut impl BufRead, mut on_noise: impl FnMut(&[u8])) -> Result<HostFacts, WireError> {
     for _ in 0..1000 {
         let mut line = Vec::new();
@@ -411,12 +409,12 @@ pub fn receive_hello(from: &mut impl BufRead, mut on_noise: impl FnMut(&[u8])) -
     Err(WireError::Garbled("a thousand lines and no hello".into()))
 }
 
-/// The facts of a hello by a program of this very release.
+/// Returns the facts in a hello from a program of this same release.
 fn facts_of(hello: &str) -> Result<&str, WireError> {
     let words: Vec<&str> = hello.splitn(4, ' ').collect();
     let theirs = match words[..] {
         [_, version, theirs, json] if theirs == release() && version.parse() == Ok(VERSION) => return Ok(json),
-        // Until 0.1.0 nothing but the version of the frames was said.
+        // Before 0.1.0 the hello contained only the version of the frames.
         [_, _, facts, ..] if facts.starts_with('{') => "of an older version",
         [_, version, theirs, ..] => &format!("{theirs} with frames {version} and not {VERSION}"),
         _ => "of no version",

@@ -1,25 +1,24 @@
-//! Messages between a recipe's stand-in, which make starts, and the
-//! coordinator of the build, over a socket of the same user on one host.
-//! Framed as all else.
+//! Messages between the coordinator of a build and a stub, which make starts in place of a recipe. They travel over a
+//! socket between processes of the same user on one host, framed like all messages.
 
 use crate::wire::Stream;
 use homing_model::{Outcome, RawText};
 use serde::{Deserialize, Serialize};
 
-/// A recipe's place in its build, by the names of make's targets; absolute. The default is that nothing is known.
+/// A recipe's place in its build, by the absolute names of make's targets. The default: nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Its target, one line of the recipe after the other.
+    /// Its target; the lines of the recipe run one after the other.
     pub target: Option<RawText>,
-    /// Targets whose recipes are the makes that it is a recipe of.
+    /// The targets of the outer makes, whose recipes run the make of this recipe.
     pub within: Vec<RawText>,
-    /// What has to be made before.
+    /// Targets that have to be made before it.
     pub needs: Vec<RawText>,
-    /// There is more of that than is told of: it may have waited for all that had ended.
+    /// There are more such targets than listed: it may have waited for all that had ended.
     pub more: bool,
 }
 
-/// From the stand-in.
+/// Messages from the stub.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromStub {
     /// First message: the recipe.
@@ -30,17 +29,17 @@ pub enum FromStub {
         cwd: RawText,
         /// The whole environment.
         env: Vec<(RawText, RawText)>,
-        /// What make knows of it.
+        /// Its place in the build, from make.
         part: Part,
     },
-    /// A signal came: the recipe is to end.
+    /// The stub received this signal: the recipe is to end.
     Signal(i32),
 }
 
-/// To the stand-in.
+/// Messages to the stub.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ToStub {
-    /// What the recipe prints.
+    /// Output of the recipe.
     Output {
         /// Which stream.
         stream: Stream,
@@ -48,10 +47,10 @@ pub enum ToStub {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
-    /// It ended, and this host sees what it wrote.
+    /// It ended, and this host sees the files that it wrote.
     Done(Outcome),
-    /// It has to run where the stand-in is.
+    /// It has to run on the host of the stub.
     Here,
-    /// It could not be run, or what it wrote is not to be seen: why, for people.
+    /// It could not be run, or this host cannot see the files that it wrote. The reason, for people.
     Failed(String),
 }
