@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Style {
-    /// Those of `homing sub`.
+    /// Conventions of `homing sub`.
     #[default]
     Homing,
-    /// Those of `bsub`: `%J` and `%I` in names, a report at the end of the output file.
+    /// Conventions of `bsub`: `%J` and `%I` in names, a report at the end of the output file.
     Lsf,
 }
 

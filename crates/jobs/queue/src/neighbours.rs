@@ -1,5 +1,5 @@
-//! What the runners of one machine tell each other: each writes one short
-//! record, so that nobody has to read the jobs of others to know whose turn it is.
+//! Publishes the state of each runner of a machine in one short record. Thus a runner needs not read the jobs of
+//! other users to know whose turn it is.
 
 use crate::files::{self, read_short, write_json_soon};
 use crate::places::Places;
@@ -11,37 +11,37 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A longer record of another user's is not read, bytes: a standing of some hundred hosts.
+/// The longest record of another user that is read, bytes: a standing of some hundred hosts.
 const LONGEST: u64 = 64 << 10;
 /// Its name, in the user's own folder.
 const NAME: &str = "runner.json";
 
-/// `runner.json`: which process a user's runner is, and how the user stands.
+/// The content of `runner.json`: the process of a user's runner, and the user's standing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Presence {
     #[serde(flatten)]
     process: Process,
-    /// On each host.
+    /// The standing on each host.
     #[serde(default)]
     pub hosts: Vec<Standing>,
-    /// Storage servers that serve as many as may use them, and who does.
+    /// Storage servers that serve as many as may use them, each with its users.
     #[serde(default)]
     pub full: BTreeMap<String, String>,
 }
 
 impl Presence {
-    /// This process, which stands so.
+    /// Makes the record of this process.
     pub fn own(hosts: Vec<Standing>, full: BTreeMap<String, String>) -> Presence {
         Presence { process: Process::own(), hosts, full }
     }
 
-    /// That of a user's runner, alive or not.
+    /// Returns the record of a user's runner, alive or not.
     pub fn of(places: &Places, uid: u32) -> Option<Presence> {
         let read = read_short::<Presence>(&places.of(uid).join(NAME), LONGEST);
         read.filter(|(_, owner)| *owner == uid).map(|(presence, _)| presence)
     }
 
-    /// The number of that runner's process.
+    /// Returns the number of that runner's process.
     pub fn pid(&self) -> u32 {
         self.process.pid
     }
@@ -51,23 +51,23 @@ impl Presence {
         self.process.is_alive(boot_id)
     }
 
-    /// Lets the others know.
+    /// Publishes it to the other runners.
     pub fn publish(&self, own: &Path) -> std::io::Result<()> {
         write_json_soon(&own.join(NAME), self, 0o644).map(drop)
     }
 }
 
-/// The other users' records as they were read last; a file that has not changed is not read again.
+/// The other users' records of the last look; an unchanged file is not read again.
 #[derive(Default)]
 pub(crate) struct Neighbours {
     known: HashMap<u32, (Stamp, Presence)>,
 }
 
-/// A record is a new file each time.
+/// Inode and time of a record, which is a new file each time.
 type Stamp = (u64, i64, i64);
 
 impl Neighbours {
-    /// Those of `users` whose runner lives, without this user.
+    /// Returns the records of `users` whose runner lives, without this user.
     pub fn look(&mut self, places: &Places, users: &[u32]) -> Vec<(u32, &Presence)> {
         let boot = files::boot_id();
         self.known.retain(|uid, _| users.contains(uid));

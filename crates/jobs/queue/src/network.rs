@@ -1,13 +1,14 @@
-//! The network that the ranks of a job talk over, in the words of MPI libraries.
+//! Names the network between the ranks of a job for MPI libraries.
 
 use homing_model::RawText;
 use std::ffi::CStr;
 use std::net::IpAddr;
 
-/// What a job finds of it; the host that starts the command adds what it knows of its own interfaces.
+/// The variable with the job's subnet. The host that starts the command adds the name of its own interface.
 const SUBNET: &str = "HOMING_NET_SUBNET";
 
-/// The smallest subnet that has all of these addresses, as `10.2.0.0/29`; none without addresses of one family.
+/// Returns the smallest subnet that has all of these addresses, as `10.2.0.0/29`; none without addresses of one
+/// family.
 pub fn subnet(addresses: &[IpAddr]) -> Option<String> {
     let bits = |address: &IpAddr| match address {
         IpAddr::V4(a) => (u128::from(u32::from(*a)) << 96, 32),
@@ -33,13 +34,13 @@ pub fn has(of: &str, address: IpAddr) -> bool {
     together.and_then(|together| Some(prefix(&together)? >= prefix(of)?)).unwrap_or(false)
 }
 
-/// Variables of a job that is to use the network of this name.
+/// Returns the variables of a job that is to use the network of this name.
 pub fn variables(name: &str, subnet: &str) -> Vec<(RawText, RawText)> {
     let all = [("HOMING_NET", name), (SUBNET, subnet), ("OMPI_MCA_btl_tcp_if_include", subnet)];
     all.map(|(name, value)| (name.into(), value.into())).into()
 }
 
-/// What MPICH is told, which knows interfaces by name alone: Hydra for its daemons, UCX for the ranks.
+/// Returns the variables for MPICH, which knows interfaces by name alone: Hydra for its daemons, UCX for the ranks.
 pub(crate) fn of_interface(env: &[(RawText, RawText)]) -> Vec<(String, String)> {
     let asked = env.iter().find(|(name, _)| name.0 == SUBNET.as_bytes());
     let found = asked.and_then(|(_, subnet)| interface(std::str::from_utf8(&subnet.0).ok()?));
@@ -50,7 +51,7 @@ pub(crate) fn of_interface(env: &[(RawText, RawText)]) -> Vec<(String, String)> 
 /// Variables of MPICH that hold the name of an interface.
 const MPICH: [&str; 2] = ["HYDRA_IFACE", "UCX_NET_DEVICES"];
 
-/// The same for a script that runs on the host.
+/// Returns shell lines that set them in a script on the host.
 pub(crate) fn lines(env: &[(RawText, RawText)]) -> String {
     if !env.iter().any(|(name, _)| name.0 == SUBNET.as_bytes()) {
         return String::new();
@@ -62,10 +63,10 @@ pub(crate) fn lines(env: &[(RawText, RawText)]) -> String {
     )
 }
 
-/// The interface of this host that has an address of the subnet.
+/// Returns the interface of this host that has an address of the subnet.
 fn interface(subnet: &str) -> Option<String> {
     let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
-    // SAFETY: the call fills in a list, which is read while it is there and given back once.
+    // SAFETY: the call fills in a list, which is read before it is freed, and freed once.
     unsafe {
         if libc::getifaddrs(&mut first) != 0 {
             return None;
@@ -79,10 +80,11 @@ fn interface(subnet: &str) -> Option<String> {
     }
 }
 
-/// # Safety
-/// It points to an address of the kernel's, or to nothing.
+/// Returns the address in a list entry.
+///
+/// # Safety `of` is null or points to an address of the kernel.
 unsafe fn address(of: *const libc::sockaddr) -> Option<IpAddr> {
-    // SAFETY: the family tells what else is there.
+    // SAFETY: the family gives the type of the address.
     unsafe {
         match i32::from(of.as_ref()?.sa_family) {
             libc::AF_INET => Some(IpAddr::from((*of.cast::<libc::sockaddr_in>()).sin_addr.s_addr.to_ne_bytes())),

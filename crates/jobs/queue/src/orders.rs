@@ -1,8 +1,8 @@
-//! Where it is kept what whoever may has said of queues and hosts.
+//! Keeps the orders of administrators about queues and hosts.
 //!
-//! Who may is root, and whoever the folder belongs to in which the queue lies: of `/var/tmp` that is root. Each writes
-//! into the folder of their own, as everybody does, so that nobody can get in the way; of several orders for one name
-//! the newest counts.
+//! Administrators are root and the owner of the folder with the queue; `/var/tmp` belongs to root. Each writes into
+//! their own folder, as every user does, so that no user can block another. Of several orders for one name the newest
+//! counts.
 
 use crate::control::{Control, Order, Target};
 use crate::files::{self, read_short, write_json};
@@ -14,19 +14,19 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// Its name, in the folder of who has said so.
+/// Its name, in the folder of the user who gave the orders.
 const NAME: &str = "control.json";
-/// A longer one is not read, bytes: some hundred queues and hosts.
+/// The longest file that is read, bytes: some hundred queues and hosts.
 const LONGEST: u64 = 256 << 10;
 
-/// Who may say what holds for all.
+/// Returns the users who may give orders.
 fn controllers(places: &Places) -> BTreeSet<u32> {
     let owner = fs::metadata(places.base()).ok().map(|meta| meta.uid());
     owner.into_iter().chain([0]).collect()
 }
 
 impl Spool {
-    /// What holds now.
+    /// Returns the orders in force.
     pub fn control(&self) -> Control {
         let told = controllers(&self.places).into_iter().filter_map(|uid| {
             let read = read_short::<Control>(&self.places.of(uid).join(NAME), LONGEST);
@@ -35,7 +35,7 @@ impl Spool {
         told.fold(Control::default(), Control::join)
     }
 
-    /// The cluster files' settings, with what holds besides at this moment.
+    /// Adds the present orders and time to the settings of the cluster files.
     pub(crate) fn now(&self, config: Config) -> Config {
         let now = jiff::Zoned::now();
         let day = now.weekday().to_sunday_zero_offset() as u32;
@@ -43,7 +43,7 @@ impl Spool {
         Config { control: self.control(), minute, ..config }
     }
 
-    /// Says so of these queues or hosts; only who may.
+    /// Gives an order about these queues or hosts; only administrators may.
     pub fn set_control(
         &self,
         target: Target,

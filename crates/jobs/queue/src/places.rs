@@ -1,10 +1,9 @@
-//! Where everything lies.
+//! Knows the folders of the queue.
 //!
-//! Each user's jobs lie in a folder of that user's own, beside the others',
-//! in a folder that belongs to root and has the sticky bit (/var/tmp): nobody
-//! else can remove, rename or replace it. What all must share (the lock of
-//! turns, the numbers) is in one more, which decides nothing but order:
-//! whoever breaks it cannot touch a job.
+//! The jobs of each user are in the user's own folder. All these folders are in one that belongs to root and has the
+//! sticky bit (/var/tmp), so that no other user can remove, rename or replace them. One more folder has the things
+//! that all users share (the lock of turns, the numbers). It decides nothing but order: a user who breaks it cannot
+//! touch a job.
 
 use crate::{QueueError, files};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 const NAME: &str = "homing-queue";
-/// Only its owner changes a user's folder; everybody may look.
+/// Only its owner changes a user's folder; every user may read it.
 const OWN: u32 = 0o755;
 
 /// The paths of one queue.
@@ -22,14 +21,14 @@ pub(crate) struct Places {
     base: PathBuf,
     shared: PathBuf,
     numbers: PathBuf,
-    /// Folders of users that were found to be their own; the sticky bit keeps them where they are.
+    /// Users' folders whose ownership was checked; the sticky bit keeps them in place.
     found: Mutex<BTreeMap<u32, PathBuf>>,
-    /// Who has a folder, and when the folder above was changed last before that was read.
+    /// The users with a folder, and the last change of the parent folder before that was read.
     users: Mutex<Option<(i64, Vec<u32>)>>,
 }
 
 impl Places {
-    /// `$HOMING_QUEUE`, else /var/tmp, which unlike /tmp outlives a restart.
+    /// Opens `$HOMING_QUEUE`, or /var/tmp, which unlike /tmp outlives a restart.
     pub fn usual() -> Result<Places, QueueError> {
         match std::env::var_os("HOMING_QUEUE") {
             None => Places::at("/var/tmp".into()),
@@ -40,13 +39,13 @@ impl Places {
         }
     }
 
-    /// Whether anybody of this machine has a queue there.
+    /// Whether any user of this machine has a queue there.
     pub fn is_usual() -> bool {
         let base = std::env::var_os("HOMING_QUEUE").map_or_else(|| "/var/tmp".into(), PathBuf::from);
         base.join(NAME).is_dir()
     }
 
-    /// In a folder; makes what is missing.
+    /// Opens the queue in a folder, and makes missing folders.
     pub fn at(base: PathBuf) -> Result<Places, QueueError> {
         let open = |place: &Path, name: &str| {
             homing_os::folder::shared::open(place, name).map_err(QueueError::io("make", &place.join(name)))
@@ -66,7 +65,7 @@ impl Places {
     pub fn numbers(&self) -> &Path {
         &self.numbers
     }
-    /// A user's folder: the first of its names that is a folder of that user's alone.
+    /// Returns a user's folder: the first of its names that is a folder of that user alone.
     pub fn of(&self, uid: u32) -> PathBuf {
         if let Some(found) = self.found.lock().ok().and_then(|found| found.get(&uid).cloned()) {
             return found;
@@ -82,13 +81,13 @@ impl Places {
         self.of(uid).join(id.to_string())
     }
 
-    /// This user's own folder, made when it is not there.
+    /// Returns this user's own folder, and makes it if it is missing.
     pub fn own(&self) -> Result<PathBuf, QueueError> {
         let name = usual(files::uid());
         homing_os::folder::own(&self.base, &name, OWN).map_err(QueueError::io("make", &self.base.join(&name)))
     }
 
-    /// The users who have folders, those without trickery.
+    /// Returns the users who have folders that pass the check of ownership.
     pub fn users(&self) -> Vec<u32> {
         let state = fs::metadata(&self.base).map(|meta| files::changed(&meta)).ok();
         let mut known = self.users.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -111,17 +110,17 @@ impl Places {
     }
 }
 
-/// What a user's folder is called where nobody was in the way.
+/// Returns the name of a user's folder if no other user has taken the name.
 fn usual(uid: u32) -> String {
     format!("{NAME}-{uid}")
 }
 
-/// A folder in which every user may make files and only remove their own.
+/// Makes a folder in which every user may make files and only remove their own.
 pub(crate) fn make_shared(dir: &Path) -> Result<(), QueueError> {
     homing_os::folder::shared::make(dir).map(drop).map_err(QueueError::io("make", dir))
 }
 
-/// The folder of a queue for a test, with the one that goes when the test ends.
+/// Makes the folder of a queue for a test, with the temporary folder above it.
 #[cfg(test)]
 pub(crate) fn new_shared() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Processes named so that a number given anew is not taken for the old one.
+//! Identifies processes so that a reused number is not taken for the old process.
 
 use crate::files;
 use serde::{Deserialize, Serialize};
@@ -17,26 +17,26 @@ pub struct Process {
 }
 
 impl Process {
-    /// This one.
+    /// Returns this process.
     pub fn own() -> Process {
         let pid = std::process::id();
         Process { pid, ticks: ticks(pid).unwrap_or(0), boot_id: files::boot_id() }
     }
 
-    /// When it began, time since that boot, by a clock that nobody sets.
+    /// Returns when it began, as time since the boot, which no user can set.
     pub fn began(&self) -> Duration {
         Duration::from_micros(self.ticks * 1_000_000 / rustix::param::clock_ticks_per_second())
     }
 
-    /// Whether it lives, as far as this user can see. With `hidepid` the
-    /// processes of others are not in /proc; then their numbers must do.
+    /// Whether it lives, as far as this user can see. With `hidepid` the processes of others are not in /proc; then
+    /// only their numbers are checked.
     pub fn is_alive(&self, boot_id: &str) -> bool {
         if self.boot_id != boot_id || self.pid == 0 {
             return false;
         }
         match ticks(self.pid) {
             Some(now) => now == self.ticks,
-            // SAFETY: signal 0 only asks.
+            // SAFETY: signal 0 only checks for the process.
             None => {
                 let code = unsafe { libc::kill(self.pid as libc::pid_t, 0) };
                 code != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)

@@ -1,23 +1,23 @@
 //! Why a job waits.
 
-/// Why a job that waits does so.
+/// The reason why a waiting job waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
-    /// A user said so.
+    /// A user holds it back.
     Stopped,
-    /// Its dependency.
+    /// Its condition does not hold yet.
     After,
-    /// Its dependency cannot come true any more.
+    /// Its condition cannot hold any more.
     Never,
     /// The queue takes no jobs, or is not known (any more).
     Closed,
     /// Its user may not use the queue.
     Barred,
-    /// The queue starts jobs at other times; at which.
+    /// The queue starts jobs at other times; the text has them.
     Window(String),
-    /// The queue starts no jobs; by whose order.
+    /// The queue starts no jobs; the text names the order.
     Inactive(String),
-    /// The host starts no jobs; by whose order.
+    /// The host starts no jobs; the text names the order.
     ClosedHost(String),
     /// The queue's slots are in use.
     QueueLimit,
@@ -25,23 +25,23 @@ pub enum Block {
     UserLimit,
     /// The queue's slots on the host are in use.
     HostLimit,
-    /// As many elements of the array run as may.
+    /// The array runs as many elements as its limit.
     ArrayLimit,
-    /// This load index is beyond the queue's threshold. An index that is not known holds nothing back.
+    /// This load index is beyond the queue's threshold. An unknown index blocks nothing.
     Load(String),
     /// This requirement does not hold.
     Require(String),
     /// This requirement is more than the host can ever have.
     Beyond(String),
-    /// As many use its storage server as may; who does.
+    /// Its storage server serves as many as may use it; the text names them.
     Storage(String),
-    /// More slots than there are.
+    /// It takes more slots than there are.
     TooLarge,
     /// The host takes no jobs.
     NoSlots,
     /// Not enough slots are free.
     Slots,
-    /// What the engine said, in its own words.
+    /// A reason in the engine's own words.
     Other(String),
 }
 

@@ -1,6 +1,5 @@
-//! Which job starts next, and why another does not. Pure: each runner decides
-//! about its own user's jobs and knows of the others how they stand, and all
-//! come to the same answer, so nobody has to be in charge.
+//! Decides which job starts next, and why another does not. Pure. Each runner decides about its own user's jobs and
+//! knows the standing of the others. All come to the same answer, so that no process needs to be in charge.
 
 mod block;
 mod config;
@@ -40,33 +39,33 @@ pub struct View {
     pub id: u64,
     /// Index, 0 without an array.
     pub index: u32,
-    /// Whose it is.
+    /// Its user.
     pub uid: u32,
     /// Its queue.
     pub queue: String,
-    /// Slots that it takes; none where they lie on several hosts, each of which counts its own.
+    /// Slots that it takes; 0 if they lie on several hosts, each of which counts its own.
     pub slots: u32,
-    /// Its place among its user's jobs of the queue, smaller ones first.
+    /// Its rank among its user's jobs of the queue, smaller ones first.
     pub order: i64,
-    /// Elements of its array at once.
+    /// The most elements of its array at once.
     pub limit: Option<u32>,
-    /// What it is doing.
+    /// Its state.
     pub state: State,
-    /// Its host was asked to start it, and has not answered yet.
+    /// Whether its host was requested to start it, and has not answered yet.
     pub asks: bool,
-    /// Its dependency.
+    /// The verdict on its condition.
     pub after: Verdict,
-    /// The host that it must run on, when that is not this machine.
+    /// The host that it must run on, if that is not this machine.
     pub host: Option<String>,
     /// Load expressions that must hold.
     pub require: Vec<String>,
     /// The storage server that it uses.
     pub storage: Option<Storage>,
-    /// When it started, time since the machine was; zero when it has not, or before that.
+    /// Its start, as time since the boot; zero if it has not started in this boot.
     pub began: Duration,
 }
 
-/// Why a job may not start, even when it is its turn and there are slots.
+/// Returns why a job may not start, even if it is its turn and slots are free.
 pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option<Block> {
     if it.state == State::Psusp {
         return Some(Block::Stopped);
@@ -109,7 +108,7 @@ pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option
     if it.limit.is_some_and(|limit| usage.elements.get(&(it.uid, it.id)).is_some_and(|n| *n >= limit)) {
         return Some(Block::ArrayLimit);
     }
-    // What another host has, and how loaded it is, is its own affair.
+    // Another host decides about its own resources and load.
     if it.host.is_none() {
         if let Some(who) = shared::full_for(config, usage, it) {
             return Some(Block::Storage(who));
@@ -125,22 +124,22 @@ pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option
     None
 }
 
-/// How a user stands on a host: all that the others need to know to decide whose turn it is.
+/// The standing of a user on a host: all that other runners need to decide whose turn it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// The host; `None` is this machine.
     pub host: Option<String>,
     /// Slots in use, by queue.
     pub used: BTreeMap<String, u32>,
-    /// The last start, microseconds since the machine was started: wall time that is set back would cost whoever
-    /// started a job before that all turns until it has come there again.
+    /// The last start, microseconds since the boot. Wall time can be set back; then a user who started a job before
+    /// that would lose all turns until the clock is there again.
     #[serde(default)]
     pub last_us: u64,
     /// The job that would start next.
     pub wants: Option<Want>,
 }
 
-/// A job that waits for nothing but its turn and slots.
+/// A job that only its turn and slots keep from its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Want {
     /// Its number.
@@ -151,11 +150,11 @@ pub struct Want {
     pub slots: u32,
 }
 
-/// How the user who has these elements stands on a host. Of the jobs that may start the one of the queue of
-/// highest priority is first, then the oldest.
+/// Returns the standing on a host of the user who has these elements. Of the jobs that may start the one of the queue
+/// of highest priority is first, then the oldest.
 ///
-/// It may need more slots than are free. Then it waits for them, and nobody
-/// overtakes it: a wide job would else never start.
+/// It may need more slots than are free. Then it waits for them, and no job overtakes it: a wide job would never
+/// start otherwise.
 pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<String>, load: &Load) -> Standing {
     let mut stands = Standing { host: host.clone(), ..Standing::default() };
     let here = own.iter().filter(|v| v.host == *host);
@@ -173,9 +172,9 @@ pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<Stri
     stands
 }
 
-/// What this user's jobs on this machine would do with leases of the storage servers and queues that they use: those of
-/// what runs are kept, and as many are wanted as the jobs take that could start on free slots if they had them. With each,
-/// how many the job takes at least that takes fewest.
+/// Returns the wish of this user's jobs on this machine for leases of each storage server and queue that they use.
+/// Running jobs keep theirs. Wanted are also as many as the jobs take that could start on free slots. The number
+/// beside a wish is the fewest leases that one of these jobs takes.
 pub fn wishes(
     config: &Config,
     usage: &Usage,
@@ -192,7 +191,8 @@ pub fn wishes(
         }
         let could = !runs && view.slots <= free_slots.max(1) && blocked(config, &usage, view, load).is_none();
         for (storage, units, _) in shared::taken(config, &usage, view) {
-            // One that could not start now is there as well: without a wish nothing would be known to be full for it.
+            // A job that could not start now is entered too: without a wish it would not be known what is full for
+            // it.
             let (wish, least) = wishes.entry(storage).or_default();
             wish.used += if runs { units } else { 0 };
             if could {
@@ -205,17 +205,18 @@ pub fn wishes(
     wishes
 }
 
-/// Names, for people, of what an element takes leases of before it starts on this machine.
+/// Returns the names, for people, of the storage server and queue of which an element takes leases before it starts
+/// here.
 pub fn leased_by(config: &Config, it: &View) -> Vec<String> {
     shared::taken(config, &Usage::default(), it).into_iter().map(|(storage, ..)| storage.name).collect()
 }
 
-/// Elements alike that ask one host at once: enough that the next is there when one has started, and few enough
-/// that a host is not asked for all that waits.
+/// The most like elements that request their start on one host at once. When one has started the next is already
+/// there, and the host does not get a request for each waiting element.
 const ASKING: usize = 4;
 
-/// The element that another host is asked to start next: of the queue of highest priority, then the oldest.
-/// Those that cannot start there hold back only their like.
+/// Returns the element whose start another host is requested next: of the queue of highest priority, then the oldest.
+/// Elements that cannot start there block only their like.
 pub fn next_to_ask<'a>(config: &Config, usage: &Usage, own: &'a [View], host: &str) -> Option<&'a View> {
     let there = || own.iter().filter(|v| v.host.as_deref() == Some(host));
     let kind = |v: &'a View| (&v.queue, v.slots, &v.require);
@@ -226,8 +227,8 @@ pub fn next_to_ask<'a>(config: &Config, usage: &Usage, own: &'a [View], host: &s
     may.min_by_key(|v| (-priority(v), v.order, v.id, v.index))
 }
 
-/// The user who gets the next slots of a host: of those who want some the one with the fewest, among equals
-/// the one who waits longest since the last start.
+/// Returns the user who gets the next slots of a host: of the users who want some the one with the fewest. Among
+/// equals it is the one with the oldest last start.
 pub fn whose_turn<'a>(all: impl Iterator<Item = (u32, &'a Standing)>) -> Option<(u32, &'a Want)> {
     let key = |(uid, s): &(u32, &Standing)| {
         let used = s.used.values().fold(0u32, |sum, n| sum.saturating_add(*n));

@@ -1,4 +1,4 @@
-//! In which order the hosts of a job stand where the parts of its inputs lie on different ones. Pure.
+//! Orders the hosts of a job if the parts of its inputs lie on different hosts. Pure.
 
 use super::Room;
 use super::spread::{likeliest, spread};
@@ -15,10 +15,10 @@ pub struct Piece {
     pub hosts: Vec<String>,
 }
 
-/// Slots as [`spread`] takes them, on the hosts and in the order that put rank k next to part k: each of so many ranks
-/// is taken to read as many bytes of the inputs, the first rank the first bytes. Programs that read otherwise lose
-/// nothing by it, since another order says nothing of theirs either. The hosts of a part that nobody holds are those of
-/// [`spread`]. A host that only this part has comes before one that later parts have too.
+/// Returns slots as [`spread`] does, with the hosts in an order that puts rank k next to part k. Each rank is assumed
+/// to read an equal number of bytes of the inputs, the first rank the first bytes. Programs that read otherwise lose
+/// nothing, because another order would not fit them either. A part that no host holds gets the hosts of [`spread`].
+/// A host that has only this part comes before one that has later parts too.
 pub fn by_parts(
     rooms: &[Room],
     pieces: &[Piece],
@@ -50,7 +50,8 @@ pub fn by_parts(
     Ok(ordered)
 }
 
-/// What each rank reads where, with its part as [`by_parts`] takes it; nothing where nobody is known to hold any.
+/// Returns the bytes that each rank reads on its host and elsewhere, with its part as [`by_parts`] assumes it. Empty
+/// if no host is known to hold any.
 pub fn by_rank(shares: &[Share], pieces: &[Piece]) -> Vec<Reads> {
     let ranks: u32 = shares.iter().map(|share| share.slots).sum();
     let total: u64 = pieces.iter().map(|piece| piece.bytes).sum();
@@ -66,12 +67,12 @@ pub fn by_rank(shares: &[Share], pieces: &[Piece]) -> Vec<Reads> {
     (0..).zip(hosts).map(reads).collect()
 }
 
-/// The bytes before the part of a rank of so many, for the largest files too.
+/// Returns the bytes before the part of a rank, without overflow for the largest files.
 fn before(total: u64, rank: u32, ranks: u32) -> u64 {
     (u128::from(total) * u128::from(rank) / u128::from(ranks)) as u64
 }
 
-/// Bytes of a range of the inputs that a host holds.
+/// Returns the bytes of a range of the inputs that a host holds.
 fn held(pieces: &[Piece], host: &str, range: Range<u64>) -> u64 {
     let (mut sum, mut at) = (0, 0);
     for piece in pieces {
@@ -91,7 +92,7 @@ mod tests {
     fn rooms(hosts: u32, slots: u32) -> Vec<Room> {
         (1..=hosts).map(|n| Room { host: format!("n{n}"), slots, asked: 0, bytes: 0 }).collect()
     }
-    /// `n3 n1+n2`: two pieces of 10 bytes, the second with two copies.
+    /// Parses `n3 n1+n2`: two pieces of 10 bytes, the second with two copies.
     fn pieces(text: &str) -> Vec<Piece> {
         let hosts = |hosts: &str| hosts.split('+').map(String::from).collect();
         text.split(' ').map(|piece| Piece { bytes: 10, hosts: hosts(piece) }).collect()
@@ -107,9 +108,9 @@ mod tests {
         assert_eq!(told(by_parts(&four, &pieces("n3 n1 n4 n2"), 4, 4, Some(1))), "n3:1 n1:1 n4:1 n2:1");
         // Two ranks on each of two hosts read two pieces each.
         assert_eq!(told(by_parts(&four, &pieces("n3 n3 n2 n2"), 4, 4, Some(2))), "n3:2 n2:2");
-        // Two of four hosts: each part has half of what it reads at home, whichever two of its holders they are.
+        // Two of four hosts: each rank has half of its part on its host, whichever two of the holders are chosen.
         assert_eq!(told(by_parts(&four, &pieces("n1 n2 n3 n4"), 2, 2, Some(1))), "n1:1 n3:1");
-        // Nobody holds the first half: its host is any, but none that the second half is on.
+        // No host has the first half: it gets any host except the one with the second half.
         assert_eq!(told(by_parts(&rooms(2, 1), &pieces("nas n1"), 2, 2, Some(1))), "n2:1 n1:1");
     }
 

@@ -16,19 +16,19 @@ pub struct Queue {
     pub description: String,
     /// The queue that is used when none is named.
     pub default: bool,
-    /// Takes no jobs and starts none (`false`: it does).
+    /// Whether it takes no jobs and starts none.
     pub closed: bool,
-    /// Who may use it, login names and `@group`; everybody when empty. Root always may.
+    /// Users who may use it, login names and `@group`; all when empty. Root always may.
     pub users: Vec<String>,
     /// Hosts that it may use, as a node set; all when empty.
     pub hosts: String,
     /// Slots that its jobs may have (QJOB_LIMIT).
     pub slots: Option<u32>,
-    /// ... of one user (UJOB_LIMIT).
+    /// The same for one user (UJOB_LIMIT).
     pub per_user: Option<u32>,
-    /// ... on one host (HJOB_LIMIT).
+    /// The same on one host (HJOB_LIMIT).
     pub per_host: Option<u32>,
-    /// A folder on a volume that all hosts have: `slots` and `per_user` hold over all of them together.
+    /// A folder on a volume that all hosts have. With it `slots` and `per_user` hold over all hosts together.
     #[serde(deserialize_with = "leases")]
     pub leases: Option<PathBuf>,
     /// Minutes that a job may run (RUNLIMIT).
@@ -37,22 +37,21 @@ pub struct Queue {
     pub cpu_limit: Option<u64>,
     /// MiB that the processes of a job may have together (MEMLIMIT).
     pub memory_limit: Option<u64>,
-    /// Load thresholds, `bio = "1500/4000"`: nothing starts above the first, jobs stand still above the second.
+    /// Load thresholds, `bio = "1500/4000"`: no job starts above the first, and jobs are suspended above the second.
     pub load: BTreeMap<String, String>,
-    /// What must hold of the host at the start, in LSF's words (RES_REQ); empty: nothing.
+    /// The requirement on the host at the start, in LSF's words (RES_REQ); empty: none.
     #[serde(deserialize_with = "res_req")]
     pub res_req: String,
     /// When it starts jobs (DISPATCH_WINDOW).
     pub dispatch_window: Windows,
-    /// How much less the processes of its jobs get of the processors, 0 to 19 (NICE).
+    /// The nice value of its jobs' processes, 0 to 19 (NICE).
     #[serde(deserialize_with = "nice")]
     pub nice: u8,
-    /// A line for /bin/sh that runs before a job, as its user; the job does not start where that fails (PRE_EXEC).
+    /// A line for /bin/sh that runs before a job, as its user. If it fails, the job does not start (PRE_EXEC).
     pub pre_exec: String,
-    /// The same after it, however it has ended (POST_EXEC).
+    /// A line that runs after the job, whether that failed or not (POST_EXEC).
     pub post_exec: String,
-    /// A line for /bin/sh that starts the job's command, which stands in the place of `%USRCMD` or at its end
-    /// (JOB_STARTER).
+    /// A line for /bin/sh that starts the job's command, which replaces `%USRCMD` or is appended (JOB_STARTER).
     pub job_starter: String,
 }
 

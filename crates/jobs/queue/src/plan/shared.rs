@@ -1,15 +1,15 @@
-//! Limits of a queue that hold over all hosts, by leases in a folder that these share.
+//! Limits of a queue over all hosts, by leases in a folder that they share.
 
 use super::{Config, Usage, View};
 use crate::Storage;
 use crate::state::State;
 use std::collections::BTreeMap;
 
-/// How the names begin under which the slots of queues are leased, beside those of storage servers.
+/// The prefix of the names of queues' leases, beside those of storage servers.
 const QUEUE: &str = "queue-";
 
-/// What an element takes leases of before it starts on this machine, how many of each, and how many its user's elements
-/// have here: its storage server, and its queue.
+/// Returns the storage server and the queue of which an element takes leases before it starts on this machine. With
+/// each come the number of leases and the number that its user's elements have here.
 pub(super) fn taken(config: &Config, usage: &Usage, it: &View) -> Vec<(Storage, u32, u32)> {
     if it.host.is_some() {
         return Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn taken(config: &Config, usage: &Usage, it: &View) -> Vec<(Storage, 
     server.chain(queue).collect()
 }
 
-/// Storage servers and queues, by their names for people, that keep an element from its start, and who uses them.
+/// Returns storage servers and queues, by their names for people, that block an element, and their users.
 fn full<'a>(config: &Config, usage: &'a Usage, it: &View) -> impl Iterator<Item = (String, &'a str)> {
     taken(config, usage, it).into_iter().filter_map(|(storage, units, used)| {
         let leased = usage.leased(&storage)?;
@@ -27,18 +27,18 @@ fn full<'a>(config: &Config, usage: &'a Usage, it: &View) -> impl Iterator<Item 
     })
 }
 
-/// Who uses the storage server or the queue of an element, where it may not start because of them.
+/// Returns the users of the storage server or the queue that blocks an element, if one does.
 pub(super) fn full_for(config: &Config, usage: &Usage, it: &View) -> Option<String> {
     full(config, usage, it).next().map(|(_, why)| why.to_string())
 }
 
-/// Storage servers and queues that keep some of these elements from their start, and who uses them.
+/// Returns storage servers and queues that block some of these elements, and their users.
 pub fn full_servers(config: &Config, usage: &Usage, own: &[View]) -> BTreeMap<String, String> {
     let waiting = own.iter().filter(|v| v.state == State::Pend);
     waiting.flat_map(|view| full(config, usage, view)).map(|(name, why)| (name, why.to_string())).collect()
 }
 
-/// The slots of an element's queue that are counted over all hosts, of everybody and of its user.
+/// Returns the slots of an element's queue that are counted over all hosts: those of all users and those of its user.
 fn of_queue(config: &Config, it: &View) -> Vec<Storage> {
     let Some((queue, folder)) = config.queues.get(&it.queue).and_then(|q| Some((q, q.leases.as_deref()?))) else {
         return Vec::new();
@@ -52,7 +52,7 @@ fn of_queue(config: &Config, it: &View) -> Vec<Storage> {
     leased.map(|(limit, name, server)| Storage { name, server, leases: folder.into(), limit }).collect()
 }
 
-/// Whether it is a queue whose slots are leased, and no storage server.
+/// Whether it is a queue with leased slots, and no storage server.
 pub(crate) fn is_queue(storage: &Storage) -> bool {
     storage.server.starts_with(QUEUE)
 }

@@ -1,23 +1,23 @@
-//! On which hosts the slots of a job over several lie. Pure.
+//! Chooses the hosts for the slots of a job over several hosts. Pure.
 
 use crate::job::Share;
 
-/// What a host has for such a job.
+/// The resources of a host for such a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Its name.
     pub host: String,
-    /// Slots that it has in all: those in use come free.
+    /// All its slots: the used ones will be free later.
     pub slots: u32,
     /// Slots of it that jobs have or wait for.
     pub asked: u32,
-    /// Bytes of the job's inputs that lie there.
+    /// Bytes of the job's inputs on it.
     pub bytes: u64,
 }
 
-/// From `least` to `most` slots, at most `per_host` on each host. The hosts with most bytes come first, among equals the
-/// least crowded, then in the order of the list. One host is enough where it has room for all and `per_host` does not
-/// forbid it. The error is the number of slots that would fit.
+/// Returns from `least` to `most` slots, at most `per_host` on each host. The hosts with most bytes come first, among
+/// equals the least crowded, then in the order of the list. One host is enough if it has room for all and `per_host`
+/// permits it. The error is the number of slots that would fit.
 pub fn spread(rooms: &[Room], least: u32, most: u32, per_host: Option<u32>) -> Result<Vec<Share>, u32> {
     let room = |room: &Room| room.slots.min(per_host.unwrap_or(u32::MAX));
     let sorted = likeliest(rooms);
@@ -35,7 +35,7 @@ pub fn spread(rooms: &[Room], least: u32, most: u32, per_host: Option<u32>) -> R
     if most - left >= least { Ok(shares) } else { Err(most - left) }
 }
 
-/// Those that have slots at all: most bytes first, among equals the least crowded.
+/// Returns the hosts that have slots: most bytes first, among equals the least crowded.
 pub(super) fn likeliest(rooms: &[Room]) -> Vec<&Room> {
     let crowd = |room: &Room| u64::from(room.asked) * 100 / u64::from(room.slots.max(1));
     let mut sorted: Vec<&Room> = rooms.iter().filter(|r| r.slots > 0).collect();

@@ -24,7 +24,7 @@ fn view(id: u64, uid: u32) -> View {
     }
 }
 
-/// The job that starts next, of all users.
+/// Returns the job of all users that starts next.
 fn next<'a>(config: &Config, all: &'a [View], present: impl Fn(u32) -> bool) -> Option<&'a View> {
     let usage = Usage::of(all);
     let users: std::collections::BTreeSet<u32> = all.iter().map(|v| v.uid).filter(|uid| present(*uid)).collect();
@@ -55,7 +55,7 @@ fn simulate(config: &Config, mut all: Vec<View>) -> Vec<u64> {
             (chosen.state, chosen.began) = (State::Run, Duration::from_secs(clock));
             clock += 1;
         }
-        // The longest running ends.
+        // The element that has run longest ends.
         all.iter_mut().filter(|v| v.state == State::Run).min_by_key(|v| v.began).unwrap().state = State::Done;
     }
     order
@@ -122,7 +122,7 @@ fn thresholds_hold_dispatch() {
     let at = |bio: f64| blocked(&config, &Usage::of(&all), &all[0], &Load::of(&[("bio", bio)]));
     assert_eq!(at(1500.0), None);
     assert_eq!(at(1501.0), Some(Block::Load("bio".into())));
-    // What is not known is not beyond anything: a kernel without the counter must not stop the queue.
+    // An unknown index is not beyond any threshold: a kernel without the counter must not stop the queue.
     assert_eq!(why(&config, &all, &all[0]), None);
 }
 
@@ -181,7 +181,7 @@ fn a_queue_with_leases_counts_slots_over_all_hosts() {
     let wishes = |config: &Config| wishes(config, &Usage::of(&all), &all, &Load::default(), 16);
     let told = wishes(&config).into_iter();
     let told = told.map(|(s, (wish, least))| (s.server, s.limit, wish.used, wish.wanted, least)).collect::<Vec<_>>();
-    // Its own limit allows the user one more of two slots.
+    // Its own limit permits the user one more job of two slots.
     assert_eq!(told, [("queue-q".into(), Some(8), 2, 6, 2), ("queue-q.10".into(), Some(4), 2, 6, 2)]);
     let leased = |all_may: u32, user_may: u32| {
         let of = |(storage, _): (Storage, (Wish, u32))| {

@@ -1,4 +1,4 @@
-//! Slots in use.
+//! Counts slots in use.
 
 use super::View;
 use crate::Storage;
@@ -16,43 +16,44 @@ pub struct Usage {
     here: HashMap<(u32, String), u32>,
     /// Running elements that use a storage server.
     storage: HashMap<Storage, u32>,
-    /// What may be used of storage servers, and of queues whose slots are counted over all hosts.
+    /// The leases of storage servers, and of queues whose slots are counted over all hosts.
     leases: BTreeMap<Storage, Leased>,
 }
 
-/// What a user's jobs on a machine may use of a storage server or a queue.
+/// The part of a storage server or a queue that a user's jobs on a machine may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leased {
-    /// Elements at once; slots of a queue.
+    /// The most elements at once; for a queue slots.
     pub may_use: u32,
-    /// Who uses it now, for people.
+    /// Its present users, for people.
     pub why: String,
 }
 
 impl Usage {
-    /// With these leases; what is not among them has no limit.
+    /// Sets these leases; a server or queue without an entry has no limit.
     pub fn with(self, leases: BTreeMap<Storage, Leased>) -> Usage {
         Usage { leases, ..self }
     }
-    /// What may be used of a storage server or a queue; `None`: there is no limit.
+    /// Returns the leases of a storage server or a queue; `None`: there is no limit.
     pub(super) fn leased(&self, storage: &Storage) -> Option<&Leased> {
         self.leases.get(storage)
     }
-    /// Running elements that use a storage server.
+    /// Returns the number of running elements that use a storage server.
     pub(super) fn at(&self, storage: &Storage) -> u32 {
         self.storage.get(storage).copied().unwrap_or(0)
     }
-    /// Slots of a user's elements of a queue on this machine.
+    /// Returns the slots of a user's elements of a queue on this machine.
     pub(super) fn here(&self, uid: u32, queue: &str) -> u32 {
         self.here.get(&(uid, queue.into())).copied().unwrap_or(0)
     }
-    /// Those of what runs among these, or may any moment because its host was asked.
+    /// Counts the running ones of these, and those that may start at any moment because their host was requested to
+    /// start them.
     pub fn of<'a>(views: impl IntoIterator<Item = &'a View>) -> Usage {
         let mut usage = Usage::default();
         views.into_iter().filter(|v| v.state.is_running() || v.asks).for_each(|v| usage.start(v));
         usage
     }
-    /// One more runs.
+    /// Adds an element that runs.
     pub fn start(&mut self, it: &View) {
         self.add(it.uid, &it.queue, &it.host, it.slots);
         *self.elements.entry((it.uid, it.id)).or_default() += 1;
@@ -60,7 +61,7 @@ impl Usage {
             *self.storage.entry(storage.clone()).or_default() += 1;
         }
     }
-    /// Slots of a user, as told by that user.
+    /// Adds slots of a user, as that user's runner reports them.
     pub fn add(&mut self, uid: u32, queue: &str, host: &Option<String>, slots: u32) {
         if host.is_none() {
             let here = self.here.entry((uid, queue.into())).or_default();

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 const DAY: u32 = 24 * 60;
 const WEEK: u32 = 7 * DAY;
 
-/// `19:00-7:00`, or with days, 0 being Sunday, `5:19:00-1:8:30`; several with blanks between them. Always, where there
-/// is none.
+/// Windows such as `19:00-7:00`, or with days from Sunday = 0, `5:19:00-1:8:30`; several have blanks between them.
+/// Without any the queue always starts jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Windows {
@@ -23,7 +23,7 @@ struct Window {
 }
 
 impl Windows {
-    /// Whether a minute of the week, Sunday's first being 0, is in one of them.
+    /// Whether a minute of the week is in one of them; the first minute of Sunday is 0.
     pub fn has(&self, minute: u32) -> bool {
         let within = |w: &Window| {
             let at = minute % w.period;
@@ -61,8 +61,8 @@ fn window(text: &str) -> Option<Window> {
     (weekly == also && from != to).then_some(Window { from, to, period: if weekly { WEEK } else { DAY } })
 }
 
-/// `[[day:]hour:]minute` as LSF has it: an hour alone, hour and minute, or the day before both; the minute, and
-/// whether it is of a week.
+/// Parses LSF's `[[day:]hour:]minute`: an hour alone, hour and minute, or the day before both. Returns the minute,
+/// and whether it is of the week.
 fn moment(text: &str) -> Option<(u32, bool)> {
     let numbers: Vec<u32> = text.split(':').map(|n| n.parse().ok()).collect::<Option<_>>()?;
     let of_day = |hour: u32, minute: u32| (hour < 24 && minute < 60).then_some(hour * 60 + minute);
