@@ -1,11 +1,10 @@
-//! What a shared folder and a network give, measured from the hosts that use them.
+//! Measures the speed of a shared folder and of the network, from the hosts that use them.
 //!
-//! [`volume`] runs fio and small scripts on hosts, through an executor of
-//! `steps`; [`net`] lets pairs of hosts send to each other. Both say what they
-//! measure by [`Tell`], and print nothing themselves.
+//! [`volume`] runs fio and small scripts on hosts, through an executor of `steps`; [`net`] lets pairs of hosts send
+//! to each other. Both report their progress through [`Tell`], and print nothing themselves.
 //!
-//! Main types: [`volume`] has plans of measurements and their results, [`net`] rounds of pairs and the tuning of hosts,
-//! [`topology`] reads LLDP and SNMP.
+//! Main types: [`volume`] has plans of measurements and their results, [`net`] rounds of pairs and the tuning of
+//! hosts, [`topology`] reads LLDP and SNMP.
 //!
 //! It does not: judge a network (`network`), or change a volume (`volume`).
 
@@ -13,11 +12,11 @@ pub mod net;
 pub mod topology;
 pub mod volume;
 
-/// Who hears of a measurement while it goes on.
+/// The receivers of messages while a measurement runs.
 #[derive(Clone, Copy)]
 pub struct Tell {
-    /// What is measured now: for somebody who waits at a terminal.
+    /// Shows the current measurement to a user who waits at a terminal.
     pub progress: fn(&str),
-    /// What everybody should know.
+    /// Shows a message that must not be lost.
     pub note: fn(&str),
 }

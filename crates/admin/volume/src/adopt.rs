@@ -1,10 +1,9 @@
-//! What a volume was asked to be, read back from its hosts: for volumes whose
-//! record is elsewhere, or was lost, or never was.
+//! Reconstructs the specification of a volume from its hosts, if its record is elsewhere, was lost, or never existed.
 
 use crate::observe::{MountPoint, Observed};
 use crate::spec::{Kind, Place, Spec};
 
-/// The question with which [`spec`] is to be asked: a volume of which only the name is known.
+/// Returns the query for [`spec`], for a volume of which only the name is known.
 pub fn unknown(name: &str, hosts: &[String]) -> Spec {
     Spec {
         name: name.into(),
@@ -19,10 +18,10 @@ pub fn unknown(name: &str, hosts: &[String]) -> Spec {
     }
 }
 
-/// The volume as the hosts tell it; `None` when none of them knows it.
+/// Returns the volume as its hosts describe it; `None` if no host knows it.
 pub fn spec(name: &str, hosts: &[String], seen: &Observed) -> Option<Spec> {
     let mut spec = unknown(name, hosts);
-    // The NFS server's own line is a bind mount, which tells less.
+    // The line of the NFS server itself is a bind mount, which has fewer facts.
     let lines = || seen.hosts.values().flatten().filter_map(|f| f.fstab.clone());
     let line = lines().find(|l| l[2] != "none").or_else(|| lines().next());
     if let Some([_, point, ..]) = &line {

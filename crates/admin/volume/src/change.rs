@@ -1,10 +1,10 @@
-//! A change of a volume, as its record keeps it until it has come to its end.
+//! A change of a volume, as its record keeps it until the change is complete.
 
 use homing_model::NodeSet;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
 
-/// The verb with what it is about.
+/// The verb of a change with its object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
@@ -41,8 +41,7 @@ impl fmt::Display for Change {
 }
 
 impl Change {
-    /// From the text that records of homing 0.1 hold. Only the last blank cuts
-    /// a number off: a path may have others.
+    /// Reads the text in records of homing 0.1. Only the last blank separates a number: a path may contain others.
     fn of_text(text: &str) -> Option<Change> {
         let (verb, rest) = text.split_once(' ')?;
         let hosts = || Some(NodeSet::parse(rest).ok()?.iter().map(String::from).collect());
@@ -70,7 +69,7 @@ enum Kept {
     Text(String),
 }
 
-/// A change as it is written now, or was by homing 0.1.
+/// Reads a change in the current form, or in that of homing 0.1.
 pub(crate) fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Change, D::Error> {
     match Kept::deserialize(from)? {
         Kept::Change(change) => Ok(change),

@@ -1,4 +1,5 @@
-//! Each change of a volume: what is planned for its kind, and what its record has then. What is returned a person is told.
+//! Carries out each change of a volume: selects the plan for its kind, and updates its record. Each change returns a
+//! message for the user.
 
 use crate::drive::{Answer, Drive};
 use crate::moosefs::goals::{self, Goals};
@@ -9,7 +10,7 @@ use homing_model::{Failure, NodeSet};
 use homing_steps::Executor;
 use std::path::Path;
 
-/// What is told of it.
+/// A message for the user after a change.
 type Told = Result<Option<String>, Failure>;
 
 fn one_host() -> Answer {
@@ -26,7 +27,7 @@ fn creation(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Answer {
 }
 
 impl Drive {
-    /// The record is kept only of what was done.
+    /// Changes and saves the record, except in a dry run.
     fn kept(&self, record: &mut Record, change: impl FnOnce(&mut Record)) -> Result<(), Failure> {
         if self.manner.dry_run {
             return Ok(());
@@ -35,7 +36,7 @@ impl Drive {
         record.save().map_err(Failure::system)
     }
 
-    /// From hosts with a disk to a volume that is mounted.
+    /// Makes a volume and mounts it.
     pub fn create(&self, spec: &Spec) -> Result<(), Failure> {
         let folder = folder();
         let old = Record::load(&folder, &spec.name);
@@ -54,8 +55,8 @@ impl Drive {
         self.reach(&mut record, &Change::Create, true, &creation)
     }
 
-    /// Dangers of making a volume that nobody has taken on, each with the option that does. What a set-up brings before
-    /// the volume, such as packages and daemons, is not among them.
+    /// Returns the dangers of making a volume that the user has not accepted, each with its reason. Packages and
+    /// daemons that a set-up installs before the volume are not among them.
     pub fn dangers_of_creation(&self, spec: &Spec) -> Vec<(String, Danger)> {
         let seen = self.observe(spec, &spec.hosts());
         let refusals = creation(spec, &seen, self.allowed()).err().unwrap_or_default();
@@ -63,7 +64,7 @@ impl Drive {
         dangerous.filter(|(_, danger)| !self.allowed().contains(danger)).collect()
     }
 
-    /// Mounts on more hosts; on all that the volume has where none are named.
+    /// Mounts on more hosts; if none are named, on all hosts of the volume.
     pub fn mount(&self, record: &mut Record, hosts: Option<Vec<String>>) -> Told {
         for host in hosts.unwrap_or_default() {
             if !record.spec.clients.contains(&host) {
@@ -74,7 +75,7 @@ impl Drive {
         Ok(None)
     }
 
-    /// Unmounts; on all that the volume has where none are named.
+    /// Unmounts; if no hosts are named, on all hosts of the volume.
     pub fn unmount(&self, record: &mut Record, hosts: Option<Vec<String>>) -> Told {
         let gone = hosts.unwrap_or_else(|| record.spec.clients.clone());
         let what = Change::Unmount { hosts: gone.clone() };
@@ -83,7 +84,7 @@ impl Drive {
         Ok(None)
     }
 
-    /// Takes in more space.
+    /// Adds space.
     pub fn add_host(&self, record: &mut Record, places: Vec<Place>) -> Told {
         let set: NodeSet = places.iter().map(|p| p.host.clone()).collect();
         for place in places {
@@ -149,7 +150,7 @@ impl Drive {
         Ok(None)
     }
 
-    /// What files below the path are promised now, by a host that has it mounted.
+    /// Reads the present goals of the files below the path, on a host that has the volume mounted.
     fn goals_below(&self, spec: &Spec, seen: &Observed, path: &str) -> Result<Goals, Vec<Refusal>> {
         let client = goals::client(spec, seen).ok_or_else(moosefs::nowhere_mounted)?;
         let said = self.executor.programs(&[(client.clone(), goals::question(path))]).remove(0);
@@ -174,7 +175,7 @@ impl Drive {
         Ok(None)
     }
 
-    /// The same of a directory of Lustre, by a host that has it mounted: it is no volume of homing's own.
+    /// Sets the stripe of a directory of Lustre, on a host that has it mounted. homing makes no volumes of Lustre.
     pub fn set_lustre_stripe(
         &self,
         name: &str,
@@ -200,7 +201,7 @@ impl Drive {
         Ok(None)
     }
 
-    /// Spreads files again.
+    /// Redistributes files.
     pub fn rebalance(&self, record: &mut Record) -> Told {
         self.reach(record, &Change::Rebalance, true, &|spec, seen, _| match spec.kind {
             Kind::Gluster => gluster::rebalance(spec, seen),
@@ -210,7 +211,7 @@ impl Drive {
         Ok(None)
     }
 
-    /// Takes the volume away.
+    /// Deletes the volume.
     pub fn delete(&self, record: &mut Record) -> Told {
         self.reach(record, &Change::Delete, true, &|spec, seen, allowed| match spec.kind {
             Kind::Gluster => gluster::delete(spec, seen, allowed),
@@ -224,7 +225,7 @@ impl Drive {
         Ok(Some(format!("volume {} is gone", record.spec.name)))
     }
 
-    /// Finishes an interrupted change, with the dangers that were taken on for it.
+    /// Finishes an interrupted change, with the dangers that were accepted for it.
     pub fn resume(self, record: &mut Record) -> Told {
         let Some(pending) = record.pending.clone() else {
             return Ok(Some(format!("volume {}: nothing was interrupted", record.spec.name)));

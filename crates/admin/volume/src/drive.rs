@@ -1,4 +1,4 @@
-//! Observe, plan, carry out, and again until nothing is left: what all changes share.
+//! Observes, plans and carries out, until nothing is left to do. All changes of volumes share this.
 
 use crate::execute::{self, News, Stopped};
 use crate::{
@@ -10,48 +10,48 @@ use homing_steps::{Executor, SshExecutor};
 use std::fmt::Write;
 use std::fs::File;
 
-/// Rounds of observing and planning before it is said that they lead nowhere.
+/// Rounds of observing and planning before homing reports that they lead nowhere.
 const ROUNDS: usize = 12;
 
 /// The question before a change: its name and a summary of its plan; an error where the answer is no.
 pub type Confirm = Box<dyn Fn(&str, &str) -> Result<(), Failure>>;
 
-/// How it is done, and how much is said.
+/// How changes are carried out, and how much is reported.
 pub struct Manner {
     /// Plans are shown, and none is carried out.
     pub dry_run: bool,
-    /// Told of each step.
+    /// Reports each step.
     pub say: fn(&str),
-    /// Shown a plan.
+    /// Shows a plan.
     pub show: fn(&str),
-    /// Asks whether a change goes on.
+    /// Requests the user's consent to a change.
     pub confirm: Confirm,
-    /// Somebody waits at a terminal.
+    /// Whether a user waits at a terminal.
     pub live: bool,
 }
 
-/// One call.
+/// One invocation of a command on volumes.
 pub struct Drive {
-    /// The way to the hosts.
+    /// The connection to the hosts.
     pub executor: SshExecutor,
     pub(crate) manner: Manner,
-    /// What the user takes on.
+    /// Dangers that the user accepts.
     allowed: Vec<Danger>,
     /// Held while the call lasts: two changes at once would undo each other.
     _lock: Option<File>,
 }
 
-/// What a planner answers.
+/// The result of a planner.
 pub type Answer = Result<Plan, Vec<Refusal>>;
 
 impl Drive {
-    /// `lock`: the volume that is changed.
+    /// `lock` is the name of the volume that is changed.
     pub fn new(executor: SshExecutor, manner: Manner, lock: Option<&str>) -> Result<Drive, Failure> {
         let lock = lock.filter(|_| !manner.dry_run).map(take_lock).transpose()?;
         Ok(Drive { executor, manner, allowed: Vec::new(), _lock: lock })
     }
 
-    /// Takes these dangers on.
+    /// Accepts these dangers.
     pub fn allowing(self, allowed: Vec<Danger>) -> Self {
         Drive { allowed, ..self }
     }
@@ -60,7 +60,7 @@ impl Drive {
         &self.allowed
     }
 
-    /// Asks all hosts of a volume, and once more for bricks that the first answers named.
+    /// Queries all hosts of a volume, and again for bricks that the first answers named.
     pub fn observe(&self, spec: &Spec, hosts: &[String]) -> Observed {
         let seen = execute::observe(&self.executor, spec, hosts, &[]);
         let known = |h: &str, p: &str| seen.host(h).is_none_or(|f| f.stores.iter().any(|s| s.path == p));
@@ -69,13 +69,13 @@ impl Drive {
         if more.is_empty() { seen } else { execute::observe(&self.executor, spec, hosts, &more) }
     }
 
-    /// What hosts tell of a volume of which they know more than this machine.
+    /// Returns the facts of hosts on a volume that they know better than this machine.
     pub fn adopted(&self, name: &str, hosts: &[String]) -> (Option<Spec>, Observed) {
         let seen = execute::observe(&self.executor, &adopt::unknown(name, hosts), hosts, &[]);
         (adopt::spec(name, hosts, &seen), seen)
     }
 
-    /// The record of a volume, or what the `hosts` tell that are asked where there is none.
+    /// Returns the record of a volume. If there is none, it is reconstructed from the facts of `hosts`.
     pub fn find(&self, name: &str, hosts: impl FnOnce() -> Result<Vec<String>, Failure>) -> Result<Record, Failure> {
         let folder = folder();
         let read = Record::load(&folder, name);
@@ -95,13 +95,13 @@ impl Drive {
         found.ok_or_else(|| self.why_unknown(&format!("a volume {name}"), &hosts, &seen).unwrap_or_else(missing))
     }
 
-    /// Why hosts that were asked for all their volumes named none; `None` where they have none.
+    /// Returns why hosts reported no volumes at all; `None` if they have none.
     pub fn why_none(&self, hosts: &[String]) -> Option<Failure> {
         let seen = execute::observe(&self.executor, &adopt::unknown("any", hosts), hosts, &[]);
         self.why_unknown("any volume", hosts, &seen)
     }
 
-    /// Hosts that could not say whether they have a volume.
+    /// Returns a failure with the hosts that could not report whether they have a volume.
     fn why_unknown(&self, what: &str, hosts: &[String], seen: &Observed) -> Option<Failure> {
         let (silent, without) = (alike::folded(seen.silent()), self.not_root(hosts));
         let stopped = without_daemon(seen);
@@ -115,7 +115,7 @@ impl Drive {
         (!why.is_empty()).then(|| Failure::system(text).hint(hint))
     }
 
-    /// Where the user, or sudo, is not root on the hosts that answer, and what it says there.
+    /// Returns the hosts where the user, or sudo, is not root, with the reason.
     fn not_root(&self, hosts: &[String]) -> Vec<String> {
         let questions: Vec<_> = hosts.iter().map(|h| (h.clone(), vec!["id".into(), "-u".into()])).collect();
         let said = self.executor.programs(&questions);
@@ -124,7 +124,7 @@ impl Drive {
         alike::folded(told.iter().map(|(host, why)| (*host, why.as_str())))
     }
 
-    /// A change that fails at its first command leaves something to take back.
+    /// Checks for root first, because a change that fails at its first command needs an undo.
     fn need_root(&self, what: &Change, hosts: &[String]) -> Result<(), Failure> {
         let without = self.not_root(hosts);
         if without.is_empty() {
@@ -134,7 +134,7 @@ impl Drive {
         Err(failure.hint(if self.executor.sudo { AS_ROOT.into() } else { format!("--sudo; or {AS_ROOT}") }))
     }
 
-    /// Plans and acts until nothing is left. `once`: a movement that has ended is the end.
+    /// Plans and acts until nothing is left. `once`: the change is complete when its movement of bytes has ended.
     pub fn reach(
         &self,
         record: &mut Record,
@@ -147,7 +147,7 @@ impl Drive {
         if acts {
             self.need_root(what, &record.spec.hosts())?;
         }
-        // A plan whose second half cannot be seen from the hosts is finished as it was.
+        // A plan whose second half cannot be derived from the hosts is finished as it was recorded.
         let mut confirmed = false;
         if acts && *what != Change::Create && record.pending.as_ref().is_some_and(|p| p.what == *what) {
             self.confirm_pending(record)?;
@@ -174,7 +174,8 @@ impl Drive {
             self.carry(record, &plan)?;
             self.notes(&plan);
             let waited = self.wait(&record.spec, &plan.then);
-            // All commands were given: what a movement came to is told, but interrupted it was not.
+            // All commands were carried out: the result of a movement is reported, but the change was not
+            // interrupted.
             if plan.then == Then::Done || (once && matches!(plan.then, Then::Wait(_))) {
                 record.finish().map_err(Failure::system)?;
                 return waited;
@@ -193,7 +194,7 @@ impl Drive {
         record.pending.as_ref().map_or(Ok(()), |pending| self.confirm(&record.spec.name, &pending.what, &pending.plan))
     }
 
-    /// Carries out what is left of the plan in the record.
+    /// Carries out the rest of the plan in the record.
     fn carry_on(&self, record: &mut Record) -> Result<Then, Failure> {
         let Some(pending) = record.pending.clone() else { return Ok(Then::Done) };
         self.say(&format!("taking up {} again", pending.what));
@@ -219,7 +220,7 @@ impl Drive {
             .hint(format!("homing volume resume {name}, when they are well again")))
     }
 
-    /// A change of which nothing was done is no reason to hold up others.
+    /// If nothing of a change was done, the change is cleared: it is no reason to block others.
     fn stopped(&self, record: &mut Record, what: Option<&Change>, stopped: &Stopped) -> Failure {
         let shown = what.map(Change::to_string).unwrap_or_default();
         let failure = Failure::system(format!("{shown} stopped: {}", stopped.why));
@@ -236,12 +237,12 @@ impl Drive {
         match news {
             News::Phase(phase) => self.say(&one_line(phase)),
             News::Waits(step, why) => self.say(&format!("{}: waits: {why}", step.host)),
-            // What failed is told at the end, once and with what to do next.
+            // Failures are reported at the end, once and with the next command to run.
             News::Failed(..) | News::Done(_) => {}
         }
     }
 
-    /// Takes an interrupted change back; what it was.
+    /// Undoes an interrupted change, and returns it.
     pub fn undo(&self, record: &mut Record) -> Result<Change, Failure> {
         let Some(pending) = record.pending.clone() else {
             return Err(Failure::usage(format!("volume {}: nothing was interrupted", record.spec.name)));
@@ -268,7 +269,7 @@ impl Drive {
     }
 }
 
-/// Hosts with GlusterFS whose daemon does not run: nobody there knows which volumes it has.
+/// Returns the hosts with GlusterFS whose daemon does not run: they cannot report their volumes.
 fn without_daemon(seen: &Observed) -> Option<String> {
     let is_stopped = |facts: &HostFacts| facts.programs.contains("glusterd") && !facts.active.contains("glusterd");
     let hosts = seen.hosts.iter().filter(|(_, facts)| facts.as_ref().is_ok_and(is_stopped));
@@ -276,10 +277,11 @@ fn without_daemon(seen: &Observed) -> Option<String> {
     (!hosts.is_empty()).then(|| format!("glusterd does not run on {hosts}"))
 }
 
-/// Another way to be root.
+/// Another way to become root.
 const AS_ROOT: &str = "HOMING_SSH='ssh -l root', where root may log in";
 
-/// Why an answer to `id -u` is not that of root; nothing of a host that did not answer, which is told where it is missed.
+/// Returns why an answer to `id -u` is not that of root. `None` also for a host without an answer, which is reported
+/// elsewhere.
 fn no_root(said: Result<String, String>, sudo: bool) -> Option<String> {
     match said {
         Ok(user) if user.trim() == "0" => None,
@@ -288,7 +290,7 @@ fn no_root(said: Result<String, String>, sudo: bool) -> Option<String> {
     }
 }
 
-/// What ends an interrupted change.
+/// Names the two commands that end an interrupted change.
 fn two_ways(name: &str) -> String {
     format!("homing volume resume {name} finishes it, homing volume undo {name} takes it back")
 }
@@ -314,7 +316,7 @@ fn refused(what: &Change, spec: &Spec, refusals: &[Refusal]) -> Failure {
     if hopeless || flags.is_empty() { failure } else { failure.hint(format!("{}, if that is meant", flags.join(" "))) }
 }
 
-/// A phase as a line: what is done on which hosts.
+/// Returns a phase as a line: its hosts and its purpose.
 fn one_line(phase: &Phase) -> String {
     let set: NodeSet = phase.steps.iter().map(|s| s.host.clone()).collect();
     let first = phase.steps.first().map_or("", |s| &s.why);
@@ -322,7 +324,7 @@ fn one_line(phase: &Phase) -> String {
     format!("{set}: {}", if same { first } else { &phase.why })
 }
 
-/// A plan for the question before it: a line a phase, and its notes.
+/// Summarizes a plan for the question before it: a line for each phase, and its notes.
 fn summary(name: &str, what: &Change, plan: &Plan) -> String {
     let phases =
         plan.phases.iter().filter(|phase| !phase.steps.is_empty()).map(|phase| format!("  {}\n", one_line(phase)));
@@ -330,7 +332,7 @@ fn summary(name: &str, what: &Change, plan: &Plan) -> String {
     format!("volume {name}: {what}\n{}--dry-run shows each command.", phases.chain(notes).collect::<String>())
 }
 
-/// Every command, with its hosts, for a reader or a shell.
+/// Prints every command with its hosts, for a reader or a shell.
 fn text(plan: &Plan) -> String {
     let mut text = String::new();
     if plan.is_empty() {

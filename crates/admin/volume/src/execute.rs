@@ -1,5 +1,5 @@
-//! Carrying a plan out: steps of a phase at the same time on all hosts, the
-//! record written before and after each phase.
+//! Carries out a plan: the steps of a phase run at the same time on all hosts. The record is written before and after
+//! each phase.
 
 use crate::observe::{self, HostFacts, Observed};
 use crate::record::Record;
@@ -8,7 +8,7 @@ use crate::step::{Phase, Plan, Step, shown};
 use homing_steps::{Answer, Executor};
 use std::time::{Duration, Instant};
 
-/// Asks all hosts of the volume at once. `more` are further folders to look at, by host.
+/// Queries all hosts of the volume at once. `more` has further folders to inspect, by host.
 pub fn observe(executor: &dyn Executor, spec: &Spec, hosts: &[String], more: &[(String, String)]) -> Observed {
     let question = |host: &String| {
         let folders: Vec<String> = more.iter().filter(|(h, _)| h == host).map(|(_, p)| p.clone()).collect();
@@ -22,7 +22,7 @@ pub fn observe(executor: &dyn Executor, spec: &Spec, hosts: &[String], more: &[(
     Observed { hosts: hosts.iter().cloned().zip(answers).collect() }
 }
 
-/// What the user is told while a plan is carried out.
+/// Messages to the user while a plan is carried out.
 pub enum News<'a> {
     /// A phase begins.
     Phase(&'a Phase),
@@ -30,18 +30,18 @@ pub enum News<'a> {
     Done(&'a Step),
     /// A step failed, and why.
     Failed(&'a Step, &'a str),
-    /// The host's daemon does something else and the step is asked for again until it may be done.
+    /// The host's daemon is busy, and the step is retried until the daemon accepts it.
     Waits(&'a Step, &'a str),
 }
 
-/// What GlusterFS's daemon says when it has not begun a command, since one of the cluster
-/// is at another: that of an administrator, or of a call of homing that was killed.
+/// Messages of GlusterFS's daemon if it has not begun a command, because a daemon of the cluster is busy with another
+/// one. That may come from an administrator, or from a homing process that was killed.
 const BUSY: [&str; 2] = ["Another transaction is in progress", "Locking failed"];
-/// Its locks are given up after 180 s (`mgmt-v3-lock-timeout`), whoever held them.
+/// Its locks expire after 180 s (`mgmt-v3-lock-timeout`).
 const BUSY_FOR: Duration = Duration::from_secs(200);
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Carries steps out at the same time; one that its daemon was too busy to begin is asked for again.
+/// Carries out steps at the same time, and retries a step that its daemon was too busy to begin.
 fn run(executor: &dyn Executor, steps: &[Step], news: &mut dyn FnMut(News)) -> Vec<Answer> {
     let command = |s: &Step| (s.host.clone(), s.argv.clone());
     let mut said = executor.programs(&steps.iter().map(command).collect::<Vec<_>>());
@@ -63,17 +63,17 @@ fn run(executor: &dyn Executor, steps: &[Step], news: &mut dyn FnMut(News)) -> V
     }
 }
 
-/// Why a plan stopped.
+/// The reason why a plan stopped.
 #[derive(Debug)]
 pub struct Stopped {
-    /// What was being done, on which hosts, and what they answered.
+    /// The phase, the hosts and their answers.
     pub why: String,
-    /// It was the first thing to be done, and no host did it.
+    /// Whether it was the first phase, and no host carried it out.
     pub at_the_start: bool,
 }
 
-/// Carries out the phases that `record` does not count as done. Returns steps
-/// that failed in phases whose hosts are each for themselves.
+/// Carries out the phases that `record` does not count as done. Returns the failed steps of phases in which hosts do
+/// not depend on each other.
 pub fn carry_out(
     executor: &dyn Executor,
     plan: &Plan,
@@ -107,12 +107,12 @@ pub fn carry_out(
     Ok(failures)
 }
 
-/// A command for an error line; a script is too long for one.
+/// Returns a command for an error line; a script is too long for one.
 fn shorter(argv: &[String]) -> String {
     if argv.first().is_some_and(|a| a == "sh") { String::new() } else { shown(argv) + ": " }
 }
 
-/// Takes back what was begun, last first. Returns what could not be.
+/// Undoes the begun phases, last first. Returns the steps that could not be undone.
 pub fn undo(executor: &dyn Executor, record: &Record, news: &mut dyn FnMut(News)) -> Vec<String> {
     let mut left = Vec::new();
     for phase in record.begun().iter().rev() {

@@ -1,5 +1,5 @@
-//! The XML of `gluster volume info`, `peer status` and `volume status all tasks`
-//! (GlusterFS 10.3; the fields are the same since 3.8).
+//! Reads the XML of `gluster volume info`, `peer status` and `volume status all tasks` (GlusterFS 10.3; the fields
+//! are the same since 3.8).
 
 use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ pub struct Brick {
     pub host: String,
     /// Folder there.
     pub path: String,
-    /// It keeps names, but no bytes.
+    /// Whether it keeps names, but no bytes.
     pub arbiter: bool,
 }
 
 impl Brick {
-    /// As `gluster` writes it.
+    /// The form in which `gluster` writes it.
     pub fn word(&self) -> String {
         format!("{}:{}", self.host, self.path)
     }
@@ -27,7 +27,7 @@ impl Brick {
 pub struct Volume {
     /// Its name.
     pub name: String,
-    /// It is started.
+    /// Whether it is started.
     pub started: bool,
     /// Bricks in a set, arbiter included; 1 when there are no copies.
     pub set_size: usize,
@@ -69,19 +69,19 @@ pub struct Task {
 pub struct Cluster {
     /// Volumes.
     pub volumes: Vec<Volume>,
-    /// Peers by the names they were given, the asked host left out; true when connected.
+    /// Peers by their names, without the queried host; true if connected.
     pub peers: Vec<(Vec<String>, bool)>,
-    /// Long actions; `None`: the daemon was too busy to tell.
+    /// Long actions; `None` if the daemon was too busy to list them.
     pub tasks: Option<Vec<Task>>,
 }
 
 impl Cluster {
-    /// The volume of this name.
+    /// Returns the volume of this name.
     pub fn volume(&self, name: &str) -> Option<&Volume> {
         self.volumes.iter().find(|v| v.name == name)
     }
 
-    /// Is `host` a peer under this name?
+    /// Whether `host` is a peer under this name.
     pub fn knows(&self, host: &str) -> bool {
         self.peers.iter().any(|(names, _)| names.iter().any(|n| n == host))
     }
@@ -133,7 +133,7 @@ fn tasks(node: Node) -> Vec<Task> {
     tasks.map(read).collect()
 }
 
-/// Reads the three texts; `None` when the daemon gave no list of volumes.
+/// Reads the three texts; `None` if the daemon gave no list of volumes.
 pub(crate) fn read(texts: &BTreeMap<String, String>) -> Option<Cluster> {
     let info = texts.get("volume info")?;
     let info = Document::parse(info.trim()).ok()?;

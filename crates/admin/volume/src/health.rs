@@ -1,4 +1,4 @@
-//! What is not well with a volume, and what may be better: for `status`.
+//! Finds faults of a volume and possible improvements, for `status`.
 
 use crate::gluster::{self, gluster};
 use crate::moosefs::chunks;
@@ -9,25 +9,25 @@ use roxmltree::Document;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// Something that a person should know, and what to do about it.
+/// A fault or an advice, with a command that helps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// One line.
     pub what: String,
     /// A command.
     pub remedy: String,
-    /// Files cannot be read, or have fewer copies than they should; else it is advice.
+    /// Whether files cannot be read, or have fewer copies than they should; else it is advice.
     pub ill: bool,
 }
 
-/// What to ask besides, and which host: GlusterFS's daemons know of each other's bricks.
+/// Returns a further query and the host for it: GlusterFS's daemons know of each other's bricks.
 pub fn question(spec: &Spec, seen: &Observed) -> Option<(String, Vec<String>)> {
     let there = gluster::volume(spec, seen)?;
     let (host, _) = gluster::speaker(spec, seen)?;
     there.started.then(|| (host, gluster(&["volume", "status", &spec.name, "--xml"])))
 }
 
-/// All findings; `answer` is what was said to [`question`].
+/// Returns all findings; `answer` is the answer to [`question`].
 pub fn findings(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding> {
     match spec.kind {
         Kind::Gluster => of_gluster(spec, seen, answer),
@@ -98,7 +98,8 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding
     findings
 }
 
-/// Why nothing is known of a volume, as far as its servers have answered: GlusterFS is asked through its daemons.
+/// Explains why nothing is known of a volume, from the servers that have answered: GlusterFS is queried through its
+/// daemons.
 fn unknown(spec: &Spec, seen: &Observed) -> Option<Finding> {
     let facts = spec.servers().into_iter().filter_map(|host| Some((seen.host(&host)?, host)));
     let (with, without): (Vec<_>, Vec<_>) = facts.partition(|(facts, _)| facts.active.contains("glusterd"));

@@ -1,13 +1,11 @@
-//! Volumes of file systems that span hosts: made, grown, shrunk and taken away.
+//! Volumes of file systems that span hosts: made, grown, shrunk and deleted.
 //!
-//! What is wanted ([`Spec`]) and what the hosts say ([`Observed`]) make a
-//! [`Plan`]: commands per host, in phases, each with its reason and the command
-//! that takes it back. Planning is pure. [`execute`] carries a plan out and
-//! keeps a [`Record`] of what was begun, so that the next call finishes or
-//! undoes an interrupted one. Everything that the plans need can be read back
-//! from the hosts: a lost record costs nothing but the way back.
+//! A specification ([`Spec`]) and the facts of hosts ([`Observed`]) make a [`Plan`]: commands for each host, in
+//! phases. Each command has a reason and a command that undoes it. Planning does no input or output. [`execute`]
+//! carries a plan out and keeps a [`Record`] of the begun phases: the next call finishes or undoes an interrupted
+//! one. Everything that the plans need can be read from the hosts again: with a lost record only the undo is lost.
 //!
-//! It does not: find the bytes of a file (`locate`), or copy what a volume holds.
+//! It does not: find the bytes of a file (`locate`), or copy the files of a volume.
 
 pub mod adopt;
 mod change;

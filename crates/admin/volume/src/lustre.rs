@@ -1,5 +1,5 @@
-//! Lustre: how the files of a directory are striped. Making Lustre itself needs
-//! kernel modules and formatted targets, and is left to its own tools.
+//! Lustre: sets how the files of a directory are striped. Making a Lustre file system needs kernel modules and
+//! formatted targets, and is left to its own tools.
 
 use crate::step::{Plan, Step, words};
 

@@ -1,10 +1,10 @@
-//! Volumes as Prometheus reads them: their hosts, what is not well, and room.
+//! Exports volumes to Prometheus: their hosts, their findings, and their space.
 
 use crate::Figures;
 use crate::observe::Store;
 use homing_model::metrics::{Kind, Metrics};
 
-/// What Prometheus reads of them.
+/// Returns the metrics of volumes in Prometheus' text format.
 pub fn prometheus(volumes: &[Figures]) -> String {
     let mut metrics = Metrics::default();
     let name = "homing_volume_info";

@@ -1,11 +1,11 @@
-//! Mount points: an fstab line that names its volume, and the mount itself.
+//! Mount points: writes a line into fstab that names its volume, and mounts it.
 
 use crate::observe::{MountPoint, Observed};
 use crate::refuse::{Danger, Refusal};
 use crate::spec::Spec;
 use crate::step::{Plan, Step, script, words};
 
-/// Written whole or not at all; other lines stay. `x-` options are comments to mount(8).
+/// fstab is replaced as a whole; other lines stay. mount(8) treats `x-` options as comments.
 const MOUNT: &str = r#"
     mkdir -p -- "$1" || exit
     if ! grep -qF "x-homing.$2," /etc/fstab 2>/dev/null; then
@@ -15,8 +15,8 @@ const MOUNT: &str = r#"
     mountpoint -q -- "$1" || timeout 60 mount -- "$1"
 "#;
 
-/// The mount goes first: one that is in use keeps its line. Then it is told who uses it.
-/// The point's folder goes only when it is empty.
+/// Unmounts first: a mount that is in use keeps its line, and the processes that use it are printed. The folder of
+/// the mount point is removed only if it is empty.
 const UNMOUNT: &str = r#"
     also=$(awk -v p="$1" '$5 == p { d = $3; r = $4 == "/" ? "" : $4 } { dev[NR] = $3; root[NR] = $4; at[NR] = $5 }
     END { for (i = 1; i <= NR && d != ""; i++) if (dev[i] == d && root[i] != "/" && index(root[i], r "/") == 1) print at[i] }' /proc/self/mountinfo)
@@ -33,7 +33,7 @@ const UNMOUNT: &str = r#"
     rmdir -- "$1" 2>/dev/null || true
 "#;
 
-/// What to write into fstab on a host.
+/// A line of fstab on a host.
 pub(crate) struct Line {
     pub(crate) source: String,
     pub(crate) fstype: &'static str,
@@ -50,7 +50,7 @@ pub(crate) fn mount(plan: &mut Plan, spec: &Spec, seen: &Observed, line: impl Fn
     plan.phase_each(format!("mount at {}", spec.mount), steps.collect());
 }
 
-/// Takes the mounts away from `hosts`. `back`: the fstab line that undoing it writes again.
+/// Unmounts on `hosts`. `back` returns the fstab line that the undo writes again.
 pub(crate) fn unmount(plan: &mut Plan, spec: &Spec, hosts: &[String], back: impl Fn(&str) -> Option<Line>) {
     let step = |host: &String| {
         let step = Step::new(host, unmount_argv(spec), format!("unmount {}", spec.mount));
@@ -62,7 +62,7 @@ pub(crate) fn unmount(plan: &mut Plan, spec: &Spec, hosts: &[String], back: impl
     plan.phase(format!("unmount {}", spec.mount), hosts.iter().map(step).collect());
 }
 
-/// Unmounts before the volume itself goes: there is no way back.
+/// Unmounts before the volume itself is deleted: there is no undo.
 pub(crate) fn unmount_for_good(spec: &Spec, seen: &Observed) -> Plan {
     let mut plan = Plan::default();
     let all: Vec<String> = seen.hosts.keys().cloned().collect();
@@ -70,7 +70,7 @@ pub(crate) fn unmount_for_good(spec: &Spec, seen: &Observed) -> Plan {
     plan
 }
 
-/// Those of these hosts that have it mounted, or shall at their next boot.
+/// Returns the hosts that have it mounted, or will at their next boot.
 pub(crate) fn mounted(seen: &Observed, hosts: &[String]) -> Vec<String> {
     let mounted = |h: &&String| seen.host(h).is_some_and(|f| f.fstab.is_some() || f.point == MountPoint::Ours);
     hosts.iter().filter(mounted).cloned().collect()

@@ -1,4 +1,4 @@
-//! Mounting and unmounting a volume of any kind on single hosts.
+//! Mounts and unmounts a volume of any kind on single hosts.
 
 use crate::mount::{self, Line};
 use crate::observe::Observed;
@@ -6,7 +6,7 @@ use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::{Kind, Spec};
 use crate::step::Plan;
 
-/// The fstab line of a host.
+/// Returns the fstab line of a host.
 pub(crate) fn line(spec: &Spec, seen: &Observed, host: &str) -> Line {
     match spec.kind {
         Kind::Gluster => crate::gluster::mount_line(spec, host),
@@ -15,7 +15,7 @@ pub(crate) fn line(spec: &Spec, seen: &Observed, host: &str) -> Line {
     }
 }
 
-/// Mounts on all clients that lack it; a server that names its clients is told of new ones first.
+/// Mounts on all clients that lack it. If a server lists its clients, new ones are added there first.
 pub fn mount(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
     lifted(mount::refusals(spec, seen), allowed)?;
     let mut plan = Plan::default();
@@ -28,7 +28,7 @@ pub fn mount(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, V
     Ok(plan)
 }
 
-/// Unmounts where it is mounted; undone, it is mounted there again.
+/// Unmounts where it is mounted; the undo mounts it there again.
 pub fn unmount(spec: &Spec, seen: &Observed, hosts: &[String]) -> Plan {
     let mut plan = Plan::default();
     mount::unmount(&mut plan, spec, &mount::mounted(seen, hosts), |host| Some(line(spec, seen, host)));

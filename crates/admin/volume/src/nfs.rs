@@ -1,4 +1,4 @@
-//! The kernel's NFS server: one host's folder for all.
+//! The kernel's NFS server: exports one host's folder to all clients.
 
 use crate::mount::{self, Line};
 use crate::observe::{Content, Observed};
@@ -6,7 +6,7 @@ use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
 use crate::step::{Plan, Step, script};
 
-/// An export of its own file, so that others stay as they are.
+/// Writes an export file of its own: other exports stay as they are.
 const EXPORT: &str = r#"
     name=$1 store=$2; shift 2
     mkdir -p -- "$store" /etc/exports.d || exit
@@ -32,14 +32,14 @@ const NOTES: &[&str] = &[
     "rsize and wsize are left to client and server: homing bench volume --tune nfs measures whether another size is better",
 ];
 
-/// A folder as clients of version 4 name it; `None` when they cannot see it.
+/// Returns the path of a folder for clients of version 4; `None` if they cannot see it.
 fn seen_by_clients(store: &str, pseudo_root: Option<&str>) -> Option<String> {
     let Some(root) = pseudo_root.map(|r| r.trim_end_matches('/')) else { return Some(store.into()) };
     let rest = store.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
     Some(if rest.is_empty() { "/".into() } else { rest.into() })
 }
 
-/// The fstab line of a host; the server binds its own folder.
+/// Returns the fstab line of a host; the server binds its own folder.
 pub(crate) fn mount_line(spec: &Spec, seen: &Observed, host: &str) -> Line {
     let Some(place) = spec.places.first() else {
         return Line { source: String::new(), fstype: "nfs4", options: String::new() };
@@ -54,7 +54,7 @@ pub(crate) fn mount_line(spec: &Spec, seen: &Observed, host: &str) -> Line {
     Line { source: format!("{}:{path}", place.host), fstype: "nfs4", options }
 }
 
-/// Steps until the export is mounted on all clients.
+/// Plans the steps until the export is mounted on all clients.
 pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
     let Some(place) = spec.places.first() else { return Ok(Plan::default()) };
     let store = spec.store(place);
@@ -86,7 +86,7 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
     Ok(plan)
 }
 
-/// Exports to all clients, when the export does not name them all or the server does not run.
+/// Exports to all clients, if the export does not name them all or the server does not run.
 pub(crate) fn let_in(plan: &mut Plan, spec: &Spec, seen: &Observed) {
     let Some(place) = spec.places.first() else { return };
     let (store, text) = (spec.store(place), seen.host(&place.host).and_then(|f| f.texts.get("exports")));

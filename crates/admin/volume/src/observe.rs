@@ -1,4 +1,4 @@
-//! What hosts say of themselves, read from the text that `probe.sh` prints there.
+//! Reads the facts of hosts from the output of `probe.sh`.
 
 use crate::gluster_xml::{self, Cluster};
 use crate::spec::{Kind, Spec};
@@ -13,17 +13,17 @@ pub const PROBE: &str = include_str!("probe.sh");
 pub struct Store {
     /// Absolute path.
     pub path: String,
-    /// It lies on the partition of `/`, `/usr`, `/var` or `/boot`.
+    /// Whether it lies on the partition of `/`, `/usr`, `/var` or `/boot`.
     pub on_system_disk: bool,
-    /// What is in it.
+    /// Its content.
     pub content: Content,
     /// Size of its file system, bytes.
     pub size: u64,
-    /// Free there, bytes.
+    /// Free bytes of that file system.
     pub free: u64,
 }
 
-/// What a store holds.
+/// The content of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Content {
     /// It does not exist.
@@ -42,13 +42,13 @@ pub enum Content {
 }
 
 impl Store {
-    /// It holds chunks of MooseFS.
+    /// Whether it holds chunks of MooseFS.
     pub fn holds_chunks(&self) -> bool {
         self.content == Content::Chunks
     }
 }
 
-/// What lies at the mount point.
+/// The state of the mount point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MountPoint {
     /// Nothing, or an empty folder.
@@ -62,32 +62,32 @@ pub enum MountPoint {
     Files,
 }
 
-/// One host.
+/// The facts of one host.
 #[derive(Clone, Debug, Default)]
 pub struct HostFacts {
-    /// Programs that are there.
+    /// Programs that are installed.
     pub programs: BTreeSet<String>,
     /// Version of GlusterFS, as `10.3`, where its client is there.
     pub gluster_version: Option<String>,
     /// Units that run.
     pub active: BTreeSet<String>,
-    /// glusterd's records name the volume (it need not run).
+    /// Whether glusterd's records name the volume (it need not run).
     pub glusterd_knows: bool,
-    /// The folders that were asked for.
+    /// The queried folders.
     pub stores: Vec<Store>,
     /// The mount point.
     pub point: MountPoint,
     /// The volume's line in fstab: source, point, type, options.
     pub fstab: Option<[String; 4]>,
-    /// The folder that this NFS server shows to clients of version 4 as `/`, when one is set (`fsid=0`).
+    /// The folder that this NFS server shows to clients of version 4 as `/`, if one is set (`fsid=0`).
     pub pseudo_root: Option<String>,
-    /// GlusterFS as this host sees it, when its daemon runs.
+    /// GlusterFS as this host sees it, if its daemon runs.
     pub gluster: Option<Cluster>,
     /// Texts of configuration files by name.
     pub texts: BTreeMap<String, String>,
 }
 
-/// All hosts that were asked; a reason for those that did not answer.
+/// All queried hosts; a reason for each that did not answer.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// By host name.
@@ -95,12 +95,12 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// The facts of a host that answered.
+    /// Returns the facts of a host that answered.
     pub fn host(&self, name: &str) -> Option<&HostFacts> {
         self.hosts.get(name)?.as_ref().ok()
     }
 
-    /// Hosts that did not answer, and why.
+    /// Returns the hosts that did not answer, each with the reason.
     pub fn silent(&self) -> Vec<(&str, &str)> {
         self.hosts.iter().filter_map(|(h, f)| Some((h.as_str(), f.as_ref().err()?.as_str()))).collect()
     }
@@ -118,7 +118,7 @@ impl Observed {
     }
 }
 
-/// Arguments of the probe for a host.
+/// Returns the arguments of the probe for a host.
 pub fn arguments(spec: &Spec, host: &str, more: &[String]) -> Vec<String> {
     let own = spec.places.iter().filter(|p| p.host == host).map(|p| spec.store(p));
     let mut argv: Vec<String> = ["sh", "-c", PROBE, "sh", &spec.name, &spec.mount].map(String::from).into();
@@ -128,7 +128,7 @@ pub fn arguments(spec: &Spec, host: &str, more: &[String]) -> Vec<String> {
     argv
 }
 
-/// Reads what the probe printed. `None` when it did not come to its end.
+/// Reads the output of the probe. `None` if it is incomplete.
 pub fn read(text: &str, spec: &Spec) -> Option<HostFacts> {
     let mut facts = HostFacts::default();
     let (mut mounted, mut ended) = (None, false);
@@ -187,15 +187,15 @@ fn content_of(word: &str) -> Content {
     }
 }
 
-/// What is mounted on a host may be the volume, by its type and source alone: without the host's fstab and the server's
-/// settings the path of an NFS export is not known for certain.
+/// Whether a mount on a host may be the volume, judged by its type and source alone. Without the host's fstab and the
+/// server's settings, the path of an NFS export is not known for certain.
 pub fn may_be(spec: &Spec, host: &str, fstype: &str, source: &str) -> bool {
     use homing_mounts::Kind as Mounted;
     let mount = Mount { point: spec.mount.as_str().into(), fstype: fstype.into(), source: source.into() };
     match spec.kind {
         Kind::Gluster => is_ours(fstype, source, &HostFacts::default(), spec),
         Kind::Moosefs => Mounted::of(&mount) == Mounted::Moose,
-        // The server binds its own folder.
+        // The server mounts its own folder with bind.
         Kind::Nfs if spec.places.iter().any(|place| place.host == host) => {
             Mounted::of(&mount) == Mounted::Local && source.contains('[')
         }
@@ -208,7 +208,7 @@ pub fn may_be(spec: &Spec, host: &str, fstype: &str, source: &str) -> bool {
     }
 }
 
-/// A mount of the same type and volume; a host may name the server as it likes.
+/// Whether a mount has the type and the volume of `spec`; a host may use any name for the server.
 fn is_ours(fstype: &str, source: &str, facts: &HostFacts, spec: &Spec) -> bool {
     use homing_mounts::Kind as Mounted;
     let mount = Mount { point: spec.mount.as_str().into(), fstype: fstype.into(), source: source.into() };
@@ -221,7 +221,7 @@ fn is_ours(fstype: &str, source: &str, facts: &HostFacts, spec: &Spec) -> bool {
         Kind::Moosefs => mounted == Mounted::Moose,
         Kind::Nfs => {
             let exported = spec.places.first().map(|p| spec.store(p)).unwrap_or_default();
-            // Below a pseudo-root the server's path is shorter than the folder's own.
+            // Below a pseudo-root, the exported path is shorter than the path of the folder.
             let line = facts.fstab.as_ref().is_some_and(|l| l[0] == source);
             let remote = mounted == Mounted::Nfs && (line || source.ends_with(&format!(":{exported}")));
             remote || (mounted != Mounted::Nfs && facts.fstab.as_ref().is_some_and(|l| l[3].contains("bind")))
@@ -229,7 +229,7 @@ fn is_ours(fstype: &str, source: &str, facts: &HostFacts, spec: &Spec) -> bool {
     }
 }
 
-/// Prints the names of volumes that a host knows, a line each.
+/// Returns a command that prints the names of the volumes that a host knows, one per line.
 pub fn names_question() -> Vec<String> {
     // Without its daemon gluster prints the error where names are expected.
     let text = r#"found=$(gluster --mode=script volume list 2>/dev/null) && printf '%s\n' "$found" | grep -v '^No volumes'

@@ -1,14 +1,14 @@
-//! How far a long movement of bytes has come.
+//! Reads the progress of a long movement of bytes.
 
 use crate::moosefs::chunks::{self, Chunks};
 use crate::spec::{Kind, Spec};
 use crate::step::{Watch, script};
 use roxmltree::Document;
 
-/// One look at it.
+/// The state of a movement at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// It is over.
+    /// Whether it is over.
     pub finished: bool,
     /// Files that could not be moved, or a reason for its end.
     pub failed: Option<String>,
@@ -16,7 +16,7 @@ pub struct Progress {
     pub moved: u64,
     /// Files that were moved.
     pub files: u64,
-    /// Bytes that are left; `None`: the file system does not tell (GlusterFS; its bricks do).
+    /// Bytes that are left; `None` if the file system does not report it (GlusterFS; its bricks do).
     pub left_bytes: Option<u64>,
     /// Entries, files and folders, that are left.
     pub left_entries: Option<u64>,
@@ -24,7 +24,7 @@ pub struct Progress {
     pub seconds_left: Option<u64>,
 }
 
-/// The command that tells, for a host of [`askers`].
+/// Returns the command that prints the progress, for a host of [`askers`].
 pub fn question(spec: &Spec, watch: &Watch) -> Vec<String> {
     match spec.kind {
         Kind::Moosefs => script(chunks::QUESTION, &[spec.master()]),
@@ -32,7 +32,7 @@ pub fn question(spec: &Spec, watch: &Watch) -> Vec<String> {
     }
 }
 
-/// Hosts that can tell, the likeliest first.
+/// Returns the hosts that can report the progress, the likeliest first.
 pub fn askers(spec: &Spec) -> Vec<String> {
     let mut hosts = spec.hosts();
     if spec.kind == Kind::Moosefs {
@@ -41,7 +41,7 @@ pub fn askers(spec: &Spec) -> Vec<String> {
     hosts
 }
 
-/// Reads its answer. `None` when it cannot be read.
+/// Reads the answer; `None` if it cannot be read.
 pub fn answer(text: &str, spec: &Spec, watch: &Watch) -> Option<Progress> {
     match spec.kind {
         Kind::Moosefs => chunks::read(text).map(|c| of_chunks(&c, watch)),
@@ -68,7 +68,7 @@ fn of_chunks(chunks: &Chunks, watch: &Watch) -> Progress {
     progress
 }
 
-/// The command that tells, on a host of the GlusterFS volume.
+/// Returns the command that prints the progress, on a host of the GlusterFS volume.
 fn gluster_question(name: &str, watch: &Watch) -> Vec<String> {
     match watch {
         Watch::Rebalance => script(r#"gluster --mode=script volume rebalance "$1" status --xml"#, &[name]),
@@ -111,7 +111,7 @@ fn movement(document: &Document) -> Option<Progress> {
     })
 }
 
-/// A brick that is down has text where its counts should be; it is not healed.
+/// Reads the progress of healing. A brick that is down has text in place of its counts; it is not healed.
 fn heal(document: &Document) -> Option<Progress> {
     let bricks: Vec<_> = document.descendants().filter(|n| n.has_tag_name("brick")).collect();
     let status = |b: &roxmltree::Node| {
@@ -128,7 +128,7 @@ fn heal(document: &Document) -> Option<Progress> {
         why.push(format!("{torn} files are in split brain: gluster volume heal VOLUME split-brain ... chooses"));
     }
     Some(Progress {
-        // What a brick that is down has missed stays behind until it is back.
+        // Changes that a brick missed while it was down stay behind until it is back.
         finished: (pending == 0 || pending == torn || down > 0) && !bricks.is_empty(),
         failed: (!why.is_empty()).then(|| why.join("; ")),
         left_entries: Some(pending),

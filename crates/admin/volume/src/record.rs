@@ -1,5 +1,5 @@
-//! The record of a volume on the admin's machine: what was asked for, and what
-//! is under way. One JSON file a volume, replaced whole.
+//! The record of a volume on the admin's machine: its specification, and the change under way. There is one JSON file
+//! for each volume, which is replaced as a whole.
 
 use crate::change::Change;
 use crate::refuse::Danger;
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A change that has not come to its end.
+/// A change that is not complete.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pending {
-    /// What is changed.
+    /// The change.
     #[serde(deserialize_with = "crate::change::kept")]
     pub what: Change,
     /// The plan that is being carried out.
@@ -25,24 +25,24 @@ pub struct Pending {
     /// Phases of earlier plans of the same change, for the way back.
     #[serde(default)]
     pub before: Vec<Phase>,
-    /// Dangers that were taken on, so that the change can be finished without saying so again.
+    /// Dangers that the user accepted: finishing the change needs no new consent.
     #[serde(default)]
     pub allowed: Vec<Danger>,
 }
 
-/// What is kept of a volume.
+/// The saved facts of a volume.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// As asked for.
+    /// The wanted volume.
     pub spec: Spec,
-    /// What is under way.
+    /// The change under way.
     pub pending: Option<Pending>,
     #[serde(skip)]
     file: Option<PathBuf>,
 }
 
-/// Where records of this cluster's volumes lie: `$HOMING_VOLUMES`, else homing's folder in `$XDG_STATE_HOME` or
-/// `~/.local/state`, and there one for each ssh configuration that is named.
+/// Returns the folder for records of this cluster's volumes: `$HOMING_VOLUMES`, else homing's folder in
+/// `$XDG_STATE_HOME` or `~/.local/state`. That has a subfolder for each ssh configuration that is named.
 pub fn folder() -> PathBuf {
     if let Some(folder) = std::env::var_os("HOMING_VOLUMES") {
         return folder.into();
@@ -50,7 +50,7 @@ pub fn folder() -> PathBuf {
     homing_os::folder::cluster_state().join("volumes")
 }
 
-/// Hosts that hold bytes of the volumes that homing has made, with one of their volumes.
+/// Returns the hosts that hold bytes of homing's volumes, each with one of its volumes.
 pub fn holders() -> BTreeMap<String, String> {
     let folder = folder();
     let specs = Record::names(&folder).into_iter().filter_map(|name| Some(Record::load(&folder, &name).ok()??.spec));
@@ -58,18 +58,18 @@ pub fn holders() -> BTreeMap<String, String> {
 }
 
 impl Record {
-    /// A record that is written to `folder` at the first change.
+    /// Makes a record that is written to `folder` at the first change.
     pub fn new(folder: &Path, spec: Spec) -> Record {
         let file = folder.join(format!("{}.json", spec.name));
         Record { spec, pending: None, file: Some(file) }
     }
 
-    /// A record that is never written, for what is no volume of homing's own.
+    /// Makes a record that is never written, for something that is no volume of homing.
     pub fn unwritten(spec: Spec) -> Record {
         Record { spec, pending: None, file: None }
     }
 
-    /// The record of a volume; `None` when there is none.
+    /// Loads the record of a volume; `None` if there is none.
     pub fn load(folder: &Path, name: &str) -> io::Result<Option<Record>> {
         let file = folder.join(format!("{name}.json"));
         let text = match std::fs::read(&file) {
@@ -81,7 +81,7 @@ impl Record {
         Ok(Some(record))
     }
 
-    /// Names of all volumes with a record.
+    /// Returns the names of all volumes with a record.
     pub fn names(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let names = entries.filter_map(|e| e.file_name().to_str()?.strip_suffix(".json").map(String::from));
@@ -90,7 +90,7 @@ impl Record {
         names
     }
 
-    /// Takes up a new plan, whose dangers `allowed` were taken on.
+    /// Records a new plan, whose dangers in `allowed` were accepted.
     pub fn take_up(&mut self, what: &Change, plan: &Plan, allowed: &[Danger]) -> Result<(), String> {
         let same = self.pending.as_ref().is_some_and(|p| p.what == *what);
         let before = if same { self.begun() } else { Vec::new() };
@@ -105,23 +105,23 @@ impl Record {
         self.save()
     }
 
-    /// Nothing is under way any more.
+    /// Records that no change is under way any more.
     pub fn finish(&mut self) -> Result<(), String> {
         self.pending = None;
         self.save()
     }
 
-    /// Phases of the plan under way that have ended.
+    /// Returns the number of ended phases of the current plan.
     pub(crate) fn done(&self) -> usize {
         self.pending.as_ref().map_or(0, |p| p.done)
     }
 
-    /// No phase of the change under way came before this one.
+    /// Whether the change under way has no phase before this one.
     pub(crate) fn is_first(&self, phase: usize) -> bool {
         phase == 0 && self.pending.as_ref().is_some_and(|p| p.before.is_empty())
     }
 
-    /// Phases of the change under way that have begun, in order.
+    /// Returns the begun phases of the change under way, in order.
     pub(crate) fn begun(&self) -> Vec<Phase> {
         let Some(p) = &self.pending else { return Vec::new() };
         let now = &p.plan.phases[..p.begun.min(p.plan.phases.len())];
@@ -142,7 +142,7 @@ impl Record {
         self.save()
     }
 
-    /// Writes the record, whole or not at all.
+    /// Writes the whole record or nothing.
     pub fn save(&self) -> Result<(), String> {
         let Some(file) = &self.file else { return Ok(()) };
         let write = || -> io::Result<()> {
@@ -153,7 +153,7 @@ impl Record {
         write().map_err(|e| format!("writing the record {}: {e}", file.display()))
     }
 
-    /// Forgets the volume.
+    /// Deletes the record.
     pub fn remove(&self) -> Result<(), String> {
         let Some(file) = &self.file else { return Ok(()) };
         match std::fs::remove_file(file) {

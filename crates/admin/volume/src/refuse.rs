@@ -1,8 +1,8 @@
-//! What loses data, or could, and the words by which a user takes it on.
+//! Dangers to data, and the options by which a user accepts them.
 
 use serde::{Deserialize, Serialize};
 
-/// Things that are done only when told in so many words.
+/// Dangers that a user must accept explicitly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Danger {
@@ -18,12 +18,12 @@ pub enum Danger {
     MountOverFiles,
     /// A store that already holds something.
     StoreInUse,
-    /// Writes of a known defect of the file system may never end.
+    /// Writes may never end, because of a known defect of the file system.
     HangingWrites,
 }
 
 impl Danger {
-    /// The option that takes it on.
+    /// Returns the option that accepts it.
     pub fn flag(self) -> &'static str {
         match self {
             Danger::SystemDisk => "--allow-system-disk",
@@ -37,12 +37,12 @@ impl Danger {
     }
 }
 
-/// Why a plan is not made.
+/// A reason why a plan is not made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// One line: what, where, and what could be lost.
+    /// One line: the fault, the place, and the data that could be lost.
     pub why: String,
-    /// `None`: it cannot be done at all.
+    /// The danger to accept; `None` if it cannot be done at all.
     pub danger: Option<Danger>,
 }
 
@@ -50,13 +50,13 @@ impl Refusal {
     pub(crate) fn danger(danger: Danger, why: String) -> Refusal {
         Refusal { why, danger: Some(danger) }
     }
-    /// What cannot be done at all.
+    /// Makes a refusal that no option lifts.
     pub fn never(why: impl Into<String>) -> Refusal {
         Refusal { why: why.into(), danger: None }
     }
 }
 
-/// The refusals that `allowed` does not lift.
+/// Returns an error with the refusals that `allowed` does not lift.
 pub(crate) fn lifted(all: Vec<Refusal>, allowed: &[Danger]) -> Result<(), Vec<Refusal>> {
     let left: Vec<Refusal> = all.into_iter().filter(|r| r.danger.is_none_or(|d| !allowed.contains(&d))).collect();
     if left.is_empty() { Ok(()) } else { Err(left) }

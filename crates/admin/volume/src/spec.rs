@@ -1,4 +1,4 @@
-//! What a volume is asked to be.
+//! The specification of a volume.
 
 use homing_model::folders;
 use serde::{Deserialize, Serialize};
@@ -48,18 +48,18 @@ pub struct Place {
     pub path: String,
 }
 
-/// A volume as asked for.
+/// The wanted state of a volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     /// Its name.
     pub name: String,
     /// Its file system.
     pub kind: Kind,
-    /// Where bytes lie.
+    /// Folders with its bytes.
     pub places: Vec<Place>,
     /// Copies of each file: GlusterFS's replica count, MooseFS's goal.
     pub copies: u32,
-    /// A third host that keeps names but no bytes, so that two copies cannot disagree (GlusterFS).
+    /// Whether a third host keeps names but no bytes, to prevent that two copies disagree (GlusterFS).
     #[serde(default)]
     pub arbiter: bool,
     /// Size of the pieces that files are cut into, bytes (GlusterFS's shards).
@@ -74,7 +74,7 @@ pub struct Spec {
     pub master: Option<String>,
 }
 
-/// What cannot be asked for.
+/// A specification that is impossible.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct SpecError(pub String);
@@ -83,7 +83,7 @@ fn no<T>(text: String) -> Result<T, SpecError> {
     Err(SpecError(text))
 }
 
-/// Paths and names end in configuration files whose readers know no quoting.
+/// Whether a text is safe in configuration files: paths and names are written to files whose readers know no quoting.
 fn plain(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b))
 }
@@ -98,18 +98,19 @@ pub fn check_path(path: &str) -> Result<(), SpecError> {
 }
 
 impl Spec {
-    /// The volume's own folder in a place.
+    /// Returns the volume's own folder in a place.
     pub fn store(&self, place: &Place) -> String {
         format!("{}/{}", place.path, self.name)
     }
 
-    /// All that is wanted of a volume is so.
+    /// Whether the volume has all that `wanted` has.
     pub fn covers(&self, wanted: &Spec) -> bool {
         let places = self.places.len() == wanted.places.len() && wanted.places.iter().all(|p| self.places.contains(p));
         places && wanted.clients.iter().all(|client| self.clients.contains(client))
     }
 
-    /// The places that it is to have and has not; the error tells what it has that is not wanted, which nothing takes away.
+    /// Returns the wanted places that it does not have. The error names places or settings of it that are not wanted,
+    /// which no command removes.
     pub fn lacks(&self, wanted: &Spec) -> Result<Vec<Place>, String> {
         let gone = self.places.iter().filter(|p| !wanted.places.contains(p));
         let gone: Vec<String> = gone.map(|p| format!("{}:{}", p.host, p.path)).collect();
@@ -121,7 +122,7 @@ impl Spec {
         }
     }
 
-    /// Hosts of places and clients, each once, servers first.
+    /// Returns the hosts of places and clients, each once, servers first.
     pub fn hosts(&self) -> Vec<String> {
         let mut hosts: Vec<String> = Vec::new();
         let all = self.places.iter().map(|p| &p.host).chain(self.master.iter()).chain(&self.clients);
@@ -133,7 +134,7 @@ impl Spec {
         hosts
     }
 
-    /// Hosts that give space, each once.
+    /// Returns the hosts that give space, each once.
     pub fn servers(&self) -> Vec<String> {
         let mut hosts: Vec<String> = Vec::new();
         for place in &self.places {
@@ -144,12 +145,12 @@ impl Spec {
         hosts
     }
 
-    /// Host of the MooseFS master: as said, else the first.
+    /// Returns the host of the MooseFS master: the given one, else the first.
     pub fn master(&self) -> &str {
         self.master.as_deref().or(self.places.first().map(|p| p.host.as_str())).unwrap_or("")
     }
 
-    /// Refuses what can never work, before any host is asked.
+    /// Refuses impossible specifications before any host is queried.
     pub fn check(&self) -> Result<(), SpecError> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         if self.name.is_empty() || self.name.len() > 64 || self.name.starts_with('-') || !self.name.bytes().all(fits) {
@@ -194,7 +195,7 @@ impl Spec {
         Ok(())
     }
 
-    /// Refuses what only another kind of volume has.
+    /// Refuses options of another kind of volume.
     fn check_kind(&self) -> Result<(), SpecError> {
         if self.arbiter && self.kind != Kind::Gluster {
             return no(

@@ -1,4 +1,4 @@
-//! How a volume is, host by host and as a whole: for people, for `homing check` and for Prometheus.
+//! The state of a volume, host by host and as a whole: for people, for `homing check` and for Prometheus.
 
 use crate::drive::Drive;
 use crate::health::{self, Finding};
@@ -9,25 +9,25 @@ use homing_steps::Executor;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// A host of it.
+/// The state of one of its hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OnHost {
     /// Its name.
     pub host: String,
-    /// `ok`, `down`, `unavail`, or `-` where it needs none.
+    /// `ok`, `down`, `unavail`, or `-` if it needs no daemon.
     pub daemon: &'static str,
-    /// `mounted`, `unmounted`, `other`, or `-` where it is not to be.
+    /// `mounted`, `unmounted`, `other`, or `-` if it is no client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mount: Option<&'static str>,
-    /// It serves and mounts its part.
+    /// Whether it serves and mounts its part.
     pub well: bool,
-    /// Why it did not answer.
+    /// The reason why it did not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
 impl OnHost {
-    /// As the host was seen.
+    /// Derives the state of a host from its facts.
     pub fn of(spec: &Spec, seen: &Observed, host: &str) -> OnHost {
         let name = host.to_string();
         let Some(facts) = seen.host(host) else {
@@ -53,7 +53,7 @@ impl OnHost {
     }
 }
 
-/// Movements of files that its daemons know of.
+/// Returns the movements of files that its daemons know of.
 pub fn tasks(spec: &Spec, seen: &Observed) -> Vec<String> {
     let views = seen.hosts.values().flatten().filter_map(|f| f.gluster.as_ref());
     let tasks = views.flat_map(|c| c.tasks.iter().flatten()).filter(|t| t.volume == spec.name);
@@ -61,7 +61,7 @@ pub fn tasks(spec: &Spec, seen: &Observed) -> Vec<String> {
     lines.into_iter().collect()
 }
 
-/// Where its bytes lie: the host, the folder and its disk.
+/// Returns the stores with its bytes: the host, the folder and its disk.
 pub fn stores(spec: &Spec, seen: &Observed) -> Vec<(String, Store)> {
     let own = gluster::volume(spec, seen).map(|v| v.bricks.clone()).unwrap_or_default();
     let mut rows = Vec::new();
@@ -73,33 +73,33 @@ pub fn stores(spec: &Spec, seen: &Observed) -> Vec<(String, Store)> {
 }
 
 impl Drive {
-    /// What is not well with it as a whole.
+    /// Returns the findings on it as a whole.
     pub fn findings(&self, spec: &Spec, seen: &Observed) -> Vec<Finding> {
         let answer = health::question(spec, seen).and_then(|question| self.executor.programs(&[question]).pop()?.ok());
         health::findings(spec, seen, answer.as_deref())
     }
 }
 
-/// A volume in numbers, for programs that watch.
+/// A volume in numbers, for monitoring programs.
 pub struct Figures {
     /// Its name.
     pub name: String,
-    /// GlusterFS, MooseFS, NFS.
+    /// Its kind: GlusterFS, MooseFS or NFS.
     pub kind: String,
-    /// Where it is mounted.
+    /// Its mount point.
     pub mount: String,
     /// Its hosts, and whether each serves and mounts its part.
     pub hosts: Vec<(String, bool)>,
-    /// Where its bytes lie: the host, the folder and its disk.
+    /// Its stores: the host, the folder and its disk.
     pub stores: Vec<(String, Store)>,
-    /// Findings by which files cannot be read, or have fewer copies than they should.
+    /// Number of findings about files that cannot be read, or have too few copies.
     pub errors: usize,
-    /// Findings that are advice.
+    /// Number of findings that are advice.
     pub warnings: usize,
 }
 
 impl Figures {
-    /// Asks its hosts, but for those that are known to be silent.
+    /// Queries its hosts, except the ones that are known to be silent.
     pub fn of(drive: &Drive, record: Record, silent: &[&str]) -> Result<Figures, Failure> {
         let spec = record.spec;
         let (quiet, asked): (Vec<String>, Vec<String>) =

@@ -1,5 +1,5 @@
-//! A plan: commands per host in phases, with reasons and ways back. A value
-//! that can be printed, compared and carried out.
+//! A plan: commands for each host in phases, with reasons and undo commands. It is a value that can be printed,
+//! compared and carried out.
 
 use homing_model::text::quoted_unless;
 use serde::{Deserialize, Serialize};
@@ -7,52 +7,52 @@ use serde::{Deserialize, Serialize};
 /// One command on one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Where.
+    /// The host.
     pub host: String,
     /// Program and arguments; no shell changes them.
     pub argv: Vec<String>,
-    /// What it is for, as said to the user when it is done.
+    /// Its purpose, as reported to the user.
     pub why: String,
-    /// What takes it back; must do no harm when the step was never carried out.
+    /// The command that undoes it. It must do no harm if the step was never carried out.
     pub undo: Option<Vec<String>>,
 }
 
-/// Steps that do not wait for each other.
+/// Steps that do not depend on each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
-    /// What they do together.
+    /// Their common purpose.
     pub why: String,
-    /// At most one a host.
+    /// At most one step for each host.
     pub steps: Vec<Step>,
-    /// A host on which it fails is told, and the others go on.
+    /// Whether the other hosts go on if the step fails on one host, which is reported.
     pub each_for_itself: bool,
 }
 
-/// What follows the phases.
+/// The continuation after the phases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Then {
     /// The wanted state is reached.
     #[default]
     Done,
-    /// Ask the hosts again: what is to be done depends on daemons that had to be started first.
+    /// The hosts are queried again: the next steps depend on daemons that had to be started first.
     Again,
-    /// A long movement of bytes goes on; ask again when it has ended.
+    /// A long movement of bytes goes on; the hosts are queried again when it has ended.
     Wait(Watch),
 }
 
 /// A long movement of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Watch {
-    /// Files are spread again.
+    /// Files are redistributed.
     Rebalance,
-    /// These are being emptied: bricks (GlusterFS), or the host with these addresses (MooseFS).
+    /// These are emptied: bricks (GlusterFS), or the host with these addresses (MooseFS).
     Drain(Vec<String>),
     /// Copies are brought up to date.
     Heal,
 }
 
 impl Watch {
-    /// The movement in a word.
+    /// Returns the name of the movement.
     pub fn name(&self) -> &'static str {
         match self {
             Watch::Rebalance => "rebalance",
@@ -62,19 +62,19 @@ impl Watch {
     }
 }
 
-/// Phases in order.
+/// The phases of a change in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// In order; a phase begins when the one before it has ended on all hosts.
+    /// The phases; one begins when the one before it has ended on all hosts.
     pub phases: Vec<Phase>,
-    /// What the user should know: options that were chosen, and why.
+    /// Notes for the user: options that were chosen, and the reasons.
     pub notes: Vec<String>,
-    /// What follows.
+    /// The continuation after the phases.
     pub then: Then,
 }
 
 impl Plan {
-    /// Nothing is left to do.
+    /// Whether nothing is left to do.
     pub fn is_empty(&self) -> bool {
         self.phases.is_empty() && self.then == Then::Done
     }
@@ -108,7 +108,7 @@ pub(crate) fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|w| w.to_string()).collect()
 }
 
-/// A script for sh, its arguments as `$1`, `$2`, ...: never pasted into it.
+/// Builds a command for sh. The arguments are `$1`, `$2`, ... and never become part of the script.
 pub(crate) fn script(text: &str, args: &[&str]) -> Vec<String> {
     let text = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("\n");
     let mut argv = words(&["sh", "-c", &text, "sh"]);
@@ -116,8 +116,8 @@ pub(crate) fn script(text: &str, args: &[&str]) -> Vec<String> {
     argv
 }
 
-/// A command as a line that a shell reads back. Single quotes alone: shlex's
-/// change of quotes within a word makes a script of several lines unreadable.
+/// Returns a command as a line that a shell reads back. It uses only single quotes: shlex changes quotes within a
+/// word, which makes scripts of several lines unreadable.
 pub fn shown(argv: &[String]) -> String {
     argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

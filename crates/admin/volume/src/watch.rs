@@ -1,4 +1,4 @@
-//! Watching a long movement of bytes to its end, with bytes and an estimate.
+//! Watches a long movement of bytes to its end, with bytes and an estimate.
 
 use crate::drive::Drive;
 use crate::gluster::sizes::{self, Sizes};
@@ -9,10 +9,10 @@ use homing_model::units::{bytes, count, short_span};
 use homing_steps::Executor;
 use std::time::{Duration, Instant};
 
-/// Time for daemons to find each other before what is missing counts as lost.
+/// Time for daemons to find each other before missing bricks or hosts count as lost.
 const SETTLE: Duration = Duration::from_secs(15);
 
-/// What is known of a movement besides its last look.
+/// Facts about a movement besides its present state.
 #[derive(Default)]
 struct Course {
     /// Most bytes, and entries, that were left at once.
@@ -20,7 +20,7 @@ struct Course {
     most_entries: u64,
     /// Bytes that are to be moved in all.
     total: Option<u64>,
-    /// The total is an estimate.
+    /// Whether the total is an estimate.
     about: bool,
 }
 
@@ -31,7 +31,7 @@ impl Drive {
         let begun = Instant::now();
         let (mut course, mut quiet, mut last_said) = (Course::default(), 0, None::<Instant>);
         let pause = Duration::from_secs(if self.manner.live { 1 } else { 10 });
-        // Bricks lie on the same hosts until it is over.
+        // Bricks lie on the same hosts until the movement is over.
         let volume =
             (spec.kind == Kind::Gluster).then(|| gluster::volume(spec, &self.observe(spec, &spec.hosts())).cloned());
         let volume = volume.flatten();
@@ -40,7 +40,7 @@ impl Drive {
             // Daemons that were started a moment ago are not yet connected.
             let early = progress.failed.is_some() && begun.elapsed() < SETTLE;
             quiet = if progress.finished && !early { quiet + 1 } else { 0 };
-            // An empty list of what is behind may only mean that the search has not begun.
+            // An empty list of entries may only mean that the search for them has not begun.
             let over = quiet > usize::from(*watch == Watch::Heal);
             let says = last_said.is_none_or(|at| at.elapsed() >= pause);
             if let Some(volume) = volume.as_ref().filter(|_| says && !over) {
@@ -63,7 +63,7 @@ impl Drive {
         }
     }
 
-    /// What GlusterFS does not tell of bytes, from its bricks. What is to be moved in all is asked once.
+    /// Adds the bytes that GlusterFS does not report, from its bricks. The total of a movement is queried once.
     fn add_bytes(
         &self,
         volume: &gluster::xml::Volume,
@@ -92,7 +92,7 @@ impl Drive {
         course.about = *watch == Watch::Rebalance;
     }
 
-    /// One look, by the first host that answers.
+    /// Queries the present state from the first host that answers.
     fn look(&self, spec: &Spec, watch: &Watch) -> Result<Progress, Failure> {
         let question = progress::question(spec, watch);
         let mut why = String::from("no server");
@@ -134,7 +134,7 @@ fn line(p: &Progress, course: &Course, took: Duration) -> String {
 
 fn moved(p: &Progress, course: &Course) -> String {
     let files = count(p.files, "file");
-    // A total that is known only about may be passed.
+    // A total that is an estimate may be exceeded.
     match course.total.filter(|total| !p.finished && p.moved <= *total) {
         Some(total) => {
             let about = if course.about { "about " } else { "" };
@@ -144,11 +144,12 @@ fn moved(p: &Progress, course: &Course) -> String {
     }
 }
 
-/// The part of a movement that must be done before its rate says something of the rest: 66 bytes of 84 MB made
-/// 278 days of what took five minutes. GlusterFS's own estimate is no better before.
+/// The part of a movement that must be done before its rate is used for an estimate. 66 bytes of 84 MB gave 278 days
+/// for a movement of five minutes. GlusterFS's own estimate is no better before.
 const TELLING: f64 = 0.02;
 
-/// Seconds that the rest takes at the rate so far, by bytes where they are known; unknown while it would be a guess.
+/// Returns the seconds that the rest takes at the rate so far, by bytes where they are known; `None` while it would
+/// be a guess.
 fn estimate(p: &Progress, course: &Course, took: Duration) -> Option<u64> {
     let (done, left) = match (p.left_bytes, p.left_entries, course.total) {
         (Some(left), _, _) if course.most_bytes > 0 => (course.most_bytes - left, left),

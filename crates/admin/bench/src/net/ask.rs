@@ -1,4 +1,4 @@
-//! Hosts that measure: what they say of their links, and what flows between pairs of them.
+//! Hosts that take part in a measurement: facts about their links, and the rates between pairs of them.
 
 use super::pings::pings;
 use homing_exec::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
@@ -10,10 +10,10 @@ use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-/// What runs on both hosts of a pair.
+/// The script that runs on both hosts of a pair.
 const ENDS: &str = include_str!("ends.pl");
 
-/// The address by which this host was reached, its interface, and what the kernel says of that.
+/// Prints the address by which this host was reached, its interface, and the kernel's facts about that interface.
 const FACTS: &str = r#"set -- ${SSH_CONNECTION:-}
 a=${3:-$(hostname -I | cut -d ' ' -f 1)}
 command -v perl > /dev/null || { echo "no perl; install the package perl-base" >&2; exit 1; }
@@ -24,25 +24,26 @@ s=$(cat "$l/speed" 2> /dev/null)
 case $(ip -o -d link show dev "$i") in *" veth "*) s= ;; esac
 echo "$a|$i|$s|$(cat "$l/mtu" 2> /dev/null)|$(cat "$l/duplex" 2> /dev/null)""#;
 
-/// Messages whose latency is measured, bytes: one, a packet's, several packets'.
+/// Sizes of the messages whose latency is measured, bytes: one byte, one packet, several packets.
 const MESSAGES: [u32; 3] = [1, 1024, 16384];
 /// The largest message of a curve, as a power of two: on 100 Gbit/s it takes longer than the latency of a network.
 const LARGEST: u32 = 20;
-/// For a round without its load: connections are made, sizes of messages are tried, a pair that stalls gives up.
+/// Time for a round without its load: making connections, trying sizes of messages, and giving up on a pair that
+/// stalls.
 const ROUND: Duration = Duration::from_secs(60);
 
 /// All hosts, and the way to them.
 pub struct Hosts {
     remote: Remote,
     seconds: f64,
-    /// What they said of themselves.
+    /// Facts about each host, as it reported them.
     pub known: Vec<Host>,
     /// The addresses by which they were reached.
     pub addresses: Vec<Ipv4Addr>,
 }
 
 impl Hosts {
-    /// Asks all; each has to answer.
+    /// Queries all hosts; each has to answer.
     pub fn ask(mut options: Options, names: &[String], seconds: f64) -> Result<Hosts, Failure> {
         // Both hosts of a pair are at work at the same time.
         options.fan_out = options.fan_out.max(names.len());
@@ -61,7 +62,7 @@ impl Hosts {
         Ok(Hosts { remote, seconds, known, addresses })
     }
 
-    /// What a command says on each host, in the order of hosts.
+    /// Runs a command on all hosts and returns the results in the order of hosts.
     pub fn all(&self, command: &Command) -> Vec<Result<HostResult, String>> {
         let names: Vec<&str> = self.known.iter().map(|host| host.name.as_str()).collect();
         let mut said: Vec<Result<HostResult, String>> = names.iter().map(|_| Err("it was not asked".into())).collect();
@@ -73,7 +74,7 @@ impl Hosts {
         said
     }
 
-    /// What a command says on some of the hosts, in whatever order.
+    /// Runs a command on some of the hosts and returns the results in any order.
     pub fn on(&self, names: &[String], command: &Command) -> Vec<HostResult> {
         self.remote.run(names, command).collect()
     }
@@ -83,7 +84,8 @@ impl Hosts {
         self.seconds
     }
 
-    /// Packets of so many bytes, which must not be cut, that do not come through: each as `n1 to 10.0.0.2`.
+    /// Sends packets of `bytes` bytes that must not be fragmented, and returns the pairs where none arrives, as `n1
+    /// to 10.0.0.2`.
     pub fn lost(&self, bytes: u32) -> Vec<String> {
         let addresses: Vec<IpAddr> = self.addresses.iter().map(|address| IpAddr::V4(*address)).collect();
         let said = self.all(&Command::shell(pings(bytes, &addresses)));
@@ -103,7 +105,7 @@ impl Hosts {
         self.with_messages(order, &MESSAGES)
     }
 
-    /// Messages of all sizes between the first host and the second, with nobody else on the network.
+    /// Measures messages of all sizes between the first host and the second, while no other pair is loaded.
     pub fn curve(&self) -> Result<Pair, Failure> {
         let sizes: Vec<u32> = (0..=LARGEST).map(|power| 1 << power).collect();
         let order = Order { load: Load::Alone, brief: false, pairs: vec![(0, 1)] };
@@ -121,7 +123,8 @@ impl Hosts {
         Ok(Round { load: order.load, pairs: order.pairs.iter().map(pair).collect() })
     }
 
-    /// A secret by which two hosts know each other stands in it. It goes through a pipe: no table of processes shows it.
+    /// Returns the script of a round. It contains a secret by which two hosts know each other, and therefore goes
+    /// through a pipe: no table of processes shows it.
     fn script(&self, order: &Order, sizes: &[u32]) -> Result<String, Failure> {
         let token = homing_os::folder::unguessable();
         let token = token.map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
@@ -139,14 +142,14 @@ impl Hosts {
     }
 }
 
-/// A script as the standard input of a command.
+/// Makes a script the standard input of a command.
 pub fn input(script: &str) -> Result<Input, Failure> {
     let spool = Spool::of(script.as_bytes());
     let spool = spool.map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
     Ok(Input::Spool(spool))
 }
 
-/// What a host says of the interface that its address is on.
+/// Reads the facts of a host about the interface that has its address.
 fn facts(said: &HostResult) -> Result<(Host, Ipv4Addr), Failure> {
     let name = &said.host;
     if said.outcome != Outcome::Exited(0) {
@@ -161,12 +164,12 @@ fn facts(said: &HostResult) -> Result<(Host, Ipv4Addr), Failure> {
             .hint("name it by an IPv4 address, or by a name that has one")
     })?;
     let interface = Some(shown(word())).filter(|name| !name.is_empty());
-    // Links that do not know say -1.
+    // Links that do not know their speed report -1.
     let (speed, mtu) = (word().parse().ok().filter(|speed| *speed > 0), word().parse().ok());
     Ok((Host { name: name.clone(), interface, speed, mtu, half_duplex: word() == "half" }, address))
 }
 
-/// What one end of a pair told.
+/// The report of one end of a pair.
 #[derive(Default)]
 struct End {
     latency: Vec<Latency>,
@@ -178,7 +181,8 @@ struct End {
 }
 
 impl End {
-    /// What it told of this pair: `pair` and two addresses stand before that, where it has several.
+    /// Reads the lines about this pair. If a host has several pairs, `pair` and two addresses precede the lines of
+    /// each.
     fn of(said: Option<&HostResult>, pair: [Ipv4Addr; 2]) -> End {
         let Some(said) = said else { return End { failed: Some("it was not asked".into()), ..End::default() } };
         let text = String::from_utf8_lossy(&said.stdout);
@@ -263,8 +267,9 @@ mod tests {
         assert_eq!((pair.stalled, pair.there, pair.failed), (true, None, None));
     }
 
-    /// One end as a process that measures both directions for so long, and this test as its partner: the connection for
-    /// words, the flow that the end sends, the one that it receives.
+    /// Starts one end as a process that measures both directions for `seconds`, with this test as its partner.
+    /// Returns the process and three connections: for words, for the flow that the end sends, and for the one that it
+    /// receives.
     fn with_partner(port: u16, seconds: u32) -> (std::process::Child, [std::net::TcpStream; 3]) {
         use std::io::{Read, Write};
         let open = std::net::TcpListener::bind(("127.0.0.2", port)).unwrap();
@@ -283,7 +288,7 @@ mod tests {
         (end, connections)
     }
 
-    /// What an end told. All that wrote there have ended when there is no more to read.
+    /// Returns all output of an end. If there is no more to read, all writers have ended.
     fn told(mut end: std::process::Child) -> String {
         let said = std::io::read_to_string(end.stdout.take().unwrap()).unwrap();
         assert!(end.wait().unwrap().success());
@@ -296,7 +301,7 @@ mod tests {
         let (end, mut partner) = with_partner(47113, 600);
         partner[0].write_all(b"n").unwrap();
         partner[2].write_all(b"d").unwrap();
-        // It is in the middle of what it sends, and so is the child that sends for it.
+        // The end is in the middle of its flow, and so is the child that sends for it.
         partner[1].read_exact(&mut vec![0; 1 << 20]).unwrap();
         drop(partner);
         let said = told(end);
@@ -308,7 +313,7 @@ mod tests {
         use std::io::{Read, Write};
         let (end, mut partner) = with_partner(47114, 1);
         partner[0].write_all(b"n").unwrap();
-        // This end takes no more of what is sent to it than the first byte, and leaves the rest.
+        // This end takes only the first byte of the flow that is sent to it, and leaves the rest.
         let [words, mut takes, mut gives] = partner;
         takes.read_exact(&mut [0]).unwrap();
         let block = [b'd'; 1 << 16];

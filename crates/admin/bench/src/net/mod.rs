@@ -1,4 +1,4 @@
-//! What flows between pairs of hosts, round after round until it is known who is slow.
+//! Measures pairs of hosts, round after round, until it is known which hosts are slow.
 
 mod ask;
 mod page;
@@ -18,9 +18,9 @@ use homing_model::Failure;
 use homing_model::units::count;
 use homing_network::{Load, Measured, Order, Pair, Served, mixed, next};
 
-/// Rounds until all is known; with `all`, each host with each other.
+/// Runs rounds until all is known; with `all`, each host is measured with each other.
 ///
-/// `seed` chooses who is paired with whom.
+/// `seed` determines the pairs.
 pub fn measure(hosts: &Hosts, all: bool, seed: u64, tell: Tell) -> Result<Measured, Failure> {
     let order = mixed(hosts.known.len(), seed);
     let mut measured = Measured { hosts: hosts.known.clone(), rounds: Vec::new() };
@@ -31,12 +31,13 @@ pub fn measure(hosts: &Hosts, all: bool, seed: u64, tell: Tell) -> Result<Measur
     Ok(measured)
 }
 
-/// What servers give: to some hosts alone, one after the other, and to all at once. Hosts are given by their places.
+/// Measures the rates of servers: to some hosts alone, one after the other, and to all at once. Hosts are given by
+/// their index.
 pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Served>, Failure> {
     let all = 0..hosts.known.len();
     let clients: Vec<usize> = all.filter(|host| !servers.contains(host)).collect();
     let of = |server: &usize| {
-        // A server of which nobody else is a client serves the other servers.
+        // A server that has no other clients serves the other servers.
         let others = (0..hosts.known.len()).filter(|host| host != server);
         let clients: Vec<usize> = if clients.is_empty() { others.collect() } else { clients.clone() };
         let name = &hosts.known[*server].name;
@@ -58,10 +59,10 @@ pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Serve
     Ok(servers.iter().map(of).collect::<Result<Vec<_>, Failure>>()?.into_iter().flatten().collect())
 }
 
-/// Hosts that are measured with a server alone: the median of three is not one that is ill.
+/// Hosts that are measured with a server alone: the median of three is not the value of a single faulty host.
 const ALONE: usize = 3;
 
-/// What is measured now.
+/// Describes the round that is measured now.
 fn said(nth: usize, round: &Order, hosts: &Hosts) -> String {
     let name = |host: usize| &hosts.known[host].name;
     match (round.load, &round.pairs[..]) {

@@ -1,10 +1,10 @@
-//! All of it on one page: the sentences, the pairs as a picture, and the numbers of each host.
+//! Shows a measurement on one page: the findings as sentences, the pairs as a picture, and the numbers of each host.
 
 use super::show::{more, text};
 use homing_network::{Finding, Judge, Measured, Pair, Served};
 use homing_report::{chart, picture};
 
-/// One page that needs nothing from elsewhere.
+/// Returns one page that loads nothing from elsewhere.
 pub fn page(measured: &Measured, found: &[Finding], served: &[Served]) -> String {
     let judge = Judge::new(measured);
     let names: Vec<String> = measured.hosts.iter().map(|host| host.name.clone()).collect();

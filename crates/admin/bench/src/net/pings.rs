@@ -1,20 +1,20 @@
-//! Do packets of a size come through, uncut?
+//! Tests whether packets of a size arrive without fragmentation.
 
 use std::net::IpAddr;
 
-/// Two packets to each, one of which is enough.
+/// Sends up to two packets to each address, one of which is enough.
 const PINGS: &str = "command -v ping > /dev/null || { echo 'no ping is there: package iputils-ping' >&2; exit 1; }
 for p in PAIRS; do
 a=${p%,*} s=${p#*,}
 { ping -n -q -c 1 -W 1 -M do -s $s $a || ping -n -q -c 1 -W 1 -M do -s $s $a; } > /dev/null 2>&1 || echo $a &
 done; wait
 ";
-/// Who is pinged by all: of more hosts the first. A packet there and one back show both ways.
+/// Addresses that each host pings; if there are more, the first ones. A packet there and one back show both ways.
 const PINGED: usize = 32;
-/// Of ICMP, and of IPv4 or IPv6, before what a packet carries.
+/// Bytes of headers before the payload of a packet: ICMP with IPv4, and with IPv6.
 const HEADERS: [u32; 2] = [28, 48];
 
-/// A script that tells to which of these addresses packets of so many bytes, which must not be cut, do not come through.
+/// Returns a script that prints the addresses to which no packet of `bytes` bytes passes without fragmentation.
 pub fn pings(bytes: u32, addresses: &[IpAddr]) -> String {
     let pair =
         |address: &IpAddr| format!("{address},{}", bytes.saturating_sub(HEADERS[usize::from(address.is_ipv6())]));

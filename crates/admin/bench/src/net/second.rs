@@ -1,4 +1,4 @@
-//! The same curve over the MPI that is installed on the hosts.
+//! Measures the same curve over the MPI that is installed on the hosts.
 
 use super::ask::{Hosts, input};
 use homing_exec::{Command, HostResult, Outcome};
@@ -8,12 +8,13 @@ use homing_network::Latency;
 
 /// A ping-pong of MPI.
 const PINGPONG: &str = include_str!("pingpong.c");
-/// Compiles it, on both hosts at the same path, and begins it on the first.
+/// Compiles the ping-pong on both hosts at the same path, and starts it on the first.
 const MPI: &str = include_str!("mpi.sh");
 /// Seconds for all sizes, which take five: less than a command may take at the least.
 const PATIENCE: u32 = 40;
 
-/// The MPI that the hosts have, by name, and what a message of each size takes over it, from the first to the second.
+/// Returns the name of the hosts' MPI, and the latency of messages of each size over it, from the first host to the
+/// second.
 pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), Failure> {
     let token = homing_os::folder::unguessable();
     let token = token.map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
@@ -30,7 +31,7 @@ pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), Failure> {
             "mpicc and mpirun of OpenMPI or MPICH on both hosts, and ssh from the first to the second without a password",
         )
     };
-    // Both have it before the first begins it on both, and nobody keeps it.
+    // Both hosts have the program before the first host starts it on both; it is removed from both afterwards.
     let compiled = ask("compile")?;
     let ran = if compiled.iter().all(Result::is_ok) { ask("measure")? } else { Vec::new() };
     ask("remove")?;

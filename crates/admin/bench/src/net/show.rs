@@ -1,11 +1,11 @@
-//! The sentences first, then what each host did at its best.
+//! Prints the findings as sentences, then the best values of each host.
 
 use super::ask::Hosts;
 use homing_model::units::count;
 use homing_network::{Finding, Flow, Judge, Latency, Measured, Pair, Served};
 use std::fmt::Write;
 
-/// What a host did at its best.
+/// The best values of a host.
 #[derive(Default, serde::Serialize)]
 struct Best {
     sends_mbit_per_s: Option<f64>,
@@ -34,7 +34,7 @@ fn best(measured: &Measured, host: usize) -> Best {
     }
 }
 
-/// For people.
+/// Returns the measurement as text for people.
 pub fn text(measured: &Measured, found: &[Finding]) -> String {
     let mut text = String::new();
     for finding in found {
@@ -81,7 +81,7 @@ pub fn more(served: &[Served]) -> String {
     served.iter().flat_map(Served::sentences).fold(String::new(), |text, line| text + "\n" + &line + "\n")
 }
 
-/// For programs.
+/// Returns the measurement as JSON.
 pub fn json(measured: &Measured, found: &[Finding], served: &[Served]) -> String {
     let host = |(at, host)| serde_json::json!({ "host": host, "best": best(measured, at) });
     let hosts: Vec<_> = measured.hosts.iter().enumerate().map(host).collect();
@@ -95,18 +95,18 @@ pub fn json(measured: &Measured, found: &[Finding], served: &[Served]) -> String
     told.to_string() + "\n"
 }
 
-/// A size of messages between two hosts.
+/// The latency of messages of one size between two hosts.
 #[derive(serde::Serialize)]
 pub struct Point {
     #[serde(flatten)]
     took: Latency,
-    /// What messages of this size carry, one after another.
+    /// The rate of messages of this size, one after another.
     mbit_per_s: f64,
-    /// As a share of what the slower link negotiated, where that is known.
+    /// That rate as a share of the speed that the slower link negotiated, where that is known.
     share: Option<f64>,
 }
 
-/// All sizes. `speed`: of the slower link, Mbit/s.
+/// Computes the points of all sizes. `speed` is that of the slower link, Mbit/s.
 pub fn points(took: &[Latency], speed: Option<u32>) -> Vec<Point> {
     let point = |took: &Latency| {
         let mbit_per_s = f64::from(took.bytes) * 8.0 / took.p50_us;
@@ -115,15 +115,15 @@ pub fn points(took: &[Latency], speed: Option<u32>) -> Vec<Point> {
     took.iter().filter(|took| took.p50_us > 0.0).map(point).collect()
 }
 
-/// A curve, and beside it that of MPI where it was asked for.
+/// The curve of TCP, and that of MPI where it was requested.
 pub struct Curve {
     /// By TCP.
     pub tcp: Vec<Point>,
-    /// The name of the MPI, and what it takes.
+    /// The name of the MPI, and its points.
     pub mpi: Option<(String, Vec<Point>)>,
 }
 
-/// For people.
+/// Returns a curve as text for people.
 pub fn curve(hosts: &Hosts, curve: &Curve) -> String {
     let [a, b] = [0, 1].map(|at| &hosts.known[at].name);
     let mut text = format!("messages between {a} and {b}, half of the round trip\n");
@@ -151,7 +151,7 @@ pub fn curve(hosts: &Hosts, curve: &Curve) -> String {
     text
 }
 
-/// For programs.
+/// Returns a curve as JSON.
 pub fn curve_json(hosts: &Hosts, curve: &Curve) -> String {
     let mpi = curve.mpi.as_ref().map(|(name, points)| serde_json::json!({ "name": name, "curve": points }));
     serde_json::json!({ "hosts": hosts.known, "curve": curve.tcp, "mpi": mpi }).to_string() + "\n"

@@ -6,7 +6,7 @@ use homing_model::text::shown;
 use homing_network::lldp::{Neighbour, of_lldpcli};
 use homing_network::tree::Heard;
 
-/// lldpd's answer, cut where it is longer than what is kept of a host.
+/// Prints lldpd's answer, up to the limit on the output that is kept of a host.
 const ASK: &str = r#"command -v lldpcli > /dev/null || {
   echo "lldpd is not there: install the package lldpd, or add it to packages of [up]" >&2; exit 1; }
 found=$(lldpcli -f json0 show neighbors) || exit

@@ -1,4 +1,4 @@
-//! Which host is on which switch: heard on the hosts, told by the switches, or measured.
+//! Finds the switch of each host: from LLDP on the hosts, from the switches, or by measuring.
 
 mod ask;
 mod picture;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// All that was found out.
+/// The result of a search.
 #[derive(Default)]
 pub struct Found {
     /// Hosts on their switches.
@@ -27,24 +27,24 @@ pub struct Found {
     pub silent: Vec<(String, String)>,
     /// Switches that did not answer, and why.
     pub deaf: BTreeMap<IpAddr, String>,
-    /// What switch ports say that does not fit their hosts.
+    /// Settings of switch ports that do not fit those of their hosts.
     pub ports: Vec<PortFinding>,
-    /// What is otherwise than it was.
+    /// Differences from the tree of the last search.
     pub moved: Vec<String>,
 }
 
-/// How hosts are asked.
+/// How hosts and switches are queried.
 pub struct Way<'a> {
     /// Queries lldpd with `sudo`.
     pub sudo: bool,
-    /// A file with the community, where switches are asked too.
+    /// A file with the SNMP community, if switches are queried too.
     pub community: Option<&'a Path>,
     /// Addresses of switches, beside those that lldpd reports.
     pub switches: &'a [IpAddr],
 }
 
 impl Found {
-    /// Neighbours that hosts report, and what switches report over SNMP.
+    /// Reads the neighbours that hosts report, and the ones that switches report over SNMP.
     pub fn told(hosts: &Hosts, way: &Way) -> Result<Found, Failure> {
         let (heard, silent) = ask::ask(hosts, way.sudo);
         let ports = differing(&hosts.known, &heard);
@@ -65,7 +65,7 @@ impl Found {
         Ok(Found { tree, ..Found::default() })
     }
 
-    /// Takes note of what is otherwise than it was `before`.
+    /// Records the differences from the tree `before`.
     pub fn compared(&mut self, before: &Tree) {
         self.moved = moved(before, &self.tree);
     }
@@ -85,12 +85,12 @@ fn file() -> Kept {
     Kept::of("topology.json")
 }
 
-/// What was found the last time, by node set.
+/// Returns the trees of the last searches, by node set.
 pub fn known() -> Result<BTreeMap<String, Tree>, Failure> {
     file().load()
 }
 
-/// What was known of the same hosts; from now on it is this.
+/// Saves the tree of these hosts, and returns their previous one.
 pub fn keep(names: &[String], tree: &Tree) -> Result<Option<Tree>, Failure> {
     let mut all = known()?;
     let before = all.insert(names.iter().cloned().collect::<NodeSet>().to_string(), tree.clone());

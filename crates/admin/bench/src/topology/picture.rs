@@ -5,7 +5,7 @@ use homing_network::files::above;
 use homing_network::tree::{Leaf, Source};
 use homing_report::picture::{Node, tree};
 
-/// A whole file.
+/// Returns a whole SVG file.
 pub fn svg(found: &Found) -> String {
     let bad = |host: &str| found.ports.iter().any(|port| port.hosts.iter().any(|other| other == host));
     let leaf = |leaf: &Leaf| Node {
@@ -22,7 +22,7 @@ pub fn svg(found: &Found) -> String {
         ..Node::default()
     };
     let mut nodes: Vec<Node> = found.tree.leaves.iter().map(leaf).collect();
-    // What joins others stands behind them.
+    // A switch that joins others comes after them.
     for join in above(&found.tree) {
         let (below, rest): (Vec<Node>, Vec<Node>) = nodes.into_iter().partition(|node| join.below.contains(&node.name));
         nodes = rest;

@@ -1,4 +1,4 @@
-//! The tree as text, and as JSON.
+//! Shows the tree as text and as JSON.
 
 use super::Found;
 use homing_network::files::above;
@@ -6,7 +6,7 @@ use homing_network::tree::{Join, Leaf, Place, Source};
 use serde_json::json;
 use std::fmt::Write;
 
-/// For people.
+/// Returns the tree as text for people.
 pub fn text(found: &Found) -> String {
     let mut text = String::new();
     let joins = above(&found.tree);
@@ -23,7 +23,7 @@ pub fn text(found: &Found) -> String {
     text
 }
 
-/// A switch and all that is below it.
+/// Prints a switch and all that is below it.
 fn branch(name: &str, indent: &str, joins: &[Join], found: &Found, text: &mut String) {
     let deeper = format!("{indent}  ");
     if let Some(join) = joins.iter().find(|join| join.name == name) {
@@ -53,7 +53,7 @@ fn port(place: &Place) -> String {
     place.port.as_deref().map_or(interface.clone(), |port| format!("{interface} on port {port}"))
 }
 
-/// For programs.
+/// Returns the tree as JSON.
 pub fn json(found: &Found, status: i32) -> String {
     let silent: Vec<_> = found.silent.iter().map(|(host, why)| json!({ "host": host, "why": why })).collect();
     let told = json!({

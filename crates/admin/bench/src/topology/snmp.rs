@@ -1,4 +1,4 @@
-//! Switches are asked over SNMP, by net-snmp's snmpwalk on this machine: the management network is seldom the hosts' own.
+//! Queries switches over SNMP, with net-snmp's snmpwalk on this machine: hosts are seldom in the management network.
 
 use homing_model::Failure;
 use homing_model::text::shown;
@@ -11,16 +11,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Switches that are asked: who lies about its neighbours is followed no further.
+/// Most switches that are queried: wrong neighbours cannot extend the search without end.
 const MOST: usize = 64;
 /// Bytes of a table: 4096 neighbours or addresses.
 const LONGEST: u64 = 1 << 20;
-/// Seconds for a table, however slowly it comes.
+/// Seconds for a table, even if it arrives slowly.
 const PATIENCE: &str = "60";
-/// Seconds for an answer, and how often it is asked for again.
+/// Seconds to wait for an answer, and the number of retries.
 const ANSWER: [&str; 4] = ["-t", "2", "-r", "1"];
 
-/// Asks the switches that hosts hear, those that are named, and those that these name; those that did not answer, and why.
+/// Queries the switches that hosts see, the named ones, and the neighbours of both. Returns their answers, and the
+/// reason for each that did not answer.
 pub fn ask(file: &Path, named: &[IpAddr], heard: &[Heard]) -> Result<(Vec<Switch>, BTreeMap<IpAddr, String>), Failure> {
     let told = heard.iter().flat_map(|heard| &heard.neighbours).filter(|one| one.bridge);
     let mut queue: Vec<IpAddr> = named.iter().copied().chain(told.filter_map(|one| one.management)).collect();
@@ -48,7 +49,7 @@ pub fn ask(file: &Path, named: &[IpAddr], heard: &[Heard]) -> Result<(Vec<Switch
     Ok((switches.into_values().collect(), silent))
 }
 
-/// The community stands in a file that only we can read: arguments are shown to all users of this machine.
+/// Writes the community into a file that only we can read: all users of this machine can see arguments.
 fn settings(file: &Path) -> Result<tempfile::TempDir, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|e| Failure::usage(format!("cannot read the community in {}: {e}", file.display())))?;
@@ -77,7 +78,7 @@ fn one(settings: &Path, address: IpAddr, table: &str) -> Result<String, String> 
     let mut command = Command::new("timeout");
     command.args(["-k", "1", PATIENCE, "snmpwalk", "-v", "2c", "-On", "-Ox"]).args(ANSWER);
     command.arg(address.to_string()).arg(table);
-    // No other file of settings, and no names: numbers are read.
+    // snmpwalk reads no other settings and resolves no names: we parse numbers.
     command.env("SNMPCONFPATH", settings).env("MIBS", "");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|e| format!("running snmpwalk: {e}"))?;

@@ -1,11 +1,11 @@
-//! fio's arguments and its answer.
+//! Builds fio's arguments and reads its answer.
 
 use super::{Bench, Row, sh};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 
-/// What is measured.
+/// An operation that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Op {
@@ -19,7 +19,7 @@ pub enum Op {
     Randread,
     /// Creating small files.
     Create,
-    /// Asking for their attributes, as `ls -l` does.
+    /// Reading their attributes, as `ls -l` does.
     Stat,
     /// Removing them.
     Unlink,
@@ -29,17 +29,17 @@ impl Op {
     /// All, in the order in which they are measured.
     pub const ALL: [Op; 7] = [Op::Write, Op::Read, Op::Randwrite, Op::Randread, Op::Create, Op::Stat, Op::Unlink];
 
-    /// Files of one block each.
+    /// Whether it handles small files of one block each.
     pub fn is_small_files(self) -> bool {
         matches!(self, Op::Create | Op::Stat | Op::Unlink)
     }
 
-    /// What it measures is read.
+    /// Whether it measures reading.
     pub fn reads(self) -> bool {
         matches!(self, Op::Read | Op::Randread | Op::Stat)
     }
 
-    /// What has to be there first.
+    /// Operations that must run first.
     pub fn before(self) -> &'static [Op] {
         match self {
             Op::Read | Op::Randread | Op::Randwrite => &[Op::Write],
@@ -48,7 +48,7 @@ impl Op {
         }
     }
 
-    /// Its word.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Op::Write => "write",
@@ -65,13 +65,13 @@ impl Op {
 /// One measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
-    /// What.
+    /// Its operation.
     pub op: Op,
     /// Block size in fio's words.
     pub bs: String,
     /// Hosts at once.
     pub clients: usize,
-    /// Copies of the files, when they were set.
+    /// Copies of the files, if they were set.
     pub copies: Option<u32>,
 }
 
@@ -87,8 +87,8 @@ impl fmt::Display for Case {
     }
 }
 
-/// fio's own filestat asks for every file before its clock starts, so that the clock sees a
-/// cache (200,000 files/s over a network were shown); the answer has fio's form.
+/// Replaces fio's filestat, which queries every file before its clock starts and therefore measures a cache (it
+/// showed 200,000 files/s over a network). The answer has fio's format.
 const STAT: &str = r#"
 cd -- "$1/f.$2" || exit; t=$(date +%s%N)
 n=$(find . -type f -printf '%s\n' | wc -l); t=$(( $(date +%s%N) - t ))
@@ -96,14 +96,14 @@ ms=$(awk "BEGIN {print $t / 1e6}")
 echo "{\"jobs\":[{\"job_runtime\":$ms,\"read\":{\"total_ios\":$n,\"io_bytes\":0,\"runtime\":$ms},\"write\":{}}]}"
 "#;
 
-/// fio on one host; `whose` file it works on.
+/// Returns the command of fio on one host; `whose` is the host whose file it works on.
 pub fn argv(case: &Case, folder: &str, bench: &Bench, whose: usize) -> Vec<String> {
     let (size, random, files) =
         (bench.setup.size.to_string(), bench.setup.random_size.to_string(), bench.setup.files.to_string());
-    // Several files, as one lies on a single brick or chunk, and would tell of that host alone.
+    // Several files: a single one lies on one brick or chunk, and the result would be that of its server alone.
     let base = "exec fio --name=b --output-format=json --thread --fallocate=none --group_reporting --directory=\"$1\" \
         --filename_format='f.'$2'.$filenum' --nrfiles=\"$7\" --file_service_type=sequential";
-    // 4096 bytes: what a small file is to most file systems; each host has a folder of its own.
+    // 4096 bytes count as a small file in most file systems; each host has a folder of its own.
     let small = |engine: &str| {
         format!(
             "mkdir -p -- \"$1/f.$2\" && exec fio --name=b --output-format=json --thread --ioengine={engine} --rw=write \
@@ -130,7 +130,8 @@ pub fn argv(case: &Case, folder: &str, bench: &Bench, whose: usize) -> Vec<Strin
     sh(&text, &[folder, &whose.to_string(), &size, &files, &case.bs, &random, &bench.setup.in_files.max(1).to_string()])
 }
 
-/// All hosts together: bytes over the time of the slowest, so that a host that is done early does not flatter.
+/// Sums up all hosts: bytes over the time of the slowest, because a host that is done early must not improve the
+/// result.
 pub fn row(case: &Case, texts: &[String]) -> Option<Row> {
     let (mut bytes, mut ops, mut longest, mut p99) = (0.0, 0.0, 0.0_f64, 0.0_f64);
     for text in texts {
@@ -140,7 +141,7 @@ pub fn row(case: &Case, texts: &[String]) -> Option<Row> {
         let done = side["total_ios"].as_f64()?;
         ops += done;
         bytes += side["io_bytes"].as_f64()?;
-        // With the final sync, which io_bytes/runtime leaves out.
+        // The runtime of the job includes the final sync, which io_bytes/runtime leaves out.
         longest = longest.max(side["runtime"].as_f64()?.max(job["job_runtime"].as_f64()?) / 1e3);
         p99 = p99.max(side["clat_ns"]["percentile"]["99.000000"].as_f64().unwrap_or(0.0) / 1e6);
     }

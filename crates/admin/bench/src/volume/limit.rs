@@ -1,22 +1,22 @@
-//! What the links of hosts allow at most, so that a rate has something beside it.
+//! Computes the highest rates that the links of hosts allow, for comparison with measured rates.
 
 use super::fio::Op;
 use homing_volume::{Kind, Record, Spec};
 
-/// How bytes of a volume travel.
+/// The way that the bytes of a volume take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ways {
-    /// Who sends the copies.
+    /// The kind of volume: it decides which side sends the copies.
     pub kind: Kind,
     /// Copies of a file.
     pub copies: u32,
-    /// Hosts that serve.
+    /// Number of servers.
     pub servers: usize,
-    /// Clients are servers too, and keep a share of the bytes at home.
+    /// Whether all clients are servers too, and keep a share of the bytes at home.
     pub at_home: bool,
 }
 
-/// The volume of which homing has a record that `path` lies on.
+/// Returns the volume that contains `path`, if homing has a record of it.
 pub fn volume_of(path: &str) -> Option<Spec> {
     let folder = homing_volume::folder();
     let records = Record::names(&folder).into_iter().filter_map(|n| Record::load(&folder, &n).ok().flatten());
@@ -24,7 +24,7 @@ pub fn volume_of(path: &str) -> Option<Spec> {
 }
 
 impl Ways {
-    /// As the record of a volume has it.
+    /// Derives the ways from the record of a volume.
     pub fn of(spec: &Spec, hosts: &[String]) -> Ways {
         let servers = spec.servers();
         Ways {
@@ -35,9 +35,8 @@ impl Ways {
         }
     }
 
-    /// Most bytes a second that `clients` hosts can move together over links of
-    /// `link` bytes a second each way. Files are taken to lie evenly on all
-    /// servers. `None` where no byte has to cross a link, or latency rules.
+    /// Most bytes a second that `clients` hosts can move together over links of `link` bytes a second each way. Files
+    /// are assumed to lie evenly on all servers. `None` where no byte has to cross a link, or latency is the limit.
     pub fn limit(&self, op: Op, clients: usize, link: f64) -> Option<f64> {
         let (servers, clients) = (self.servers.max(1) as f64, clients as f64);
         let copies = f64::from(self.copies.max(1)).min(servers);

@@ -1,4 +1,4 @@
-//! What a shared folder gives, measured from its clients.
+//! Measures the speed of a shared folder from its clients.
 
 mod fio;
 mod limit;
@@ -29,17 +29,17 @@ pub struct Results {
     pub path: String,
     /// Hosts that took part.
     pub hosts: Vec<String>,
-    /// What was done about caches.
+    /// A sentence on the treatment of caches.
     pub caches: String,
     /// Size of the pieces that files are cut into, bytes, where that is known.
     #[serde(default)]
     pub stripe: Option<u64>,
     /// Bytes a host wrote and read.
     pub size: u64,
-    /// Files that these were cut into, one after another; 0: not known.
+    /// Files that these bytes were cut into, one after another; 0: not known.
     #[serde(default)]
     pub in_files: u32,
-    /// A row a case.
+    /// One row for each case.
     pub rows: Vec<Row>,
     /// How soon other hosts see a change.
     pub visible: Vec<visible::Delay>,
@@ -48,7 +48,7 @@ pub struct Results {
 /// One case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What was measured.
+    /// The measured case.
     pub case: Case,
     /// Megabytes (10^6) a second, all hosts together; for small files 0.
     pub mb_per_s: f64,
@@ -56,11 +56,11 @@ pub struct Row {
     pub per_s: f64,
     /// 99th percentile of an operation's latency, milliseconds, of the slowest host.
     pub p99_ms: f64,
-    /// Share of the theoretical limit, when `--link` tells it.
+    /// Share of the theoretical limit, if `--link` gives the rate of links.
     pub share: Option<f64>,
 }
 
-/// What is to be measured.
+/// The measurements that are wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// A folder of the volume, the same on all hosts.
@@ -83,7 +83,7 @@ pub struct Setup {
     pub files: u32,
     /// Numbers of copies, each in a folder of its own goal.
     pub copies: Vec<u32>,
-    /// What to measure; everything when empty.
+    /// Operations to measure; all if empty.
     pub only: Vec<Op>,
     /// Trials of how soon another host sees a change.
     pub trials: u32,
@@ -93,17 +93,17 @@ pub struct Setup {
     pub label: String,
 }
 
-/// Hosts, and what is measured from them.
+/// Hosts, and the measurements to run from them.
 pub struct Bench {
     setup: Setup,
     executor: Box<dyn Executor>,
     tell: Tell,
-    /// What homing knows of the volume, if it is one of its own.
+    /// The record of the volume, if homing has one.
     volume: Option<Spec>,
 }
 
 impl Bench {
-    /// Refused: a path that cannot stand in a command.
+    /// Returns an error for a path that cannot be part of a command.
     pub fn new(setup: Setup, executor: Box<dyn Executor>, tell: Tell) -> Result<Bench, Failure> {
         homing_volume::check_path(&setup.path).map_err(Failure::usage)?;
         let volume = limit::volume_of(&setup.path);
@@ -128,7 +128,7 @@ impl Bench {
 
     /// Measures every case, in a folder of its own that is removed at the end.
     pub fn measure(&self) -> Result<Results, Failure> {
-        // Others may write there, too, and would know a number beforehand.
+        // Other users may write to the folder, and could guess a number.
         let token = homing_os::folder::unguessable().map_err(|e| Failure::system(format!("no random name: {e}")))?;
         let folder = format!("{}/.homing-bench.{token}", self.setup.path);
         self.all(&self.setup.hosts[..1], |_, _| sh(r#"command -v fio >/dev/null || { echo "no fio; install the package fio"; exit 1; }; mkdir -m 700 -- "$1""#, &[&folder]), "preparing")?;
@@ -175,14 +175,14 @@ impl Bench {
         Ok(results)
     }
 
-    /// What is measured now, and about how long the rest takes.
+    /// Shows the current case, and the approximate time that the rest takes.
     fn say(&self, case: &Case, done: usize, all: usize, took: Duration) {
         let left = (done > 0).then(|| took.mul_f64((all - done) as f64 / done as f64).as_secs());
         let left = left.map_or(String::new(), |s| format!(", about {s} s to go"));
         (self.tell.progress)(&format!("[{}/{all}] {case}{left}", done + 1));
     }
 
-    /// A folder whose files have this goal.
+    /// Makes a folder whose files have this goal.
     fn folder_of(&self, folder: &str, goal: Option<u32>) -> Result<String, Failure> {
         let Some(goal) = goal else { return Ok(folder.into()) };
         let place = format!("{folder}/goal{goal}");
@@ -212,7 +212,8 @@ impl Bench {
         cases
     }
 
-    /// Caches of all hosts; a kernel that many hosts share drops them for all.
+    /// Drops the caches of the given hosts, and returns a sentence on it. If hosts share a kernel, it drops them for
+    /// all.
     fn drop_caches(&self) -> String {
         let argv = sh("sync; echo 3 > /proc/sys/vm/drop_caches", &[]);
         let commands: Vec<_> = self.setup.drop_on.iter().map(|h| (h.clone(), argv.clone())).collect();
@@ -233,7 +234,7 @@ impl Bench {
         let hosts = &self.setup.hosts[..case.clients];
         for op in case.op.before() {
             let before = Case { op: *op, bs: "1M".into(), ..case.clone() };
-            // What is read was written by the neighbour, so that no reader finds it in its own memory.
+            // The neighbour writes the files that a host reads: no reader finds them in its own memory.
             let turn = usize::from(case.op.reads());
             let writers: Vec<String> =
                 (0..case.clients).map(|i| self.setup.hosts[(i + turn) % self.setup.hosts.len()].clone()).collect();

@@ -1,4 +1,4 @@
-//! Results as a page that needs nothing from elsewhere: bars, and the numbers below them.
+//! Shows results as a page that loads nothing from elsewhere: bars, and the numbers below them.
 
 use super::fio::Op;
 use super::words::{copies, files, op, p99, share, value};
@@ -13,7 +13,8 @@ fn name(results: &Results) -> &str {
     if results.label.is_empty() { &results.path } else { &results.label }
 }
 
-/// Each with a scale of its own: beside attributes from a cache the creation of files would be no bar at all.
+/// Charts, each with its own scale: beside reads of attributes from a cache, the bar of created files would be
+/// invisible.
 const SCALES: [(&str, &[Op]); 5] = [
     ("Sequential, MB/s", &[Op::Write, Op::Read]),
     ("Random, MB/s", &[Op::Randwrite, Op::Randread]),
@@ -31,7 +32,7 @@ fn title(what: &str, rows: &[&Row]) -> String {
     format!("{what} of all hosts together{note}")
 }
 
-/// One page with a bar a case, and behind it what the links allow, where that is known.
+/// Returns a page with a bar for each case, and behind it the limit of the links, where that is known.
 pub fn html(results: &Results) -> String {
     let mut body = String::new();
     for (what, ops) in SCALES {
@@ -49,7 +50,7 @@ fn another(before: &Row, row: &Row) -> bool {
     before.case.op != row.case.op
 }
 
-/// What the links allow, by the share that was reached.
+/// Computes the limit of the links from the share that was reached.
 fn limit(row: &Row) -> Option<f64> {
     row.share.filter(|s| *s > 0.0).map(|s| value(row).0 / s)
 }
@@ -63,7 +64,7 @@ fn bar(row: &Row, apart: bool) -> Bar {
     Bar { name: row.case.to_string(), value: rate, text, limit: limit(row), colour: chart::DARK, apart }
 }
 
-/// How soon other hosts see a change.
+/// Lists how soon other hosts see a change.
 fn delays(all: &[(&str, &Results)]) -> String {
     let lines: Vec<String> = (all.iter())
         .flat_map(|(of, r)| r.visible.iter().map(move |delay| format!("{of}{}", delay.sentence())))
@@ -82,7 +83,7 @@ fn numbers(results: &Results) -> String {
     chart::table("In numbers", &head, &rows.collect::<Vec<_>>())
 }
 
-/// One page with two bars a case.
+/// Returns a page with two bars for each case.
 pub fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String {
     let alike = name(old) == name(new);
     let called = |which: &str, r| if alike { format!("{which} {}", name(r)) } else { name(r).into() };
@@ -94,7 +95,8 @@ pub fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String 
         for (i, (before, now)) in rows.iter().enumerate() {
             let apart = i > 0 && another(rows[i - 1].1, now);
             let (a, b) = (value(before).0, value(now).0);
-            // Volumes with different copies may be compared: then the bars' colours say which is which.
+            // Compared volumes may have different numbers of copies: then only the colours of the bars name the
+            // volume.
             let mut case = now.case.clone();
             case.copies = case.copies.filter(|_| before.case.copies == now.case.copies);
             let one = |row: &Row, text, colour, apart| Bar {

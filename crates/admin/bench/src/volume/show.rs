@@ -1,4 +1,4 @@
-//! Results as a table, and beside others.
+//! Shows results as a table, alone or beside others.
 
 use super::fio::Case;
 use super::words::{copies, files, op, p99, share, value};
@@ -7,7 +7,7 @@ use homing_model::Failure;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Results, for a terminal.
+/// Returns results as a table for a terminal.
 pub fn table(results: &Results) -> String {
     let mut text = format!(
         "{:<10} {:>6} {:>7} {:>6} {:>10} {:<8} {:>9} {:>9} {:>8}\n",
@@ -37,16 +37,17 @@ pub fn table(results: &Results) -> String {
     text
 }
 
-/// Results of a file.
+/// Loads results from a file.
 pub fn load(file: &Path) -> Result<Results, Failure> {
     let wrong = |e: String| Failure::usage(format!("{} holds no results: {e}", file.display()));
     let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
     serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))
 }
 
-/// Cases that both results have: the old row, and the new one.
+/// Returns the cases that are in both results, as the old row and the new one.
 fn pairs<'a>(old: &'a Results, new: &'a Results) -> Vec<(&'a Row, &'a Row)> {
-    // Volumes with different copies may be compared; several numbers of copies in one result may not be mixed.
+    // Volumes with different numbers of copies may be compared. If one result has several numbers of copies, rows
+    // must agree in it.
     let several = |r: &Results| r.rows.iter().any(|a| a.case.copies != r.rows[0].case.copies);
     let exact = several(old) || several(new);
     let same = |a: &Row, b: &Row| {
@@ -56,7 +57,7 @@ fn pairs<'a>(old: &'a Results, new: &'a Results) -> Vec<(&'a Row, &'a Row)> {
     new.rows.iter().filter_map(|row| Some((old.rows.iter().find(|r| same(r, row))?, row))).collect()
 }
 
-/// Two results, case by case, for a terminal.
+/// Compares two results, case by case, for a terminal.
 pub fn compared(old: &Results, new: &Results) -> String {
     let pairs = pairs(old, new);
     let mut text = format!(
@@ -90,7 +91,7 @@ pub fn compared(old: &Results, new: &Results) -> String {
     text
 }
 
-/// Two results on one page.
+/// Compares two results on one page.
 pub fn compared_html(old: &Results, new: &Results) -> String {
     page::compared(old, new, &pairs(old, new))
 }

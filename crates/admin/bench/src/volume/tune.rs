@@ -1,5 +1,5 @@
-//! `--tune nfs`: mounts the export with one set of options after another,
-//! measures each from empty caches, and tells the best.
+//! `--tune nfs`: mounts the export with one set of options after another, measures each with empty caches, and
+//! reports the best.
 
 mod advice;
 mod kept;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub use told::{apply, table};
 use trial::{Setting, Try};
 
-/// What is to be tried.
+/// The settings to try.
 #[derive(Clone, Debug, Default)]
 pub struct Trials {
     /// The server's max_block_size values, bytes; its NFS service is restarted for each.
@@ -24,28 +24,28 @@ pub struct Trials {
     pub sizes: Vec<u64>,
     /// Numbers of connections, with the best size.
     pub connections: Vec<u32>,
-    /// What was measured is written there; what it holds already is not measured again.
+    /// The file for measurements; a setting that is in it already is not measured again.
     pub save: Option<PathBuf>,
 }
 
 /// Prints source and server of an NFS mount.
 const SOURCE: &str = r#"findmnt -n -o SOURCE,FSTYPE --target "$1" | awk '$2 ~ /^nfs/ {print $1}' | grep ."#;
 
-/// Runs the sweep from the first host, or what an interrupted one left of it.
+/// Runs the sweep from the first host, or the rest of an interrupted one.
 pub fn run(bench: &Bench, trials: &Trials) -> Result<Sweep, Failure> {
     let client = &bench.setup.hosts[..1];
     let source = bench.all(client, |_, _| sh(SOURCE, &[&bench.setup.path]), "looking for an NFS mount")?.remove(0);
     let mut sweep = Sweep::open(bench, trials.save.as_deref(), source.trim())?;
     let mut hands = Hands { bench, trials, block: None, warm: false };
     let swept = hands.sweep(&mut sweep);
-    // What was mounted for a trial goes, also when the next trial failed.
+    // The mount of a trial is removed, even if the next trial failed.
     let away = trial::unmount(bench);
     swept?;
     away?;
     Ok(sweep)
 }
 
-/// What the sweep has done to the hosts so far.
+/// The state of a sweep on the hosts.
 struct Hands<'a> {
     bench: &'a Bench,
     trials: &'a Trials,
@@ -59,7 +59,7 @@ impl Hands<'_> {
     fn sweep(&mut self, sweep: &mut Sweep) -> Result<(), Failure> {
         let trials = self.trials;
         for block in std::iter::once(None).chain(trials.server_block.iter().copied().map(Some)) {
-            // 0 is the default: what both sides agree on.
+            // 0 is the default, on which both sides agree.
             for size in std::iter::once(0).chain(trials.sizes.iter().copied()) {
                 self.once(sweep, Setting { block, size, connections: 1 })?;
             }
@@ -73,7 +73,7 @@ impl Hands<'_> {
         self.again(sweep, best.block)
     }
 
-    /// Measures a setting, unless that was done, or both sides settle on what was measured already.
+    /// Measures a setting, unless it was measured, or both sides settle on values that were measured already.
     fn once(&mut self, sweep: &mut Sweep, setting: Setting) -> Result<(), Failure> {
         if sweep.knows(setting) {
             return Ok(());
@@ -90,10 +90,11 @@ impl Hands<'_> {
         sweep.keep()
     }
 
-    /// One measurement of one setting is no evidence, and of many single ones the best had luck:
-    /// so the default and what is best with this size of the server are measured a second time,
-    /// until the best is one that was. Each counts with its mean. With each size before the next:
-    /// the server keeps one that was set, so that its own is then no longer to be had.
+    /// Measures the default and the best setting with this server size a second time, until the best one has two
+    /// measurements. One measurement is no evidence: the best of many single ones may be luck. Each setting counts
+    /// with its mean.
+    ///
+    /// It runs for each server size before the next one: a server keeps a size that was set, and its own is lost.
     fn again(&mut self, sweep: &mut Sweep, block: Option<u64>) -> Result<(), Failure> {
         if block.is_none() && self.block.is_some() {
             return Ok(());
@@ -118,15 +119,15 @@ impl Hands<'_> {
         sweep.keep()
     }
 
-    /// Mounts for a measurement; what both sides settled on.
+    /// Mounts for a measurement, and returns the values that both sides settled on.
     fn ready(&mut self, sweep: &Sweep, setting: Setting) -> Result<String, Failure> {
         self.set_block(sweep, setting.block)?;
         self.warm_up(sweep, setting)?;
         trial::mount(self.bench, &sweep.source, setting)
     }
 
-    /// What comes first pays for programs that are read for the first time, or for the time of
-    /// grace in which a server that was restarted lets nobody write, and is thrown away.
+    /// Runs a first measurement and discards it. It includes the first loading of programs, and the grace period in
+    /// which a restarted server refuses writes.
     fn warm_up(&mut self, sweep: &Sweep, setting: Setting) -> Result<(), Failure> {
         if std::mem::replace(&mut self.warm, true) {
             return Ok(());

@@ -1,5 +1,5 @@
-//! How soon another host sees a change. Two hosts play ping-pong through the
-//! folder: one clock times both ways, so that no two clocks need agree.
+//! Measures how soon another host sees a change. Two hosts exchange files through the folder in turns: one clock
+//! times both ways, therefore no two clocks need to agree.
 
 use super::{Bench, sh};
 use homing_model::Failure;
@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 pub struct Delay {
     /// `new file` or `new content`.
     pub change: String,
-    /// Half the time of a round, milliseconds: the median; `None` when no round came to its end.
+    /// Half the time of a round, milliseconds: the median; `None` if no round was completed.
     pub median_ms: Option<f64>,
     /// The longest.
     pub max_ms: Option<f64>,
-    /// Rounds that had come to no end when the change had not been seen for 90 s.
+    /// Rounds that were not completed when both sides stopped, 90 s after they started.
     pub lost: u32,
 }
 
 impl Delay {
-    /// For a person.
+    /// Describes it in a sentence.
     pub fn sentence(&self) -> String {
         let lost =
             if self.lost == 0 { String::new() } else { format!("; {} of the trials unseen after 90 s", self.lost) };
@@ -35,8 +35,8 @@ impl Delay {
     }
 }
 
-/// The waiting side asks for the name all the time, so that a remembered "no such file" counts.
-/// Only builtins of the shell stand in the loops.
+/// The waiting side queries the name all the time: a cached "no such file" must count. The loops use only builtins of
+/// the shell.
 const SERVE: &str = r#"
 cd -- "$1" || exit; end=$(( $(date +%s) + 90 )); n=0
 for i in $(seq "$3"); do
@@ -63,7 +63,7 @@ fi
 done
 "#;
 
-/// Both kinds of change between the first two hosts.
+/// Measures both kinds of change between the first two hosts.
 pub fn measure(bench: &Bench, folder: &str) -> Result<Vec<Delay>, Failure> {
     let place = format!("{folder}/see");
     let ready = r#"mkdir -- "$1" && cd -- "$1" && echo 0 > content.ping && echo 0 > content.pong"#;
@@ -79,7 +79,7 @@ pub fn measure(bench: &Bench, folder: &str) -> Result<Vec<Delay>, Failure> {
         if let Some(why) = said.iter().find_map(|s| s.as_ref().err()) {
             (bench.tell.note)(&format!("how soon other hosts see a {change} could not be measured: {why}"));
         }
-        // Who gives up ends well, so that the rounds before count.
+        // A side that gives up exits with 0, because the completed rounds count.
         let text = said[1].as_deref().unwrap_or("");
         let mut halves: Vec<f64> = text.lines().filter_map(|l| Some(l.trim().parse::<f64>().ok()? / 2e6)).collect();
         halves.sort_by(f64::total_cmp);

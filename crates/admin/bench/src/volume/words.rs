@@ -1,9 +1,9 @@
-//! What a table and a page say of a measurement, worded once.
+//! Words for measurements that both the table and the page use.
 
 use super::{Results, Row};
 use homing_model::units::count;
 
-/// What was measured, with its unit.
+/// Returns the measured rate with its unit.
 pub fn value(row: &Row) -> (f64, &'static str) {
     if row.case.op.is_small_files() { (row.per_s, "files/s") } else { (row.mb_per_s, "MB/s") }
 }

@@ -1,4 +1,4 @@
-//! Growing, shrinking, copying and mending a volume that is in use.
+//! Plans growing, shrinking, copying and healing a volume that is in use.
 
 use super::create::{brick_refusals, join, make_folders};
 use super::remove::remove_bricks;
@@ -11,7 +11,7 @@ use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
 use crate::step::{Plan, Step, Then, Watch, script};
 
-/// Bricks that are there already are no error: the call may be a second one.
+/// Bricks that exist already are no error: the command may be a repetition.
 const ADD_BRICKS: &str = r#"
     v=$1 r=$2; shift 2
     gluster --mode=script volume info "$v" | grep -qF ": $1" && exit 0
@@ -23,7 +23,7 @@ const START_REMOVAL: &str = r#"
     gluster --mode=script volume remove-brick "$v" "$@" status >/dev/null 2>&1 && exit 0
     gluster --mode=script volume remove-brick "$v" "$@" start
 "#;
-/// With a dead peer the daemons do what was asked, and call it a failure.
+/// With a dead peer the daemons carry out the command and report a failure.
 const IN_SPITE: &str = r#"
     deaf=$1; shift
     gluster --mode=script volume "$@" || [ -n "$deaf" ]
@@ -36,7 +36,7 @@ const HEAL: &str = r#"
     i=$((i+1)); [ $i -lt 30 ] || { echo "$said" >&2; exit 1; }; sleep 1
     done
 "#;
-/// Never takes away the only copy that is up to date.
+/// Never removes the only copy that is up to date.
 const FEWER: &str = r#"
     v=$1 r=$2; shift 2
     pending=$(gluster volume heal "$v" info summary --xml | grep -o '<totalNumberOfEntries>[^<]*' | grep -cv '>0$')
@@ -44,8 +44,8 @@ const FEWER: &str = r#"
     gluster --mode=script volume remove-brick "$v" replica "$r" "$@" force
 "#;
 
-/// Takes in the places of `spec` that have no brick yet. Hosts that are too few
-/// for a set of their own share one with the widest hosts that are there.
+/// Adds the places of `spec` that have no brick yet. Hosts that are too few for a set of their own share one with the
+/// present hosts that have most room.
 pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Answer {
     let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
     let has = |h: &String| there.bricks.iter().any(|b| b.host == *h);
@@ -94,7 +94,7 @@ fn running(spec: &Spec, seen: &Observed, what: &str) -> bool {
     task(spec, seen, what).flatten().is_some_and(|t| t.status == "in progress")
 }
 
-/// The volume's action of this kind, by any daemon that tells; `None` when none does.
+/// Returns the volume's task of this kind, from any daemon that lists tasks; `None` if none does.
 fn task<'a>(spec: &'a Spec, seen: &'a Observed, what: &str) -> Option<Option<&'a super::xml::Task>> {
     let views = seen.hosts.values().flatten().filter_map(|f| f.gluster.as_ref());
     let told: Vec<_> = views.filter_map(|c| c.tasks.as_ref()).collect();
@@ -119,7 +119,7 @@ fn start_rebalance(plan: &mut Plan, spec: &Spec, host: &str) {
     plan.then = Then::Wait(Watch::Rebalance);
 }
 
-/// Spreads files again over all bricks.
+/// Redistributes files over all bricks.
 pub fn rebalance(spec: &Spec, seen: &Observed) -> Answer {
     let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
     let mut plan = Plan::default();
@@ -133,8 +133,8 @@ pub fn rebalance(spec: &Spec, seen: &Observed) -> Answer {
     Ok(plan)
 }
 
-/// Moves everything off a host: each of its sets is made anew without it, and
-/// then emptied into the others, so that no file has fewer copies meanwhile.
+/// Moves all files off a host: each of its sets is made anew without it, then emptied into the others. No file has
+/// fewer copies meanwhile.
 pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) -> Answer {
     let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
     let sets: Vec<&[Brick]> = there.sets().filter(|set| set.iter().any(|b| b.host == host)).collect();
@@ -147,7 +147,7 @@ pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) 
     if seen.host(host).is_none() {
         return super::dead::let_go(spec, seen, host, &sets);
     }
-    // Begun once more, it would take new bricks on the others once more.
+    // A second start would add new bricks on the other hosts again.
     let Some(going) = task(spec, seen, "Remove brick") else {
         let why = "no daemon tells whether files are being moved already (they are busy): say it again in a moment";
         return Err(vec![Refusal::never(why)]);
@@ -204,7 +204,7 @@ fn leave(
     Ok(())
 }
 
-/// No host is left to take the copies: only when told so, and never the last one.
+/// No host is left to take the copies: only if the user accepts it, and never the last one.
 fn fewer_copies(
     plan: &mut Plan,
     spec: &Spec,

@@ -1,4 +1,4 @@
-//! From hosts with a disk to a volume mounted everywhere.
+//! Plans a new volume: from hosts with a disk to a volume that is mounted everywhere.
 
 use super::layout;
 use super::xml::{Brick, Volume};
@@ -21,16 +21,18 @@ const OPTIONS: &[(&str, &str)] = &[
     LINKS[1],
 ];
 
-/// What lets a file have as many names as the disks below allow. A brick keeps an attribute for each name (gfid2path),
-/// of which ext4 has room for 46, and counts names up to a limit of its own, 100. Beyond either it says ENOSPC; the new
-/// name can be there all the same when several clients make links at once. git's build, which then makes a symbolic
-/// link, failed in 3 of 10 rounds. Measured: 47 names with neither, 151 of 151 with both.
+/// Options that let a file have as many names as the file systems of the bricks allow. A brick keeps an attribute for
+/// each name (gfid2path), and ext4 has room for 46 of them. GlusterFS also has a limit of its own, 100 names. Beyond
+/// either it returns ENOSPC, but the new name can exist all the same if several clients make links at once. git's
+/// build, which then makes a symbolic link, failed in 3 of 10 rounds. Measured: 47 names with neither option, 151 of
+/// 151 with both.
 pub const LINKS: [(&str, &str); 2] = [("storage.max-hardlinks", "0"), ("storage.gfid2path", "off")];
 
-/// After how many seconds a host that vanished is given up: by clients, and by bricks, which then free what it had
-/// locked. An unlink that waits on a brick for the lock of a client that is given up meanwhile is never answered (up to
-/// GlusterFS 11.1: `pl_inodelk_client_cleanup` wakes nobody), and holds its folder for `network.frame-timeout`, 1,800 s.
-/// By default bricks give up 38 to 42 s after the cut, so that whoever goes on after the clients' 10 s meets that.
+/// Seconds after which clients and bricks give up a host that vanished; bricks then release its locks. An unlink may
+/// wait on a brick for the lock of a client that is given up meanwhile. It is never answered (up to GlusterFS 11.1:
+/// `pl_inodelk_client_cleanup` wakes no waiter), and blocks its folder for `network.frame-timeout`, 1,800 s. By
+/// default bricks give up only 38 to 42 s after the cut. A client that goes on after its own 10 s would run into
+/// that.
 pub const VANISHED: [(&str, &str); 5] = [
     ("network.ping-timeout", "10"),
     ("server.tcp-user-timeout", "10"),
@@ -56,7 +58,7 @@ const PROBE_PEERS: &str = r#"
 const DETACH_PEERS: &str = r#"
     for p; do gluster --mode=script peer detach "$p" >/dev/null 2>&1; done; true
 "#;
-/// A volume can be made once every peer has been befriended, a second or so after the probes.
+/// A volume can be made once every peer is accepted, about a second after the probes.
 const AWAIT_PEERS: &str = r#"
     i=0
     while [ $i -lt 300 ]; do
@@ -67,12 +69,12 @@ const AWAIT_PEERS: &str = r#"
 const MAKE_BRICKS: &str = r#"
     mkdir -p -- "$@"
 "#;
-/// Only folders that the step itself made are named here.
+/// Its arguments are only folders that the step itself made.
 const UNMAKE_BRICKS: &str = r#"
     for b; do [ ! -d "$b" ] || rm -rf --one-file-system -- "$b" || exit; done
 "#;
 
-/// Steps until the volume is mounted on all clients.
+/// Plans the steps until the volume is mounted on all clients.
 pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
     if let Some(there) = volume(spec, seen) {
         return existing(spec, seen, there, allowed);
@@ -105,7 +107,7 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
     Ok(plan)
 }
 
-/// The volume is there: the same one is completed, another is refused.
+/// Completes an existing volume if it is the same one, and refuses another.
 fn existing(spec: &Spec, seen: &Observed, there: &Volume, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
     let wanted: Vec<String> = layout::bricks(spec).iter().map(Brick::word).collect();
     let has: Vec<String> = there.bricks.iter().map(Brick::word).collect();
@@ -127,7 +129,7 @@ fn existing(spec: &Spec, seen: &Observed, there: &Volume, allowed: &[Danger]) ->
     Ok(plan)
 }
 
-/// What speaks against these bricks.
+/// Returns the objections to these bricks.
 pub(super) fn brick_refusals(spec: &Spec, seen: &Observed, bricks: &[Brick]) -> Vec<Refusal> {
     let set_size = spec.copies as usize + usize::from(spec.arbiter);
     let mut refusals: Vec<Refusal> = layout::doubled(bricks, set_size)
@@ -152,14 +154,14 @@ pub(super) fn brick_refusals(spec: &Spec, seen: &Observed, bricks: &[Brick]) -> 
     refusals
 }
 
-/// True when a daemon that has to be started may know the volume.
+/// Starts the daemons. Returns whether one that has to be started may know the volume.
 fn start_daemons(plan: &mut Plan, spec: &Spec, seen: &Observed) -> bool {
     let idle: Vec<String> = spec.servers().into_iter().filter(|h| !seen.runs(h, UNIT)).collect();
     plan.phase("start the daemons", idle.iter().map(|h| mount::start_unit(h, UNIT)).collect());
     idle.iter().any(|h| seen.host(h).is_some_and(|f| f.glusterd_knows))
 }
 
-/// Makes peers of `hosts`, the first of which speaks.
+/// Makes `hosts` peers; the first host runs the commands.
 pub(super) fn join(plan: &mut Plan, spec: &Spec, seen: &Observed, hosts: &[String]) {
     let speaker = speaker(spec, seen).map(|(h, _)| h).or(hosts.first().cloned()).unwrap_or_default();
     let known = |h: &String| seen.host(&speaker).and_then(|f| f.gluster.as_ref()).is_some_and(|c| c.knows(h));
@@ -179,7 +181,7 @@ pub(super) fn join(plan: &mut Plan, spec: &Spec, seen: &Observed, hosts: &[Strin
     plan.phase("wait for the peers", all.iter().map(wait).collect());
 }
 
-/// Makes the bricks' folders, and takes back only those.
+/// Makes the bricks' folders; its undo removes only these.
 pub(super) fn make_folders(plan: &mut Plan, seen: &Observed, bricks: &[Brick]) {
     let mut hosts: Vec<&str> = bricks.iter().map(|b| b.host.as_str()).collect();
     hosts.sort_unstable();

@@ -1,4 +1,4 @@
-//! A host that is gone for good: its bricks are made anew on others, from the copies that are left.
+//! Removes a host that is gone for good: its bricks are made anew on others, from the remaining copies.
 
 use super::create::make_folders;
 use super::room::{Room, brick};
@@ -13,7 +13,7 @@ const REPLACE: &str = r#"
     gluster --mode=script volume info "$1" | grep -qF ": $3" && exit 0
     gluster --mode=script volume replace-brick "$1" "$2" "$3" commit force
 "#;
-/// It stays a peer as long as another volume has a brick there.
+/// The host stays a peer as long as another volume has a brick there.
 const FORGET: &str = r#"
     gluster --mode=script peer detach "$1" force >/dev/null 2>&1; true
 "#;

@@ -1,12 +1,11 @@
-//! Which brick goes where: sets of copies, never two of one set on one host
-//! when there are hosts enough.
+//! Decides where bricks lie: in sets of copies, and never two of one set on one host if there are enough hosts.
 
 use super::xml::{Brick, Volume};
 use crate::spec::Spec;
 use std::collections::BTreeSet;
 
-/// Bricks of a new volume in definition order. Places are dealt round by round
-/// so that the neighbours, which hold the same files, are on different hosts.
+/// Returns the bricks of a new volume in definition order. Places are dealt round by round: neighbours hold the same
+/// files and must be on different hosts.
 pub(crate) fn bricks(spec: &Spec) -> Vec<Brick> {
     let copies = spec.copies.max(1) as usize;
     let mut data: Vec<Brick> = Vec::new();
@@ -24,7 +23,7 @@ pub(crate) fn bricks(spec: &Spec) -> Vec<Brick> {
     let sets = data.chunks(copies).enumerate();
     sets.flat_map(|(i, set)| {
         let mut set = set.to_vec();
-        // The next host after the set's own; arbiters are spread that way.
+        // The next host after those of the set; this spreads the arbiters.
         let free = (0..servers.len()).map(|k| &servers[(i * copies + copies + k) % servers.len()]);
         let host = free.clone().find(|h| set.iter().all(|b| b.host != **h)).or(free.clone().next());
         if let Some(host) = host {
@@ -37,15 +36,15 @@ pub(crate) fn bricks(spec: &Spec) -> Vec<Brick> {
     .collect()
 }
 
-/// Sets with two bricks on one host, as their hosts.
+/// Returns the sets with two bricks on one host, as their bricks.
 pub(crate) fn doubled(bricks: &[Brick], set_size: usize) -> Vec<String> {
     let sets = bricks.chunks(set_size.max(1));
     let twice = |set: &&[Brick]| set.iter().map(|b| &b.host).collect::<BTreeSet<_>>().len() < set.len();
     sets.filter(twice).map(|set| set.iter().map(Brick::word).collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// A folder for one more brick of the volume on a host: NAME, NAME.2, NAME.3, ...
-/// Names of earlier bricks are not used again: GlusterFS refuses folders that were bricks.
+/// Returns a folder for one more brick of the volume on a host: NAME, NAME.2, NAME.3, ... Names of bricks in `taken`
+/// are not used again: GlusterFS refuses folders that were bricks.
 pub(crate) fn free_path(spec: &Spec, base: &str, host: &str, taken: &[Brick]) -> String {
     let first = format!("{base}/{}", spec.name);
     let used = |path: &str| taken.iter().any(|b| b.host == host && b.path == path);
@@ -53,7 +52,7 @@ pub(crate) fn free_path(spec: &Spec, base: &str, host: &str, taken: &[Brick]) ->
     names.into_iter().find(|p| !used(p)).unwrap_or(first)
 }
 
-/// Where `host` gives space to the volume: the folder above its first brick.
+/// Returns the folder in which `host` gives space to the volume: the one above its first brick.
 pub(crate) fn base_of(spec: &Spec, volume: &Volume, host: &str) -> Option<String> {
     let place = spec.places.iter().find(|p| p.host == host).map(|p| p.path.clone());
     let brick = volume.bricks.iter().find(|b| b.host == host);

@@ -1,4 +1,4 @@
-//! GlusterFS: what has to be done until the hosts are as wanted.
+//! GlusterFS: plans the changes of its volumes.
 
 mod change;
 mod create;
@@ -26,26 +26,27 @@ use xml::{Cluster, Volume};
 
 pub(crate) const UNIT: &str = "glusterd";
 
-/// The first server whose daemon answers, and what it sees.
+/// Returns the first server whose daemon answers, and the cluster as that server sees it.
 pub(crate) fn speaker<'a>(spec: &'a Spec, seen: &'a Observed) -> Option<(String, &'a Cluster)> {
     spec.servers().into_iter().find_map(|h| Some((h.clone(), seen.host(&h)?.gluster.as_ref()?)))
 }
 
-/// The volume as it is now.
+/// Returns the volume as it is now.
 pub fn volume<'a>(spec: &'a Spec, seen: &'a Observed) -> Option<&'a Volume> {
     // A host that does not belong yet knows of no volume.
     let views = seen.hosts.values().flatten().filter_map(|f| f.gluster.as_ref());
     views.filter_map(|c| c.volume(&spec.name)).next()
 }
 
-/// A command for the daemon that asks no questions back.
+/// Builds a command for the daemon that never waits for a confirmation.
 pub(crate) fn gluster(words: &[&str]) -> Vec<String> {
     let mut argv = crate::step::words(&["gluster", "--mode=script"]);
     argv.extend(words.iter().map(|w| w.to_string()));
     argv
 }
 
-/// A client asks its own host when that is a server, else the first; the others stand in.
+/// Returns the fstab line of a client. It uses the client's own host if that is a server, else the first server; the
+/// other servers are the backup.
 pub(crate) fn mount_line(spec: &Spec, host: &str) -> Line {
     let servers = spec.servers();
     let first = servers.iter().find(|s| *s == host).or(servers.first()).map_or("", String::as_str);
@@ -65,7 +66,7 @@ fn no_volume(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
     refusals
 }
 
-/// Hosts and programs without which nothing can be done.
+/// Returns the hosts and programs that are missing.
 fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
     let mut refusals: Vec<Refusal> =
         seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();

@@ -1,4 +1,4 @@
-//! Taking a volume away, with nothing left behind but what was not asked for.
+//! Deletes a volume and all that belongs to it.
 
 use super::xml::Brick;
 use super::{gluster, speaker, volume};
@@ -7,7 +7,7 @@ use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
 use crate::step::{Plan, Step, script};
 
-/// A folder that was a brick is known by its xattr; nothing else is removed.
+/// Removes only folders that have `.glusterfs`, the mark of a brick, or are empty.
 const REMOVE: &str = r#"
     for b; do
     [ -d "$b" ] || continue

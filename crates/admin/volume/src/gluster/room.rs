@@ -1,4 +1,4 @@
-//! Room for more bricks: which host takes the next one, and where.
+//! Finds room for more bricks: the host that takes the next one, and the folder there.
 
 use super::layout;
 use super::xml::{Brick, Volume};
@@ -6,7 +6,7 @@ use crate::observe::Observed;
 use crate::spec::Spec;
 use std::collections::BTreeMap;
 
-/// Free bytes of the volume's hosts, less what has been promised.
+/// Free bytes of the volume's hosts, less the bytes that were promised.
 pub(super) struct Room(BTreeMap<String, u64>);
 
 impl Room {
@@ -15,11 +15,11 @@ impl Room {
         Room(seen.hosts.iter().filter_map(|(h, f)| Some((h.clone(), free(f.as_ref().ok()?)))).collect())
     }
 
-    /// The host with the most room that is not in `without`.
+    /// Returns the host with the most room that is not in `without`.
     pub(super) fn widest(&mut self, hosts: &[String], without: &[String]) -> Option<String> {
         let fits = hosts.iter().filter(|h| !without.contains(h));
         let best = fits.max_by_key(|h| self.0.get(*h).copied().unwrap_or(0))?.clone();
-        // The next set goes elsewhere when it can.
+        // Half of its room counts as promised: the next set goes elsewhere if it can.
         if let Some(free) = self.0.get_mut(&best) {
             *free /= 2;
         }

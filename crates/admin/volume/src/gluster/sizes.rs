@@ -1,23 +1,23 @@
-//! How many bytes a movement is about. GlusterFS itself counts entries that are behind and bytes
-//! that were moved, never what is left; the bricks' own folders tell that.
+//! Computes the bytes of a movement from the folders of the bricks. GlusterFS itself counts entries that are behind
+//! and bytes that were moved, but never the remaining bytes.
 
 use super::xml::Volume;
 use crate::step::script;
 use std::collections::BTreeMap;
 
-/// Bytes by brick, as `HOST:PATH`; bricks that did not tell are left out.
+/// Bytes by brick, as `HOST:PATH`; bricks without an answer are left out.
 pub type Sizes = BTreeMap<String, u64>;
 
-/// Files, without GlusterFS's own folder and the pointers (mode 1000, empty) to files elsewhere.
-/// A sum that was cut short is none.
+/// Sums up files, without GlusterFS's own folder and the pointers (mode 1000, empty) to files elsewhere. An
+/// incomplete sum counts as unknown.
 const HELD: &str = r#"
     for b; do printf '%s\t' "$b"
     { timeout 100 find "$b" -ignore_readdir_race -path "$b/.glusterfs" -prune -o -type f ! '(' -perm 1000 -size 0 ')' -printf '%s\n' && echo end; } |
     awk '$1 == "end" {e = 1; next} {s += $1} END {if (e) printf "%.0f\n", s; else print "?"}'
     done
 "#;
-/// The index of what other bricks of the set lack holds names that are GFIDs; the file of that
-/// GFID is a hard link, a folder a symbolic one.
+/// The index of the files that other bricks of the set lack contains GFIDs as names. If it is a file, the entry of
+/// that GFID is a hard link; if a folder, a symbolic link.
 const BEHIND: &str = r#"
     export LC_ALL=C
     for b; do printf '%s\t' "$b"
@@ -27,12 +27,12 @@ const BEHIND: &str = r#"
     done
 "#;
 
-/// Asks each host for the bytes that its bricks hold.
+/// Returns the query of each host for the bytes that its bricks hold.
 pub fn held_questions(volume: &Volume) -> Vec<(String, Vec<String>)> {
     questions(volume, HELD)
 }
 
-/// Asks each host for the bytes of files that its bricks have and others of their sets lack.
+/// Returns the query of each host for the bytes of files that its bricks have and other bricks of their sets lack.
 pub fn behind_questions(volume: &Volume) -> Vec<(String, Vec<String>)> {
     questions(volume, BEHIND)
 }
@@ -51,28 +51,28 @@ pub fn read(sizes: &mut Sizes, host: &str, text: &str) {
     sizes.extend(told.map(|(brick, bytes)| (format!("{host}:{brick}"), bytes)));
 }
 
-/// What a set has told, the most and the sum.
+/// Returns the largest value and the sum of the sizes that the bricks of a set reported.
 fn of_set(set: &[super::xml::Brick], sizes: &Sizes) -> Option<(u64, u64)> {
     let told: Vec<u64> = set.iter().filter(|b| !b.arbiter).filter_map(|b| sizes.get(&b.word()).copied()).collect();
     Some((*told.iter().max()?, told.iter().sum()))
 }
 
-/// Bytes of the files in sets that have one of these bricks: each is moved once, whatever its copies.
+/// Returns the bytes of the files in sets with one of these bricks: each is moved once, whatever its copies.
 pub fn to_drain(volume: &Volume, sizes: &Sizes, leaving: &[String]) -> Option<u64> {
     let sets = volume.sets().filter(|set| set.iter().any(|b| leaving.contains(&b.word())));
     sets.map(|set| Some(of_set(set, sizes)?.0)).sum()
 }
 
-/// Bytes that sets hold above what each would hold if all held alike. GlusterFS spreads names, not
-/// bytes, so that this is about what moves, and no more.
+/// Returns the bytes that sets hold above an even share. GlusterFS spreads names, not bytes: the moved bytes are only
+/// near this.
 pub fn to_spread(volume: &Volume, sizes: &Sizes) -> Option<u64> {
     let held: Vec<u64> = volume.sets().map(|set| Some(of_set(set, sizes)?.0)).collect::<Option<_>>()?;
     let fair = held.iter().sum::<u64>() / held.len().max(1) as u64;
     Some(held.iter().map(|h| h.saturating_sub(fair)).sum())
 }
 
-/// Bytes of files of which a copy is behind. Two bricks of a set lack different files; of three or
-/// more the others all name the same.
+/// Returns the bytes of files that have a copy behind. Two bricks of a set lack different files; in sets of three or
+/// more, the other bricks all name the same files.
 pub fn behind(volume: &Volume, sizes: &Sizes) -> Option<u64> {
     let told: Vec<(u64, u64)> = volume.sets().filter_map(|set| of_set(set, sizes)).collect();
     let total = told.iter().map(|(most, sum)| if volume.copies() > 2 { most } else { sum }).sum();

@@ -6,9 +6,9 @@ use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
 use crate::step::{Plan, Step};
 
-/// Where pieces are written without copies, a client before GlusterFS 11 looks for a piece that is
-/// just being made over and over and never ends (gluster/glusterfs issues 3688 and 3803; seen with
-/// 10.3 in one of five writes of 128 MB). With copies the replication layer answers in its place.
+/// Warns of writes that may never end: without copies, a client before GlusterFS 11 can look forever for a piece that
+/// is just being made. See gluster/glusterfs issues 3688 and 3803; with 10.3 it was seen in one of five writes of 128
+/// MB. With copies, the replication layer answers in its place.
 pub(super) fn refusals(spec: &Spec, seen: &Observed, copies: usize) -> Vec<Refusal> {
     let before_11 = |version: &str| version.split('.').next().and_then(|n| n.parse().ok()).is_some_and(|n: u32| n < 11);
     let clients = spec.clients.iter().filter_map(|h| Some((h, seen.host(h)?.gluster_version.as_deref()?)));
@@ -57,7 +57,7 @@ mod tests {
         assert!(refused[0].why.contains("n2 (10.3)") && !refused[0].why.contains("n1 ("), "{refused:?}");
         assert!(refusals(&s, &seen(["10.3", "10.3"]), 2).is_empty());
         assert!(refusals(&s, &seen(["11.1", "12.0"]), 1).is_empty());
-        // 3.13 is older than 11, and a version that is not told is no reason.
+        // 3.13 is older than 11, and an unknown version is no reason.
         assert_eq!(refusals(&s, &seen(["3.13.2", ""]), 1).len(), 1);
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 
 const PROGRAMS: &str = "program\tglusterd\nprogram\tmount.glusterfs\n";
 
-/// A volume as `gluster volume info --xml` tells it.
+/// A volume in the form of `gluster volume info --xml`.
 fn info(bricks: &[&str], replica: usize) -> String {
     let each: String =
         bricks.iter().map(|b| format!("<brick><name>{b}</name><isArbiter>0</isArbiter></brick>")).collect();
@@ -236,7 +236,7 @@ fn a_drain_is_not_begun_while_it_is_unknown_whether_one_goes_on() {
         </opErrstr></cliOutput>\nend volume status all tasks\n";
     let refused = drain_host(&spec, &running(&spec, busy), "n4", &[]).unwrap_err();
     assert!(refused[0].danger.is_none() && refused[0].why.contains("say it again"), "{refused:?}");
-    // One daemon that tells is enough.
+    // One daemon that lists the task is enough.
     let mut one = running(&spec, busy);
     one.hosts.insert("n3".into(), running(&spec, &removal("in progress")).hosts.remove("n3").unwrap());
     let going = drain_host(&spec, &one, "n4", &[]).unwrap();
@@ -336,7 +336,7 @@ fn what_was_begun_is_taken_back_last_first() {
     assert!(execute::undo(&executor, &record, &mut |_| {}).is_empty());
     let said = executor.said.into_inner().unwrap();
     assert!(said[0].contains("volume delete") && said.last().unwrap().contains("disable --now --quiet glusterd"));
-    // Or finished: only what had not ended is done again.
+    // Or it is finished: only unfinished phases run again.
     let executor = Failing::new(0);
     execute::carry_out(&executor, &plan, &mut record, &mut |_| {}).unwrap();
     assert!(executor.said.into_inner().unwrap()[0].contains("volume create data"));

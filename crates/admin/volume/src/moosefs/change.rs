@@ -1,4 +1,4 @@
-//! Draining, copying and mending a MooseFS volume that is in use.
+//! Plans draining, copying and healing a MooseFS volume that is in use.
 
 use super::chunks::{self, Chunks};
 use super::goals::{self, Goals};
@@ -14,7 +14,7 @@ const MARK: &str = r#"
 const UNMARK: &str = r#"
     sed -i 's|^\*/|/|' /etc/mfs/mfshdd.cfg && systemctl reload moosefs-chunkserver
 "#;
-/// The master forgets a chunkserver only when it is gone; that it is still listed harms nothing.
+/// The master forgets a chunkserver only after it is gone; a remaining entry does no harm.
 const FORGET: &str = r#"
     ip=$(getent ahostsv4 "$2" | awk 'NR==1 {print $1}'); sleep 1
     mfscli -H "$1" -CRC/"$ip"/9422 >/dev/null 2>&1; true
@@ -62,7 +62,7 @@ pub fn drain_host(spec: &Spec, seen: &Observed, host: &str) -> Result<Plan, Vec<
     Ok(plan)
 }
 
-/// A host that is gone is let go when the others have made its copies anew.
+/// Lets a lost host go once the others have made its copies anew.
 fn dead_host(mut plan: Plan, spec: &Spec, seen: &Observed, chunks: &Chunks, host: &str) -> Result<Plan, Vec<Refusal>> {
     let known: Vec<String> = seen
         .hosts
@@ -100,7 +100,7 @@ fn chunks_of(spec: &Spec, seen: &Observed) -> Result<Chunks, Vec<Refusal>> {
     })
 }
 
-/// As the master may see the host.
+/// Returns the addresses under which the master may know the host.
 fn addresses(facts: &HostFacts, is_master: bool) -> Vec<String> {
     let mut ips: Vec<String> =
         facts.texts.get("addresses").map_or(Vec::new(), |t| t.split_whitespace().map(String::from).collect());
@@ -139,12 +139,12 @@ pub fn set_copies(
     Ok(plan)
 }
 
-/// Why the goals of files cannot be asked for.
+/// Explains why the goals of files cannot be queried.
 pub fn nowhere_mounted() -> Vec<Refusal> {
     vec![Refusal::never("no host that answers has it mounted")]
 }
 
-/// MooseFS moves chunks by itself: how far it is can be told, and no more.
+/// Reports how even the disks are: MooseFS moves chunks by itself, and nothing else can be done.
 pub fn rebalance(spec: &Spec, seen: &Observed) -> Result<Plan, Vec<Refusal>> {
     let mut plan = Plan::default();
     let (least, most, above) = chunks_of(spec, seen)?.spread().unwrap_or_default();
@@ -156,7 +156,7 @@ pub fn rebalance(spec: &Spec, seen: &Observed) -> Result<Plan, Vec<Refusal>> {
     Ok(plan)
 }
 
-/// MooseFS heals by itself; what can be done is to start what is down, and to watch.
+/// Starts units that are down, and watches: MooseFS heals by itself.
 pub fn heal(spec: &Spec, seen: &Observed) -> Result<Plan, Vec<Refusal>> {
     let mut plan = Plan::default();
     let start = |host: &str, unit: &str| {

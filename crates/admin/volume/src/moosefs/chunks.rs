@@ -1,6 +1,6 @@
-//! What the master says of its chunks, as `mfscli` prints it (MooseFS 3.0.117).
+//! Reads the master's report on its chunks, as `mfscli` prints it (MooseFS 3.0.117).
 
-/// Chunks of one goal that have so many valid copies.
+/// The number of chunks of one goal that have this many valid copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
     goal: u64,
@@ -15,10 +15,10 @@ pub(crate) struct Disk {
     pub(crate) ip: String,
     /// Chunks on it.
     pub(crate) chunks: u64,
-    /// It is marked for removal.
+    /// Whether it is marked for removal.
     pub(crate) leaves: bool,
-    /// The master calls it empty of what is needed. Right after the mark this is
-    /// what it was before: seen to say "ready" with every only copy still on it.
+    /// Whether the master no longer needs it. Just after the mark this is an old value: "ready" was seen with every
+    /// only copy still on the disk.
     pub(crate) ready: bool,
     /// Bytes.
     pub(crate) used: u64,
@@ -38,10 +38,10 @@ pub(crate) struct Chunks {
     pub(crate) missing: u64,
 }
 
-/// What prints it, for a host that reaches the master by the name `$1`.
+/// Prints it, on a host that reaches the master by the name `$1`.
 pub(crate) const QUESTION: &str = r#"for m in 0 1; do mfscli -H "$1" -SIC -m$m || exit; done; mfscli -H "$1" -SHD"#;
 
-/// Reads it; `None` when the tables of chunks are not there.
+/// Reads it; `None` if the tables of chunks are missing.
 pub(crate) fn read(text: &str) -> Option<Chunks> {
     let mut chunks = Chunks::default();
     let mut counted = 0;
@@ -79,19 +79,19 @@ fn copies(cells: &[Cell]) -> u64 {
 }
 
 impl Chunks {
-    /// Copies that have still to be made on disks that stay.
+    /// Returns the copies that have still to be made on disks that stay.
     pub(crate) fn behind(&self) -> u64 {
         self.regular.iter().map(|c| c.goal.saturating_sub(c.copies) * c.chunks).sum()
     }
 
-    /// Bytes of an average chunk, by what the disks hold.
+    /// Returns the mean bytes of a chunk, from the used bytes of the disks.
     pub(crate) fn average(&self) -> u64 {
         let used: u64 = self.disks.iter().map(|d| d.used).sum();
         used / self.disks.iter().map(|d| d.chunks).sum::<u64>().max(1)
     }
 
-    /// How full the emptiest and the fullest disk are, percent, and the bytes that disks hold above
-    /// the mean. `None` without disks.
+    /// Returns how full the emptiest and the fullest disk are, percent, and the bytes that disks hold above the mean.
+    /// `None` without disks.
     pub(crate) fn spread(&self) -> Option<(f64, f64, u64)> {
         let disks: Vec<&Disk> = self.disks.iter().filter(|d| d.size > 0 && !d.leaves).collect();
         let full = |d: &&Disk| d.used as f64 / d.size as f64;
@@ -102,14 +102,14 @@ impl Chunks {
         Some((100.0 * least, 100.0 * most, above as u64))
     }
 
-    /// The largest goal that a file has.
+    /// Returns the largest goal of a file.
     pub(crate) fn largest_goal(&self) -> u64 {
         self.all.iter().filter(|c| c.chunks > 0).map(|c| c.goal).max().unwrap_or(0)
     }
 
-    /// Every chunk has all its copies without the disks of the host with these addresses.
-    /// The master's own "ready" comes after two or three more loops over all chunks, and
-    /// for a moment before the first; the counts of copies do not lie in between.
+    /// Whether every chunk has all its copies without the disks of the host with these addresses. The master's own
+    /// "ready" comes two or three loops over all chunks later, and is wrong for a moment before the first loop. The
+    /// counts of copies are right at both times.
     pub(crate) fn can_go(&self, ips: &[String]) -> bool {
         let its = |d: &&Disk| ips.contains(&d.ip);
         let there: u64 = self.disks.iter().filter(its).map(|d| d.chunks).sum();

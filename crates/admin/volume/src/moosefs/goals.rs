@@ -1,10 +1,10 @@
-//! How many copies files are to have, as `mfsgetgoal` prints it (MooseFS 3.0.117).
+//! Reads how many copies files are to have, as `mfsgetgoal` prints it (MooseFS 3.0.117).
 
 use crate::observe::{HostFacts, MountPoint, Observed};
 use crate::spec::Spec;
 use crate::step::words;
 
-/// What the files below a path are promised now.
+/// The present goals of the files below a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Goals {
     /// Number of files by goal.
@@ -13,17 +13,17 @@ pub struct Goals {
     classes: Vec<String>,
 }
 
-/// The command that tells, for [`client`].
+/// Returns the command that prints the goals, for [`client`].
 pub fn question(path: &str) -> Vec<String> {
     words(&["mfsgetgoal", "-r", path])
 }
 
-/// A host that answers and has the volume mounted.
+/// Returns a host that answers and has the volume mounted.
 pub fn client(spec: &Spec, seen: &Observed) -> Option<String> {
     spec.clients.iter().find(|c| seen.host(c).is_some_and(|f| f.point == MountPoint::Ours)).cloned()
 }
 
-/// Reads the answer to [`question`]; `None` when it holds no counts.
+/// Reads the answer to [`question`]; `None` if it contains no counts.
 pub fn read(text: &str) -> Option<Goals> {
     let (mut goals, mut counted) = (Goals::default(), false);
     for line in text.lines() {
@@ -37,12 +37,12 @@ pub fn read(text: &str) -> Option<Goals> {
             goals.classes.push(class.trim().trim_matches('\'').to_string());
         }
     }
-    // Of a folder without files only the folders are counted.
+    // For a folder without files, only the folders are counted.
     counted.then_some(goals)
 }
 
 impl Goals {
-    /// What `copies` for all of them would give up, for a person; `None`: nothing.
+    /// Describes the copies that would be lost if all files had `copies`; `None` if none.
     pub(crate) fn given_up(&self, copies: u32) -> Option<String> {
         let more: Vec<String> = (self.by_goal.iter().filter(|(goal, files)| *goal > u64::from(copies) && *files > 0))
             .map(|(goal, files)| format!("{files} with {goal} copies"))
@@ -52,13 +52,13 @@ impl Goals {
     }
 }
 
-/// What is told of the volume's root as a host sees it, a goal or the name of a storage class;
-/// `None` when it is not mounted there, or its master does not answer.
+/// Returns the goal of the volume's root as a host sees it, a number or the name of a storage class. `None` if it is
+/// not mounted there, or its master does not answer.
 pub(crate) fn told_of_root(facts: &HostFacts) -> Option<&str> {
     facts.texts.get("goal")?.trim().rsplit_once(": ").map(|(_, told)| told)
 }
 
-/// The goal of the volume's root; `None` also for a storage class that is no plain goal.
+/// Returns the goal of the volume's root; `None` also for a storage class that is no plain goal.
 pub(crate) fn of_root(facts: &HostFacts) -> Option<u32> {
     told_of_root(facts)?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! MooseFS 3: one master, a chunkserver a host, a goal per file.
+//! MooseFS 3: plans for volumes with one master, a chunkserver on each host, and a goal for each file.
 
 mod change;
 pub(crate) mod chunks;
@@ -17,11 +17,11 @@ use crate::step::{Plan, Step, script, words};
 const MASTER: &str = "moosefs-master";
 const CHUNKSERVER: &str = "moosefs-chunkserver";
 
-/// `systemctl enable` fails as a whole where it cannot link a SysV script; the wanted link is what counts.
+/// `systemctl enable` fails as a whole if it cannot link a SysV script; only the wants link matters.
 const START: &str = r#"systemctl start "$unit" || exit
     systemctl is-enabled --quiet "$unit" || systemctl add-wants --quiet multi-user.target "$unit" || true"#;
 
-/// mfsexports.cfg takes addresses, not names: names stand above them. Who was let in stays so.
+/// mfsexports.cfg takes addresses, not names: a comment above each has the name. Earlier clients stay.
 const EXPORTS: &str = r##"
     { [ -n "$fresh" ] || cat /etc/mfs/mfsexports.cfg 2>/dev/null
     [ -z "$fresh" ] || echo '127.0.0.1 / rw,alldirs,admin,maproot=0:0'
@@ -38,7 +38,7 @@ const UNMAKE_MASTER: &str = r##"
     cd /var/lib/mfs && rm -f metadata.mfs metadata.mfs.back* changelog*.mfs stats.mfs .mfsmaster.lock
     rm -f /etc/mfs/mfsmaster.cfg /etc/mfs/mfsexports.cfg
 "##;
-/// The store goes last, and only when it is one of ours.
+/// Removes the store last. Its configuration goes only if it belongs to this volume.
 const UNMAKE_STORE: &str = r##"
     name=$1 store=$2
     if grep -qsxF "# homing volume $name" /etc/mfs/mfschunkserver.cfg; then
@@ -54,7 +54,7 @@ const NOTES: &[&str] = &[
     "there is one master; a metalogger on another host keeps its changes (package moosefs-metalogger)",
 ];
 
-/// The fstab line of a client.
+/// Returns the fstab line of a client.
 pub(crate) fn mount_line(spec: &Spec, host: &str) -> Line {
     let mut options = String::from("defaults,_netdev");
     if let Some(label) = label(spec, host) {
@@ -63,7 +63,7 @@ pub(crate) fn mount_line(spec: &Spec, host: &str) -> Line {
     Line { source: format!("{}:", spec.master()), fstype: "moosefs", options }
 }
 
-/// A letter a host; there are 26.
+/// Returns the letter of a host; there are 26.
 fn label(spec: &Spec, host: &str) -> Option<char> {
     let at = spec.servers().iter().position(|h| h == host)?;
     (spec.servers().len() <= 26).then(|| (b'A' + at as u8) as char)
@@ -77,11 +77,11 @@ fn foreign(facts: &HostFacts, file: &str, name: &str) -> bool {
     facts.texts.contains_key(file) && !marked(facts, file, name)
 }
 
-/// Steps until the volume is mounted on all clients, with its goal.
+/// Plans the steps until the volume is mounted on all clients, with its goal.
 pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
     let mut plan = add_host(spec, seen, allowed)?;
     let mounted = spec.clients.iter().filter(|c| seen.is_mounted(c)).filter_map(|c| seen.host(c));
-    // An earlier call may have ended between the mount and the goal. A storage class is somebody's own choice.
+    // An earlier call may have ended between the mount and the goal. A storage class is a user's own choice.
     let as_wanted = mounted.filter_map(goals::told_of_root).any(|goal| is_fine(goal, spec));
     if let (false, Some(client)) = (as_wanted, spec.clients.first()) {
         let goal = spec.copies.to_string();
@@ -96,7 +96,7 @@ fn is_fine(goal: &str, spec: &Spec) -> bool {
     goal.parse().map_or(true, |goal: u32| goal == spec.copies)
 }
 
-/// Takes in hosts that were added; goals stay as they are.
+/// Adds hosts; goals stay as they are.
 pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
     let mut refusals = missing(spec, seen);
     refusals.extend(spec.places.iter().flat_map(|p| store_refusals(spec, seen, p)));
@@ -186,7 +186,7 @@ fn start_master(plan: &mut Plan, spec: &Spec, seen: &Observed) {
     plan.phase("start the master", vec![step]);
 }
 
-/// The master lets in the clients that are new to it.
+/// Adds the new clients to the master's exports.
 pub(crate) fn let_in(plan: &mut Plan, spec: &Spec, seen: &Observed) {
     let exports = seen.host(spec.master()).and_then(|f| f.texts.get("mfsexports.cfg"));
     let known = |c: &&str| exports.is_some_and(|t| t.lines().any(|l| l == format!("# {c}")));
@@ -199,7 +199,7 @@ pub(crate) fn let_in(plan: &mut Plan, spec: &Spec, seen: &Observed) {
     plan.phase("let the clients in", vec![step]);
 }
 
-/// Returns how many chunkservers are started.
+/// Plans the start of chunkservers, and returns their number.
 fn start_stores(plan: &mut Plan, spec: &Spec, seen: &Observed) -> usize {
     let text = format!(
         r#"name=$1 master=$2 label=$3 store=$4 leave=$5 unit={CHUNKSERVER}
@@ -215,7 +215,7 @@ fn start_stores(plan: &mut Plan, spec: &Spec, seen: &Observed) -> usize {
     };
     let steps = spec.places.iter().filter(idle).map(|p| {
         let store = spec.store(p);
-        // MooseFS keeps 4 GiB free by default, which is all of a small disk.
+        // MooseFS keeps 4 GiB free by default, which may be all of a small disk.
         let size = seen.store(&p.host, &store).map_or(0, |s| s.size);
         let leave = format!("{}MiB", (size / 20).clamp(64 << 20, 4 << 30) >> 20);
         let label = label(spec, &p.host).map(String::from).unwrap_or_default();
@@ -229,7 +229,7 @@ fn start_stores(plan: &mut Plan, spec: &Spec, seen: &Observed) -> usize {
     count
 }
 
-/// Takes everything away.
+/// Deletes the volume with its chunkservers and its master.
 pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
     let mut refusals: Vec<Refusal> =
         seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();

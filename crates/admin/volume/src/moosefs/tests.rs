@@ -23,7 +23,7 @@ fn disk(host: &str, chunks: u64, state: &str) -> String {
     format!("disks:\t{place}\t{chunks}\tno errors\t{state}\t-\t-\t-\t-\t-\t-\t-\t-\t188858368\t1003925504\n")
 }
 
-/// What hosts say while n3 is as `state`, with these copies on disks that stay.
+/// Facts of hosts while n3 is in `state`, with these copies on disks that stay.
 fn seen(spec: &Spec, regular: &[(u64, u64, u64)], state: &str, dead: Option<&str>) -> Observed {
     let mut chunks = table("all", &[(2, 2, 40)], 0) + &table("regular", regular, 0);
     for host in ["n1", "n2", "n3"].iter().filter(|h| Some(**h) != dead) {
@@ -54,7 +54,7 @@ fn a_host_goes_when_every_chunk_has_its_copies_elsewhere() {
     let begun = drain(&[(2, 2, 40)], "ok");
     assert_eq!(begun.phases.len(), 1);
     assert_eq!(begun.then, Then::Wait(Watch::Drain(vec!["10.0.0.3".into()])));
-    // The mark is on the disk, but not yet on its chunks: the master still says "ready".
+    // The disk is marked, but its chunks are not yet: the master still reports "ready".
     let stale = drain(&[(2, 2, 40)], "marked for removal (ready)");
     assert!(stale.phases.is_empty() && stale.then != Then::Done);
     let halfway = drain(&[(2, 1, 15), (2, 2, 25)], LEAVING);

@@ -1,4 +1,4 @@
-//! One trial: guarded, proved, measured, kept or taken back.
+//! Runs one trial: sets a value under guard, checks it, measures it, and keeps it or takes it back.
 
 use super::compare::{Compared, Sample};
 use super::lasting::{self, is_own};
@@ -11,10 +11,11 @@ use homing_network::{Load, Order, circle};
 use homing_steps::{Guarded, Observed, Phase, SshExecutor, Step, carry_out, plan};
 use std::collections::BTreeMap;
 
-/// Rounds before, and as many after: where nothing has changed, all four of one side are the better ones once in 70.
+/// Samples before a change, and as many after: if nothing has changed, all four of one side are better by chance once
+/// in 70.
 const SAMPLES: usize = 4;
 
-/// What became of a trial.
+/// The result of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Better by more than the noise. `lasting`: it outlives a reboot.
@@ -22,39 +23,40 @@ pub enum Fate {
     Kept { lasting: bool },
     /// No better by more than the noise, or something is worse: taken back.
     Left,
-    /// Hosts refused it, or a large packet did not get through, or somebody was cut off: taken back, and why.
+    /// Failed with this reason and taken back: a host refused the value, a large packet was lost, or a host was cut
+    /// off.
     Failed(String),
 }
 
-/// A trial, and what was seen.
+/// A trial with its measurements and its result.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// What was tried.
+    /// The trial.
     pub trial: Trial,
-    /// Before and after; empty where it could not be measured.
+    /// Quantities before and after; empty where they could not be measured.
     pub compared: Vec<Compared>,
-    /// What became of it.
+    /// Its result.
     pub fate: Fate,
 }
 
-/// What tries.
+/// Carries out trials.
 pub struct Tuner<'a> {
     /// All hosts, measured over connections of their own.
     pub hosts: &'a Hosts,
-    /// The connections that are kept.
+    /// Opens a connection that was not there before.
     pub executor: &'a SshExecutor,
-    /// A connection that was not there before.
+    /// Opens a connection that was not there before.
     pub fresh: &'a dyn Fn() -> Remote,
     /// Letters and digits that no other homing uses for a guard.
     pub token: String,
-    /// What is kept is written down for the next boot.
+    /// Whether kept values are also written to files for the next boot.
     pub lasting: bool,
-    /// The user.
+    /// Shows progress and notes to the user.
     pub tell: Tell,
 }
 
 impl Tuner<'_> {
-    /// Tries it. `seen`: what hosts are like, and are like afterwards.
+    /// Carries out a trial. `seen` has the state of the hosts, and is updated if the trial is kept.
     pub fn tries(&self, trial: Trial, seen: &mut BTreeMap<String, Observed>) -> Result<Tried, Failure> {
         (self.tell.progress)(&format!("{}: measured as it is", trial.name));
         let before = self.samples()?;
@@ -116,7 +118,7 @@ impl Tuner<'_> {
     /// Sets it, and proves that packets of a new MTU pass between all hosts.
     fn set(&self, trial: &Trial, guarded: &Guarded) -> Result<(), String> {
         guarded.set()?;
-        // Whatever is measured next goes over new connections from other hosts; large packets may be lost in silence.
+        // A set value may break connections: packets that are too large may be lost without an error.
         let Some(bytes) = trial_mtu(trial) else { return Ok(()) };
         let lost = self.hosts.lost(bytes);
         if !lost.is_empty() {
@@ -155,7 +157,7 @@ impl Tuner<'_> {
     }
 }
 
-/// What hosts are to do, by host; nothing on any of them where one cannot.
+/// Plans the steps of each host; returns an error if one host cannot have its value.
 fn planned(trial: &Trial, seen: &BTreeMap<String, Observed>) -> Result<BTreeMap<String, Vec<Step>>, String> {
     let of = |(host, wanted): (&String, &Vec<_>)| {
         let mut there = seen.get(host).cloned().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! Whether hosts are better off than before.
+//! Compares measurements before and after a change.
 
 use homing_network::{Flow, Pair, Round};
 use serde::Serialize;
 
-/// What is compared.
+/// A quantity that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
@@ -15,11 +15,11 @@ pub enum Quantity {
     Latency,
     /// Mbit/s that all hosts together write through a mount.
     Written,
-    /// And read.
+    /// Mbit/s that all hosts together read through a mount.
     Read,
 }
 
-/// A round of all pairs.
+/// The values of one round with all pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     one_way: f64,
@@ -30,23 +30,23 @@ pub struct Sample {
 /// One quantity before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// What it is.
+    /// The quantity.
     pub quantity: Quantity,
     /// The median before.
     pub before: f64,
     /// The median after.
     pub after: f64,
-    /// What is better, as a share of what was before: negative where it is worse.
+    /// The improvement as a share of the value before: negative where it is worse.
     pub gain: f64,
-    /// The largest difference between samples of one side, as a share of what was before.
+    /// The largest difference between samples of one side, as a share of the value before.
     pub noise: f64,
 }
 
-/// A change of less is none, however still the network: rates are counted in a part of a second.
+/// A smaller change counts as none, however quiet the network is: rates are counted in a part of a second.
 const LEAST: f64 = 0.02;
 
 impl Sample {
-    /// None where a pair was not measured to its end.
+    /// Returns `None` if a pair was not measured to its end.
     pub fn of(round: &Round) -> Option<Sample> {
         let rate = |(from, to): (Flow, Flow)| from.mbit_per_s + to.mbit_per_s;
         let both = |of: &dyn Fn(&Pair) -> Option<f64>| round.pairs.iter().map(of).sum::<Option<f64>>();
@@ -62,14 +62,14 @@ impl Sample {
             Quantity::OneWay => self.one_way,
             Quantity::AtOnce => self.at_once,
             Quantity::Latency => self.latency,
-            // Of a mount, which no round measures.
+            // Values of a mount, which no round measures.
             Quantity::Written | Quantity::Read => 0.0,
         }
     }
 }
 
 impl Compared {
-    /// All quantities of two rows of samples.
+    /// Compares all quantities of two series of samples.
     pub fn all(before: &[Sample], after: &[Sample]) -> Vec<Compared> {
         let quantities = [Quantity::OneWay, Quantity::AtOnce, Quantity::Latency];
         quantities.into_iter().filter_map(|quantity| Compared::of(quantity, before, after)).collect()
@@ -80,7 +80,7 @@ impl Compared {
         Compared::rates(quantity, values(before), values(after))
     }
 
-    /// Values of one quantity before and after.
+    /// Compares values of one quantity before and after.
     pub fn rates(quantity: Quantity, old: Vec<f64>, new: Vec<f64>) -> Option<Compared> {
         let noise = range(&old).max(range(&new));
         let (before, after) = (median(old)?, median(new)?);
@@ -96,12 +96,12 @@ impl Compared {
         self.noise.max(LEAST)
     }
 
-    /// Better by more than the noise.
+    /// Whether it is better by more than the noise.
     pub fn is_better(&self) -> bool {
         self.gain > self.bound()
     }
 
-    /// Worse by more than the noise.
+    /// Whether it is worse by more than the noise.
     pub fn is_worse(&self) -> bool {
         -self.gain > self.bound()
     }

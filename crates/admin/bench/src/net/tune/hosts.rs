@@ -1,4 +1,4 @@
-//! What hosts are like before they are tuned, who else is on their segment, and the way back.
+//! Reads the state of hosts before tuning, finds other machines on their segment, and undoes tuning.
 
 use super::{Facts, question, to_take_back};
 use crate::net::Hosts;
@@ -9,13 +9,14 @@ use homing_steps::{Observed, Phase, Question, SshExecutor, carry_out, observe, u
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Machines that this host has spoken to on its interface, but for its gateways and who asks.
+/// Prints the machines that this host has exchanged packets with on its interface, except its gateways and the
+/// coordinator.
 const NEIGHBOURS: &str = r#"set -- ${SSH_CONNECTION:-}
 i=$(ip -o -4 addr show | awk -v a="${3:-}" '{ split($4, x, "/"); if (x[1] == a) print $2 }' | head -n 1)
 g=$(ip -4 route show default | awk '{ for (i = 1; i < NF; i++) if ($i == "via") print $(i + 1) }')
 ip -4 neigh show dev "$i" | awk -v g=" $(echo $g) ${1:-} " '$NF != "FAILED" && $NF != "INCOMPLETE" && !index(g, " " $1 " ") { print $1 }'"#;
 
-/// What all hosts are like; each has to answer, and to be root's.
+/// Reads the state of all hosts. Each has to answer, and commands on it must run as root.
 pub fn look(executor: &SshExecutor, hosts: &Hosts) -> Result<BTreeMap<String, Observed>, Failure> {
     let mut seen = BTreeMap::new();
     for host in &hosts.known {
@@ -32,7 +33,7 @@ pub fn look(executor: &SshExecutor, hosts: &Hosts) -> Result<BTreeMap<String, Ob
     Ok(seen)
 }
 
-/// What is under way on a full connection takes one round.
+/// Collects the facts that trials need. One round measures the bytes under way on a full connection.
 pub fn facts(hosts: &Hosts, seen: &BTreeMap<String, Observed>) -> Result<Vec<Facts>, Failure> {
     let round = hosts.carry_out(&Order { load: Load::Alone, brief: false, pairs: vec![(0, 1)] })?;
     let pair = &round.pairs[0];
@@ -49,7 +50,8 @@ pub fn facts(hosts: &Hosts, seen: &BTreeMap<String, Observed>) -> Result<Vec<Fac
     Ok(hosts.known.iter().map(of).collect())
 }
 
-/// Nobody else is on the segment: who keeps the smaller MTU would get packets that are too large.
+/// Returns an error if a machine outside of `hosts` is on the segment: with its smaller MTU, it would get packets
+/// that are too large.
 pub fn alone(hosts: &Hosts) -> Result<(), Failure> {
     let said = hosts.all(&Command::argv(["sh", "-c", NEIGHBOURS]));
     let text = |said: Result<HostResult, String>| Some(String::from_utf8_lossy(&said.ok()?.stdout).into_owned());
@@ -63,13 +65,13 @@ pub fn alone(hosts: &Hosts) -> Result<(), Failure> {
         .hint("name all hosts of the segment, or say --not-all where the others have this MTU already"))
 }
 
-/// Addresses that hosts have heard of, and that are none of their own.
+/// Returns the addresses that hosts have in their neighbour tables, without the hosts' own.
 fn others(own: &[Ipv4Addr], heard: &[String]) -> NodeSet {
     let addresses = heard.iter().flat_map(|text| text.lines()).filter_map(|line| line.parse::<Ipv4Addr>().ok());
     addresses.filter(|address| !own.contains(address)).map(|address| address.to_string()).collect()
 }
 
-/// Takes back all that tuning has kept: what is told of it, and whether it went well.
+/// Undoes all that tuning has kept. Returns messages for the user, and whether everything was undone.
 pub fn take_back(executor: &SshExecutor, names: &[String]) -> (Vec<String>, bool) {
     let journals = observe(executor, names, &question(None));
     let mut question: Question = question(None);

@@ -1,4 +1,4 @@
-//! What outlives a reboot: a unit of systemd that sets interfaces, and a file of sysctl.
+//! Makes values outlive a reboot, with a unit of systemd that sets interfaces and a file of sysctl.
 
 use super::nfs;
 use super::trials::{AVAILABLE, CONGESTION, Trial};
@@ -6,12 +6,12 @@ use super::up;
 use homing_steps::{Change, Lasting, Observed, Question, Step, Wanted, lasting, merged, plan};
 use std::collections::BTreeSet;
 
-/// Before that of `homing up`.
+/// sysctl reads it before the file of `homing up`.
 const SYSCTL_FILE: &str = "/etc/sysctl.d/59-homing-net.conf";
 /// Values of the kernel that are tuned.
 const KEYS: [&str; 3] = [CONGESTION, "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 
-/// What a host is asked before it is tuned, and before that is undone.
+/// The facts that a host is queried for before tuning, and before tuning is undone.
 pub fn question(interface: Option<&str>) -> Question {
     let names = |all: &[&str]| all.iter().map(|name| name.to_string()).collect();
     Question {
@@ -25,8 +25,8 @@ pub fn question(interface: Option<&str>) -> Question {
     }
 }
 
-/// Leaves what tuning has changed and may take back in the journal of a host. What stays, and why: where `homing up` has set
-/// the same value, its own undo leads to what was there before both.
+/// Reduces the journal of a host to the changes that tuning has made and may take back. Returns a message for each
+/// change that stays: if `homing up` has set the same value, its own undo restores the value from before both.
 pub fn to_take_back(seen: &mut Observed) -> Vec<String> {
     let mut journal = std::mem::take(&mut seen.journal);
     journal.retain(|(_, change)| is_own(change));
@@ -55,7 +55,7 @@ pub(super) fn is_own(change: &Change) -> bool {
     }
 }
 
-/// The steps that make what was tried on a host outlive a reboot. `None` where it has no systemd.
+/// Returns the steps that make the tried values outlive a reboot of a host. `None` where it has no systemd.
 pub(super) fn steps(trial: &Trial, host: &str, seen: &mut Observed) -> Result<Vec<Step>, String> {
     let wanted = trial.wanted.get(host).map(Vec::as_slice).unwrap_or_default();
     let values: Vec<String> = wanted.iter().filter_map(value).collect();

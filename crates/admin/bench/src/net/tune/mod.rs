@@ -1,4 +1,4 @@
-//! What can be set of a network: tried on all hosts, measured before and after, kept when it is better.
+//! Tunes the network: tries settings on all hosts, measures before and after, and keeps a setting that is better.
 
 mod apply;
 mod compare;

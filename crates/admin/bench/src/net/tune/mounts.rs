@@ -1,4 +1,4 @@
-//! The trial of connections: on a mount of its own beside those that are there, which keep what they have.
+//! The trial of connections: it uses an extra mount beside the existing ones, which keep their connections.
 
 use super::apply::{Fate, Tried, Tuner};
 use super::compare::{Compared, Quantity};
@@ -11,16 +11,16 @@ use homing_model::text::shown;
 use homing_steps::{Observed, Phase, Step, carry_out, observe, plan, undo};
 use std::collections::BTreeMap;
 
-/// Mounts, writes and reads, and takes all of that away.
+/// Mounts, writes, reads, and removes all of that.
 const CARRIES: &str = include_str!("mounts.sh");
-/// As of the other trials; one more comes before them, which pays for what is done for the first time.
+/// As many samples as in the other trials; an extra one comes first, because it includes one-time costs.
 const SAMPLES: usize = 4;
-/// Each of four streams, MiB: at 1 Gbit/s 8 take a quarter of a second together.
+/// Size of each of four streams, MiB: at 1 Gbit/s, 8 MiB each take a quarter of a second together.
 const STREAM: std::ops::RangeInclusive<f64> = 8.0..=512.0;
-/// Of a link that does not tell its speed, Mbit/s.
+/// Assumed speed of a link that does not report it, Mbit/s.
 const SPEED: u32 = 1000;
 
-/// Mbit/s of all hosts together, of each sample: what was written, and what was read.
+/// Mbit/s of all hosts together, written and read, one value for each sample.
 #[derive(Default)]
 struct Rates {
     written: Vec<f64>,
@@ -28,7 +28,7 @@ struct Rates {
 }
 
 impl Tuner<'_> {
-    /// Tries connections. `seen`: what hosts are like, and are like afterwards.
+    /// Carries out a trial of connections. `seen` has the state of the hosts, and is updated if the trial is kept.
     pub fn widens(&self, trial: Trial, seen: &mut BTreeMap<String, Observed>) -> Result<Tried, Failure> {
         let Some(through) = trial.through.clone() else { return self.tries(trial, seen) };
         let hosts: Vec<String> = trial.wanted.keys().cloned().collect();
@@ -66,7 +66,7 @@ impl Tuner<'_> {
         Ok(rates)
     }
 
-    /// All hosts at once, as they use a server.
+    /// Measures all hosts at once, as they use a server.
     fn sample_mounts(&self, through: &Through, connections: u32, hosts: &[String]) -> Result<(f64, f64), Failure> {
         let speed =
             self.hosts.known.iter().filter(|host| hosts.contains(&host.name)).filter_map(|host| host.speed).min();
@@ -117,7 +117,7 @@ impl Tuner<'_> {
             .collect()
     }
 
-    /// Writes the file down, and proves that a mount which names no number obeys it.
+    /// Writes the file, and checks that a mount whose options name no number of connections obeys it.
     fn told_to_mount(
         &self,
         through: &Through,
@@ -158,7 +158,7 @@ impl Tuner<'_> {
         )))
     }
 
-    /// A file that mount.nfs does not read goes back to what it was before all that was kept in it.
+    /// Restores the file to its state before tuning, if mount.nfs does not read it.
     fn file_back(&self, hosts: &[String]) -> String {
         let seen = observe(self.executor, hosts, &super::question(None));
         let mut phase = Phase { name: "connections of mounts".into(), ..Phase::default() };

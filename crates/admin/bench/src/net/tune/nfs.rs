@@ -1,14 +1,15 @@
-//! Mounts of NFS and the file that says how many connections they have. Pure.
+//! Reads NFS mounts, and the file that sets the number of their connections. It does no input or output.
 
 use homing_steps::{Observed, Wanted, block_of};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What mount.nfs reads of each server, by whatever way a mount comes about.
+/// The file from which mount.nfs reads options for each server, however a mount is started.
 pub const FILE: &str = "/etc/nfsmount.conf";
-/// Ours of it.
+/// Our block in that file.
 const BLOCK: &str = "connections";
-/// Mounts by NFS 4, and lines of fstab that tell a number of connections themselves, which counts more than the file.
+/// Prints mounts by NFS 4, and the lines of fstab that contain a number of connections: such a line overrides the
+/// file.
 pub const MOUNTS: &str = "findmnt -rn -t nfs4 -o SOURCE,OPTIONS; \
     grep -E '^[^#]*nconnect=' /etc/fstab 2> /dev/null | while read -r a b; do echo \"fstab $a\"; done; true";
 
@@ -21,9 +22,9 @@ pub struct Mounted {
     pub source: String,
     /// Its version: `4.2`.
     pub version: String,
-    /// Connections that it has now.
+    /// Number of connections that it has now.
     pub connections: u32,
-    /// A line of fstab says so.
+    /// Whether a line of fstab sets that number.
     pub by_line: bool,
 }
 
@@ -46,19 +47,19 @@ pub fn mounted(seen: &Observed) -> Vec<Mounted> {
     all
 }
 
-/// Of a source, where it is one that a line of the file can name and a shell takes as it is.
+/// Returns the server of a source, if a line of the file can name it and a shell needs no quotes for it.
 fn server(source: &str) -> Option<&str> {
     let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
     let (server, path) = source.split_once(':')?;
     (!server.is_empty() && plain(server) && path.starts_with('/') && plain(path)).then_some(server)
 }
 
-/// A version by which a mount gets connections of its own.
+/// Returns a version of NFS with which a second mount gets connections of its own.
 pub fn beside(version: &str) -> &'static str {
     if version == "4.1" { "4.2" } else { "4.1" }
 }
 
-/// Servers with the numbers of connections that the file tells.
+/// Returns the servers in the file, each with its number of connections.
 fn told(seen: &Observed) -> BTreeMap<String, u32> {
     let text = seen.text(FILE).and_then(|text| block_of(text, BLOCK)).unwrap_or("");
     let mut all = BTreeMap::new();
@@ -73,13 +74,13 @@ fn told(seen: &Observed) -> BTreeMap<String, u32> {
     all
 }
 
-/// Connections that the next mount of this server gets.
+/// Returns the number of connections that the next mount of this server gets.
 pub fn connections(seen: &Observed, server: &str) -> u32 {
     let has = || mounted(seen).into_iter().find(|one| one.server == server).map(|one| one.connections);
     told(seen).get(server).copied().or_else(has).unwrap_or(1)
 }
 
-/// So many for this server; the others of the file stay.
+/// Wants this number for the server; the other servers of the file stay.
 pub fn wanted(seen: &Observed, server: &str, connections: u32) -> Wanted {
     let mut all = told(seen);
     all.insert(server.into(), connections);

@@ -1,4 +1,4 @@
-//! What was tried, in sentences and as JSON.
+//! Shows trials as sentences and as JSON.
 
 use super::apply::{Fate, Tried};
 use super::compare::{Compared, Quantity};
@@ -46,7 +46,7 @@ fn fate(trial: &Trial, fate: &Fate) -> String {
     }
 }
 
-/// For people.
+/// Returns trials as text for people.
 pub fn text(tried: &[Tried], left: &[String]) -> String {
     let mut text = String::new();
     for one in tried {
@@ -57,19 +57,19 @@ pub fn text(tried: &[Tried], left: &[String]) -> String {
     text
 }
 
-/// What would be tried, for people.
+/// Returns the planned trials as text for people.
 pub fn planned(trials: &[Trial], left: &[String]) -> String {
     let tried = trials.iter().map(|trial| format!("{} on {}: would be tried\n", trial.name, hosts(trial)));
     tried.chain(left.iter().map(|line| format!("{line}\n"))).collect()
 }
 
-/// The same for programs.
+/// Returns the planned trials as JSON.
 pub fn planned_json(trials: &[Trial], left: &[String]) -> String {
     let one = |trial: &Trial| json!({ "setting": trial.name, "kind": trial.kind, "hosts": trial.wanted.keys().collect::<Vec<_>>() });
     json!({ "would_try": trials.iter().map(one).collect::<Vec<_>>(), "not_tried": left }).to_string() + "\n"
 }
 
-/// For programs.
+/// Returns trials as JSON.
 pub fn json(tried: &[Tried], left: &[String], status: i32) -> String {
     let one = |tried: &Tried| {
         let (fate, lasting, why) = match &tried.fate {

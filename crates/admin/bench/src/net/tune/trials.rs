@@ -1,4 +1,4 @@
-//! What there is to try, from what hosts say of themselves. Pure.
+//! Derives the possible trials from the facts about hosts. It does no input or output.
 
 use super::nfs::{self, Mounted};
 use super::up;
@@ -7,11 +7,11 @@ use homing_steps::{Observed, Setting, Wanted};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What can be tuned.
+/// A kind of setting that can be tuned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// What the network card or the kernel does with many packets at once.
+    /// Work that the network card or the kernel does for many packets at once.
     Offloads,
     /// Packets that the card keeps until the kernel takes them.
     Rings,
@@ -30,7 +30,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All, in the order in which they are tried: what is cheap to take back first.
+    /// All kinds, in the order in which they are tried: settings that are cheap to take back come first.
     pub const ALL: [Kind; 8] = [
         Kind::Offloads,
         Kind::Rings,
@@ -57,42 +57,42 @@ impl Kind {
     }
 }
 
-/// What is known of a host before anything is tried.
+/// Facts about a host before anything is tried.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// Its name.
     pub host: String,
     /// The interface that its address is on.
     pub interface: String,
-    /// What it said.
+    /// Its state, as it reported it.
     pub seen: Observed,
-    /// Processors of it.
+    /// Number of its processors.
     pub processors: u32,
-    /// What is under way on a full connection at the most, bytes: rate times round trip.
+    /// Most bytes under way on a full connection: rate times round trip.
     pub under_way: u64,
 }
 
-/// What the user wants.
+/// The wishes of the user.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
-    /// Only these; none: all.
+    /// Only these kinds; if empty, all.
     pub only: Vec<Kind>,
     /// The MTU that all hosts are to have.
     pub mtu: Option<u32>,
-    /// Nothing is to be written down.
+    /// Whether nothing is to be written for the next boot.
     pub until_boot: bool,
 }
 
 /// A setting that is tried on all hosts that lack it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// In words.
+    /// Its description.
     pub name: String,
-    /// By host.
+    /// The wanted values, by host.
     pub wanted: BTreeMap<String, Vec<Wanted>>,
-    /// Of connections: how a mount is to reach its server. What is wanted is known when it is kept.
+    /// For connections: how a mount is to reach its server. The wanted values are known only when the trial is kept.
     pub through: Option<Through>,
 }
 
@@ -105,16 +105,17 @@ pub struct Through {
     pub connections: u32,
 }
 
-/// What the kernel lets a connection have at the most by itself (tcp_init of net/ipv4/tcp.c: 6 MiB received, 4 MiB sent). No
-/// less is wanted.
+/// The kernel's own limits of a connection, which we never reduce: 6 MiB received, 4 MiB sent (tcp_init of
+/// net/ipv4/tcp.c).
 const USUAL: [(&str, u64); 2] = [("net.ipv4.tcp_rmem", 6 << 20), ("net.ipv4.tcp_wmem", 4 << 20)];
-/// Connections of a mount that are tried; the kernel makes 16 at the most (NFS_MAX_CONNECTIONS of fs/nfs/fs_context.c).
+/// Numbers of connections of a mount that are tried; the kernel makes at most 16 (NFS_MAX_CONNECTIONS of
+/// fs/nfs/fs_context.c).
 const CONNECTIONS: [u32; 2] = [4, 8];
-/// How TCP finds its rate, and from what it may choose.
+/// The congestion control of TCP, and the available ones.
 pub(super) const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 pub(super) const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
 
-/// What is tried, and a sentence for what is not.
+/// Returns the trials, and a sentence for each kind that is not tried.
 pub fn trials(hosts: &[Facts], wish: &Wish) -> (Vec<Trial>, Vec<String>) {
     let (mut all, mut left) = (Vec::new(), Vec::new());
     for kind in Kind::ALL.into_iter().filter(|kind| wish.only.is_empty() || wish.only.contains(kind)) {
@@ -203,7 +204,8 @@ fn queues(facts: &Facts) -> Vec<Wanted> {
     larger_than(facts, "channels ", facts.processors)
 }
 
-/// What an interface waits for others to come is what each message waits.
+/// Turns off waiting before interrupts: the time that a card waits for more packets is added to the latency of each
+/// message.
 fn at_once(facts: &Facts) -> Vec<Wanted> {
     let of = |(name, setting): (&String, &Setting)| match (name.as_str(), setting.value.as_str()) {
         ("coalesce adaptive-rx", "on") => Some(link(facts, name, "off")),
@@ -213,7 +215,7 @@ fn at_once(facts: &Facts) -> Vec<Wanted> {
     own(facts).filter_map(of).collect()
 }
 
-/// Each that all hosts have, on all hosts.
+/// Tries each congestion control that all hosts have, on all hosts.
 fn congestion(hosts: &[Facts]) -> Result<Vec<Trial>, String> {
     let words = |facts: &Facts| -> BTreeSet<String> {
         let told = facts.seen.sysctls.get(AVAILABLE).map_or("", String::as_str);
@@ -222,7 +224,7 @@ fn congestion(hosts: &[Facts]) -> Result<Vec<Trial>, String> {
     let common = hosts.iter().map(words).reduce(|a, b| &a & &b).unwrap_or_default();
     let differs = |facts: &Facts, name: &str| facts.seen.sysctls.get(CONGESTION).is_some_and(|now| now != name);
     told_by_up(hosts, &[CONGESTION])?;
-    // Reno is there always, and slower than what came after it.
+    // Reno is always available, and slower than its successors.
     let others = common.iter().filter(|name| *name != "reno");
     let of = |name: &String| {
         let wanted = |facts: &Facts| {
@@ -235,7 +237,7 @@ fn congestion(hosts: &[Facts]) -> Result<Vec<Trial>, String> {
     if all.is_empty() { Err("no other is loaded on all hosts".into()) } else { Ok(all) }
 }
 
-/// The cluster file's word is the user's own.
+/// Returns an error if the cluster file sets one of the keys: it has the user's own choice.
 fn told_by_up(hosts: &[Facts], keys: &[&str]) -> Result<(), String> {
     let of_up = |key: &&&str| hosts.iter().any(|facts| up::says(&facts.seen, key));
     keys.iter()
@@ -247,8 +249,8 @@ fn largest(facts: &Facts, key: &str) -> Option<u64> {
     facts.seen.sysctls.get(key)?.split_whitespace().nth(2)?.parse().ok()
 }
 
-/// What a connection should be able to have under way: twice what the path takes, as much as the kernel's own, and as much
-/// as on the other hosts.
+/// Returns the wanted size of a connection's buffer: twice the bytes under way on the path. It is at least the
+/// kernel's limit and the largest value of all hosts.
 fn buffer(hosts: &[Facts], key: &str, least: u64) -> u64 {
     let path = hosts.iter().map(|facts| facts.under_way * 2).max().unwrap_or(0);
     let others = hosts.iter().filter_map(|facts| largest(facts, key)).max().unwrap_or(0);
@@ -262,7 +264,7 @@ fn larger(facts: &Facts, key: &str, most: u64) -> Option<Wanted> {
     (largest(facts, key)? < most).then(|| Wanted::Sysctl { key: key.into(), value })
 }
 
-/// On all hosts or on none.
+/// Sets the MTU on all hosts or on none.
 fn mtu(hosts: &[Facts], wanted: Option<u32>) -> Result<Vec<Trial>, String> {
     let bytes = wanted.ok_or("--mtu BYTES, for all hosts of a segment, whose switches must take as much already")?;
     let of = |facts: &Facts| own(facts).find(|(name, _)| *name == "mtu").map(|(_, setting)| setting.clone());
@@ -277,7 +279,8 @@ fn mtu(hosts: &[Facts], wanted: Option<u32>) -> Result<Vec<Trial>, String> {
     trial.map(|trial| vec![trial]).ok_or(format!("all hosts have the MTU {bytes}"))
 }
 
-/// On all hosts that mount the same of one server. The link of a server is as busy by few hosts as by one.
+/// Tries connections on all hosts that mount the same export of one server. Few hosts load the link of a server as
+/// much as one.
 fn nconnect(hosts: &[Facts], until_boot: bool) -> Result<Vec<Trial>, String> {
     if until_boot {
         return Err("it holds from the next mount on, which --until-boot does not reach".into());

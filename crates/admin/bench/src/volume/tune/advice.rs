@@ -1,11 +1,11 @@
-//! What a sweep advises.
+//! Derives advice from a sweep.
 
 use super::kept::Sweep;
 
 /// A setting must be this much better than the default to be worth a change; less is noise.
 pub const WORTH: f64 = 1.05;
 
-/// What the sweep came to, and what to change.
+/// Returns the result of the sweep and the recommended change.
 pub fn advice(sweep: &Sweep) -> Vec<String> {
     let (Some(best), Some(gain)) = (sweep.best(), sweep.gain()) else { return Vec::new() };
     if gain < WORTH {

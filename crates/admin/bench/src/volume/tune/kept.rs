@@ -1,5 +1,4 @@
-//! What a sweep has measured: written down after each setting, so that an
-//! interrupted one goes on where it was.
+//! Saves the measurements of a sweep after each setting: an interrupted sweep continues where it was.
 
 use super::trial::{Setting, Try};
 use crate::volume::Bench;
@@ -16,17 +15,17 @@ pub struct Sweep {
     pub host: String,
     /// Bytes written and read for each measurement.
     pub size: u64,
-    /// Each setting that was measured, the default first.
+    /// Each measured setting, the default first.
     pub tries: Vec<Try>,
-    /// Settings with which both sides settle on what was measured with another.
+    /// Settings with which both sides settle on values that were measured with another setting.
     pub same: Vec<Setting>,
-    /// Where it is written down.
+    /// The file in which it is saved.
     #[serde(skip)]
     file: Option<PathBuf>,
 }
 
 impl Sweep {
-    /// What `--save` holds of this sweep already, else an empty one.
+    /// Loads the saved part of this sweep from the file of `--save`, or starts an empty one.
     pub fn open(bench: &Bench, file: Option<&Path>, source: &str) -> Result<Sweep, Failure> {
         let new = Sweep {
             source: source.into(),
@@ -54,28 +53,28 @@ impl Sweep {
         self.source.split(':').next().unwrap_or("")
     }
 
-    /// Whether nothing more is to be measured for a setting to be compared.
+    /// Whether a setting needs no further measurement to be compared.
     pub fn knows(&self, setting: Setting) -> bool {
         self.same.contains(&setting) || self.tries.iter().any(|t| t.setting == setting)
     }
 
-    /// The best that was measured.
+    /// Returns the best measured setting.
     pub fn best(&self) -> Option<&Try> {
         self.tries.iter().max_by(|a, b| a.score().total_cmp(&b.score()))
     }
 
-    /// The place of the best with this size of the server.
+    /// Returns the index of the best setting with this size of the server.
     pub fn best_with(&self, block: Option<u64>) -> Option<usize> {
         let with = self.tries.iter().enumerate().filter(|(_, t)| t.setting.block == block);
         with.max_by(|(_, a), (_, b)| a.score().total_cmp(&b.score())).map(|(at, _)| at)
     }
 
-    /// How many times as good as the default the best is.
+    /// Returns the score of the best setting as a multiple of the default's.
     pub fn gain(&self) -> Option<f64> {
         Some(self.best()?.score() / self.tries.first()?.score())
     }
 
-    /// Whole or not at all: what is there is worth a night of measuring.
+    /// Writes the whole file or nothing: its old content may be worth a night of measuring.
     pub fn keep(&self) -> Result<(), Failure> {
         let Some(file) = &self.file else { return Ok(()) };
         let failed = |e: std::io::Error| Failure::system(format!("writing {}: {e}", file.display()));

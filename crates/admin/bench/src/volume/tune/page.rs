@@ -1,4 +1,4 @@
-//! A sweep as a page: what it came to, the curves, and every setting in numbers.
+//! Shows a sweep as a page: its advice, the curves, and every setting in numbers.
 
 use super::advice::advice;
 use super::kept::Sweep;
@@ -83,7 +83,7 @@ fn numbers(tries: &[Try]) -> String {
     chart::table("In numbers", &head, &rows.collect::<Vec<_>>())
 }
 
-/// The size of a setting; of the default also what it came to.
+/// Returns the size of a setting; for the default, the size that both sides settled on.
 fn size(t: &Try) -> String {
     if t.setting.size > 0 {
         return bytes(t.setting.size);
@@ -92,7 +92,7 @@ fn size(t: &Try) -> String {
     if told > 0 { format!("{} (default)", bytes(told)) } else { "default".into() }
 }
 
-/// Bytes on which both sides settled.
+/// Returns the bytes on which both sides settled.
 fn settled_size(t: &Try) -> u64 {
     let told = t.settled.split_whitespace().find_map(|w| w.strip_prefix("rsize=")?.parse().ok());
     told.unwrap_or(t.setting.size)

@@ -1,4 +1,4 @@
-//! What a sweep says in the end: a table, and what to change.
+//! Prints the result of a sweep as a table with advice, and applies it.
 
 use super::advice::{WORTH, advice};
 use super::kept::Sweep;
@@ -7,7 +7,7 @@ use crate::volume::{Bench, sh};
 use homing_model::Failure;
 use std::fmt::Write;
 
-/// What was measured, and what it advises.
+/// Returns the measurements and the advice.
 pub fn table(sweep: &Sweep) -> String {
     let most = sweep.tries.iter().map(|t| t.mean_write().max(t.mean_read())).fold(1e-9, f64::max);
     let mut text =
@@ -28,7 +28,7 @@ fn row(text: &mut String, t: &Try, most: f64) {
 }
 
 impl Sweep {
-    /// The best is worth a change.
+    /// Whether the best setting is worth a change.
     pub fn is_worth_it(&self) -> bool {
         self.gain() >= Some(WORTH)
     }

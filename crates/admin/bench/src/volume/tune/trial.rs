@@ -1,4 +1,4 @@
-//! One setting: mounted, written and read through.
+//! Runs one setting: mounts with it, writes and reads.
 
 use crate::volume::fio::{self, Case, Op};
 use crate::volume::{Bench, sh};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where trials are mounted.
 const POINT: &str = "/run/homing-tune";
-/// Prints what client and server settled on.
+/// Mounts, and prints the values that client and server settled on.
 const MOUNT: &str = r#"
 umount "$3" 2>/dev/null; mkdir -p -- "$3" && mount -t nfs4 -o "nosharecache,$2" -- "$1" "$3" || exit
 [ ! -L "$3/.homing-tune" ] || { echo "$1/.homing-tune is a link: remove it" >&2; exit 1; }
@@ -25,7 +25,7 @@ rpc.nfsd 0 || exit; echo "$1" > /proc/fs/nfsd/max_block_size; s=$?; rpc.nfsd "$n
 [ $s = 0 ] && [ "$(cat /proc/fs/nfsd/max_block_size)" = "$1" ]
 "#;
 
-/// What is set.
+/// The options of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// The server's max_block_size in bytes, when it was set.
@@ -39,7 +39,7 @@ pub struct Setting {
 impl Setting {
     pub const DEFAULT: Setting = Setting { block: None, size: 0, connections: 1 };
 
-    /// As mount takes it.
+    /// Returns the options for mount.
     pub fn options(self) -> String {
         let mut options = format!("hard,vers=4.2,nconnect={}", self.connections);
         if self.size > 0 {
@@ -49,7 +49,7 @@ impl Setting {
     }
 }
 
-/// One setting and what it gave.
+/// One setting and its measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Try {
     pub setting: Setting,
@@ -57,7 +57,7 @@ pub struct Try {
     pub write: Vec<f64>,
     /// Likewise.
     pub read: Vec<f64>,
-    /// What client and server settled on, from the mount table.
+    /// The values that client and server settled on, from the mount table.
     pub settled: String,
 }
 
@@ -74,7 +74,7 @@ impl Try {
         mean(&self.read)
     }
 
-    /// Geometric mean: neither direction may pay for the other.
+    /// Geometric mean: a gain in one direction does not hide a loss in the other.
     pub fn score(&self) -> f64 {
         (self.mean_write() * self.mean_read()).sqrt()
     }
@@ -84,14 +84,14 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Mounts for a trial; what both sides settled on.
+/// Mounts for a trial, and returns the values that both sides settled on.
 pub fn mount(bench: &Bench, source: &str, setting: Setting) -> Result<String, Failure> {
     let script = sh(MOUNT, &[source, &setting.options(), POINT]);
     let said = bench.all(&bench.setup.hosts[..1], |_, _| script.clone(), "mounting for a trial")?.remove(0);
     Ok(said.trim().into())
 }
 
-/// Takes the trial mount away, where there is one.
+/// Removes the trial mount, if there is one.
 pub fn unmount(bench: &Bench) -> Result<(), Failure> {
     bench.all(&bench.setup.hosts[..1], |_, _| sh(UNMOUNT, &[POINT]), "taking the trial mount away").map(drop)
 }
