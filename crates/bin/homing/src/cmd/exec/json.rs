@@ -1,4 +1,4 @@
-//! `--json`: one document, written host by host, so that it needs no memory of its own.
+//! `--json`: writes one document host by host, so that it needs no memory for all of it.
 
 use super::show::input_lost;
 use homing_exec::{Command, HostResult, Outcome, Remote, verdict};
@@ -7,7 +7,7 @@ use homing_relay::{Passed, given_by, note};
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Runs and prints; returns the exit status.
+/// Runs the command and prints the document; returns the exit status.
 pub fn run(remote: &Remote, hosts: &[String], command: &Command, maxrc: bool) -> Result<i32, Failure> {
     let mut out = std::io::stdout().lock();
     let (mut status, mut first) = (0, true);

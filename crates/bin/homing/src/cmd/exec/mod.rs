@@ -73,7 +73,7 @@ impl Args {
     }
 }
 
-/// Runs the command and prints what comes of it.
+/// Runs the command and prints its results.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let hosts = args.targets.hosts()?;
     let options = Options { tree: args.tree, ..args.targets.options()? };

@@ -1,4 +1,4 @@
-//! For people: lines as they come, or gathered at the end, and a count of hosts meanwhile.
+//! Output of `homing exec` for people: lines as they arrive, or gathered at the end, and a count of hosts meanwhile.
 
 use super::Args;
 use crate::progress::{self, has_colors};
@@ -19,14 +19,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Nothing is counted on the screen before this.
+/// The screen shows no count before this time.
 const QUIET: Duration = Duration::from_secs(2);
-/// How often interruptions and the screen are looked after.
+/// The interval at which interruptions are noticed and the screen is drawn.
 const TICK: Duration = Duration::from_millis(200);
-/// The status of a shell for what Ctrl-C ended.
+/// The exit status that a shell has for a command that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// All that is shown of one command.
+/// The output of one command on all hosts.
 pub struct Show<'a> {
     args: &'a Args,
     hosts: &'a [String],
@@ -40,7 +40,7 @@ pub struct Show<'a> {
     outcomes: Vec<Option<Outcome>>,
     progress: Progress,
     reserve: Reserve,
-    /// The disk that keeps output has no room for more.
+    /// Whether the disk that keeps output has no room for more.
     full: bool,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Show<'a> {
     }
 
     fn take(&mut self, Event { host, what, giver }: Event) -> io::Result<()> {
-        // A leader that is ready has run nothing yet.
+        // A leader that has loaded has run nothing yet.
         if giver == Giver::Load {
             return Ok(());
         }
@@ -128,7 +128,7 @@ impl<'a> Show<'a> {
         if self.style.color { self.out.flush() } else { Ok(()) }
     }
 
-    /// Into the host's file in `--outdir` or `--errdir`, if there is one.
+    /// Writes into the host's file in `--outdir` or `--errdir`, if there is one.
     fn keep_beside(&mut self, which: usize, host: usize, bytes: &[u8]) -> io::Result<()> {
         let Some(file) = self.files[which].get_mut(&host) else { return Ok(()) };
         file.write_all(bytes)?;
@@ -136,7 +136,7 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    /// Names the host that has printed most of those that have not ended.
+    /// Returns a failure that names the running host with the most output.
     fn no_room(&self) -> Failure {
         let most = self.running.iter().max_by_key(|(_, kept)| kept.size());
         let who = most.map(|(host, kept)| format!("{} has printed {}: ", self.hosts[*host], units::bytes(kept.size())));
@@ -177,7 +177,7 @@ impl<'a> Show<'a> {
 
     fn conclude(&self, interrupted: bool) -> i32 {
         let ended = self.hosts.iter().zip(&self.outcomes);
-        // At the end: a hundred hosts that failed alike are one line.
+        // Printed at the end: a hundred hosts that failed alike share one line.
         self.say(verdict::lines(ended.clone().filter_map(|(h, o)| Some((h.as_str(), o.as_ref()?)))));
         if interrupted {
             let open = ended.filter(|(_, o)| o.is_none()).map(|(h, _)| h.clone()).collect();
@@ -189,7 +189,7 @@ impl<'a> Show<'a> {
     }
 }
 
-/// Hosts have read a part of what they were to read.
+/// Reports that hosts read only a part of their standard input.
 pub fn input_lost(why: &str) -> Failure {
     Failure::system(format!("hosts got a part of standard input: {why}"))
         .hint("TMPDIR=FOLDER keeps it on another disk; -n passes none on")
@@ -198,12 +198,12 @@ pub fn input_lost(why: &str) -> Failure {
 fn files(dir: &Path, hosts: &[String]) -> Result<HashMap<usize, File>, Failure> {
     let failed = |e: io::Error| Failure::usage(format!("cannot write to {}: {e}", dir.display()));
     let folder = OpenFolder::make(dir, 0o777).map_err(failed)?;
-    // Names of hosts have no slash: a node set would have refused it, a file in another folder must not be written.
+    // A node set refuses names with a slash. The check remains: no file in another folder may be written.
     let safe = hosts.iter().enumerate().filter(|(_, h)| !h.contains('/') && *h != "." && *h != "..");
     safe.map(|(i, h)| Ok((i, folder.file(h.as_ref(), Existing::Replace, 0o666).map_err(failed)?))).collect()
 }
 
-/// `12/64` on a terminal.
+/// The count of finished hosts on a terminal, such as `12/64`.
 struct Progress {
     begun: Instant,
     all: usize,

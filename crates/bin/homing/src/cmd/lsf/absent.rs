@@ -1,8 +1,8 @@
-//! Commands of LSF's that are installed only to say what to use instead.
+//! LSF commands that are installed only to name a replacement.
 
 use super::{Refusal, said};
 
-/// Their names, and what is said.
+/// Their names, each with its message.
 pub const ABSENT: &[(&str, &str)] = &[
     ("bgadd", "a job group needs no bgadd; bsub -g /path"),
     ("bgdel", "a job group needs no bgdel; it is gone with its jobs"),
@@ -14,7 +14,7 @@ pub const ABSENT: &[(&str, &str)] = &[
     ("lsgrun", "homing exec -w HOSTS COMMAND"),
 ];
 
-/// The refusal of such a command.
+/// Returns the refusal of such a command.
 pub fn refusal(name: &str) -> Refusal {
     let instead = ABSENT.iter().find(|(known, _)| *known == name).map_or("", |(_, instead)| instead);
     said(format!("{name}: it is not there in homing: {instead}"))

@@ -11,22 +11,22 @@ pub fn bkill(words: &[RawText]) -> Result<i32, Refusal> {
     run("bkill", words)
 }
 
-/// Makes jobs stand still.
+/// Stops jobs until `bresume`.
 pub fn bstop(words: &[RawText]) -> Result<i32, Refusal> {
     run("bstop", words)
 }
 
-/// Lets them go on.
+/// Lets stopped jobs go on.
 pub fn bresume(words: &[RawText]) -> Result<i32, Refusal> {
     run("bresume", words)
 }
 
-/// Puts what was interrupted back into the queue.
+/// Puts interrupted jobs back into the queue.
 pub fn brequeue(words: &[RawText]) -> Result<i32, Refusal> {
     run("brequeue", words)
 }
 
-/// Whether this user may change a job, told of what is `shown` of it.
+/// Checks that this user may change a job. The error names the job as `shown`.
 pub fn permitted(job: &Job, shown: &str) -> Result<(), String> {
     let own = homing_queue::uid();
     if own == job.uid || own == 0 { Ok(()) } else { Err(format!("Job <{shown}>: User permission denied")) }

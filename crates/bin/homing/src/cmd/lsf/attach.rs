@@ -1,4 +1,4 @@
-//! `bsub -I`: the job gets the terminal of its submitter, or its output is shown.
+//! `bsub -I`: gives the job the terminal of its submitter, or shows its output.
 
 use super::Refusal;
 use homing_model::Failure;
@@ -14,7 +14,7 @@ pub struct AttachArgs {
     words: Vec<std::ffi::OsString>,
 }
 
-/// In the job: takes the descriptors over and becomes the job's command.
+/// Takes the descriptors over inside the job, and becomes the job's command.
 pub fn attach(args: AttachArgs) -> Result<i32, Failure> {
     let gone = |e| Failure::system(format!("the terminal of the interactive job has gone: {e}"));
     terminal::take_over(&args.socket).map_err(gone)?;
@@ -22,14 +22,14 @@ pub fn attach(args: AttachArgs) -> Result<i32, Failure> {
     Err(Failure::system(format!("cannot start {:?}: {failed}", args.words[0])))
 }
 
-/// The exit status of a job that is over; what it says about its end goes to standard error.
+/// Returns the exit status of a job that is over. Prints the reasons for its end on standard error.
 pub fn ended(job: &Job) -> i32 {
     let reasons = job.parts.iter().filter_map(|p| p.end.as_ref()?.reason.as_ref());
     reasons.for_each(|reason| eprintln!("Job <{}>: {reason}", job.id));
     job.exit()
 }
 
-/// For a job that is elsewhere: its output as it comes, without input.
+/// Follows a job on another host to its end: prints its output as it arrives, and passes no input.
 pub fn follow(engine: &dyn Engine, id: u64) -> Result<i32, Refusal> {
     let mut streams: Vec<Followed> = Vec::new();
     let job = until_over(engine, id, None, |job| {

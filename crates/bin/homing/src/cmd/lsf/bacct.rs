@@ -1,4 +1,4 @@
-//! `bacct`: what ended jobs took: the same that `homing usage --jobs` adds up.
+//! `bacct`: sums up the use of ended jobs, as `homing usage --jobs` does.
 
 use super::{Refusal, options, own_name, print, said};
 use homing_lsf::account::{Asked, Ended, summary};
@@ -34,7 +34,7 @@ pub fn bacct(words: &[RawText]) -> Result<i32, Refusal> {
     print(&(each.collect::<String>() + &summary(&ended, &asked)))
 }
 
-/// Between two jobs of `-l`.
+/// Returns the line between two jobs of `-l`.
 fn rule() -> String {
     format!("{}\n", "-".repeat(78))
 }

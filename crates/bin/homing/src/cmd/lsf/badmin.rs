@@ -1,4 +1,5 @@
-//! `badmin`: queues and hosts that are to take or start no jobs, and what Snakemake and others ask before they submit.
+//! `badmin`: closes and opens queues and hosts, and prints the settings that Snakemake and other programs read before
+//! they submit.
 
 use super::{Refusal, options, print, said};
 use homing_lsf::grammar::{BADMIN, LSADMIN};
@@ -6,7 +7,7 @@ use homing_lsf::options::text;
 use homing_model::RawText;
 use homing_queue::control::Target;
 
-/// What is shut or opened, and what is said of that.
+/// Verbs: the target, whether they close it, and the words that report it.
 const VERBS: [(&str, Target, bool, &str); 6] = [
     ("qclose", Target::Submission, true, "is closed"),
     ("qopen", Target::Submission, false, "is opened"),
@@ -16,7 +17,7 @@ const VERBS: [(&str, Target, bool, &str); 6] = [
     ("hopen", Target::Host, false, "is opened"),
 ];
 
-/// Does what its first word says.
+/// Executes the verb that is the first word.
 pub fn badmin(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("badmin", &BADMIN, words)? else { return Ok(0) };
     let Some((verb, names)) = parsed.operands.split_first() else { return Err(unknown("no word")) };
@@ -38,7 +39,7 @@ pub fn badmin(words: &[RawText]) -> Result<i32, Refusal> {
     print(&names.iter().map(|name| format!("{what} <{name}> {done}\n")).collect::<String>())
 }
 
-/// `lsadmin showconf lim`: where the files of the installation are. Hosts are opened and shut by badmin.
+/// Executes `lsadmin showconf lim`: prints the folders of the installation. Hosts are closed and opened by badmin.
 pub fn lsadmin(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lsadmin", &LSADMIN, words)? else { return Ok(0) };
     match parsed.operands.first().map(text).as_deref() {
@@ -60,7 +61,7 @@ fn unknown(verb: &str) -> Refusal {
     said(format!("badmin: {verb}: those that are there are showconf, {}", verbs.join(", ")))
 }
 
-/// The queues or hosts that are meant: without a name it is this host, and no queue.
+/// Returns the queues or hosts that are named. Without a name it is this host; a queue must be named.
 fn named(target: Target, known: &[String], words: &[RawText]) -> Result<Vec<String>, Refusal> {
     let names: Vec<String> = words.iter().map(text).collect();
     match (names.as_slice(), target) {
@@ -76,13 +77,13 @@ fn named(target: Target, known: &[String], words: &[RawText]) -> Result<Vec<Stri
     }
 }
 
-/// `badmin showconf mbd`: units, and where Snakemake looks for lsb.params.
+/// Executes `badmin showconf mbd`: prints the units, and the folder in which Snakemake looks for lsb.params.
 fn showconf() -> Result<i32, Refusal> {
     let now = jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string();
     print(&format!("MBD configuration at {now}\n{}        LSB_JOBINDEX = 1\n", folders("badmin")?))
 }
 
-/// Lines that daemons of LSF print of their configuration.
+/// Returns the lines that LSF's daemons print about their configuration.
 fn folders(verb: &str) -> Result<String, Refusal> {
     let missing = || said(format!("{verb}: call it where `homing lsf install` has put it"));
     let folder = super::install::folder().ok_or_else(missing)?;

@@ -1,5 +1,5 @@
-//! `blaunch`: a command of a job on another of the job's hosts, as a process of the job. MPI libraries start their daemons
-//! by it, as by ssh.
+//! `blaunch`: runs a command on another host of the job, as a process of the job. MPI libraries start their daemons
+//! with it, as with ssh.
 
 use super::{Refusal, said};
 use homing_launch::{Carried, Channel, Options, Via};
@@ -8,12 +8,12 @@ use homing_model::RawText;
 use homing_queue::far::rank::{self, Rank};
 use std::io::Write;
 
-/// The word that starts the host's end.
+/// The word that starts the end on the host.
 pub const HOST: &str = "queue-rank";
 
-/// Runs it there; the exit status is the command's.
+/// Runs the command on that host; returns its exit status.
 pub fn blaunch(words: &[RawText]) -> Result<i32, Refusal> {
-    // The options that mpirun gives to an ssh.
+    // mpirun gives options of ssh, which are skipped.
     let words: Vec<&RawText> = words.iter().skip_while(|word| word.0.starts_with(b"-")).collect();
     let Some((host, command)) = words.split_first().filter(|(_, command)| !command.is_empty()) else {
         return Err(said("Usage: blaunch HOST COMMAND [ARGUMENT ...]"));
@@ -40,11 +40,11 @@ pub fn blaunch(words: &[RawText]) -> Result<i32, Refusal> {
     Ok(exit)
 }
 
-/// The words as ssh joins them, in this directory, with what this job has.
+/// Returns the command, its words joined as ssh joins them, with this directory and the job's variables.
 fn asked(command: &[&RawText]) -> Result<Rank, Refusal> {
     let cwd = crate::cmd::queue::sub::working_directory()?;
     let words: Vec<&[u8]> = command.iter().map(|word| word.0.as_slice()).collect();
-    // As over ssh: mpirun tells its daemons in words what they need.
+    // Other variables stay here, as with ssh: mpirun passes its daemons everything as words.
     let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v)));
     let of_job = |name: &RawText| ["LSB_", "LS_", "HOMING_"].iter().any(|start| name.0.starts_with(start.as_bytes()));
     let env = env.filter(|(name, _)| of_job(name)).collect();
@@ -56,7 +56,7 @@ fn asked(command: &[&RawText]) -> Result<Rank, Refusal> {
     })
 }
 
-/// `queue-rank`: the host's end, on its standard input and output.
+/// Executes `queue-rank`: serves the host's end on standard input and output.
 pub fn host() -> Result<i32, homing_model::Failure> {
     use homing_model::Failure;
     rank::guard()?;

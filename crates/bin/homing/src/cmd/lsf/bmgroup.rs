@@ -1,4 +1,4 @@
-//! `bmgroup`: groups of hosts, which are those of node sets (`@group`).
+//! `bmgroup`: lists groups of hosts, which are the groups of node sets (`@group`).
 
 use super::{Refusal, options, print, said};
 use crate::cluster::Cluster;

@@ -1,4 +1,4 @@
-//! `bsub`: from LSF's request to a job of the engine.
+//! `bsub`: turns LSF's request into a job of the engine.
 
 use super::{Refusal, attach, not_submitted, said};
 use crate::cluster::Cluster;
@@ -15,10 +15,10 @@ use homing_queue::{Engine, JobSpec, Private, QueueError, Style, depend};
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 
-/// A script is not longer; LSF's limit is smaller.
+/// The longest script, in bytes; LSF's limit is smaller.
 const LONGEST_SCRIPT: u64 = 4 << 20;
 
-/// Submits.
+/// Reads a request and submits it.
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     match read(words)? {
         Some(ready) => submit(ready),
@@ -26,21 +26,21 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     }
 }
 
-/// A request with all that was read for it.
+/// A request, with everything that was read for it.
 pub struct Ready {
-    /// What is asked for, script lines included.
+    /// The options and the command, lines of the script included.
     pub request: Request,
     /// The script from standard input.
     pub script: Option<RawText>,
-    /// Where it runs, when that is decided already.
+    /// The host on which it runs, if that is decided already.
     pub host: Option<String>,
-    /// The directory that it runs in there, when it is called otherwise than here.
+    /// The directory of the job on that host, if it has another name there.
     pub cwd: Option<RawText>,
-    /// The storage server that it uses.
+    /// The storage server that the job uses.
     pub storage: Option<homing_queue::Storage>,
 }
 
-/// Reads arguments, and the script where there is no command.
+/// Reads the arguments, and the script if there is no command.
 pub fn read(words: &[RawText]) -> Result<Option<Ready>, Refusal> {
     let request = match call(words).map_err(not_submitted)? {
         Call::Help => {
@@ -75,12 +75,12 @@ pub fn read(words: &[RawText]) -> Result<Option<Ready>, Refusal> {
     Ok(Some(Ready { request, script: Some(RawText(script)), host: None, cwd: None, storage: None }))
 }
 
-/// Whether a variable of bsub's environment asks for something.
+/// Returns whether a variable of bsub's environment is set and not empty.
 fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// Takes what bsub's environment asks for, where neither the command line nor the script does.
+/// Adds the settings of bsub's environment. The command line and the script win over them.
 fn with_environment(mut request: Request) -> Result<Request, Refusal> {
     let text = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     if let Some(method) = text("LSB_ESUB_METHOD") {
@@ -96,12 +96,12 @@ fn with_environment(mut request: Request) -> Result<Request, Refusal> {
     Ok(request)
 }
 
-/// Says which options do less than LSF's.
+/// Prints which options do less than LSF's.
 fn note(request: &Request) {
     request.notes.iter().for_each(|note| eprintln!("bsub: {note}"));
 }
 
-/// Submits what was read, and with -K or -I stays.
+/// Submits a request. With -K or -I, waits for the end of the job.
 pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     super::load::known_names(&ready.request.require)?;
     let engine = super::engine()?;
@@ -163,8 +163,8 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     ended
 }
 
-/// Who stayed goes on with what the job wrote, and on NFS this host may have been
-/// told a moment before that the output file does not exist.
+/// Looks again at the output files of the job, which the caller may read next. On NFS, this host may remember that an
+/// output file did not exist a moment before.
 fn see_anew(request: &Request) {
     let Ok(here) = crate::cmd::queue::sub::working_directory() else { return };
     let files = [&request.output, &request.error].into_iter().flatten().map(|file| here.join(file.as_path()));
@@ -173,7 +173,7 @@ fn see_anew(request: &Request) {
     }
 }
 
-/// What is said of a job that stays with its submitter, next.
+/// The second line of a job whose submitter waits.
 const WAITING: &str = "<<Waiting for dispatch ...>>";
 
 fn submitted(id: u64, queue: &str, by_default: bool) -> String {
@@ -187,13 +187,13 @@ fn wait(engine: &dyn Engine, id: u64) -> Result<i32, Refusal> {
     Ok(status)
 }
 
-/// The queue, and whether it was not asked for.
+/// Returns the queue, and whether it is the default and not a requested one.
 fn queue(request: &Request, config: &Config) -> Result<(String, bool), Refusal> {
     let usual = std::env::var("LSB_DEFAULTQUEUE").ok().filter(|q| !q.trim().is_empty());
     queue_of(request, usual.as_deref(), config, homing_queue::uid()).map_err(not_submitted)
 }
 
-/// Why the queue of a request sends nothing to a host: it does not use it, or the host takes no jobs.
+/// Returns why the queue of a request sends nothing to a host: it does not use the host, or the host takes no jobs.
 pub fn refused(request: &Request, host: &str) -> Result<Option<String>, Refusal> {
     let engine = super::engine()?;
     let config = engine.config()?;
@@ -213,7 +213,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         Some(cwd) => RawText::from(crate::cmd::queue::sub::working_directory()?.join(cwd.as_path()).as_path()),
         None => RawText::from(crate::cmd::queue::sub::working_directory()?.as_path()),
     };
-    // Files of the job are the submitter's, whatever the directory is called where it runs.
+    // The files are those of the submitter, whatever name the directory has on the job's host.
     let file = |name: &Option<RawText>| {
         let path = name.as_ref().map(|n| here.as_path().join(n.as_path()));
         let into = |p: &Path| if p.is_dir() { p.join("%J.out") } else { p.to_path_buf() };
@@ -281,7 +281,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
     Ok((spec, private))
 }
 
-/// Refuses what is more than the host has, which would wait for ever.
+/// Refuses a requirement that the host can never meet: the job would wait for ever.
 pub fn can_be_met(require: &[String], engine: &dyn Engine, host: Option<&str>) -> Result<(), Refusal> {
     if engine.name() == "slurm" {
         return Ok(());
@@ -293,7 +293,7 @@ pub fn can_be_met(require: &[String], engine: &dyn Engine, host: Option<&str>) -
     Err(not_submitted(format!("{what} can never be satisfied: {host} has {has}; amounts are in {unit}")))
 }
 
-/// Refuses a span that something else in the request would make void.
+/// Refuses a span that another part of the request would make void.
 fn span_acts(ready: &Ready, slurm: bool) -> Result<(), String> {
     let request = &ready.request;
     if slurm {
@@ -313,7 +313,7 @@ fn span_acts(ready: &Ready, slurm: bool) -> Result<(), String> {
     Err(format!("-n {slots} with span[ptile={ptile}]: {why}"))
 }
 
-/// Chooses the hosts of a job of several slots, where one does not do.
+/// Chooses the hosts of a job of several slots, if one host may not be enough.
 fn lay(ready: &Ready, spec: &mut JobSpec, engine: &dyn Engine) -> Result<(), Refusal> {
     let request = &ready.request;
     let per_host = request.require.per_host().map_err(|why| said(format!("Bad resource requirement syntax: {why}")))?;
@@ -326,12 +326,12 @@ fn lay(ready: &Ready, spec: &mut JobSpec, engine: &dyn Engine) -> Result<(), Ref
     near::lay(spec, &wanted, hosts, engine, &[]).map_err(not_submitted)
 }
 
-/// Whether the engine makes the terminal that the job is to have: Slurm does, of one that is there.
+/// Returns whether the engine makes the terminal of the job. Slurm does, if standard input is a terminal.
 fn on_own_terminal(request: &Request, engine: &dyn Engine) -> bool {
     request.interactive == Some(Interactive::Terminal) && engine.name() == "slurm" && std::io::stdin().is_terminal()
 }
 
-/// `-w`, whose jobs must be there.
+/// Returns the condition of `-w`. The jobs that it names must exist.
 pub fn condition(request: &Request, engine: &dyn Engine) -> Result<Option<String>, Refusal> {
     let Some(text) = &request.after else { return Ok(None) };
     depend::check(text).map_err(|why| not_submitted(format!("{text}: Dependency condition syntax error ({why})")))?;

@@ -1,4 +1,4 @@
-//! `bugroup`: groups of users, which are those of the machine.
+//! `bugroup`: lists groups of users, which are those of the machine.
 
 use super::{Refusal, options, print, said};
 use homing_lsf::grammar::BUGROUP;

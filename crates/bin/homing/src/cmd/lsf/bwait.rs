@@ -7,7 +7,7 @@ use homing_queue::depend::{self, Known, Verdict};
 use homing_queue::{Job, State, array};
 use std::time::{Duration, Instant};
 
-/// The jobs that are known, of which a name means the newest of the user's own.
+/// All jobs. A name means the newest job of this user with that name.
 struct Jobs(Vec<Job>);
 
 impl Known for Jobs {
@@ -22,7 +22,7 @@ impl Known for Jobs {
     }
 }
 
-/// Waits; 0 when the condition holds.
+/// Waits for the condition; returns 0 when it holds.
 pub fn bwait(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bwait", &BWAIT, words)? else { return Ok(0) };
     let condition =

@@ -1,4 +1,4 @@
-//! `bmod`, `bswitch`, `btop`, `bbot`: what waits is changed.
+//! `bmod`, `bswitch`, `btop`, `bbot`: change jobs that wait.
 
 use super::{Refusal, options, print, said};
 use homing_lsf::bsub::{Request, request};
@@ -10,7 +10,7 @@ use homing_model::RawText;
 use homing_queue::plan::Config;
 use homing_queue::{Amend, Engine, Job, QueueError};
 
-/// Changes what jobs were submitted with.
+/// Changes the options of submitted jobs.
 pub fn bmod(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bmod", &BMOD, words)? else { return Ok(0) };
     let asked = request(&parsed).map_err(|why| said(format!("{why}. Job not modified.")))?;
@@ -23,7 +23,7 @@ pub fn bmod(words: &[RawText]) -> Result<i32, Refusal> {
     })
 }
 
-/// What a job is to be.
+/// Returns the new options of a job.
 fn modified(
     parsed: &Parsed,
     asked: &Request,
@@ -64,7 +64,7 @@ fn modified(
     Ok(change)
 }
 
-/// What bsub takes and bmod would not carry out.
+/// Returns why an option of bsub is refused: bmod would not carry it out.
 fn ignored(asked: &Request) -> Option<String> {
     match asked {
         _ if asked.queues.len() > 1 => Some("-q: a job that is there goes to one queue".into()),
@@ -93,12 +93,12 @@ pub fn bswitch(words: &[RawText]) -> Result<i32, Refusal> {
     })
 }
 
-/// Puts jobs before the user's others of their queue.
+/// Moves a job before the user's other jobs in its queue.
 pub fn btop(words: &[RawText]) -> Result<i32, Refusal> {
     place("btop", words)
 }
 
-/// Puts jobs behind them.
+/// Moves a job behind the user's other jobs in its queue.
 pub fn bbot(words: &[RawText]) -> Result<i32, Refusal> {
     place("bbot", words)
 }
@@ -128,7 +128,7 @@ fn waits(job: &Job) -> bool {
     !job.is_over(None)
 }
 
-/// Does something to each of the jobs that are named, 0 being all of the user's that wait; the exit status.
+/// Applies `deed` to each named job; returns the exit status. Job 0 means all jobs of the user that have not ended.
 fn each(
     name: &str,
     engine: &dyn Engine,

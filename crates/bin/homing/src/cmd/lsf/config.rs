@@ -1,5 +1,4 @@
-//! What workflow managers ask before they submit: `lsid`, `lsclusters`,
-//! `bparams`, `lsinfo`.
+//! `lsid`, `lsclusters`, `bparams`, `lsinfo`: print the facts that workflow managers read before they submit.
 
 use super::{CLUSTER, Refusal, options, print, said, version};
 use crate::cluster::Cluster;
@@ -7,13 +6,13 @@ use homing_lsf::{grammar::LSINFO, units};
 use homing_model::RawText;
 use std::path::PathBuf;
 
-/// The folder of `lsf.conf`: `$LSF_ENVDIR`, else the one that was installed with the links.
+/// Returns the folder of `lsf.conf`: `$LSF_ENVDIR`, or else the one that was installed with the links.
 fn conf_folder() -> Option<PathBuf> {
     let told = std::env::var_os("LSF_ENVDIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     told.or_else(|| super::install::folder().map(|dir| super::install::conf(&dir)))
 }
 
-/// The unit of amounts that have none: `LSF_UNIT_FOR_LIMITS` of `lsf.conf`.
+/// Returns the unit of amounts without a unit: `LSF_UNIT_FOR_LIMITS` of `lsf.conf`.
 pub fn unit() -> Result<&'static str, Refusal> {
     let Some(file) = conf_folder().map(|dir| dir.join("lsf.conf")) else { return Ok(units::USUAL) };
     let Ok(text) = std::fs::read_to_string(&file) else { return Ok(units::USUAL) };
@@ -21,7 +20,7 @@ pub fn unit() -> Result<&'static str, Refusal> {
     units::of_conf(&text).map_err(|unit| said(bad(unit)))
 }
 
-/// The load indices, and what hosts are asked for by name.
+/// Prints the load indices, and the attributes of hosts that requirements can name.
 pub fn lsinfo(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lsinfo", &LSINFO, words)? else { return Ok(0) };
     let own = Cluster::of_queue()?.indices();
@@ -30,12 +29,12 @@ pub fn lsinfo(words: &[RawText]) -> Result<i32, Refusal> {
     print(&homing_lsf::tables::resources(&asked, own).map_err(said)?)
 }
 
-/// Which system this is.
+/// Prints the name of the system.
 pub fn lsid(_: &[RawText]) -> Result<i32, Refusal> {
     print(&format!("{}\n\nMy cluster name is {CLUSTER}\nMy master name is {}\n", version(), homing_queue::host_name()))
 }
 
-/// The one cluster.
+/// Prints the one cluster.
 pub fn lsclusters(_: &[RawText]) -> Result<i32, Refusal> {
     let machines = super::engine()?.machines()?.len();
     let (host, admin) = (homing_queue::host_name(), "root");
@@ -46,7 +45,7 @@ pub fn lsclusters(_: &[RawText]) -> Result<i32, Refusal> {
     ))
 }
 
-/// The default queue and the like.
+/// Prints the default queue and other parameters.
 pub fn bparams(_: &[RawText]) -> Result<i32, Refusal> {
     let engine = super::engine()?;
     let queue = engine.config()?.default_queue().to_string();

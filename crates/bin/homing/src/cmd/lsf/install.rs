@@ -1,4 +1,4 @@
-//! `homing lsf install DIR`.
+//! `homing lsf install DIR` and `homing lsf remove DIR`.
 
 use clap::Subcommand;
 use homing_model::Failure;
@@ -26,7 +26,7 @@ enum What {
     },
 }
 
-/// Does it.
+/// Installs or removes the links.
 pub fn run(args: Args) -> Result<i32, Failure> {
     match args.what {
         What::Install { dir } => install(&dir),
@@ -54,8 +54,8 @@ fn install(dir: &Path) -> Result<i32, Failure> {
     let queue = crate::cluster::Cluster::of_queue()?.queue_config()?.default_queue().to_string();
     let params = conf.join(format!("lsbatch/{}/configdir", super::CLUSTER));
     homing_os::folder::make_folders(&params).map_err(|e| failed(&params, e))?;
-    // Snakemake and Nextflow read these two, and bsub the units. A limit is the job's, not each process's: Nextflow
-    // divides it among the slots where the second line says otherwise.
+    // Snakemake and Nextflow read these two files, and bsub reads the units. LSB_JOB_MEMLIMIT=Y declares that a limit
+    // is for the whole job. Without it, Nextflow divides the limit among the slots.
     let files = [
         (params.join("lsb.params"), format!("Begin Parameters\nDEFAULT_QUEUE = {queue}\nEnd Parameters\n")),
         (conf.join("lsf.conf"), format!("LSF_UNIT_FOR_LIMITS={}\nLSB_JOB_MEMLIMIT=Y\n", homing_lsf::units::USUAL)),
@@ -73,12 +73,12 @@ fn install(dir: &Path) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// Where `lsf.conf` is, beside the links of a directory.
+/// Returns the folder of `lsf.conf`, beside the links of a directory.
 pub fn conf(dir: &Path) -> PathBuf {
     dir.join("lsf/conf")
 }
 
-/// True for a link to this program, or to one of its name that has gone.
+/// Returns whether a link leads to this program, or to one with the same file name, even a removed one.
 fn ours(link: &Path, exe: &Path) -> bool {
     std::fs::read_link(link).is_ok_and(|to| to == exe || to.file_name() == exe.file_name())
 }
@@ -98,7 +98,7 @@ fn remove(dir: &Path) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// The directory of the link that this program was called by.
+/// Returns the directory of the link by which this program was called.
 pub fn folder() -> Option<PathBuf> {
     let called = PathBuf::from(std::env::args_os().next()?);
     let link = match called.components().count() {

@@ -1,5 +1,5 @@
-//! `iobsub`: bsub, on the host whose disks hold the working directory or the
-//! files that the command names, in that host's own path.
+//! `iobsub`: submits like bsub, to the host whose disks hold the working directory or the files that the command
+//! names. The job gets that host's own path.
 
 use super::{Refusal, bsub};
 use crate::cluster::Cluster;
@@ -14,10 +14,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest wait for a host's answer: it may be slow, and a dead one is found out sooner by its connection.
+/// The longest wait for a host's answer. A host may be slow; a dead one is noticed earlier by its connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Submits next to the data.
+/// Submits a job next to its data.
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(mut ready) = bsub::read(words)? else { return Ok(0) };
     if !ready.request.hosts.is_empty() {
@@ -74,7 +74,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     bsub::submit(ready)
 }
 
-/// What is found at these paths; else what is told of one that is silent.
+/// Returns the result of `look` at these paths. Fails with a message if a file system is silent.
 fn looked<T: Send + 'static>(
     paths: Vec<PathBuf>,
     directory: &Path,
@@ -93,7 +93,7 @@ fn nowhere(reason: &str) -> Result<i32, Refusal> {
     Err(Refusal::Said(format!("Cannot find fileserver for current working directory.{more}"), 1))
 }
 
-/// The cluster's hosts under all their names.
+/// Returns the cluster's hosts with all their names.
 fn known(own: &str) -> Result<Vec<Known>, Refusal> {
     let machines = super::engine()?.machines()?;
     let names: Vec<String> = machines.into_iter().filter(|m| m.open).map(|m| m.name).collect();
@@ -103,16 +103,16 @@ fn known(own: &str) -> Result<Vec<Known>, Refusal> {
     Ok(names.into_iter().zip(found).map(host).collect())
 }
 
-/// What the command names.
+/// Returns the files that the command names.
 fn named(ready: &bsub::Ready, directory: &Path) -> Named {
     let line = ready.request.command.clone().unwrap_or_default();
     let task = Task { inputs: ready.request.input.iter().cloned().collect(), ..Task::of(Command::Shell(line)) };
     Named::of(&task, directory, true)
 }
 
-/// What the host calls the directory: looked at there, because an export may
-/// lie elsewhere than the mount table makes believe. Version 4's paths begin
-/// at a root that only the server's own list of exports tells.
+/// Returns the path of the directory on the host. The host itself is queried, because an export may lie elsewhere
+/// than the mount table suggests. Paths of NFS version 4 begin at a root that only the server's list of exports
+/// names.
 fn path_on(host: &str, own: &str, directory: &Path, home: Option<&Home>) -> Result<RawText, String> {
     let here = directory.metadata().map_err(|e| format!("cannot look at {}: {e}", directory.display()))?;
     let told = home.filter(|h| h.host == host).and_then(|h| h.path.as_deref());
@@ -130,7 +130,7 @@ fn path_on(host: &str, own: &str, directory: &Path, home: Option<&Home>) -> Resu
     Err(format!("the directory is not there as {}", tried.join(" or ")))
 }
 
-/// The list of what a host exports; empty where it has none.
+/// Returns the list of a host's exports; empty if it has none.
 fn exports(host: &str, own: &str) -> Result<String, String> {
     if host == own {
         return Ok(std::fs::read_to_string(homing_mounts::nfs::EXPORTS).unwrap_or_default());
@@ -138,7 +138,7 @@ fn exports(host: &str, own: &str) -> Result<String, String> {
     Ok(asked(host, &["cat", homing_mounts::nfs::EXPORTS])?.unwrap_or_default())
 }
 
-/// The inode that a host finds under a name; an error when the host does not answer.
+/// Returns the inode that a host finds under a name. Fails if the host does not answer.
 fn inode(host: &str, own: &str, name: &Path) -> Result<Option<u64>, String> {
     if host == own {
         return Ok(name.metadata().ok().map(|m| m.ino()));
@@ -147,7 +147,7 @@ fn inode(host: &str, own: &str, name: &Path) -> Result<Option<u64>, String> {
     Ok(asked(host, &["stat", "-Lc", "%i", "--", name])?.and_then(|text| text.trim().parse().ok()))
 }
 
-/// What a command says on a host; nothing where it fails.
+/// Runs a command on a host and returns its output; `None` if it fails.
 fn asked(host: &str, words: &[&str]) -> Result<Option<String>, String> {
     let options = homing_exec::Options { command_timeout: Some(PATIENCE), ..Default::default() };
     let command = homing_exec::Command::argv(words.iter().copied());

@@ -10,13 +10,13 @@ use homing_model::RawText;
 use homing_queue::{Engine, Job, rows};
 use jiff::tz::TimeZone;
 
-/// Rows of all jobs that are meant; `all`: with all elements of their arrays.
+/// Returns the rows of the selected jobs. `all`: with all elements of their arrays.
 fn selected(engine: &dyn Engine, selection: &Selection, all: bool) -> Result<(Vec<Job>, Vec<Row>), Refusal> {
     let jobs = if selection.is_of_others() { engine.jobs()? } else { engine.own_jobs()? };
     let own = own_name();
     let every = jobs.iter().flat_map(|job| job.parts.iter().map(|part| rows::row(job, part)));
     let mut rows: Vec<Row> = every.collect();
-    // An array's line counts all of its elements, those that have ended too.
+    // The line of an array counts all of its elements, ended ones too.
     let whole = |row: &&Row| all && selection.has(row, &own);
     let arrays: Vec<u64> = rows.iter().filter(whole).map(|row| row.id).collect();
     rows.retain(|row| selection.has(row, &own) || arrays.contains(&row.id));
@@ -73,7 +73,7 @@ fn json(columns: &Columns, rows: &[Row], zone: &TimeZone, now: i64) -> String {
     serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
 }
 
-/// Seconds that jobs spent in each state, and with `-l` their events.
+/// Prints the seconds that jobs spent in each state, and with `-l` their events.
 pub fn bhist(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bhist", &BHIST, words)? else { return Ok(0) };
     let selection = Selection::new(&parsed).map_err(said)?;

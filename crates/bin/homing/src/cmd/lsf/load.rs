@@ -34,7 +34,7 @@ pub fn bqueues(words: &[RawText]) -> Result<i32, Refusal> {
     }
 }
 
-/// Slots of users.
+/// Lists users with their slots.
 pub fn busers(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("busers", &BUSERS, words)? else {
         return Ok(0);
@@ -52,7 +52,7 @@ pub fn busers(words: &[RawText]) -> Result<i32, Refusal> {
     print(&shown::users(&users.iter().map(|user| tables::user(user, &config, &jobs)).collect::<Vec<_>>()))
 }
 
-/// Hosts of the engine with their slots; of those named, if any.
+/// Returns the engine's hosts with their slots: the named ones, or all.
 fn hosts(engine: &dyn Engine, asked: &[String]) -> Result<Vec<Host>, Refusal> {
     let machines = engine.machines()?;
     if let Some(odd) = asked.iter().find(|a| !machines.iter().any(|m| m.name == **a)) {
@@ -81,7 +81,7 @@ pub fn bhosts(words: &[RawText]) -> Result<i32, Refusal> {
     }
 }
 
-/// The requirement of `-R`.
+/// Parses the requirement of `-R`.
 pub fn requirement(parsed: &Parsed) -> Result<Option<Requirement>, Refusal> {
     let Some(text) = parsed.text("R") else { return Ok(None) };
     let read = Requirement::all(&[text]).map_err(|why| said(format!("Bad resource requirement syntax: {why}")))?;
@@ -89,8 +89,8 @@ pub fn requirement(parsed: &Parsed) -> Result<Option<Requirement>, Refusal> {
     Ok(Some(read))
 }
 
-/// Refuses what homing does not carry out, and what names no load index or attribute of hosts, nor an index of the
-/// site's own.
+/// Refuses a part of a requirement that homing does not carry out. Refuses a name that is no load index, no attribute
+/// of hosts and no index of the site's own.
 pub fn known_names(requirement: &Requirement) -> Result<(), Refusal> {
     if let Some(why) = requirement.inert.first() {
         return Err(said(format!("Bad resource requirement syntax: {why}")));
@@ -102,7 +102,7 @@ pub fn known_names(requirement: &Requirement) -> Result<(), Refusal> {
     }
 }
 
-/// Asks the hosts; those that do not answer are `unavail`, and on standard error it stands why.
+/// Queries the hosts for their load. A silent host becomes `unavail`, and the reason is printed on standard error.
 pub fn add_load(found: &mut [Host]) {
     let names: Vec<String> = found.iter().map(|h| h.name.clone()).collect();
     let mut silent: Vec<(String, String)> = Vec::new();
@@ -130,7 +130,7 @@ pub fn add_load(found: &mut [Host]) {
     }
 }
 
-/// Asks the hosts that have answered for an index of the site's own.
+/// Queries an index of the site's own on the hosts that have answered.
 fn add_index(found: &mut [Host], name: &str, index: &Index) {
     let up = found.iter().filter(|h| h.status != "unavail").map(|h| h.name.clone());
     let (own, others): (Vec<String>, Vec<String>) = up.partition(|name| is_here(name));
@@ -153,9 +153,10 @@ fn add_index(found: &mut [Host], name: &str, index: &Index) {
     }
 }
 
-/// What a requirement asks for that a host can never have, and what it has instead; `None` is this machine.
+/// Returns a part of the requirement that the host can never meet, and the host's actual value. A `host` of `None`
+/// means this machine.
 pub fn never(requirement: &Requirement, host: Option<&str>) -> Result<Option<(String, String)>, Refusal> {
-    // Most requirements ask for nothing of the kind, and a host is asked over the network.
+    // Most requirements have no such part, and a query of a host goes over the network.
     if requirement.never(&|_| Some(0.0)).is_none() {
         return Ok(None);
     }
@@ -163,14 +164,14 @@ pub fn never(requirement: &Requirement, host: Option<&str>) -> Result<Option<(St
         None => homing_probe::facts(),
         Some(host) => match crate::cmd::asked::ask_all(&[host.into()]).pop() {
             Some(Ok((facts, _, _))) => facts,
-            // What cannot be asked now may be asked when it comes back.
+            // A host that is away now may meet the requirement when it is back.
             _ => return Ok(None),
         },
     };
     Ok(tables::never(requirement, &facts))
 }
 
-/// Hosts with their load, of those named or all, that fulfil a requirement.
+/// Returns the hosts that meet a requirement, with their load: all hosts if none is named.
 pub fn loaded(asked: &[String], requirement: Option<&Requirement>) -> Result<Vec<Host>, Refusal> {
     let mut found = hosts(super::engine()?.as_ref(), asked)?;
     add_load(&mut found);
@@ -178,7 +179,7 @@ pub fn loaded(asked: &[String], requirement: Option<&Requirement>) -> Result<Vec
     Ok(found)
 }
 
-/// Shows what hosts are.
+/// Lists the attributes of hosts.
 pub fn lshosts(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lshosts", &BHOSTS, words)? else { return Ok(0) };
     let asked: Vec<String> = parsed.operands.iter().map(text).collect();

@@ -1,4 +1,4 @@
-//! `lsload`, `lsmon`, `lsplace`: the hosts by their load.
+//! `lsload`, `lsmon`, `lsplace`: print the hosts by their load.
 
 use super::load::{loaded, requirement};
 use super::{Refusal, options, print, said};
@@ -10,13 +10,13 @@ use homing_model::RawText;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-/// Shows load.
+/// Prints the load once.
 pub fn lsload(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lsload", &LSLOAD, words)? else { return Ok(0) };
     print(&shown(&parsed)?)
 }
 
-/// Shows load again and again, until it is interrupted or nobody reads.
+/// Prints the load repeatedly, until it is interrupted or its reader is gone.
 pub fn lsmon(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lsmon", &LSMON, words)? else { return Ok(0) };
     let every = parsed.text("i").map_or(Ok(10), |text| text.parse().map_err(|_| text));
@@ -32,7 +32,7 @@ pub fn lsmon(words: &[RawText]) -> Result<i32, Refusal> {
     }
 }
 
-/// The hosts of `lsplace`: those with the least load, as many as were asked for.
+/// Prints the requested number of hosts, those with the least load.
 pub fn lsplace(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lsplace", &LSPLACE, words)? else { return Ok(0) };
     let number = |option: &str, usual: usize| match parsed.text(option) {
@@ -56,7 +56,7 @@ fn least_loaded(parsed: &Parsed) -> Result<Vec<Host>, Refusal> {
     Ok(found)
 }
 
-/// The table of load that was asked for.
+/// Returns the requested table of load.
 fn shown(parsed: &Parsed) -> Result<String, Refusal> {
     let own: Vec<String> = Cluster::of_queue()?.indices().into_keys().collect();
     let show = match (parsed.text("I"), parsed.has("l")) {

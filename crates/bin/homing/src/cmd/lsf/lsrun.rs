@@ -1,5 +1,5 @@
-//! `lsrun`: one command, now, on the host named or on the least loaded one.
-//! Its exit status is the command's, which LSF's was not.
+//! `lsrun`: runs one command now, on a named host or on the least loaded one. Its exit status is that of the command,
+//! which LSF's was not.
 
 use super::{Refusal, load, options, said};
 use homing_lsf::grammar::LSRUN;
@@ -10,7 +10,7 @@ use homing_model::text::quoted;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Runs it.
+/// Runs the command.
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lsrun", &LSRUN, words)? else { return Ok(0) };
     if parsed.operands.is_empty() {
@@ -29,7 +29,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     Err(said(format!("lsrun: cannot start {}: {failed}", text(&parsed.operands[0]))))
 }
 
-/// A host that was named alone is taken unseen.
+/// Chooses the host. If one host is named and there is no requirement, its load is not queried.
 fn place(asked: &[String], requirement: Option<&Requirement>) -> Result<String, Refusal> {
     if let ([host], None) = (asked, requirement) {
         load::known(host)?;
@@ -41,7 +41,8 @@ fn place(asked: &[String], requirement: Option<&Requirement>) -> Result<String, 
     best.map(|host| host.name).ok_or_else(|| said("lsrun: no host satisfies the resource requirement"))
 }
 
-/// Here as it is; elsewhere by way of `homing exec`, in the same directory.
+/// Returns the command for this machine as it is. For another host it goes through `homing exec`, in the same
+/// directory.
 fn command(host: &str, words: &[RawText]) -> Result<Command, Refusal> {
     if host == homing_queue::host_name() {
         let mut command = Command::new(words[0].as_os());

@@ -1,9 +1,7 @@
-//! The LSF front end: `homing lsf install DIR` puts links named bsub, bjobs
-//! and so on there; under those names the program speaks LSF's language, over
-//! whichever engine keeps the jobs.
+//! The LSF front end. `homing lsf install DIR` puts links named bsub, bjobs and so on there. Under those names the
+//! program takes LSF's options and prints LSF's output, with any engine that keeps the jobs.
 //!
-//! Messages that programs parse are LSF's own; what LSF has no words for is
-//! said as homing says it.
+//! Messages that programs parse are LSF's own. A message for which LSF has no wording is homing's.
 
 mod absent;
 mod act;
@@ -37,10 +35,10 @@ pub use attach::{AttachArgs, attach};
 pub use blaunch::{HOST as RANK, host as rank};
 pub use install::{Args, run};
 
-/// What a verb does with its words; the exit status.
+/// A function that executes an LSF command with its words; it returns the exit status.
 type Verb = fn(&[RawText]) -> Result<i32, Refusal>;
 
-/// Every name that the program answers to with what LSF does.
+/// The LSF commands that the program executes.
 const VERBS: [(&str, Verb); 32] = [
     ("bsub", bsub::run),
     ("iobsub", iobsub::run),
@@ -76,19 +74,19 @@ const VERBS: [(&str, Verb); 32] = [
     ("lsmon", lsload::lsmon),
 ];
 
-/// Every name that the program answers to.
+/// Returns all names by which the program can be called.
 fn names() -> impl Iterator<Item = &'static str> {
     VERBS.iter().map(|(name, _)| *name).chain(absent::ABSENT.iter().map(|(name, _)| *name))
 }
 
-/// The cluster's name, for those who ask.
+/// The name of the cluster, which LSF's commands print.
 const CLUSTER: &str = "homing";
 
-/// Why a verb did not do its work.
+/// The reason why a command did not do its work.
 enum Refusal {
-    /// In LSF's words: printed as they are.
+    /// A message in LSF's words, printed as it is, and the exit status.
     Said(String, i32),
-    /// In homing's.
+    /// A failure in homing's words.
     Failed(Failure),
 }
 
@@ -104,17 +102,17 @@ impl From<homing_queue::QueueError> for Refusal {
     }
 }
 
-/// LSF exits with -1 when it refuses.
+/// Refuses with LSF's exit status for that, -1.
 fn said(text: impl Into<String>) -> Refusal {
     Refusal::Said(text.into(), 255)
 }
 
-/// What is wrong with a request, as LSF says it.
+/// Refuses a request in LSF's words.
 fn not_submitted(why: impl std::fmt::Display) -> Refusal {
     said(format!("{why}. Job not submitted."))
 }
 
-/// Runs the verb that the program was called by, if it is one.
+/// Runs the LSF command by whose name the program was called; `None` if the name is no such command.
 pub fn by_name(words: &[std::ffi::OsString]) -> Option<i32> {
     let name = Path::new(words.first()?).file_name()?;
     let name = names().find(|known| OsStr::new(known) == name)?;
@@ -136,7 +134,7 @@ pub fn by_name(words: &[std::ffi::OsString]) -> Option<i32> {
     })
 }
 
-/// Options of a verb; `-h` and `-V` are answered here.
+/// Parses the options of a command. `-h` and `-V` are answered here.
 fn options(name: &str, grammar: &Grammar, words: &[RawText]) -> Result<Option<Parsed>, Refusal> {
     let parsed = parse(grammar, words).map_err(|why| said(format!("{name}: {why}\n{}", usage(name, grammar))))?;
     if parsed.has("h") {
@@ -170,7 +168,7 @@ fn engine() -> Result<Box<dyn Engine>, Refusal> {
     Ok(crate::cmd::queue::EngineArgs { engine: named.transpose()? }.open()?)
 }
 
-/// Prints, and takes a reader that has gone (`| head`) for what it is.
+/// Prints a text. A reader that is gone (`| head`) is no error of homing.
 fn print(text: &str) -> Result<i32, Refusal> {
     Ok(crate::cmd::runs::to_stdout(text)?)
 }

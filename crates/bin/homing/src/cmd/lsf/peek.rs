@@ -1,4 +1,4 @@
-//! `bpeek`: what a job has written so far.
+//! `bpeek`: prints the output of a job so far.
 
 use super::{Refusal, options, own_name, said};
 use homing_lsf::choose::{name_fits, wanted};
@@ -6,7 +6,7 @@ use homing_lsf::grammar::BPEEK;
 use homing_model::RawText;
 use homing_queue::{Followed, Job, Part, rows, until_over};
 
-/// Shows it; with `-f` until the job ends.
+/// Prints the output; with `-f` until the job ends.
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bpeek", &BPEEK, words)? else { return Ok(0) };
     let engine = super::engine()?;
@@ -21,7 +21,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
             row.user == own && fits("J", &|n| name_fits(n, &row)) && fits("q", &|q| q == row.queue)
         }
     };
-    // Without an id the one that was submitted last.
+    // Without an id, the newest job.
     let all = jobs.iter().flat_map(|j| j.parts.iter().map(move |p| (j, p)));
     let found =
         all.filter(|(j, p)| is(j, p)).max_by_key(|(j, p)| (j.id, p.start.is_some(), std::cmp::Reverse(p.index)));
@@ -31,7 +31,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
             None => "No unfinished job found".into(),
         }));
     };
-    // One that its keeper holds runs already, a moment before its start is written down.
+    // A job that its keeper holds runs already, a moment before its start is recorded.
     if part.start.is_none() && !part.state.is_running() {
         return Err(said(format!("Job <{}> : Not yet started.", job.name_of(part))));
     }

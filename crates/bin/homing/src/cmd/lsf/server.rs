@@ -1,4 +1,4 @@
-//! Which host a job goes to when several would do: `-m`, and the hosts of queues.
+//! Chooses the host of a job from `-m` and from the hosts of its queue.
 
 use super::{Refusal, not_submitted};
 use crate::cluster::Cluster;
@@ -6,7 +6,7 @@ use homing_lsf::bsub::Request;
 use homing_queue::plan::Config;
 use homing_queue::{Engine, several};
 
-/// The hosts that `-m` and the queue leave; none when neither says any.
+/// Returns the hosts that both `-m` and the queue allow; empty if neither names hosts.
 pub fn candidates(request: &Request, engine: &dyn Engine, queue: &str) -> Result<Vec<String>, Refusal> {
     let cluster = Cluster::of_queue()?;
     let config = engine.config()?;
@@ -23,7 +23,7 @@ pub fn candidates(request: &Request, engine: &dyn Engine, queue: &str) -> Result
     }
 }
 
-/// The host that the job must run on; `None` when the engine may choose.
+/// Returns the host on which the job must run; `None` if the engine may choose.
 pub fn choose(request: &Request, engine: &dyn Engine, queue: &str) -> Result<Option<String>, Refusal> {
     let candidates = candidates(request, engine, queue)?;
     if candidates.is_empty() {
@@ -33,7 +33,7 @@ pub fn choose(request: &Request, engine: &dyn Engine, queue: &str) -> Result<Opt
     Ok(several::least_crowded(&candidates, &machines, &jobs, &homing_queue::host_name()).cloned())
 }
 
-/// Whether a queue may send jobs to a host.
+/// Returns whether a queue may send jobs to a host.
 pub fn uses(config: &Config, queue: &str, host: &str) -> Result<bool, Refusal> {
     let hosts = Cluster::of_queue()?.hosts_of(config.queues.get(queue))?;
     Ok(hosts.is_empty() || hosts.iter().any(|h| h == host))

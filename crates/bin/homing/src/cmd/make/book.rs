@@ -1,5 +1,7 @@
-//! The journal of a build, as `homing run` has one: from the first recipe on that a host gets. A thread of its own
-//! writes it, so that no recipe waits for a home on a slow file server; it also serves those who watch the build.
+//! The journal of a build, the same as that of `homing run`. It begins with the first recipe that a host gets.
+//!
+//! A thread of its own writes the journal, so that no recipe waits for a home on a slow file server. The thread also
+//! serves users who watch the build.
 
 use crate::cmd::opening::opening;
 use homing_dispatch::watch::{Asked, Watched};
@@ -20,16 +22,16 @@ pub struct Book {
     writer: Option<JoinHandle<Closed>>,
 }
 
-/// What a record has come to.
+/// The result of a record.
 #[derive(Default)]
 pub struct Closed {
-    /// What its run is called; none where nothing ran, or nothing could be written.
+    /// The name of the run; none if no recipe ran or the journal could not be written.
     pub run: Option<String>,
     /// Lines on the critical path.
     pub path: Vec<String>,
 }
 
-/// What the writer is told.
+/// A message to the writer.
 enum Word {
     /// The coordinator is at work.
     Begun(Asker),
@@ -37,7 +39,7 @@ enum Word {
     Ended(i32),
 }
 
-/// Hands on what the build tells.
+/// Passes on the events of the build.
 struct Ear(Sender<Event>);
 
 impl Listener for Ear {
@@ -47,8 +49,8 @@ impl Listener for Ear {
 }
 
 impl Book {
-    /// Of the build in `cwd` that begins now, and who hears of it. What keeps it from being written is told, and
-    /// keeps nothing from being built.
+    /// Opens the record of the build that begins now in `cwd`, and returns the listener that feeds it. A failure to
+    /// write is reported and does not stop the build.
     pub fn open(cwd: &Path) -> (Book, Box<dyn Listener>) {
         let ((words, said), (ear, events)) = (channel(), channel());
         let page = Page::new(cwd);
@@ -57,12 +59,12 @@ impl Book {
         (Book { words, writer }, Box::new(Ear(ear)))
     }
 
-    /// Who knows what those want who watch.
+    /// Gives the writer the interface to the coordinator, which answers the requests of users who watch.
     pub fn begun(&self, asker: Asker) {
         let _ = self.words.send(Word::Begun(asker));
     }
 
-    /// The build is over, with this status. A file server that is silent keeps nobody here for long.
+    /// Ends the record with the exit status of the build. A silent file server delays this for a limited time only.
     pub fn close(self, exit: i32) -> Closed {
         let _ = self.words.send(Word::Ended(exit));
         let Some(writer) = self.writer else { return Closed::default() };
@@ -74,7 +76,7 @@ impl Book {
     }
 }
 
-/// Until the build is over. Events gather in their channel meanwhile, and wake nobody.
+/// Writes until the build is over. Events wait in their channel meanwhile and wake no thread.
 fn write(mut page: Page, events: &Receiver<Event>, said: &Receiver<Word>) -> Closed {
     loop {
         let word = said.recv_timeout(FOLLOWED_EVERY);
@@ -90,22 +92,22 @@ fn write(mut page: Page, events: &Receiver<Event>, said: &Receiver<Word>) -> Clo
     }
 }
 
-/// What is written and what is not yet.
+/// The state of the writer: written and pending events.
 struct Page {
     cwd: PathBuf,
     began_ns: i64,
-    /// What happened before the first recipe was given to a host.
+    /// Events from before the first recipe was given to a host.
     before: Vec<Event>,
     journal: Option<Journal>,
     counts: Counts,
-    /// The journal could not be made.
+    /// Whether the journal could not be made.
     without: bool,
-    /// That something was not written is told once.
+    /// Whether a failure to write was reported: only the first one is.
     told: bool,
     path: homing_report::Path,
     asker: Option<Asker>,
     watched: Option<Watched>,
-    /// Tasks whose output is wanted by those who watch.
+    /// Tasks whose output a user watches.
     shown: BTreeSet<TaskId>,
 }
 
@@ -123,14 +125,14 @@ impl Page {
             _ if self.without => return,
             (Some(_), _) => {}
             (None, What::TaskStarted { .. }) => self.begin(),
-            // How busy a host was before anything ran is of no use.
+            // The load of a host before the first recipe is of no use.
             (None, What::Sample { .. }) => return,
             (None, _) => return self.before.push(event),
         }
         self.append(event);
     }
 
-    /// Makes the journal, with what came before.
+    /// Makes the journal, and appends the earlier events.
     fn begin(&mut self) {
         let journal = match Journal::create_anew(&homing_journal::root(), self.began_ns, std::process::id()) {
             Ok(journal) => journal,
@@ -180,7 +182,7 @@ impl Page {
         watched.tell(&seen.live);
     }
 
-    /// What is not written stays in memory, and may be written later.
+    /// Reports the first failure to write. Unwritten events stay in memory, and a later attempt may write them.
     fn tell(&mut self, done: Option<Result<(), JournalError>>) {
         if let Some(Err(e)) = done
             && !std::mem::replace(&mut self.told, true)
@@ -189,7 +191,7 @@ impl Page {
         }
     }
 
-    /// Not synced to the disk: a build is not taken up again by its journal.
+    /// Ends the journal without a sync to the disk: no build is resumed from its journal.
     fn end(mut self, exit: i32) -> Closed {
         let counts = self.counts.at_the_end(0, false);
         self.append(Event { at_ns: homing_os::clock::wall_ns(), what: What::RunEnded { exit, counts } });

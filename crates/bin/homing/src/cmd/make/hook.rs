@@ -1,4 +1,4 @@
-//! The library that make is started with: written to a file for one build, and tried before.
+//! The library that make is started with. It is written to a file for one build, and tried before the build starts.
 
 use crate::failure::Failure;
 use std::ffi::OsStr;
@@ -6,16 +6,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The library as a file that this make loads.
+/// The library, as a file that this make loads.
 pub struct Hook {
     path: PathBuf,
-    /// Removed when the build is over.
+    /// A folder that is removed when the build is over.
     _folder: Option<tempfile::TempDir>,
 }
 
 impl Hook {
-    /// Writes it where make loads it: to the build's own folder or, where nothing may be executed, below the user's home.
-    /// The inner error is why recipes of this make cannot be handed over, for people.
+    /// Writes the library to the build's own folder or, if programs cannot be executed there, below the user's home.
+    /// The inner error explains to users why recipes of this make cannot be handed over.
     ///
     /// # Errors
     /// Make cannot be started.
@@ -46,9 +46,9 @@ impl Hook {
         Ok(Hook { path: folder.path().join("hook.so"), _folder: Some(folder) })
     }
 
-    /// Whether make, which is started once to print its version, has it and can be served.
+    /// Returns whether make loads the library. It is started once for that, to print its version.
     fn is_loaded(&self, private: &Path, program: &OsStr) -> Result<bool, Failure> {
-        // The dynamic linker takes both for the end of a name.
+        // The dynamic linker splits its list of libraries at colons and blanks.
         if self.path.as_os_str().as_bytes().iter().any(|byte| b": ".contains(byte)) {
             return Ok(false);
         }
@@ -62,7 +62,7 @@ impl Hook {
         Ok(probe.exists())
     }
 
-    /// Has this make hand its recipes over at the socket.
+    /// Sets the environment in which this make hands its recipes over at the socket.
     pub fn serve(&self, command: &mut Command, socket: &Path) -> Result<(), Failure> {
         let own = std::env::current_exe().map_err(|e| Failure::system(format!("own program: {e}")))?;
         let outer = std::env::var_os(homing_make::hook::HOOK);
@@ -77,7 +77,7 @@ impl Hook {
     }
 }
 
-/// What is reported of a make that cannot be started.
+/// Returns the failure for a make that cannot be started.
 pub fn not_started(program: &OsStr, error: &std::io::Error) -> Failure {
     let program = program.to_string_lossy();
     Failure::usage(format!("cannot run {program}: {error}")).hint("apt install make, or --program")

@@ -1,8 +1,8 @@
 //! `homing make`: GNU make decides, the hosts of the cluster do the work.
 //!
-//! Make is started with a library of ours, which puts a stand-in in the place of each program that make starts for a
-//! recipe. The stand-in hands the recipe over to this process by a socket. Nothing in make's own language is used for
-//! that: docs/make-hook.md has the reasons.
+//! homing starts make with a library that replaces each program of a recipe by a stub. The stub hands the recipe over
+//! to this process by a socket. No feature of make's own language is used for that: docs/make-hook.md has the
+//! reasons.
 
 mod book;
 mod hook;
@@ -72,7 +72,7 @@ pub struct Args {
     make: Vec<OsString>,
 }
 
-/// Runs make; its exit status.
+/// Runs make; returns its exit status.
 pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(host) = &args.gateway {
         let words = gateway::without_gateway(std::env::args_os().skip(1).collect(), 0);
@@ -109,15 +109,15 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     leave_as(status?)
 }
 
-/// Files of the folder that are looked at to learn which hosts hold it.
+/// The most files of the folder that are checked to learn which hosts hold it.
 const SAMPLE: usize = 64;
 
-/// The hosts of a build.
+/// Returns the hosts of a build.
 fn plans(hosts: Option<&str>, cluster: &Cluster, root: &Path) -> Result<Vec<HostPlan>, Failure> {
     cluster.plans(on(host_names(hosts, cluster, root)?)?)
 }
 
-/// Without those that are switched off: a build is seldom longer than a host takes to boot.
+/// Removes hosts that are switched off: a build is seldom longer than a host takes to boot.
 fn on(names: Vec<String>) -> Result<Vec<String>, Failure> {
     let known = switched::all();
     let (off, on): (Vec<String>, Vec<String>) = names.into_iter().partition(|host| known.off_s(host).is_some());
@@ -132,7 +132,7 @@ fn on(names: Vec<String>) -> Result<Vec<String>, Failure> {
     Ok(on)
 }
 
-/// Where the folder lies decides nothing when hosts are named.
+/// Returns the names of the hosts. The location of the folder counts only if no hosts are named.
 fn host_names(hosts: Option<&str>, cluster: &Cluster, root: &Path) -> Result<Vec<String>, Failure> {
     if hosts.is_some() || cluster.has_hosts() {
         return cluster.hosts(hosts);
@@ -144,7 +144,7 @@ fn host_names(hosts: Option<&str>, cluster: &Cluster, root: &Path) -> Result<Vec
     homing_mounts::patiently(looked, homing_mounts::FS_TIMEOUT, look).map_err(Failure::system)
 }
 
-/// The folder that is watched: the whole checkout, since recipes write beside their own folder.
+/// Returns the folder that is watched: the whole checkout, since recipes write outside their own folder, too.
 fn root_of(cwd: &Path) -> PathBuf {
     cwd.ancestors().find(|p| p.join(".git").exists()).unwrap_or(cwd).to_path_buf()
 }
@@ -160,7 +160,8 @@ fn private_folder() -> Result<tempfile::TempDir, Failure> {
         .map_err(|e| Failure::system(format!("cannot make a private folder in {}: {e}", parent.display())))
 }
 
-/// Make gets the terminal's signals itself; ours is to stay until it has ended. Without the library it is make alone.
+/// Runs make. The terminal sends its signals to make directly, and this process must stay until make has ended.
+/// Without the library, make runs alone.
 fn run_make(args: &Args, served: Option<(&Hook, &Path)>) -> Result<ExitStatus, Failure> {
     let terminate = Arc::new(std::sync::atomic::AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
@@ -176,7 +177,7 @@ fn run_make(args: &Args, served: Option<(&Hook, &Path)>) -> Result<ExitStatus, F
     child.wait().map_err(waiting)
 }
 
-/// Opened before make starts: a build is not to be lost for a misspelt folder.
+/// Opens the trace file before make starts: a misspelt folder must not cost a build.
 fn trace_file(path: &Path) -> Result<File, Failure> {
     homing_os::folder::make_file(path, homing_os::folder::Existing::Empty, 0o666)
         .map_err(|e| Failure::usage(format!("cannot write {}: {e}", path.display())))
@@ -202,7 +203,7 @@ fn leave_as(status: ExitStatus) -> Result<i32, Failure> {
     Ok(exit_of(status))
 }
 
-/// As a shell tells it.
+/// Returns the exit status as a shell reports it.
 fn exit_of(status: ExitStatus) -> i32 {
     status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(128)
 }

@@ -1,9 +1,9 @@
-//! `homing on`: one command on the host where it is expected to end first, for
-//! builds that are not make: `CC="homing on gcc"`, a launcher of CMake, ninja.
+//! `homing on`: runs one command on the host where it should end first. It serves builds without make: `CC="homing on
+//! gcc"`, a launcher of CMake, ninja.
 //!
-//! Below `homing make` its coordinator is asked. Elsewhere the first command
-//! starts one, as OpenSSH's ControlPersist does: it keeps the connections for
-//! the commands that follow, and ends when none came for a while.
+//! Inside `homing make`, the coordinator of that build chooses the host. Elsewhere, the first command starts a
+//! coordinator, as OpenSSH's ControlPersist does. It keeps the connections for later commands, and ends when none
+//! arrives for a while.
 
 use super::stub::{self, Recipe};
 use crate::cluster::ClusterArgs;
@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// A coordinator that was just started answers within this.
+/// The time in which a new coordinator must answer.
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Arguments of `homing on`.
@@ -44,7 +44,7 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs the command; the exit status is its own.
+/// Runs the command; returns its exit status.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
     let root = super::root_of(&cwd);
@@ -59,7 +59,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     Ok(stub::hand_over(stream, Recipe::of(args.command)))
 }
 
-/// The running coordinator for these hosts and this checkout, started when there is none.
+/// Connects to the coordinator for these hosts and this checkout, and starts it if there is none.
 fn kept(args: &Args, root: &Path) -> Result<UnixStream, Failure> {
     let folder = folder()?;
     let what = format!("{:?} {:?} {}", args.hosts, args.cluster, root.display());
@@ -68,7 +68,7 @@ fn kept(args: &Args, root: &Path) -> Result<UnixStream, Failure> {
     if let Ok(stream) = UnixStream::connect(&socket) {
         return Ok(stream);
     }
-    // One of the commands that come at once starts it; the others wait for the lock.
+    // Of several commands at once, one starts the coordinator. The others wait for the lock.
     let lock = std::fs::File::create(folder.join(format!("{hash}.lock")))
         .map_err(|e| Failure::system(format!("cannot write into {}: {e}", folder.display())))?;
     let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive);
@@ -100,12 +100,12 @@ fn start(args: &Args, socket: &Path, root: &Path) -> Result<(), Failure> {
         command.arg("--assume-shared");
     }
     command.current_dir(root).env_remove(homing_make::hook::SOCKET).process_group(0);
-    // Its caller waits for the end of these streams; it lives longer than that.
+    // The coordinator outlives this process, whose caller may wait for the end of these streams.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().map(drop).map_err(|e| Failure::system(format!("cannot start the coordinator: {e}")))
 }
 
-/// A folder that is the user's own and open to nobody else.
+/// Returns a folder of the user that no other user can open.
 fn folder() -> Result<PathBuf, Failure> {
     let uid = rustix::process::getuid().as_raw();
     let place = homing_os::folder::place().map_err(Failure::system)?;

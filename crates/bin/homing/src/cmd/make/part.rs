@@ -1,4 +1,4 @@
-//! A recipe's place in the build: what make knew of it, and what that hands on to the makes that it starts.
+//! The place of a recipe in the build: its target and prerequisites, and the part of them that inner makes receive.
 
 use homing_launch::wire::stub::Part;
 use homing_model::RawText;
@@ -7,11 +7,11 @@ use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Names of what a target needs are followed up to so many bytes: a message to the coordinator has room for 16 MiB.
+/// The most bytes of prerequisite names that are kept. A message to the coordinator has room for 16 MiB.
 const MANY: usize = 1 << 20;
 
-/// What the library in make has written: the place of that make, the target, and what it needs, each behind a null but
-/// the first. Nothing is known where it cannot be read.
+/// Reads the data that the library in make wrote: the place of that make, the target and the prerequisites, separated
+/// by null bytes. Data that cannot be read count as unknown.
 pub fn read(mut known: impl Read + Seek, folder: &Path) -> Part {
     let mut bytes = Vec::new();
     if known.rewind().and_then(|()| known.read_to_end(&mut bytes)).is_err() {
@@ -23,7 +23,8 @@ pub fn read(mut known: impl Read + Seek, folder: &Path) -> Part {
     within(target, needs, folder, serde_json::from_slice(outer).unwrap_or_default())
 }
 
-/// The place of a recipe with this target in this folder; within the recipe of another make, if any.
+/// Returns the place of a recipe with this target in this folder. `outer` is the place of the recipe that started
+/// this make, if any.
 fn within(target: &[u8], needs: &[u8], folder: &Path, outer: Part) -> Part {
     let absolute = |name: &[u8]| RawText::from(folder.join(OsStr::from_bytes(name)).as_path());
     let more = needs.len() > MANY;
@@ -34,7 +35,8 @@ fn within(target: &[u8], needs: &[u8], folder: &Path, outer: Part) -> Part {
     Part { target, within, needs, more: more || outer.more }
 }
 
-/// For the makes that the recipe starts. Of what is more than the kernel takes in one variable (128 KiB), that it is more.
+/// Returns the place for the makes that the recipe starts. If it exceeds the kernel's limit for one variable (128
+/// KiB), the result only states that there is more.
 pub fn outer(part: &Part) -> OsString {
     let json = serde_json::to_string(part).unwrap_or_default();
     if json.len() < 100 << 10 {

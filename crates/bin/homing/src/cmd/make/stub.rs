@@ -1,6 +1,7 @@
-//! A recipe's stand-in: what make starts in place of the recipe. It hands the
-//! recipe to the coordinator of the build and behaves as the recipe would:
-//! the same output, the same exit status, the same death by a signal.
+//! The stub that make starts instead of a recipe.
+//!
+//! It hands the recipe to the coordinator of the build and behaves as the recipe would. It has the same output, the
+//! same exit status and the same death by a signal.
 
 use super::part;
 use homing_launch::wire::Stream;
@@ -22,24 +23,24 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 /// A program that make was about to start for a recipe.
 pub struct Recipe {
-    /// Where it is.
+    /// The path of the program.
     program: OsString,
-    /// Its words, the first of which is its name.
+    /// Its words; the first is its name.
     words: Vec<OsString>,
     part: Part,
-    /// Set for makes and for `homing on` that it starts.
+    /// Variables for the makes and the `homing on` that the recipe starts.
     inner: Vec<(&'static str, OsString)>,
 }
 
 impl Recipe {
-    /// A command that makes nothing of what make knows.
+    /// Makes the recipe of a command that gets no data from make.
     pub fn of(words: Vec<OsString>) -> Recipe {
         let program = words.first().cloned().unwrap_or_default();
         Recipe { program, words, part: Part::default(), inner: Vec::new() }
     }
 
-    /// Its words for another host, which looks for the program by the recipe's `PATH`; one that was found by a relative
-    /// folder of that is found by the same.
+    /// Returns the words for another host, which searches the recipe's `PATH` for the program. If a relative folder
+    /// of `PATH` held the program here, the other host uses the same relative path.
     fn sought_elsewhere(&self) -> impl Iterator<Item = &OsStr> {
         let is_relative = !self.program.as_bytes().starts_with(b"/");
         let name = self.words.first().map(|name| if is_relative { &self.program } else { name });
@@ -47,8 +48,8 @@ impl Recipe {
     }
 }
 
-/// What the library in make starts: the socket, the library, make's program, a descriptor with what make knows, the
-/// program to be started, and its words.
+/// Executes the stub as the library in make starts it. `words`: the socket, the library, make's program, a descriptor
+/// with the data of make, the program of the recipe, and its words.
 pub fn recipe(mut words: Vec<OsString>) -> i32 {
     if words.len() < 6 {
         return 0;
@@ -69,14 +70,14 @@ pub fn recipe(mut words: Vec<OsString>) -> i32 {
     }
 }
 
-/// The descriptor that the library left open, which no recipe is to have.
+/// Takes the descriptor that the library left open. No recipe may inherit it.
 fn taken(known: &OsStr) -> Option<File> {
     let fd: i32 = known.to_str()?.parse().ok()?;
     // SAFETY: it was opened for this process, and nothing else here has it.
     (fd > 2).then(|| unsafe { File::from_raw_fd(fd) })
 }
 
-/// What a make that a recipe starts needs for its own recipes to be handed over.
+/// Returns the variables by which an inner make hands its recipes over.
 fn inner(socket: &OsStr, hook: &OsStr, part: &Part) -> Vec<(&'static str, OsString)> {
     let own = std::env::current_exe().unwrap_or_default().into_os_string();
     let preload = homing_make::hook::preload(hook, std::env::var_os(homing_make::hook::PRELOAD).as_deref(), None);
@@ -89,7 +90,7 @@ fn inner(socket: &OsStr, hook: &OsStr, part: &Part) -> Vec<(&'static str, OsStri
     ]
 }
 
-/// Make leaves its job server's pipe open for recipes that are marked with `+`.
+/// Returns whether make left its job server's pipe open, as it does for recipes that are marked with `+`.
 fn holds_job_server() -> bool {
     let flags = std::env::var("MAKEFLAGS").unwrap_or_default();
     let words = flags.split(' ');
@@ -103,14 +104,14 @@ fn holds_job_server() -> bool {
     is_pipe(read) && is_pipe(write)
 }
 
-/// Becomes the recipe.
+/// Replaces this process by the recipe.
 pub fn here(recipe: &Recipe) -> i32 {
     let Some((name, arguments)) = recipe.words.split_first() else { return 0 };
     let exec = |inner: &[(&'static str, OsString)]| {
         Command::new(&recipe.program).arg0(name).args(arguments).envs(inner.iter().cloned()).exec()
     };
     let mut error = exec(&recipe.inner);
-    // What make would have started has to start, also where its words leave no room for more.
+    // The recipe must start even if its words leave no room for more variables.
     if error.raw_os_error() == Some(rustix::io::Errno::TOOBIG.raw_os_error()) && !recipe.inner.is_empty() {
         error = exec(&[]);
     }
@@ -118,7 +119,7 @@ pub fn here(recipe: &Recipe) -> i32 {
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
-/// The coordinator of the build runs it.
+/// Has the coordinator of the build run the recipe.
 pub fn hand_over(stream: UnixStream, recipe: Recipe) -> i32 {
     let signalled = match forward_signals(&stream) {
         Ok(signalled) => signalled,
@@ -137,7 +138,7 @@ pub fn hand_over(stream: UnixStream, recipe: Recipe) -> i32 {
     }
 }
 
-/// `None` when the recipe has to run here.
+/// Sends the recipe and prints its output. Returns `None` if the recipe must run here.
 fn converse(
     stream: &UnixStream,
     recipe: &Recipe,
@@ -150,7 +151,7 @@ fn converse(
         part: recipe.part.clone(),
     };
     let mut to = stream;
-    // Whoever does not take it has said why.
+    // A coordinator that refuses the recipe has sent the reason: `sent` counts only if no answer arrives.
     let sent = homing_launch::wire::send(&mut to, &recipe);
     let mut from = BufReader::new(stream);
     loop {
@@ -167,7 +168,7 @@ fn converse(
     }
 }
 
-/// The environment without what belongs to one build on this host.
+/// Returns the environment without the variables that belong to one build on this host.
 fn environment() -> impl Iterator<Item = (OsString, OsString)> {
     let hook = std::env::var_os(homing_make::hook::HOOK);
     std::env::vars_os().filter_map(move |(name, value)| match &hook {
@@ -179,13 +180,13 @@ fn environment() -> impl Iterator<Item = (OsString, OsString)> {
     })
 }
 
-/// The kernel does not tell it (ENOENT) at the moment in which the client of a network file system looks for the
-/// folder's name anew: seen on GlusterFS once, in a build that other hosts wrote into.
+/// Returns the working directory. The kernel fails with ENOENT while the client of a network file system looks up the
+/// folder's name again. This was seen once, on GlusterFS, in a build that other hosts wrote into.
 fn working_directory() -> std::io::Result<PathBuf> {
     std::env::current_dir().or_else(|error| found_again(&std::fs::read_link("/proc/self/cwd")?).ok_or(error))
 }
 
-/// The folder by the name that it had, when that is still the one in which this process is.
+/// Returns the folder by its old name, if that still is the folder of this process.
 fn found_again(link: &Path) -> Option<PathBuf> {
     let name = link.as_os_str().as_bytes();
     let path = Path::new(OsStr::from_bytes(name.strip_suffix(b" (deleted)").unwrap_or(name)));
@@ -199,13 +200,13 @@ fn print(stream: Stream, bytes: &[u8]) {
         Stream::Err => std::io::stderr().write_all(bytes),
     };
     if done.is_err() {
-        // Nobody reads on: the recipe itself would have died of it.
+        // The reader is gone: the recipe itself would have died of SIGPIPE.
         let _ = signal_hook::low_level::emulate_default_handler(SIGPIPE);
     }
 }
 
-/// Make removes what an interrupted recipe was making as soon as its stand-in
-/// is gone. So that lives until the recipe has ended, and then dies of the signal.
+/// Forwards signals to the recipe. When the stub ends, make removes the file that an interrupted recipe was making.
+/// The stub therefore lives until the recipe has ended, and then dies of the same signal.
 fn forward_signals(stream: &UnixStream) -> std::io::Result<Arc<AtomicI32>> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let signalled = Arc::new(AtomicI32::new(0));

@@ -1,10 +1,10 @@
-//! make's arguments, as far as homing has to know them.
+//! Parses make's arguments, as far as homing must know them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Options of `homing make` that take a value, and those that do not. GNU make has none of these names, and an
-/// abbreviation is always make's.
+/// Options of `homing make` with a value, and those without. GNU make has none of these names. An abbreviation is
+/// always an option of make.
 const WITH_VALUE: [&str; 7] = ["--hosts", "--cluster", "--lab", "--tree", "--trace-file", "--gateway", "--program"];
 const ALONE: [&str; 3] = ["--assume-shared", "--no-evidence", "--no-fence"];
 
@@ -22,7 +22,7 @@ const LONG_WITH_VALUE: [&str; 10] = [
     "assume-new",
     "eval",
 ];
-/// Other long options of make, by which an abbreviation may be more than one.
+/// Other long options of make. They decide whether an abbreviation is ambiguous.
 const LONG_ALONE: [&str; 29] = [
     "always-make",
     "debug",
@@ -55,8 +55,9 @@ const LONG_ALONE: [&str; 29] = [
     "warn-undefined-variables",
 ];
 
-/// Ours first, wherever they are among make's: `homing make -j8 --hosts 'n[1-4]'`. No word behind a `--` is ours, and none
-/// that is the value of an option of make's. A `--` with ours alone before it ends these and does not go to make.
+/// Moves homing's own options before those of make: `homing make -j8 --hosts 'n[1-4]'`. A word behind `--`, and the
+/// value of an option of make, is not homing's. A `--` with only homing's options before it ends these and is not
+/// passed to make.
 pub fn own_first(words: Vec<OsString>) -> Vec<OsString> {
     let (mut own, mut others) = (Vec::new(), Vec::new());
     let mut words = words.into_iter();
@@ -83,14 +84,14 @@ pub fn own_first(words: Vec<OsString>) -> Vec<OsString> {
     own
 }
 
-/// An option of make's that has a value.
+/// An option of make that has a value.
 struct Valued<'a> {
     is_folder: bool,
-    /// In the same word; none: it is the next word.
+    /// The value in the same word; `None` if it is the next word.
     value: Option<&'a str>,
 }
 
-/// What make takes a word for; none: an option without a value, a goal or a variable.
+/// Parses a word of make. Returns `None` for an option without a value, a goal or a variable.
 fn option(word: &str) -> Option<Valued<'_>> {
     if let Some(long) = word.strip_prefix("--") {
         let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
@@ -106,7 +107,7 @@ fn option(word: &str) -> Option<Valued<'_>> {
     SHORT_WITH_VALUE.contains(letter).then_some(Valued { is_folder: letter == 'C', value })
 }
 
-/// The folder in which make will work, after its `-C` options.
+/// Returns the folder in which make will work, after its `-C` options.
 pub fn folder(make: &[OsString], cwd: &Path) -> PathBuf {
     let mut at = cwd.to_path_buf();
     let mut words = make.iter().map(|w| w.to_string_lossy().into_owned());

@@ -22,7 +22,7 @@ pub struct KillArgs {
     engine: super::EngineArgs,
 }
 
-/// A signal by number or name.
+/// Parses a signal by number or name.
 fn signal(text: &str) -> Result<i32, String> {
     let number = homing_model::signal::number(text);
     number.ok_or_else(|| "1 to 64, or one of HUP INT QUIT KILL USR1 USR2 TERM CONT STOP".into())
@@ -45,7 +45,8 @@ fn has_ended(job: &Job, index: Option<u32>) -> bool {
     job.meant(index).all(|p| p.state.is_over() && p.state != State::Lost)
 }
 
-/// The jobs that are meant; where they are many, the newest first: no end is to let one start that ends next.
+/// Returns the jobs that the arguments mean. With `--all`, `--user` or a name the newest come first: ending one job
+/// must not start another that is ended next.
 fn meant(engine: &dyn Engine, args: &KillArgs) -> Result<Vec<(Job, Option<u32>)>, Failure> {
     let running = |jobs: Vec<Job>| jobs.into_iter().rev().filter(|j| !has_ended(j, None)).map(|j| (j, None));
     if let Some(user) = &args.user {
@@ -90,7 +91,7 @@ pub struct PeekArgs {
     engine: super::EngineArgs,
 }
 
-/// Shows output.
+/// Prints the output of a job.
 pub fn peek(args: PeekArgs) -> Result<i32, Failure> {
     let engine = args.engine.open()?;
     engine.tend()?;
@@ -122,7 +123,7 @@ pub struct WaitArgs {
     engine: super::EngineArgs,
 }
 
-/// Waits; the exit status is that of the first job that failed.
+/// Waits for jobs. The exit status is that of the first job that failed.
 pub fn wait(args: WaitArgs) -> Result<i32, Failure> {
     let engine = args.engine.open()?;
     let mut ids = args.ids;
@@ -133,14 +134,14 @@ pub fn wait(args: WaitArgs) -> Result<i32, Failure> {
     wait_for(engine.as_ref(), &ids, false)
 }
 
-/// Waits for jobs; says which were interrupted.
+/// Waits for jobs, and reports those that were interrupted.
 pub fn wait_for(engine: &dyn Engine, ids: &[String], quiet: bool) -> Result<i32, Failure> {
     let mut code = 0;
     let mut rounds = 0u32;
     for text in ids {
         let (job, index) = super::find(engine, text)?;
         let job = until_over(engine, job.id, index, |job| {
-            // A runner that was killed meanwhile would be waited for in vain.
+            // If the runner was killed meanwhile, the job would never start.
             if !job.is_over(index) && rounds.is_multiple_of(50) && job.uid == homing_queue::uid() {
                 engine.tend()?;
             }

@@ -1,4 +1,4 @@
-//! A job that is waited for by whoever submits it: what it prints is printed here, and it ends with this process.
+//! `homing sub --attach`: prints the output of the job here, and ends the job when this process ends.
 
 use homing_model::{Failure, exit};
 use homing_queue::{Engine, Followed, Part, State, until_over};
@@ -6,11 +6,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Signals that end the job, and not this process before it.
+/// Whether a signal arrived that ends the job. This process ends only after the job.
 pub struct Asked(Arc<AtomicBool>);
 
 impl Asked {
-    /// From now on.
+    /// Catches SIGHUP, SIGINT and SIGTERM from now on.
     pub fn listen() -> Asked {
         let asked = Arc::<AtomicBool>::default();
         for signal in [SIGHUP, SIGINT, SIGTERM] {
@@ -20,7 +20,7 @@ impl Asked {
     }
 }
 
-/// Sees it through; the exit status is its own.
+/// Follows the job to its end, and returns its exit status.
 pub fn follow(engine: &dyn Engine, id: u64, asked: &Asked) -> Result<i32, Failure> {
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     let mut files: Vec<Followed> = Vec::new();
@@ -41,7 +41,7 @@ pub fn follow(engine: &dyn Engine, id: u64, asked: &Asked) -> Result<i32, Failur
     Ok(ended(id, job.parts.first().ok_or_else(none)?))
 }
 
-/// Its exit status; says why it did not end by itself.
+/// Returns the exit status of the job. If something ended the job, prints the reason.
 fn ended(id: u64, part: &Part) -> i32 {
     match &part.end {
         Some(end) => {

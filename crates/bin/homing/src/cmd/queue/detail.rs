@@ -1,4 +1,4 @@
-//! One job in full.
+//! Formats one job in full.
 
 use crate::cmd::runs::local_time;
 use homing_model::units::{bytes, count};
@@ -6,11 +6,11 @@ use homing_queue::{Job, Part, Reads, State};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// All that is known of one element, a line each; what is not known is left out.
+/// Returns all known facts about one element of a job, one per line. Unknown facts are left out.
 pub fn text(job: &Job, part: &Part, why: Option<&str>) -> String {
     let mut out = format!("job {}\n", job.name_of(part));
     for (name, value) in lines(job, part, why) {
-        // Names and commands are others' words: one line each.
+        // Names and commands are words of others: each must stay on one line.
         let _ = writeln!(out, "  {name:<10} {value}");
     }
     out
@@ -45,14 +45,14 @@ fn lines(job: &Job, part: &Part, why: Option<&str>) -> Vec<(&'static str, String
     all
 }
 
-/// Each rank of a job over several hosts, and where its part of the inputs lies.
+/// Returns each rank of a job over several hosts, and where its part of the inputs is.
 pub fn ranks(job: &Job) -> Vec<Value> {
     let hosts = job.spec.hosts.iter().flat_map(|share| std::iter::repeat_n(&share.host, share.slots as usize));
     let row = |(rank, (host, reads)): (usize, (&String, &Reads))| json!({"rank": rank, "host": host, "home": reads.home, "away": reads.away});
     hosts.zip(&job.spec.ranks).enumerate().map(row).collect()
 }
 
-/// The same, host by host, with what each has received.
+/// Returns the ranks and their inputs by host, with the bytes that each host received.
 fn by_host(job: &Job, part: &Part) -> Vec<String> {
     let mut first = 0;
     let mut rows = Vec::new();

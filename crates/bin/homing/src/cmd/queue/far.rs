@@ -1,5 +1,4 @@
-//! The two ends of the channel over which a job runs on another host, as a job
-//! of that host's own queue.
+//! The two ends of the channel over which a job runs on another host. There it is a job of that host's own queue.
 
 use super::local;
 use crate::cluster::Cluster;
@@ -12,13 +11,13 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::time::Duration;
 
-/// The word that starts the host's end.
+/// The word that starts the end on the host.
 pub const HOST: &str = "queue-host";
 
-/// For a host to end its job after the channel was closed.
+/// The time in which a host can end its job after the channel was closed.
 const FAREWELL: Duration = Duration::from_secs(10);
 
-/// `queue-far HOST`, as a keeper starts it: passes lines between the keeper and the host.
+/// Executes `queue-far HOST`, which a keeper starts: passes lines between the keeper and the host.
 pub fn far(words: &[OsString]) -> Result<i32, Failure> {
     let host = words.first().and_then(|word| word.to_str());
     let host = host.ok_or_else(|| Failure::usage("the words of a channel are its keeper's to choose"))?;
@@ -47,7 +46,7 @@ pub fn far(words: &[OsString]) -> Result<i32, Failure> {
     passed.map_err(Failure::system).map(|()| 0)
 }
 
-/// Passes on what comes, as it comes.
+/// Copies bytes from one stream to the other as they arrive.
 fn pass(from: &mut dyn Read, to: &mut dyn Write) -> std::io::Result<()> {
     let mut bytes = vec![0; 64 << 10];
     loop {
@@ -58,7 +57,7 @@ fn pass(from: &mut dyn Read, to: &mut dyn Write) -> std::io::Result<()> {
     }
 }
 
-/// `queue-host`: the host's end, on its standard input and output.
+/// Executes `queue-host`: serves the host's end on standard input and output.
 pub fn host() -> Result<i32, Failure> {
     let mut out = std::io::stdout();
     homing_launch::wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;

@@ -1,4 +1,4 @@
-//! `homing jobs`: what was submitted, and what became of it.
+//! `homing jobs`: lists submitted jobs and their states.
 
 use super::detail;
 use homing_model::text::aligned;
@@ -73,7 +73,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     Ok(code)
 }
 
-/// How many elements of an array are in each state.
+/// Returns the number of elements of an array in each state.
 fn sum(job: &Job, index: Option<u32>) -> Option<String> {
     let mut states: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
     job.meant(index).for_each(|part| *states.entry(part.state.word()).or_default() += 1);

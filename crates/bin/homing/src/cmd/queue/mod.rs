@@ -14,7 +14,7 @@ use homing_queue::{Engine, Job, Spool};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Which engine keeps the jobs.
+/// The engine that keeps the jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum EngineName {
     /// This machine, without a server
@@ -23,7 +23,7 @@ pub enum EngineName {
     Slurm,
 }
 
-/// The option that all verbs have.
+/// The option that all of these commands have.
 #[derive(clap::Args, Clone)]
 pub struct EngineArgs {
     /// Who keeps the jobs (default: Slurm where it is configured, else this machine)
@@ -32,7 +32,7 @@ pub struct EngineArgs {
 }
 
 impl EngineArgs {
-    /// The engine that was chosen, by the user or by what there is.
+    /// Opens the engine that the user chose, or else the default engine of this machine.
     pub fn open(&self) -> Result<Box<dyn Engine>, Failure> {
         match self.engine.unwrap_or_else(usual) {
             EngineName::Local => local(),
@@ -41,14 +41,14 @@ impl EngineArgs {
     }
 }
 
-/// Slurm where it is configured: a controller that does not answer must not make jobs go elsewhere.
+/// Returns Slurm if it is configured, even if its controller does not answer: jobs must not go elsewhere then.
 fn usual() -> EngineName {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = || std::env::split_paths(&path).any(|dir| dir.join("sbatch").exists());
     if homing_slurm::ask::is_configured() && found() { EngineName::Slurm } else { EngineName::Local }
 }
 
-/// Refuses a queue of Slurm's for which cluster.toml has limits: they would look as if they were in force.
+/// Refuses a queue of Slurm for which cluster.toml has limits: those limits would seem to be in force.
 pub fn slurm_keeps(queue: &str) -> Result<(), Failure> {
     let cluster = Cluster::of_queue()?;
     let Some(limits) = cluster.limits_of(queue).filter(|limits| !limits.is_empty()) else { return Ok(()) };
@@ -58,18 +58,18 @@ pub fn slurm_keeps(queue: &str) -> Result<(), Failure> {
     Err(Failure::usage(why).hint(format!("in Slurm, {}; then remove the lines", instead.join("; "))))
 }
 
-/// The embedded queue.
+/// Opens the embedded queue.
 fn local() -> Result<Box<dyn Engine>, Failure> {
     Ok(Box::new(crate::embedded::open()?))
 }
 
-/// `queue-runner`: starts the jobs of this user, as long as there are any.
+/// Executes `queue-runner`: starts the jobs of this user as long as there are any.
 pub fn runner() -> Result<i32, Failure> {
     let spool = Spool::open()?;
     let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
     let now = || Cluster::of_queue()?.queue_config();
     let mut last = now()?;
-    // A cluster file that is being edited may not parse for a moment.
+    // A cluster file that is being edited may be invalid for a moment. The last valid one counts until then.
     let mut config = || {
         if let Ok(new) = now() {
             last = new;
@@ -81,7 +81,7 @@ pub fn runner() -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// `queue-keeper FOLDER INDEX NANOSECONDS DESCRIPTORS QUEUE`, as a runner starts it: holds one running job.
+/// Executes `queue-keeper FOLDER INDEX NANOSECONDS DESCRIPTORS QUEUE`, which a runner starts: keeps one running job.
 pub fn keeper(words: &[OsString]) -> Result<i32, Failure> {
     let usage = || Failure::usage("the words of a keeper are its runner's to choose");
     let [dir, index, at_ns, fds, queue] = words else { return Err(usage()) };
@@ -95,7 +95,8 @@ pub fn keeper(words: &[OsString]) -> Result<i32, Failure> {
     let runner = rustix::process::getppid();
     let runner = runner.and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok());
     let kept = homing_queue::keep(Path::new(dir), index, at_ns, &fds, &queue);
-    // The runner was killed meanwhile: what else waits must not wait for the next command.
+    // The runner was killed meanwhile. A new runner must start the waiting jobs, without waiting for the next
+    // command.
     if runner.is_none_or(|runner| has_ended(&runner)) {
         local()?.tend()?;
     }
@@ -108,8 +109,8 @@ fn has_ended(pidfd: &std::os::fd::OwnedFd) -> bool {
     rustix::event::poll(&mut fds, Some(&rustix::event::Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
-/// A job as users write it: `12`, `12[3]`, or the name that -J gave it, of which the newest of this user's is meant; and
-/// the index if there is one.
+/// Finds a job as users name it, with the index if there is one: `12`, `12[3]`, or the name that -J gave it. A name
+/// means the newest job of this user with that name.
 pub fn find(engine: &dyn Engine, text: &str) -> Result<(Job, Option<u32>), Failure> {
     let Some((id, index)) = homing_queue::array::job_id(text) else {
         let named = engine.own_jobs()?.into_iter().rev().find(|job| job.spec.name == text);
@@ -128,7 +129,7 @@ pub fn find(engine: &dyn Engine, text: &str) -> Result<(Job, Option<u32>), Failu
     Ok((job, index))
 }
 
-/// The same, if it is this user's or this user is root.
+/// Finds a job like [`find`]. It must be this user's, unless this user is root.
 pub fn find_own(engine: &dyn Engine, text: &str) -> Result<(Job, Option<u32>), Failure> {
     let (job, index) = find(engine, text)?;
     let own = homing_queue::uid();

@@ -1,4 +1,4 @@
-//! Where a job should run: next to what it reads, and on which hosts.
+//! Chooses the hosts of a job: near its input files.
 
 use homing_cluster::inputs;
 use homing_model::Failure;
@@ -6,7 +6,7 @@ use homing_queue::several::{self, Wanted};
 use homing_queue::{Engine, JobSpec};
 use std::path::PathBuf;
 
-/// What a job's place next to its data is worth.
+/// How much it matters that a job runs near its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum How {
     /// Run there if that can be arranged
@@ -18,13 +18,13 @@ pub enum How {
     Any,
 }
 
-/// Writes into `spec` which hosts hold what the job reads.
+/// Writes into `spec` the hosts that hold the input files of the job.
 pub fn wish(spec: &mut JobSpec, files: &[PathBuf], how: How) -> Result<(), Failure> {
     let is_free = how == How::Any || spec.host.is_some();
     if is_free { Ok(()) } else { inputs::wish(spec, files, how == How::Only) }
 }
 
-/// Chooses the hosts of a job of several slots; the error tells what would fit.
+/// Chooses the hosts of a job of several slots. The error names a size that would fit.
 pub fn lay(
     spec: &mut JobSpec,
     wanted: &Wanted,
@@ -37,7 +37,7 @@ pub fn lay(
     several::lay(spec, wanted, hosts, engine, &around)
 }
 
-/// Processors of a host whose slots nobody has said: it has as many.
+/// Returns the processors of a host. If no slots are configured for the host, it has one slot per processor.
 pub fn processors(host: &str) -> Result<u32, String> {
     let asked = crate::cmd::asked::ask_all(&[host.into()]).pop();
     match asked.unwrap_or_else(|| Err("no answer".into())) {

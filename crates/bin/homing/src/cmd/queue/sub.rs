@@ -1,4 +1,4 @@
-//! `homing sub`: a command that runs detached.
+//! `homing sub`: submits a command that runs detached.
 
 mod input;
 mod sbatch;
@@ -98,7 +98,7 @@ pub struct Args {
     words: Vec<OsString>,
 }
 
-/// Submits.
+/// Submits a job.
 pub fn run(args: Args) -> Result<i32, Failure> {
     input::refuse_list(&args.words)?;
     let (args, script) = script::read(args)?;
@@ -125,7 +125,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if slurm {
         super::slurm_keeps(&spec.queue)?;
     }
-    // Slurm forgets ended jobs within minutes, and says itself what it does not know.
+    // Slurm forgets ended jobs within minutes, and reports unknown jobs itself.
     if let Some(text) = spec.after.as_ref().filter(|_| !slurm) {
         known(engine.as_ref(), text)?;
     }
@@ -166,7 +166,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if args.wait { super::act::wait_for(engine.as_ref(), &[id.to_string()], true) } else { Ok(0) }
 }
 
-/// How its slots are to lie, where that was said.
+/// Returns how the slots are to be spread over hosts, if an option requests that.
 fn wanted(args: &Args, slots: u32) -> Option<Wanted> {
     let anywhere = args.place == super::near::How::Any;
     let by_ptile = |ptile| Wanted { least: slots, most: slots, per_host: Some(ptile), whole: false, anywhere };
@@ -175,7 +175,7 @@ fn wanted(args: &Args, slots: u32) -> Option<Wanted> {
         .or(args.ptile.map(by_ptile))
 }
 
-/// Refuses a condition on jobs that are not there: it would wait for ever.
+/// Refuses a condition that names a job that does not exist: it would never be met.
 fn known(engine: &dyn Engine, condition: &str) -> Result<(), Failure> {
     match homing_queue::engine::missing(condition, engine)? {
         Some(named) => {
@@ -197,7 +197,7 @@ fn again(engine: &dyn Engine, ids: &[String]) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// What only the submitter may know.
+/// Returns the parts of a job that only its submitter may read.
 pub fn private() -> Private {
     let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v))).collect();
     Private { env, script: None, input: None, umask: homing_os::process::umask() }
@@ -226,8 +226,8 @@ fn spec(
     if let Some(host) = args.host.as_deref().filter(|h| h.starts_with(['-', '.']) || h.contains('/')) {
         return Err(Failure::usage(format!("{host:?} cannot be a host name")));
     }
-    // A batch on this machine has as many tasks at once as it has slots, by default all. On Slurm it is a
-    // coordinator and its workers in an allocation, on however many nodes that lies.
+    // A batch on this machine runs as many tasks at once as it has slots, by default all slots. On Slurm, a batch is
+    // a coordinator with its workers in one allocation, on any number of nodes.
     let stays = !slurm && !batch.map_or(Ok(true), goes_away)?;
     let spread = slurm && batch.is_some();
     let slots = args.slots.unwrap_or(if stays { config.slots } else { 1 }).max(1);
@@ -268,7 +268,7 @@ fn spec(
     })
 }
 
-/// True when the tasks of a batch run on other hosts, so that they take no slots here.
+/// Returns whether the tasks of a batch run on other hosts. They then take no slots here.
 fn goes_away(batch: &run::Args) -> Result<bool, Failure> {
     Ok(match batch.on {
         run::On::Local => false,
@@ -297,7 +297,7 @@ fn command(args: &Args, slots: Option<u32>) -> Result<Command, Failure> {
     })
 }
 
-/// The working directory as the user calls it: $PWD, where that is true.
+/// Returns the working directory by the user's name for it, `$PWD`, if that is the same folder.
 pub fn working_directory() -> Result<PathBuf, Failure> {
     let real = std::env::current_dir().map_err(|e| {
         Failure::system(format!("cannot tell the working directory: {e}")).hint("cd to one that exists")

@@ -1,11 +1,11 @@
-//! What comes on the submission's standard input.
+//! Standard input of `homing sub`.
 
 use crate::cmd::run;
 use homing_model::{Failure, RawText};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A word behind which inputs of a batch are listed.
+/// Returns whether inputs of a batch follow the word.
 fn is_source(word: &OsString) -> bool {
     matches!(word.to_str(), Some(":::" | "::::" | ":::+" | "::::+"))
 }
@@ -13,7 +13,7 @@ fn is_source(word: &OsString) -> bool {
 /// Programs that take such a list themselves.
 const TAKE_LISTS: [&str; 2] = ["parallel", "homing"];
 
-/// Refuses a list of inputs behind one command, which would get it as its arguments.
+/// Refuses a list of inputs behind a single command, which would get the list as its arguments.
 pub fn refuse_list(words: &[OsString]) -> Result<(), Failure> {
     let Some(source) = words.iter().find(|word| is_source(word)) else { return Ok(()) };
     if Path::new(&words[0]).file_name().is_some_and(|program| TAKE_LISTS.iter().any(|name| program == *name)) {
@@ -24,20 +24,20 @@ pub fn refuse_list(words: &[OsString]) -> Result<(), Failure> {
     Err(Failure::usage(why).hint(format!("homing sub --batch 'COMMAND {{}}' {source} INPUT...")))
 }
 
-/// True when a batch takes its input lines from standard input.
+/// Returns whether a batch reads its input lines from standard input.
 pub fn is_read(batch: &run::Args) -> bool {
     let named = batch.words.iter().any(is_source) || !batch.arg_file.is_empty() || batch.tasks.is_some();
     let dash = |p: &PathBuf| p.as_os_str() == "-";
     !named || batch.arg_file.iter().chain(&batch.tasks).any(dash)
 }
 
-/// The input of a batch, for the job that runs when the pipe is gone.
+/// Reads the input of a batch, for the job that runs when the pipe is gone.
 pub fn of_batch() -> Result<RawText, Failure> {
     let none = || Failure::usage("the batch has no input sources").hint("::: FILE..., -a LISTFILE, or a pipe");
     piped()?.ok_or_else(none)
 }
 
-/// What is piped into the submission; `None` where that is a terminal.
+/// Reads the standard input of the submission; `None` if it is a terminal.
 pub fn piped() -> Result<Option<RawText>, Failure> {
     use std::io::{IsTerminal, Read};
     let stdin = std::io::stdin();
@@ -56,7 +56,7 @@ pub fn piped() -> Result<Option<RawText>, Failure> {
     Ok(Some(RawText(text)))
 }
 
-/// Input that is kept with a job, bytes.
+/// The largest input that is kept with a job, in bytes.
 const LONGEST_INPUT: u64 = 4 << 20;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! What is for Slurm alone.
+//! Options of `homing sub` that are for Slurm alone.
 
 use homing_model::Failure;
 
-/// What is passed on to sbatch.
+/// Options that are passed on to sbatch.
 #[derive(clap::Args)]
 pub struct Words {
     /// On Slurm: the account that it is charged to
@@ -17,7 +17,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// As sbatch takes them, the user's own last, so that they win.
+    /// Returns the words for sbatch. The user's own come last, so that they win.
     pub fn words(&self, slurm: bool) -> Result<Vec<String>, Failure> {
         let named = [("account", &self.account), ("qos", &self.qos)];
         let named = named.into_iter().filter_map(|(name, value)| value.as_ref().map(|v| format!("--{name}={v}")));

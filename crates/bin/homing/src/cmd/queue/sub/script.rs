@@ -6,10 +6,10 @@ use clap::{Args as _, FromArgMatches};
 use homing_model::{Failure, RawText};
 use std::ffi::OsString;
 
-/// What a line with options begins with.
+/// The word that begins a line with options.
 const MARK: &str = "#HOMING";
 
-/// The arguments with those of the script, where there is one: what the command line says itself wins.
+/// Merges the arguments with the options of the script, if there is one. The command line wins.
 pub fn read(own: Args) -> Result<(Args, Option<RawText>), Failure> {
     if !own.words.is_empty() || !own.batch.is_empty() || !own.again.is_empty() {
         return Ok((own, None));
@@ -23,7 +23,7 @@ pub fn read(own: Args) -> Result<(Args, Option<RawText>), Failure> {
     Ok((all, Some(script)))
 }
 
-/// The options of its lines.
+/// Parses the options in the script's lines.
 fn options(script: &RawText) -> Result<Args, Failure> {
     let words = homing_lsf::bsub::directives(&script.0, MARK).map_err(Failure::usage)?;
     let words: Vec<OsString> = words.into_iter().map(|w| w.as_os().to_os_string()).collect();
@@ -67,7 +67,7 @@ fn merge(own: Args, script: Args) -> Args {
         slurm: sbatch::Words {
             account: own.slurm.account.or(script.slurm.account),
             qos: own.slurm.qos.or(script.slurm.qos),
-            // sbatch goes by the last of several.
+            // sbatch uses the last of several.
             slurm_arg: [script.slurm.slurm_arg, own.slurm.slurm_arg].concat(),
         },
         engine: super::super::EngineArgs { engine: own.engine.engine.or(script.engine.engine) },
