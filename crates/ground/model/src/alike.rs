@@ -1,16 +1,15 @@
-//! What several hosts say alike is told once, with the hosts folded.
+//! Merges equal messages of several hosts into one line, with the hosts folded.
 
 use crate::NodeSet;
 
-/// `n[1-3] (3)`, without the count for one.
+/// Formats hosts as `n[1-3] (3)`, without the count for one host.
 pub fn label(hosts: &NodeSet) -> String {
     if hosts.len() > 1 { format!("{hosts} ({})", hosts.len()) } else { hosts.to_string() }
 }
 
-/// One line for each message, in the order in which they were first said: `n[2-4] (3): no route`. A host's own
-/// name in its message stands for that host, and such a line needs no other name before it:
-/// `host n[2-4] cannot be reached`. In a command between back quotes, which no shell would run for several, it is
-/// HOST.
+/// Returns one line for each message, in the order of first appearance: `n[2-4] (3): no route`. A host's own name in
+/// its message is replaced by the folded hosts, and such a line needs no prefix: `host n[2-4] cannot be reached`. In
+/// a command between back quotes, which no shell would run for several hosts, the name becomes HOST.
 pub fn folded<'a>(messages: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let messages = messages.into_iter().map(|(host, text)| (host, around(text, host)));
     let told = gathered(messages).into_iter();
@@ -21,8 +20,7 @@ pub fn folded<'a>(messages: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec
     .collect()
 }
 
-/// As [`folded`], of texts of which each tells by itself which of these hosts it is about. One that names several,
-/// or none, stays as it is.
+/// As [`folded`], for texts that name their own host. A text that names several of `hosts`, or none, stays as it is.
 pub fn folded_texts<'a>(hosts: &[String], texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let parted = texts.into_iter().map(|text| {
         let mut about = hosts.iter().map(|host| (host, around(text, host))).filter(|(_, pieces)| pieces.len() > 1);
@@ -35,7 +33,7 @@ pub fn folded_texts<'a>(hosts: &[String], texts: impl IntoIterator<Item = &'a st
     lines.map(|(hosts, pieces)| joined(&pieces, &hosts).0).collect()
 }
 
-/// Pieces with the hosts between them, and whether the text names these.
+/// Joins the pieces with the hosts between them. Also returns whether the text names the hosts.
 fn joined(pieces: &[&str], hosts: &NodeSet) -> (String, bool) {
     let (mut text, mut named) = (String::new(), false);
     for (n, piece) in pieces.iter().enumerate() {
@@ -53,7 +51,7 @@ fn joined(pieces: &[&str], hosts: &NodeSet) -> (String, bool) {
     (text, named)
 }
 
-/// Equal things with all their hosts, in the order in which they first came.
+/// Groups equal things, each with all its hosts, in the order of first appearance.
 pub fn gathered<'a, T: PartialEq>(all: impl IntoIterator<Item = (&'a str, T)>) -> Vec<(NodeSet, T)> {
     let mut kinds: Vec<(Vec<String>, T)> = Vec::new();
     for (host, thing) in all {
@@ -65,7 +63,7 @@ pub fn gathered<'a, T: PartialEq>(all: impl IntoIterator<Item = (&'a str, T)>) -
     kinds.into_iter().map(|(hosts, thing)| (hosts.into_iter().collect(), thing)).collect()
 }
 
-/// The pieces of a text around a word.
+/// Splits a text at each occurrence of a word.
 fn around<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     let mut pieces = Vec::new();
     let mut begin = 0;
@@ -79,7 +77,7 @@ fn around<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     pieces
 }
 
-/// Whether what stands between the two is a name of its own: `n1` is none in `n10`, `n1-ib` or `n1.example.org`.
+/// Whether the text between `before` and `behind` is a whole name: `n1` is not in `n10`, `n1-ib` or `n1.example.org`.
 fn is_word(before: &str, behind: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     let mut next = behind.chars();

@@ -1,19 +1,19 @@
-//! Energy that a host takes, and what measured it.
+//! Energy that a host uses, and the kind of meter that measured it.
 
 use serde::{Deserialize, Serialize};
 
-/// What a host has taken since its worker began.
+/// The energy that a host has used since its worker began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Energy {
     /// Microjoules.
     pub uj: u64,
     /// Time in which it was measured, microseconds.
     pub us: u64,
-    /// By what.
+    /// The kind of meter.
     pub by: MeteredBy,
 }
 
-/// What measures energy.
+/// The kinds of energy meters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MeteredBy {
@@ -27,7 +27,8 @@ pub enum MeteredBy {
 }
 
 impl Energy {
-    /// What was taken since an earlier look at the same counter; all of it where it began anew.
+    /// Returns the energy used since an earlier reading of the same counter. If the counter began anew, returns all
+    /// of it.
     pub fn since(&self, before: Option<&Energy>) -> Energy {
         let before = before.filter(|before| before.by == self.by && before.us <= self.us);
         let grown = |now: u64, before: Option<u64>| now.saturating_sub(before.unwrap_or(0));

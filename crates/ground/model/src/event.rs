@@ -1,5 +1,5 @@
-//! What happens in a run, in the order in which the coordinator learnt it.
-//! The journal is these, one JSON object a line; every report reads them.
+//! The events of a run, in the order in which the coordinator learnt them. The journal has one event as a JSON object
+//! per line; every report reads them.
 
 use crate::{HostFacts, HostSample, IoCounters, IoWait, Outcome, RawText, TaskId};
 use serde::de::IgnoredAny;
@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 pub struct Event {
     /// Nanoseconds since the epoch.
     pub at_ns: i64,
-    /// What happened.
+    /// The kind of event, with its data.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// The longest line of a failed task that is recorded, bytes: enough to tell why, and a journal of 100,000
-/// failures stays one that can be read.
+/// The longest line of a failed task that is recorded, bytes. It is long enough to show the reason, and keeps a
+/// journal of 100,000 failures readable.
 pub const SAID_BYTES: usize = 200;
 
 /// The planned bytes of one attempt, from the layout of its inputs.
@@ -27,15 +27,15 @@ pub struct PlannedBytes {
     pub local: u64,
     /// On other hosts.
     pub remote: u64,
-    /// What would cross the network on average if hosts were taken in turn.
+    /// The bytes that would cross the network on average if hosts were taken in turn.
     pub remote_if_in_turn: u64,
-    /// Where the remote ones lie: storage hosts, and each one's part where copies are read from in equal parts.
+    /// The storage hosts of the remote bytes. Copies are assumed to be read in equal parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub from: Vec<(String, u64)>,
 }
 
-/// Of so many bytes to be read the part that each of these holds, who hold so many of them: what has several copies is
-/// read from each of them in its turn.
+/// Splits `read` bytes among the storage hosts, in proportion to the bytes that each holds. Data with several copies
+/// is read from each copy in turn.
 pub fn parts(read: u64, held: &[(String, u64)]) -> Vec<(String, u64)> {
     let all: u128 = held.iter().map(|(_, bytes)| u128::from(*bytes)).sum();
     let part = |bytes: u64| (u128::from(read) * u128::from(bytes) / all.max(1)) as u64;
@@ -46,7 +46,7 @@ pub fn parts(read: u64, held: &[(String, u64)]) -> Vec<(String, u64)> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum What {
-    /// First record: what was asked for.
+    /// First record: the request.
     RunStarted {
         /// Format version of the journal.
         v: u32,
@@ -79,14 +79,14 @@ pub enum What {
         host: String,
         /// Slots in use for this run.
         slots: u32,
-        /// What it told.
+        /// The facts that the worker reported.
         facts: HostFacts,
     },
     /// A worker or host is gone; its running tasks are not listed, each gets its own record.
     HostLost {
         /// The host.
         host: String,
-        /// What was seen.
+        /// The observed reason.
         reason: String,
     },
     /// A host is not used for some tasks.
@@ -139,7 +139,7 @@ pub enum What {
         start_ns: i64,
         /// Wall time in microseconds.
         wall_us: u64,
-        /// What it used.
+        /// The resources that it used.
         io: IoCounters,
         /// Time waited for I/O, when it can be known.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "measured")]
@@ -151,9 +151,9 @@ pub enum What {
         /// The last line of the error output, of a task that failed; printable, at most [`SAID_BYTES`] long.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<String>,
-        /// True when this is the task's last word: no further attempt follows.
+        /// True for the last record of this task: no further attempt follows.
         last: bool,
-        /// With its last word: a hash of what ran, see `homing_journal::ran`.
+        /// In the task's last record: a hash of the executed command, see `homing_journal::ran`.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "hex")]
         ran: Option<u64>,
     },
@@ -163,14 +163,15 @@ pub enum What {
         storage: String,
         /// Tasks at once; null: its storage does not limit.
         limit: Option<u32>,
-        /// What was measured, one clause for people; empty: nothing was yet, it is what the storage begins with.
+        /// The measured reason, one clause for people. Empty before the first measurement: the limit is the initial
+        /// one.
         why: String,
     },
-    /// Others use a storage server too: who has how many of its leases changed.
+    /// Others use a storage server too, and the number of leases of some user changed.
     Leases {
         /// The storage server.
         storage: String,
-        /// Tasks at once of all runs together; null: nobody has said a limit.
+        /// Tasks at once of all runs together; null: no limit was set.
         limit: Option<u32>,
         /// Login names and how many leases each has, this run's user included.
         users: Vec<(String, u32)>,
@@ -182,12 +183,12 @@ pub enum What {
         /// Why.
         reason: String,
     },
-    /// A task that had its last word runs again: what its number stands for now is not what ran.
+    /// A finished task runs again, because its number now means another command than the one that ran.
     TaskAgain {
         /// The task.
         task: TaskId,
     },
-    /// Something a person should know.
+    /// A message for the user.
     Note {
         /// One line.
         text: String,
@@ -196,12 +197,13 @@ pub enum What {
     RunEnded {
         /// Exit status of homing.
         exit: i32,
-        /// Tasks by what became of them: `done`, `failed`, `not_run`, `skipped`, `unfinished`.
+        /// Number of tasks by their end: `done`, `failed`, `not_run`, `skipped`, `unfinished`.
         counts: BTreeMap<String, u64>,
     },
 }
 
-/// An estimate, which homing 0.1 made of the host's pressure where the kernel kept no account, is unknown.
+/// Reads a measured time. Estimates become `None`: homing 0.1 made them from the host's pressure if the kernel kept
+/// no account of delays.
 fn measured<'a, D: Deserializer<'a>>(from: D) -> Result<Option<IoWait>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -215,7 +217,7 @@ fn measured<'a, D: Deserializer<'a>>(from: D) -> Result<Option<IoWait>, D::Error
     })
 }
 
-/// 64 bits as 16 digits: readers of JSON often have no integers of that size.
+/// 64 bits as 16 digits: many readers of JSON have no integers of that size.
 mod hex {
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::ser::Serializer;

@@ -4,7 +4,7 @@
 pub const USAGE: i32 = 255;
 /// A fault of homing itself (`EX_SOFTWARE` of sysexits.h).
 pub const FAULT: i32 = 70;
-/// Nobody reads standard output any more (`| head`): what a shell says of SIGPIPE.
+/// No process reads standard output any more (`| head`): a shell's status for SIGPIPE.
 pub const UNREAD: i32 = 141;
 /// A host, a file system or a program that homing needs did not do its part.
 pub const SYSTEM: i32 = 254;

@@ -1,13 +1,13 @@
-//! What a user reads when a command cannot go on, and the exit status that goes with it.
+//! The error that a user reads when a command cannot go on, with its exit status.
 
 use crate::exit;
 use crate::text::shown_lines;
 use std::fmt;
 
-/// One clear line, and what to do next when that is known.
+/// One clear line, and the next step if it is known.
 #[derive(Debug)]
 pub struct Failure {
-    /// What was being done, to what, on which host, and what the system answered.
+    /// The failed action, its object and host, and the system's answer.
     pub message: String,
     /// The next step.
     pub hint: Option<String>,
@@ -24,7 +24,7 @@ impl Failure {
     pub fn system(message: impl fmt::Display) -> Self {
         Failure { message: message.to_string(), hint: None, status: exit::SYSTEM }
     }
-    /// What was being done with standard output failed; that its reader is gone needs no word.
+    /// Writing to standard output failed during `doing`. If its reader is gone, the message is empty.
     pub fn unwritten(doing: &str, error: &std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => Failure { message: String::new(), hint: None, status: exit::UNREAD },
@@ -40,7 +40,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        // Messages quote names of files and hosts, and what other programs answered.
+        // Messages quote names of files and hosts, and answers of other programs.
         write!(f, "homing: {}", shown_lines(&self.message))?;
         match &self.hint {
             Some(hint) => write!(f, "\n  try: {}", shown_lines(hint)),

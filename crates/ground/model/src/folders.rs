@@ -1,5 +1,5 @@
-//! Rules on absolute paths that a set-up writes into fstab, `/etc/passwd` and commands of root. Pure text: whether a path
-//! is there is for its host to find.
+//! Rules on absolute paths that a set-up writes into fstab, `/etc/passwd` and commands of root. Pure text: only the
+//! host itself can check whether a path exists.
 
 /// Trees that belong to the kernel, the boot loader or the packages of a host.
 const TREES: [&str; 12] =
@@ -13,8 +13,8 @@ fn is_within(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Checks that a path is absolute and has one spelling: no `.`, `..`, doubled or trailing `/`, no blank, no control
-/// character and no `\`, which fstab takes for an escape. Returns the reason otherwise.
+/// Checks that a path is absolute and has one spelling: no `.`, `..`, doubled or trailing `/`. It must also have no
+/// blank, no control character and no `\`, which fstab takes for an escape. Returns the reason otherwise.
 pub fn odd_path(path: &str) -> Option<String> {
     let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
     let parts = path.split('/').skip(1).all(|part| !part.is_empty() && part != "." && part != "..");

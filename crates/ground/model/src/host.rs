@@ -1,4 +1,4 @@
-//! What a host is and what it is doing. "Unknown" is a value: `None`.
+//! Facts and load samples of a host. "Unknown" is a value: `None`.
 
 use crate::{Energy, RawText};
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,8 @@ pub struct Mount {
     pub source: RawText,
 }
 
-/// How far another clock is ahead of ours (below 0: behind), as far as a question and its answer tell: it was read
-/// after the one was sent and before the other came.
+/// How far another clock is ahead of ours (below 0: behind), as an interval. The other clock is read after our
+/// question was sent and before its answer came, which gives the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ahead {
     /// At least, nanoseconds.
@@ -27,25 +27,27 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// It said `said_ns` after it was `asked_ns` here and before it was `heard_ns`, all in nanoseconds since 1970.
-    /// None where our own clock was set back meanwhile.
+    /// Calculates the offset from one exchange: the question left at `asked_ns`, the other clock read `said_ns`, and
+    /// the answer came at `heard_ns`. All are nanoseconds since 1970. Returns `None` if our own clock was set back
+    /// meanwhile.
     pub fn of(asked_ns: i64, said_ns: i64, heard_ns: i64) -> Option<Ahead> {
         let (least_ns, most_ns) = (said_ns.saturating_sub(heard_ns), said_ns.saturating_sub(asked_ns));
         (least_ns <= most_ns).then_some(Ahead { least_ns, most_ns })
     }
 
-    /// Of a clock that is so far ahead of this one, how far it is ahead of ours.
+    /// Adds the offset of a third clock, which is `beyond` ahead of this one.
     pub fn and(self, beyond: Ahead) -> Ahead {
         let least_ns = self.least_ns.saturating_add(beyond.least_ns);
         Ahead { least_ns, most_ns: self.most_ns.saturating_add(beyond.most_ns) }
     }
 
-    /// By how many nanoseconds it is ahead for certain, below 0: behind; 0 where both may agree.
+    /// Returns by how many nanoseconds it is ahead for certain (below 0: behind); 0 if both clocks may agree.
     pub fn certain_ns(self) -> i64 {
         self.least_ns.max(0) + self.most_ns.min(0)
     }
 
-    /// For people, as `30.0 s behind`; none where the clocks agree as well as `within_ns`, or may.
+    /// Formats the offset for people, as `30.0 s behind`. Returns `None` if the clocks agree, or may agree, within
+    /// `within_ns`.
     pub fn told(self, within_ns: i64) -> Option<String> {
         let certain = self.certain_ns();
         let way = if certain < 0 { "behind" } else { "ahead of" };
@@ -53,7 +55,7 @@ impl Ahead {
     }
 }
 
-/// What a worker tells about its host when it starts.
+/// The facts that a worker reports about its host when it starts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// `gethostname()`.
@@ -66,7 +68,7 @@ pub struct HostFacts {
     pub memory_bytes: u64,
     /// `uname -m`.
     pub arch: String,
-    /// `/proc/sys/kernel/random/boot_id`: tells a restart apart.
+    /// `/proc/sys/kernel/random/boot_id`: differs after a restart.
     pub boot_id: String,
     /// Network file systems mounted there.
     pub mounts: Vec<Mount>,
@@ -74,13 +76,13 @@ pub struct HostFacts {
     pub nic_bytes_per_s: Option<u64>,
     /// Wall clock there, ns since the epoch.
     pub now_ns: i64,
-    /// What that says of its clock here; filled in by who heard it.
+    /// The offset of its clock to the receiver's. The receiver of these facts fills it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<Ahead>,
-    /// Tasks at once for which the hard limit on descriptors is enough.
+    /// Number of simultaneous tasks that the hard limit on descriptors allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_tasks: Option<u32>,
-    /// Load indices by LSF's names that are no rates, at that moment; not in the record of a run.
+    /// Load indices by LSF's names that are no rates, at that moment. They are not in the record of a run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub indices: BTreeMap<String, f64>,
 }
@@ -115,15 +117,15 @@ pub struct HostSample {
     pub nfsd_calls: Option<u64>,
     /// Received and sent bytes per interface, loopback left out.
     pub net: BTreeMap<String, (u64, u64)>,
-    /// What NFS servers have served it, by the names that its mounts call them.
+    /// The traffic with each NFS server, by the server's name in the host's mounts.
     #[serde(default)]
     pub served: BTreeMap<String, Served>,
-    /// What it has taken since the worker began; only workers know.
+    /// Energy used since the worker began; only workers know it.
     #[serde(default)]
     pub energy: Option<Energy>,
 }
 
-/// What a file server has served a client since its volumes were mounted there, as the client counts it.
+/// The traffic of a client with a file server since its volumes were mounted there, as the client counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// Bytes that came from it and went to it.
@@ -149,7 +151,7 @@ impl AddAssign for Served {
 }
 
 impl Served {
-    /// What it has served since `before`; counters of a volume that was mounted anew begin at nothing.
+    /// Returns the traffic since `before`. Counters of a volume that was mounted anew begin at 0.
     pub fn since(&self, before: &Served) -> Served {
         if self.requests < before.requests {
             return *self;
@@ -213,46 +215,46 @@ impl HostSample {
     }
 }
 
-/// A quick look at a host's storage, many times a second while tasks run, for
-/// admission. Counters are totals since the worker started or since boot.
+/// A quick sample of a host's storage load, taken many times a second while tasks run, for admission. Counters are
+/// totals since the worker started or since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pulse {
     /// When it was taken, microseconds on a clock of that host that does not go back.
     pub at_us: u64,
     /// PSI io "some": total stall in microseconds.
     pub io_some_us: Option<u64>,
-    /// How often one of the worker's tasks was looked at, and how often it then stood still for I/O.
+    /// Number of samples of the worker's tasks.
     pub looked: u64,
-    /// See `looked`.
+    /// Samples in which the task was blocked on I/O.
     pub stood: u64,
-    /// Bytes moved, in each interval those of the busiest disk or interface: a
-    /// disk below a disk, or a network in front of one, moves the same bytes twice.
+    /// Bytes moved. In each interval only the busiest disk or interface counts. A disk below a disk, or a network in
+    /// front of one, moves the same bytes twice.
     pub moved: Option<u64>,
-    /// Bytes that the worker's tasks asked for by read calls.
+    /// Bytes that the worker's tasks requested by read calls.
     pub read: u64,
     /// Of these, bytes that came from no disk.
     pub cached: u64,
     /// Bytes of file pages that were read again soon after they had been evicted.
     pub reread: Option<u64>,
-    /// Bytes that the task which has read most has asked for, less what it wrote.
+    /// Bytes that the task with the most reads has requested, minus the bytes that it wrote.
     #[serde(default)]
     pub longest: u64,
     /// Bytes that the page cache could hold for tasks there; see `homing_probe`.
     #[serde(default)]
     pub room: Option<u64>,
-    /// A task that was looked at and has moved twice as much as when it was told last, 256 KiB at first.
+    /// A sampled task that has moved twice as much as at its last report; the first report is at 256 KiB.
     #[serde(default)]
     pub mover: Option<Mover>,
 }
 
-/// What a task that is under way has moved so far, with the children that it waited for.
+/// The bytes that a running task has moved so far, with the children that it waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mover {
     /// The attempt.
     pub ticket: u64,
     /// Bytes fetched from and sent to block devices.
     pub disk: u64,
-    /// Bytes asked for by read calls.
+    /// Bytes requested by read calls.
     pub read: u64,
     /// Bytes handed over by write calls.
     pub written: u64,

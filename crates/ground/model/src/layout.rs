@@ -1,4 +1,4 @@
-//! Where the bytes of a file lie, as its file system tells it.
+//! Where the bytes of a file lie, as its file system reports it.
 
 use crate::RawText;
 use serde::{Deserialize, Serialize};
@@ -33,11 +33,11 @@ pub struct Extent {
     pub replicas: Vec<Replica>,
 }
 
-/// The layout of one file. A file that could not be placed has `reason` set
-/// and no extents: an absence is never a guess.
+/// The layout of one file. A file that could not be placed has `reason` set and no extents, because homing never
+/// guesses a place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileLayout {
-    /// The path that was asked for.
+    /// The requested path.
     pub path: RawText,
     /// Size in bytes.
     pub size: u64,
@@ -54,7 +54,7 @@ pub struct FileLayout {
 }
 
 impl FileLayout {
-    /// Adds an extent behind all others; one that goes on where the last ends, on the same hosts, makes that longer.
+    /// Adds an extent behind all others. If it continues the last one on the same hosts, it extends that one.
     pub fn push(&mut self, next: Extent) {
         match self.extents.last_mut() {
             Some(last) if last.offset + last.length == next.offset && last.replicas == next.replicas => {

@@ -1,5 +1,5 @@
-//! Which host is on which switch, and what the links above the switches carry: a tree, or several whose tops are
-//! joined by something of which nothing is known. What is not known is a value.
+//! Which host is on which switch, and the rates of the links above the switches. Switches form a tree, or several
+//! trees whose tops are joined in an unknown way. "Unknown" is a value.
 
 use crate::NodeSet;
 use std::collections::HashMap;
@@ -8,25 +8,25 @@ use std::fmt::{self, Display};
 /// A switch, in the order of [`Links::new`].
 pub type SwitchIx = usize;
 
-/// A switch as it is told of.
+/// A switch as it is declared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Switch {
     /// Its name; no other has it.
     pub name: String,
     /// Hosts that are on it.
     pub hosts: Vec<String>,
-    /// Rate of its link to what is above, bytes per second.
+    /// Rate of its link to the switch above, bytes per second.
     pub uplink: Option<u64>,
     /// The switch above.
     pub above: Option<String>,
 }
 
-/// Why switches are no tree.
+/// Why the switches form no tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinksError {
     /// The switch that is wrong.
     pub switch: String,
-    /// What is wrong with it.
+    /// The reason.
     pub why: String,
 }
 
@@ -78,10 +78,11 @@ impl Display for Path {
 }
 
 impl Links {
-    /// The tree of these switches.
+    /// Builds the tree of these switches.
     ///
     /// # Errors
-    /// Two switches of one name, a host on two of them, one above that is not there, and a circle.
+    /// Two switches have one name, a host is on two of them, a switch above does not exist, or switches form a
+    /// circle.
     pub fn new(switches: Vec<Switch>) -> Result<Links, LinksError> {
         let wrong = |switch: &Switch, why: String| LinksError { switch: switch.name.clone(), why };
         let mut known = HashMap::new();
@@ -119,43 +120,44 @@ impl Links {
         Ok(Links { nodes, leaves, rates: HashMap::new() })
     }
 
-    /// The same with the rates of hosts' own links, bytes per second, as they were told.
+    /// Adds the declared rates of hosts' own links, bytes per second.
     pub fn with_rates(self, rates: HashMap<String, u64>) -> Links {
         Links { rates, ..self }
     }
 
-    /// The rate of a host's own link, bytes per second: as it was told, by the name with which it is told of, else by its
-    /// first part; else as its interface says. That of a virtual machine says none, or one that nothing has.
+    /// Returns the rate of a host's own link, bytes per second. The declared rate comes first, by the host's full or
+    /// short name, then the rate of its interface. A virtual machine's interface reports no rate or a wrong one.
     pub fn rate(&self, host: &str, of_interface: Option<u64>) -> Option<u64> {
         by_name(&self.rates, host).or(of_interface)
     }
 
-    /// Nothing is known of any switch.
+    /// Whether no switch is known.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// How many switches there are.
+    /// Returns the number of switches.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The switch of a host, by the name with which it is told of, else by its first part.
+    /// Returns the switch of a host, which is looked up by its full, then its short name.
     pub fn leaf(&self, host: &str) -> Option<SwitchIx> {
         by_name(&self.leaves, host)
     }
 
-    /// Its name.
+    /// Returns the name of a switch.
     pub fn name(&self, switch: SwitchIx) -> &str {
         &self.nodes[switch].name
     }
 
-    /// Rate of the link above a switch, bytes per second.
+    /// Returns the rate of the link above a switch, bytes per second.
     pub fn uplink(&self, switch: SwitchIx) -> Option<u64> {
         self.nodes[switch].uplink
     }
 
-    /// The switches whose uplinks are on the way between hosts of these two, from below; none within one.
+    /// Returns the switches whose uplinks a path between hosts of these two crosses, from below. There are none
+    /// within one switch.
     pub fn crossed(&self, from: SwitchIx, to: SwitchIx) -> impl Iterator<Item = SwitchIx> + '_ {
         let depth = |at: Option<SwitchIx>| at.map_or(0, |at| self.nodes[at].depth);
         let (mut from, mut to) = (Some(from), Some(to));
@@ -170,7 +172,7 @@ impl Links {
         })
     }
 
-    /// The way between hosts of these two switches.
+    /// Returns the path between hosts of these two switches.
     pub fn path(&self, from: Option<SwitchIx>, to: Option<SwitchIx>) -> Path {
         match (from, to) {
             (Some(from), Some(to)) if from == to => Path::Leaf(self.name(to).into()),

@@ -1,28 +1,28 @@
-//! What a coordinator tells those who watch its run. It is written only while somebody watches, over what was told
-//! before: a journal would grow by it for nothing.
+//! Data that a coordinator writes for programs that watch its run. It writes only while such a program runs, and
+//! overwrites the earlier data, because the journal would grow by it without use.
 
 use crate::{Mover, TaskId};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The end of a task's output that is shown to those who watch, bytes of each stream: some screens full.
+/// The end of a task's output that watching programs show, bytes of each stream: some screens full.
 pub const SHOWN_BYTES: usize = 16 << 10;
 
-/// A run at one moment, as far as its journal does not tell.
+/// A run at one moment: the facts that are not in its journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Live {
     /// When, ns since the epoch, on the coordinator's clock.
     pub at_ns: i64,
-    /// Why tasks wait, most tasks first. Those that nobody has looked at yet are not among them.
+    /// Why tasks wait, most tasks first. Tasks that were not examined yet are not included.
     pub waits: Vec<Waits>,
-    /// What tasks under way have moved, of those of which a worker has told it.
+    /// The bytes moved by running tasks, for the tasks that a worker has reported.
     pub moved: Vec<(TaskId, Mover)>,
 }
 
-/// How far a run is, for screens.
+/// The progress of a run, for screens.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    /// Tasks whose last word is known.
+    /// Tasks whose final outcome is known.
     pub over: u64,
     /// Of these, failed.
     pub failed: u64,
@@ -34,14 +34,14 @@ pub struct Progress {
     pub slots: u32,
     /// Hosts that are up.
     pub hosts: usize,
-    /// Since the run started.
+    /// Time since the run started.
     pub elapsed: Duration,
 }
 
-/// Tasks that wait for the same.
+/// Tasks that wait for the same reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// What they wait for, a clause for people.
+    /// The reason, a clause for people.
     pub why: String,
     /// How many.
     pub tasks: u64,

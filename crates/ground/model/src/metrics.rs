@@ -1,14 +1,15 @@
-//! What Prometheus reads from a file (its text format 0.0.4).
+//! Writes metrics for Prometheus (its text format 0.0.4).
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 
-/// Names of one label that are told, so that a file does not grow without bound; those with less are told in one.
+/// The most names of one label, so that a file does not grow without bound. The names with the smallest values are
+/// merged.
 const MOST: usize = 50;
-/// What those are called. No user, host or queue has such a name.
+/// The label of the merged names. No user, host or queue has such a name.
 const OTHERS: &str = "(others)";
 
-/// How a value goes on.
+/// How a value behaves over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It goes up and down.
@@ -22,7 +23,7 @@ pub enum Kind {
 pub struct Metrics(String);
 
 impl Metrics {
-    /// Begins a family; its samples are what follows.
+    /// Begins a family; the next samples belong to it.
     pub fn family(&mut self, name: &str, kind: Kind, help: &str) {
         let kind = match kind {
             Kind::Gauge => "gauge",
@@ -32,7 +33,7 @@ impl Metrics {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// A sample with its labels, whatever is in them.
+    /// Adds a sample. Label values are escaped.
     pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
         let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
         let labels: Vec<String> = labels.iter().map(|(label, of)| format!("{label}=\"{}\"", escaped(of))).collect();
@@ -54,7 +55,7 @@ impl Metrics {
     }
 }
 
-/// The names that have most, and the others in one.
+/// Returns the names with the largest values, and the sum of all others as one row.
 pub fn bounded(all: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
     let mut rows: Vec<(&str, u64)> = all.iter().map(|(name, held)| (name.as_str(), *held)).collect();
     rows.sort_by_key(|(_, held)| std::cmp::Reverse(*held));

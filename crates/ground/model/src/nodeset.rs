@@ -7,11 +7,10 @@
 //! assert_eq!(set.len(), 5);
 //! ```
 //!
-//! Ranges may be padded (`n[01-10]`), have a step (`n[1-9/2]`) and several
-//! dimensions (`r[1-2]n[0-3]`). Operators work from left to right: `,` union,
-//! `!` difference, `&` intersection, `^` symmetric difference. `@name` is a
-//! group, from the resolver that is handed in, `@source:name` one of another
-//! source, `@*` all nodes; `n*` and `n?` are the nodes that fit among all.
+//! Ranges may be padded (`n[01-10]`), have a step (`n[1-9/2]`) and several dimensions (`r[1-2]n[0-3]`). Operators
+//! work from left to right: `,` union, `!` difference, `&` intersection, `^` symmetric difference. `@name` is a
+//! group, from the given resolver, `@source:name` a group of another source, `@*` all nodes. `n*` and `n?` are all
+//! nodes that match the mask.
 
 mod fold;
 mod groups;
@@ -40,7 +39,7 @@ pub struct NodeSet {
 pub struct NodeSetError {
     /// Byte position in the text.
     pub position: usize,
-    /// What is wrong there.
+    /// The fault at that position.
     pub message: String,
 }
 
@@ -73,8 +72,8 @@ impl NodeSet {
         Ok(pattern::ranges(text, 0)?.into_iter().collect())
     }
 
-    /// The smaller goes into the larger: a merge of both, as `append` does, costs the whole of a large set for each
-    /// of many small ones.
+    /// Returns the union. It adds the smaller set to the larger: `append` merges both, which costs the whole of a
+    /// large set for each of many small ones.
     fn united(self, other: NodeSet) -> NodeSet {
         let (mut large, small) = if self.len() < other.len() { (other, self) } else { (self, other) };
         large.names.extend(small.names);
@@ -86,45 +85,45 @@ impl NodeSet {
         self.names.len()
     }
 
-    /// No host at all.
+    /// Whether the set has no hosts.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// The names, in the order in which ClusterShell lists them: by the text
-    /// around the numbers, then by number; names with several numbers block by block.
+    /// Returns the names in ClusterShell's order: by the text around the numbers, then by number. Names with several
+    /// numbers are listed block by block.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         fold::listed(self.names.iter()).into_iter()
     }
 
-    /// The names at these places of the list; a set of numbers from zero.
+    /// Returns the names at these positions of the list. `places` is a set of numbers from zero.
     pub fn slice(&self, places: &NodeSet) -> NodeSet {
         let wanted: BTreeSet<usize> = places.iter().filter_map(|p| p.parse().ok()).collect();
         let listed = self.iter().enumerate();
         listed.filter(|(place, _)| wanted.contains(place)).map(|(_, name)| name.to_string()).collect()
     }
 
-    /// Is this host in it?
+    /// Whether this host is in the set.
     pub fn contains(&self, name: &str) -> bool {
         self.names.contains(&Name::new(name.to_string()))
     }
 
-    /// In either.
+    /// Returns the hosts in either set.
     pub fn union(&self, other: &NodeSet) -> NodeSet {
         NodeSet { names: &self.names | &other.names }
     }
 
-    /// In this one and not in the other.
+    /// Returns the hosts in this set and not in the other.
     pub fn difference(&self, other: &NodeSet) -> NodeSet {
         NodeSet { names: &self.names - &other.names }
     }
 
-    /// In both.
+    /// Returns the hosts in both sets.
     pub fn intersection(&self, other: &NodeSet) -> NodeSet {
         NodeSet { names: &self.names & &other.names }
     }
 
-    /// In one of them only.
+    /// Returns the hosts in exactly one of the sets.
     pub fn symmetric_difference(&self, other: &NodeSet) -> NodeSet {
         NodeSet { names: &self.names ^ &other.names }
     }
@@ -139,7 +138,7 @@ impl NodeSet {
         fold::contiguous(self.names.iter()).into_iter().map(|names| names.into_iter().collect()).collect()
     }
 
-    /// In `parts` sets of sizes as equal as can be; fewer when there are fewer hosts.
+    /// Splits the set into `parts` sets of nearly equal size. Returns fewer if there are fewer hosts.
     pub fn split(&self, parts: usize) -> Vec<NodeSet> {
         let parts = parts.clamp(1, self.len().max(1));
         let (each, more) = (self.len() / parts, self.len() % parts);
@@ -151,8 +150,8 @@ impl NodeSet {
     }
 }
 
-/// The lines of a list of hosts that hold something, without comments. A comment begins at the first `#` of a line, as in
-/// what ClusterShell's `nodeset` reads from its standard input. All lists of hosts go through this function.
+/// Returns the lines of a list of hosts that are not empty, without comments. A comment begins at the first `#` of a
+/// line, as ClusterShell's `nodeset` reads standard input. All lists of hosts go through this function.
 pub fn host_lines(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     lines.filter(|line| !line.is_empty())

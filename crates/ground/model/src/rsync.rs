@@ -1,7 +1,7 @@
 //! Rsync versions with known races.
 
-/// From this version on rsync follows no link that somebody puts in the place of a folder while it copies
-/// (CVE-2024-12747 and CVE-2024-12087, <https://download.samba.org/pub/rsync/NEWS#3.4.0>).
+/// From this version on, rsync follows no link that replaces a folder while it copies (CVE-2024-12747 and
+/// CVE-2024-12087, <https://download.samba.org/pub/rsync/NEWS#3.4.0>).
 const SAFE: (u32, u32) = (3, 4);
 
 /// Prints the first line of `rsync --version`; ` patched` follows where the package's changelog names the repair, as

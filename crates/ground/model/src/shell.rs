@@ -1,8 +1,8 @@
-//! Functions of POSIX shell for scripts that homing runs beside other people's names. Each is a macro, so that a constant
-//! script can hold it by `concat!`. They have no single quotes,
-//! backslashes and exclamation marks: a script may be one quoted word of any login shell.
+//! Functions of POSIX shell for scripts that homing runs beside files of other users. Each is a macro, so that a
+//! constant script can contain it by `concat!`. They have no single quotes, backslashes or exclamation marks: a
+//! script may be one quoted word of any login shell.
 
-/// `own FOLDER`: whether it is a folder of this user's, no link, into which nobody else may write.
+/// `own FOLDER`: whether it is a folder of this user, not a link, and no other user may write into it.
 #[macro_export]
 macro_rules! sh_own {
     () => {
@@ -11,9 +11,9 @@ macro_rules! sh_own {
     };
 }
 
-/// `fresh FOLDER`: makes a folder in it whose name nobody can guess, for this user alone, and enters it; `$d` is its
-/// name. What is made in the current folder is then in no place of others, also where they rename that folder and
-/// put a link in its place. `stale` leaves and removes it.
+/// `fresh FOLDER`: makes a folder in it with a random name, for this user alone, and enters it; `$d` is its name.
+/// Files made in the current folder are then safe even if others rename that folder and put a link in its place.
+/// `stale` leaves and removes it.
 #[macro_export]
 macro_rules! sh_fresh {
     () => {
@@ -23,7 +23,7 @@ macro_rules! sh_fresh {
     };
 }
 
-/// `digits WORD`: whether it is a number of decimal digits, and nothing else that a shell could evaluate.
+/// `digits WORD`: whether it consists of decimal digits alone, so that no shell evaluates it.
 #[macro_export]
 macro_rules! sh_digits {
     () => {
@@ -35,7 +35,7 @@ macro_rules! sh_digits {
 mod tests {
     use std::process::Command;
 
-    /// Runs a script by `/bin/sh` and by a bash in its place, in a folder; whether both succeed.
+    /// Runs a script by `/bin/sh`, then by bash in POSIX mode, in a folder of its own. Both must succeed.
     fn all(script: &str) {
         for shell in [&["/bin/sh"][..], &["bash", "--posix"]] {
             let folder = std::env::temp_dir().join(format!("homing-shell-{}-{:p}", std::process::id(), script));
@@ -60,7 +60,7 @@ mod tests {
         let fresh = |rest: &str| all(&[crate::sh_fresh!(), rest].concat());
         fresh("mkdir 'a b' && fresh 'a b' && echo x > f && [ -e \"../$d/f\" ] && stale && [ \"$(ls -A)\" = '' ]");
         fresh("! fresh none 2>/dev/null");
-        // Others put a link in the place of the folder as soon as it is made.
+        // Other users put a link in the place of the folder as soon as it is made.
         fresh(
             "mkdir etc; mktemp() { m=$(command mktemp \"$@\"); mv \"$m\" gone; ln -s etc \"$m\"; echo \"$m\"; }; \
                ! fresh . 2>/dev/null",

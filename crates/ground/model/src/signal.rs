@@ -1,4 +1,4 @@
-//! Signals by the names that people give them.
+//! Signals by their names.
 
 const NAMES: [(&str, i32); 13] = [
     ("HUP", 1),
@@ -16,7 +16,7 @@ const NAMES: [(&str, i32); 13] = [
     ("WINCH", 28),
 ];
 
-/// The number of a signal that is given by name, `USR1` or `SIGUSR1`, or by its number.
+/// Returns the number of a signal, given by name (`USR1` or `SIGUSR1`) or by number.
 pub fn number(text: &str) -> Option<i32> {
     let name = text.trim_start_matches("SIG");
     let by_name = NAMES.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);

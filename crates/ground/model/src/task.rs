@@ -1,4 +1,4 @@
-//! A task, and what became of it.
+//! A task and its outcome.
 
 use crate::RawText;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Sequence number of a task in its run, counted from 1 as GNU parallel's `{#}`.
 pub type TaskId = u64;
 
-/// What to execute.
+/// The command of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Command {
@@ -38,7 +38,7 @@ impl Command {
 pub struct Block {
     /// The file.
     pub path: PathBuf,
-    /// Of its first byte.
+    /// Offset of its first byte.
     pub offset: u64,
     /// Bytes.
     pub length: u64,
@@ -50,7 +50,7 @@ pub struct Block {
 pub struct Task {
     /// Its number in the run.
     pub id: TaskId,
-    /// What to execute.
+    /// The command to execute.
     pub command: Command,
     /// Working directory; the run's own when `None`.
     #[serde(default)]
@@ -76,23 +76,23 @@ pub struct Task {
     /// Wall-clock limit in milliseconds.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// How other tasks and messages call it, beside its number.
+    /// Its name in other tasks and in messages, beside its number.
     #[serde(default)]
     pub name: Option<RawText>,
-    /// Tasks that must have ended well before it runs; empty once they have.
+    /// Tasks that must succeed before it runs; empty once they have.
     #[serde(default)]
     pub after: Vec<TaskId>,
-    /// Of named resources of its host, how much it takes while it runs.
+    /// The named resources of its host that it occupies while it runs, with the amounts.
     #[serde(default)]
     pub resources: Vec<(String, u64)>,
-    /// What it reads as its standard input, one block after the other; without any, /dev/null. Workers are sent
-    /// the bytes ahead of the task, which does not name them on the wire.
+    /// Its standard input, one block after the other; without any, /dev/null. Workers receive the bytes ahead of the
+    /// task, so the task on the wire does not name them.
     #[serde(skip)]
     pub stdin: Vec<Block>,
 }
 
 impl Task {
-    /// How messages call it.
+    /// Returns its name in messages.
     pub fn label(&self) -> String {
         self.name.as_ref().map_or_else(|| format!("task {}", self.id), RawText::display)
     }
@@ -102,7 +102,7 @@ impl Task {
         self.stdin.iter().map(|block| block.length).sum()
     }
 
-    /// Number 1 of a run, with nothing declared.
+    /// Returns task 1 of a run, with nothing declared.
     pub fn of(command: Command) -> Task {
         Task {
             id: 1,
@@ -130,7 +130,7 @@ fn one() -> u32 {
 /// Bytes and processor time that a task and the children that it waited for used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoCounters {
-    /// `rchar` of `/proc/PID/io`: bytes asked for by read calls, cached or not.
+    /// `rchar` of `/proc/PID/io`: bytes requested by read calls, cached or not.
     pub rchar: Option<u64>,
     /// `wchar` likewise.
     pub wchar: Option<u64>,
@@ -146,8 +146,8 @@ pub struct IoCounters {
     pub max_rss: u64,
 }
 
-/// A shorter attempt is not asked for how long it waited for I/O, microseconds:
-/// to ask would cost more than it tells.
+/// The shortest attempt whose time of I/O wait is queried, microseconds. For shorter attempts the query costs more
+/// than it is worth.
 pub const WAIT_ASKED_FROM_US: u64 = 20_000;
 
 /// Time that a task spent waiting for I/O, and how that is known.
@@ -177,15 +177,15 @@ pub enum Outcome {
     Signal(i32),
     /// homing ended it at its time limit.
     TimedOut,
-    /// homing ended it: the user or `--halt` asked for that.
+    /// homing ended it because of the user or `--halt`.
     Killed,
     /// It never started: the reason is for people.
     CannotStart(String),
     /// Its worker or host was lost; nothing is known of its end.
     Lost(String),
-    /// homing ended it: it printed more than it may, or than there is room for.
+    /// homing ended it: it printed more than allowed, or more than the free space.
     OutputLimit,
-    /// It was never to start: a task that it needs did not end well, which the text names.
+    /// It was never started: a task that it needs failed. The text names that task.
     NotRun(String),
 }
 

@@ -1,8 +1,7 @@
 //! Bytes that are nearly always text: file names, arguments, environment.
 //!
-//! Linux file names are bytes. A human-readable format writes them as a
-//! string when they are UTF-8 and as `{"b64": "..."}` when they are not, so
-//! that `jq` reads the common case and nothing is lost in the other.
+//! Linux file names are bytes. A human-readable format writes them as a string if they are UTF-8, else as `{"b64":
+//! "..."}`. So `jq` reads the common case, and no bytes are lost in the other.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +14,7 @@ use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// A byte string that is usually UTF-8. Never contains a promise about it.
+/// A byte string that is usually UTF-8, without a guarantee.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct RawText(pub Vec<u8>);
 
@@ -38,9 +37,8 @@ impl RawText {
     }
 }
 
-/// A text of unknown origin as one line for a terminal: control characters are
-/// escaped, since a name or a reason may otherwise move the cursor, set the
-/// title, or pass for a line of ours.
+/// Returns a text of unknown origin as one line for a terminal, with control characters escaped. Otherwise a name or
+/// a reason could move the cursor, set the title, or imitate a line of homing.
 pub fn shown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -54,7 +52,7 @@ pub fn shown_lines(text: &str) -> String {
     text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
 }
 
-/// Rows as lines, each column as wide as its longest cell; those of `right` stand flush right.
+/// Formats rows as lines, each column as wide as its longest cell; the columns of `right` are aligned to the right.
 pub fn aligned<const N: usize>(rows: &[[String; N]], right: Range<usize>) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
@@ -69,7 +67,7 @@ pub fn aligned<const N: usize>(rows: &[[String; N]], right: Range<usize>) -> Str
     rows.iter().map(line).collect()
 }
 
-/// The last line that is not blank, as [`shown`], cut to so many bytes.
+/// Returns the last line that is not blank, as [`shown`], cut to `longest` bytes.
 pub fn last_line(bytes: &[u8], longest: usize) -> Option<String> {
     let line = bytes.rsplit(|b| matches!(b, b'\n' | b'\r')).find(|line| !line.trim_ascii().is_empty())?;
     let line = &line[..line.len().min(longest)];
@@ -80,13 +78,13 @@ pub fn last_line(bytes: &[u8], longest: usize) -> Option<String> {
     Some(text)
 }
 
-/// Adds bytes to the end of an output of which only so many are kept.
+/// Appends bytes to an output and keeps its last `most` bytes.
 pub fn keep_tail(tail: &mut Vec<u8>, bytes: &[u8], most: usize) {
     tail.extend_from_slice(&bytes[bytes.len().saturating_sub(most)..]);
     tail.drain(..tail.len().saturating_sub(most));
 }
 
-/// One word for any POSIX shell: between single quotes, whatever is in it.
+/// Quotes a word for any POSIX shell, in single quotes.
 pub fn quoted(word: &[u8]) -> Vec<u8> {
     let mut out = vec![b'\''];
     for byte in word {
@@ -99,8 +97,8 @@ pub fn quoted(word: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A word as people write it: as it is where it has only `plain` characters,
-/// else between single quotes. Which are plain depends on whose shell reads it.
+/// Quotes a word for people: unchanged if it has only `plain` characters, else in single quotes. The reading shell
+/// decides which characters are plain.
 pub fn quoted_unless(word: &str, plain: impl Fn(char) -> bool) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.into();
@@ -189,8 +187,7 @@ impl<'de> Deserialize<'de> for RawText {
     }
 }
 
-/// Rows of a table of which the first column has names with blanks between them, since the same is said of all: a row for
-/// each name.
+/// Splits table rows whose first column has several names separated by blanks into one row per name.
 pub fn by_name<'t>(rows: &[(&'t str, &'t str)]) -> impl Iterator<Item = (&'t str, &'t str)> {
     rows.iter().flat_map(|(names, said)| names.split(' ').map(move |name| (name, *said)))
 }

@@ -1,5 +1,4 @@
-//! Numbers as people read them, worded alike wherever they are shown. Bytes are
-//! decimal, as disks and links are sold.
+//! Formats numbers for people, the same way everywhere. Bytes are decimal, as disks and links are sold.
 
 use std::time::Duration;
 
@@ -19,8 +18,8 @@ pub fn bytes(n: u64) -> String {
     if value < 99.95 { format!("{value:.1} {}", UNITS[unit]) } else { format!("{value:.0} {}", UNITS[unit]) }
 }
 
-/// A link's rate as on the label of a network card, in bits per second: `10G`, `200mbit`, `2.5gbps`. Units are powers
-/// of 1000. None when it is no rate.
+/// Parses a link's rate as on the label of a network card, in bits per second: `10G`, `200mbit`, `2.5gbps`. Units are
+/// powers of 1000. Returns `None` if it is no rate.
 pub fn bit_rate(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
@@ -54,12 +53,12 @@ pub fn span(us: u64) -> String {
     }
 }
 
-/// The same of whole seconds.
+/// As [`span`], for whole seconds.
 pub fn seconds(seconds: u64) -> String {
     if seconds < 60 { format!("{seconds} s") } else { span(seconds.saturating_mul(1_000_000)) }
 }
 
-/// A time on a line that has little room: `45 s`, `12:05 min`, `2:10 h`.
+/// Formats a time for a line with little room: `45 s`, `12:05 min`, `2:10 h`.
 pub fn short_span(time: Duration) -> String {
     let s = time.as_secs_f64().round() as u64;
     match s {
@@ -69,7 +68,7 @@ pub fn short_span(time: Duration) -> String {
     }
 }
 
-/// `95 %`, never rounded to a whole that it is not.
+/// Formats a percentage, `95 %`. Only an exact value is shown as 0 % or 100 %.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "0 %".into();

@@ -44,7 +44,7 @@ struct ClusterShell {
 
 impl ClusterShell {
     fn start() -> Option<ClusterShell> {
-        // Debian's package is for Debian's Python, whichever comes first in PATH.
+        // Debian's package works only with Debian's own Python, even if another is first in PATH.
         for python in ["/usr/bin/python3", "python3"] {
             let started = Command::new(python)
                 .args(["-c", SERVER])
@@ -66,8 +66,8 @@ impl ClusterShell {
         None
     }
 
-    /// Number, folded, listed, split in three, parts without gaps, folded with steps, folded along the last position;
-    /// `None` when it is an error.
+    /// Returns ClusterShell's number, folded text, list, split in three, parts without gaps, text with steps, and
+    /// text folded along the last position. `None` if it is an error.
     fn ask(&mut self, expression: &str) -> Option<String> {
         writeln!(self.to, "{expression}").unwrap();
         let mut answer = String::new();
@@ -130,9 +130,9 @@ fn expression() -> impl Strategy<Value = String> {
         .prop_map(|(first, more)| more.into_iter().fold(first, |text, (op, node)| text + &op + &node))
 }
 
-/// What is refused here on purpose although ClusterShell has an answer:
-/// `n1[9-10]`, which it takes for n19 to n110, negative numbers, an empty
-/// range that touches digits (`[]0`), and more than a million hosts.
+/// Whether homing rejects the expression on purpose although ClusterShell accepts it. Examples are `n1[9-10]`, which
+/// ClusterShell takes for n19 to n110, negative numbers, an empty range that touches digits (`[]0`), and more than a
+/// million hosts.
 fn refused_on_purpose(expression: &str) -> bool {
     if ["[]", "[,", ",,", ",]", "[/", ",/"].iter().any(|odd| expression.contains(odd)) {
         return ours(expression).is_none();
@@ -150,7 +150,7 @@ fn random_expressions_mean_the_same() {
     let Some(reference) = ClusterShell::start() else { return };
     let reference = RefCell::new(reference);
     let (agreed, errors) = (RefCell::new(0), RefCell::new(0));
-    // PROPTEST_CASES=100000 for a longer look.
+    // PROPTEST_CASES=100000 gives a longer test.
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(3000);
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let result = runner.run(&expression(), |text| {

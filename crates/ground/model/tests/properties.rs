@@ -1,4 +1,4 @@
-//! Any graph without circles, ended in any order.
+//! Random graphs without circles, whose tasks end in any order.
 
 use homing_model::TaskId;
 use homing_model::graph::{Place, Waits, circle};
@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 
-/// Of each of so many tasks: what it waits for, in a numbering of its own in which no task waits for a later one;
-/// whether it fails; and its number in the run.
+/// Returns tasks as their number in the run, the tasks that they wait for, and whether they fail. They are generated
+/// in an order in which no task waits for a later one.
 fn graph() -> impl Strategy<Value = Vec<(TaskId, Vec<TaskId>, bool)>> {
     let tasks = vec((vec(any::<prop::sample::Index>(), 0..4), prop::bool::weighted(0.1)), 1..40);
     tasks.prop_flat_map(|tasks| {
@@ -25,7 +25,8 @@ fn graph() -> impl Strategy<Value = Vec<(TaskId, Vec<TaskId>, bool)>> {
     })
 }
 
-/// Runs it all; `order` picks who ends next. Who ended well, who failed, who was given up, in order.
+/// Runs the graph; `order` picks the next task to end. Returns the tasks that succeeded, failed and were given up, in
+/// order.
 fn run(graph: &[(TaskId, Vec<TaskId>, bool)], order: &[usize]) -> (Vec<TaskId>, Vec<TaskId>, Vec<TaskId>) {
     let fails: HashMap<TaskId, bool> = graph.iter().map(|(task, _, fails)| (*task, *fails)).collect();
     let (mut waits, mut ready) = (Waits::default(), Vec::new());
@@ -33,7 +34,7 @@ fn run(graph: &[(TaskId, Vec<TaskId>, bool)], order: &[usize]) -> (Vec<TaskId>, 
     let mut order = order.iter().cycle();
     let mut coming = graph.iter();
     loop {
-        // Some are told of before the first runs, some while others end.
+        // Some tasks are added before the first runs, some while others end.
         let next = if order.next().unwrap().is_multiple_of(3) || ready.is_empty() { coming.next() } else { None };
         match next.map(|(task, after, _)| (*task, waits.add(*task, after))) {
             Some((task, Place::Ready)) => ready.push(task),

@@ -1,5 +1,5 @@
-//! CephFS: what a mount and the client behind it tell of the cluster, the file
-//! system, the folder, and which copies are read.
+//! CephFS: the cluster, the file system, the folder and the read copies of a mount, as the mount and its client show
+//! them.
 
 pub use crate::ceph_source::is_kernel;
 use crate::ceph_source::{after_monitors, is_id, named};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Which OSDs a client reads from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadFrom {
-    /// The primary of each placement group, as long as nobody says otherwise.
+    /// The primary of each placement group, which is the default.
     #[default]
     Primary,
     /// The copy that is nearest by the CRUSH map (`read_from_replica=localize`, `--localize-reads`).
@@ -25,9 +25,9 @@ pub enum ReadFrom {
 /// How a client was started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Client {
-    /// Options that let the program `ceph` ask the same cluster as the same user.
+    /// Options with which the program `ceph` queries the same cluster as the same user.
     pub options: Vec<String>,
-    /// Name of the file system, where it was told.
+    /// Name of the file system, if the mount names it.
     fs: Option<String>,
     /// The folder that is mounted.
     folder: Option<String>,
@@ -35,12 +35,13 @@ pub struct Client {
     pub read_from: ReadFrom,
 }
 
-/// The client behind a mount; what nobody tells is as if it had not been said.
+/// Returns the client behind a mount. Unknown settings have their defaults.
 pub fn client(line: &MountLine) -> Client {
     if is_kernel(&line.mount) { of_options(&line.of_super, &line.mount.source.display()) } else { of_process(line) }
 }
 
-/// The id of the cluster, which any client tells anybody; `None` when it is silent or too old for it.
+/// Returns the id of the cluster, which any client reports to any user. `None` if it does not answer or is too old
+/// for it.
 pub fn cluster(point: &Path) -> Option<String> {
     let point = point.to_path_buf();
     within(FS_TIMEOUT, move || told_by(&point)).flatten().filter(|id| is_id(id))
@@ -54,14 +55,14 @@ fn told_by(point: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&value[..length]).trim_end_matches('\0').to_string())
 }
 
-/// Not all systems have extended attributes.
+/// Other systems may have no extended attributes.
 #[cfg(not(target_os = "linux"))]
 fn told_by(_: &Path) -> Option<String> {
     None
 }
 
-/// The mount with a source that is the same wherever the volume is mounted: `FSID.NAME=/folder`, as mount.ceph writes
-/// it, without a user, and without the file system's name where that is not told.
+/// Returns the mount with a source that is the same on all hosts with the volume. It is `FSID.NAME=/folder`, as
+/// mount.ceph writes it, without a user. The file system's name is left out if it is unknown.
 pub(crate) fn identified(line: &MountLine) -> Mount {
     let mount = &line.mount;
     let source = mount.source.display();
@@ -76,7 +77,7 @@ pub(crate) fn identified(line: &MountLine) -> Mount {
     Mount { source: format!("{id}{fs}={folder}").as_str().into(), ..mount.clone() }
 }
 
-/// By the options of the kernel's mount.
+/// Reads the options of the kernel's mount.
 fn of_options(options: &[String], source: &str) -> Client {
     let value = |name: &str| options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
     let user = value("name").or(source.split_once('@').map(|(user, _)| user)).unwrap_or("guest");
@@ -92,12 +93,12 @@ fn of_options(options: &[String], source: &str) -> Client {
     }
 }
 
-/// By the command line of the ceph-fuse that serves the mount.
+/// Reads the command line of the ceph-fuse that serves the mount.
 fn of_process(line: &MountLine) -> Client {
     let point = line.mount.point.as_path();
     let user = line.of_super.iter().find_map(|option| option.strip_prefix("user_id=")?.parse().ok());
     let own = [0, rustix::process::getuid().as_raw()];
-    // What another user's process was started with is not to be handed on to a program of ours.
+    // The options of another user's process must not be passed on to a program of homing.
     let Some(user) = user.filter(|user| own.contains(user)) else { return Client::default() };
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let serves = |dir: PathBuf| {
@@ -116,7 +117,7 @@ fn of_process(line: &MountLine) -> Client {
     processes.filter_map(|entry| serves(entry.path())).last().unwrap_or_default()
 }
 
-/// From the words of a ceph-fuse; its options may stand as two words or, with `=`, as one.
+/// Reads the words of a ceph-fuse. An option and its value are two words, or one word with `=`.
 fn of_words(words: &[String]) -> Client {
     let mut client = Client::default();
     let mut options = Vec::new();
@@ -131,7 +132,7 @@ fn of_words(words: &[String]) -> Client {
         let mut hand_on = |name: &str, value: Option<String>| {
             options.extend(value.into_iter().flat_map(|value| [name.to_string(), value]))
         };
-        // Dashes and underscores are one in Ceph's options.
+        // Ceph's options treat dashes and underscores as equal.
         match name.replace('_', "-").as_str() {
             "--id" | "--user" => hand_on("--name", value().map(|id| format!("client.{id}"))),
             "-n" | "--name" => hand_on("--name", value()),

@@ -1,10 +1,10 @@
-//! CephFS: what the source of a mount names.
+//! CephFS: the parts of a mount's source.
 
 use homing_model::Mount;
 
 /// The type of the kernel's client.
 pub(crate) const KERNEL: &str = "ceph";
-/// The type of ceph-fuse, whose source is this word's second half and nothing else.
+/// The type of ceph-fuse mounts. Their source is only `ceph-fuse`.
 pub(crate) const FUSE: &str = "fuse.ceph-fuse";
 
 /// Whether it is the kernel's client.
@@ -12,8 +12,8 @@ pub fn is_kernel(mount: &Mount) -> bool {
     mount.fstype == KERNEL
 }
 
-/// Whether two sources are of one folder of one file system, as far as they tell: those that do not name the cluster
-/// may name any of its monitors.
+/// Whether two sources are the same folder of the same file system, as far as they show. Sources that do not name the
+/// cluster may name any of its monitors.
 pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
     let (a, b) = (String::from_utf8_lossy(a), String::from_utf8_lossy(b));
     match (named(&a), named(&b)) {
@@ -38,12 +38,12 @@ pub(crate) fn named(source: &str) -> Option<Named<'_>> {
     is_id(cluster).then_some(Named { cluster, fs, folder })
 }
 
-/// Whether it is the text of a UUID, as which clusters are known.
+/// Whether it is the text of a UUID, the form of cluster ids.
 pub(crate) fn is_id(text: &str) -> bool {
     text.len() == 36 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
 
-/// `/folder` of `10.0.0.1:6789,10.0.0.2:6789:/folder`.
+/// Returns `/folder` of `10.0.0.1:6789,10.0.0.2:6789:/folder`.
 pub(crate) fn after_monitors(source: &str) -> &str {
     source.find(":/").map_or(source, |at| &source[at + 1..])
 }

@@ -1,16 +1,16 @@
-//! What a mount is: the one table of file-system types.
+//! The kind of a mount, from the only table of file-system types.
 
 use crate::ceph_source as ceph;
 use crate::source::{MOOSEFS, plain_source};
 use crate::sshfs::{SSHFS, is_same, names_a_host};
 use homing_model::Mount;
 
-/// Types whose files other hosts may see, and of which homing knows no more.
+/// Types whose files other hosts may see, and for which homing has no further support.
 const OTHERS: [&str; 15] = [
     "9p", "acfs", "afs", "beegfs", "cifs", "cvfs", "gfs2", "gpfs", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3",
     "virtiofs", "wekafs",
 ];
-/// Types that begin like those of FUSE and are of this host: its own disks, or no files at all.
+/// Types that look like FUSE but belong to this host: its own disks, or no files at all.
 const OWN_FUSE: [&str; 8] = [
     "fuseblk",
     "fusectl",
@@ -27,8 +27,8 @@ const NFS: [&str; 2] = ["nfs", "nfs4"];
 const LUSTRE: &str = "lustre";
 const CEPH: [&str; 2] = [ceph::KERNEL, ceph::FUSE];
 
-/// For scripts on hosts that have no homing: extended regular expressions, of the types that other hosts may see, and
-/// of those among them that are of one host all the same.
+/// Returns extended regular expressions for scripts on hosts without homing. The first matches types that other hosts
+/// may see; the second matches the types among them that still belong to one host.
 pub fn network_patterns() -> [String; 2] {
     let one_of = |types: &[&str]| types.join("|").replace('.', "[.]");
     let named = one_of(&[&GLUSTER[..], &MOOSE, &NFS, &[LUSTRE, ceph::KERNEL], &OTHERS].concat());
@@ -52,16 +52,16 @@ pub enum Kind {
     Sshfs,
     /// Disks and memory of this host.
     Local,
-    /// One whose type homing does not know and for which the site has named a command that tells where bytes lie.
-    /// Nothing in the mount table says so: whoever has such a command does.
+    /// A file system of unknown type for which the site has named a command that finds the bytes. The mount table
+    /// does not show this; only the code that has the command knows it.
     Site,
-    /// Any other whose files other hosts may see, as far as homing knows: it
-    /// can ask it neither where bytes lie nor which of two mounts are one volume.
+    /// Any other file system whose files other hosts may see. homing can neither find its bytes nor compare two of
+    /// its mounts.
     Other,
 }
 
 impl Kind {
-    /// By the type and the source that the mount table gives.
+    /// Returns the kind by the type and the source in the mount table.
     pub fn of(mount: &Mount) -> Kind {
         match mount.fstype.as_str() {
             "fuse" if mount.source.0.starts_with(MOOSEFS) => Kind::Moose,
@@ -73,30 +73,30 @@ impl Kind {
             SSHFS if names_a_host(&mount.source.0) => Kind::Sshfs,
             other if OTHERS.contains(&other) => Kind::Other,
             own if OWN_FUSE.contains(&own) => Kind::Local,
-            // Whoever writes a file system of his own names it as he likes.
+            // Authors of FUSE file systems choose any name.
             fuse if fuse.starts_with("fuse") => Kind::Other,
-            // Also `autofs`: what automount will mount is not there yet, and is a line of its own then.
+            // Includes `autofs`: the file system that automount mounts later has a line of its own.
             _ => Kind::Local,
         }
     }
 
-    /// True when other hosts may see the same files.
+    /// Whether other hosts may see the same files.
     pub fn is_network(self) -> bool {
         self != Kind::Local
     }
 
-    /// True when hosts that see a volume of this kind can be told by their
-    /// mounts. Of others (a bindfs) each has sources of its own.
+    /// Whether the mounts show which hosts see a volume of this kind. For other kinds (a bindfs) each host has
+    /// sources of its own.
     pub fn is_comparable(self) -> bool {
         !matches!(self, Kind::Local | Kind::Other)
     }
 }
 
-/// The same volume at the same place, as far as their sources tell. GlusterFS clients may name different
-/// servers of one volume, and MooseFS clients one master differently, so there
-/// the part after the colon decides.
+/// Whether two mounts are the same volume at the same place, as far as their sources show. GlusterFS clients may name
+/// different servers of one volume, and MooseFS clients may name one master differently. So there the part after the
+/// colon decides.
 pub fn same_volume(a: &Mount, b: &Mount) -> bool {
-    // Mounted by the kernel here and by ceph-fuse there, it is one.
+    // One host may mount the volume by the kernel, another by ceph-fuse.
     if [a, b].iter().all(|m| Kind::of(m) == Kind::Ceph) {
         return a.point == b.point && ceph::is_same(&a.source.0, &b.source.0);
     }
@@ -112,7 +112,7 @@ pub fn same_volume(a: &Mount, b: &Mount) -> bool {
     a.source == b.source || one_folder || (many_names && volume(a) == volume(b))
 }
 
-/// What people call a volume: `gluster:n1:/data`, `nfs:nas:/export`, `local:/dev/sda1`.
+/// Returns a volume's name for people: `gluster:n1:/data`, `nfs:nas:/export`, `local:/dev/sda1`.
 pub fn volume_name(mount: &Mount) -> String {
     let source = plain_source(mount);
     match Kind::of(mount) {
@@ -152,7 +152,7 @@ mod tests {
                 assert_eq!(Kind::of(&mount("/d", fstype, "n1:/d")), kind, "{fstype}");
             }
         }
-        // As the lab's /proc/mounts has it, with the packaged client.
+        // The line in the lab's /proc/mounts with the packaged client.
         assert_eq!(Kind::of(&mount("/data", "fuse", "mfs#10.77.1.1:9421")), Kind::Moose);
     }
 

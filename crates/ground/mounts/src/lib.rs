@@ -1,8 +1,8 @@
-//! The mount table of a host, and what each of its mounts is: the one place
-//! that knows the types and sources of file systems.
+//! Reads the mount table of a host and recognizes the kind of each mount. Only this crate knows the types and sources
+//! of file systems.
 //!
 //! Main types: [`MountLine`], a line of the table; [`Kind`], the one table of file-system types; [`Bounded`], a look at
-//! files whose server may be gone.
+//! files with a time limit.
 //!
 //! It does not: find the bytes of a file (`locate`), or mount anything (`volume`).
 

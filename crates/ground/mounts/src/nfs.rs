@@ -1,4 +1,4 @@
-//! The sources of NFS and sshfs, and NFS's exports: what a client and its server call the same folder.
+//! The sources of NFS and sshfs, and NFS's exports: the names of one folder on a client and on its server.
 
 use crate::source::server_and_path;
 use crate::{Kind, MountLine, holding, sshfs, unescape};
@@ -8,10 +8,11 @@ use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What an NFS server exports now, with options; anybody may read it.
+/// The current exports of an NFS server, with options; any user may read it.
 pub const EXPORTS: &str = "/var/lib/nfs/etab";
 
-/// The path that a mount of NFS or sshfs asks its server for. Where it begins at a home there, that is `~` or `~USER`.
+/// Returns the path that a mount of NFS or sshfs requests from its server. A path below a home begins with `~` or
+/// `~USER`.
 pub fn source_path(mount: &Mount) -> RawText {
     match Kind::of(mount) {
         Kind::Sshfs => sshfs::folder(mount),
@@ -19,14 +20,14 @@ pub fn source_path(mount: &Mount) -> RawText {
     }
 }
 
-/// The server that a mount of NFS or sshfs names.
+/// Returns the server that a mount of NFS or sshfs names.
 pub fn server(mount: &Mount) -> String {
     String::from_utf8_lossy(server_and_path(mount).0).into_owned()
 }
 
-/// The server that this mount reads from now: as its source names it, or by its address when the name does not mean
-/// that: the kernel goes on to another that has the files when the server says that they have moved there.
-/// `addresses` tells those of a name.
+/// Returns the server that this mount reads from now, as its source names it. If that name has another address, it
+/// returns the current address: when files have moved to another server, the kernel follows them there. `addresses`
+/// returns the addresses of a name.
 pub fn server_now(line: &MountLine, addresses: impl Fn(&str) -> Vec<String>) -> String {
     let named = server(&line.mount);
     let Some(now) = line.of_super.iter().find_map(|word| word.strip_prefix("addr=")) else { return named };
@@ -38,13 +39,12 @@ pub fn server_now(line: &MountLine, addresses: impl Fn(&str) -> Vec<String>) -> 
     if known.is_empty() || known.iter().any(|address| same(address)) { named } else { now.to_string() }
 }
 
-/// What the server is likely to call a path without symbolic links: the source
-/// of the line that shows it, then the path below its mount point.
+/// Returns the likely name on the server of a path without symbolic links. It is the source of the line that shows
+/// the path, then the path below its mount point.
 ///
-/// The kernel makes the source of each line from what is mounted there, so a
-/// bind mount of `sub` says `server:/export/sub` and its ROOT field `/sub`:
-/// adding ROOT would name it twice. FUSE's source stays what it was, so that for
-/// sshfs ROOT has to be added.
+/// The kernel derives the source of each line from the mounted folder. So a bind mount of `sub` has the source
+/// `server:/export/sub` and the ROOT field `/sub`: adding ROOT would name `sub` twice. FUSE's source stays unchanged,
+/// so for sshfs ROOT has to be added.
 pub fn on_server(lines: &[MountLine], real: &Path) -> Option<PathBuf> {
     let MountLine { mount, root, .. } = holding(lines, real)?;
     let below = real.strip_prefix(mount.point.as_path()).ok()?;
@@ -53,20 +53,19 @@ pub fn on_server(lines: &[MountLine], real: &Path) -> Option<PathBuf> {
         there.push(root.as_path().strip_prefix("/").ok()?);
     }
     there.push(below);
-    // Pushing nothing leaves a slash at the end.
+    // Pushing an empty path leaves a slash at the end.
     Some(there.components().collect())
 }
 
-/// Where an NFS server may have what a client calls `path`: under that name, or
-/// below an export that is the root of version 4's name space. `etab` is the
-/// content of the server's [`EXPORTS`].
+/// Returns the possible places on an NFS server of a client's `path`. These are the same name, and the names below
+/// exports that are the root of version 4's name space. `etab` is the content of the server's [`EXPORTS`].
 pub fn server_paths(path: &RawText, etab: &str) -> Vec<PathBuf> {
     let mut found = vec![path.to_path()];
     for line in etab.lines() {
         let Some((dir, options)) = line.split_once(|c: char| c.is_whitespace()) else { continue };
         if options.split([',', '(', ')']).any(|o| o == "fsid=0" || o == "fsid=root") {
             let below = path.as_path().strip_prefix("/").unwrap_or(path.as_path());
-            // Collected, since joining nothing would leave a slash at the end.
+            // Collected, because joining an empty path would leave a slash at the end.
             let dir: PathBuf =
                 Path::new(OsStr::from_bytes(&unescape(dir.as_bytes()))).join(below).components().collect();
             if !found.contains(&dir) {
@@ -103,9 +102,9 @@ mod tests {
         assert_eq!(on_server(&lines, Path::new("/elsewhere")), None);
     }
 
-    /// A client's table as its kernel writes it: version 3, version 4 below a
-    /// pseudo-root with a file system within it, a bind mount, a mounted folder,
-    /// and what automount has mounted over its trigger.
+    /// A client's table as its kernel writes it. It has version 3, and version 4 below a pseudo-root with a file
+    /// system within it. It also has a bind mount, a mounted folder, and a mount that automount has placed over its
+    /// trigger.
     const TABLE: &[u8] = b"\
         60 25 0:48 / /v3 rw,relatime - nfs n1:/scratch/export rw,vers=3,nolock,proto=tcp,addr=10.77.1.1\n\
         61 25 0:50 / /data rw,relatime - nfs4 n1:/ rw,vers=4.2,clientaddr=10.77.1.2,addr=10.77.1.1\n\
@@ -115,7 +114,7 @@ mod tests {
         65 25 0:54 / /auto rw,relatime - autofs /etc/auto.lab rw,fd=6,pgrp=411,indirect\n\
         66 65 0:50 / /auto/data rw,relatime - nfs4 n1:/ rw,vers=4.2,addr=10.77.1.1\n";
 
-    /// The lines of one device, as a locator picks them.
+    /// Returns the lines of one device, as a locator picks them.
     fn of_device(minor: u32) -> Vec<MountLine> {
         parse(TABLE).into_iter().filter(|l| l.dev == rustix::fs::makedev(0, minor)).collect()
     }

@@ -1,5 +1,5 @@
-//! Looks at files with a bound. A mount whose server is gone keeps whoever asks it, for minutes or for good,
-//! and no signal ends that: so a thread asks, and is left behind.
+//! Looks at files with a time limit. A mount whose server is gone blocks each process that uses it, for minutes or
+//! for ever, and no signal ends that. So a thread does the look, and is abandoned if it hangs.
 
 use crate::{holding, read};
 use homing_os::threads::within;
@@ -8,16 +8,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a look may take where the user did not say (`--fs-timeout`). A busy server answers a `stat` within one
-/// second; NFS asks again after 60 s at the earliest.
+/// Default time limit of a look, which the user sets by `--fs-timeout`. A busy server answers a `stat` within one
+/// second; NFS repeats a request after 60 s at the earliest.
 pub const FS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Results that wait for whoever takes them.
+/// The most results that are kept before they are taken.
 const AHEAD: usize = 64;
-/// How often it is seen whether a look takes too long.
+/// Interval between two checks for an overdue look.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What one look at these files finds, however long it takes while they answer; else what is told of one that does not.
+/// Does one look at these files. It may take any time as long as they answer; otherwise returns an error that names
+/// the silent file.
 pub fn patiently<R: Send + 'static>(
     paths: Vec<PathBuf>,
     limit: Duration,
@@ -37,10 +38,10 @@ pub fn patiently<R: Send + 'static>(
     found.map_err(|silent| silence(&silent.path, limit))
 }
 
-/// What is told of a path whose file system was silent.
+/// Returns the error for a path whose file system does not answer.
 pub fn silence(path: &Path, limit: Duration) -> String {
     let lines = read().unwrap_or_default();
-    // By its words alone: to resolve links it would have to be asked.
+    // Lexically: resolving links would need the silent file system.
     let plain = path.components().fold(PathBuf::new(), |mut plain, part| {
         match part {
             Component::ParentDir => drop(plain.pop()),
@@ -55,12 +56,12 @@ pub fn silence(path: &Path, limit: Duration) -> String {
     format!("{} does not answer within {} s{where_}; is its server up?", path.display(), limit.as_secs_f64())
 }
 
-/// Which look is under way, for what, and since when.
+/// The look in progress, with its key, paths and start.
 pub struct Looking<K>(Mutex<State<K>>);
 
 struct Now<K> {
     key: K,
-    /// All that is looked at for it, in turn or at once.
+    /// All paths of this look, read in turn or at once.
     paths: Vec<PathBuf>,
     since: Instant,
 }
@@ -68,7 +69,7 @@ struct Now<K> {
 struct State<K> {
     now: Option<Now<K>>,
     given_up: bool,
-    /// There are no more things.
+    /// Whether all things were looked at.
     ended: bool,
 }
 
@@ -77,17 +78,17 @@ impl<K> Looking<K> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what is looked at from now on, for the sake of `key`.
+    /// Records that a look at `path` for `key` begins.
     pub fn begins(&self, key: K, path: &Path) {
         self.begins_at(key, vec![path.into()]);
     }
 
-    /// The same, of several that are looked at in turn or at once.
+    /// As `begins`, for several paths that are read in turn or at once.
     fn begins_at(&self, key: K, paths: Vec<PathBuf>) {
         self.state().now = Some(Now { key, paths, since: Instant::now() });
     }
 
-    /// Says what is looked at next, for the same.
+    /// Records the next path of the same look.
     pub fn goes_on(&self, path: &Path) {
         if let Some(now) = &mut self.state().now {
             now.paths.push(path.into());
@@ -95,7 +96,7 @@ impl<K> Looking<K> {
         }
     }
 
-    /// False when it took so long that nobody waits any more.
+    /// Ends the look. Returns false if it took so long that it was given up.
     fn ends(&self) -> bool {
         let mut state = self.state();
         state.now = None;
@@ -103,34 +104,34 @@ impl<K> Looking<K> {
     }
 }
 
-/// A thing for which a look was in vain.
+/// A thing whose look was given up.
 #[derive(Debug)]
 pub struct Silent<K> {
-    /// For which.
+    /// Key of the look.
     pub key: K,
-    /// What did not answer.
+    /// The path that did not answer.
     pub path: PathBuf,
 }
 
 type Things<T> = Arc<Mutex<dyn Iterator<Item = T> + Send>>;
-/// Looks at one thing after another.
+/// A function that looks at one thing after another.
 pub type Look<T, K, R> = Box<dyn FnMut(T, &Looking<K>) -> R + Send>;
 
-/// Results for things, in their order, each look with a bound. Things after one whose file system is silent are
-/// looked at by another thread, and a look of its own.
+/// Iterator over the results for things, in their order, each look with a time limit. If a file system does not
+/// answer, another thread with a new look function does the following things.
 pub struct Bounded<T, K, R> {
     things: Things<T>,
     fresh: Box<dyn Fn() -> Look<T, K, R> + Send>,
     limit: Duration,
     looking: Arc<Looking<K>>,
     results: Receiver<R>,
-    /// There is no thread for it: whoever wants a result looks, without a bound.
+    /// The look function if no thread could be started. Then `next` looks itself, without a limit.
     here: Option<Look<T, K, R>>,
 }
 
 impl<T: 'static, K: Send + 'static, R: Send + 'static> Bounded<T, K, R> {
-    /// `fresh` makes a look for a new thread; what it shares with the look of one that was left behind must not
-    /// be locked while that looks.
+    /// Starts the looks. `fresh` makes a look function for a new thread. Data that it shares with an abandoned one
+    /// must not be locked during a look.
     pub fn new(
         things: impl Iterator<Item = T> + Send + 'static,
         limit: Duration,
@@ -141,7 +142,8 @@ impl<T: 'static, K: Send + 'static, R: Send + 'static> Bounded<T, K, R> {
         Bounded { things, fresh: Box::new(fresh), limit, looking, results, here }
     }
 
-    /// The look that is under way, when it takes too long and a path of it is silent: a large folder takes long, too.
+    /// Returns the look in progress if it takes too long and one of its paths does not answer. A large folder alone
+    /// also takes long.
     fn overdue(&self) -> Option<Silent<K>> {
         let (paths, asked_since) = match &self.looking.state().now {
             Some(now) if now.since.elapsed() > self.limit => (now.paths.clone(), now.since),
@@ -164,14 +166,14 @@ fn answers(path: &Path, limit: Duration) -> bool {
     within(limit, move || look_at(&path)).is_some()
 }
 
-/// Asks the server itself, whatever it answers.
+/// Queries the server itself and ignores the result.
 #[cfg(target_os = "linux")]
 fn look_at(path: &Path) {
     use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
     let _ = statx(CWD, path, AtFlags::STATX_FORCE_SYNC, StatxFlags::BASIC_STATS);
 }
 
-/// Only Linux can ask past its caches.
+/// Only Linux can bypass its caches.
 #[cfg(not(target_os = "linux"))]
 fn look_at(path: &Path) {
     let _ = path.symlink_metadata();
@@ -188,7 +190,7 @@ impl<T: 'static, K: Send + 'static, R: Send + 'static> Iterator for Bounded<T, K
             match self.results.recv_timeout(TICK) {
                 Ok(result) => return Some(Ok(result)),
                 Err(RecvTimeoutError::Disconnected) => {
-                    // Never the end of the things in silence.
+                    // The end of the results must be the end of the things, not a panic.
                     assert!(self.looking.state().ended, "the thread that looks at files panicked");
                     return None;
                 }
@@ -203,7 +205,7 @@ impl<T: 'static, K: Send + 'static, R: Send + 'static> Iterator for Bounded<T, K
     }
 }
 
-/// A look in a thread of its own; the last one is a look for whoever wants a result, where no thread can be begun.
+/// A look in its own thread. The last field is a look function for the caller, if no thread could be started.
 type Started<T, K, R> = (Arc<Looking<K>>, Receiver<R>, Option<Look<T, K, R>>);
 
 fn start<T: 'static, K: Send + 'static, R: Send + 'static>(
@@ -223,7 +225,7 @@ fn next_of<T>(things: &Things<T>) -> Option<T> {
 
 fn look_on<T, K, R>(things: &Things<T>, mut look: Look<T, K, R>, looking: &Looking<K>, to: &SyncSender<R>) {
     loop {
-        // In a statement of its own, or it would stay locked during the look.
+        // A separate statement, because the lock would otherwise be held during the look.
         let thing = next_of(things);
         let Some(thing) = thing else { return looking.state().ended = true };
         let result = look(thing, looking);

@@ -1,11 +1,11 @@
-//! What the kernel tells of pNFS: per mount whether data servers serve it, per file nothing.
+//! Whether the kernel uses pNFS. It reports per mount whether data servers serve it, and nothing per file.
 
 use crate::stats::counted;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The kind of layouts (`LAYOUT_FLEX_FILES`) that the server of the NFS mounted at `point` gives out, by the content of
-/// [`STATS`](crate::STATS); `None` where it gives none (Linux, fs/nfs/super.c, `show_pnfs`).
+/// Returns the kind of layouts (`LAYOUT_FLEX_FILES`) that the server of the NFS mount at `point` grants, from the
+/// content of [`STATS`](crate::STATS). `None` if it grants none (Linux, fs/nfs/super.c, `show_pnfs`).
 pub fn pnfs(stats: &[u8], point: &Path) -> Option<String> {
     let mount = counted(stats).into_iter().rfind(|mount| mount.point == point.as_os_str().as_bytes())?;
     let told = mount.lines().find_map(|line| line.strip_prefix("\tnfsv4:"))?;

@@ -1,16 +1,17 @@
-//! Mounts as hosts tell each other of them.
+//! Names mounts in the same way on all hosts.
 
 use crate::ceph;
 use crate::kind::Kind;
 use crate::table::MountLine;
 use homing_model::Mount;
 
-/// The mounts whose files other hosts may see too, each as every host that has it would name it.
+/// Returns the mounts whose files other hosts may see, each named as on every other host.
 pub fn network(lines: Vec<MountLine>) -> Vec<Mount> {
     lines.iter().filter(|line| Kind::of(&line.mount).is_network()).map(identified).collect()
 }
 
-/// A mount as every host that has the volume would name it. That of CephFS is asked for its cluster, with a bound.
+/// Returns a mount as every host with this volume names it. A CephFS mount is queried for its cluster, with a time
+/// limit.
 pub fn identified(line: &MountLine) -> Mount {
     if Kind::of(&line.mount) == Kind::Ceph { ceph::identified(line) } else { line.mount.clone() }
 }

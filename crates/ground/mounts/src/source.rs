@@ -1,14 +1,14 @@
-//! What the source column of the mount table names.
+//! Parses the source column of the mount table.
 
 use crate::split::split;
 use crate::sshfs::{self, SSHFS};
 use homing_model::{Mount, RawText};
 
-/// How MooseFS's client begins it. Debian's `mfsmount` gives no subtype, so that its type is `fuse` and nothing else
-/// tells it.
+/// Prefix of the source of MooseFS's client. Debian's `mfsmount` gives no subtype, so its type is `fuse`, and only
+/// the prefix identifies it.
 pub(crate) const MOOSEFS: &[u8] = b"mfs#";
 
-/// The source as a mount program takes it, without what a client puts before it.
+/// Returns the source as a mount program takes it, without the client's prefix.
 pub fn plain_source(mount: &Mount) -> String {
     RawText(plain(mount).to_vec()).display()
 }
@@ -18,13 +18,13 @@ fn plain(mount: &Mount) -> &[u8] {
     source.strip_prefix(MOOSEFS).unwrap_or(source)
 }
 
-/// The server that it names before a colon, if it does.
+/// Returns the server before the colon, if there is one.
 pub fn server(mount: &Mount) -> Option<String> {
     let (server, _) = server_and_path(mount);
     (!server.is_empty() && server.len() < plain(mount).len()).then(|| RawText(server.to_vec()).display())
 }
 
-/// What stands before the colon, without a user, and what stands behind it.
+/// Returns the parts before and after the colon, without a user.
 pub(crate) fn server_and_path(mount: &Mount) -> (&[u8], &[u8]) {
     if mount.fstype == SSHFS { sshfs::server_and_dir(&mount.source.0) } else { split(plain(mount)) }
 }

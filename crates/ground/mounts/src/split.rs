@@ -1,6 +1,6 @@
-//! The two parts of a source.
+//! Splits a source into its two parts.
 
-/// `server:/export`, where an IPv6 address stands in brackets.
+/// Splits `server:/export`, where an IPv6 address is in brackets.
 pub fn split(source: &[u8]) -> (&[u8], &[u8]) {
     let cut = |at: usize, mark: usize| (&source[..at], &source[at + mark..]);
     if source.starts_with(b"[")

@@ -1,4 +1,4 @@
-//! What an sshfs names as its source: `[user@]host:[dir]`, as it was typed.
+//! The source of an sshfs mount: `[user@]host:[dir]`, as it was typed.
 
 use crate::split::split;
 use homing_model::hostname::is_loopback;
@@ -7,13 +7,13 @@ use homing_model::{Mount, RawText};
 /// The type of its mounts.
 pub(crate) const SSHFS: &str = "fuse.sshfs";
 
-/// Whether it is an sshfs, whatever its source names.
+/// Whether it is an sshfs, with any source.
 pub fn is(mount: &Mount) -> bool {
     mount.fstype == SSHFS
 }
 
-/// The user, the host and the folder of a source. A user's name may contain an `@`, as those of Windows domains do:
-/// ssh takes the last one.
+/// Returns the user, the host and the folder of a source. A user's name may contain an `@`, as in Windows domains:
+/// ssh splits at the last one.
 fn parts(source: &[u8]) -> (Option<&[u8]>, &[u8], &[u8]) {
     let head = source.iter().position(|b| b":[".contains(b)).unwrap_or(source.len());
     let at = source[..head].iter().rposition(|b| *b == b'@');
@@ -21,27 +21,27 @@ fn parts(source: &[u8]) -> (Option<&[u8]>, &[u8], &[u8]) {
     (at.map(|at| &source[..at]), host, dir)
 }
 
-/// The host and the folder.
+/// Returns the host and the folder.
 pub(crate) fn server_and_dir(source: &[u8]) -> (&[u8], &[u8]) {
     let (_, host, dir) = parts(source);
     (host, dir)
 }
 
-/// Whether the source names a host by which others can tell it too. That of a tunnel's end (`localhost`) is on each
-/// host another one, and `-o fsname` may put anything there.
+/// Whether the source names a host in a way that is valid on other hosts. The end of a tunnel (`localhost`) is
+/// another host on each host, and `-o fsname` may put anything there.
 pub(crate) fn names_a_host(source: &[u8]) -> bool {
     let host = String::from_utf8_lossy(server_and_dir(source).0).into_owned();
     source.contains(&b':') && !host.is_empty() && !is_loopback(&host)
 }
 
-/// Whether two sources are certain to be one folder: the user decides where a path begins that does not begin at the
-/// root, and nothing else.
+/// Whether two sources are certainly the same folder. The user matters only for relative paths, which begin at the
+/// user's home.
 pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
     let ((user, host, dir), (other_user, other_host, other_dir)) = (parts(a), parts(b));
     (host, dir) == (other_host, other_dir) && (dir.starts_with(b"/") || user == other_user)
 }
 
-/// What the host calls the folder; one that begins at a home is `~/DIR` or `~USER/DIR`.
+/// Returns the folder's name on the host. A folder below a home is `~/DIR` or `~USER/DIR`.
 pub(crate) fn folder(mount: &Mount) -> RawText {
     let (user, _, dir) = parts(&mount.source.0);
     if dir.starts_with(b"/") || dir.starts_with(b"~") {

@@ -1,11 +1,11 @@
-//! What the kernel counts of each mount: only NFS has it count anything.
+//! Reads the kernel's counters of each mount; only NFS has any.
 
 use crate::unescape;
 
-/// Where it stands; anybody may read it.
+/// The file of these counters; any user may read it.
 pub const STATS: &str = "/proc/self/mountstats";
 
-/// A mount, and what is counted of it.
+/// A mount and its counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted<'t> {
     /// The source, with the kernel's escapes.
@@ -14,19 +14,19 @@ pub struct Counted<'t> {
     pub point: Vec<u8>,
     /// The type.
     pub fstype: &'t [u8],
-    /// All that follows.
+    /// All text after its first line.
     after: &'t [u8],
 }
 
 impl<'t> Counted<'t> {
-    /// The lines about it that are text.
+    /// Returns the lines about it that are text.
     pub fn lines(&self) -> impl Iterator<Item = &'t str> + use<'t> {
         let lines = self.after.split(|b| *b == b'\n').take_while(|line| !line.starts_with(b"device "));
         lines.filter_map(|line| std::str::from_utf8(line).ok())
     }
 }
 
-/// The mounts in order, by the content of [`STATS`]; of two at one place the last is on top.
+/// Parses the content of [`STATS`] and returns the mounts in order. Of two at one place the last is on top.
 pub fn counted(stats: &[u8]) -> Vec<Counted<'_>> {
     let (mut all, mut rest) = (Vec::new(), stats);
     while !rest.is_empty() {

@@ -1,10 +1,10 @@
-//! `/proc/PID/mountinfo`, as bytes: a mount point need not be UTF-8.
+//! Reads `/proc/PID/mountinfo`, as bytes: a mount point need not be UTF-8.
 
 use homing_model::{Mount, RawText};
 use std::io;
 use std::path::Path;
 
-/// One line of it.
+/// A line of the mount table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountLine {
     /// `st_dev` of files on it.
@@ -19,29 +19,29 @@ pub struct MountLine {
     pub of_super: Vec<String>,
 }
 
-/// The mount table of this process.
+/// Reads the mount table of this process.
 ///
 /// # Errors
-/// What the system answers when `/proc` is not there.
+/// The system's error if `/proc` is missing.
 pub fn read() -> io::Result<Vec<MountLine>> {
     std::fs::read("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// The mount table of another process.
+/// Reads the mount table of another process.
 ///
 /// # Errors
-/// What the system answers: the process is gone, or another user's.
+/// The system's error if the process is gone, or belongs to another user.
 pub fn of_process(pid: i32) -> io::Result<Vec<MountLine>> {
     std::fs::read(format!("/proc/{pid}/mountinfo")).map(|text| parse(&text))
 }
 
-/// The lines of a mountinfo text, in its order; what is no such line is left out.
+/// Returns the lines of a mountinfo text, in its order. Malformed lines are left out.
 pub fn parse(text: &[u8]) -> Vec<MountLine> {
     text.split(|b| *b == b'\n').filter_map(line).collect()
 }
 
-/// The line on whose mount a path without symbolic links lies, by its name
-/// alone. Of equal mount points the last one is on top.
+/// Returns the line of the mount that contains a path without symbolic links, by its name alone. Of equal mount
+/// points the last one is on top.
 pub fn holding<'l>(lines: &'l [MountLine], path: &Path) -> Option<&'l MountLine> {
     let fits = lines.iter().filter(|l| path.starts_with(l.mount.point.as_path()));
     fits.max_by_key(|l| l.mount.point.0.len())
@@ -50,7 +50,7 @@ pub fn holding<'l>(lines: &'l [MountLine], path: &Path) -> Option<&'l MountLine>
 #[cfg(target_os = "linux")]
 use rustix::fs::makedev as device;
 
-/// Other systems have no such table, and numbers of another width.
+/// Other systems have no such table, and device numbers of another width.
 #[cfg(not(target_os = "linux"))]
 fn device(major: u32, minor: u32) -> u64 {
     u64::from(major) << 32 | u64::from(minor)
@@ -77,7 +77,7 @@ fn options(word: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(word).split(',').map(String::from).collect()
 }
 
-/// The kernel, and `exportfs`, write blanks, tabs, newlines and backslashes as `\ooo`.
+/// Decodes `\ooo`, by which the kernel and `exportfs` write blanks, tabs, newlines and backslashes.
 pub fn unescape(word: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(word.len());
     let mut rest = word;

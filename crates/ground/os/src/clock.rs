@@ -1,14 +1,13 @@
-//! The one owner of time. A decision takes a [`Mono`], which nobody can set; a
-//! record takes wall time. Wall time is read from the system once in a process,
-//! and counted on from there by the clock that nobody sets: the difference of two
-//! times of one process is right however often the system's clock was set between.
+//! The only module that reads clocks. A decision takes a [`Mono`], which no user can set; a record takes wall time. A
+//! process reads wall time from the system once, and adds the time counted by a clock that cannot be set. So the
+//! difference of two times of one process is right even if the system's clock was set in between.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Microseconds on a clock that never goes back and that nobody sets. It stands while the machine
-/// sleeps, as the tasks do that run on it. Two of different processes say nothing about each other.
+/// Microseconds on a clock that never goes back and that cannot be set. It stops while the machine sleeps, like the
+/// tasks on it. Times of different processes cannot be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mono(u64);
 
@@ -28,18 +27,18 @@ impl Mono {
         self.0
     }
 
-    /// `us` microseconds later.
+    /// Returns the time `us` microseconds later.
     pub const fn after_us(self, us: u64) -> Mono {
         Mono(self.0.saturating_add(us))
     }
 
-    /// Microseconds since `earlier`; 0 when that is later.
+    /// Returns the microseconds since `earlier`; 0 if `earlier` is later.
     pub const fn us_since(self, earlier: Mono) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// A moment as decisions and as records take it.
+/// A moment, for decisions and for records.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// For decisions.
@@ -55,7 +54,7 @@ impl Moment {
     }
 }
 
-/// What the system's clock and the clock that nobody sets said at the same time.
+/// The system's clock and the time since boot, read at the same time.
 struct Anchor {
     wall_ns: i64,
     awake: Duration,
@@ -66,27 +65,27 @@ fn anchor() -> &'static Anchor {
     ANCHOR.get_or_init(|| Anchor { wall_ns: system_ns(), awake: since_boot() })
 }
 
-/// Wall time for records, nanoseconds since 1970: what the system's clock said when this process
-/// first asked, and the time since then, in which the machine may have slept.
+/// Returns wall time for records, nanoseconds since 1970. It is the system's time at the first call in this process,
+/// plus the time since then, including sleep of the machine.
 pub fn wall_ns() -> i64 {
     let anchor = anchor();
     anchor.wall_ns + since_boot().saturating_sub(anchor.awake).as_nanos() as i64
 }
 
-/// Time since the machine was started, that in which it slept included: for a bound that also
-/// holds for others who did not sleep.
+/// Returns the time since the machine was started, including sleep. It suits bounds that also hold for other hosts,
+/// which did not sleep.
 pub fn since_boot() -> Duration {
     duration(clock_gettime(SINCE_BOOT))
 }
 
 #[cfg(target_os = "linux")]
 const SINCE_BOOT: ClockId = ClockId::Boottime;
-/// Elsewhere the one clock that nobody sets, whether it stands in sleep or not.
+/// Other systems: the monotonic clock, which may or may not stop during sleep.
 #[cfg(not(target_os = "linux"))]
 const SINCE_BOOT: ClockId = ClockId::Monotonic;
 
-/// What the system's clock says now, nanoseconds since 1970: for what other processes, other hosts
-/// or file systems stamp as well. Somebody may set it at any time.
+/// Returns the system's clock, nanoseconds since 1970. It suits comparison with time stamps of other processes, hosts
+/// and file systems. It may be set at any time.
 pub fn system_ns() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64)
 }

@@ -1,17 +1,17 @@
-//! Threads where there may be none left: `std::thread::spawn` and a scope's `spawn` panic then. Here it is an
-//! error with its reason, or whoever wanted the thread does the work.
+//! Starts threads where the system may refuse one. `std::thread::spawn` and a scope's `spawn` panic then. This module
+//! returns an error with its reason, or runs the work in the caller.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle, scope};
 use std::time::Duration;
 
-/// Begins a thread. The error says what limits their number.
+/// Begins a thread. The error names the limits on the number of threads.
 pub fn begin<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> io::Result<JoinHandle<R>> {
     begin_as(Builder::new(), work)
 }
 
-/// The same, with a name or a stack of its own.
+/// As [`begin`], with a builder that has a name or a stack size.
 pub fn begin_as<R: Send + 'static>(
     builder: Builder,
     work: impl FnOnce() -> R + Send + 'static,
@@ -23,9 +23,10 @@ pub fn begin_as<R: Send + 'static>(
     builder.spawn(work).map_err(why)
 }
 
-/// Does `work` in a thread, or before it returns where none can be begun: for work that ends by itself.
+/// Does `work` in a thread. If no thread can be started, it does the work before it returns. The work must end by
+/// itself.
 pub fn begin_or_do(work: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
-    // A thread that cannot be begun drops what it was to do.
+    // A thread that cannot be started drops its work.
     let work = Arc::new(Mutex::new(Some(work)));
     let theirs = work.clone();
     let begun = begin(move || do_once(&theirs));
@@ -42,21 +43,21 @@ fn do_once(work: &Mutex<Option<impl FnOnce()>>) {
     }
 }
 
-/// Returns what `look` finds, or `None` when that takes longer than `limit`. Where no thread can be begun the look has
-/// no bound: a user with too many processes is met more often than a server that is gone as well.
+/// Returns the result of `look`, or `None` if it takes longer than `limit`. If no thread can be started, the look has
+/// no bound. Users with too many processes are frequent; a dead server at the same time is rare.
 pub fn within<R: Send + 'static>(limit: Duration, look: impl FnOnce() -> R + Send + 'static) -> Option<R> {
     let (to, from) = std::sync::mpsc::channel();
     begin_or_do(move || drop(to.send(look())));
     from.recv_timeout(limit).ok()
 }
 
-/// What `act` makes of each item, in their order; each in a thread of its own, or here, one after another, where no
-/// more threads can be begun.
+/// Returns the result of `act` for each item, in their order. Each item has its own thread; if no more threads can be
+/// started, the existing ones do the rest one after another.
 pub fn each<'i, T: Sync, R: Send>(items: &'i [T], act: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
     each_of(items, items.len(), act)
 }
 
-/// The same, of `at_once` items at a time at most: one that takes long keeps no other waiting than its own thread's.
+/// As [`each`], with at most `at_once` items at a time. A slow item delays only its own thread.
 pub fn each_of<'i, T: Sync, R: Send>(items: &'i [T], at_once: usize, act: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
     let untaken = Mutex::new(items.iter().enumerate());
     let made = Mutex::new(items.iter().map(|_| None).collect::<Vec<_>>());
@@ -103,7 +104,7 @@ mod tests {
         let items: Vec<usize> = (0..9).collect();
         let made = each_of(&items, 2, |n| {
             most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            // The first one ends when the last one is there: in windows of two it never would.
+            // The first item ends only after the last one has begun, which never happens if items run in pairs.
             if [0, 8].contains(n) {
                 others.wait();
             }

@@ -1,9 +1,9 @@
-//! Tasks that wait for each other, and so would wait for ever.
+//! Finds tasks that wait for each other in a circle, and would wait for ever.
 
 use crate::TaskId;
 use std::collections::HashMap;
 
-/// One circle among tasks and what each waits for: each task of it waits for the next, the last for the first.
+/// Returns one circle among tasks, if there is one: each task of it waits for the next, the last for the first.
 pub fn circle(needs: &HashMap<TaskId, Vec<TaskId>>) -> Option<Vec<TaskId>> {
     let mut open: HashMap<TaskId, usize> = needs.iter().map(|(task, others)| (*task, others.len())).collect();
     let mut waiters: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
@@ -23,7 +23,7 @@ pub fn circle(needs: &HashMap<TaskId, Vec<TaskId>>) -> Option<Vec<TaskId>> {
         }
     }
     let first = *open.keys().min()?;
-    // Each that is left waits for another that is left: whoever follows these comes by one a second time.
+    // Each task that is left waits for another that is left, so a walk along them reaches some task twice.
     let next = |task: TaskId| needs[&task].iter().copied().find(|other| open.contains_key(other)).unwrap_or(task);
     let (mut way, mut task) = (Vec::new(), first);
     loop {

@@ -1,15 +1,15 @@
-//! Who is called what and who makes which file, as far as tasks are known.
+//! The names of tasks and the files that they make, for the tasks known so far.
 
 use crate::{RawText, TaskId};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
 
-/// A task, and the line on which it stands.
+/// A task with its line number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maker {
     /// Its number.
     pub task: TaskId,
-    /// From 1.
+    /// The line, from 1.
     pub line: u64,
 }
 
@@ -22,36 +22,36 @@ pub enum Other {
     Number(TaskId),
 }
 
-/// Two tasks cannot both be this.
+/// A conflict between two tasks.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Clash {
-    /// Called the same.
+    /// Both have this name.
     Name(RawText, Maker),
-    /// The maker of one file.
+    /// Both make this file.
     Output(RawText, Maker),
 }
 
-/// No task is known that is meant.
+/// The named task does not exist.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unknown(pub Other);
 
-/// The tasks that are known.
+/// The names and outputs of the known tasks.
 #[derive(Debug, Default)]
 pub struct Makers {
     names: HashMap<RawText, Maker>,
     made: BTreeMap<RawText, Maker>,
     last: TaskId,
-    /// A file may be made anew by a later task.
+    /// Whether a later task may make a file again.
     anew: bool,
 }
 
 impl Makers {
-    /// Of tasks that come one after another: whoever made a file last is its maker for those that follow.
+    /// For tasks that come one after another: the last maker of a file is its maker for the tasks that follow.
     pub fn of_a_stream() -> Makers {
         Makers { anew: true, ..Makers::default() }
     }
 
-    /// A further task; outputs are absolute.
+    /// Adds a task; outputs are absolute.
     pub fn add<'a>(
         &mut self,
         maker: Maker,
@@ -73,7 +73,7 @@ impl Makers {
         Ok(())
     }
 
-    /// The tasks, of those that are known, that must have ended before `task` runs, by number.
+    /// Returns the numbers of the known tasks that must have ended before `task` runs, in ascending order.
     pub fn needs<'a>(
         &self,
         task: TaskId,
@@ -82,7 +82,7 @@ impl Makers {
     ) -> Result<Vec<TaskId>, Unknown> {
         let named = |other: &Other| self.named(other).ok_or_else(|| Unknown(other.clone()));
         let mut needs = after.iter().map(named).collect::<Result<Vec<_>, _>>()?;
-        // A task that waits for itself by name is a mistake; one that changes a file in its place is none.
+        // A task that waits for itself by name is a mistake; a task that changes a file in place is not.
         for input in inputs.map(plain) {
             needs.extend(self.making(&input).filter(|maker| *maker != task));
         }
@@ -91,7 +91,7 @@ impl Makers {
         Ok(needs)
     }
 
-    /// The name of a task, if it has one. All are looked through.
+    /// Returns the name of a task, if it has one. Searches through all names.
     pub fn name(&self, task: TaskId) -> Option<&RawText> {
         self.names.iter().find(|(_, maker)| maker.task == task).map(|(name, _)| name)
     }
@@ -103,7 +103,7 @@ impl Makers {
         }
     }
 
-    /// Who makes it, a folder that holds it, or something in it.
+    /// Returns the makers of the file, of a folder that contains it, or of something in it.
     fn making(&self, input: &RawText) -> impl Iterator<Item = TaskId> {
         let path = input.to_path();
         let holders = path.ancestors().filter_map(|folder| self.made.get(&RawText::from(folder)));
@@ -114,7 +114,7 @@ impl Makers {
     }
 }
 
-/// A path by its letters alone, so that `a/./b`, `a//b` and `a/c/../b` are one.
+/// Normalizes a path by its text alone, so that `a/./b`, `a//b` and `a/c/../b` are equal.
 pub fn plain(path: &Path) -> RawText {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,5 +1,5 @@
-//! Which task waits for which: names and files to numbers, circles, and who
-//! may run when another has ended. Pure: no clock, no I/O, and no commands.
+//! Which task waits for which: resolves names and files to numbers, finds circles, and determines which tasks may run
+//! when another has ended. Pure: no clock, no I/O, and no commands.
 
 mod circle;
 mod makers;

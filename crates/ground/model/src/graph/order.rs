@@ -4,7 +4,7 @@ use crate::Task;
 use crate::graph::{Place, Waits};
 use std::collections::HashMap;
 
-/// Hands over each task as soon as all that it runs after were handed over, else in their order.
+/// Passes each task to `each` as soon as all tasks that it runs after were passed, otherwise in their order.
 pub fn in_order<E>(
     tasks: impl Iterator<Item = Result<Task, E>>,
     mut each: impl FnMut(&Task) -> Result<(), E>,

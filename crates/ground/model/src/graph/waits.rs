@@ -1,43 +1,44 @@
-//! A run under way: who waits, and what the end of a task changes.
+//! The waiting tasks of a run, and the effect of a task's end on them.
 
 use crate::TaskId;
 use std::collections::{BTreeSet, HashMap};
 
-/// Tasks that wait for others. Of tasks that nobody waits for it keeps one bit: that they ended well.
+/// Tasks that wait for others. Of tasks without waiters it keeps one bit: whether they succeeded.
 #[derive(Debug, Default)]
 pub struct Waits {
-    /// A bit for each task that ended well.
+    /// A bit for each task that succeeded.
     well: Vec<u64>,
-    /// Tasks that will never end well, and the failure that is the reason: their own number or another's.
+    /// Tasks that will never succeed, each with the failed task that is the reason: itself or another.
     never: HashMap<TaskId, TaskId>,
     /// How many tasks each one still waits for.
     left: HashMap<TaskId, usize>,
-    /// Who waits for a task.
+    /// The tasks that wait for a task.
     waiters: HashMap<TaskId, Vec<TaskId>>,
 }
 
-/// Where a task stands.
+/// Whether a task may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// It may run.
     Ready,
     /// [`Waits::ended`] will name it.
     Waits,
-    /// It cannot run any more: this task has failed. So it has had its last word: [`Waits::ended`] is to be told.
+    /// It cannot run any more, because this task has failed. It has ended, and the caller must report that to
+    /// [`Waits::ended`].
     Never(TaskId),
 }
 
-/// What the end of a task changes for others.
+/// The effect of a task's end on other tasks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     /// These may run now, by number.
     pub ready: Vec<TaskId>,
-    /// These never will, by number, for want of [`Waits::root`].
+    /// These will never run, by number, because of [`Waits::root`].
     pub never: Vec<TaskId>,
 }
 
 impl Waits {
-    /// A task that runs after the tasks of `after` have ended well.
+    /// Adds a task that runs after the tasks of `after` have succeeded.
     pub fn add(&mut self, task: TaskId, after: &[TaskId]) -> Place {
         if let Some(root) = after.iter().find_map(|other| self.never.get(other)).copied() {
             self.never.insert(task, root);
@@ -54,7 +55,7 @@ impl Waits {
         Place::Waits
     }
 
-    /// A task has had its last word.
+    /// Records the end of a task.
     pub fn ended(&mut self, task: TaskId, well: bool) -> Ended {
         if !well {
             let never = self.give_up(task);
@@ -71,12 +72,12 @@ impl Waits {
         Ended { ready, ..Ended::default() }
     }
 
-    /// The failure because of which a task that failed, or was never run, did not end well.
+    /// Returns the failure because of which a task failed or was never run.
     pub fn root(&self, task: TaskId) -> Option<TaskId> {
         self.never.get(&task).copied()
     }
 
-    /// Tasks that wait.
+    /// Returns the number of waiting tasks.
     pub fn waiting(&self) -> usize {
         self.left.len()
     }
@@ -85,7 +86,7 @@ impl Waits {
         self.well.get((task / 64) as usize).is_some_and(|bits| bits & (1 << (task % 64)) != 0)
     }
 
-    /// One that it waits for ended well; whether that was the last.
+    /// Counts one success that the task waited for. Returns whether it was the last.
     fn is_free(&mut self, waiter: TaskId) -> bool {
         let Some(left) = self.left.get_mut(&waiter) else { return false };
         *left -= 1;
@@ -96,7 +97,7 @@ impl Waits {
         free
     }
 
-    /// All that wait for the task, and all that wait for these.
+    /// Gives up all tasks that wait for this one, directly or through others. Returns them.
     fn give_up(&mut self, task: TaskId) -> Vec<TaskId> {
         let root = *self.never.entry(task).or_insert(task);
         let (mut given_up, mut todo) = (BTreeSet::new(), vec![task]);

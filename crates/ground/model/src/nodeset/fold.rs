@@ -3,19 +3,19 @@
 use super::name::{Name, by_number, fill};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One index position: which of its numbers, ascending.
+/// The numbers at one index position, as places in `Blocks::numbers`, ascending.
 type Axis = Vec<u32>;
 /// All names whose indexes are one of each axis.
 type Block = Vec<Axis>;
 
-/// Names of one pattern as few blocks.
+/// The names of one pattern as few blocks.
 pub(super) struct Blocks {
     /// The numbers that occur at each position, ascending.
     numbers: Vec<Vec<String>>,
     blocks: Vec<Block>,
 }
 
-/// The folded text of a whole set.
+/// Returns the folded text of a whole set.
 pub(super) fn fold<'a>(names: impl Iterator<Item = &'a Name>, style: &FoldStyle) -> String {
     let parts = by_pattern(names).into_iter().flat_map(|(pattern, rows)| {
         let blocks = Blocks::new(&rows);
@@ -55,7 +55,7 @@ fn product<T: Clone>(lists: Vec<Vec<T>>) -> Vec<Vec<T>> {
     })
 }
 
-/// The order of listings: patterns by their text, then block after block.
+/// Returns the names in the order of listings: patterns by their text, then block after block.
 pub(super) fn listed<'a>(names: impl Iterator<Item = &'a Name>) -> Vec<&'a str> {
     let groups = by_pattern(names).into_values().flat_map(|rows| {
         if rows[0].indexes.len() < 2 {
@@ -100,8 +100,8 @@ impl Blocks {
         Blocks { numbers, blocks }
     }
 
-    /// Each block as folded texts, one a position. A position that is not folded gives a text for each of its numbers;
-    /// the first one turns fastest.
+    /// Returns each block as folded texts, one for each position. A position that is not folded gives a text for each
+    /// of its numbers; the first one turns fastest.
     fn texts(&self, style: &FoldStyle) -> impl Iterator<Item = Vec<String>> {
         self.blocks.iter().flat_map(|block| {
             let axes = self.numbers_of(block).enumerate().map(|(at, numbers)| match style.folds(at, block.len()) {
@@ -113,21 +113,21 @@ impl Blocks {
         })
     }
 
-    /// The numbers of a block, position by position.
+    /// Returns the numbers of a block, position by position.
     fn numbers_of<'a>(&'a self, block: &'a Block) -> impl DoubleEndedIterator<Item = Vec<&'a str>> + ExactSizeIterator {
         let axes = block.iter().zip(&self.numbers);
         axes.map(|(axis, numbers)| axis.iter().map(|i| numbers[*i as usize].as_str()).collect())
     }
 
-    /// Every combination of indexes, the last one turning fastest.
+    /// Returns every combination of indexes, the last one turning fastest.
     fn rows(&self) -> impl Iterator<Item = Vec<&str>> {
         self.blocks.iter().flat_map(|block| product(self.numbers_of(block).collect()))
     }
 }
 
-/// Joins blocks that differ in one position only until none are left.
-/// ClusterShell's way, so that the result is its: neighbours in the order of
-/// [`sort`] first, all pairs when that brings nothing more.
+/// Joins blocks that differ in one position only, until there are no such blocks. This is ClusterShell's method, so
+/// the result is the same. It joins neighbours in the order of [`sort`] first. If that joins nothing, it tries all
+/// pairs.
 fn merged(mut blocks: Vec<Block>, numbers: &[Vec<String>]) -> Vec<Block> {
     let ranks: Vec<Vec<u32>> = numbers.iter().map(|n| as_text(n)).collect();
     let mut all_pairs = false;
@@ -164,14 +164,15 @@ fn pass(blocks: Vec<Block>, all_pairs: bool) -> Vec<Block> {
     left.into_iter().flatten().collect()
 }
 
-/// Blocks have no name in common, so where all other positions are equal, this one is disjoint.
+/// Returns the only position where two blocks differ. Blocks have no name in common, so their numbers there are
+/// disjoint.
 fn only_difference(a: &Block, b: &Block) -> Option<usize> {
     let mut differing = a.iter().zip(b).enumerate().filter(|(_, (x, y))| x != y).map(|(axis, _)| axis);
     let first = differing.next()?;
     differing.next().is_none().then_some(first)
 }
 
-/// Larger blocks first; then position by position more numbers first, then by first and last number.
+/// Sorts larger blocks first, then position by position: more numbers first, then by first and last number.
 fn sort(blocks: &mut [Block], ranks: &[Vec<u32>]) {
     blocks.sort_by_cached_key(|block| {
         let size: u128 = block.iter().map(|axis| axis.len() as u128).product();
@@ -183,7 +184,7 @@ fn sort(blocks: &mut [Block], ranks: &[Vec<u32>]) {
     });
 }
 
-/// The place of each number among all when they are compared as texts, "10" before "9".
+/// Returns the rank of each number when they are compared as texts, "10" before "9".
 fn as_text(numbers: &[String]) -> Vec<u32> {
     let sorted: BTreeSet<(&String, usize)> = numbers.iter().enumerate().map(|(i, n)| (n, i)).collect();
     let mut ranks = vec![0; numbers.len()];
@@ -230,9 +231,9 @@ impl Run {
     }
 }
 
-/// Cuts ascending numbers into runs, as ClusterShell does: numbers at a distance above 1 are a run if there are `autostep`
-/// of them, and single otherwise. After such single numbers the last one begins the next run, and keeps its padding:
-/// `[00,10-99,100]`, but `[00-01,10-100]`.
+/// Cuts ascending numbers into runs as ClusterShell does. Numbers at a distance above 1 are a run if there are
+/// `autostep` of them, and single otherwise. After such single numbers the last one begins the next run, and keeps
+/// its padding: `[00,10-99,100]`, but `[00-01,10-100]`.
 struct Cutter {
     autostep: Option<u64>,
     runs: Vec<Run>,
@@ -294,7 +295,7 @@ impl Cutter {
         step == 1 || self.autostep.is_some_and(|least| steps + 1 >= least)
     }
 
-    /// Writes the numbers from `first` to `last` down, as one run or each alone.
+    /// Writes the numbers from `first` to `last`, as one run or each alone.
     fn close(&mut self, last: u64) {
         let (first, step) = (self.first, self.step.unwrap_or(1).max(1));
         let width = if self.padded { self.digits } else { 0 };

@@ -1,14 +1,14 @@
-//! Where the names behind `@` and `*` come from.
+//! The sources of the names behind `@` and `*`.
 
-/// A source of groups that can be asked; errors are one line for the user.
+/// A source of groups. Errors are one line for the user.
 pub trait Groups {
-    /// The node set text of a group; `None` when there is none of that name.
+    /// Returns the node set text of a group; `None` if there is none of that name.
     fn group(&self, source: Option<&str>, name: &str) -> Result<Option<String>, String>;
 
-    /// The node set text of all nodes; `None` when nobody knows them.
+    /// Returns the node set text of all nodes; `None` if the source does not know them.
     fn all(&self, source: Option<&str>) -> Result<Option<String>, String>;
 
-    /// The names of all groups.
+    /// Returns the names of all groups.
     fn list(&self, source: Option<&str>) -> Result<Vec<String>, String>;
 }
 
@@ -29,7 +29,7 @@ impl Groups for NoGroups {
     }
 }
 
-/// `?` is one character, `*` any number of them.
+/// Whether a mask matches a name: `?` is one character, `*` any number of them.
 pub(super) fn matches(mask: &str, name: &str) -> bool {
     let (mask, name): (Vec<char>, Vec<char>) = (mask.chars().collect(), name.chars().collect());
     let (mut m, mut n, mut star) = (0, 0, None);

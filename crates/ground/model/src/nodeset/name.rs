@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-/// A longer number is no index: brackets do not take it, so it stays text.
+/// The most digits of an index. A longer number cannot be in brackets, so it stays text.
 pub(super) const MOST_DIGITS: usize = 18;
 
 /// A host's name: `r1n02x` is the pattern `r%sn%sx` with the indexes 1 and 02.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
-    /// What sets of names are folded by, and first sorted by: ClusterShell's
-    /// own notation, since the order of listings follows from it.
+    /// The key by which sets of names are folded and first sorted. It is ClusterShell's own notation, because the
+    /// order of listings follows from it.
     pub(super) pattern: String,
     /// Digits as they were written: 01 and 1 are two hosts.
     pub(super) indexes: Vec<String>,
@@ -32,8 +32,7 @@ impl Name {
     }
 }
 
-/// Numbers by their value; of equal ones the shorter first: 1, 2, 10, 01, 02 are
-/// sorted 1, 2, 01, 02, 10.
+/// Compares numbers first by their length, then as text: 1, 2, 10, 01, 02 are sorted 1, 2, 01, 02, 10.
 pub(super) fn by_number(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }

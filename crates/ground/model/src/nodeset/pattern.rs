@@ -1,32 +1,32 @@
-//! From text to sets.
+//! Parses node sets.
 
 use super::groups::{Groups, matches};
 use super::name::MOST_DIGITS;
 use super::{MOST, NodeSet, NodeSetError};
 use std::cell::Cell;
 
-/// A group may name groups; deeper than this it names itself.
+/// The deepest nesting of groups. A group that is nested deeper names itself.
 const DEEPEST: usize = 16;
-/// Hosts that all groups of a text together may bring in, each counted as often as a group names it. A
-/// chain of seven groups that name the next one eight times would otherwise be looked up two million times.
+/// The most hosts that all groups of a text together may add, each counted as often as a group names it. Without the
+/// limit, a chain of seven groups that each name the next one eight times would cause two million look-ups.
 const MOST_BROUGHT: usize = 2 * MOST;
-/// As many hosts as the look-up of a group counts for.
+/// The number of hosts that one look-up of a group counts as.
 const LOOK_UP: usize = 100;
 
 fn wrong(position: usize, message: impl Into<String>) -> NodeSetError {
     NodeSetError { position, message: message.into() }
 }
 
-/// What a text is read against.
+/// The settings and counters of one parse.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) groups: &'a dyn Groups,
-    /// The group source that names without one belong to.
+    /// The group source for names without a source.
     pub(super) source: Option<&'a str>,
     pub(super) depth: usize,
     /// Hosts that groups have brought in so far.
     pub(super) brought: &'a Cell<usize>,
-    /// Masks are not looked for in what masks are compared with.
+    /// Whether masks are expanded. They are not in the set of all nodes, which masks are compared with.
     pub(super) masks: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn parse(text: &str, context: Context) -> Result<NodeSet, NodeSetErro
     Ok(total)
 }
 
-/// The text between operators outside of brackets: position, the operator that follows, part.
+/// Splits a text at operators outside of brackets: position, the operator that follows, part.
 fn parts(text: &str) -> Vec<(usize, char, &str)> {
     let (mut found, mut start, mut depth) = (Vec::new(), 0, 0i32);
     for (at, c) in text.char_indices() {
@@ -98,7 +98,8 @@ fn part_set(part: &str, position: usize, context: Context) -> Result<NodeSet, No
     Ok(set)
 }
 
-/// A group without its `@`: `name`, `source:name`, `*`, or `@source` for the groups' names themselves.
+/// Returns the hosts of a group without its `@`: `name`, `source:name`, `*`, or `@source` for the groups' names
+/// themselves.
 fn group_set(group: &str, position: usize, context: Context) -> Result<NodeSet, NodeSetError> {
     if context.depth == DEEPEST {
         return Err(wrong(position, format!("group {group:?} names itself")));
@@ -132,7 +133,7 @@ fn all_nodes(position: usize, source: Option<&str>, context: Context) -> Result<
     bring(parse(&text, context).map_err(inner)?, position, context)
 }
 
-/// Counts what a group has brought in, and that it was looked up.
+/// Counts one look-up of a group and the hosts that it added.
 fn bring(set: NodeSet, position: usize, context: Context) -> Result<NodeSet, NodeSetError> {
     context.brought.set(context.brought.get() + set.len() + LOOK_UP);
     match context.brought.get() > MOST_BROUGHT {
@@ -141,7 +142,7 @@ fn bring(set: NodeSet, position: usize, context: Context) -> Result<NodeSet, Nod
     }
 }
 
-/// Names with ranges, spelled out.
+/// Expands the ranges of names.
 fn expand(part: &str, position: usize) -> Result<NodeSet, NodeSetError> {
     let mut names = vec![String::new()];
     let (mut rest, mut at) = (part, position);
@@ -166,9 +167,8 @@ fn expand(part: &str, position: usize) -> Result<NodeSet, NodeSetError> {
     Ok(names.into_iter().map(|name| name + rest).collect())
 }
 
-/// Digits that touch a range are part of its numbers: `n1[0-2]` is n10 to n12. What
-/// that means is clear only while the numbers have one width; ClusterShell reads
-/// `n1[9-10]` as n19 to n110.
+/// Rejects unclear digits beside a range. Digits that touch a range are part of its numbers: `n1[0-2]` is n10 to n12.
+/// The meaning is clear only if the numbers have one width: ClusterShell reads `n1[9-10]` as n19 to n110.
 fn digits_around(before: &str, inside: &str, after: &str, numbers: &[String]) -> Result<(), &'static str> {
     let digit = |c: char| c.is_ascii_digit();
     let widths_differ = numbers.iter().any(|n| n.len() != numbers[0].len());
@@ -189,7 +189,7 @@ fn from_zero_to_more_digits(range: &str) -> bool {
     range.split_once('-').is_some_and(|(first, last)| first.trim() == "0" && last.trim().len() > 1)
 }
 
-/// `1-4,7,10-20/5`, padding kept.
+/// Expands `1-4,7,10-20/5`, with the padding.
 pub(super) fn ranges(text: &str, position: usize) -> Result<Vec<String>, NodeSetError> {
     let mut numbers = Vec::new();
     for range in text.split(',').map(str::trim) {

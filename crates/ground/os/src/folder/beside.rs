@@ -1,9 +1,9 @@
-//! Makes files and folders beside names that others may have chosen: the one place where homing does so.
+//! Makes files and folders beside names that others may have chosen. It is the only place where homing does so.
 //!
-//! A name is opened with `O_EXCL | O_NOFOLLOW` in a folder that is held open. What is there already is used only if it
-//! can be no trap: a link of another user is not followed, a pipe is not waited for, and a file that another user may
-//! have put there is not written. The rules are those of the kernel's `fs.protected_symlinks`, `protected_hardlinks`,
-//! `protected_regular` and `protected_fifos`, which hold in sticky folders only, and not on every host.
+//! A name is opened with `O_EXCL | O_NOFOLLOW` in a folder that is held open. An existing file is used only if it can
+//! be no trap. Links of another user are not followed, pipes are not waited for, and a file that another user may
+//! have put there is not written. The kernel's `fs.protected_symlinks`, `protected_hardlinks`, `protected_regular`
+//! and `protected_fifos` are the same rules. But they hold only in sticky folders, and not on every host.
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -14,25 +14,25 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Links that are followed on one way, as the kernel has it (MAXSYMLINKS).
+/// The most links that one path may follow, as in the kernel (MAXSYMLINKS).
 const HOPS: u32 = 40;
-/// Others can make and remove a name so often before it is given up.
+/// The number of attempts at a name that other processes keep making and removing.
 const TRIES: u32 = 100;
 
-/// How to treat what bears the name of a new file.
+/// How to treat an existing file that has the name of the new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// Fails with [`io::ErrorKind::AlreadyExists`], whatever it is.
+    /// Fails with [`io::ErrorKind::AlreadyExists`] for any kind of file.
     Refuse,
     /// Removes it and makes a new file. A folder is an error.
     Replace,
-    /// Writes at its end. Devices, own pipes with a reader and own links are used, since users name those.
+    /// Writes at its end. Devices, own pipes with a reader and own links are used, because users name those.
     Append,
-    /// The same, but empties a regular file.
+    /// As `Append`, but empties a regular file.
     Empty,
 }
 
-/// A folder that is held open: its name may come to mean another one meanwhile.
+/// A folder that is held open, because its name may lead to another one later.
 #[derive(Debug)]
 pub struct OpenFolder(OwnedFd);
 
@@ -47,28 +47,29 @@ pub fn write_file(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
     make_file(path, Existing::Empty, 0o666)?.write_all(text.as_ref())
 }
 
-/// Makes a folder and those above it that are missing, as [`OpenFolder::make`] does.
+/// Makes a folder and its missing parents, as [`OpenFolder::make`] does.
 pub fn make_folders(path: &Path) -> io::Result<()> {
     OpenFolder::make(path, 0o777).map(drop)
 }
 
-/// The folder that a path is in; the current one for a bare name.
+/// Returns the folder of a path; the current one for a bare name.
 pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 impl OpenFolder {
-    /// Opens a folder. A link of another user in a folder that all may write is not followed, on the whole way.
+    /// Opens a folder. Links of other users in folders that all may write are not followed, anywhere in the path.
     pub fn open(path: &Path) -> io::Result<OpenFolder> {
         walk(path, None).map(OpenFolder)
     }
 
-    /// The same, and makes what is missing of it. `mode` is subject to the umask.
+    /// As [`OpenFolder::open`], and makes missing folders. `mode` is subject to the umask.
     pub fn make(path: &Path, mode: u32) -> io::Result<OpenFolder> {
         walk(path, Some(Mode::from_raw_mode(mode))).map(OpenFolder)
     }
 
-    /// Makes a file of that plain name here. A new one can be read, too; one that is there can only be written.
+    /// Makes a file of that plain name here. A new file is opened for reading and writing, an existing one only for
+    /// writing.
     pub fn file(&self, name: &OsStr, existing: Existing, mode: u32) -> io::Result<File> {
         let mode = Mode::from_raw_mode(mode);
         let append = if existing == Existing::Append { OFlags::APPEND } else { OFlags::empty() };
@@ -105,7 +106,7 @@ impl OpenFolder {
         Err(io::Error::other("it comes and goes"))
     }
 
-    /// Gives a file of this folder another name in it, in the place of what has that name.
+    /// Renames a file within this folder, and replaces an existing file of the new name.
     pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.0, from, &self.0, to)?)
     }
@@ -120,7 +121,7 @@ fn remove(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
     rustix::fs::unlinkat(folder, name, AtFlags::empty())
 }
 
-/// A name that is taken.
+/// The result of opening a name that exists.
 enum There {
     File(File, Stat),
     LinkTo(PathBuf),
@@ -135,7 +136,7 @@ fn me() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Whether it is this user's or root's: nobody else's trap.
+/// Whether it belongs to this user or root, so that it is no trap.
 fn trusted(meta: &Stat) -> bool {
     [0, me()].contains(&meta.st_uid)
 }
@@ -143,12 +144,12 @@ fn trusted(meta: &Stat) -> bool {
 fn open_existing(folder: &OwnedFd, name: &OsStr, append: OFlags) -> io::Result<There> {
     let write = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | append;
     let file = match rustix::fs::openat(folder, name, write | OFlags::NOFOLLOW, Mode::empty()) {
-        // FreeBSD has another number for a link.
+        // FreeBSD has another error number for a link.
         Err(Errno::LOOP | Errno::MLINK) => match read_link(folder, name)? {
             Link::Gone => return Ok(There::Gone),
             Link::To(_, meta) if !trusted(&meta) => return Err(refused("it is a symbolic link of another user")),
             Link::To(target, _) => return Ok(There::LinkTo(target)),
-            // Of a descriptor of this process, which is in no folder.
+            // A link to a descriptor of this process, which is in no folder.
             Link::Magic => rustix::fs::openat(folder, name, write, Mode::empty()).map_err(unread)?,
         },
         Err(Errno::NOENT) => return Ok(There::Gone),
@@ -169,13 +170,13 @@ fn open_existing(folder: &OwnedFd, name: &OsStr, append: OFlags) -> io::Result<T
         FileType::Fifo | FileType::CharacterDevice => {}
         _ => return Err(refused("it is no regular file, pipe or character device")),
     }
-    // Only the opening was not to wait.
+    // Only the opening must not wait.
     let flags = rustix::fs::fcntl_getfl(&file)?;
     rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
     Ok(There::File(file.into(), meta))
 }
 
-/// A pipe that no process reads would be waited for.
+/// Explains the error of opening a pipe that no process reads.
 fn unread(e: Errno) -> io::Error {
     match e {
         Errno::NXIO => io::Error::new(io::ErrorKind::NotConnected, "it is a pipe or socket that no process reads"),
@@ -183,15 +184,15 @@ fn unread(e: Errno) -> io::Error {
     }
 }
 
-/// A name that is a link.
+/// The result of reading a name as a link.
 enum Link {
     To(PathBuf, Stat),
-    /// One of /proc, which leads to what it means and not to its text.
+    /// A link in /proc. Opening it leads to its object, and not to the path in its text.
     Magic,
     Gone,
 }
 
-/// Owner and text are those of one and the same link.
+/// Reads owner and text of one and the same link.
 #[cfg(target_os = "linux")]
 fn read_link(folder: &OwnedFd, name: &OsStr) -> io::Result<Link> {
     let link = match rustix::fs::openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
@@ -223,19 +224,19 @@ fn read_link(folder: &OwnedFd, name: &OsStr) -> io::Result<Link> {
     }
 }
 
-/// Opens for names only: a folder need not be readable.
+/// Opens folders only for looking up names, so they need not be readable.
 #[cfg(target_os = "linux")]
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 fn walk(path: &Path, make: Option<Mode>) -> io::Result<OwnedFd> {
-    // A current folder on a server that hangs has no part in an absolute path.
+    // An absolute path starts at `/`, because the current folder may be on a server that hangs.
     let from = if path.is_absolute() { "/" } else { "." };
     walk_from(rustix::fs::open(from, FOLDER, Mode::empty())?, path, make)
 }
 
-/// Goes one name at a time, each in the folder that was opened for the one before.
+/// Opens one name at a time, each in the folder opened before it.
 fn walk_from(from: OwnedFd, path: &Path, make: Option<Mode>) -> io::Result<OwnedFd> {
     let names = |path: &Path| path.components().rev().map(name_of).collect::<Vec<OsString>>();
     let (mut folder, mut rest, mut hops, mut made) = (from, names(path), 0, 0);

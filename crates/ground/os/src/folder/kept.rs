@@ -1,4 +1,4 @@
-//! What a user keeps of a cluster as JSON, in a file of its own in [`crate::folder::cluster_state`].
+//! A user's records of a cluster as JSON, each in a file in [`crate::folder::cluster_state`].
 
 use crate::folder::{cluster_state, write_whole};
 use homing_model::Failure;
@@ -7,16 +7,16 @@ use serde::de::DeserializeOwned;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// Such a file. All may read it: the node exporter is another user.
+/// Such a file. All users may read it, because the node exporter is another user.
 pub struct Kept(PathBuf);
 
 impl Kept {
-    /// The one of that name.
+    /// Returns the record of that name.
     pub fn of(name: &str) -> Kept {
         Kept(cluster_state().join(name))
     }
 
-    /// What it holds; nothing where there is none.
+    /// Reads the record; returns the default if there is no file.
     pub fn load<T: DeserializeOwned + Default>(&self) -> Result<T, Failure> {
         let file = self.0.display();
         match std::fs::read(&self.0) {
@@ -27,7 +27,7 @@ impl Kept {
         }
     }
 
-    /// Keeps this in the place of what it holds.
+    /// Replaces the record.
     pub fn save(&self, what: &impl Serialize) -> Result<(), Failure> {
         let folder = cluster_state();
         crate::names::make_folder(&folder, 0o777)

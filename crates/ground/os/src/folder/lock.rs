@@ -1,6 +1,6 @@
-//! Locks that end with the process: open file description locks. A lock may be handed to a child by its descriptor, and others
-//! can ask whether it is held without taking it, which `flock` cannot do: two
-//! who look at once would take each other for the holder.
+//! Locks that end with the process: open file description locks. A child can receive a lock by its descriptor. Other
+//! processes can test a lock without taking it. `flock` cannot do that: two processes that test by locking would take
+//! each other for the holder.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,7 +11,7 @@ use std::path::Path;
 #[cfg(not(target_os = "freebsd"))]
 use libc::{F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW};
 
-/// FreeBSD has no such locks: its fcntl refuses a command that it does not know, as file systems without them do.
+/// FreeBSD has no such locks. Its fcntl rejects an unknown command, as file systems without such locks do.
 #[cfg(target_os = "freebsd")]
 const F_OFD_GETLK: libc::c_int = -1;
 #[cfg(target_os = "freebsd")]
@@ -19,22 +19,22 @@ const F_OFD_SETLK: libc::c_int = -1;
 #[cfg(target_os = "freebsd")]
 const F_OFD_SETLKW: libc::c_int = -1;
 
-/// Kinds of lock, as wide as the structure has them: constants and structure differ, each system in its own way.
+/// Kinds of lock, in the width of the structure's field. The types of constants and field differ between systems.
 const EXCLUSIVE: libc::c_short = libc::F_WRLCK as libc::c_short;
 const SHARED: libc::c_short = libc::F_RDLCK as libc::c_short;
 const NONE: libc::c_short = libc::F_UNLCK as libc::c_short;
 
-/// Held until dropped, and by whoever inherits its descriptor.
+/// A lock that is held until dropped, and by each process that inherits its descriptor.
 #[derive(Debug)]
 pub struct Held(File);
 
-/// Opens a regular file to lock; nothing is followed, nothing is made.
+/// Opens a regular file to lock it. Follows no link and creates no file.
 fn existing(path: &Path) -> io::Result<File> {
     crate::folder::open_plain_as(path, OpenOptions::new().read(true).write(true))
 }
 
-/// Opened before it is created, because a kernel with `fs.protected_regular`
-/// refuses O_CREAT on another user's file in a sticky folder.
+/// Opens or creates a lock file. It tries to open first, because a kernel with `fs.protected_regular` refuses O_CREAT
+/// on another user's file in a sticky folder.
 pub fn file(path: &Path, mode: u32) -> io::Result<File> {
     for _ in 0..100 {
         match existing(path) {
@@ -43,7 +43,7 @@ pub fn file(path: &Path, mode: u32) -> io::Result<File> {
         }
         match OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path) {
             Ok(file) => {
-                // Whatever the umask was.
+                // The mode must not depend on the umask.
                 let _ = file.set_permissions(fs::Permissions::from_mode(mode));
                 return Ok(file);
             }
@@ -54,12 +54,12 @@ pub fn file(path: &Path, mode: u32) -> io::Result<File> {
     Err(io::Error::other("it comes and goes"))
 }
 
-/// Bytes of a file, from the first one to before the second one; `None` is the end of all files.
+/// Bytes of a file, from the first number to before the second; `None` is the end of all files.
 pub type Bytes = (u32, Option<u32>);
-/// All that a file has and may come to have.
+/// All bytes of a file, including bytes appended later.
 const WHOLE: Bytes = (0, None);
 
-/// One call on the lock of some bytes of a file; returns the lock that it leaves or meets.
+/// Makes one call on the lock of some bytes of a file. Returns the resulting or the conflicting lock.
 fn call(file: &File, command: libc::c_int, bytes: Bytes) -> io::Result<libc::flock> {
     call_of(file, command, EXCLUSIVE, bytes)
 }
@@ -78,8 +78,8 @@ fn call_of(file: &File, command: libc::c_int, kind: libc::c_short, bytes: Bytes)
     }
 }
 
-/// Locks these bytes of a file now, for as long as it is open. `Ok(false)`: another has one of them; an error: the
-/// file's system has no such locks.
+/// Locks these bytes of a file now, for as long as it is open. `Ok(false)`: another process has locked one of them;
+/// an error: the file system has no such locks.
 fn try_lock(file: &File, ranges: &[Bytes]) -> io::Result<bool> {
     try_lock_as(file, EXCLUSIVE, ranges)
 }
@@ -92,38 +92,38 @@ fn try_lock_as(file: &File, kind: libc::c_short, ranges: &[Bytes]) -> io::Result
     }
 }
 
-/// Locks bytes beside those that this open file has locked already.
+/// Locks bytes in addition to those that this open file has locked already.
 pub fn try_add(file: &File, bytes: Bytes) -> io::Result<bool> {
     try_lock(file, &[bytes])
 }
 
-/// Locks bytes likewise, beside others who do the same: only whoever wants one for itself is kept out, and keeps out.
+/// Locks bytes as shared. Other processes may share them, but none can lock them exclusively.
 pub fn try_share(file: &File, bytes: Bytes) -> io::Result<bool> {
     try_lock_as(file, SHARED, &[bytes])
 }
 
-/// Gives bytes back that this open file has locked.
+/// Releases bytes that this open file has locked.
 pub fn give_back(file: &File, bytes: Bytes) -> io::Result<()> {
     call_of(file, F_OFD_SETLK, NONE, bytes).map(drop)
 }
 
-/// Locks all of a file, likewise.
+/// Locks all of a file exclusively.
 pub fn try_lock_all(file: &File) -> io::Result<bool> {
     try_lock(file, &[WHOLE])
 }
 
-/// Whether somebody else's open file has a lock on some of it. To ask, reading is enough.
+/// Whether another open file has a lock on some of it. Reading permission is enough for this test.
 pub fn is_locked(file: &File) -> io::Result<bool> {
     call(file, F_OFD_GETLK, WHOLE).map(|met| met.l_type != NONE)
 }
 
-/// Of the bytes from the first to before the second one, those of any one lock of somebody else's open file. To ask,
-/// reading is enough.
+/// Returns the part of these bytes that some lock of another open file covers. The range ends before its second
+/// number. Reading permission is enough.
 pub fn met(file: &File, bytes: (u32, u32)) -> io::Result<Option<(u32, u32)>> {
     met_as(file, EXCLUSIVE, bytes)
 }
 
-/// The same, of the locks that keep out one of this kind.
+/// As [`met`], for locks that exclude this kind of lock.
 fn met_as(file: &File, kind: libc::c_short, (from, to): (u32, u32)) -> io::Result<Option<(u32, u32)>> {
     let lock = call_of(file, F_OFD_GETLK, kind, (from, Some(to)))?;
     if lock.l_type == NONE {
@@ -134,19 +134,19 @@ fn met_as(file: &File, kind: libc::c_short, (from, to): (u32, u32)) -> io::Resul
     Ok(Some((within(lock.l_start), within(behind))))
 }
 
-/// The bytes of a file below `end` that somebody else's open file has locked. To ask, reading is enough.
+/// Returns the bytes of a file below `end` that another open file has locked. Reading permission is enough.
 pub fn held_bytes(file: &File, end: u32) -> io::Result<Vec<u32>> {
     held_as(file, EXCLUSIVE, end)
 }
 
-/// Those of them that somebody has alone.
+/// Returns the bytes below `end` that another open file has locked exclusively.
 pub fn unshared_bytes(file: &File, end: u32) -> io::Result<Vec<u32>> {
     held_as(file, SHARED, end)
 }
 
 fn held_as(file: &File, kind: libc::c_short, end: u32) -> io::Result<Vec<u32>> {
     let mut found = Vec::new();
-    // The kernel tells any one lock of a range: what lies before and behind it is asked for again.
+    // The kernel reports any one lock of a range. The parts before and behind it are queried again.
     let mut unknown = vec![(0, end)];
     while let Some((from, to)) = unknown.pop() {
         if from >= to {
@@ -161,7 +161,7 @@ fn held_as(file: &File, kind: libc::c_short, end: u32) -> io::Result<Vec<u32>> {
 }
 
 impl Held {
-    /// Takes it now, or not at all.
+    /// Takes the lock now, or returns `None`.
     pub fn try_take(path: &Path) -> io::Result<Option<Held>> {
         Held::of(file(path, 0o600)?, &[WHOLE])
     }
@@ -171,7 +171,7 @@ impl Held {
         Ok(try_lock(&file, ranges)?.then_some(Held(file)))
     }
 
-    /// Waits for it.
+    /// Waits for the lock and takes it.
     pub fn take(path: &Path) -> io::Result<Held> {
         let file = file(path, 0o600)?;
         loop {
@@ -182,7 +182,7 @@ impl Held {
         }
     }
 
-    /// Whether somebody holds it; `None` when this user may not know. A file that is not there is held by nobody.
+    /// Whether a process holds it; `None` if this user may not know. A missing file is not locked.
     pub fn is_held(path: &Path) -> Option<bool> {
         match existing(path) {
             Ok(file) => Some(is_locked(&file).unwrap_or(false)),
@@ -191,19 +191,19 @@ impl Held {
         }
     }
 
-    /// Reports whether `path` still leads to the file that is locked: its folder may have been removed meanwhile.
+    /// Whether `path` still leads to the locked file: its folder may have been removed meanwhile.
     pub fn is_at(&self, path: &Path) -> bool {
         let there = fs::symlink_metadata(path).map(|meta| (meta.dev(), meta.ino()));
         self.0.metadata().is_ok_and(|own| there.is_ok_and(|there| there == (own.dev(), own.ino())))
     }
 
-    /// Lets the next program that is started keep it; returns its descriptor.
+    /// Lets the next started program inherit it; returns its descriptor.
     pub fn pass_on(&self) -> io::Result<RawFd> {
         rustix::io::fcntl_setfd(self.0.as_fd(), rustix::io::FdFlags::empty())?;
         Ok(self.0.as_raw_fd())
     }
 
-    /// Takes over a lock that was passed on, and passes it no further.
+    /// Takes over an inherited lock, and does not pass it on.
     pub fn inherit(fd: RawFd) -> io::Result<Held> {
         // SAFETY: the number comes from the runner that started this process for the purpose.
         let file = unsafe { File::from_raw_fd(fd) };

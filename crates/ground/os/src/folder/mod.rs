@@ -1,7 +1,7 @@
-//! A folder of one user's own, in a place where all users may make folders (/tmp, /var/tmp).
+//! Folders of one user in a place where all users may make folders (/tmp, /var/tmp).
 //!
-//! Whoever comes first has the name, so that a stranger could shut a user out by making that user's folder.
-//! Therefore a folder has several names, and the first that is the user's own is the one.
+//! The first user of a name owns it, so a stranger could block a user by making that user's folder. Therefore a
+//! folder has several possible names, and the first one that is the user's own is used.
 
 mod beside;
 mod kept;
@@ -25,30 +25,31 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Names beside the usual one.
+/// The number of further names beside the usual one.
 const OTHERS: u32 = 20;
 
-/// What such a folder may be called: `NAME`, `NAME.1` to `NAME.20`.
+/// Returns the possible names of such a folder: `NAME`, `NAME.1` to `NAME.20`.
 pub fn names<'a>(place: &'a Path, name: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
     std::iter::once(place.join(name)).chain((1..=OTHERS).map(move |n| place.join(format!("{name}.{n}"))))
 }
 
-/// Whether it is a folder of that user's which is open to nobody for whom `mode` does not open it.
+/// Whether it is a folder of that user with no more permissions than `mode`.
 pub fn is_own(folder: &Path, uid: u32, mode: u32) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|m| m.is_dir() && m.uid() == uid && m.mode() & 0o777 & !mode == 0)
 }
 
-/// This user's folder of that name in a place whose folders nobody else can replace (the sticky bit); made with
-/// `mode` where there is none. Fails when the place cannot be written, or all names are somebody else's.
+/// Returns this user's folder of that name, and makes it with `mode` if there is none. `place` must have the sticky
+/// bit, so that no other user can replace its folders. Fails if the place cannot be written, or other users have all
+/// names.
 pub fn own(place: &Path, name: &str, mode: u32) -> io::Result<PathBuf> {
     let uid = rustix::process::geteuid().as_raw();
-    // One that is there is gone on with, also when a stranger's before it has been removed.
+    // An existing folder is kept in use, even after a stranger's folder with an earlier name was removed.
     if let Some(found) = names(place, name).find(|folder| is_own(folder, uid, mode)) {
         return Ok(found);
     }
     for folder in names(place, name) {
         match DirBuilder::new().mode(mode).create(&folder) {
-            // Whatever the umask is.
+            // The mode must not depend on the umask.
             Ok(()) => return fs::set_permissions(&folder, Permissions::from_mode(mode)).map(|()| folder),
             // Another process of this user may have come first.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && is_own(&folder, uid, mode) => return Ok(folder),
@@ -62,8 +63,8 @@ pub fn own(place: &Path, name: &str, mode: u32) -> io::Result<PathBuf> {
     )))
 }
 
-/// The folder on the way to `path`, links followed, in which somebody else could put another in the place of what
-/// was checked: its owner always can, others where they may write and no sticky bit keeps them off.
+/// Returns a folder above `path` in which another user could replace the checked file. Links are followed. A folder's
+/// owner can always do that; other users can if they may write there and there is no sticky bit.
 pub fn who_could_swap(path: &Path) -> io::Result<Option<PathBuf>> {
     let own = rustix::process::geteuid().as_raw();
     for folder in path.canonicalize()?.ancestors() {
@@ -76,11 +77,12 @@ pub fn who_could_swap(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// Where a process of this user may keep what nobody else may come between, such as a socket: `$XDG_RUNTIME_DIR`,
-/// unless that is another user's, as after `su`, or others may write on the way to it; else the folder for all.
-/// Fails when somebody could put another in the place of that as well.
+/// Returns a folder for files that no other user may replace, such as a socket. It is `$XDG_RUNTIME_DIR`, else the
+/// folder for temporary files. `$XDG_RUNTIME_DIR` is not used if it belongs to another user, as after `su`, or if
+/// others may write to a folder above it. Fails if another user could replace files in the folder for temporary files
+/// as well.
 pub fn place() -> io::Result<PathBuf> {
-    // A link on the way could be another's, who lets it point elsewhere after the check.
+    // A link on the way could belong to another user, who could change it after the check.
     let real = |path: PathBuf| path.canonicalize().ok();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).and_then(real).filter(|path| path.is_dir());
     if let Some(runtime) = runtime.filter(|path| matches!(who_could_swap(path), Ok(None))) {

@@ -1,18 +1,18 @@
-//! The room that what others send leaves on the disk where it is kept: whoever fills a disk takes it from all. Output of
-//! tasks, output of `homing exec`, and what a host that fetches sends stay within it.
+//! Keeps free space on the disk where homing stores the output of others, because a full disk harms all users. It
+//! limits the output of tasks, the output of `homing exec`, and the files that a fetching host receives.
 
 use rustix::fs::{fstat, fstatvfs};
 use std::collections::HashMap;
 use std::fs::File;
 
-/// Part of a file system that stays free, and the most that this is, bytes: what systemd's journal leaves
-/// (`SystemKeepFree=`, journald.conf(5)).
+/// The part of a file system that stays free, in percent, and its upper limit, bytes. systemd's journal uses the same
+/// values (`SystemKeepFree=`, journald.conf(5)).
 const KEEP_PERCENT: u64 = 15;
 const KEEP_MOST: u64 = 4 << 30;
-/// A file system is asked once in so many bytes, which take a hundred times as long to write.
+/// Bytes between two queries of a file system. Writing them takes a hundred times as long as a query.
 const ASK_EVERY: u64 = 256 << 10;
 
-/// Looks after the file systems to which output is written.
+/// Watches the free space of the file systems to which output is written.
 #[derive(Default)]
 pub struct Reserve {
     /// Bytes that stay free, by device.
@@ -21,7 +21,7 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// So many bytes were written to the file. True when there is no room for more.
+    /// Counts bytes written to the file. Returns true if there is no room for more.
     pub fn is_used_up(&mut self, file: &File, bytes: usize) -> bool {
         self.unasked += bytes as u64;
         if self.unasked < ASK_EVERY {
@@ -34,8 +34,8 @@ impl Reserve {
     }
 }
 
-/// Bytes that stay free of a file system of so many bytes. One that has less than the rule asks for when a run first
-/// writes there lends it the half of that.
+/// Returns the bytes that stay free of a file system of `all` bytes. If less is free at the first write of a run,
+/// half of the free space stays free.
 fn keep(all: u64, free: u64) -> u64 {
     (all / 100 * KEEP_PERCENT).min(KEEP_MOST).min(free / 2)
 }

@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// All may write, and the sticky bit.
+/// Mode of the folder: all may write, with the sticky bit.
 const MODE: u32 = 0o1777;
-/// Between two calls of somebody who makes it.
+/// The longest time between the two calls that make such a folder.
 const HALF_MADE: Duration = Duration::from_secs(1);
 
-/// Makes it, unless something has that name, whatever it is: who comes to it looks whether it will do. True when it
-/// was made here. It appears with its mode: two who make it at once would find the other's half made, and refuse it.
+/// Makes the folder, unless the name exists as any kind of file; its users check whether it is suitable. Returns true
+/// if it was made here. The folder appears with its final mode. Otherwise two processes that make it at once would
+/// find and refuse each other's unfinished folder.
 pub fn make(dir: &Path) -> io::Result<bool> {
     static MADE: AtomicU32 = AtomicU32::new(0);
     if fs::symlink_metadata(dir).is_ok() {
@@ -28,16 +29,16 @@ pub fn make(dir: &Path) -> io::Result<bool> {
     let fresh = dir.with_file_name(name);
     make_dir(&fresh)?;
     let placed = place(&fresh, dir);
-    // Where it was not renamed.
+    // Removes it if it was not renamed.
     let _ = fs::remove_dir(&fresh);
     placed
 }
 
-/// The folder for all of that name in a place, made when there is none. What somebody else has put there that is no
-/// folder for all is passed over, as [`crate::folder::own`] does: everybody then goes on with the next name. Fails when the
-/// place cannot be written, or all names are taken so.
+/// Returns the folder of that name that is open to all users, and makes it if there is none. As in
+/// [`crate::folder::own`], unsuitable files under such a name are skipped, so that all processes use the next name.
+/// Fails if the place cannot be written, or no name is left.
 pub fn open(place: &Path, name: &str) -> io::Result<PathBuf> {
-    // One that is there is gone on with, also when a stranger's before it has been removed.
+    // An existing folder is kept in use, even after a stranger's folder with an earlier name was removed.
     if let Some(found) = names(place, name).find(|dir| is_for_all(dir)) {
         return Ok(found);
     }
@@ -53,7 +54,8 @@ pub fn open(place: &Path, name: &str) -> io::Result<PathBuf> {
     ))
 }
 
-/// One that is just being made where folders cannot be renamed has the sticky bit already: it is waited for.
+/// Whether it is such a folder. Where folders cannot be renamed, a half-made one already has the sticky bit; this
+/// waits for the rest.
 pub fn is_for_all(dir: &Path) -> bool {
     let until = Instant::now() + HALF_MADE;
     loop {
@@ -65,7 +67,7 @@ pub fn is_for_all(dir: &Path) -> bool {
     }
 }
 
-/// Whatever the umask is.
+/// Makes a folder whose mode does not depend on the umask.
 fn make_dir(dir: &Path) -> io::Result<()> {
     DirBuilder::new().mode(MODE).create(dir)?;
     fs::set_permissions(dir, Permissions::from_mode(MODE))
@@ -83,18 +85,18 @@ fn rename_if_free(_: &Path, _: &Path) -> rustix::io::Result<()> {
     Err(Errno::NOSYS)
 }
 
-/// Whether the folder got that name; not where something else has it.
+/// Gives the folder that name. Returns false if the name exists.
 fn place(fresh: &Path, dir: &Path) -> io::Result<bool> {
     match rename_if_free(fresh, dir) {
         Ok(()) => Ok(true),
         Err(Errno::EXIST) => Ok(false),
-        // Network file systems and old ZFS have no such rename. The bit that all look for is there from
-        // the beginning, and another user may be refused for the moment until all may write. A plain rename
-        // takes the folder away from whoever is about to make a file in it: one in some thousands was told
-        // that there is none.
+        // Network file systems and old ZFS have no such rename, so the folder is made in place. It has the sticky bit
+        // from the beginning; another user may be refused until all may write. A plain rename would take the folder
+        // away from a process that makes a file in it. One attempt in some thousands failed then, because the folder
+        // was missing.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match make_dir(dir) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            // GlusterFS says so to one of two clients that make it at once.
+            // GlusterFS returns this error to one of two clients that make it at once.
             Err(e) if e.raw_os_error() == Some(Errno::STALE.raw_os_error()) && fs::symlink_metadata(dir).is_ok() => {
                 Ok(false)
             }

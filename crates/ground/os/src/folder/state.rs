@@ -1,4 +1,4 @@
-//! What a user keeps besides runs: where it lies, and how it is written.
+//! The place of a user's files other than runs, and how they are written.
 
 use crate::folder::beside::parent;
 use crate::folder::{Existing, OpenFolder, make_file, unguessable};
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// homing's folder for what a user keeps: `$XDG_STATE_HOME/homing`, else `~/.local/state/homing`.
+/// Returns homing's folder for files of the user: `$XDG_STATE_HOME/homing`, else `~/.local/state/homing`.
 pub fn state() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
     state_from(set, crate::names::home())
@@ -17,16 +17,16 @@ pub fn state() -> PathBuf {
 
 /// [`state`] for a given environment and home.
 pub fn state_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) -> PathBuf {
-    // The XDG rules say that a relative path there is to be ignored.
+    // The XDG rules require to ignore a relative path there.
     let state = var("XDG_STATE_HOME").filter(|p| p.is_absolute());
     let state =
         state.unwrap_or_else(|| home.unwrap_or_else(|| PathBuf::from(crate::names::NO_HOME)).join(".local/state"));
     state.join("homing")
 }
 
-/// What is kept of a cluster, apart from that of another one whose hosts may have the same names: two labs, or two sites
-/// that are reached by ssh configurations of their own (`HOMING_SSH='ssh -F FILE'`, `--lab`). Without such a file it is
-/// [`state`] itself.
+/// Returns the folder for records of a cluster. Clusters are kept apart, because their hosts may have the same names.
+/// Examples are two labs, or two sites with ssh configurations of their own (`HOMING_SSH='ssh -F FILE'`, `--lab`).
+/// Without such a file it is [`state`] itself.
 pub fn cluster_state() -> PathBuf {
     crate::names::ssh_config().map_or_else(state, |file| cluster_state_of(&file))
 }
@@ -36,7 +36,7 @@ pub fn cluster_state_of(config: &Path) -> PathBuf {
     state().join("clusters").join(cluster_key(config))
 }
 
-/// The name of the configuration's folder, for people, and 64 bits of FNV-1a of the whole path.
+/// Returns the name of the configuration's folder, for people, and 64 bits of FNV-1a of the whole path.
 fn cluster_key(config: &Path) -> String {
     let folder = config.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let plain: String = folder.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).take(40).collect();
@@ -45,9 +45,9 @@ fn cluster_key(config: &Path) -> String {
     format!("{plain}-{hash:016x}")
 }
 
-/// Writes a file whole or not at all: a reader sees the old text or the new one, which takes its place. `mode`: who may
-/// read it, whatever the umask says. It is not synced: a power cut may leave the old text. A device, a pipe or a link
-/// that the user has named is written as it is ([`Existing::Empty`]).
+/// Writes a file whole or not at all: a reader sees the old text or the new one. `mode` is the file's mode,
+/// regardless of the umask. The file is not synced: a power cut may leave the old text. A device, a pipe or a link
+/// that the user has named is written in place ([`Existing::Empty`]).
 pub fn write_whole(file: &Path, text: &[u8], mode: Option<u32>) -> io::Result<()> {
     let name = file.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let meta = file.symlink_metadata();
@@ -73,7 +73,7 @@ mod tests {
         let [a, b] = ["/var/lib/homing/labs/a/ssh_config", "/var/lib/homing/labs/b/ssh_config"].map(Path::new);
         assert_eq!(cluster_key(a), cluster_key(a));
         assert_ne!(cluster_key(a), cluster_key(b));
-        // A name that is kept must not change with a release.
+        // The key must not change with a release, because users have folders of this name.
         assert_eq!(cluster_key(Path::new("/x/lab/c")), format!("lab-{:016x}", 0xc3fa_fcab_d67b_4388_u64));
     }
 
@@ -85,7 +85,7 @@ mod tests {
         write_whole(&file, b"new", Some(0o604)).unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), b"new");
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o604);
-        // A folder cannot be replaced by a file: the new text goes, too.
+        // A folder cannot be replaced by a file. The new file is removed, too.
         assert!(write_whole(folder.path(), b"x", None).is_err());
         let names = std::fs::read_dir(folder.path()).unwrap().count();
         assert_eq!(names, 1);

@@ -1,6 +1,6 @@
-//! Names of files and secrets that nobody can guess.
+//! Random names of files and secrets.
 
-/// 128 bits, as hexadecimal digits.
+/// Returns 128 random bits as hexadecimal digits.
 pub fn unguessable() -> std::io::Result<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;

@@ -16,8 +16,8 @@ pub struct Account {
     pub home: PathBuf,
 }
 
-/// The account of a user id. The password file is read first, as nearly every `nsswitch.conf` has it, so that a process
-/// is started only for users of a directory service; each of those once, as long as it is known.
+/// Returns the account of a user id. The password file is read first, because nearly every `nsswitch.conf` lists it.
+/// So a process is started only for users of a directory service, and only once for each known user.
 pub fn account(uid: u32) -> Option<Account> {
     static KNOWN: Mutex<Option<HashMap<u32, Account>>> = Mutex::new(None);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,7 +30,7 @@ pub fn account(uid: u32) -> Option<Account> {
     Some(found)
 }
 
-/// The home of a user of this name; `None` when nobody has it.
+/// Returns the home of the user of this name; `None` if there is no such user.
 pub fn home_of(name: &str) -> Option<PathBuf> {
     // A name from the mount table never becomes an option.
     let asked = |name| crate::names::printed(crate::names::GETENT, &["passwd", name]);
@@ -39,7 +39,7 @@ pub fn home_of(name: &str) -> Option<PathBuf> {
         .or_else(|| home_in(&asked(name).filter(|_| !name.starts_with('-'))?, name))
 }
 
-/// Of the first entry of that name among lines of `passwd(5)`.
+/// Returns the home of the first entry of that name among lines of `passwd(5)`.
 fn home_in(text: &str, name: &str) -> Option<PathBuf> {
     entries(text).find(|entry| entry.name == name && !entry.home.is_empty()).map(|entry| entry.home.into())
 }
@@ -50,7 +50,7 @@ fn look_up(uid: u32, file: &str, getent: &str) -> Option<Account> {
     of_file.or_else(|| parse(&crate::names::printed(getent, &["passwd", &uid.to_string()])?, uid))
 }
 
-/// The first entry of that user among lines of `passwd(5)`.
+/// Returns the account of the first entry of that user among lines of `passwd(5)`.
 fn parse(text: &str, uid: u32) -> Option<Account> {
     entries(text).filter(|entry| entry.id.parse() == Ok(uid)).find_map(|entry| {
         Some(Account { name: entry.name.into(), group: entry.group.parse().ok()?, home: entry.home.into() })
@@ -65,7 +65,7 @@ struct Entry<'t> {
     home: &'t str,
 }
 
-/// Those that are whole and name somebody.
+/// Returns the entries that are complete and have a name.
 fn entries(text: &str) -> impl Iterator<Item = Entry<'_>> {
     text.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
@@ -74,7 +74,7 @@ fn entries(text: &str) -> impl Iterator<Item = Entry<'_>> {
     })
 }
 
-/// `$HOME`, else the home of this process's user.
+/// Returns `$HOME`, else the home of this process's user.
 pub fn home() -> Option<PathBuf> {
     home_from(std::env::var_os("HOME"), || account(rustix::process::getuid().as_raw()))
 }

@@ -2,14 +2,14 @@
 
 use std::sync::OnceLock;
 
-/// All groups that can be listed and have members, with these: `getent group`, else the group file. Members by their
-/// first group stand only in the table of users, and are not among them.
+/// Returns all groups that have members, with these, from `getent group` or else the group file. Users whose first
+/// group it is are only in the table of users, and are not included.
 pub fn groups() -> Vec<(String, Vec<String>)> {
     let of_file = || Some(String::from_utf8_lossy(&std::fs::read("/etc/group").ok()?).into_owned());
     parse(&crate::names::printed(crate::names::GETENT, &["group"]).or_else(of_file).unwrap_or_default())
 }
 
-/// The groups of this process's user, asked for once.
+/// Returns the groups of this process's user. They are queried once.
 pub fn own_groups() -> Vec<String> {
     static KNOWN: OnceLock<Vec<String>> = OnceLock::new();
     let ask = || {

@@ -1,4 +1,4 @@
-//! Is a name this machine's?
+//! Whether a name means this machine.
 
 use homing_model::hostname::{short, spelled};
 
@@ -7,13 +7,14 @@ pub fn own_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Whether a name means this machine: its own name, the short form of it, or `localhost`. An address does not: who gives
-/// `127.0.0.1` wants its sshd.
+/// Whether a name means this machine: its own name, its short form, or `localhost`. An address does not: a user who
+/// gives `127.0.0.1` wants its sshd.
 pub fn is_here(name: &str) -> bool {
     is_one(name, &own_name())
 }
 
-/// A full name is never this machine's where its own name has no domain: another host may have it.
+/// Compares a name with the own one. If the own name has no domain, no full name matches, because another host may
+/// have it.
 fn is_one(name: &str, own: &str) -> bool {
     let (name, own) = (spelled(name), spelled(own));
     name == "localhost" || name == own || name == short(&own)

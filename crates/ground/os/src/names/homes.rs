@@ -1,4 +1,4 @@
-//! Folders below a home. A home that is not there is made by nobody: root's run would make `/nonexistent`, and later
+//! Makes folders below a home. homing never makes a missing home. A run of root would make `/nonexistent`, and later
 //! programs would take it for the home of all accounts that have none.
 
 use crate::names::home;
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// Home of an account without one, as Debian's password file has it: never made.
 pub const NO_HOME: &str = "/nonexistent";
 
-/// Makes a folder of what a user keeps, and the parents that are missing, with `mode` (lowered by the umask). Fails with
-/// [`io::ErrorKind::NotFound`] where it lies in a home that is not there.
+/// Makes a folder for files of the user, and its missing parents, with `mode` (lowered by the umask). Fails with
+/// [`io::ErrorKind::NotFound`] if the home above it does not exist.
 pub fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
     match missing_home(folder) {
         Some(home) => Err(no_home(&home)),
@@ -19,7 +19,7 @@ pub fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
     }
 }
 
-/// The home that a folder would lie in, where that home is not there.
+/// Returns the home above a folder if that home does not exist.
 pub fn missing_home(folder: &Path) -> Option<PathBuf> {
     missing(folder, home())
 }
@@ -30,7 +30,7 @@ fn missing(folder: &Path, home: Option<PathBuf>) -> Option<PathBuf> {
     homes.into_iter().flatten().find(|home| folder.starts_with(home) && !home.is_dir())
 }
 
-/// The error of a home that is not there.
+/// Returns the error of a missing home.
 pub fn no_home(home: &Path) -> io::Error {
     let home = home.display();
     let why = format!("the home {home} is not there, and homing makes no home; set HOME to a folder that is there");

@@ -6,15 +6,15 @@ use std::time::Duration;
 /// How long a resolver may take. Most answer in milliseconds; one that does not answer at all gives up after 5 s or more.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Returns the addresses of a host without those of the loopback interface, which every host has; none when nobody knows
-/// it, or the resolver does not answer within a second.
+/// Returns the addresses of a host without loopback addresses, which every host has. Returns none if the name is
+/// unknown, or the resolver does not answer within a second.
 pub fn addresses(name: &str) -> Vec<String> {
     // 127.0.1.1 is every Debian machine's name for itself.
     let found = addresses_and_loopback(name).into_iter().filter(|address| !address.is_loopback());
     found.map(|address| address.to_string()).collect()
 }
 
-/// Names that are looked up at once: each is a process of `getent`.
+/// The most simultaneous look-ups: each is a process of `getent`.
 const AT_ONCE: usize = 32;
 
 /// Returns the [`addresses`] of each host, in their order.
@@ -22,7 +22,7 @@ pub fn addresses_of<N: AsRef<str> + Sync>(names: &[N]) -> Vec<Vec<String>> {
     crate::threads::each_of(names, AT_ONCE, |name| addresses(name.as_ref()))
 }
 
-/// Returns the addresses of a host; none when the resolver does not answer within a second.
+/// Returns the addresses of a host; none if the resolver does not answer within a second.
 pub fn addresses_and_loopback(name: &str) -> Vec<IpAddr> {
     bounded(crate::names::GETENT, name)
 }
@@ -46,7 +46,7 @@ fn addresses_by(getent: &str, name: &str) -> Vec<IpAddr> {
     all
 }
 
-/// Returns the first name of an address; none where there is no `getent`, or no answer within a second.
+/// Returns the first name of an address; none if there is no `getent`, or no answer within a second.
 pub fn first_name(address: &str) -> Option<String> {
     let address = address.to_string();
     let look = move || crate::names::printed(crate::names::GETENT, &["hosts", &address]);

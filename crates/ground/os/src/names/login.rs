@@ -1,25 +1,25 @@
-//! Which variables of the environment go along to another host, and which are those of the login there. One list for
-//! runs, builds and jobs; the manual has it in the page on environments.
+//! Decides which variables of the environment travel to another host, and which come from the login there. Runs,
+//! builds and jobs use the same list; it is also on the manual's page on environments.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// Where a variable of a task on another host is from.
+/// Where a task on another host gets a variable from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableOrigin {
-    /// The shell of whoever submits.
+    /// The shell of the submitting user.
     Submitter,
     /// The login that runs the task: it names folders, sockets or programs of that host and user.
     Login,
-    /// Nobody: it speaks of one terminal, shell or session.
+    /// Not set at all: the variable belongs to one terminal, shell or session.
     Nobody,
 }
 
-/// Of the login that runs the task.
+/// Variables of the login that runs the task.
 const LOGIN: [&str; 9] = ["HOME", "PATH", "USER", "LOGNAME", "SHELL", "MAIL", "HOSTNAME", "HOST", "TMPDIR"];
-/// Beginnings of names of the same kind.
+/// Prefixes of further variables of the login.
 const LOGIN_BEGINNINGS: [&str; 2] = ["XDG_", "SSH_"];
-/// Of one terminal, shell or session.
+/// Variables of one terminal, shell or session.
 const NOBODY: [&str; 12] = [
     "PWD",
     "OLDPWD",
@@ -35,7 +35,8 @@ const NOBODY: [&str; 12] = [
     "DBUS_SESSION_BUS_ADDRESS",
 ];
 
-/// Where a task on another host has this variable from, unless it is named for the task (`--env NAME`).
+/// Returns where a task on another host gets this variable from, unless the user names it for the task (`--env
+/// NAME`).
 pub fn origin(name: &OsStr) -> VariableOrigin {
     let name = name.as_bytes();
     let among = |list: &[&str]| list.iter().any(|known| known.as_bytes() == name);
@@ -47,8 +48,8 @@ pub fn origin(name: &OsStr) -> VariableOrigin {
     }
 }
 
-/// [`origin`] for a build or a job of the queue: its `PATH` and `SHELL` go along, as with Slurm and LSF, since a makefile
-/// or `module load` has set them for just this work.
+/// [`origin`] for a build or a job of the queue. Its `PATH` and `SHELL` travel, as with Slurm and LSF, because a
+/// makefile or `module load` has set them for just this work.
 pub fn origin_of_work(name: &OsStr) -> VariableOrigin {
     match name.as_bytes() {
         b"PATH" | b"SHELL" => VariableOrigin::Submitter,

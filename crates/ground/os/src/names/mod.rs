@@ -1,9 +1,8 @@
-//! Who a user is and where a host is, by the machine's own rules: files, DNS, LDAP, SSSD.
+//! Looks up users and hosts by the machine's own rules: files, DNS, LDAP, SSSD.
 //!
-//! A statically linked program cannot load the C library's modules for those
-//! rules, so the program `getent` is asked, which every glibc comes with and
-//! Alpine has too. Where it is missing, the password file and the resolver of
-//! our own C library are all that is known.
+//! A statically linked program cannot load the C library's modules for those rules. So this module runs `getent`,
+//! which belongs to every glibc and is also in Alpine. If it is missing, only the password file and the resolver of
+//! homing's own C library are used.
 
 mod accounts;
 mod groups;
@@ -23,7 +22,7 @@ pub use ssh::{OWN_COMMAND, SSH_PLAIN, is_ssh_target, ssh_config, ssh_host, ssh_w
 
 use std::process::{Command, Stdio};
 
-/// What a program prints, `getent` mostly; `None` when there is no such program.
+/// Returns the output of a program, usually `getent`; `None` if there is no such program.
 fn printed(program: &str, words: &[&str]) -> Option<String> {
     let asked = Command::new(program).args(words).stdin(Stdio::null()).stderr(Stdio::null()).output();
     asked.ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())

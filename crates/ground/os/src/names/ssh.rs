@@ -1,16 +1,16 @@
-//! Which ssh is used, and hosts as the user's configuration of it names them.
+//! The ssh command in use, and hosts as the user's ssh configuration names them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// `ssh`, or the words of `HOMING_SSH` (quoted as in a shell) in its place.
+/// Returns `ssh`, or the words of `HOMING_SSH` (quoted as in a shell) if it is set.
 pub fn ssh_words() -> Vec<OsString> {
     let ssh = std::env::var("HOMING_SSH").ok().and_then(|words| shlex::split(&words)).filter(|w| !w.is_empty());
     ssh.unwrap_or_else(|| vec!["ssh".into()]).into_iter().map(OsString::from).collect()
 }
 
-/// The configuration file that `HOMING_SSH` names by `-F`: it decides which machine a host's name means. `None` where ssh
-/// goes by the user's own.
+/// Returns the configuration file that `HOMING_SSH` names by `-F`: it decides which machine a host's name means.
+/// `None` if ssh uses the user's own configuration.
 pub fn ssh_config() -> Option<PathBuf> {
     config_of(&ssh_words(), crate::names::home().as_deref())
 }
@@ -33,23 +33,23 @@ fn config_of(words: &[OsString], home: Option<&Path>) -> Option<PathBuf> {
     named.filter(|file| !is_usual(file)).map(|file| std::path::absolute(&file).unwrap_or(file))
 }
 
-/// A command that the user's configuration has ssh run in the place of ours.
+/// Disables a command that the user's ssh configuration would run instead of homing's.
 pub const OWN_COMMAND: &str = "-oRemoteCommand=none";
-/// What a user's ssh configuration may contain for sessions of theirs, and a program's session must not get: a terminal
-/// (`RequestTTY`), a command in its place, their keys and their screen, ports that only the first of many connections can
-/// have. Every ssh that homing starts for a program has these words.
+/// Switches off settings for interactive sessions that a user's ssh configuration may contain. These are a terminal
+/// (`RequestTTY`), a command, and forwarded keys, screens and ports; only one of many connections can open a
+/// forwarded port. Every ssh that homing starts for a program has these words.
 pub const SSH_PLAIN: [&str; 5] =
     ["-T", OWN_COMMAND, "-oForwardAgent=no", "-oForwardX11=no", "-oClearAllForwardings=yes"];
 
-/// Whether ssh would take it for a host: one with a leading dash would be an option, `-oProxyCommand=...` the worst of
-/// them.
+/// Whether ssh would take the text for a host. A leading dash would make it an option, in the worst case
+/// `-oProxyCommand=...`.
 pub fn is_ssh_target(target: &str) -> bool {
     let odd = |c: char| c.is_whitespace() || c.is_control();
     !target.is_empty() && !target.starts_with('-') && !target.contains(odd)
 }
 
-/// The name or address that ssh connects to for a name, which may be one of the user's own making (`Host nas`, `HostName
-/// 10.0.0.5`); `None` where there is no ssh to ask. Connects to nothing.
+/// Returns the name or address that ssh connects to for a name, which the user's configuration may define (`Host
+/// nas`, `HostName 10.0.0.5`). Returns `None` if there is no ssh. Makes no connection.
 pub fn ssh_host(name: &str) -> Option<String> {
     // A name from the mount table never becomes an option.
     if name.starts_with('-') {
@@ -58,7 +58,7 @@ pub fn ssh_host(name: &str) -> Option<String> {
     host_of(&crate::names::printed("ssh", &["-G", "--", name])?)
 }
 
-/// Of what `ssh -G` prints: a keyword and its value a line.
+/// Finds the host in the output of `ssh -G`, which has a keyword and its value per line.
 fn host_of(text: &str) -> Option<String> {
     text.lines().find_map(|line| line.strip_prefix("hostname ")).map(|host| host.trim().to_string())
 }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_host_is_read_from_what_ssh_prints() {
-        // As OpenSSH 9.2 prints it.
+        // The output of OpenSSH 9.2.
         let text = "host nas\nuser ann\nhostname 10.0.0.5\nport 22\nhostkeyalias nas\n";
         assert_eq!(host_of(text).as_deref(), Some("10.0.0.5"));
         assert_eq!(host_of("Bad configuration option: x\n"), None);

@@ -1,4 +1,4 @@
-//! A command of the site's own that is asked for a few words, within a time.
+//! Runs a command of the site and reads a few words from it, within a time limit.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -9,17 +9,18 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Output that is looked at, bytes: as much as a pipe holds, since it is read when the command has ended.
+/// The most output that is read, bytes. A pipe holds as much, and output is read after the command has ended.
 const LONGEST: usize = 64 << 10;
 const PAUSE: Duration = Duration::from_millis(10);
-/// What is killed is gone by then, unless it waits for a disk.
+/// A killed process ends within this time, unless it waits for a disk.
 const GONE: Duration = Duration::from_secs(5);
 
-/// Commands that are not gone when they are killed: `sudo` is root's, and this user's signals do not reach it. They are
-/// left, and not asked again while they are at work: each time would leave one more.
+/// Commands that could not be killed: `sudo` belongs to root, so this user's signals do not reach it. They are not
+/// started again while they still run, because each start would leave one more.
 static LEFT: Mutex<BTreeMap<String, Child>> = Mutex::new(BTreeMap::new());
 
-/// What a line for `/bin/sh` prints. One that has not ended by then is ended, with all that it left in its group.
+/// Runs a line by `/bin/sh` and returns its output. At the time limit the command is killed, with all that it left in
+/// its process group.
 ///
 /// # Errors
 /// For people, in one line: it did not start, failed, or took too long.
@@ -45,7 +46,7 @@ fn answer(line: &str, mut child: Child, limit: Duration) -> Result<Vec<u8>, Stri
     let status = ended(&mut child, limit);
     let pid = Pid::from_child(&child);
     let may_kill = status.is_some() || kill_process(pid, Signal::KILL) != Err(Errno::PERM);
-    // Whatever it left behind must not hold its output open.
+    // Processes that the command left behind must not hold its output open.
     let _ = kill_process_group(pid, Signal::KILL);
     match status {
         None => {
@@ -61,7 +62,7 @@ fn answer(line: &str, mut child: Child, limit: Duration) -> Result<Vec<u8>, Stri
     }
 }
 
-/// How a child ended; none when it is at work still after so long.
+/// Returns how a child ended; `None` if it still runs after `limit`.
 ///
 /// # Errors
 /// It cannot be waited for.
@@ -80,7 +81,7 @@ fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     ended_within(child, limit).ok().flatten()
 }
 
-/// What stands in its pipe, without waiting for who else may have that open.
+/// Reads the content of the child's pipe, without waiting for other processes that have it open.
 fn printed(child: &mut Child) -> Vec<u8> {
     let Some(mut output) = child.stdout.take() else { return Vec::new() };
     let _ = rustix::io::ioctl_fionbio(&output, true);
@@ -109,7 +110,7 @@ mod tests {
         assert!(late.ends_with("did not end within 0 s"), "{late}");
     }
 
-    /// The folder that has what makes itself root's, for the part of the test that an ordinary user runs.
+    /// Folder of the program that makes itself root, for the part of the test that runs as an ordinary user.
     const FOLDER: &str = "HOMING_TEST_ASK";
 
     #[test]
@@ -124,8 +125,8 @@ mod tests {
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let copy = |from: &Path, name: &str, mode: u32| {
             let to = folder.path().join(name);
-            // Another process writes it: a child that another test forks meanwhile would have this one's descriptor, and
-            // Linux executes no file that is open for writing.
+            // Another process writes the file. Otherwise a child that another test forks meanwhile could inherit a
+            // descriptor that is open for writing, and Linux would not execute the file.
             let install = Command::new("install").arg(format!("-m{mode:o}")).args([from, &to]).status();
             assert!(install.unwrap().success(), "{} is copied", to.display());
             to
@@ -149,7 +150,7 @@ mod tests {
         let line = format!("exec {folder}/setpriv --reuid 0 --regid 0 --clear-groups sleep 600");
         let child = start(&line).unwrap();
         println!("\nleft: {}", child.id());
-        // Where /proc hides what others run, its status is not to be seen.
+        // /proc may hide processes of other users, so their status cannot be used.
         while test_kill_process(Pid::from_child(&child)) != Err(Errno::PERM) {
             std::thread::yield_now();
         }

@@ -1,6 +1,6 @@
-//! The limit on open descriptors. A process of ours needs some for each task and each host, and raises its soft
-//! limit to the hard one. What it starts gets back what the user had: select(2) does not work above 1023, and
-//! some programs close all that the limit allows, one by one.
+//! The limit on open descriptors. A process of homing needs some for each task and each host, so it raises its soft
+//! limit to the hard one. Programs that it starts get the user's limit back: select(2) does not work above 1023, and
+//! some programs close all possible descriptors one by one.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -16,12 +16,12 @@ fn now() -> libc::rlimit {
     limit
 }
 
-/// The limit that this process was started with, and that what it starts is to have.
+/// Returns the limit with which this process was started, and which its children get.
 pub fn users_files() -> libc::rlimit {
     *USERS.get_or_init(now)
 }
 
-/// Raises the soft limit of this process as far as it may.
+/// Raises the soft limit of this process to the hard one.
 pub fn raise_files() {
     let users = users_files();
     let raised = libc::rlimit { rlim_cur: users.rlim_max, ..users };
@@ -29,7 +29,8 @@ pub fn raise_files() {
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raised) };
 }
 
-/// Gives `command` the user's limit. Where that is still ours nothing is done: a hook makes the library fork.
+/// Gives `command` the user's limit. If the limit was not raised it does nothing, because a hook makes the library
+/// fork.
 pub fn give_back_files(command: &mut Command) -> &mut Command {
     let users = users_files();
     if now().rlim_cur == users.rlim_cur {
@@ -51,7 +52,7 @@ mod tests {
     #[test]
     fn what_a_process_with_a_raised_limit_starts_has_the_users() {
         let users = users_files();
-        // The test's own limit may be the hard one already.
+        // The test's soft limit may already equal the hard one.
         let low = libc::rlimit { rlim_cur: 512, ..users };
         // SAFETY: plain data.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &low) }, 0);

@@ -1,48 +1,48 @@
-//! A guard over a process: its parent, which outlives it and then ends all that
-//! it started. It needs nothing of the dead: orphans come to it by themselves,
-//! as it is a child subreaper too.
+//! A guard over a process: a parent that outlives it, and then ends all processes that it started. The guard needs no
+//! information from the dead process: it is a child subreaper, so orphans become its children.
 //!
-//! A control group would do the same with one write, where one is delegated.
-//! Sessions of sshd and jobs of Slurm are not delegated any; this works everywhere.
+//! A delegated control group could do the same with one write. But sessions of sshd and jobs of Slurm have no
+//! delegated groups; the guard works everywhere.
 
 use crate::process::sweep::{become_subreaper, sweep};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Between two looks at the lease.
+/// Interval between two checks of the lease.
 const LOOK: Duration = Duration::from_secs(1);
-/// A process that was told to end and has not is killed after this.
+/// A process that has not ended this long after SIGTERM is killed.
 const PATIENCE: Duration = Duration::from_secs(6);
 
-/// On what terms a process is guarded.
+/// The rules by which a process is guarded.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// A process that has not [renewed](Guarded::renew) for so long is killed: it hangs, or stands still.
+    /// A process that has not [renewed](Guarded::renew) for so long is killed, because it hangs or is stopped.
     pub lease: Option<Duration>,
-    /// The signal that it gets when its guard is killed; without one it goes on unguarded.
+    /// The signal that the process gets when its guard is killed; without one it continues unguarded.
     pub orphaned: Option<libc::c_int>,
-    /// What it leaves goes on when it ended with status 0, as daemons do that it was asked to start.
+    /// Whether processes that it leaves may continue if it ended with status 0, as daemons that it started on
+    /// request.
     pub spares: bool,
 }
 
-/// How a guarded process ended, and what it left.
+/// How a guarded process ended, and the processes that it left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
     /// Its wait status.
     pub status: libc::c_int,
-    /// Its lease was over.
+    /// Whether its lease had expired.
     pub hung: bool,
-    /// Processes that even SIGKILL did not end yet.
+    /// Processes that SIGKILL has not ended yet.
     pub left: Vec<libc::pid_t>,
 }
 
-/// For the guarded process: it has a guard.
+/// Handle of the guarded process to its guard.
 #[derive(Clone, Copy, Debug)]
 pub struct Guarded(&'static AtomicU64);
 
 impl Guarded {
-    /// Whoever it works for was heard.
+    /// Renews the lease, because the process has a message from its coordinator.
     pub fn renew(self) {
         self.0.store(boot_ms(), Ordering::Relaxed);
     }
@@ -51,7 +51,7 @@ impl Guarded {
         Duration::from_millis(boot_ms().saturating_sub(self.0.load(Ordering::Relaxed)))
     }
 
-    /// A number that this process and its guard share.
+    /// Makes a number in memory that this process and its guard share.
     fn shared() -> io::Result<Guarded> {
         let (read, share) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping, which is zero, aligned to a page, and never unmapped.
@@ -66,15 +66,14 @@ impl Guarded {
     }
 }
 
-/// Milliseconds since the boot, those included in which the machine slept: a lease goes on meanwhile.
+/// Returns milliseconds since the boot, including sleep of the machine: leases expire during sleep.
 fn boot_ms() -> u64 {
     crate::clock::since_boot().as_millis() as u64
 }
 
-/// Splits this process, which must have one thread only, into a guard and a
-/// guarded child, and returns in the child. The guard, which keeps the number
-/// that others know, passes on SIGTERM and SIGHUP as SIGTERM, ends with the
-/// status that `last` makes of the child's end, and never returns.
+/// Splits this process, which must have one thread only, into a guard and a guarded child, and returns in the child.
+/// The guard keeps the process id that others know. It passes on SIGTERM and SIGHUP as SIGTERM. It exits with the
+/// status that `last` derives from the child's end, and never returns.
 pub fn guarded(terms: Terms, last: impl FnOnce(End) -> i32) -> io::Result<Guarded> {
     become_subreaper();
     let guarded = Guarded::shared()?;
@@ -91,8 +90,8 @@ pub fn guarded(terms: Terms, last: impl FnOnce(End) -> i32) -> io::Result<Guarde
     }
 }
 
-/// As [`guarded`], of a process that ends when its guard is killed, and whose status its guard ends with. `after` is
-/// done when nothing of it is left, or all that is left is spared.
+/// As [`guarded`], for a process that is killed with its guard. The guard exits with the status of the process. It
+/// calls `after` when no process of it is left, or the remaining processes are spared.
 pub fn guarded_to_the_end(spares: bool, after: impl FnOnce()) -> io::Result<()> {
     let terms = Terms { lease: None, orphaned: Some(libc::SIGKILL), spares };
     let last = |end: End| {
@@ -102,7 +101,7 @@ pub fn guarded_to_the_end(spares: bool, after: impl FnOnce()) -> io::Result<()> 
     guarded(terms, last).map(drop)
 }
 
-/// What the guard listens for.
+/// Returns the signals that the guard waits for.
 fn heard() -> libc::sigset_t {
     // SAFETY: a signal set is plain data that sigemptyset fills in.
     unsafe {
@@ -115,11 +114,11 @@ fn heard() -> libc::sigset_t {
     }
 }
 
-/// Blocks what the guard listens for; returns the mask that was.
+/// Blocks the signals that the guard waits for; returns the earlier mask.
 fn block() -> io::Result<libc::sigset_t> {
     // SAFETY: plain data that the call fills in.
     let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: a plain number; whoever started us may have had ends of children ignored.
+    // SAFETY: a plain number; the parent may have made this process ignore ends of children.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     // SAFETY: both sets outlive the call.
     match unsafe { libc::sigprocmask(libc::SIG_BLOCK, &heard(), &mut before) } {
@@ -128,7 +127,7 @@ fn block() -> io::Result<libc::sigset_t> {
     }
 }
 
-/// The child's side. In a group of its own: who kills it by its group does not meet its guard.
+/// Prepares the child. It gets its own process group, so that a signal to the group does not reach its guard.
 fn leave_group(terms: Terms, guard: u32, mask: &libc::sigset_t) {
     // SAFETY: plain numbers, and a set that outlives the call.
     unsafe {
@@ -145,7 +144,7 @@ fn leave_group(terms: Terms, guard: u32, mask: &libc::sigset_t) {
     become_subreaper();
 }
 
-/// The guard's side: waits for the child's end, then for the end of all that it started.
+/// Runs the guard: waits for the child's end, then for the end of all that it started.
 fn watch(child: libc::pid_t, guarded: Guarded, terms: Terms) -> End {
     rustix::thread::set_name(c"homing-guard").unwrap_or_default();
     let (mut told, mut over, mut hung, mut status) = (None::<Instant>, None::<Instant>, false, 0);
@@ -154,7 +153,7 @@ fn watch(child: libc::pid_t, guarded: Guarded, terms: Terms) -> End {
         if unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } != 0 {
             break;
         }
-        // Where the machine has slept, the first look may come before the child could renew its lease.
+        // After a sleep of the machine, the first check may come before the child could renew its lease.
         over = terms.lease.filter(|lease| guarded.age() > *lease).and(over.or_else(|| Some(Instant::now())));
         hung = over.is_some_and(|since| since.elapsed() >= LOOK);
         if hung || told.is_some_and(|at| at.elapsed() > PATIENCE) {
@@ -171,10 +170,10 @@ fn watch(child: libc::pid_t, guarded: Guarded, terms: Terms) -> End {
     End { status, hung, left }
 }
 
-/// The next signal that is heard; `None` when none came in the time of a look.
+/// Returns the next awaited signal; `None` if none came within the interval of checks.
 fn next_signal() -> Option<libc::c_int> {
     let timeout = libc::timespec { tv_sec: LOOK.as_secs() as _, tv_nsec: 0 };
-    // SAFETY: both outlive the call, and no details are asked for.
+    // SAFETY: both outlive the call, and the call stores no details.
     let signal = unsafe { libc::sigtimedwait(&heard(), std::ptr::null_mut(), &timeout) };
     (signal > 0).then_some(signal)
 }

@@ -1,6 +1,5 @@
-//! Processes as a whole: all that one of them started, ended to the last one,
-//! and a guard that does so when that one cannot do it itself any more. And what
-//! it may have open, and say when nobody may hear it.
+//! Ends all processes that a process started, watches a process by a guard, and sets limits for its children. It also
+//! writes to a standard error that may be closed.
 
 mod ask;
 mod bound;

@@ -1,10 +1,10 @@
-//! Words for standard error that may be gone: a log on a full disk, a link that is cut.
+//! Writes to a standard error that may be gone: a log on a full disk, or a closed connection.
 
 use std::fmt::Arguments;
 use std::io::{Write, stderr};
 
-/// What `eprintln!` does, without its panic when standard error cannot be written: nobody is there to be told, and the
-/// work goes on.
+/// Works as `eprintln!`, but does not panic if standard error cannot be written. The message is lost then, and the
+/// work continues.
 #[macro_export]
 macro_rules! say {
     ($($words:tt)*) => { $crate::process::write_error(format_args!($($words)*), "\n") };
@@ -19,7 +19,7 @@ pub fn write_error(words: Arguments, end: &str) {
 mod tests {
     use std::process::Command;
 
-    /// In a process of its own, which is this test again.
+    /// Runs this test again, in a process of its own.
     #[test]
     fn a_full_disk_under_its_log_ends_nobody() {
         if std::env::var_os("HOMING_TEST_SAY").is_some() {

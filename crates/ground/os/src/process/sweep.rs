@@ -1,17 +1,17 @@
-//! Ending everything that a process started, also what made itself a daemon.
+//! Ends every process that a process started, daemons included.
 //!
-//! The sweeper is a child subreaper: orphans below it become its children. So
-//! there is something left as long as it has a child, and nothing when it has
-//! none: the kernel says so, no list has to be right.
+//! The sweeper is a child subreaper: orphans below it become its children. So it has a child as long as any process
+//! is left. The kernel reports that, so no list of processes has to be complete.
 
 use crate::process::tree;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A process in uninterruptible sleep dies when its I/O ends; waiting longer does not help it.
+/// The time that SIGKILL gets. A process in uninterruptible sleep ends when its I/O ends; waiting longer does not
+/// help.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Looks without a pause between them. A chain of processes, each of which starts the next and ends, is
-/// caught only by one who is faster than a step of it: a look takes some 30 µs, a step that forks 100 µs and more.
+/// The number of rounds without a pause. A chain of processes, each of which starts the next and ends, is caught only
+/// by rounds that are faster than a step of it. A round takes some 30 µs, a step that forks 100 µs and more.
 const AT_ONCE: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -21,7 +21,7 @@ pub fn become_subreaper() {
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }
 
-/// A child that is a zombie, left as it is; `Err` when there is no child at all.
+/// Returns a child that is a zombie, without reaping it; `Err` if there is no child at all.
 fn zombie() -> Result<Option<libc::pid_t>, ()> {
     // SAFETY: siginfo is plain data that waitid fills in.
     unsafe {
@@ -34,9 +34,9 @@ fn zombie() -> Result<Option<libc::pid_t>, ()> {
     }
 }
 
-/// Buries orphans that ended: they became our children. A task's leader is its
-/// slot's to wait for; leaders are alone in having started a group, but for
-/// daemons, which are buried when they were `seen` as zombies a look before.
+/// Reaps orphans that ended, which became children of this process. A task's slot waits for the task's leader itself,
+/// so leaders are skipped. Only leaders and daemons lead a group; a daemon is reaped if it was `seen` as a zombie a
+/// round before.
 pub fn bury(is_task: impl Fn(libc::pid_t) -> bool, seen: &mut Option<libc::pid_t>) {
     while let Ok(Some(pid)) = zombie() {
         // SAFETY: a plain number; a zombie still has its group.
@@ -45,15 +45,15 @@ pub fn bury(is_task: impl Fn(libc::pid_t) -> bool, seen: &mut Option<libc::pid_t
             *seen = Some(pid);
             return;
         }
-        // SAFETY: nobody else waits for it, see above.
+        // SAFETY: no other thread waits for it, see above.
         unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
     }
 }
 
-/// Waits for all children that have ended. False when there is no child at all.
+/// Reaps all children that have ended. Returns false if there is no child at all.
 fn reap() -> bool {
     loop {
-        // SAFETY: no status is asked for.
+        // SAFETY: the status is not stored.
         match unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } {
             0 => return true,
             -1 if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted => return false,
@@ -62,9 +62,9 @@ fn reap() -> bool {
     }
 }
 
-/// Ends all descendants: asked by SIGTERM, if they have a `grace`, then frozen
-/// and killed until none is left. Takes the status of every child, whoever else
-/// may wait for it. `Err` names those that SIGKILL did not end within seconds.
+/// Ends all descendants: first by SIGTERM, if they have a `grace`, then stops and kills them until none is left.
+/// Takes the status of every child, even if another thread waits for it. `Err` lists those that SIGKILL did not end
+/// within seconds.
 pub fn sweep(grace: Duration) -> Result<(), Vec<libc::pid_t>> {
     let own = std::process::id() as libc::pid_t;
     let began = Instant::now();
@@ -77,7 +77,7 @@ pub fn sweep(grace: Duration) -> Result<(), Vec<libc::pid_t>> {
     let mut looks = 0;
     while reap() {
         let left = tree::descendants(own);
-        // Frozen first: who is about to fork does not, and nobody starts anew what ends.
+        // Stopped first: a stopped process does not fork, and does not replace the processes that end.
         tree::send(&left, libc::SIGSTOP);
         tree::send(&left, libc::SIGKILL);
         if began.elapsed() > grace + PATIENCE {

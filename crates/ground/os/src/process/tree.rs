@@ -1,11 +1,11 @@
-//! Who started whom, from /proc.
+//! Descendants of processes, from /proc.
 
 use std::collections::HashMap;
 use std::fs;
 
-/// Living descendants of a process, parents before their children; zombies are nobody's harm.
+/// Returns the living descendants of a process, parents before their children. Zombies are harmless and left out.
 pub fn descendants(of: libc::pid_t) -> Vec<libc::pid_t> {
-    // Some kernels are built without these lists; the table of all processes takes milliseconds instead.
+    // Some kernels have no such lists. Reading the table of all processes takes milliseconds instead.
     let listed = fs::exists(format!("/proc/self/task/{}/children", std::process::id())).unwrap_or(false);
     let table = if listed { HashMap::new() } else { by_parent() };
     let (mut found, mut next) = (vec![of], 0);
@@ -23,7 +23,7 @@ pub fn signal(signal: libc::c_int) {
     send(&descendants(std::process::id() as libc::pid_t), signal);
 }
 
-/// Memory that the living descendants of this process have, bytes. What several of them share counts in each.
+/// Returns the memory of the living descendants of this process, bytes. Shared memory counts in each of them.
 pub fn resident() -> u64 {
     let pages = |pid: &libc::pid_t| {
         let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
@@ -40,7 +40,7 @@ pub(crate) fn send(pids: &[libc::pid_t], signal: libc::c_int) {
     }
 }
 
-/// Children of all threads of a process, zombies among them.
+/// Returns the children of all threads of a process, including zombies.
 pub fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|t| fs::read_to_string(t.path().join("children")).ok());
@@ -62,7 +62,7 @@ fn is_zombie(pid: libc::pid_t) -> bool {
     stat(pid).is_none_or(|stat| stat.starts_with(['Z', 'X']))
 }
 
-/// The fields of /proc/PID/stat from the state on: the name before them may hold blanks and brackets.
+/// Returns the fields of /proc/PID/stat from the state on. The name before them may contain blanks and brackets.
 fn stat(pid: libc::pid_t) -> Option<String> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let close = stat.iter().rposition(|b| *b == b')')?;

@@ -1,7 +1,7 @@
 //! The file mode creation mask of this process.
 
-/// It, as the kernel tells it: to read it by umask(2) would change it for a moment, for all threads. 022 where `/proc` is
-/// not there, or of a kernel before 4.7.
+/// Returns the umask from `/proc`. Reading it by umask(2) would change it for a moment, for all threads. Returns 022
+/// if `/proc` is missing, or on a kernel before 4.7.
 pub fn umask() -> u32 {
     of_status(&std::fs::read_to_string("/proc/self/status").unwrap_or_default()).unwrap_or(0o022)
 }

@@ -9,7 +9,8 @@ fn pipe(at: &Path) {
     rustix::fs::mknodat(rustix::fs::CWD, at, FileType::Fifo, 0o666.into(), 0).unwrap();
 }
 
-/// A folder of all with what strangers have put there, as far as this user can make it look so; whether it can.
+/// Makes a folder open to all, with files that strangers have put there. Returns whether this user could give them
+/// away.
 fn planted() -> (tempfile::TempDir, bool) {
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -33,7 +34,7 @@ fn what_a_stranger_has_planted_is_neither_followed_nor_waited_for() {
     for existing in ALL {
         let (dir, given) = planted();
         for name in ["link", "dangling", "pipe", "folder", "second", "way/made"] {
-            // An ordinary user cannot plant as another: its own links are followed.
+            // An ordinary user cannot give files away, so its own links are followed.
             if !given && !["pipe", "folder", "second"].contains(&name) {
                 continue;
             }
