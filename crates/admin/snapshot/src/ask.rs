@@ -1,4 +1,4 @@
-//! What is asked of a host, and what it answers: lines of JSON over a channel.
+//! Requests to a host and its answers: lines of JSON over a channel.
 
 use crate::destination::{EntryKind, Presence, RestoreEntry};
 use crate::doubt::HostClock;
@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Which vault.
+/// A vault and the bank that holds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     /// The bank's folder.
@@ -24,101 +24,101 @@ pub struct Site {
     pub vault: String,
 }
 
-/// A new image.
+/// A request for a new image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Make {
     /// Its vault.
     pub site: Site,
-    /// Where the bytes are; without one the vault's own configuration says it.
+    /// The host and folder with the bytes; `None`: the vault's own configuration names it.
     pub source: Option<At>,
-    /// The folder that is read on that host, where it is an instant copy of the source.
+    /// The folder that is read on that host if it is an instant copy of the source.
     pub instant: Option<RawText>,
-    /// What marks the rsync that reads on another host.
+    /// The mark of the rsync process that reads on another host.
     pub mark: Option<String>,
     /// The bank's host, for the summary.
     pub server: String,
-    /// As in [`crate::section::Section`], and so are those below.
+    /// As in [`crate::section::Section`], like the fields below.
     pub exclude: Vec<String>,
     /// Leave out other file systems.
     pub xdev: Option<bool>,
     /// The image's name.
     pub image: Option<String>,
-    /// When it goes, without a rule.
+    /// When the image expires if no rule matches.
     pub expire: Option<String>,
-    /// When it goes.
+    /// Rules for when the image expires.
     pub rules: Vec<String>,
     /// ssh and its options.
     pub ssh: Option<String>,
-    /// Several hosts may read: parts are asked for.
+    /// Whether several hosts may read: the bank's host then requests parts.
     pub split: bool,
     /// Clocks that the bank's host compares its own with before anything expires.
     pub clocks: Vec<HostClock>,
 }
 
-/// Where the leases of the source's file server are, as its host sees them.
+/// The folder of the leases of the source's file server, as its host sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     /// The folder.
     pub folder: PathBuf,
     /// The server's name.
     pub server: String,
-    /// Tasks at once of everybody, where the administrator says it.
+    /// The most tasks at once, of all users, if the administrator set a limit.
     pub limit: Option<u32>,
 }
 
-/// What a copy goes by while it reads.
+/// The things that a copy watches while it reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
-    /// The leases of the file server, where there are any.
+    /// The leases of the file server, if it has any.
     pub gate: Option<Gate>,
     /// The folder that is read.
     pub folder: RawText,
     /// Whether the copy may write to the same disk.
     pub reads_only: bool,
-    /// What marks the rsync that reads there, where another host starts it.
+    /// The mark of the rsync that reads there, if another host starts it.
     pub mark: Option<String>,
 }
 
-/// An instant copy that is wanted.
+/// A request for an instant copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Freeze {
     /// The folder.
     pub folder: RawText,
-    /// Of which kinds.
+    /// The kinds of instant copies that may be used.
     pub wanted: Wanted,
 }
 
-/// A question, or an order.
+/// A request to a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
-    /// What these paths are on that host.
+    /// Look these paths up on that host.
     Look(Vec<RawText>),
-    /// Hold a lease for as long as the channel is open, and tell when others use the disk.
+    /// Hold a lease for as long as the channel is open, and report when others use the disk.
     Lease(Watch),
-    /// Find what a host reads of a volume, and keep the list for as long as the channel is open.
+    /// Find the files that a host reads of a volume, and keep the list for as long as the channel is open.
     Share(Share),
     /// Keep an instant copy for as long as the channel is open.
     Freeze(Freeze),
-    /// Look at what this folder has under the names of [`Control::Entries`], for as long as the channel is open.
+    /// Look up the names of [`Control::Entries`] in this folder, for as long as the channel is open.
     Examine(RawText),
     /// Make an image.
     Make(Box<Make>),
-    /// Keep a vault for as long as the channel is open, so that nobody else makes an image there.
+    /// Lock a vault for as long as the channel is open. No other process makes an image there meanwhile.
     Keep(Site),
     /// Do something with a repository of restic.
     Restic(Box<Order>),
-    /// Keep what came of a trial.
+    /// Record the result of a trial restore.
     Prove(Site, Proof),
-    /// Tell the images.
+    /// Return the images.
     List(Site),
-    /// Remove what has expired.
+    /// Remove the images that have expired.
     Expire(Expire),
-    /// Tell where an image's tree is.
+    /// Return the folder of an image's tree.
     Where(Site, When),
-    /// Tell the bytes of a file.
+    /// Return the bytes of a file.
     Cat(Site, When, RawText),
-    /// Tell what differs between an image and a later one, or the source as it is now.
+    /// Return the differences between an image and a later one, or the source as it is now.
     Diff(Site, When, RawText, Later),
     /// Write files back.
     Restore(Box<Restore>),
@@ -127,7 +127,7 @@ pub enum Ask {
 }
 
 impl Ask {
-    /// The vault that it is about.
+    /// Returns the vault that the request is about.
     pub fn site(&self) -> Option<&Site> {
         match self {
             Ask::Look(_) | Ask::Lease(_) | Ask::Share(_) | Ask::Freeze(_) | Ask::Examine(_) | Ask::Restic(_) => None,
@@ -145,27 +145,27 @@ impl Ask {
     }
 }
 
-/// What is to be removed by its date.
+/// A request to remove images by their dates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expire {
     /// The vault.
     pub site: Site,
     /// Clocks that the bank's host compares its own with.
     pub clocks: Vec<HostClock>,
-    /// A person has looked at the clock of the bank's host.
+    /// Whether a person has checked the clock of the bank's host.
     pub trust: bool,
 }
 
 /// Images that are removed from now on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expired {
-    /// Their names.
+    /// The names of the images.
     pub names: Vec<String>,
-    /// Why none is: the host's clock cannot be believed.
+    /// Why no image is removed: the host's clock is in doubt.
     pub doubt: Option<String>,
 }
 
-/// What an image is compared with.
+/// The side that an image is compared with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Later {
@@ -175,26 +175,26 @@ pub enum Later {
     Now(At, Option<String>),
 }
 
-/// What is written back.
+/// A request to write files of an image back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restore {
-    /// From which vault.
+    /// The vault.
     pub site: Site,
-    /// From which image.
+    /// The image.
     pub when: When,
-    /// What of it: below the source.
+    /// The part of the image to restore, below the source.
     pub below: RawText,
     /// The folder that gets it.
     pub into: At,
-    /// Replace what is there.
+    /// Whether to replace files that are there.
     pub overwrite: bool,
-    /// Only find out what would be written.
+    /// Whether to report only the files that would be written.
     pub trial: bool,
     /// ssh and its options.
     pub ssh: Option<String>,
 }
 
-/// Said while an image is made, to the bank's host and to those that read.
+/// Messages while an image is made, to the bank's host and to the hosts that read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Control {
@@ -202,41 +202,41 @@ pub enum Control {
     Pause,
     /// The file server has room.
     Resume,
-    /// So many hosts read: each wants a lease.
+    /// The number of hosts that read: each wants a lease.
     Wanted(u32),
-    /// The parts that others read first.
+    /// The parts that other hosts read first.
     Parts(Vec<Part>),
     /// Entries that the destination of a restore looks for.
     Entries(Vec<RestoreEntry>),
-    /// What it has, in their order.
+    /// The entries that the destination has, in the order of the request.
     Present(Vec<Presence>),
 }
 
-/// An answer; the last one is neither a note, a piece, a change, a lease nor something of parts or entries.
+/// An answer. Notes, pieces, changes, leases and messages about parts or entries precede the last answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Something to tell.
+    /// A message for the user.
     Note(String),
     /// Bytes of a file.
     Piece(RawText),
     /// A difference.
     Change(Change),
-    /// How many hosts may read now: there are leases, and others leave room. [`u32::MAX`]: as many as like.
+    /// How many hosts may read now: there are leases, and others leave room. [`u32::MAX`]: without limit.
     Lease(u32),
-    /// Parts are asked for; [`Control::Parts`] tells them.
+    /// A request for parts; [`Control::Parts`] answers it.
     Deal(Deal),
-    /// Asks what the destination of a restore has under these names; [`Control::Present`] answers.
+    /// A request for the entries of the destination of a restore under these names; [`Control::Present`] answers it.
     Examine(Vec<RestoreEntry>),
-    /// What the destination has, in the order of [`Control::Entries`].
+    /// The entries that the destination has, in the order of [`Control::Entries`].
     Present(Vec<Presence>),
-    /// What one host has to read.
+    /// The files that one host has to read.
     Found(Found),
     /// The part of this number has ended.
     Ended(usize),
-    /// How an instant copy was made, and where it is; `None`: there is none.
+    /// How an instant copy was made, and its path; `None`: there is none.
     Frozen(Option<(Way, RawText)>),
-    /// What was looked at.
+    /// The answer to [`Ask::Look`].
     Seen(Seen),
     /// An image is made.
     Made(Box<Made>),
@@ -246,37 +246,37 @@ pub enum Answer {
     Where(String, PathBuf),
     /// Images that are removed from now on.
     Expired(Expired),
-    /// What was written back.
+    /// The result of a restore.
     Restored(Restored),
-    /// What was compared.
+    /// The result of a comparison.
     Verified(Proof),
-    /// The vault is kept.
+    /// The vault is locked.
     Kept,
-    /// It is done; there is no more to say.
+    /// The work is done, and no other answer follows.
     Done,
-    /// It could not be done.
+    /// The work failed, for this reason.
     Failed(String),
-    /// The same, with what to try.
+    /// The same, with an advice for the user.
     Advised(String, String),
-    /// Somebody else is at it.
+    /// Another process does the same work.
     Busy(String),
 }
 
-/// Says an answer to the other end.
+/// Sends an answer to the other end.
 pub type Say<'a> = &'a mut dyn FnMut(Answer) -> std::io::Result<()>;
 
 /// A host's view of paths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// Tells hosts apart.
+    /// A text that differs between hosts.
     pub identity: String,
-    /// What an NFS server exports.
+    /// The text of the NFS server's table of exports.
     pub exports: String,
-    /// Of each path: the volume that it is on and its inode; `None` where it is not there.
+    /// For each path: its volume and its inode; `None`: it is not there.
     pub paths: Vec<Option<(String, u64)>>,
     /// The host's clock.
     pub clock: Timestamp,
-    /// What its rsync calls itself; `None`: there is none.
+    /// The version of its rsync; `None`: it has none.
     pub rsync: Option<String>,
 }
 
@@ -287,45 +287,45 @@ pub struct Made {
     pub image: String,
     /// The image whose files it shares.
     pub reference: Option<String>,
-    /// An interrupted one was gone on with.
+    /// Whether an interrupted copy was continued.
     pub resumed: bool,
-    /// An instant copy was read in the place of the source.
+    /// Whether an instant copy was read instead of the source.
     pub instant: bool,
-    /// Entries.
+    /// The number of entries.
     pub files: u64,
     /// Bytes of regular files.
     pub bytes: u64,
     /// Files that were read.
     pub read_files: u64,
-    /// Bytes read at home, where that is known.
+    /// Bytes read on the source's host, where that is known.
     pub read: Option<u64>,
-    /// The source is on the bank's host.
+    /// Whether the source is on the bank's host.
     pub local: bool,
     /// Bytes over the network, where that is known.
     pub network: Option<u64>,
     /// Bytes not shared with the reference.
     pub own_bytes: u64,
-    /// What each host has read first, of a volume that is split over several; it is counted above, too.
+    /// The files that each host read first, of a volume that is split over several. They are counted above, too.
     pub parts: Vec<Read>,
-    /// Microseconds that it took.
+    /// The duration, microseconds.
     pub took_us: u64,
-    /// Of these, microseconds in which it stood still for others.
+    /// The part of the duration in which the copy paused for others, microseconds.
     pub paused_us: u64,
-    /// Names that patterns left out.
+    /// Some of the names that patterns left out.
     pub excluded: Vec<String>,
-    /// How many of these there are.
+    /// The number of all such names.
     pub excluded_count: u64,
-    /// What could not be read, in rsync's words; such an image is not good.
+    /// Files that could not be read, in rsync's words; such an image is not good.
     pub unreadable: Vec<String>,
-    /// Images that go now.
+    /// Images that are removed now.
     pub expired: Vec<String>,
-    /// Why none goes, whatever has expired: the host's clock cannot be believed.
+    /// Why no image is removed although some may have expired: the host's clock is in doubt.
     pub doubt: Option<String>,
-    /// Where the lists of both are.
+    /// The folder with the complete lists of both.
     pub folder: PathBuf,
 }
 
-/// What a vault holds.
+/// The content of a vault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// Images, the oldest first.
@@ -334,9 +334,9 @@ pub struct Listed {
     pub unfinished: Vec<String>,
     /// Images that are being removed.
     pub removing: Vec<String>,
-    /// When a sample was last restored, and what came of it.
+    /// The last trial restore and its result.
     pub proved: Option<Proof>,
-    /// Whether this user may know that.
+    /// Whether this user may read that result.
     pub journal: bool,
     /// Free bytes of the bank.
     pub free: u64,
@@ -345,73 +345,73 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// The newest image that can be relied upon.
+    /// Returns the newest image that can be relied upon.
     pub fn newest_good(&self) -> Option<&Image> {
         self.images.iter().rev().find(|image| image.is_good())
     }
 
-    /// What the images take, where all of them are counted.
+    /// Returns the space that the images take, if all of them are counted.
     pub fn space(&self) -> Option<Space> {
         space(&self.images, self.now)
     }
 }
 
-/// An image that was compared with its manifest, and a sample that was restored.
+/// The result of a comparison of an image with its manifest, and of a trial restore of a sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
-    /// Of which image.
+    /// The image.
     pub image: String,
-    /// When.
+    /// The time of the comparison.
     pub at: Timestamp,
     /// Files.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Files that came back otherwise.
+    /// Files that differ after the restore.
     pub bad: Vec<RawText>,
-    /// Why the manifest is not the one that was written with the image; then nothing else was compared.
+    /// Why the manifest is not the one that was written with the image. In that case nothing else was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<String>,
-    /// The tree beside its manifest; `None`: it was not compared.
+    /// The comparison of the tree with its manifest; `None`: it was not made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<Compared>,
 }
 
 impl Proof {
-    /// Whether all was as it was when the image was made.
+    /// Whether nothing has changed since the image was made.
     pub fn is_sound(&self) -> bool {
         self.bad.is_empty() && self.manifest.is_none() && self.tree.as_ref().is_none_or(|tree| tree.count == 0)
     }
 }
 
-/// What was written back, or would be.
+/// The result of a restore or of its trial run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
-    /// From which image.
+    /// The image.
     pub image: String,
-    /// It was a trial: nothing was written.
+    /// Whether it was a trial: nothing was written.
     pub trial: bool,
     /// Entries that were written.
     pub written: u64,
-    /// The first of these, of a trial.
+    /// The first names of these, only in a trial.
     pub names: Vec<RawText>,
-    /// Entries that were left as they are: they differ from the image, or something of another kind is in the way.
+    /// The number of entries left as they are: they differ from the image, or an entry of another kind is in the way.
     pub left: u64,
     /// The first of these.
     pub obstacles: Vec<Obstacle>,
-    /// Entries of folders whose name something else has: they have no place.
+    /// The number of entries below a folder whose name another kind of entry has: they have no place.
     pub beneath: u64,
-    /// What could not be read or written, in the system's words.
+    /// Errors of reading and writing, in the system's words.
     pub failed: Vec<String>,
 }
 
-/// Something that was left as it is.
+/// An entry that was left as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obstacle {
-    /// Below the folder that gets the files.
+    /// Its path below the folder that gets the files.
     pub path: RawText,
-    /// What the image has.
+    /// The kind of the entry in the image.
     pub wanted: EntryKind,
-    /// What is there.
+    /// The entry that is there.
     pub there: Presence,
 }

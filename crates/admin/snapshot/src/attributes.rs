@@ -7,25 +7,26 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// Names that rsync's `-A` and `-X` copy and that a host does not set by itself: labels of SELinux and sums of IMA are of
-/// the host. Other users do not see `trusted.`.
+/// Names that rsync's `-A` and `-X` copy and that a host does not set by itself. Labels of SELinux and sums of IMA
+/// belong to the host. Other users cannot see `trusted.`.
 const NAMES: [&[u8]; 4] = [b"user.", b"trusted.", b"security.capability", b"system.posix_acl_"];
 /// The most of a value and of all names of an entry (`XATTR_SIZE_MAX` and `XATTR_LIST_MAX` of linux/limits.h).
 const MOST: usize = 65536;
 
-/// The hash of an entry's names and values; `None`: it has none, or its file system keeps none. No link is followed.
+/// Returns the hash of an entry's names and values. No link is followed.
+/// `None`: it has none, or its file system keeps none.
 ///
 /// # Errors
-/// What reading them fails with.
+/// The error of reading them.
 pub fn hash(folder: &OwnedFd, name: &[u8]) -> io::Result<Option<String>> {
     let path = CString::new([format!("/proc/self/fd/{}/", folder.as_raw_fd()).as_bytes(), name].concat())?;
     hash_by(&|list| rustix::fs::llistxattr(&path, list), &|name, value| rustix::fs::lgetxattr(&path, name, value))
 }
 
-/// The same of an open file.
+/// Returns the same hash for an open file.
 ///
 /// # Errors
-/// What reading them fails with.
+/// The error of reading them.
 pub fn hash_of(file: impl AsFd) -> io::Result<Option<String>> {
     hash_by(&|list| rustix::fs::flistxattr(&file, list), &|name, value| rustix::fs::fgetxattr(&file, name, value))
 }

@@ -1,15 +1,15 @@
-//! Which banks will be full soon.
+//! Finds the banks that will be full soon.
 
 use crate::ask::Listed;
 use crate::target::Target;
 use homing_model::units;
 use std::collections::BTreeMap;
 
-/// A bank needs room for so many more images of each of its vaults: those of the nights until somebody is there after a
-/// long weekend.
+/// A bank needs room for this many more images of each of its vaults: the nights of a long weekend until somebody can
+/// act.
 const ROUNDS: f64 = 4.0;
 
-/// Banks that have little room for what is added each time: the host, a vault of it, and the sentence.
+/// Returns the banks that have little room for the next images: the host, a vault of the bank, and the message.
 pub fn filling<'a>(vaults: impl Iterator<Item = (&'a Target, &'a Listed)>) -> Vec<(String, String, String)> {
     let mut banks: BTreeMap<(&str, &std::path::Path), (u64, f64, &str)> = BTreeMap::new();
     for (target, listed) in vaults {

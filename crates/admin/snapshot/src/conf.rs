@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-/// What such files say.
+/// The content of such files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conf {
     values: BTreeMap<String, String>,
     lists: BTreeMap<String, Vec<String>>,
     /// The file that set a key last.
     origins: BTreeMap<String, String>,
-    /// Lines that are none of these, with their file.
+    /// Lines that are neither a key nor a part of a list, with their file.
     odd: Vec<(String, String)>,
 }
 
@@ -101,7 +101,7 @@ impl Conf {
         one.into_iter().chain(self.lists.get(key).into_iter().flatten().cloned()).collect()
     }
 
-    /// Whether something is switched on; `None`: nothing is said of it.
+    /// Returns whether a key is switched on; `None`: it is not set.
     pub fn switch(&self, key: &str) -> Option<bool> {
         self.values.get(key).map(|value| !["", "0"].contains(&value.as_str()))
     }

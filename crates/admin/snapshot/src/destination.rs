@@ -1,6 +1,6 @@
-//! Looks at what lies where files are to be restored: by lstat, below an open folder, no link followed.
+//! Looks up the entries at the destination of a restore: by lstat, below an open folder, no link followed.
 //!
-//! rsync's itemised output is no answer to this: it calls an entry new where something of another kind is in its place.
+//! rsync's itemised output cannot answer this: it calls an entry new even if an entry of another kind has its name.
 
 use crate::walk;
 use homing_model::RawText;
@@ -45,7 +45,7 @@ impl EntryKind {
         }
     }
 
-    /// As people call it.
+    /// Returns the name for users.
     pub fn name(self) -> &'static str {
         match self {
             EntryKind::File => "a file",
@@ -61,11 +61,11 @@ impl EntryKind {
 /// An entry of an image that is to be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestoreEntry {
-    /// Below the folder that gets it; empty for that folder itself.
+    /// Path below the folder that gets it; empty for that folder itself.
     pub path: RawText,
     /// Its kind.
     pub kind: EntryKind,
-    /// Compared where the kind is the same: bytes and time of a file, the number of a device.
+    /// Compared if the kind is the same: bytes and time of a file, the number of a device.
     mark: (u64, i128),
     /// The target of a link.
     target: Option<RawText>,
@@ -96,25 +96,25 @@ impl RestoreEntry {
     }
 }
 
-/// What the destination has under an entry's name.
+/// The state of the destination under an entry's name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Presence {
     /// Nothing: it can be written.
     Missing,
-    /// The same kind, and of a file the same bytes by size and time.
+    /// The same kind; a file also has the same size and time.
     Same,
     /// The same kind with other bytes, another target or another device.
     Differs,
     /// Something of another kind.
     InTheWay(EntryKind),
-    /// Nothing can be written there: something that is no folder has the name of a folder above.
+    /// Nothing can be written there: an entry that is no folder has the name of a folder above.
     Beneath,
-    /// It cannot be looked at, in the system's words.
+    /// It cannot be examined, for this reason in the system's words.
     Unknown(String),
 }
 
-/// Answers for entries in the order of a walk: a folder before what is in it.
+/// Answers for entries in the order of a walk: a folder before its entries.
 pub struct Examiner {
     /// `None`: the folder is not there yet.
     root: Option<OwnedFd>,
@@ -127,10 +127,10 @@ pub struct Examiner {
 }
 
 impl Examiner {
-    /// Opens the folder that gets the files. Its own path may have links: a person has named it.
+    /// Opens the folder that gets the files. Its own path may have links, because a user gave it.
     ///
     /// # Errors
-    /// Why it cannot be opened; one that is not there is none.
+    /// Why it cannot be opened. A folder that does not exist is no error.
     pub fn open(into: &Path) -> Result<Examiner, String> {
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
         let root = match rustix::fs::open(into, flags, Mode::empty()) {
@@ -142,7 +142,7 @@ impl Examiner {
         Ok(Examiner { root, parent: None, lacking: None, blocked: None })
     }
 
-    /// Looks at one name.
+    /// Examines one name.
     pub fn examine(&mut self, entry: &RestoreEntry) -> Presence {
         if self.blocked.as_ref().is_some_and(|above| is_beneath(&entry.path, above)) {
             return Presence::Beneath;
@@ -202,7 +202,7 @@ impl Examiner {
     }
 }
 
-/// The folder of a path, and the name in it.
+/// Returns the folder of a path, and the name in it.
 fn parts(path: &RawText) -> (&[u8], &[u8]) {
     match path.0.iter().rposition(|byte| *byte == b'/') {
         Some(at) => (&path.0[..at], &path.0[at + 1..]),

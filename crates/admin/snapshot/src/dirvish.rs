@@ -1,6 +1,7 @@
-//! The configuration of a vault that dirvish has made: which files are read, and what each key of dirvish.conf(5) does.
+//! Reads the configuration of a vault that dirvish has made: its files, and the effect of each key of
+//! dirvish.conf(5).
 //!
-//! A key acts, or is refused by name with what to use instead. None is passed over in silence.
+//! A key acts, or homing refuses it by name and names a replacement. homing ignores no key silently.
 
 use crate::conf::Conf;
 use homing_model::text::shown;
@@ -12,17 +13,17 @@ use std::path::Path;
 /// Where dirvish's own files are; `/etc/dirvish.conf` goes before `/etc/dirvish/master.conf`.
 pub const ETC: &str = "/etc/dirvish";
 
-/// What becomes of a key.
+/// How homing treats a key.
 enum Duty {
     /// It acts.
     Acts,
-    /// It may only be switched on, as it is anyhow.
+    /// It may only be switched on, as it always is with homing.
     On,
     /// It may only be switched off.
     Off,
     /// It may only have this value.
     Only(&'static str),
-    /// It may not be there, and this is used in its place.
+    /// It may not be set; this is its replacement.
     Instead(&'static str),
 }
 
@@ -77,15 +78,16 @@ const KEYS: [(&str, Duty); 45] = [
     ("SET", Duty::Instead("SET and UNSET without a colon")),
 ];
 
-/// Reads what dirvish would: the master file, the client's, and the vault's own. A vault without one of its own has none.
+/// Reads the files that dirvish reads: the master file, the client's, and the vault's own. The result is empty if the
+/// vault has no file of its own.
 ///
 /// # Errors
-/// A file that is there and cannot be read.
+/// A file that exists and cannot be read.
 pub fn load(etc: &Path, own: &Path) -> Result<Conf, String> {
     let mut conf = Conf::default();
     let Some((text, origin)) = first(&[own.join("default.conf"), own.join("default")])? else { return Ok(conf) };
     let mut client = |name: &str| {
-        // As dirvish, which leaves out the user.
+        // Like dirvish, which leaves out the user.
         let name = name.rsplit('@').next().unwrap_or(name);
         let plain = !name.contains('/') && !name.starts_with('.');
         if plain { first(&[etc.join(name), etc.join(format!("{name}.conf"))]) } else { Ok(None) }
@@ -97,7 +99,7 @@ pub fn load(etc: &Path, own: &Path) -> Result<Conf, String> {
     Ok(conf)
 }
 
-/// The first of these files that is there, and its name.
+/// Returns the text and the name of the first of these files that exists.
 fn first(paths: &[std::path::PathBuf]) -> Result<Option<(String, String)>, String> {
     for path in paths {
         match fs::read(path) {
@@ -109,16 +111,16 @@ fn first(paths: &[std::path::PathBuf]) -> Result<Option<(String, String)>, Strin
     Ok(None)
 }
 
-/// Refuses what would be passed over. `vault`: the vault's name.
+/// Refuses keys that homing would otherwise ignore. `vault`: the vault's name.
 ///
 /// # Errors
-/// The key, its file, and what to use instead.
+/// The key, its file, and the replacement.
 pub fn check(conf: &Conf, vault: &str) -> Result<(), String> {
     if let Some((line, origin)) = conf.odd().first() {
         return Err(format!("{origin}: {:?} is neither KEY: VALUE nor a part of a list", shown(line)));
     }
     for (key, origin) in conf.keys() {
-        // Keys of dirvish's helpers, and of the site's own scripts, begin so.
+        // Keys of dirvish's helpers, and of the site's own scripts, begin with a capital letter.
         if key.starts_with(|c: char| c.is_ascii_uppercase()) && key != "SET" {
             continue;
         }
@@ -148,7 +150,7 @@ fn always(key: &str, origin: &str, value: &str, word: &str) -> String {
     format!("{origin}: {key}: {}: with homing it is always {word}", shown(value))
 }
 
-/// Whether the value of a key that acts means something.
+/// Checks the value of a key that acts.
 fn sound(conf: &Conf, key: &str, vault: &str) -> Result<(), String> {
     let Some(value) = conf.value(key) else { return Ok(()) };
     let odd = |what: &str| Err(format!("{key}: {} is {what}", shown(value)));
@@ -162,20 +164,20 @@ fn sound(conf: &Conf, key: &str, vault: &str) -> Result<(), String> {
     }
 }
 
-/// The mode of an image's folder.
+/// Returns the mode of an image's folder.
 pub fn mode(text: &str) -> Option<u32> {
     let digits = (1..=4).contains(&text.len()) && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
     u32::from_str_radix(text, 8).ok().filter(|mode| digits && mode & 0o7022 == 0 && mode & 0o700 == 0o700)
 }
 
-/// rsync's limit in KiB/s, for Mbit/s as dirvish computes it.
+/// Returns rsync's limit in KiB/s for Mbit/s, computed as dirvish does.
 fn limit(text: &str) -> Option<u64> {
     let number: f64 = text.parse().ok()?;
     let limit = (number * 100.0).round();
     (1.0..1e9).contains(&limit).then_some(limit as u64)
 }
 
-/// rsync's options for keys that are options of it.
+/// Returns rsync's options for the keys that have one.
 pub fn options(conf: &Conf) -> Vec<OsString> {
     let switches = [("whole-file", "--whole-file"), ("zxfer", "--compress"), ("checksum", "--checksum")];
     let on = switches.iter().filter(|(key, _)| conf.switch(key) == Some(true)).map(|(_, option)| option.into());
@@ -183,7 +185,7 @@ pub fn options(conf: &Conf) -> Vec<OsString> {
     on.chain(limit).collect()
 }
 
-/// The folder that is copied, and the name that an index gives it: `\ ` is a blank of either.
+/// Returns the folder that is copied, and its name in an index. `\ ` is a blank in either.
 pub fn tree(conf: &Conf) -> Option<(String, String)> {
     let mut words = vec![String::new()];
     let mut chars = conf.value("tree")?.chars().peekable();
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(conf.list("exclude"), ["core", "/tmp/", "*.o"]);
         assert_eq!(conf.list("expire-rule"), ["* * * * 1 +3 months", "* * 1-7 * 1 +1 year"]);
         assert_eq!((conf.value("expire-default"), conf.switch("xdev")), (Some("+15 days"), Some(true)));
-        // A vault that dirvish has not made is not dirvish's.
+        // dirvish's files do not apply to a vault that dirvish has not made.
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("master.conf"), "expire-default: +1 day\n").unwrap();
         assert_eq!(load(dir.path(), &dir.path().join("none")), Ok(Conf::default()));

@@ -1,4 +1,4 @@
-//! How busy the disk below a folder is.
+//! Measures how busy the disk below a folder is.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Looks that are kept: longer than anybody asks back.
+/// How long looks are kept: longer than any caller looks back.
 const KEPT: Duration = Duration::from_secs(30);
 
 /// Watches one disk.
@@ -20,21 +20,22 @@ pub struct Disk {
 #[derive(Clone, Copy, Debug)]
 struct Look {
     at: Instant,
-    /// Milliseconds in which it was busy.
+    /// Milliseconds in which the disk was busy.
     busy: u64,
-    /// What it has read and what the copy has, bytes, where that is known.
+    /// Bytes that the disk has read, and those that the copy has read, where both are known.
     read: Option<(u64, u64)>,
 }
 
 impl Disk {
-    /// The disk below a folder; `None` where it has none of its own that is known, as on a network or in memory.
-    /// `reads_only`: writes are not counted, since they may be those of the copy itself, which the kernel makes later.
+    /// Returns the disk below a folder.
+    /// `None`: no disk of its own is known, as for a folder on a network or in memory.
+    /// `reads_only`: do not count writes. They may be those of the copy itself, which the kernel makes later.
     pub fn below(folder: &Path, reads_only: bool) -> Option<Disk> {
         let of = |dev: u64| {
             let (major, minor) = (rustix::fs::major(dev), rustix::fs::minor(dev));
             Some(PathBuf::from(format!("/sys/dev/block/{major}:{minor}/stat"))).filter(|path| path.exists())
         };
-        // btrfs gives each subvolume a number of its own: its mount tells the disk.
+        // btrfs gives each subvolume a device number of its own: the mount names the disk.
         let source = || {
             let lines = homing_mounts::read().ok()?;
             let line = homing_mounts::holding(&lines, &folder.canonicalize().ok()?)?.mount.source.to_path();
@@ -44,7 +45,7 @@ impl Disk {
         Some(Disk { stat, reads_only, looks: VecDeque::new() })
     }
 
-    /// Notes what it has done up to now; `own`: the bytes of it that the copy has read.
+    /// Notes the state of the disk now. `own`: the bytes that the copy has read from it.
     pub fn look(&mut self, own: Option<u64>, now: Instant) {
         let text = fs::read_to_string(&self.stat).unwrap_or_default();
         if let Some(busy) = busy_ms(&text, self.reads_only) {
@@ -55,7 +56,7 @@ impl Disk {
         }
     }
 
-    /// The part of what it has read since then that was not for the copy, from 0 to 1; `None` where that is unknown.
+    /// Returns the part of the bytes read since then that was not for the copy, from 0 to 1; `None`: unknown.
     pub fn of_others(&self, since: Instant) -> Option<f64> {
         let mut read = self.looks.iter().filter(|look| look.at >= since).filter_map(|look| look.read);
         let first = read.next()?;
@@ -64,7 +65,7 @@ impl Disk {
         (all > 0).then(|| all.saturating_sub(own) as f64 / all as f64)
     }
 
-    /// The part of the time since then in which it worked, from 0 to 1; `None` before two looks.
+    /// Returns the part of the time since then in which the disk worked, from 0 to 1; `None` before two looks.
     pub fn busy(&self, since: Instant) -> Option<f64> {
         let first = self.looks.iter().find(|look| look.at >= since)?;
         let last = self.looks.back()?;
@@ -74,13 +75,13 @@ impl Disk {
     }
 }
 
-/// Milliseconds that a disk was busy, from its `stat` in sysfs (Documentation/block/stat.rst of Linux): those with a
-/// request under way, or those that reads have waited for it.
+/// Returns the milliseconds that a disk was busy, from its `stat` in sysfs (Documentation/block/stat.rst of Linux).
+/// They are the time with a request under way, or the time that reads have waited for it.
 fn busy_ms(stat: &str, reads_only: bool) -> Option<u64> {
     stat.split_ascii_whitespace().nth(if reads_only { 3 } else { 9 })?.parse().ok()
 }
 
-/// Bytes that a disk has read, from the same file, which counts sectors of 512 bytes.
+/// Returns the bytes that a disk has read, from the same file, which counts sectors of 512 bytes.
 fn read_bytes(stat: &str) -> Option<u64> {
     stat.split_ascii_whitespace().nth(2)?.parse::<u64>().ok()?.checked_mul(512)
 }

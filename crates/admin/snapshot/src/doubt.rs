@@ -1,4 +1,4 @@
-//! Finds out whether this host's clock can be believed before anything is removed by it; pure.
+//! Decides whether this host's clock can be trusted before anything is removed by it. The module is pure.
 
 use crate::image::Image;
 use crate::order::{TOLERANCE, misdated};
@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Images are made at times of the same schedule: a gap of more than twice the longest one before is a clock that was
-/// set, or a host that was off. The next image then shows which.
+/// Images are made on a schedule. A gap of more than twice the longest earlier one means that the clock was set, or
+/// that the host was off. The next image then shows which.
 const LONGER: i32 = 2;
 
 /// The clock of a host, as it was when an order was sent.
@@ -24,18 +24,18 @@ pub struct HostClock {
 /// A date that this host's clock is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClockReading {
-    /// As people know it: `the clock of n1`.
+    /// Its name for users: `the clock of n1`.
     pub of: String,
     /// The date.
     pub at: Timestamp,
     /// This host's clock at that moment.
     pub here: Timestamp,
-    /// A date before this host's is no contradiction, as of a file that was written some time ago.
+    /// Whether the date may be before this host's, as that of a file written some time ago.
     pub may_be_old: bool,
 }
 
 impl ClockReading {
-    /// The clocks that came with an order, compared at once.
+    /// Returns the clocks that came with an order, compared at once.
     pub fn of_hosts(clocks: &[HostClock], here: Timestamp) -> Vec<ClockReading> {
         let reading = |clock: &HostClock| {
             let of = format!("the clock of {}", shown(&clock.host));
@@ -44,7 +44,7 @@ impl ClockReading {
         clocks.iter().map(reading).collect()
     }
 
-    /// The clock as it should be now, by one that nobody sets: it was `begun` so long ago.
+    /// Returns the time that the clock should show now: `begun` and the time `passed` of a clock that nobody sets.
     pub fn since(begun: Timestamp, passed: Duration, now: Timestamp) -> ClockReading {
         let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::ZERO);
         let at = begun.checked_add(passed).unwrap_or(now);
@@ -60,11 +60,11 @@ impl ClockReading {
     }
 }
 
-/// Why this host's clock cannot be believed; `None`: nothing speaks against it. `images`: in their order.
+/// Returns why this host's clock cannot be trusted; `None`: nothing contradicts it. `images`: in their order.
 pub fn of_clock(images: &[Image], now: Timestamp, readings: &[ClockReading]) -> Option<String> {
     let dated: Vec<(&str, Timestamp)> =
         images.iter().filter_map(|image| Some((image.name.as_str(), image.created?))).collect();
-    // The last two: the newest one may have been made under this very clock.
+    // The last two are compared, because the newest one may have been made under this very clock.
     let newest = dated.iter().rev().take(2).map(|(name, at)| ClockReading {
         of: format!("the date of the image {}", shown(name)),
         at: *at,
@@ -77,13 +77,13 @@ pub fn of_clock(images: &[Image], now: Timestamp, readings: &[ClockReading]) -> 
     newest.chain(readings.iter().cloned()).find_map(contradicts).or_else(|| gap(&sound, now))
 }
 
-/// A gap that is too long for a vault whose images are made by a schedule.
+/// Reports a gap that is too long for a vault whose images are made on a schedule.
 fn gap(dated: &[(&str, Timestamp)], now: Timestamp) -> Option<String> {
     let (last, before) = dated.split_last()?;
     let lengths = dated.windows(2).map(|pair| pair[1].1.duration_since(pair[0].1));
     let lengths: Vec<SignedDuration> = lengths.collect();
     let (newest_gap, earlier) = lengths.split_last()?;
-    // Of two images or three nothing is removed, and no schedule can be seen.
+    // With two or three images nothing is removed, and no schedule can be inferred.
     let longest = *earlier.iter().max().filter(|_| earlier.len() >= 2)?;
     let most = TOLERANCE + longest.max(SignedDuration::ZERO).checked_mul(LONGER)?;
     let since = now.duration_since(last.1);
@@ -139,18 +139,18 @@ mod tests {
         // A year ahead, before and after the image was made.
         assert!(doubt(&nights, "2027-03-05").unwrap().contains("longest time"));
         assert!(doubt(&with(&["2027-03-05"]), "2027-03-05").unwrap().contains("apart by their dates"));
-        // The clock is right again: its date is of the future; one more image, and all is well.
+        // The clock is right again, and the wrong image has a date in the future. One more image ends the doubt.
         assert!(doubt(&with(&["2027-03-05"]), "2026-03-06").unwrap().contains("later than this host's clock"));
         assert!(doubt(&with(&["2027-03-05", "2026-03-06"]), "2026-03-06").is_some());
         assert_eq!(doubt(&with(&["2027-03-05", "2026-03-06", "2026-03-07"]), "2026-03-07"), None);
-        // The image of the wrong clock makes no second jump usual.
+        // The image of the wrong clock does not make a second jump normal.
         assert!(doubt(&with(&["2027-03-05", "2026-03-06", "2026-03-07"]), "2027-01-07").is_some());
         // A year behind.
         assert!(doubt(&nights, "2025-03-05").unwrap().contains("later"));
-        // The host was off for a month: the second image after it goes on.
+        // The host was off for a month: the second image after it ends the doubt.
         assert!(doubt(&with(&["2026-04-05"]), "2026-04-05").is_some());
         assert_eq!(doubt(&with(&["2026-04-05", "2026-04-06"]), "2026-04-06"), None);
-        // Weeklies, and a vault that has just begun.
+        // Weekly images, and a vault that has just begun.
         assert_eq!(doubt(&["2026-03-01", "2026-03-08", "2026-03-15", "2026-03-22"], "2026-03-29"), None);
         assert_eq!(doubt(&nights[..2], "2026-05-01"), None);
     }

@@ -1,25 +1,25 @@
-//! When an image may go: dirvish's expire rules, and the dates that they are written in.
+//! Decides when an image expires: dirvish's expire rules, and the form of their dates.
 
 use crate::period;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 
-/// What the rules say of an image.
+/// The expiry that the rules give an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expiry {
     /// As it was written, `+15 days`; `None`: never.
     pub words: Option<String>,
     /// The moment; `None`: never.
     pub at: Option<Timestamp>,
-    /// The rule that said so.
+    /// The rule that matched.
     pub rule: Option<String>,
 }
 
-/// The expiry of an image that is made `now`: the last rule that matches, else the default, as dirvish has it.
+/// Returns the expiry of an image that is made `now`: of the last rule that matches, else the default, as in dirvish.
 ///
 /// # Errors
-/// What the chosen words are, where they are no date.
+/// The chosen words, if they are no date.
 pub fn of(rules: &[String], default: &str, now: Timestamp, zone: &TimeZone) -> Result<Expiry, String> {
     let local = zone.to_datetime(now);
     let matched = rules.iter().rev().find_map(|rule| matches(rule, local).map(|words| (rule, words)));
@@ -32,10 +32,10 @@ pub fn of(rules: &[String], default: &str, now: Timestamp, zone: &TimeZone) -> R
     Ok(Expiry { words: Some(words.into()), at: Some(at), rule })
 }
 
-/// Refuses rules and dates that mean nothing: dirvish would let images go at once, or never.
+/// Refuses rules and dates that have no meaning: dirvish would remove such images at once, or never.
 ///
 /// # Errors
-/// Which one, and what is understood.
+/// The rule or date, and the forms that are understood.
 pub fn check(rules: &[String], default: &str) -> Result<(), String> {
     let some_day = Date::constant(2026, 1, 1).at(0, 0, 0, 0);
     for rule in rules {
@@ -65,7 +65,7 @@ fn fields_missing(rule: &str) -> bool {
     !rule.contains('{') && rule.split_whitespace().count() < 5
 }
 
-/// The date of a rule that matches; a rule that has none means never.
+/// Returns the date of a rule that matches. A rule without a date means never.
 fn matches(rule: &str, at: DateTime) -> Option<&str> {
     let (period, words) = parts(rule);
     match (period.is_empty(), period::holds(&period, at)) {
@@ -75,7 +75,7 @@ fn matches(rule: &str, at: DateTime) -> Option<&str> {
     }
 }
 
-/// The period of a rule, and its date.
+/// Returns the period of a rule, and its date.
 fn parts(rule: &str) -> (String, &str) {
     if let Some(end) = rule.rfind('}').filter(|_| rule.contains('{')) {
         return (rule[..=end].to_string(), rule[end + 1..].trim());
@@ -90,8 +90,8 @@ fn parts(rule: &str) -> (String, &str) {
     (period::of_cron(&fields), rest)
 }
 
-/// A date in words: `+15 days`, `3 months`, `2027-01-31`, `2027-01-31 10:00:00`. Days, weeks, months and years keep
-/// the hour over a change of summer time, and the 31st becomes the last day of a shorter month.
+/// Parses a date: `+15 days`, `3 months`, `2027-01-31`, `2027-01-31 10:00:00`. Days, weeks, months and years keep the
+/// hour over a change of summer time. The 31st becomes the last day of a shorter month.
 pub fn moment(words: &str, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
     let words = words.trim();
     let local = match span(words) {
@@ -109,7 +109,7 @@ fn parse(words: &str) -> Option<DateTime> {
     DateTime::strptime(WRITTEN, words).ok().or_else(|| Date::strptime("%Y-%m-%d", words).ok().map(|d| d.at(0, 0, 0, 0)))
 }
 
-/// As a summary writes it.
+/// Returns a date in that form.
 pub fn written(at: Timestamp, zone: &TimeZone) -> String {
     zone.to_datetime(at).strftime(WRITTEN).to_string()
 }

@@ -1,5 +1,5 @@
-//! Compares an image with what was noted when it was made: its manifest with the summary and the journal, its tree with the
-//! manifest. The bytes of files are not read.
+//! Compares an image with the records of its making. The manifest is compared with the summary and the journal, the
+//! tree with the manifest. It does not read the bytes of files.
 
 use crate::attributes;
 use crate::image::Image;
@@ -21,22 +21,22 @@ const KEPT: usize = 100;
 /// A difference between an image and its manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flaw {
-    /// Below the source.
+    /// Its path below the source.
     pub path: RawText,
-    /// In plain words.
+    /// The difference in plain words.
     pub what: String,
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
     /// Entries of the manifest.
     pub entries: u64,
     /// All differences.
     pub count: u64,
-    /// The first of these.
+    /// The first differences.
     pub first: Vec<Flaw>,
-    /// Links of hard links and attributes were compared, too: images of older versions have noted none.
+    /// Whether hard links and attributes were compared, too: images of older versions have no record of them.
     pub attributes: bool,
 }
 
@@ -49,10 +49,11 @@ impl Compared {
     }
 }
 
-/// Why a manifest is not the one that was written with the image; `None`: it is. `noted`: its hash in the vault's journal.
+/// Returns why a manifest is not the one that was written with the image; `None`: it is. `noted`: its hash in the
+/// vault's journal.
 ///
 /// # Errors
-/// What reading it fails with.
+/// The error of reading it.
 pub fn of_manifest(path: &Path, image: &Image, noted: Option<&str>) -> io::Result<Option<String>> {
     let mut from = BufReader::with_capacity(1 << 16, File::open(path)?);
     let (mut hash, mut lines, mut line) = (Sha256::new(), 0_u64, Vec::new());
@@ -76,11 +77,11 @@ pub fn of_manifest(path: &Path, image: &Image, noted: Option<&str>) -> io::Resul
     })
 }
 
-/// Compares a tree with its manifest: names, kinds, owners, modes, times, sizes, targets of links; and which names are of
-/// one file, and attributes, where `attributes` says that they were noted.
+/// Compares a tree with its manifest: names, kinds, owners, modes, times, sizes and targets of links. If `attributes`
+/// is set, they were recorded: then it compares attributes and which names are of one file, too.
 ///
 /// # Errors
-/// What reading fails with.
+/// The error of reading.
 pub fn of_tree(tree: &Path, manifest: &Path, attributes: bool) -> io::Result<Compared> {
     let root = walk::folder(tree)?;
     let mut noted = manifest::read(BufReader::new(File::open(manifest)?)).peekable();
@@ -153,7 +154,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::time::{Duration, SystemTime};
 
-    /// A tree with its manifest, and a damage to it.
+    /// Makes a tree with its manifest, damages the tree, and returns the flaws.
     fn flaws(damage: &dyn Fn(&Path)) -> Vec<(String, String)> {
         let dir = tempfile::tempdir().unwrap();
         let tree = dir.path().join("tree");
@@ -236,7 +237,7 @@ mod tests {
         let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
         let write = |bytes: &[u8]| private(&path).unwrap().write_all(bytes).unwrap();
         let old = Image { manifest: None, ..noted.clone() };
-        // An older version has noted the count alone: a line that is gone, a cut, and nothing at all.
+        // An older version has noted the count alone: a missing line, a cut, and an empty file are found.
         for bytes in [
             [&lines[..3], &lines[4..]].concat().concat(),
             lines[..4].concat(),
@@ -253,7 +254,7 @@ mod tests {
             write(&bytes);
             assert!(of(&noted, None).is_some(), "byte {at}");
         }
-        // With a summary that was made to fit, the journal contradicts.
+        // If the summary was changed to match, the journal contradicts.
         let text = String::from_utf8(whole.clone()).unwrap().replacen("\"mode\":420", "\"mode\":511", 1);
         write(text.as_bytes());
         let fitting = Image { manifest: Some(walk::hex(Sha256::digest(text.as_bytes()))), ..noted };

@@ -1,5 +1,5 @@
-//! An instant copy of a folder, for as long as a channel is open. What a program that was killed has left goes with the
-//! next one.
+//! Makes an instant copy of a folder and keeps it for as long as a channel is open. If the program is killed, the
+//! next copy removes its remains.
 
 use crate::ask::{Answer, Freeze};
 use crate::instant::{FOLDER, Way};
@@ -16,8 +16,8 @@ use std::process::{Command, Stdio};
 /// `BTRFS_FIRST_FREE_OBJECTID` of linux/btrfs_tree.h: the inode of each subvolume's root.
 const SUBVOLUME_ROOT: u64 = 256;
 
-/// Makes one, tells where it is and removes it when the channel ends. Without one, which is told where one was to be
-/// expected, there is nothing to remove.
+/// Makes a copy, reports its path, and removes it when the channel ends. If a copy was expected but could not be
+/// made, it sends a note.
 pub fn hold(order: &Freeze, orders: impl BufRead, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
     let made = match Frozen::new(order) {
         Ok(made) => made,
@@ -28,32 +28,32 @@ pub fn hold(order: &Freeze, orders: impl BufRead, say: &mut dyn FnMut(Answer) ->
         }
     };
     say(Answer::Frozen(made.as_ref().map(|made| (made.way, made.seen.as_path().into()))))?;
-    // What is said is not understood, and its end is waited for.
+    // Input is ignored; only its end matters.
     orders.lines().map_while(Result::ok).for_each(drop);
     let removed = made.map_or(Ok(()), |made| {
         let place = made.copy.parent().map(Path::to_path_buf);
         let removed = made.remove();
-        // Others may have theirs in it.
+        // Other processes may have theirs in it.
         place.map(fs::remove_dir);
         removed
     });
     removed.or_else(|why| say(Answer::Note(why)))
 }
 
-/// A copy that is there.
+/// An instant copy that exists.
 struct Frozen {
     way: Way,
-    /// What it was made of: a dataset's name, or a path.
+    /// The source of the copy: a dataset's name, or a path.
     from: PathBuf,
-    /// Its folder, in the folder for such copies.
+    /// Its folder, in the folder for instant copies.
     copy: PathBuf,
-    /// The source in it.
+    /// The source folder inside the copy.
     seen: PathBuf,
     _held: Held,
 }
 
 impl Frozen {
-    /// `None`: the file system has no such copies, or none are wanted.
+    /// Makes a copy. `None`: the file system has no such copies, or none are wanted.
     fn new(order: &Freeze) -> Result<Option<Frozen>, String> {
         let folder = order.folder.as_path();
         let failed = |e: io::Error| e.to_string();
@@ -103,7 +103,7 @@ impl Frozen {
         run_all(&[attributes(real, &self.copy)])
     }
 
-    /// It is a folder with something in it where the source has something in it.
+    /// Checks that the copy is a folder, and not empty if the source is not empty.
     fn is_there(&self, real: &Path) -> Result<(), String> {
         let any = |path: &Path| fs::read_dir(path).map(|mut entries| entries.next().is_some());
         let found = any(&self.seen).map_err(|e| format!("{}: {e}", self.seen.display()))?;
@@ -116,7 +116,7 @@ impl Frozen {
     }
 }
 
-/// The folder that all of the file system or subvolume lies below, as far as it is mounted here.
+/// Returns the topmost folder of the file system or subvolume, as far as it is mounted here.
 fn root(way: Way, real: &Path, line: &MountLine) -> Result<PathBuf, String> {
     let point = line.mount.point.to_path();
     if way != Way::Btrfs {
@@ -129,7 +129,7 @@ fn root(way: Way, real: &Path, line: &MountLine) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("the root of its subvolume is not mounted at {}", point.display()))
 }
 
-/// The folder for such copies, which nobody else can put another in the place of.
+/// Returns the folder for instant copies, which no other user can replace.
 fn place(root: &Path) -> Result<PathBuf, String> {
     let doing = |e: io::Error| format!("{}: {e}", root.join(FOLDER).display());
     if let Some(folder) = homing_os::folder::who_could_swap(root).map_err(doing)? {
@@ -138,7 +138,7 @@ fn place(root: &Path) -> Result<PathBuf, String> {
     homing_os::folder::own(root, FOLDER, 0o700).map_err(doing)
 }
 
-/// A name that nobody has, and its lock, which shows that its maker lives.
+/// Returns an unused name and its lock, which shows that its maker lives.
 fn lock(place: &Path) -> Result<(String, Held), String> {
     let doing = |e: io::Error| format!("{}: {e}", place.display());
     let name = homing_os::folder::unguessable().map_err(doing)?;
@@ -146,10 +146,10 @@ fn lock(place: &Path) -> Result<(String, Held), String> {
     held.map(|held| (name, held)).ok_or_else(|| format!("{}: others take each new name", place.display()))
 }
 
-/// Ends the name of a copy's lock.
+/// The ending of the name of a copy's lock.
 const LOCK: &str = ".lock";
 
-/// Removes what was left by makers that do not live any more.
+/// Removes copies whose makers do not live any more.
 fn sweep(way: Way, from: &Path, place: &Path) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let lock = entry.path();
@@ -161,7 +161,7 @@ fn sweep(way: Way, from: &Path, place: &Path) {
     }
 }
 
-/// Removes a copy, as far as it was made, and then its lock.
+/// Removes a copy, even an incomplete one, and then its lock.
 fn take_away(way: Way, from: &Path, copy: &Path) -> Result<(), String> {
     let there = way == Way::Zfs || fs::symlink_metadata(copy).is_ok();
     let removed = match way.remove(from, copy) {
@@ -172,7 +172,7 @@ fn take_away(way: Way, from: &Path, copy: &Path) -> Result<(), String> {
             remove::delete(copy).map_err(|e| format!("{}: {e}", copy.display()))
         }
     };
-    // Of MooseFS a copy in parts stands in a folder that is no copy; what was not made at all is no failure.
+    // A MooseFS copy in parts is in a folder that is no copy itself. A copy that was never made is no failure.
     let gone = fs::symlink_metadata(copy).is_err() || remove::delete(copy).is_ok();
     let mut lock = copy.as_os_str().to_owned();
     lock.push(LOCK);
@@ -182,13 +182,13 @@ fn take_away(way: Way, from: &Path, copy: &Path) -> Result<(), String> {
     }
 }
 
-/// What is in a folder, but for the folder of such copies.
+/// Returns the entries of a folder, without the folder for instant copies.
 fn entries(real: &Path, place: &Path) -> io::Result<Vec<PathBuf>> {
     let all: io::Result<Vec<PathBuf>> = fs::read_dir(real)?.map(|entry| Ok(entry?.path())).collect();
     Ok(all?.into_iter().filter(|path| path != place).collect())
 }
 
-/// Gives a folder the owner, mode, time and lists of another.
+/// Returns the command that gives a folder the owner, mode, time, ACLs and attributes of another.
 fn attributes(from: &Path, to: &Path) -> Vec<OsString> {
     let slash = |path: &Path| {
         let mut word = OsString::from(path);

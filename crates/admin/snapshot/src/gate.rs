@@ -1,4 +1,4 @@
-//! What a copy reads by: a lease of the file server for each host that reads, and a pace that leaves the disk to others.
+//! Limits a copy: a lease of the file server for each host that reads, and a pace that leaves the disk to others.
 
 use crate::ask::{Answer, Gate, Watch};
 use crate::disk::Disk;
@@ -9,16 +9,16 @@ use homing_lease::{Leases, Place, Wish};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Between two looks at what others have.
+/// The time between two looks at the leases of others.
 const LOOK: Duration = Duration::from_millis(500);
-/// Between two looks at the disk, a quarter of the shortest phase of [`Pace`].
+/// The time between two looks at the disk: below half of the shortest phase of [`Pace`].
 const TICK: Duration = Duration::from_millis(100);
 
-/// Before this time nothing is said of having no lease.
+/// No lack of a lease is reported before this time.
 const SOON: Duration = Duration::from_secs(2);
 
-/// Takes part until the channel ends. Each change of whether it may read is told; where no lease can be had the copy
-/// goes on without one.
+/// Watches leases and disk until the channel ends, and reports each change of the number of hosts that may read. If
+/// no lease can be had, the copy continues without one.
 pub fn hold(watch: Watch, reins: &Reins, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
     let mut disk = Disk::below(watch.folder.as_path(), watch.reads_only);
     let mut sender = watch.mark.map(Sender::new);
@@ -33,7 +33,7 @@ pub fn hold(watch: Watch, reins: &Reins, say: &mut dyn FnMut(Answer) -> io::Resu
         let of_others = |since| disk.as_ref()?.of_others(since);
         let paced = pace.may_run(leases.others, of_others, |since| disk.as_ref()?.busy(since), now);
         let may_run = if paced { leases.has } else { 0 };
-        // Who comes to a server that others have left may need a moment.
+        // A copy that comes to a server that others have just left may wait a moment for its lease.
         let soon = told.is_none() && may_run == 0 && begun.elapsed() < SOON;
         if told != Some(may_run) && !soon {
             told = Some(may_run);
@@ -45,10 +45,10 @@ pub fn hold(watch: Watch, reins: &Reins, say: &mut dyn FnMut(Answer) -> io::Resu
     Ok(())
 }
 
-/// The leases, and whether others have some.
+/// The leases of the copy, and whether others have some.
 struct Taken {
     leases: Option<Leases>,
-    /// [`u32::MAX`] where nobody limits them.
+    /// [`u32::MAX`]: no limit.
     has: u32,
     others: bool,
     looked: Option<(Instant, u32)>,

@@ -1,33 +1,33 @@
-//! Where a folder's bytes are: on which host, and under which name there.
+//! Finds the host that holds a folder's bytes, and the folder's name there.
 
 use homing_model::{Mount, RawText};
 use homing_mounts::{Kind, nfs, volume_name};
 use std::path::{Path, PathBuf};
 
-/// A host that may have the bytes, and what the folder would be called there.
+/// A host that may have the bytes, and the folder's possible names there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The host; `None`: this one.
     pub host: Option<String>,
     /// Names that the folder may have there.
     pub paths: Vec<RawText>,
-    /// What has to be true of it.
+    /// The check that the host has to pass.
     pub proof: Proof,
 }
 
-/// What shows that a host sees the same folder.
+/// The fact that shows that a host sees the same folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// Nothing: it is this host's own.
+    /// No proof is needed: it is this host's own.
     None,
-    /// The server's inode is the one that clients are told.
+    /// The server's inode number equals the one that clients see.
     Inode(u64),
-    /// It has this volume mounted there.
+    /// The host has this volume mounted there.
     Volume(String),
 }
 
 impl Proof {
-    /// Whether what a host has seen at a path, its volume and inode, is that folder.
+    /// Whether a folder that a host has seen, by volume and inode, is the wanted one.
     pub fn holds(&self, (volume, inode): &(String, u64)) -> bool {
         // Clients of one volume may have mounted it by the names of different servers.
         let plain = |name: &str| name.split_once(':').map(|(kind, rest)| (kind.to_string(), last(rest).to_string()));
@@ -44,16 +44,16 @@ fn last(source: &str) -> &str {
 }
 
 impl Candidate {
-    /// A host with a mount of the same volume under the same name. `real`: the folder's path without links; `mount`: what
-    /// it is on here.
+    /// Returns a host with a mount of the same volume under the same name. `real`: the folder's path without links;
+    /// `mount`: its mount here.
     pub fn mounted(host: &str, real: &Path, mount: &Mount) -> Candidate {
         Candidate { host: Some(host.into()), paths: vec![real.into()], proof: Proof::Volume(volume_name(mount)) }
     }
 }
 
-/// The hosts that may have the bytes of a folder, the best one first. `real`: its path without links; `mount`: what
-/// it is on here; `inode`: its own; `bank`: the bank's host; `bricks`: hosts with bytes of the volume, where they are
-/// known.
+/// Returns the hosts that may have the bytes of a folder, the best one first.
+/// `real`: its path without links; `mount`: its mount here; `inode`: its own; `bank`: the bank's host.
+/// `bricks`: hosts with bytes of the volume, where they are known.
 pub fn candidates(real: &Path, mount: &Mount, inode: u64, bank: &str, bricks: &[String]) -> Vec<Candidate> {
     let path: RawText = real.into();
     let mounted = |host: &str| Candidate::mounted(host, real, mount);
@@ -68,16 +68,17 @@ pub fn candidates(real: &Path, mount: &Mount, inode: u64, bank: &str, bricks: &[
         Kind::Gluster => {
             let server = nfs::server(mount);
             let mut hosts: Vec<&str> = Vec::new();
-            // Beside the bank, if it has bricks: files cross no network at all. Else on any host with bricks.
+            // If the bank's host has bricks, it comes first: files cross no network at all. Else any host with bricks
+            // does.
             hosts.extend(Some(bank).filter(|bank| bricks.iter().any(|brick| brick == bank)));
             hosts.extend(bricks.iter().map(String::as_str));
             hosts.push(&server);
             hosts.dedup();
             hosts.into_iter().map(mounted).collect()
         }
-        // Each file's pieces are on several hosts: whatever host reads, they cross the network once.
+        // The pieces of each file are on several hosts. They cross the network once, on any host that reads.
         Kind::Moose | Kind::Lustre | Kind::Ceph => vec![mounted(bank)],
-        // Its inode numbers are the client's own: nothing would prove that a folder there is this one.
+        // Inode numbers of sshfs are the client's own: they cannot prove that a folder there is this one.
         Kind::Sshfs | Kind::Local | Kind::Site | Kind::Other => Vec::new(),
     };
     found.push(Candidate { host: None, paths: vec![path.clone()], proof: Proof::None });

@@ -1,4 +1,4 @@
-//! An image of a vault, as its summary tells it.
+//! An image of a vault, as its summary describes it.
 
 use crate::conf::Conf;
 use crate::expiry::{Expiry, moment, written};
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 
 /// The branch of a vault that has no others, as dirvish calls it.
 pub const BRANCH: &str = "default";
-/// Ends the name of an image that is not whole.
+/// The ending of the name of an incomplete image.
 pub const PARTIAL: &str = ".partial";
-/// Ends the name of an image that is being removed.
+/// The ending of the name of an image that is being removed.
 pub const EXPIRED: &str = ".expired";
 
-/// Which image of a vault.
+/// The choice of an image of a vault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
     /// The newest good one.
     Newest,
-    /// The newest good one of a moment or before.
+    /// The newest good one of this moment or before.
     Until(Timestamp),
     /// The one of this name, good or not.
     Named(String),
@@ -33,29 +33,30 @@ pub struct Image {
     pub name: String,
     /// The series that it belongs to.
     pub branch: String,
-    /// When its copy was begun, the moment that it stands for; dirvish's older summaries tell only the end.
+    /// The start of its copy, the moment whose state it represents; dirvish's older summaries have only the end.
     pub created: Option<Timestamp>,
-    /// When it was whole.
+    /// The end of its copy.
     pub completed: Option<Timestamp>,
-    /// When it may go; `None`: never.
+    /// The moment of its expiry; `None`: never.
     pub expires: Option<Timestamp>,
-    /// Its number, which no clock decides: later images have greater ones. `None`: dirvish or an older version made it.
+    /// Its number, which no clock decides: later images have greater ones.
+    /// `None`: dirvish or an older version made it.
     #[serde(default)]
     pub sequence: Option<u64>,
     /// The image whose files it shares.
     #[serde(default)]
     pub reference: Option<String>,
-    /// Images without a number that were there before it, in their order.
+    /// The images without a number that were there before it, in their order.
     #[serde(skip)]
     pub older: Vec<String>,
-    /// SHA-256 of its manifest, where that was noted.
+    /// SHA-256 of its manifest, if it was noted.
     #[serde(default)]
     pub manifest: Option<String>,
-    /// How the copy ended: `success`, or why not.
+    /// How the copy ended: `success`, or the reason of a failure.
     pub status: String,
-    /// The tree is there.
+    /// Whether the tree exists.
     pub has_tree: bool,
-    /// Entries of the tree, where homing made it.
+    /// Entries of the tree, if homing made it.
     pub files: Option<u64>,
     /// Bytes of its regular files.
     pub bytes: Option<u64>,
@@ -64,7 +65,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// From the text of a summary; `None` where it is none of an image.
+    /// Reads the text of a summary; `None`: it is not the summary of an image.
     pub fn of(name: &str, summary: &str, has_tree: bool, zone: &TimeZone) -> Option<Image> {
         let conf = Conf::of_summary(summary);
         let date = |words: &str| moment(words, Timestamp::UNIX_EPOCH, zone);
@@ -90,16 +91,16 @@ impl Image {
         })
     }
 
-    /// Whether it can be relied upon: a reference for the next one, and one that may be the last.
+    /// Whether the image can be relied upon: it may be a reference for the next one, and the last one of a vault.
     pub fn is_good(&self) -> bool {
         self.status.starts_with("success") && self.has_tree
     }
 }
 
-/// What is written into a summary when an image is whole.
+/// The content of the summary of a complete image.
 #[derive(Clone, Debug)]
 pub struct Summary<'a> {
-    /// The host that was copied from.
+    /// The host of the source.
     pub client: &'a str,
     /// The folder there.
     pub tree: &'a str,
@@ -117,19 +118,19 @@ pub struct Summary<'a> {
     pub reference: Option<&'a str>,
     /// Its number.
     pub sequence: u64,
-    /// Images without a number that are there already, in their order.
+    /// Images without a number that already exist, in their order.
     pub older: &'a [String],
-    /// When it was begun.
+    /// The start of the copy.
     pub begun: Timestamp,
-    /// When it was whole.
+    /// The end of the copy.
     pub completed: Timestamp,
-    /// When it may go.
+    /// When the image expires.
     pub expiry: &'a Expiry,
-    /// Patterns that were left out.
+    /// Patterns of names that were left out.
     pub exclude: &'a [String],
-    /// Other file systems below the source were left out.
+    /// Whether other file systems below the source were left out.
     pub xdev: bool,
-    /// `success`, or why not.
+    /// `success`, or the reason of a failure.
     pub status: &'a str,
     /// Entries of the tree.
     pub files: u64,
@@ -142,7 +143,7 @@ pub struct Summary<'a> {
 }
 
 impl Summary<'_> {
-    /// The text, in the form that dirvish reads.
+    /// Returns the text, in the form that dirvish reads.
     pub fn text(&self, zone: &TimeZone) -> String {
         let reference = self.reference.unwrap_or("-");
         let mut lines: Vec<String> = [
@@ -181,14 +182,14 @@ impl Summary<'_> {
         lines.join("\n")
     }
 
-    /// The line for the branch's history.
+    /// Returns the line for the branch's history.
     pub fn history(&self, zone: &TimeZone) -> String {
         let (at, reference) = (written(self.completed, zone), self.reference.unwrap_or("-"));
         format!("{}\t{at}\t{reference}\t{}\n", self.image, expire_words(self.expiry, zone))
     }
 }
 
-/// The first line of a history, dirvish's slip of the pen included.
+/// The first line of a history, with dirvish's spelling mistake.
 pub const HISTORY_HEAD: &str = "#IMAGE\tCREATED\tREFERECE\tEXPIRES\n";
 
 fn expire_words(expiry: &Expiry, zone: &TimeZone) -> String {

@@ -1,4 +1,4 @@
-//! An image's index as dirvish writes it, for dirvish-locate: `find -ls` of the tree under the name that people know it by.
+//! Writes an image's index in dirvish's form, for dirvish-locate: `find -ls` of the tree, under the source's path.
 
 use crate::run;
 use crate::tree::private;
@@ -6,11 +6,11 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Writes `index` beside the tree. `alias`: what the source is called there; `how`: the `index` of dirvish.conf(5), none or
-/// a program that compresses it.
+/// Writes `index` beside the tree. `alias`: the name of the source in it. `how`: the `index` of dirvish.conf(5), none
+/// or a program that compresses it.
 ///
 /// # Errors
-/// What a program or the disk says.
+/// The error of a program or of the disk.
 pub fn write(folder: &Path, alias: &str, how: Option<&str>) -> io::Result<()> {
     let Some(how) = how.filter(|how| !how.starts_with("no")) else { return Ok(()) };
     let (tree, index) = (folder.join("tree"), folder.join("index"));

@@ -1,4 +1,4 @@
-//! Copies that a file system makes in an instant: which kind a folder can have, and the commands for it.
+//! Instant copies of file systems: the kind that a folder can have, and the commands for it.
 
 use homing_model::Mount;
 use homing_mounts::Kind;
@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The folder for such copies, in the root of the volume or subvolume.
+/// The folder for instant copies, in the root of the volume or subvolume.
 pub const FOLDER: &str = ".homing-instant";
-/// How the names of folders begin that are homing's own in the root of a source, and no data.
+/// The beginnings of the names of homing's own folders in the root of a source; they are no data.
 pub const OWN: [&str; 2] = [homing_lease::FOLDER, FOLDER];
 
-/// Patterns for rsync that leave those out.
+/// Returns patterns for rsync that leave them out.
 pub fn own_patterns() -> [String; 2] {
     OWN.map(|folder| format!("/{folder}*"))
 }
 
-/// What the cluster file asks for.
+/// The kinds of instant copies that the cluster file permits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wanted {
-    /// One that costs next to nothing and has all that the source has: btrfs.
+    /// Only a kind that costs next to nothing and keeps everything of the source: btrfs.
     #[default]
     Auto,
-    /// Also those of MooseFS, which make a file of its own of each name of a hard link, and those that take an inode
-    /// for each file: XFS. And that of ZFS, whose commands are from its manual and were never run.
+    /// Also MooseFS, which makes each name of a hard link a file of its own, and XFS, which takes an inode for each
+    /// file. Also ZFS, whose commands are from its manual and were never run.
     Any,
     /// None.
     None,
 }
 
-/// How such a copy is made.
+/// How an instant copy is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
@@ -38,14 +38,14 @@ pub enum Way {
     Btrfs,
     /// A snapshot of the dataset: one moment for all files.
     Zfs,
-    /// `mfsmakesnapshot`: one moment for all files, but for a source that is a whole volume.
+    /// `mfsmakesnapshot`: one moment for all files, unless the source is a whole volume.
     MooseFs,
     /// `cp --reflink`: one moment for each file.
     Reflink,
 }
 
 impl Way {
-    /// As people know it.
+    /// Returns the name for users.
     pub fn name(self) -> &'static str {
         match self {
             Way::Btrfs => "btrfs",
@@ -55,7 +55,7 @@ impl Way {
         }
     }
 
-    /// What a mount offers; `None`: nothing.
+    /// Returns the kind that a mount offers; `None`: none, or none that is wanted.
     pub fn of(mount: &Mount, wanted: Wanted) -> Option<Way> {
         let way = match mount.fstype.as_str() {
             "btrfs" => Way::Btrfs,
@@ -67,9 +67,10 @@ impl Way {
         (wanted == Wanted::Any || wanted == Wanted::Auto && way == Way::Btrfs).then_some(way)
     }
 
-    /// The commands that make one of `from`, one after the other. `from`: the subvolume's root (btrfs), the dataset's
-    /// name (ZFS), else folders or files. `to`: a path that is not there yet, of ZFS the snapshot's name alone. With
-    /// `parts` the path is there, and gets them all.
+    /// Returns the commands that make a copy of `from`, in order.
+    /// `from`: the subvolume's root (btrfs), the dataset's name (ZFS), else folders or files.
+    /// `to`: a path that does not exist yet; for ZFS the snapshot's name alone.
+    /// With `parts` the path exists, and gets them all.
     pub fn make(self, from: &[&Path], to: &Path, parts: bool) -> Vec<Vec<OsString>> {
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
         let one = |head: Vec<OsString>, from: &Path| [head, vec![from.into(), to.into()]].concat();
@@ -83,7 +84,7 @@ impl Way {
         }
     }
 
-    /// The command that removes it; `None`: as any folder.
+    /// Returns the command that removes the copy; `None`: it is removed like any folder.
     pub fn remove(self, from: &Path, to: &Path) -> Option<Vec<OsString>> {
         let words = |words: &[&str], last: OsString| words.iter().map(OsString::from).chain([last]).collect::<Vec<_>>();
         match self {
@@ -95,7 +96,7 @@ impl Way {
     }
 }
 
-/// `DATASET@NAME`: without a name `zfs destroy` would mean the dataset.
+/// Returns `DATASET@NAME`: without a name `zfs destroy` would destroy the dataset.
 fn named(dataset: &Path, name: &Path) -> OsString {
     let mut all = OsString::from(dataset);
     all.push("@homing-");

@@ -1,4 +1,4 @@
-//! What happened in a vault, a line each.
+//! The journal of a vault: one line for each event.
 
 use crate::ask::Proof;
 use jiff::Timestamp;
@@ -11,34 +11,34 @@ use std::path::Path;
 /// The journal's name in the vault's folder `dirvish`.
 pub const NAME: &str = "homing.journal";
 
-/// Something that happened.
+/// An event in a vault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// An image was begun, while the host ran since this boot.
+    /// An image was begun.
     Begun {
         /// Its name.
         image: String,
         /// The image whose files it shares.
         reference: Option<String>,
-        /// The kernel's id of the boot.
+        /// The kernel's id of the boot in which it was begun.
         boot: String,
     },
     /// An image was broken off.
     Stopped {
         /// Its name.
         image: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// An image is whole.
     Finished {
         /// Its name.
         image: String,
-        /// Its number; 0 of older versions.
+        /// Its number; 0 from older versions.
         #[serde(default)]
         sequence: u64,
-        /// SHA-256 of its manifest; `None` of older versions.
+        /// SHA-256 of its manifest; `None` from older versions.
         #[serde(default)]
         manifest: Option<String>,
     },
@@ -69,8 +69,8 @@ pub fn add(folder: &Path, event: Event) -> io::Result<()> {
     file.sync_data()
 }
 
-/// All events, the oldest first; a line that was cut short by a power cut counts for nothing. `None`: this user may
-/// not read them.
+/// Returns all events, the oldest first. It skips a line that was cut short by a power cut.
+/// `None`: this user may not read them.
 pub fn read(folder: &Path) -> Option<Vec<Event>> {
     let text = match std::fs::read(folder.join(NAME)) {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => return None,
@@ -80,7 +80,7 @@ pub fn read(folder: &Path) -> Option<Vec<Event>> {
     Some(lines.map(|line| line.event).collect())
 }
 
-/// The hash of an image's manifest, as it was noted when the image was finished.
+/// Returns the hash of an image's manifest, as it was noted when the image was finished.
 pub fn manifest_of(folder: &Path, name: &str) -> Option<String> {
     read(folder)?.into_iter().rev().find_map(|event| match event {
         Event::Finished { image, manifest, .. } if image == name => manifest,

@@ -1,18 +1,18 @@
-//! Decides which images go.
+//! Decides which images are removed.
 
 use crate::image::Image;
 use jiff::Timestamp;
 use std::collections::HashMap;
 
-/// Good images of each branch that stay, whatever the rules and the clock are: the newest by their order. One may turn
-/// out to be of a source that was damaged, and a second one of a clock that was wrong.
+/// The newest good images of each branch that stay, whatever the rules and the clock are. One may be a copy of a
+/// damaged source, and a second one may be made under a wrong clock.
 pub const KEPT: usize = 3;
 
-/// The images that may be removed now: what has expired, but for the last [`KEPT`] good images of each branch. A branch
-/// without a good image loses nothing. (dirvish-expire keeps the oldest where all have expired.) `images`: in their order,
-/// as [`crate::order::ordered`] has them.
+/// Returns the images that may be removed now: all expired ones except the last [`KEPT`] good images of each branch.
+/// A branch without a good image loses nothing. (dirvish-expire keeps the oldest if all have expired.)
+/// `images`: in the order of [`crate::order::ordered`].
 pub fn expired(images: &[Image], now: Timestamp) -> Vec<&Image> {
-    // How many good images a branch has from here on.
+    // The number of good images that a branch has from here on.
     let mut good: HashMap<&str, usize> = HashMap::new();
     let mut stays = Vec::with_capacity(images.len());
     for image in images.iter().rev() {

@@ -1,11 +1,11 @@
-//! Copies of a folder's states, kept in plain trees as dirvish lays them out, and made next to the bytes.
+//! Copies the states of a folder into plain trees in dirvish's layout, next to the bytes.
 //!
-//! A bank is a folder of vaults, a vault one of images, an image a folder with `tree`, `summary` and `manifest`.
-//! Files that have not changed are shared by hard links. Which images go, what a rule says and what a manifest
-//! holds is decided without a look at a disk; rsync copies.
+//! A bank is a folder of vaults, a vault a folder of images, an image a folder with `tree`, `summary` and `manifest`.
+//! Files that have not changed are shared by hard links. rsync copies. Rules, expiry and manifests are decided by
+//! pure code that reads no disk.
 //!
-//! It does not: back databases up, or copy a folder that changes as one state unless its file system makes instant copies.
-//! It does not expire an image while a clock is in doubt.
+//! It does not: back databases up, or copy a folder that changes as one state unless its file system makes instant
+//! copies. It does not expire an image while a clock is in doubt.
 
 pub mod ask;
 pub mod asking;

@@ -1,4 +1,4 @@
-//! What paths are on this host.
+//! Looks paths up on this host.
 
 use crate::ask::Seen;
 use homing_model::RawText;
@@ -14,7 +14,7 @@ fn rsync() -> Option<String> {
     String::from_utf8_lossy(&output.stdout).lines().next().map(String::from)
 }
 
-/// Looks at each.
+/// Looks up each path, and describes this host.
 pub fn look(paths: &[RawText]) -> Seen {
     let lines = homing_mounts::read().unwrap_or_default();
     let one = |path: &RawText| {

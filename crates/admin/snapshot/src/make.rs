@@ -1,4 +1,4 @@
-//! Making an image: beside the good ones under a name that nobody takes for one, until it is whole and on disk.
+//! Makes an image: beside the good ones, under a temporary name until it is complete and on disk.
 
 use crate::ask::{Answer, Expired, Made, Make, Say};
 use crate::doubt::ClockReading;
@@ -24,10 +24,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
-/// Names of files that are told; the lists have all.
+/// The most names of files that are reported; the lists on disk have all.
 const TOLD: usize = 20;
 
-/// Makes an image. `parts`: what others read first, once that is asked for.
+/// Makes an image. `parts`: receives the parts that other hosts read first, once requested.
 pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) -> Result<Made, Refused> {
     let (since, begun) = (Instant::now(), Timestamp::now());
     let mut readings = ClockReading::of_hosts(&order.clocks, begun);
@@ -41,7 +41,7 @@ pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) 
     let reference = images.iter().rev().find(|image| image.is_good() && image.branch == plan.branch);
     let (resumed, distrust) = course.begin(reference, &mut |text| drop(say(Answer::Note(text))))?;
     let exclude = course.exclude();
-    // Where all bytes are compared, they are read once more anyhow.
+    // If all bytes are compared, this host reads them again anyway.
     let parts = if order.split && !distrust { course.deal(reference, &exclude, parts, say) } else { Vec::new() };
     let (reads, copied) = course.copy(reference, distrust, &exclude, &parts, say)?;
     let mut note = |text: String| drop(say(Answer::Note(text)));
@@ -86,8 +86,8 @@ pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) 
     })
 }
 
-/// A bank on which not even an empty file can be made is stuck with what an interrupted copy has left: its source may have
-/// shrunk since, and to go on with it needs files, too. Such a copy is begun anew.
+/// Makes room on a full bank. If not even an empty file can be made, the remains of an interrupted copy block the
+/// bank. Its source may have shrunk since, and continuing the copy needs files, too. Such a copy is begun anew.
 fn have_room(vault: &Vault, note: &mut dyn FnMut(String)) -> Result<(), Refused> {
     let advised = |why: String| {
         let bank = vault.path.parent().unwrap_or(&vault.path).display();
@@ -109,7 +109,7 @@ fn have_room(vault: &Vault, note: &mut dyn FnMut(String)) -> Result<(), Refused>
         note(format!("{name} is begun anew"));
     }
     for name in vault.ending(EXPIRED) {
-        // The removal in the background may be at it, too.
+        // The removal in the background may be deleting the same folder.
         let _ = remove::delete(&vault.folder(&name));
     }
     links_work(vault).map_err(|unfit| match unfit {
@@ -118,7 +118,7 @@ fn have_room(vault: &Vault, note: &mut dyn FnMut(String)) -> Result<(), Refused>
     })
 }
 
-/// Bytes over the network; `None`: the bank's host has read all.
+/// Returns the bytes over the network; `None`: the bank's host has read all.
 fn network(plan: &Plan, copied: &transfer::Copied, reads: &[Read]) -> Option<u64> {
     let last = plan.source.host.is_some().then_some(copied.stats.sent);
     let all = reads.iter().filter_map(|read| read.network).chain(last);
@@ -139,8 +139,8 @@ impl Course<'_> {
         self.vault.folder(&format!("{}{PARTIAL}", self.plan.name))
     }
 
-    /// Makes the folder, or takes over that of an interrupted copy; whether it did, and whether files there may be
-    /// damaged.
+    /// Makes the folder, or takes over the one of an interrupted copy. Returns whether it took one over, and whether
+    /// files there may be damaged.
     fn begin(&self, reference: Option<&Image>, note: &mut dyn FnMut(String)) -> Result<(bool, bool), String> {
         let failed = |e: std::io::Error| format!("cannot begin {}: {}", self.partial().display(), full(self.bank, &e));
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string();
@@ -151,7 +151,7 @@ impl Course<'_> {
         }
         let same_boot = last.as_ref().is_some_and(|name| self.begun_since(name, &boot));
         let resumed = match last {
-            // After a power cut new files may be shorter than they look, and copying what has changed again is cheap.
+            // After a power cut new files may be shorter than they look. Copying the changed files again is cheap.
             Some(old) if !same_boot && reference.is_some() => {
                 note(format!("{old} was interrupted by the end of its host, and is begun anew"));
                 remove::aside(self.vault, &old).map(|()| false)
@@ -173,7 +173,7 @@ impl Course<'_> {
         Ok((resumed, resumed && !same_boot))
     }
 
-    /// Whether the host has run ever since this copy was begun or last gone on with.
+    /// Whether the host has run without a reboot since this copy was last begun or continued.
     fn begun_since(&self, partial: &str, boot: &str) -> bool {
         let name = partial.strip_suffix(PARTIAL).unwrap_or(partial);
         let events = journal::read(&self.vault.own()).unwrap_or_default();
@@ -184,12 +184,13 @@ impl Course<'_> {
         begun.is_some_and(|then| then == boot)
     }
 
-    /// What is left out: what is asked for, and the leases of the file server and instant copies, which are no data.
+    /// Returns the excluded patterns: those of the plan, and the file server's leases and instant copies, which are
+    /// no data.
     fn exclude(&self) -> Vec<String> {
         self.plan.exclude.iter().cloned().chain(instant::own_patterns()).collect()
     }
 
-    /// Asks what others read first.
+    /// Requests the parts that other hosts read first.
     fn deal(&self, reference: Option<&Image>, exclude: &[String], parts: &Receiver<Vec<Part>>, say: Say) -> Vec<Part> {
         let since = reference.and_then(|image| image.created);
         let asked = say(Answer::Deal(Deal { exclude: exclude.to_vec(), since }));
@@ -232,7 +233,7 @@ impl Course<'_> {
         }
     }
 
-    /// What the image holds, on disk beside its tree.
+    /// Writes the manifest of the image, on disk beside its tree.
     fn hash(&self, reference: Option<&Image>) -> Result<Tally, String> {
         let before = reference.map(|image| self.vault.folder(&image.name));
         let to = self.partial().join(manifest::NAME);
@@ -240,8 +241,8 @@ impl Course<'_> {
             .map_err(|e| self.stop(format!("reading back what was copied: {}", full(self.bank, &e))))
     }
 
-    /// A source that was never empty and is now has most likely not been mounted: its empty image would be the one that
-    /// stays.
+    /// Fails if the source is empty and was not before: most likely it is not mounted. Its empty image would be the
+    /// one that stays.
     fn not_emptied(&self, reference: Option<&Image>, tally: &Tally) -> Result<(), String> {
         let before = reference.and_then(|image| image.files).filter(|files| *files > 1 && tally.entries == 1);
         let Some(files) = before else { return Ok(()) };
@@ -249,14 +250,14 @@ impl Course<'_> {
         Err(self.stop(format!("{source} is empty, and had {files} entries before: is it mounted?")))
     }
 
-    /// Keeps the reason of a copy that ended early; what was copied is gone on with the next time.
+    /// Records why a copy ended early; the next copy continues it.
     fn stop(&self, why: String) -> String {
         let event = Event::Stopped { image: self.plan.name.clone(), why: why.clone() };
         let _ = journal::add(&self.vault.own(), event);
         why
     }
 
-    /// All of it is on disk before it gets its name, and no other image is ever replaced.
+    /// Names the image when all of it is on disk, and never replaces another image.
     fn finish(
         &self,
         order: &Make,

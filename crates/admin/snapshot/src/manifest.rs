@@ -1,4 +1,4 @@
-//! What an image holds, with the hash of each file: one line of JSON an entry, in the order of the walk.
+//! The manifest of an image: one line of JSON for each entry with the hash of each file, in the order of the walk.
 
 use homing_model::RawText;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::io::{self, BufRead};
 /// The manifest's name beside the tree.
 pub const NAME: &str = "manifest";
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -25,9 +25,9 @@ pub enum Kind {
 /// A file, a folder or a link of an image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Below the tree; empty for the tree itself.
+    /// Path below the tree; empty for the tree itself.
     pub path: RawText,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Permission bits.
     pub mode: u32,
@@ -37,7 +37,7 @@ pub struct Entry {
     pub gid: u32,
     /// Bytes of a regular file; 0 for others.
     pub size: u64,
-    /// Last change of its content, nanoseconds since 1970.
+    /// Time of the last change of its content, nanoseconds since 1970.
     pub mtime_ns: i128,
     /// SHA-256 of a file's bytes or of a link's target, in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,12 +45,12 @@ pub struct Entry {
     /// SHA-256 of its extended attributes and ACLs, see [`crate::attributes`]; `None`: it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xattrs: Option<String>,
-    /// Of a file with several names in the tree: the line, from 0, of the first one, on all others.
+    /// The line, from 0, of the first name of a file with several names in the tree; set on all other names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_name: Option<u64>,
 }
 
-/// The order of the walk: a folder before what is in it, names by their bytes.
+/// Compares two paths by the order of the walk: a folder before its entries, names by their bytes.
 pub fn order(a: &RawText, b: &RawText) -> Ordering {
     let parts = |path: &RawText| path.0.split(|b| *b == b'/').map(<[u8]>::to_vec).collect::<Vec<_>>();
     match (a.0.is_empty(), b.0.is_empty()) {
@@ -59,39 +59,39 @@ pub fn order(a: &RawText, b: &RawText) -> Ordering {
     }
 }
 
-/// The entries of a manifest.
+/// Returns the entries of a manifest.
 pub fn read(from: impl BufRead) -> impl Iterator<Item = io::Result<Entry>> {
     let entry = |line: io::Result<Vec<u8>>| Ok(serde_json::from_slice(&line?)?);
     from.split(b'\n').map(entry)
 }
 
-/// How an entry of one image is found in another.
+/// A difference between an entry of one image and the same entry of another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// What has become of it.
+    /// The kind of the difference.
     pub what: What,
     /// Its path below the source.
     pub path: RawText,
 }
 
-/// What has become of an entry.
+/// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum What {
-    /// It is in the later one only.
+    /// The entry is in the later image only.
     New,
-    /// It is in the earlier one only.
+    /// The entry is in the earlier image only.
     Gone,
-    /// Its bytes, its target or its kind are others.
+    /// Its bytes, its target or its kind differ.
     Changed,
-    /// Only its owner, mode or time are others.
+    /// Only its owner, mode or time differ.
     Touched,
 }
 
-/// Tells `each` the differences of two manifests, in their order.
+/// Calls `each` for the differences of two manifests, in their order.
 ///
 /// # Errors
-/// What reading or telling fails with.
+/// The error of reading or of `each`.
 pub fn compare(
     before: impl Iterator<Item = io::Result<Entry>>,
     after: impl Iterator<Item = io::Result<Entry>>,
@@ -124,7 +124,7 @@ fn change(old: Option<&Entry>, new: Option<&Entry>) -> Option<What> {
     if (old.kind, old.size, &old.sha256) != (new.kind, new.size, &new.sha256) {
         return Some(What::Changed);
     }
-    // A folder's time changes with what is in it.
+    // A folder's time changes with its entries.
     let time = |entry: &Entry| (entry.kind != Kind::Folder).then_some(entry.mtime_ns);
     let same = (old.mode, old.uid, old.gid, time(old)) == (new.mode, new.uid, new.gid, time(new));
     if same { None } else { Some(What::Touched) }

@@ -1,10 +1,10 @@
-//! What a vault holds, as Prometheus reads it.
+//! Prints the state of vaults as metrics for Prometheus.
 
 use crate::ask::Listed;
 use homing_model::metrics::{Kind, Metrics};
 use jiff::Timestamp;
 
-/// A name without what all begin with, what it is, and its value of a vault that has one.
+/// A name without the common prefix, its help text, and its value for a vault that has one.
 type Family = (&'static str, &'static str, fn(&Listed) -> Option<f64>);
 
 const FAMILIES: [Family; 10] = [
@@ -34,7 +34,7 @@ fn seconds(at: Timestamp) -> f64 {
     at.as_second() as f64
 }
 
-/// The text; a vault by its name a row.
+/// Returns the text, with a sample for each vault.
 pub fn of_rows(rows: &[(&str, &Listed)], now: Timestamp) -> String {
     let mut metrics = Metrics::default();
     for (name, help, value) in FAMILIES {

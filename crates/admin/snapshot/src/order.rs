@@ -1,17 +1,17 @@
 //! The order of a vault's images. Each has a number of its own in its summary; no clock decides which is newer.
 //!
-//! Images of dirvish and of older versions have none. An image with a number lists those that were there before it;
-//! one that no image lists is newer than all of them. Among such images, one comes after the image whose files it shares,
-//! and else by its date.
+//! Images of dirvish and of older versions have no number. An image with a number lists those that were there before
+//! it. One that no image lists is newer than all of them. Among such images, an image comes after the image whose
+//! files it shares; otherwise its date decides.
 
 use crate::image::Image;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeSet, HashMap};
 
-/// Dates that differ by less are no contradiction: a summary has local time, and clocks are set by hours.
+/// Dates that differ by less do not contradict: a summary has local time, and clocks are set by hours.
 pub const TOLERANCE: SignedDuration = SignedDuration::from_hours(24);
 
-/// The images in the order in which they were made, the oldest first.
+/// Returns the images in the order in which they were made, the oldest first.
 pub fn ordered(images: Vec<Image>) -> Vec<Image> {
     let mut numbered: Vec<&Image> = images.iter().filter(|image| image.sequence.is_some()).collect();
     numbered.sort_by_key(|image| image.sequence);
@@ -43,10 +43,10 @@ pub fn ordered(images: Vec<Image>) -> Vec<Image> {
     images
 }
 
-/// A date, and how many images were made one from another since.
+/// A date, and the number of images made one from another since.
 type Rank = (Option<Timestamp>, u32);
 
-/// Notes the own date of an image, or what follows that of the image that it was made from, if that one is later.
+/// Notes the rank of an image: its own date, or the step after its reference's rank if that is later.
 fn rank<'n>(name: &'n str, images: &HashMap<&'n str, &'n Image>, ranks: &mut HashMap<&'n str, Rank>) {
     // Chains are as long as a vault has images: each step is taken once.
     let mut chain = Vec::new();
@@ -64,8 +64,8 @@ fn rank<'n>(name: &'n str, images: &HashMap<&'n str, &'n Image>, ranks: &mut Has
     }
 }
 
-/// Images whose dates contradict their place by more than [`TOLERANCE`]: the host's clock was wrong when they were made.
-/// `images`: in their order. Of images that contradict each other, those are meant that are fewer.
+/// Returns the images whose dates contradict their position by more than [`TOLERANCE`]: the host's clock was wrong
+/// when they were made. If images contradict each other, the smaller group counts as wrong. `images`: in their order.
 pub fn misdated(images: &[Image]) -> BTreeSet<String> {
     let dated: Vec<(&str, Timestamp)> =
         images.iter().filter_map(|image| Some((image.name.as_str(), image.created?))).collect();
@@ -81,9 +81,9 @@ pub fn misdated(images: &[Image]) -> BTreeSet<String> {
     dated.iter().enumerate().filter(|(at, _)| contradicts(*at)).map(|(_, (name, _))| name.to_string()).collect()
 }
 
-/// Places of the longest row of dates that never falls; of several the one that ends earliest.
+/// Returns the positions of the longest row of dates that never falls; of several the one that ends earliest.
 fn longest_rise(dates: &[Timestamp]) -> Vec<usize> {
-    // The last date of the best row of each length, and the place before each date in its row.
+    // The last date of the best row of each length, and the position before each date in its row.
     let (mut ends, mut before) = (Vec::<usize>::new(), vec![None; dates.len()]);
     for (at, date) in dates.iter().enumerate() {
         let length = ends.partition_point(|end| dates[*end] <= *date);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn images_without_numbers_are_where_the_numbered_ones_saw_them() {
-        // x and y were there before 5, which was made under a clock that was a year behind; dirvish has made z since.
+        // x and y were there before 5, whose clock was a year behind; dirvish has made z since.
         let images = vec![
             image("z", "2026-03-04", Some("five")),
             numbered("six", "2026-03-03", 6, &["x", "y"]),
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn without_any_numbers_an_image_follows_the_one_that_it_was_made_from() {
-        // As an older version leaves it: b under a clock a year ahead, c and d under the right one again.
+        // The state that an older version leaves: b under a clock a year ahead, c and d under the right one again.
         let images = vec![
             image("d", "2026-03-04", Some("b")),
             image("c", "2026-03-03", Some("b")),
@@ -153,14 +153,14 @@ mod tests {
             image("a", "2026-03-01", None),
         ];
         assert_eq!(names(images), ["a", "b", "c", "d"]);
-        // Weeklies stay longer than the dailies between them: an image whose reference is gone has its date.
+        // Weekly images stay longer than the daily ones between them. An image whose reference is gone has its date.
         let images = vec![
             image("m2", "2026-03-09", Some("gone")),
             image("t", "2026-03-03", Some("m1")),
             image("m1", "2026-03-02", None),
         ];
         assert_eq!(names(images), ["m1", "t", "m2"]);
-        // References in a circle are nobody's work, and end.
+        // References in a circle never occur, and the search ends.
         assert_eq!(names(vec![image("b", "2026-03-02", Some("a")), image("a", "2026-03-01", Some("b"))]).len(), 2);
     }
 

@@ -1,34 +1,34 @@
-//! When a copy may read while others use the same disk or file server: it goes on in short bursts, so that they lose
-//! next to nothing.
+//! Decides when a copy may read while others use the same disk or file server. It then runs in short bursts, which
+//! cost others next to nothing.
 
 use std::time::{Duration, Instant};
 
-/// Of what others use, a copy may cost them this share at the most; what they use less of than this they cannot lose
-/// more of.
+/// The share of the others' use that a copy may cost them at the most. If others use less than this, they cannot lose
+/// more.
 const SHARE: f64 = 0.05;
-/// A copy runs for so long beside others, and then rests for [`REST`]: 2.5 % of the time, and up to as much again until
-/// all of it stands still, so that others lose less than [`SHARE`] even where nothing of theirs gets on meanwhile.
+/// A copy runs for this time beside others, and then rests for [`REST`]: 2.5 % of the time. Until all of it stops, it
+/// may run as long again. Others lose less than [`SHARE`] even if none of their requests is served meanwhile.
 const BURST: Duration = Duration::from_millis(250);
-/// Between two bursts. The disk's own queue empties in it, and others read ahead again.
+/// The time between two bursts. The disk's own queue empties in it, and others read ahead again.
 const REST: Duration = Duration::from_millis(9750);
-/// What a paused copy has asked for already is answered within this time: measuring begins after it.
+/// Open requests of a paused copy are answered within this time: measuring begins after it.
 const SETTLE: Duration = Duration::from_millis(200);
-/// How long a copy that runs freely pauses to see what the disk does without it.
+/// How long a copy that runs freely pauses to measure the disk without it.
 const PEEK: Duration = Duration::from_millis(600);
-/// Between two such looks: 6 % of a copy's own time.
+/// The time between two such looks: 6 % of a copy's own time.
 const FREE: Duration = Duration::from_secs(10);
-/// The same where others seem to read, or have leases of the file server, and the disk was idle: they may begin to at any
-/// time.
+/// The same if the disk was idle, but others seem to read or have leases of the file server. They may begin to read
+/// at any time.
 const WARY: Duration = Duration::from_secs(2);
 /// The first look comes soon; most copies have ended by then.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// Whether a copy may run, over time.
+/// The state that decides whether a copy may run.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     phase: Phase,
     since: Instant,
-    /// Until the next look of a copy that runs freely.
+    /// The time until the next look of a copy that runs freely.
     free: Duration,
 }
 
@@ -41,14 +41,16 @@ enum Phase {
 }
 
 impl Pace {
-    /// It may run at first.
+    /// Returns a pace that lets the copy run at first.
     pub fn new(now: Instant) -> Pace {
         Pace { phase: Phase::Free, since: now, free: FIRST }
     }
 
-    /// Whether the copy may run now. `others`: somebody else has leases of the file server. `of_others`: the part of what
-    /// the disk has read since a moment that was not for the copy, where that is known. `busy`: the part of the time since
-    /// a moment in which the disk worked; `None` where that is unknown: then leases alone tell.
+    /// Returns whether the copy may run now.
+    /// `others`: others have leases of the file server.
+    /// `of_others`: the part of the bytes read since a moment that was not for the copy, where that is known.
+    /// `busy`: the part of the time since a moment in which the disk worked. `None`: unknown; then leases alone
+    /// decide.
     pub fn may_run(
         &mut self,
         others: bool,
@@ -81,7 +83,7 @@ impl Pace {
             Phase::Burst if passed >= BURST => Phase::Rest,
             same => return self.runs(same),
         };
-        // A look that becomes a rest is the first part of it.
+        // A look that becomes a rest is the first part of the rest.
         if (self.phase, next) != (Phase::Peek, Phase::Rest) {
             self.since = now;
         }
@@ -99,7 +101,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The part of a time in which a copy runs, and the longest that it runs at once, seconds.
+    /// Returns the part of a time in which a copy runs, and the longest time that it runs at once, seconds.
     fn part(seconds: u64, mut seen: impl FnMut(Duration) -> (bool, Option<f64>)) -> (f64, f64) {
         let begun = Instant::now();
         let mut pace = Pace::new(begun);
@@ -128,7 +130,7 @@ mod tests {
     fn others_that_begin_to_read_are_seen_while_it_runs() {
         let begun = Instant::now();
         let at = |tenths: u64| begun + Duration::from_millis(tenths * 100);
-        // The first look finds nobody; the next one is two seconds later, or ten.
+        // The first look finds no other reader; the next one is two seconds later, or ten.
         for (part, next) in [(Some(0.5), 37), (Some(0.01), 117), (None, 117)] {
             let mut pace = Pace::new(begun);
             let mut runs = |tenths, part| pace.may_run(false, |_| part, |_| Some(0.0), at(tenths));

@@ -1,4 +1,4 @@
-//! The parts of a copy that several hosts read at the same time, before it goes over everything.
+//! Copies the parts that several hosts read at the same time, before one copy goes over everything.
 
 use crate::ask::{Answer, Say};
 use crate::rsync::{At, Copy, End, Stats, end};
@@ -13,8 +13,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::mpsc;
 
-/// Copies all parts, and tells of each that it has ended. One that fails is told, and costs nothing else: the copy that
-/// follows finds what is missing.
+/// Copies all parts, and reports the end of each. A part that fails is reported, and has no other effect: the copy
+/// that follows finds the missing files.
 pub fn copy(copy: &Copy, parts: &[Part], folder: &Path, held: &Held, reins: &Reins, say: Say) -> Vec<Read> {
     let (tell, ended) = mpsc::channel();
     // This thread begins them all: they end with the thread that began them.
@@ -65,7 +65,7 @@ fn follow(mut running: Running, part: &Part, errors: &Path) -> Result<Read, Stri
     let text = String::from_utf8_lossy(&fs::read(errors).unwrap_or_default()).into_owned();
     let _ = fs::remove_file(errors);
     let why = match end(status, &text) {
-        // What could not be read is told by the copy that follows.
+        // The copy that follows reports the files that could not be read.
         End::Whole | End::Incomplete => None,
         End::Full => Some("the bank has no room".into()),
         End::Failed(why) => Some(why),

@@ -2,7 +2,7 @@
 
 use jiff::civil::DateTime;
 
-/// A rule that means nothing: dirvish passes over it.
+/// A rule without a meaning, which dirvish ignores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -21,7 +21,7 @@ const SCALES: [(&str, &str); 9] = [
     ("sec", "second"),
 ];
 
-/// Whether a local time lies in a period such as `wd {1 3} hr {9-17}, md {1}`.
+/// Returns whether a local time is in a period such as `wd {1 3} hr {9-17}, md {1}`.
 pub fn holds(period: &str, at: DateTime) -> Result<bool, Malformed> {
     let period = period.trim().to_ascii_lowercase();
     match period.as_str() {
@@ -37,14 +37,14 @@ pub fn holds(period: &str, at: DateTime) -> Result<bool, Malformed> {
     Ok(false)
 }
 
-/// The five fields of a rule in cron's form as a period; empty where all are `*`.
+/// Returns the five fields of a rule in cron's form as a period; empty if all are `*`.
 pub fn of_cron(fields: &[&str]) -> String {
     let scales = ["min", "hr", "md", "mo", "wd"];
     let told = scales.iter().zip(fields).filter(|(_, field)| **field != "*");
     told.map(|(scale, field)| format!("{scale} {{ {} }} ", field.replace(',', " "))).collect()
 }
 
-/// All scales of one part must hold; several of the same scale add up.
+/// Whether all scales of one part hold. Of several entries with the same scale one is enough.
 fn all_scales(part: &str, at: DateTime) -> Result<bool, Malformed> {
     let mut found: Vec<(&str, bool)> = Vec::new();
     let mut rest = part;
@@ -75,7 +75,7 @@ fn any_range(scale: &str, ranges: &str, at: DateTime) -> Result<bool, Malformed>
     Ok(holds)
 }
 
-/// `1 - 5` as `1-5`.
+/// Returns `1 - 5` as `1-5`.
 fn closed_up(ranges: &str) -> String {
     let mut text = String::new();
     for word in ranges.replace('-', " - ").split_whitespace() {
@@ -96,7 +96,7 @@ fn in_range(scale: &str, range: &str, at: DateTime) -> Result<bool, Malformed> {
     };
     Ok(match (from <= to, scale) {
         (true, _) => (from..=to).contains(&now),
-        // A year does not come round.
+        // Years do not wrap around.
         (false, "yr") => (to..=from).contains(&now),
         (false, _) => now >= from || now <= to,
     })
@@ -116,7 +116,7 @@ fn now_on(scale: &str, at: DateTime) -> i32 {
     }
 }
 
-/// Weeks of a month begin on Sunday; the first one on the month's first day.
+/// Returns the week of the month. Weeks begin on Sunday; the first one on the month's first day.
 fn week(at: DateTime) -> i32 {
     let sunday = i32::from(at.day()) - i32::from(at.weekday().to_sunday_zero_offset());
     // Sundays from the second day of the month up to this one.
@@ -150,7 +150,7 @@ fn number(text: &str) -> Result<i32, Malformed> {
     if digits { text.parse().map_err(|_| Malformed) } else { Err(Malformed) }
 }
 
-/// Two digits are of the present century.
+/// Years of two digits are in the present century.
 fn year(year: i32, at: DateTime) -> Result<i32, Malformed> {
     match year {
         0..=99 => Ok(i32::from(at.year()) / 100 * 100 + year),

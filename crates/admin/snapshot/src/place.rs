@@ -1,4 +1,4 @@
-//! What is meant of an image: read without following a link, and passed to rsync by its open folder.
+//! A part of an image: read without following a link, and passed to rsync by its open folder.
 
 use crate::destination::RestoreEntry;
 use crate::image::Image;
@@ -15,10 +15,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::Stdio;
 
-/// The most errors that are kept of a walk.
+/// The most errors of a walk that are kept.
 const KEPT: usize = 20;
 
-/// What is meant of an image: the open folder that it is in, and its name there.
+/// A part of an image: the open folder that it is in, and its name there.
 pub struct Place {
     folder: OwnedFd,
     /// Its name; `.` for the whole image.
@@ -26,27 +26,27 @@ pub struct Place {
 }
 
 impl Place {
-    /// Finds it; no link is followed on the way.
+    /// Finds it in an image; no link is followed on the way.
     pub fn of(vault: &Vault, image: &Image, below: &RawText) -> Result<Place, String> {
         Place::below(&vault.folder(&image.name).join("tree"), below, &image.name)
     }
 
-    /// The same in a tree that holds what is in the image of this name.
+    /// The same in a tree with the content of the image of this name.
     pub fn below(tree: &Path, below: &RawText, image: &str) -> Result<Place, String> {
         let doing = |e: io::Error| format!("{} of {image}: {}", below.display(), found_no(&e));
         let root = walk::folder(tree).map_err(doing)?;
         let path = below.as_path();
         let Some(name) = path.file_name() else { return Ok(Place { folder: root, name: ".".into() }) };
-        // It has to be there, of whatever kind.
+        // It has to exist; any kind will do.
         let parent = walk::below(&root, path.parent().unwrap_or(Path::new("")), OFlags::DIRECTORY).map_err(doing)?;
         rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| doing(e.into()))?;
         Ok(Place { folder: parent, name: name.into() })
     }
 
-    /// One entry, by its path as rsync prints it.
+    /// Returns one entry, by its path as rsync prints it.
     ///
     /// # Errors
-    /// Why it cannot be looked at.
+    /// Why it cannot be examined.
     pub fn entry(&self, path: &RawText) -> io::Result<RestoreEntry> {
         let open = walk::below(&self.folder, path.as_path(), OFlags::PATH)?;
         let stat = rustix::fs::fstat(&open)?;
@@ -54,7 +54,7 @@ impl Place {
         RestoreEntry::of(path, &stat, &open, b"")
     }
 
-    /// Passes all entries to `each`, a folder before what is in it. What cannot be read is kept in `unread`.
+    /// Passes all entries to `each`, a folder before its entries. Errors of reading go to `unread`.
     pub fn entries(
         &self,
         each: &mut dyn FnMut(RestoreEntry) -> Result<(), String>,
@@ -93,8 +93,8 @@ impl Place {
         }
     }
 
-    /// Runs rsync in that folder; passes its word of each entry and the entry's name to `each`. Returns rsync's errors
-    /// where some of it could not be done.
+    /// Runs rsync in that folder. Passes rsync's code and the name of each entry to `each`. Returns rsync's errors if
+    /// some entries failed.
     pub fn run(
         &self,
         mut words: Vec<OsString>,
@@ -131,7 +131,7 @@ impl Place {
     }
 }
 
-/// rsync's word of an entry, and its name without the slash of a folder.
+/// Returns rsync's code of an entry, and its name without the slash of a folder.
 pub fn itemized(line: &[u8]) -> Option<(String, RawText)> {
     let (code, name) = line.split_at_checked(11)?;
     let code = std::str::from_utf8(code).ok()?.to_string();

@@ -1,4 +1,4 @@
-//! What an image is made by: the order, joined with the vault's own configuration.
+//! The plan of an image: the order, joined with the vault's own configuration.
 
 use crate::ask::Make;
 use crate::conf::Conf;
@@ -15,48 +15,49 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 
-/// An image's name, as dirvish makes it where nothing is said.
+/// The form of an image's name if nothing else is set, as in dirvish.
 const NAME: &str = "%Y%m%d%H%M%S";
-/// ssh where nothing is said: a question that nobody can answer would hang, and so would a host that was lost. One is
-/// given up after three questions without an answer (`ServerAliveCountMax`), while a paused rsync is none of ssh's.
+/// ssh if nothing else is set. A prompt that no user can answer would hang, and so would a lost host. ssh gives up
+/// after three requests without an answer (`ServerAliveCountMax`). A paused rsync does not count, because ssh itself
+/// answers.
 pub const SSH: &str = "ssh -o BatchMode=yes -o ServerAliveInterval=15";
 
-/// What an image is made by: the order, and what the vault's own configuration adds to it.
+/// The plan of an image: the order, and the additions of the vault's own configuration.
 pub struct Plan {
-    /// Where the bytes are.
+    /// The host and folder with the bytes.
     pub source: At,
-    /// What is read in its place: an instant copy, or itself.
+    /// The folder that is read instead: an instant copy, or the source itself.
     pub read: At,
     /// Patterns to leave out.
     pub exclude: Vec<String>,
-    /// Leave out other file systems.
+    /// Whether to leave out other file systems.
     pub xdev: bool,
     /// The series of the image.
     pub branch: String,
     /// The image's name.
     pub name: String,
-    /// When it goes.
+    /// When the image expires.
     pub expiry: Expiry,
-    /// The moment that it stands for.
+    /// The moment whose state it represents.
     pub begun: Timestamp,
     /// ssh and its options.
     pub ssh: String,
-    /// What marks the rsync on the source's host.
+    /// The mark of the rsync on the source's host.
     pub mark: Option<String>,
-    /// rsync's options beside those of every copy.
+    /// rsync's options, besides those of every copy.
     pub options: Vec<OsString>,
     /// The mode of the image's folder.
     pub mode: u32,
-    /// Which index is written, in dirvish's words.
+    /// The kind of index to write, in dirvish's words.
     pub index: Option<String>,
-    /// What the source is called in it.
+    /// The name of the source in it.
     pub alias: String,
 }
 
-/// Joins the two.
+/// Joins order and configuration.
 ///
 /// # Errors
-/// What is missing, or means nothing.
+/// A setting that is missing, or has no meaning.
 pub fn plan(order: &Make, vault: &Vault, zone: &TimeZone) -> Result<Plan, Refused> {
     let conf = vault.conf()?;
     let begun = Timestamp::now();
@@ -82,7 +83,7 @@ pub fn plan(order: &Make, vault: &Vault, zone: &TimeZone) -> Result<Plan, Refuse
         return Err(Refused::Advised(why, hint));
     }
     let xdev = order.xdev.or(conf.switch("xdev")).unwrap_or(true);
-    // An instant copy lacks what lies on other file systems.
+    // An instant copy lacks the files of other file systems.
     let instant = order.instant.clone().filter(|_| xdev);
     let read = instant.map_or(source.clone(), |path| At { path, ..source.clone() });
     let alias = dirvish::tree(&conf).filter(|_| order.source.is_none()).map(|(_, alias)| alias);
@@ -104,7 +105,8 @@ pub fn plan(order: &Make, vault: &Vault, zone: &TimeZone) -> Result<Plan, Refuse
     })
 }
 
-/// The rules and what goes without one. A date that the vault's configuration sets for all images has no rules beside it.
+/// Returns the rules, and the expiry if none matches. If the vault's configuration sets a date for all images, there
+/// are no rules.
 fn rules(order: &Make, conf: &Conf) -> (Vec<String>, String) {
     let fixed = conf.value("expire").filter(|_| order.rules.is_empty() && order.expire.is_none());
     if let Some(date) = fixed {
@@ -115,7 +117,7 @@ fn rules(order: &Make, conf: &Conf) -> (Vec<String>, String) {
     (rules, default.unwrap_or_default())
 }
 
-/// The client and the tree of a vault that dirvish has made. This host by its own name is read without ssh.
+/// Returns the client and the tree of a vault that dirvish has made. This host by its own name is read without ssh.
 fn of_conf(conf: &Conf, server: &str) -> Option<At> {
     let client = conf.value("client")?;
     let (tree, _) = dirvish::tree(conf)?;
@@ -123,15 +125,15 @@ fn of_conf(conf: &Conf, server: &str) -> Option<At> {
     Some(At { host: (!local).then(|| client.into()), path: tree.as_str().into() })
 }
 
-/// Why no image can be kept.
+/// Why the vault cannot keep images.
 pub enum Unfit {
     /// Not even an empty file can be made.
     Full(String),
-    /// All else.
+    /// Any other reason.
     Other(String),
 }
 
-/// Some file systems have no hard links: each image would be a whole copy.
+/// Checks that hard links work. Some file systems have none: each image would be a whole copy.
 pub fn links_work(vault: &Vault) -> Result<(), Unfit> {
     let (a, b) = (vault.own().join("link.a"), vault.own().join("link.b"));
     let _ = fs::remove_file(&b);

@@ -1,4 +1,5 @@
-//! Removing what has expired: renamed first, so that nobody takes it for an image, then deleted behind the back.
+//! Removes expired images: renames them first, which takes them out of the vault's images, then deletes them in the
+//! background.
 
 use crate::ask::{Expired, Site};
 use crate::doubt::{self, ClockReading};
@@ -16,12 +17,12 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The word that starts the removal in a program of its own.
+/// The argument that starts the removal in a process of its own.
 pub const WORD: &str = "snapshot-remove";
 
-/// Takes the images that have expired out of the vault; their names. Where this host's clock cannot be believed none
-/// goes, and the reason is the second value. `readings`: of other clocks; `trust`: a person has looked at the clock. The
-/// caller holds the vault's lock.
+/// Takes the images that have expired out of the vault, and returns their names. If this host's clock is in doubt, no
+/// image is removed, and the result has the reason.
+/// `readings`: of other clocks; `trust`: a person has checked the clock. The caller holds the vault's lock.
 pub fn expire(vault: &Vault, readings: &[ClockReading], trust: bool, zone: &TimeZone) -> io::Result<Expired> {
     let (images, now) = (vault.images(zone), Timestamp::now());
     if !trust {
@@ -38,19 +39,19 @@ pub fn expire(vault: &Vault, readings: &[ClockReading], trust: bool, zone: &Time
     Ok(Expired { names: gone, doubt: None })
 }
 
-/// Gives a folder of the vault the name of one that is being removed.
+/// Renames a folder of the vault to the name of an image that is being removed.
 pub fn aside(vault: &Vault, name: &str) -> io::Result<()> {
     fs::rename(vault.folder(name), vault.folder(&format!("{name}{EXPIRED}")))?;
     sync_folder(&vault.path)
 }
 
-/// Begins the removal where there is something to remove.
+/// Begins the removal if there is an image to remove.
 pub fn begin(vault: &Vault) -> io::Result<()> {
     let any = !vault.ending(EXPIRED).is_empty();
     if any { behind(Path::new("/proc/self/exe"), &vault.path) } else { Ok(()) }
 }
 
-/// Starts the removal as a program of its own, which goes on when this one has ended.
+/// Starts the removal as a process of its own, which outlives this one.
 fn behind(program: &Path, vault: &Path) -> io::Result<()> {
     let mut command = Command::new(program);
     command.arg(WORD).arg(vault).current_dir("/");
@@ -65,7 +66,7 @@ fn behind(program: &Path, vault: &Path) -> io::Result<()> {
     command.spawn().map(drop)
 }
 
-/// Deletes what has the name for it; one program at a time in a vault.
+/// Deletes all folders with such a name; one process at a time in a vault.
 pub fn all(path: &Path) -> Result<(), String> {
     let (Some(bank), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Err(format!("{} is no vault", path.display()));
@@ -81,10 +82,10 @@ pub fn all(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Deletes a folder with all that is in it; links are not followed.
+/// Deletes a folder with all its content; links are not followed.
 pub fn delete(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
-        // A user's own folders may be such that the user cannot write them.
+        // The user may lack write permission for folders of their own.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
             open_up(folder)?;
             fs::remove_dir_all(folder)

@@ -1,4 +1,4 @@
-//! What is asked of a repository of restic.
+//! Requests to a repository of restic.
 
 use crate::doubt::HostClock;
 use crate::image::When;
@@ -13,7 +13,7 @@ pub const FOLDER: &str = "restic";
 /// A repository, as the source's host reaches it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
-    /// The bank's host; `None`: it is the source's.
+    /// The bank's host; `None`: the source's host keeps the bank, too.
     pub host: Option<String>,
     /// Its folder there.
     pub folder: PathBuf,
@@ -23,37 +23,37 @@ pub struct Repository {
     pub ssh: Option<String>,
 }
 
-/// What is asked of a repository.
+/// A request to a repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// Of which.
+    /// The repository.
     pub repository: Repository,
-    /// What.
+    /// The action.
     pub act: Act,
 }
 
-/// What can be asked.
+/// The actions on a repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
     /// Make an image.
     Make(Make),
-    /// Tell the images.
+    /// Return the images.
     List,
-    /// Remove what has expired; the values are those of [`crate::ask::Expire`].
+    /// Remove the images that have expired; the values are those of [`crate::ask::Expire`].
     Expire {
         /// Clocks of other hosts.
         clocks: Vec<HostClock>,
-        /// A person has looked at the clock.
+        /// Whether a person has checked the clock.
         trust: bool,
     },
-    /// Tell the bytes of a file.
+    /// Return the bytes of a file.
     Cat(When, RawText),
-    /// Tell what differs between an image and a later one.
+    /// Return the differences between an image and a later one.
     Diff(When, When),
     /// Write files back.
     Restore(Restore),
-    /// Restore this many files of an image to a place of their own.
+    /// Restore this many files of an image to a folder of their own.
     Verify(When, usize),
 }
 
@@ -62,31 +62,31 @@ pub enum Act {
 pub struct Make {
     /// The source.
     pub source: RawText,
-    /// The folder that is read, where it is an instant copy of the source.
+    /// The folder that is read if it is an instant copy of the source.
     pub instant: Option<RawText>,
     /// Patterns to leave out.
     pub exclude: Vec<String>,
-    /// Leave out other file systems.
+    /// Whether to leave out other file systems.
     pub xdev: bool,
-    /// When it goes, without a rule.
+    /// When the image expires if no rule matches.
     pub expire: String,
-    /// When it goes.
+    /// Rules for when the image expires.
     pub rules: Vec<String>,
     /// Clocks of other hosts.
     pub clocks: Vec<HostClock>,
 }
 
-/// What is written back.
+/// A request to write files of an image back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restore {
-    /// From which image.
+    /// The image.
     pub when: When,
-    /// What of it: below the source.
+    /// The part of the image to restore, below the source.
     pub below: RawText,
     /// The folder that gets it.
     pub into: At,
-    /// Replace what is there.
+    /// Whether to replace files that are there.
     pub overwrite: bool,
-    /// Only find out what would be written.
+    /// Whether to report only the files that would be written.
     pub trial: bool,
 }

@@ -1,4 +1,4 @@
-//! Reading images back: one file's bytes, what differs, and files to a place.
+//! Reads images back: the bytes of one file, the differences, and files to a folder.
 
 use crate::ask::{Obstacle, Restore, Restored};
 use crate::destination::{self, Examiner, Presence, RestoreEntry};
@@ -18,12 +18,12 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
-/// Bytes of a file that are told at once.
+/// Bytes of a file that are sent at once.
 const PIECE: usize = 1 << 16;
-/// Names that are told of what was left as it is.
+/// The most names that are reported of entries left as they are.
 const TOLD: usize = 20;
 
-/// Tells the bytes of a file.
+/// Sends the bytes of a file to `each`.
 pub fn cat(tree: &Path, path: &RawText, each: &mut dyn FnMut(RawText) -> io::Result<()>) -> Result<(), String> {
     let doing = |e: io::Error| format!("{}: {}", path.display(), found_no(&e));
     let root = walk::folder(tree).map_err(doing)?;
@@ -40,7 +40,7 @@ pub fn cat(tree: &Path, path: &RawText, each: &mut dyn FnMut(RawText) -> io::Res
     }
 }
 
-/// Tells how two images differ below a path.
+/// Reports how two images differ below a path.
 pub fn between(
     vault: &Vault,
     before: &Image,
@@ -61,18 +61,18 @@ pub fn between(
     manifest::compare(old, new, each).map_err(|e| format!("comparing {} with {}: {e}", before.name, after.name))
 }
 
-/// Names of entries that are looked for in one message: of a megabyte, with the longest names that Linux has.
+/// Entries in one request by name: at most a megabyte, with the longest paths of Linux.
 const AT_ONCE_BY_NAME: usize = 256;
 
-/// Where a comparison asks and answers.
+/// The ways of a comparison to query the folder and to report differences.
 pub struct Replies<'a> {
-    /// What the folder has under the names of entries, where it is on another host.
+    /// Queries the folder if it is on another host.
     pub judge: Judge<'a>,
     /// Receives the differences.
     pub each: &'a mut dyn FnMut(Change) -> io::Result<()>,
 }
 
-/// Tells how a folder as it is now differs from an image.
+/// Reports how a folder as it is now differs from an image.
 pub fn from_now(
     vault: &Vault,
     image: &Image,
@@ -86,14 +86,14 @@ pub fn from_now(
     let place = Place::of(vault, image, below)?;
     let mut words = rsync::restore_words(None, &place.name, now, ssh.unwrap_or(SSH), true);
     words.insert(0, "--delete".into());
-    // Patterns with a slash in front mean the whole source; dirvish does not keep them.
+    // Patterns with a slash in front apply to the whole source; dirvish does not keep them.
     let patterns = vault.folder(&image.name).join("exclude");
     if place.name.0 == b"." && patterns.exists() {
         let mut word = OsString::from("--exclude-from=");
         word.push(patterns);
         words.insert(0, word);
     }
-    // rsync calls an entry new also where something of another kind has its name.
+    // rsync calls an entry new even if an entry of another kind has its name.
     let mut new = Vec::new();
     let ended = place.run(words, now, reins, &mut |code, path| match difference(code) {
         Some(What::Gone) => {
@@ -122,7 +122,7 @@ pub fn from_now(
     ended.map_or(Ok(()), |text| Err(why(text)))
 }
 
-/// What rsync's word of an entry means for somebody who has the image and looks at the present.
+/// Returns the change that rsync's code of an entry means for a user who has the image and looks at the present.
 fn difference(code: &str) -> Option<What> {
     let bytes = code.as_bytes();
     let touched = |from: usize| bytes.get(from..).is_some_and(|rest| rest.iter().any(|b| *b != b'.' && *b != b' '));
@@ -130,17 +130,18 @@ fn difference(code: &str) -> Option<What> {
         _ if code.starts_with("*deleting") => Some(What::New),
         _ if code.ends_with("+++++++++") => Some(What::Gone),
         Some(b">f" | b"<f" | b"cL" | b"cD" | b"cS") => Some(What::Changed),
-        // A folder's time changes with what is in it.
+        // A folder's time changes with its entries.
         Some(b".d") => touched(5).then_some(What::Touched),
         Some(_) => touched(2).then_some(What::Touched),
         None => None,
     }
 }
 
-/// Answers what the destination has under the names of entries, in their order.
+/// Returns the state of the destination under the names of entries, in their order.
 pub type Judge<'a> = &'a mut dyn FnMut(Vec<RestoreEntry>) -> Result<Vec<Presence>, String>;
 
-/// Writes files back. Without `overwrite` nothing is touched that is there. `judge`: of a destination on another host.
+/// Writes files back. Without `overwrite` it touches no file that is there. `judge`: queries a destination on another
+/// host.
 pub fn restore(order: &Restore, judge: Judge, reins: &Reins, zone: &TimeZone) -> Result<Restored, Refused> {
     let vault = Vault::open(&order.site)?;
     let image = vault.pick(&order.when, zone)?;
@@ -150,20 +151,20 @@ pub fn restore(order: &Restore, judge: Judge, reins: &Reins, zone: &TimeZone) ->
     write_back(&place, image.name, &write, judge, reins)
 }
 
-/// Where files go, and how.
+/// The folder that gets the files, and the options.
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'a> {
     /// The folder that gets them.
     pub into: &'a At,
-    /// Replace what is there.
+    /// Whether to replace files that are there.
     pub overwrite: bool,
-    /// Only find out what would be written.
+    /// Whether to report only the files that would be written.
     pub trial: bool,
     /// ssh and its options.
     pub ssh: Option<&'a str>,
 }
 
-/// The same of a tree, wherever it lies, with what is in the image of this name.
+/// Restores from any tree with the content of the image of this name.
 pub fn write_back(
     place: &Place,
     image: String,
@@ -199,7 +200,7 @@ pub fn write_back(
             match there {
                 Presence::Missing => {
                     missing += 1;
-                    // A name that begins with # would be taken for a comment.
+                    // rsync would take a name that begins with # for a comment.
                     list.write_all(&[b"./", &path.0[..], b"\0"].concat()).map_err(kept)?;
                 }
                 Presence::Same => {}
@@ -241,7 +242,7 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Adds one; all of them where it is enough for a message.
+    /// Adds an entry; returns all entries once they are enough for a message.
     fn add(&mut self, entry: RestoreEntry) -> Option<Vec<RestoreEntry>> {
         self.bytes += entry.bytes();
         self.entries.push(entry);
@@ -250,7 +251,7 @@ impl Chunk {
     }
 }
 
-/// Runs rsync, and counts what it reports as written. What it could not write does not hold back the rest.
+/// Runs rsync, and counts the entries that it reports as written. Errors do not stop the other entries.
 fn count(place: &Place, words: Vec<OsString>, to: &At, reins: &Reins, done: &mut Restored) -> Result<(), String> {
     let ended = place.run(words, to, reins, &mut |code, path| {
         if !code.starts_with('.') {

@@ -1,4 +1,4 @@
-//! rsync's words and answers.
+//! The arguments of rsync and its answers.
 
 use crate::sender::{POLITE_RSYNC, marked};
 use homing_model::RawText;
@@ -8,22 +8,21 @@ use std::path::Path;
 
 /// Owner, mode, times, hard links, ACLs, extended attributes, sparse files; owners as numbers.
 const ALL: [&str; 2] = ["-aHAXS", "--numeric-ids"];
-/// Files of one size whose times differ by less than a second are not the same: rsync compares whole seconds otherwise
-/// (`--modify-window` of rsync(1)), and a file that is written twice within the second in which it is copied would stay
-/// as it was then for ever.
+/// Compares times to the nanosecond. By default rsync compares whole seconds (`--modify-window` of rsync(1)). A file
+/// written twice, with the same size, within the second of its copy would then keep its first content for ever.
 pub const EXACT: &str = "--modify-window=-1";
 
 /// A folder on a host; `None`: on the host where rsync runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct At {
-    /// The host, as ssh there knows it.
+    /// The host, by its name for ssh there.
     pub host: Option<String>,
     /// The folder.
     pub path: RawText,
 }
 
 impl At {
-    /// As rsync takes it, with a slash at the end: what is in the folder, not the folder.
+    /// Returns rsync's argument, with a slash at the end: the content of the folder, not the folder itself.
     pub fn word(&self) -> OsString {
         let mut word = OsString::new();
         if let Some(host) = &self.host {
@@ -38,10 +37,10 @@ impl At {
     }
 }
 
-/// What a copy into an image is told.
+/// The settings of a copy into an image.
 #[derive(Clone, Debug)]
 pub struct Copy<'a> {
-    /// Where the bytes are.
+    /// The host and folder with the bytes.
     pub from: &'a At,
     /// The image's tree.
     pub to: &'a Path,
@@ -49,25 +48,25 @@ pub struct Copy<'a> {
     pub reference: Option<&'a Path>,
     /// A file of patterns to leave out, one a line.
     pub exclude_from: &'a Path,
-    /// Leave out other file systems below the source.
+    /// Whether to leave out other file systems below the source.
     pub xdev: bool,
-    /// What is there already may be damaged, though it looks the same: compare its bytes.
+    /// Whether to compare the bytes of existing files, which may be damaged though they look the same.
     pub distrust: bool,
-    /// The image's file system keeps times to the nanosecond.
+    /// Whether the image's file system keeps times to the nanosecond.
     pub exact: bool,
     /// ssh and its options.
     pub ssh: &'a str,
-    /// Options beside those of every copy.
+    /// Options, besides those of every copy.
     pub options: &'a [OsString],
-    /// What marks the rsync on the source's host.
+    /// The mark of the rsync on the source's host.
     pub mark: Option<&'a str>,
 }
 
 impl Copy<'_> {
-    /// The words behind `rsync`.
+    /// Returns rsync's arguments.
     pub fn words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = ALL.iter().map(OsString::from).collect();
-        // What is excluded is told, and so are the figures; `-s`: no shell reads the names.
+        // rsync prints the excluded names and the statistics; `-s`: no shell reads the names.
         words.extend(
             ["--delete", "--delete-excluded", "--stats", "--no-human-readable", "--debug=FILTER1", "-s"]
                 .map(OsString::from),
@@ -79,8 +78,8 @@ impl Copy<'_> {
         self.places(words)
     }
 
-    /// The same for a part: files that a list on the source's host names, each ended by a zero byte. rsync leaves out
-    /// none of a list, whatever patterns say.
+    /// Returns the same for a part: the files of a list on the source's host, each ended by a zero byte. Patterns do
+    /// not apply to files of a list.
     pub fn part_words(&self, list: &Path) -> Vec<OsString> {
         let mut words: Vec<OsString> = ALL.iter().map(OsString::from).collect();
         words.extend(["--stats", "--no-human-readable", "-s", "--from0", "--ignore-missing-args"].map(OsString::from));
@@ -111,7 +110,7 @@ impl Copy<'_> {
     }
 }
 
-/// The words of a restore from the current folder: a trial that tells what would be done, or the deed.
+/// Returns the arguments of a restore from the current folder. A trial only reports the files that would be written.
 pub fn restore_words(names: Option<&Path>, from: &RawText, to: &At, ssh: &str, trial: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = ALL.iter().map(OsString::from).collect();
     words.extend(["-s", EXACT, "--mkpath", "--out-format=%i %n"].map(OsString::from));
@@ -122,7 +121,7 @@ pub fn restore_words(names: Option<&Path>, from: &RawText, to: &At, ssh: &str, t
     let mut source = OsString::from("./");
     match names {
         Some(list) => {
-            // What has come to be there since it was examined is left, too.
+            // Files that appeared after the examination are left, too.
             words.extend(["--from0", "--no-implied-dirs", "--no-r", "--ignore-existing"].map(OsString::from));
             words.push(with("--files-from=", list.as_os_str()));
         }
@@ -151,7 +150,7 @@ pub fn warning(host: &str, line: Option<&str>) -> Option<String> {
 pub struct Stats {
     /// Entries of the source, folders included.
     pub entries: u64,
-    /// Files whose bytes were read at home.
+    /// Files whose bytes were read on the source's host.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -160,7 +159,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Takes a line of rsync's output; false when it is none of these.
+    /// Parses a line of rsync's output; false if it holds no statistic of these.
     pub fn take(&mut self, line: &str) -> bool {
         let number = |rest: &str| rest.split_whitespace().next().and_then(|n| n.replace(',', "").parse().ok());
         let Some((key, rest)) = line.split_once(": ") else { return false };
@@ -176,7 +175,7 @@ impl Stats {
     }
 }
 
-/// The path that a line tells to be left out by a pattern.
+/// Returns the path that a line reports as left out by a pattern.
 pub fn excluded(line: &str) -> Option<&str> {
     let rest = line.split_once("] hiding ")?.1;
     let (_, rest) = rest.split_once(' ')?;
@@ -186,20 +185,20 @@ pub fn excluded(line: &str) -> Option<&str> {
 /// How a copy ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// All that was there was copied (0), or what was not had vanished meanwhile (24).
+    /// All files were copied (0), or the missing ones had vanished meanwhile (24).
     Whole,
     /// Some of it could not be read (23).
     Incomplete,
     /// The bank had no room.
     Full,
-    /// It was broken off.
+    /// It was broken off, for this reason.
     Failed(String),
 }
 
-/// Lines of a reason: ssh's warning of a changed key is longer, and ends with what counts.
+/// The most lines of a reason: ssh's warning of a changed key is longer, and its last lines matter.
 const LAST: usize = 3;
 
-/// What rsync's status and its error output mean.
+/// Returns how rsync ended, by its status and its error output.
 pub fn end(status: Option<i32>, errors: &str) -> End {
     let full = ["No space left on device", "Disk quota exceeded"].iter().any(|words| errors.contains(words));
     match status {
@@ -211,7 +210,8 @@ pub fn end(status: Option<i32>, errors: &str) -> End {
     }
 }
 
-/// The last lines that tell a reason. Where the connection ended, ssh's come before those of rsync, which knows none.
+/// Returns the last lines with a reason. If the connection ended, ssh's lines rank before those of rsync, which knows
+/// no reason.
 fn last_words(errors: &str) -> String {
     let said = || errors.lines().map(str::trim).filter(|line| !line.is_empty());
     let rank = |line: &str| match line {
@@ -224,7 +224,7 @@ fn last_words(errors: &str) -> String {
     lines[lines.len().saturating_sub(LAST)..].join("; ")
 }
 
-/// A name as rsync prints it: what is not printable is `\#` and three octal digits.
+/// Decodes a name that rsync printed: a byte that is not printable is `\#` and three octal digits.
 pub fn name(printed: &[u8]) -> RawText {
     let mut bytes = Vec::with_capacity(printed.len());
     let mut rest = printed;

@@ -1,4 +1,4 @@
-//! rsync as a child: it gives way to others, can be paused, and does not outlive who started it.
+//! Runs rsync as a child: with low priority, able to be paused, and ended with its parent.
 
 use crate::ask::Control;
 use homing_os::folder::lock::Held;
@@ -9,12 +9,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// `IOPRIO_CLASS_IDLE` of linux/ioprio.h, in the place where `ioprio_set` wants a class.
+/// `IOPRIO_CLASS_IDLE` of linux/ioprio.h, shifted to the bits in which `ioprio_set` expects a class.
 const IDLE: libc::c_long = 3 << 13;
 /// `IOPRIO_WHO_PROCESS` of linux/ioprio.h.
 const THIS: libc::c_long = 1;
 
-/// The children of this program that can be paused, which is what is told over the channel.
+/// The children of this process that can be paused by controls from the channel.
 #[derive(Clone, Debug, Default)]
 pub struct Reins(Arc<Mutex<State>>);
 
@@ -22,15 +22,15 @@ pub struct Reins(Arc<Mutex<State>>);
 struct State {
     groups: Vec<u32>,
     paused: bool,
-    /// Leases that are wanted, where more than one is.
+    /// The number of leases that are wanted, if more than one.
     wanted: u32,
-    /// Since when what runs stands still.
+    /// The begin of the present pause.
     since: Option<Instant>,
     stood: Duration,
 }
 
 impl Reins {
-    /// Pauses or lets go on, also what is begun later.
+    /// Pauses or continues all children, also those that are started later.
     pub fn heed(&self, control: &Control) {
         let mut state = self.state();
         match control {
@@ -43,17 +43,17 @@ impl Reins {
         state.signal(if state.paused { libc::SIGSTOP } else { libc::SIGCONT });
     }
 
-    /// Ends what runs.
+    /// Kills all children.
     pub fn end(&self) {
         self.state().signal(libc::SIGKILL);
     }
 
-    /// Whether all stands still.
+    /// Whether all children are paused.
     pub fn are_held(&self) -> bool {
         self.state().paused
     }
 
-    /// How many leases of the file server are wanted: one for each host that reads.
+    /// Returns how many leases of the file server are wanted: one for each host that reads.
     pub fn wanted(&self) -> u32 {
         self.state().wanted.max(1)
     }
@@ -62,7 +62,7 @@ impl Reins {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For how long what ran stood still for others.
+    /// Returns how long the children were paused for others.
     pub fn paused(&self) -> Duration {
         let state = self.state();
         state.stood + state.since.map_or(Duration::ZERO, |since| since.elapsed())
@@ -95,7 +95,7 @@ impl State {
     }
 }
 
-/// `group`: that of a child of this program, which has not been waited for.
+/// Sends a signal to a group. `group`: that of a child of this process, which has not been waited for.
 fn signal_group(group: u32, signal: libc::c_int) {
     if let Ok(group) = i32::try_from(group) {
         // SAFETY: no other group can have its number.
@@ -103,7 +103,7 @@ fn signal_group(group: u32, signal: libc::c_int) {
     }
 }
 
-/// rsync, with words, ready to be started.
+/// Returns a command of rsync with these arguments.
 pub fn rsync(words: Vec<OsString>) -> Command {
     let mut command = Command::new("rsync");
     command.args(words).env("LC_ALL", "C").env_remove("RSYNC_RSH").stdin(Stdio::null());
@@ -111,7 +111,7 @@ pub fn rsync(words: Vec<OsString>) -> Command {
     command
 }
 
-/// The child has the lowest claim to processor and disk, is a group of its own, and ends with this thread.
+/// Gives the child the lowest priority for processor and disk and a group of its own, and ends it with this thread.
 pub fn polite(command: &mut Command) {
     // SAFETY: only system calls are made between fork and exec.
     unsafe {
@@ -123,7 +123,7 @@ pub fn polite(command: &mut Command) {
     }
 }
 
-/// Takes the lowest claim to processor and disk, where the kernel lets it.
+/// Takes the lowest priority for processor and disk, as far as the kernel permits.
 pub fn lowest() {
     // SAFETY: both calls change only the priorities of this process.
     unsafe {
@@ -132,13 +132,13 @@ pub fn lowest() {
     }
 }
 
-/// Starts it; `held`: the lock that it keeps, for as long as any process of it lives.
+/// Starts the command. `held`: the lock that the child keeps for as long as any of its processes lives.
 pub fn start(command: &mut Command, held: Option<&Held>, reins: &Reins) -> io::Result<Running> {
     let kept = held.map(Held::pass_on).transpose()?;
     let program = command.get_program().to_string_lossy().into_owned();
     let child = command.spawn();
     if let Some(fd) = kept {
-        // SAFETY: the lock is open; what is started later has no part in it.
+        // SAFETY: the lock is open; children that are started later do not inherit it.
         unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
     let child = child.map_err(|e| match e.kind() {
@@ -158,9 +158,9 @@ pub struct Running {
 }
 
 impl Running {
-    /// Waits for its end; its status, or `None` after a signal.
+    /// Waits for its end; returns its status, or `None` after a signal.
     pub fn wait(mut self) -> io::Result<Option<i32>> {
-        // It stays a zombie until the group is let go of, so that no other group can have got its number.
+        // The child stays a zombie until its group is released: no other group can get its number.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
         // SAFETY: the structure outlives the call, and the child is this program's own.
         while unsafe { libc::waitid(libc::P_PID, self.child.id(), &mut info, libc::WEXITED | libc::WNOWAIT) } != 0 {

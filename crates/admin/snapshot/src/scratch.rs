@@ -1,4 +1,4 @@
-//! Folders in which restores are tried: gone when the trial ends, and where it was killed, at the vault's next use.
+//! Folders for trial restores. They are removed when the trial ends; if it was killed, at the vault's next use.
 
 use crate::remove;
 use crate::vault::Vault;
@@ -9,13 +9,13 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// How names of such folders begin.
+/// The beginning of the names of such folders.
 const HEAD: &str = "verify-";
-/// Characters behind it.
+/// The number of random characters after it.
 const RANDOM: usize = 6;
-/// The end of the name of one that is being removed.
+/// The ending of the name of a folder that is being removed.
 const GONE: &str = ".gone";
-/// Tries of a maker whose folder is taken for one that was left.
+/// The most tries, in case that another process takes the new folder for an abandoned one and removes it.
 const TRIES: usize = 100;
 
 /// A folder of a trial, removed when dropped.
@@ -38,12 +38,12 @@ impl Scratch {
         Err(io::Error::other("others take each new folder away"))
     }
 
-    /// Where files are restored to.
+    /// Returns the folder for the restored files.
     pub fn tree(&self) -> PathBuf {
         self.path.join("tree")
     }
 
-    /// A file for the names of what is restored.
+    /// Returns the path of a file for the names of the restored files.
     pub fn names(&self) -> PathBuf {
         self.path.join("names")
     }
@@ -55,7 +55,7 @@ impl Drop for Scratch {
     }
 }
 
-/// `None`: another has it, or has taken it away.
+/// Locks a folder. `None`: another process holds it, or has removed it.
 fn hold(folder: &Path) -> io::Result<Option<Held>> {
     match Held::try_take(&folder.join("lock")) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -63,8 +63,8 @@ fn hold(folder: &Path) -> io::Result<Option<Held>> {
     }
 }
 
-/// Removes those that nobody uses. A user who may not is none of those who left them; what cannot be removed now is
-/// tried the next time.
+/// Removes the folders that no process uses. It ignores errors: a user who may not remove a folder has not left it,
+/// and the next call tries again.
 pub fn sweep(vault: &Vault) {
     for entry in fs::read_dir(vault.own()).into_iter().flatten().flatten() {
         let folder = entry.path();
@@ -79,7 +79,7 @@ pub fn sweep(vault: &Vault) {
     }
 }
 
-/// Whether a folder of that name is being removed; `None`: it is none of these.
+/// Returns whether a folder of that name is being removed; `None`: it is no such folder.
 fn left(name: &OsStr) -> Option<bool> {
     let rest = name.to_str()?.strip_prefix(HEAD)?;
     let random = rest.strip_suffix(GONE).unwrap_or(rest);
@@ -87,7 +87,7 @@ fn left(name: &OsStr) -> Option<bool> {
     known.then_some(random != rest)
 }
 
-/// Under another name first: who has just made it then finds no place for its lock.
+/// Renames the folder first: a process that has just made it then finds no place for its lock.
 fn take_away(folder: &Path) -> io::Result<()> {
     let Some(_held) = hold(folder)? else { return Ok(()) };
     let mut gone = folder.as_os_str().to_owned();

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What keeps the images.
+/// The program that keeps the images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
@@ -20,15 +20,15 @@ pub enum Engine {
     Restic,
 }
 
-/// What is copied where, and how long it is kept.
+/// A source, its bank, and how long images are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
-    /// A folder as it is seen here, or `HOST:/PATH`.
+    /// A folder as this machine sees it, or `HOST:/PATH`.
     pub source: Option<String>,
     /// `HOST:/PATH` of the bank.
     pub bank: String,
-    /// The vault in the bank; the section's name where nothing is said.
+    /// The vault in the bank; by default the section's name.
     pub vault: Option<String>,
     /// Plain trees, or a repository of restic.
     #[serde(default)]
@@ -38,23 +38,23 @@ pub struct Section {
     /// Patterns of rsync to leave out.
     #[serde(default)]
     pub exclude: Vec<String>,
-    /// Leave out other file systems below the source.
+    /// Whether to leave out other file systems below the source.
     pub xdev: Option<bool>,
-    /// An image's name, in the words of strftime.
+    /// The form of an image's name, in the format of strftime.
     pub image: Option<String>,
-    /// When images go for which no rule says it.
+    /// When images expire if no rule matches.
     pub expire: Option<String>,
-    /// Rules as dirvish writes them, of which the last that matches counts.
+    /// Rules in dirvish's form; the last one that matches counts.
     #[serde(default)]
     pub rules: Vec<String>,
-    /// The oldest that the last good image may be: `26 hours`.
+    /// The maximum age of the last good image: `26 hours`.
     pub window: Option<String>,
     /// When a timer makes images: `02:00`, `Sun 02:00`, `hourly`.
     pub schedule: Option<String>,
-    /// Which instant copies of the file system are read in the place of the source.
+    /// The kinds of instant copies that are read in the place of the source.
     #[serde(default)]
     pub instant: Wanted,
-    /// When a volume is read by several hosts.
+    /// Whether several hosts read a volume.
     #[serde(default)]
     pub split: split::When,
     /// ssh and its options, from the bank's host to the source's.
@@ -62,10 +62,10 @@ pub struct Section {
 }
 
 impl Section {
-    /// Refuses what would be found out at night.
+    /// Refuses settings that would only fail at night.
     ///
     /// # Errors
-    /// Which setting, and what it may be.
+    /// The setting, and its valid values.
     pub fn check(&self, name: &str) -> Result<(), String> {
         let told = |why: String| format!("[snapshot.{name}]: {why}");
         vault_name(self.vault.as_deref().unwrap_or(name)).map_err(told)?;
@@ -97,7 +97,7 @@ impl Section {
     }
 }
 
-/// `HOST:/PATH`.
+/// Splits `HOST:/PATH`.
 pub fn place(text: &str) -> Option<(&str, &str)> {
     let at = text.find(":/")?;
     let (host, path) = (&text[..at], &text[at + 1..]);
@@ -107,7 +107,7 @@ pub fn place(text: &str) -> Option<(&str, &str)> {
         .map(|(host, path)| (host, if path.is_empty() { "/" } else { path }))
 }
 
-/// A vault's name, which is a folder's.
+/// Checks a vault's name, which is the name of a folder.
 ///
 /// # Errors
 /// Why it cannot be one.
@@ -117,7 +117,7 @@ pub fn vault_name(name: &str) -> Result<&str, String> {
     if sound && name.len() <= 200 { Ok(name) } else { Err(format!("{name:?} cannot be the name of a vault")) }
 }
 
-/// Refuses names that mean something else in a vault.
+/// Refuses names that have another meaning in a vault.
 ///
 /// # Errors
 /// Why it cannot be one.
@@ -130,7 +130,7 @@ pub fn image_name(name: &str) -> Result<(), String> {
     if name == "dirvish" { Err(format!("{name:?} is the vault's own folder")) } else { Ok(()) }
 }
 
-/// A source with its host, if one is said, and its folder.
+/// Returns the host of a source, if it names one, and its folder.
 pub fn source_place(source: &str) -> (Option<&str>, PathBuf) {
     match place(source) {
         Some((host, path)) => (Some(host), path.into()),
@@ -138,7 +138,7 @@ pub fn source_place(source: &str) -> (Option<&str>, PathBuf) {
     }
 }
 
-/// The section that a path belongs to, and what of its source is meant: the deepest source of all.
+/// Returns the section that a path belongs to, and the path below its source: the deepest source of all.
 pub fn holding<'s>(all: &'s BTreeMap<String, Section>, path: &Path) -> Option<(&'s str, &'s Section, PathBuf)> {
     let fits = |(name, section): (&'s String, &'s Section)| {
         let root = source_place(section.source.as_deref()?).1;

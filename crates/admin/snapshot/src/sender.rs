@@ -1,6 +1,6 @@
-//! rsync's end on the source's host, which another host has started over ssh: found by a word in its environment, and
-//! stopped there. To stop the end on the bank's host alone is not enough: what both ends and ssh keep in between is two
-//! megabytes, which of small files on a slow disk is many seconds of reading.
+//! Pauses rsync's end on the source's host, which another host has started over ssh. It is found by a variable in its
+//! environment. To stop the end on the bank's host alone is not enough. Both ends and ssh buffer two megabytes, which
+//! for small files on a slow disk is many seconds of reading.
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
@@ -8,21 +8,22 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-/// The variable that marks it.
+/// The variable that marks the process.
 pub const MARK: &str = "HOMING_COPY";
-/// rsync on the source's host, with the lowest claim to processor and disk.
+/// rsync on the source's host, with the lowest priority for processor and disk.
 pub const POLITE_RSYNC: &str = "nice -n 19 ionice -c 3 rsync";
-/// Between two looks for it among all processes of the host, where nobody wants it stopped.
+/// The time between two searches among all processes of the host while nothing has to be stopped.
 const LOOK: Duration = Duration::from_millis(500);
-/// Ends a process's stop when whoever stopped it has ended, however that came: nobody else would.
+/// The shell script that continues a stopped process when this process ends for any reason; no other process would do
+/// it.
 const GUARD: &str = "cat >/dev/null; kill -CONT \"$1\"";
 
-/// What rsync on the source's host is started by, so that it is found.
+/// Returns a command with the mark in its environment.
 pub fn marked(mark: &str, command: &str) -> String {
     format!("env {MARK}={mark} {command}")
 }
 
-/// The process, once it is there.
+/// The marked process, once it exists.
 #[derive(Debug)]
 pub struct Sender {
     mark: String,
@@ -37,12 +38,12 @@ struct Found {
 }
 
 impl Sender {
-    /// Nothing is looked for yet.
+    /// Returns a value that has not searched yet.
     pub fn new(mark: String) -> Sender {
         Sender { mark, found: None, looked: None }
     }
 
-    /// Stops it, or lets it go on. One that is not there yet, or is another user's, is left alone.
+    /// Stops or continues the process. It does nothing if the process does not exist yet, or is another user's.
     pub fn may_run(&mut self, may_run: bool) {
         self.look_for();
         if let Some(found) = &self.found {
@@ -52,7 +53,7 @@ impl Sender {
         }
     }
 
-    /// Bytes that it has had read from a disk (proc_pid_io(5)).
+    /// Returns the bytes that it has read from a disk (proc_pid_io(5)).
     pub fn read_bytes(&mut self) -> Option<u64> {
         if self.looked.is_none_or(|at| at.elapsed() >= LOOK) {
             self.look_for();
@@ -79,7 +80,7 @@ impl Sender {
     }
 }
 
-/// A shell that does something once its input ends, which it does with this process, however that ends; `word`: the
+/// Starts a shell that runs `script` when its input ends, which is when this process ends for any reason. `word`: the
 /// script's `$1`.
 pub fn guard(script: &str, word: &OsStr) -> io::Result<Child> {
     let mut command = Command::new("sh");
@@ -124,7 +125,7 @@ mod tests {
     fn it_is_found_by_its_mark_stopped_and_goes_on_when_nobody_watches() {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("rsync");
-        // Not by this process, of which another thread's child could hold the file open as it is to be executed.
+        // `cp` copies it: a child of another thread could inherit the open file, and then it could not be executed.
         assert!(Command::new("cp").arg("/bin/sleep").arg(&program).status().unwrap().success());
         let start = |mark: &str| Command::new(&program).arg("600").env(MARK, mark).spawn().unwrap();
         let (mut other, mut it) = (start("this"), start("that"));

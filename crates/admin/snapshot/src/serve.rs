@@ -1,4 +1,4 @@
-//! A host's end of a channel: it reads an order, does it, and answers.
+//! A host's end of a channel: it reads an order, carries it out, and answers.
 
 use crate::ask::{Answer, Ask, Control, Expire, Later, Say};
 use crate::destination::{Examiner, Presence, RestoreEntry};
@@ -14,18 +14,19 @@ use std::cell::RefCell;
 use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{self, Receiver, Sender};
 
-/// The word that starts this end.
+/// The argument that starts this end.
 pub const WORD: &str = "snapshot-host";
 
-/// Serves the one order of a channel. When the channel ends, so does this program and the rsync that it has started.
+/// Serves the one order of a channel. When the channel ends, this process ends with the rsync that it has started.
 ///
 /// # Errors
-/// What reading or writing the channel fails with.
+/// The error of reading or writing the channel.
 pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) -> io::Result<()> {
     let mut line = String::new();
     orders.read_line(&mut line)?;
     let ask: Ask = serde_json::from_str(&line)?;
-    // What brings this program to a host keeps all it makes to itself; users read vaults. A restore is its caller's own.
+    // The transport of this program sets a strict umask, but users read vaults. A restore keeps the umask of its
+    // caller.
     let is_restore = |order: &repository::Order| matches!(order.act, repository::Act::Restore(_));
     if !matches!(&ask, Ask::Restore(_)) && !matches!(&ask, Ask::Restic(order) if is_restore(order)) {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
@@ -36,7 +37,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
         out.flush()
     };
     if let Ask::Freeze(order) = &ask {
-        // The end of the channel is not the end of all: the copy has to be removed.
+        // The process outlives its channel: the copy has to be removed.
         return freeze::hold(order, orders, &mut say).and_then(|()| say(Answer::Done));
     }
     if let Ask::Examine(folder) = &ask {
@@ -56,21 +57,21 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
     say(last)
 }
 
-/// Replies to what was asked while an order is carried out.
+/// The messages that arrive while an order is carried out.
 struct Replies {
     parts: Receiver<Vec<Part>>,
     present: Receiver<Vec<Presence>>,
 }
 
 impl Replies {
-    /// Asks the other end what the destination of a restore has under these names.
+    /// Requests from the other end the state of a restore's destination under these names.
     fn judge(&self, entries: Vec<RestoreEntry>, say: Say) -> Result<Vec<Presence>, String> {
         say(Answer::Examine(entries)).map_err(|e| format!("the question was not taken: {e}"))?;
         self.present.recv().map_err(|_| "the destination was not examined".into())
     }
 }
 
-/// Follows the controls while the order is carried out; their end is the end of all.
+/// Follows the controls while the order is carried out; when they end, the process ends.
 fn heed(orders: impl BufRead, reins: &Reins, parts: &Sender<Vec<Part>>, present: &Sender<Vec<Presence>>) {
     for line in orders.lines().map_while(Result::ok) {
         match serde_json::from_str::<Control>(&line) {
@@ -102,7 +103,7 @@ fn answer(ask: Ask, reins: &Reins, replies: &Replies, say: Say) -> Result<Answer
         Ask::Keep(site) => {
             let _held = Vault::make(&site)?.lock()?;
             say(Answer::Kept).map_err(unsaid)?;
-            // Until the channel ends, and with it this program.
+            // The lock is held until the channel ends, and this process with it.
             loop {
                 std::thread::park();
             }
@@ -163,7 +164,7 @@ fn expire(order: &Expire, zone: &TimeZone) -> Result<Answer, Refused> {
 /// Serves another host that restores into a folder of this one, until the channel ends.
 ///
 /// # Errors
-/// What answering fails with.
+/// The error of answering.
 fn examine(folder: &RawText, orders: impl BufRead, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
     let mut examiner = match Examiner::open(folder.as_path()) {
         Ok(examiner) => examiner,

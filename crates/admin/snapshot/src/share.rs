@@ -1,5 +1,6 @@
-//! What a host reads of a volume: the files of its own bricks that are its turn. The list is kept for as long as the
-//! channel is open, and the rsync that another host has started to read them is stopped when others need the volume.
+//! Lists the files that a host reads of a volume: those of its own bricks that are its share. The list is kept for as
+//! long as the channel is open. When others need the volume, the rsync that another host has started to read them is
+//! stopped.
 
 use crate::ask::{Answer, Say};
 use crate::rsync;
@@ -15,19 +16,20 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// Between two looks at whether the rsync that reads may run: one that has just been started is stopped by then.
+/// The time between two looks at whether the rsync that reads may run. One that has just been started is stopped by
+/// then.
 const TICK: Duration = Duration::from_millis(500);
-/// GlusterFS's own folder on a brick, by whose links each file has one name more.
+/// GlusterFS's own folder on a brick, whose links give each file one more name.
 const OWN: &str = ".glusterfs";
-/// The mode of a file that only tells where another brick has it: the sticky bit alone (`DHT_LINKFILE_MODE` of
-/// GlusterFS's dht-common.h).
+/// The mode of a file that only points to another brick: the sticky bit alone (`DHT_LINKFILE_MODE` of GlusterFS's
+/// dht-common.h).
 const ELSEWHERE: u32 = 0o1000;
-/// Removes the list when whoever made it has ended.
+/// The shell script that removes the list when its maker has ended.
 const GUARD: &str = "cat >/dev/null; rm -r \"$1\"";
-/// Clocks of hosts differ; a file that is listed for nothing costs a look.
+/// Clocks of hosts differ. A file that is listed without need costs only a look.
 const MARGIN: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
 
-/// Tells what there is, and keeps it until the channel ends.
+/// Reports the files, and keeps the list until the channel ends.
 pub fn hold(share: &Share, reins: &Reins, say: Say) -> Result<(), String> {
     let failed = |e: io::Error| format!("making a list of files to read: {e}");
     let list = List::new().map_err(failed)?;
@@ -50,8 +52,8 @@ pub fn hold(share: &Share, reins: &Reins, say: Say) -> Result<(), String> {
     }
 }
 
-/// A file that goes with this process, however that ends. It has a name: rsync does not open one by its number in
-/// /proc, since it follows no link there.
+/// A file that is removed when this process ends for any reason. It has a name, because rsync cannot open it by its
+/// number in /proc: rsync follows no link there.
 struct List {
     file: File,
     path: PathBuf,
@@ -94,7 +96,7 @@ fn look(share: &Share, turn: &Turn, reins: &Reins, out: &mut impl Write, found: 
             (found.files, found.bytes) = (found.files + 1, found.bytes + meta.size());
         }
     }
-    // What could not be looked at, or has vanished (23, 24), is the last copy's.
+    // The last copy handles files that could not be read, or have vanished (23, 24).
     match running.wait().map_err(failed)? {
         Some(0 | 23 | 24) => Ok(()),
         status => Err(format!("looking for files on the brick {}: rsync ended with {status:?}", brick.display())),
@@ -108,10 +110,10 @@ fn patterns(exclude: &[String]) -> io::Result<File> {
     Ok(file)
 }
 
-/// A regular file with something in it that has changed since. Those with several names are left to the last copy, which
-/// sees all of these.
+/// Whether it is a regular, non-empty file that has changed since. Files with several names are left to the last
+/// copy, which sees all names.
 fn is_to_read(meta: &Metadata, since: Option<Timestamp>) -> bool {
-    // Whatever sets a file's times back, as unpacking does, sets this one to the present.
+    // A program that sets a file's times back, such as tar, sets this one to the present.
     let changed = since.is_none_or(|since| meta.ctime() >= (since - MARGIN).as_second());
     meta.is_file() && meta.size() > 0 && meta.nlink() <= 2 && meta.mode() & 0o7777 != ELSEWHERE && changed
 }

@@ -1,11 +1,11 @@
-//! What the images of a vault take in their bank, and what new ones add.
+//! Computes the space that the images of a vault take in their bank, and the growth by new ones.
 
 use crate::image::Image;
 use jiff::Timestamp;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Images of so many days tell how a vault grows: a month's end, holidays and weekends are in it.
+/// The days whose images show how a vault grows: they include a month's end, holidays and weekends.
 const DAYS: f64 = 30.0;
 const DAY: f64 = 86_400.0;
 
@@ -14,16 +14,16 @@ const DAY: f64 = 86_400.0;
 pub struct Space {
     /// Bytes, were each image a whole copy.
     pub whole_bytes: u64,
-    /// Bytes that they take: those of each branch's oldest image, and what each later one did not share with the one
-    /// that it was made from. What only a removed image had added is missing.
+    /// Bytes that they take: those of each branch's oldest image, and those that each later one did not share with
+    /// its reference. Bytes that only a removed image had added are missing.
     pub taken_bytes: u64,
-    /// What new images have added a day, bytes; `None`: they are of less than a day.
+    /// Bytes that new images have added per day; `None`: they span less than a day.
     pub added_bytes_per_day: Option<f64>,
-    /// What a new image adds, bytes, as the mean of the last month; `None`: none has followed another.
+    /// Bytes that a new image adds, the mean of the last month; `None`: none has followed another.
     pub added_bytes_per_image: Option<f64>,
 }
 
-/// Of images, the oldest first; `None` where one of them is not counted, as those of dirvish.
+/// Returns the space of images, the oldest first; `None`: the size of one is unknown, as with those of dirvish.
 pub fn space(images: &[Image], now: Timestamp) -> Option<Space> {
     let mut branches: BTreeMap<&str, Vec<Counted>> = BTreeMap::new();
     for image in images {
@@ -59,7 +59,7 @@ struct Added {
     days: f64,
 }
 
-/// What the images of the last month added to the one before them.
+/// Returns the bytes that the images of the last month added to the one before them.
 fn added(images: &[Counted], now: Timestamp) -> Option<Added> {
     let days = |from: Timestamp, to: Timestamp| to.duration_since(from).as_secs_f64() / DAY;
     let recent = |image: &Counted| days(image.at, now) <= DAYS;

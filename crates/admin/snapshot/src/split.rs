@@ -1,7 +1,8 @@
-//! Which host reads which files of a volume whose files lie whole on the bricks of several hosts; pure.
+//! Decides which host reads which files of a volume whose files are whole on the bricks of several hosts. The module
+//! is pure.
 //!
-//! What comes of it is a help alone: parts are copied first, and then the copy goes over everything as it goes on with
-//! one that was interrupted.
+//! The parts only save time. They are copied first, and then the copy goes over everything, as it does to continue an
+//! interrupted one.
 
 use homing_model::RawText;
 use jiff::Timestamp;
@@ -10,26 +11,26 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Bytes to be read from which on several hosts are worth it. One host gets them over a link of 1 Gbit/s, which carries
-/// 117 MB/s of TCP (IEEE 802.3 frames of 1500 bytes: 949 of 1000 bits), in nine seconds, and asking the others, and
-/// looking at their files once more, takes one or two.
+/// The bytes from which several hosts read. One host gets them in nine seconds over a link of 1 Gbit/s, which carries
+/// 117 MB/s of TCP (IEEE 802.3 frames of 1500 bytes: 949 of 1000 bits). To query the other hosts and examine their
+/// files again takes one or two seconds.
 pub const PAYS: u64 = 1 << 30;
 
-/// When a volume is read by several hosts.
+/// When several hosts read a volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum When {
     /// From [`PAYS`] on.
     #[default]
     Large,
-    /// Whatever there is to be read.
+    /// At any amount.
     Always,
     /// One host reads all.
     Never,
 }
 
 impl When {
-    /// Whether so many bytes are worth it.
+    /// Returns whether this many bytes are worth it.
     pub fn pays(self, bytes: u64) -> bool {
         match self {
             When::Large => bytes >= PAYS,
@@ -39,19 +40,19 @@ impl When {
     }
 }
 
-/// A brick of a host, and its turn among those hosts that have the same files.
+/// A brick of a host, and its turn among the hosts that have the same files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// The brick's folder.
     pub brick: RawText,
-    /// Its place among them, from 0.
+    /// Its number among them, from 0.
     pub nth: u32,
-    /// How many there are.
+    /// The number of hosts.
     pub of: u32,
 }
 
 impl Turn {
-    /// Whether a file, by its path below the source, is read by this host.
+    /// Returns whether this host reads a file, given by its path below the source.
     pub fn is_ours(&self, path: &[u8]) -> bool {
         self.of > 0 && hash(path) % u64::from(self.of) == u64::from(self.nth)
     }
@@ -62,8 +63,9 @@ fn hash(path: &[u8]) -> u64 {
     path.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Which bricks each host reads. `sets`: bricks with the same files, by host and folder; `readers`: hosts that can;
-/// `bank`: that of the bank, if it is one of them: what it has itself crosses no network.
+/// Returns the bricks that each host reads.
+/// `sets`: bricks with the same files, by host and folder. `readers`: hosts that can read.
+/// `bank`: the bank's host, if it is one of them: its own files cross no network.
 pub fn deal(sets: &[Vec<(String, PathBuf)>], readers: &[String], bank: Option<&str>) -> BTreeMap<String, Vec<Turn>> {
     let mut dealt: BTreeMap<String, Vec<Turn>> = BTreeMap::new();
     for set in sets {
@@ -81,32 +83,32 @@ pub fn deal(sets: &[Vec<(String, PathBuf)>], readers: &[String], bank: Option<&s
     dealt
 }
 
-/// What the bank's host asks for before it copies.
+/// A request of the bank's host before it copies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deal {
     /// Patterns that are left out, in rsync's words.
     pub exclude: Vec<String>,
-    /// What has not changed since is in the image whose files are shared.
+    /// Files that have not changed since are in the image whose files are shared.
     pub since: Option<Timestamp>,
 }
 
-/// What a host is asked to find on its bricks.
+/// A request to a host to find files on its bricks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// Its bricks.
     pub turns: Vec<Turn>,
-    /// The source below each.
+    /// The source's path below each brick.
     pub below: RawText,
-    /// What is left out.
+    /// The request of the bank's host.
     pub deal: Deal,
-    /// What marks the rsync that reads there.
+    /// The mark of the rsync that reads there.
     pub mark: String,
 }
 
-/// What it has found.
+/// The files that a host has found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// The paths, each ended by a zero byte, for as long as the channel is open.
+    /// The file with the paths, each ended by a zero byte. It exists for as long as the channel is open.
     pub list: PathBuf,
     /// Files.
     pub files: u64,
@@ -117,19 +119,19 @@ pub struct Found {
 /// A part of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// The host that reads, by the name that people know it by.
+    /// The host that reads, by its name for users.
     pub name: String,
-    /// The same as ssh on the bank's host knows it; `None`: the bank's host itself.
+    /// Its name for ssh on the bank's host; `None`: the bank's host itself.
     pub host: Option<String>,
-    /// The source there.
+    /// The source's path there.
     pub path: RawText,
     /// The list of its files there.
     pub list: PathBuf,
-    /// What marks its rsync.
+    /// The mark of its rsync.
     pub mark: String,
 }
 
-/// What came of one.
+/// The result of a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Read {
     /// The host that has read.
@@ -140,21 +142,21 @@ pub struct Read {
     pub bytes: u64,
     /// Bytes over the network; `None`: it is the bank's host.
     pub network: Option<u64>,
-    /// Why it was not all of its part; the next one has read the rest.
+    /// Why it did not read all of its part; the last copy has read the rest.
     pub why: Option<String>,
 }
 
-/// Who may read with so many leases: the first of those that have not ended yet.
+/// Returns which hosts may read with this many leases: the first ones that have not ended yet.
 pub fn may_read(ended: &[bool], leases: u32) -> Vec<bool> {
     let mut left = leases;
     let mut one = |ended: &bool| !ended && left.checked_sub(1).map(|rest| left = rest).is_some();
     ended.iter().map(&mut one).collect()
 }
 
-/// The words behind `rsync` that tell what is on a brick, one name a line behind `=`, as the copy would take it; what is
-/// left out comes on standard input. `empty`: an empty folder.
+/// Returns rsync's arguments that list the files on a brick as the copy would take them: one name a line after `=`.
+/// Excluded patterns come on standard input. `empty`: an empty folder.
 pub fn look_words(folder: &Path, empty: &Path) -> Vec<OsString> {
-    // Links, devices and pipes are told, too: of what rsync skips it tells otherwise, without the sign.
+    // Links, devices and pipes are included: rsync reports skipped entries in another form, without the sign.
     let mut words = ["-rlDn", "-s", "--out-format==%n", "--exclude=/.glusterfs", "--exclude-from=-", "--"]
         .map(OsString::from)
         .to_vec();
@@ -206,7 +208,7 @@ mod tests {
         let dealt = deal(&two, &hosts(&["n1", "n2", "n4"]), None);
         assert_eq!(dealt["n4"], [Turn { brick: "/b/n4".into(), nth: 0, of: 1 }]);
         assert!(!dealt.contains_key("n3"));
-        // Two bricks of one set on one host, which GlusterFS takes with `force`, and bricks of two sets.
+        // Two bricks of one set on one host, which GlusterFS accepts with `force`, and bricks of two sets.
         let dealt = deal(&sets(&[&["n1", "n1"], &["n1", "n2"]]), &hosts(&["n1", "n2"]), None);
         assert_eq!(dealt["n1"].iter().map(|turn| turn.of).collect::<Vec<_>>(), [1, 2]);
     }

@@ -1,4 +1,4 @@
-//! What a word means: a vault, and which of its images.
+//! Resolves a word of the command line: to a vault, and to one of its images.
 
 use crate::ask::Site;
 use crate::expiry;
@@ -11,35 +11,36 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A vault, and what of it.
+/// A vault, and a part of its source.
 pub struct Target {
-    /// As people know it.
+    /// Its name for users.
     pub name: String,
-    /// What is said of it; of a folder that no section names, only where it is.
+    /// Its settings; for a folder without a section, only its source.
     pub section: Section,
     /// The bank's host.
     pub host: String,
     /// The vault there.
     pub site: Site,
-    /// What is meant, below the source.
+    /// The part that is meant, below the source.
     pub below: PathBuf,
 }
 
-/// What a command line says of a vault.
+/// The options of a command line for a vault.
 #[derive(Default)]
 pub struct Said {
     /// The bank, as HOST:/PATH.
     pub to: Option<String>,
     /// The vault's name.
     pub vault: Option<String>,
-    /// What makes its images.
+    /// The program that makes its images.
     pub engine: Option<Engine>,
     /// A file with the password of a repository.
     pub password_file: Option<PathBuf>,
 }
 
 impl Target {
-    /// What a word means: a section, a folder, a part of either, or a volume, of which `mount` tells where it is mounted.
+    /// Resolves a word: a section, a folder, a part of either, or a volume. `mount` returns the mount point of a
+    /// volume.
     pub fn of(
         sections: &BTreeMap<String, Section>,
         what: &str,
@@ -51,7 +52,7 @@ impl Target {
         of_section(name, Section { bank, ..section }, below, said)
     }
 
-    /// Each vault of a cluster file.
+    /// Returns each vault of a cluster file.
     pub fn all(sections: BTreeMap<String, Section>) -> Result<Vec<Target>, Failure> {
         let each = |(name, section)| of_section(name, section, PathBuf::new(), &Said::default());
         sections.into_iter().map(each).collect()
@@ -118,12 +119,12 @@ fn unknown(name: &str, sections: &BTreeMap<String, Section>) -> Failure {
     }
 }
 
-/// The image that is meant. A day stands for its end: its last image is the state of that day.
+/// Returns the image that is meant. A day means its end: its last image is the state of that day.
 pub fn when(words: Option<&str>) -> When {
     let Some(words) = words else { return When::Newest };
     match moment(words) {
         Some(at) => When::Until(at),
-        // Images are named by dates, which `date` may take for something else, or not understand.
+        // Images are named by dates, which `date` may misread, or not understand.
         None => When::Named(words.into()),
     }
 }
@@ -141,7 +142,7 @@ fn moment(words: &str) -> Option<Timestamp> {
     if is_day { day() } else { Some(at) }
 }
 
-/// GNU date's reading of `last tuesday`.
+/// Returns GNU date's reading of words such as `last tuesday`.
 fn by_date(words: &str) -> Option<Timestamp> {
     let said = Command::new("date").arg("+%s").arg(format!("--date={words}")).env("LC_ALL", "C").output().ok()?;
     let text = String::from_utf8(said.stdout).ok().filter(|_| said.status.success())?;

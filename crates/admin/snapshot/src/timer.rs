@@ -1,4 +1,4 @@
-//! Timers of systemd for the vaults that have a schedule: when each runs, and the text of its units.
+//! Timers of systemd for the vaults that have a schedule: their times, and the text of their units.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 const HOUR: u32 = 60;
 const DAY: u32 = 24 * HOUR;
 const WEEK: u32 = 7 * DAY;
-/// As systemd.time(7) has them.
+/// The names of systemd.time(7).
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-/// How names of all units begin.
+/// The beginning of the names of all units.
 pub const HEAD: &str = "homing-snapshot-";
-/// Where the administrator's units are.
+/// The folder of the administrator's units.
 pub const FOLDER: &str = "/etc/systemd/system";
 
 /// When images of a vault are made.
@@ -25,10 +25,10 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// `hourly`, `02:00`, `sun 02:00`.
+    /// Parses `hourly`, `02:00`, `sun 02:00`.
     ///
     /// # Errors
-    /// That it is none of these.
+    /// That it has none of these forms.
     pub fn of(text: &str) -> Result<Schedule, String> {
         let odd = || format!("schedule = {text:?} is none of \"hourly\", \"02:00\", \"Sun 02:00\"");
         match text.split_whitespace().collect::<Vec<_>>().as_slice() {
@@ -42,7 +42,7 @@ impl Schedule {
         }
     }
 
-    /// The same so many minutes later.
+    /// Returns the schedule delayed by this many minutes, in systemd's form.
     pub fn later(self, minutes: u32) -> String {
         let time = |minute: u32| format!("*-*-* {:02}:{:02}:00", minute / HOUR % 24, minute % HOUR);
         match self {
@@ -56,7 +56,7 @@ impl Schedule {
     }
 }
 
-/// `02:00`, in minutes.
+/// Parses `02:00` to minutes.
 fn minute(time: &str) -> Option<u32> {
     let (hour, minute) = time.split_once(':')?;
     let number = |text: &str, below: u32| {
@@ -66,8 +66,8 @@ fn minute(time: &str) -> Option<u32> {
     Some(number(hour, 24)? * HOUR + number(minute, HOUR).filter(|_| minute.len() == 2)?)
 }
 
-/// How many minutes later than it says each vault begins: those of one schedule share the minutes of `spread` evenly, so
-/// that not all read from the file servers at once. `all`: vaults and their schedules.
+/// Returns the delay of each vault in minutes. The vaults of one schedule share the minutes of `spread` evenly,
+/// because not all should read from the file servers at once. `all`: vaults and their schedules.
 pub fn staggered<'n>(all: &[(&'n str, Schedule)], spread: u32) -> BTreeMap<&'n str, u32> {
     let mut later = BTreeMap::new();
     for (name, schedule) in all {
@@ -79,7 +79,7 @@ pub fn staggered<'n>(all: &[(&'n str, Schedule)], spread: u32) -> BTreeMap<&'n s
     later
 }
 
-/// A unit's name without its kind: other bytes than systemd takes are written as it writes them itself.
+/// Returns a unit's name without its kind. Bytes that systemd does not permit are escaped in systemd's form.
 pub fn unit(vault: &str) -> String {
     let byte = |b: u8| match b {
         b if b.is_ascii_alphanumeric() || b"_-.".contains(&b) => char::from(b).to_string(),
@@ -88,7 +88,7 @@ pub fn unit(vault: &str) -> String {
     format!("{HEAD}{}", vault.bytes().map(byte).collect::<String>())
 }
 
-/// The service that makes an image. `words`: the program with its arguments.
+/// Returns the service that makes an image. `words`: the program with its arguments.
 pub fn service(vault: &str, words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     format!(
@@ -100,7 +100,8 @@ pub fn service(vault: &str, words: &[String]) -> String {
     )
 }
 
-/// The timer that starts it. What was missed while the host was off is done when it is on again.
+/// Returns the timer that starts the service. A run that was missed while the host was off is made up when it is on
+/// again.
 pub fn timer(vault: &str, calendar: &str) -> String {
     format!(
         "# Made by homing snapshot schedule, which writes it anew.\n[Unit]\nDescription=Snapshot {} by schedule\n\n\
@@ -109,7 +110,7 @@ pub fn timer(vault: &str, calendar: &str) -> String {
     )
 }
 
-/// A word of a command of systemd, which no specifier, variable or blank divides.
+/// Quotes a word of a command of systemd; no specifier, variable or blank divides it.
 pub fn quoted(word: &str) -> String {
     let mut text = String::from("\"");
     for c in word.chars() {
@@ -123,7 +124,7 @@ pub fn quoted(word: &str) -> String {
     text + "\""
 }
 
-/// A name in a description.
+/// Returns a name for a description.
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_control() || c == '\\' { '?' } else { c }).collect::<String>().replace('%', "%%")
 }

@@ -1,4 +1,4 @@
-//! Timers of systemd on a host that make images: what is there, and the steps to what is wanted.
+//! Timers of systemd on a host that make images: the present ones, and the steps to the wanted ones.
 
 use crate::target::Target;
 use crate::timer::{self, FOLDER, HEAD, Schedule};
@@ -6,41 +6,41 @@ use homing_model::Failure;
 use homing_steps::{Executor, Observed, Phase, Question, SshExecutor, Step, Wanted, carry_out, observe, plan, undo};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Says that systemd runs the host.
+/// Prints yes if systemd runs the host.
 const SYSTEMD: &str = "test -d /run/systemd/system && echo yes";
 
 /// A vault's units.
 pub struct Timer {
     /// Its name.
     pub vault: String,
-    /// When, in systemd's words.
+    /// The time, in systemd's form.
     pub calendar: String,
     /// Its units, without their endings.
     pub unit: String,
     service: String,
     timer: String,
-    /// A question of a shell: whether the host can do it.
+    /// A shell command that prints yes if the host can run the service.
     runnable: String,
 }
 
-/// A host, and how it is asked.
+/// A host, and the connection to it.
 pub struct Place {
     /// Its name.
     pub host: String,
-    /// The way to it.
+    /// The connection.
     pub executor: SshExecutor,
 }
 
-/// What is to be done.
+/// The changes to make.
 pub struct Way {
-    /// In order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// What somebody else has changed since, and stays.
+    /// Things that another user has changed since; they stay.
     pub changed: Vec<String>,
 }
 
 impl Timer {
-    /// The units of all vaults that have a schedule; `file`: the cluster file that `program` is to read.
+    /// Returns the units of all vaults that have a schedule; `file`: the cluster file for `program`.
     pub fn of(targets: &[Target], program: &str, file: Option<&str>, spread: u32) -> Result<Vec<Timer>, Failure> {
         let scheduled = |target: &Target| {
             let schedule = Schedule::of(target.section.schedule.as_deref()?);
@@ -81,7 +81,7 @@ impl Timer {
     }
 }
 
-/// What a journal calls the parts of a timer.
+/// Returns the names of a timer's parts in the journal.
 fn things(timer: &Timer) -> Vec<String> {
     let files = timer.files().map(|(path, _)| path);
     files.into_iter().chain([format!("unit {}", timer.name())]).collect()
@@ -91,7 +91,7 @@ fn is_ours(thing: &str) -> bool {
     [format!("{FOLDER}/{HEAD}"), format!("unit {HEAD}")].iter().any(|head| thing.starts_with(head.as_str()))
 }
 
-/// A timer whose files change is stopped first: it reads them when it starts.
+/// Returns the wanted state. A timer whose files change is stopped first, because it reads them when it starts.
 fn wants(timers: &[Timer], seen: &Observed) -> Vec<Wanted> {
     let mut wanted = Vec::new();
     for timer in timers {
@@ -106,7 +106,7 @@ fn wants(timers: &[Timer], seen: &Observed) -> Vec<Wanted> {
 }
 
 impl Place {
-    /// The steps to these timers, and away from those that were made before; `undone`: there are to be none.
+    /// Returns the steps to these timers, and away from earlier ones; `undone`: remove all.
     pub fn way(&self, timers: &[Timer], undone: bool) -> Result<Way, Failure> {
         let seen = self.look(timers)?;
         self.can(timers, &seen)?;
@@ -123,7 +123,7 @@ impl Place {
         Ok(Way { steps: came.steps.into_iter().chain(steps).collect(), changed: came.changed })
     }
 
-    /// What is there of these timers, and of those that were made before.
+    /// Observes these timers, and those that were made before.
     fn look(&self, timers: &[Timer]) -> Result<Observed, Failure> {
         let before = self.ask(&Question { journal: true, ..Question::default() })?;
         let ours = before.journal.iter().map(|(_, change)| change).filter(|change| is_ours(&change.thing()));
@@ -150,7 +150,7 @@ impl Place {
         Ok(seen)
     }
 
-    /// What would be found out at night.
+    /// Refuses a set-up that would only fail at night.
     fn can(&self, timers: &[Timer], seen: &Observed) -> Result<(), Failure> {
         let told = |why: &str| Failure::system(format!("{}: {why}", self.host));
         if !seen.outputs.contains_key(SYSTEMD) {
@@ -165,7 +165,7 @@ impl Place {
         }
     }
 
-    /// Does it.
+    /// Carries the steps out.
     pub fn carry_out(&self, steps: Vec<Step>) -> Result<(), Failure> {
         let steps = BTreeMap::from([(self.host.clone(), steps)]);
         let phase = Phase { name: "timers".into(), steps, ..Phase::default() };

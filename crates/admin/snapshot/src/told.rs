@@ -1,4 +1,4 @@
-//! What a person is told of snapshots, and what a program is.
+//! Formats results about snapshots: as text for users, and as JSON for programs.
 
 use crate::ask::{Listed, Made, Obstacle, Proof, Restored};
 use crate::destination::Presence;
@@ -32,7 +32,7 @@ fn place(target: &Target) -> String {
     format!("{}:{}/{}", target.host, target.site.bank.display(), target.site.vault)
 }
 
-/// The summary of a run.
+/// Returns the summary of a run.
 pub fn made(target: &Target, source: &str, way: Option<Way>, made: &Made) -> String {
     let bytes = units::bytes;
     let network = match made.network {
@@ -74,7 +74,7 @@ pub fn made(target: &Target, source: &str, way: Option<Way>, made: &Made) -> Str
     lines.join("\n") + "\n"
 }
 
-/// Which hosts have read, and how much, where several had a part.
+/// Names the hosts that have read, with the bytes of each if several had a part.
 fn readers(source: &str, parts: &[Read]) -> String {
     if parts.is_empty() {
         return source.into();
@@ -86,7 +86,7 @@ fn readers(source: &str, parts: &[Read]) -> String {
     format!("{}, the rest on {source}", parts.iter().map(part).collect::<Vec<_>>().join(", "))
 }
 
-/// How long it stood still, where that is worth a word.
+/// Returns how long the copy paused, if it was at least a second.
 fn stood(paused_us: u64) -> String {
     if paused_us < 1_000_000 { String::new() } else { format!(", {} of it paused for others", units::span(paused_us)) }
 }
@@ -96,13 +96,13 @@ pub fn made_json(target: &Target, way: Option<Way>, made: &Made) -> String {
     line(json!({ "vault": target.name, "bank": target.section.bank, "instant": way, "made": made }))
 }
 
-/// A table a vault.
+/// Returns a table for each vault.
 pub fn list(vaults: &[(Target, Listed)]) -> String {
     vaults.iter().map(|(target, listed)| table(target, listed)).collect::<Vec<_>>().join("\n")
 }
 
-/// Images past their date, for the question before they are removed; `None` where no image is. The bank's host decides
-/// which of them stay.
+/// Returns the images past their date, for the prompt before they are removed; `None`: there is none. The bank's host
+/// decides which of them stay.
 pub fn expirable(target: &Target, listed: &Listed) -> Option<String> {
     let due = |image: &&crate::image::Image| image.expires.is_some_and(|at| at <= listed.now);
     let names: Vec<String> = listed.images.iter().filter(due).map(|image| shown(&image.name).to_string()).collect();
@@ -151,7 +151,7 @@ fn table(target: &Target, listed: &Listed) -> String {
     lines.join("\n")
 }
 
-/// What the images would be as whole copies, what they are, and how they grow, where homing has made all of them.
+/// Returns the size of the images as whole copies, their real size, and their growth, if homing has made all of them.
 fn shared(listed: &Listed) -> Option<String> {
     let (space, newest) = (listed.space()?, listed.images.last()?.own_bytes?);
     let (whole, taken, newest) =
@@ -176,7 +176,7 @@ fn proved(proof: &Proof) -> String {
     format!("{} of {} on {}, {ended}{tree}", files, shown(&proof.image), date(Some(proof.at)))
 }
 
-/// That the newest good image is older than its window.
+/// Returns a message if the newest good image is older than its window.
 pub fn overdue(target: &Target, listed: &Listed) -> Option<String> {
     let window = target.section.window.as_ref()?;
     let newest = listed.newest_good().and_then(|image| image.created);
@@ -203,7 +203,7 @@ pub fn list_json(vaults: &[(Target, Listed)]) -> String {
     line(json!({ "vaults": vaults.iter().map(row).collect::<Vec<_>>() }))
 }
 
-/// What is to be watched of a vault.
+/// Returns the figures of a vault for monitoring.
 pub fn figures(target: &Target, listed: &Listed) -> Value {
     let good = listed.newest_good();
     let age = |at: Timestamp| listed.now.duration_since(at).as_secs();
@@ -217,7 +217,7 @@ pub fn figures(target: &Target, listed: &Listed) -> Value {
     })
 }
 
-/// A line a difference.
+/// Prints a line for a difference.
 pub fn change(out: &mut impl Write, change: &Change, as_json: bool) -> io::Result<()> {
     if as_json {
         serde_json::to_writer(&mut *out, change)?;
@@ -232,7 +232,7 @@ pub fn change(out: &mut impl Write, change: &Change, as_json: bool) -> io::Resul
     writeln!(out, "{what}  {}", change.path.display())
 }
 
-/// What was written back, or would be.
+/// Describes a restore or its trial run.
 pub fn restored(target: &Target, into: &At, restored: &Restored) -> String {
     let into = shown(&into.word().to_string_lossy());
     let done = if restored.trial { "would be written" } else { "written" };
@@ -267,7 +267,7 @@ fn obstacle(obstacle: &Obstacle) -> String {
     }
 }
 
-/// What came of a sample.
+/// Describes the result of a trial restore.
 pub fn verified(target: &Target, proof: &Proof) -> String {
     let mut lines = vec![format!("{}: {}, {}", target.name, proved(proof), units::bytes(proof.bytes))];
     lines.extend(proof.manifest.iter().map(|why| format!("  the manifest: {why}; nothing else was compared")));
@@ -281,7 +281,7 @@ pub fn verified(target: &Target, proof: &Proof) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Which images go.
+/// Names the images that are removed.
 pub fn expired(target: &Target, names: &[String]) -> String {
     match names {
         [] => format!("{}: nothing has expired\n", target.name),

@@ -1,4 +1,4 @@
-//! The copy itself, and what rsync tells of it.
+//! Runs the copy itself, and parses rsync's output.
 
 use crate::instant::OWN;
 use crate::rsync::{Copy, End, Stats, end, excluded};
@@ -9,10 +9,10 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-/// Names that are kept in memory; the lists on disk have all.
+/// The most names that are kept in memory; the lists on disk have all.
 const KEPT: usize = 1000;
 
-/// What was copied.
+/// The result of a copy.
 #[derive(Clone, Debug)]
 pub struct Copied {
     /// How it ended.
@@ -21,11 +21,11 @@ pub struct Copied {
     pub stats: Stats,
     /// The first names that patterns left out.
     pub excluded: Vec<String>,
-    /// How many there are.
+    /// The number of all such names.
     pub excluded_count: u64,
-    /// What rsync says of what it could not read.
+    /// rsync's messages about files that it could not read.
     pub unreadable: Vec<String>,
-    /// Files that went away while it ran.
+    /// The number of files that vanished while it ran.
     pub vanished: usize,
 }
 
@@ -67,7 +67,7 @@ pub fn copy(copy: &Copy, folder: &Path, held: &Held, reins: &Reins) -> io::Resul
     })
 }
 
-/// Whether it is one of homing's own folders, which nobody misses.
+/// Whether it is one of homing's own folders, which users do not miss.
 fn own(path: &str) -> bool {
     OWN.iter().any(|folder| path.starts_with(folder))
 }

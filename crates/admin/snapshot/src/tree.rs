@@ -1,4 +1,5 @@
-//! An image's manifest: made when it is copied, with the hashes of files that it shares taken over.
+//! Writes an image's manifest when it is copied. The hashes of shared files are taken from the manifest of the image
+//! before.
 
 use crate::attributes;
 use crate::manifest::{self, Entry, Kind, NAME};
@@ -15,20 +16,21 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// What an image holds.
+/// The figures of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Entries, the tree itself included.
     pub entries: u64,
-    /// Bytes of regular files, each counted once whatever number of names it has.
+    /// Bytes of regular files; a file with several names counts once.
     pub bytes: u64,
-    /// Of these, bytes that it does not share with the image before; holes are not counted.
+    /// The part of these bytes that it does not share with the image before; holes are not counted.
     pub own_bytes: u64,
     /// SHA-256 of the manifest, in hexadecimal digits.
     pub manifest: String,
 }
 
-/// Writes the manifest of a tree to `to`, and has it on disk. `before`: the folder of the image whose files it shares.
+/// Writes the manifest of a tree to `to`, and syncs it to disk. `before`: the folder of the image whose files it
+/// shares.
 pub fn write_manifest(tree: &Path, before: Option<&Path>, to: &Path) -> io::Result<Tally> {
     let root = walk::folder(tree)?;
     let mut shared = Shared::of(before);
@@ -74,8 +76,8 @@ impl Write for Hashed {
     }
 }
 
-/// Bytes that a file takes: holes take none. A file system that packs or has not yet placed them may count fewer blocks
-/// than there are bytes; then its map of data tells.
+/// Returns the bytes that a file takes: holes take none. A file system that packs bytes, or has not placed them yet,
+/// may count fewer blocks than there are bytes. In that case the file's map of data decides.
 fn stored(entry: &Entry, folder: &OwnedFd, name: &[u8]) -> io::Result<u64> {
     if entry.kind != Kind::File {
         return Ok(0);
@@ -97,15 +99,15 @@ fn stored(entry: &Entry, folder: &OwnedFd, name: &[u8]) -> io::Result<u64> {
     Ok(data)
 }
 
-/// Makes a file that only its owner may read: names of files are their owners' affair.
+/// Makes a file that only its owner may read, because it has names of users' files.
 pub fn private(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // Of an interrupted copy.
+    // The file may be left from an interrupted copy, with another mode.
     file.set_permissions(Permissions::from_mode(0o600)).map(|()| file)
 }
 
-/// Whether files of a folder keep the time that they are given, which not all file systems can: ext4 with small inodes
-/// has seconds. A copy that were told so would share nothing with the one before.
+/// Whether files of a folder keep times to the nanosecond. Not all file systems do: ext4 with small inodes keeps
+/// seconds. There a copy that compares nanoseconds would share nothing with the one before.
 pub fn keeps_nanoseconds(folder: &Path) -> io::Result<bool> {
     let file = tempfile::tempfile_in(folder)?;
     file.set_modified(SystemTime::UNIX_EPOCH + Duration::new(1, 123_456_789))?;
@@ -117,13 +119,13 @@ pub fn keeps_nanoseconds(folder: &Path) -> io::Result<bool> {
 pub struct FirstNames(HashMap<u64, u64>);
 
 impl FirstNames {
-    /// The line of a file's first name; `None`: this is it, on this `line`.
+    /// Returns the line of a file's first name; `None`: this `line` has the first one.
     pub fn of(&mut self, entry: &Entry, line: u64, folder: &OwnedFd, name: &[u8]) -> io::Result<Option<u64>> {
         if entry.kind != Kind::File {
             return Ok(None);
         }
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        // A file of an image before, which has names there, too, is kept for nothing.
+        // The map also keeps a file whose other names are only in an image before, without need.
         if stat.st_nlink == 1 {
             return Ok(None);
         }
@@ -135,7 +137,7 @@ impl FirstNames {
 /// The image before, walked in step.
 struct Shared {
     tree: OwnedFd,
-    /// Empty where dirvish has made it.
+    /// Empty if dirvish has made it.
     entries: Peekable<Box<dyn Iterator<Item = io::Result<Entry>>>>,
 }
 
@@ -147,7 +149,7 @@ impl Shared {
         Some(Shared { tree, entries: entries.peekable() })
     }
 
-    /// Whether a file is the very same there, by device and inode, and its hash, if that is known.
+    /// Returns whether a file is the very same there, by device and inode, and its hash, if that is known.
     fn find(&mut self, entry: &Entry, folder: &OwnedFd, name: &[u8]) -> (bool, Option<String>) {
         let old = self.told(entry);
         if entry.kind != Kind::File {
@@ -161,7 +163,7 @@ impl Shared {
         (same, untouched.and_then(|old| old.sha256))
     }
 
-    /// What the manifest before says of an entry of this name.
+    /// Returns the entry of the manifest before with this name.
     fn told(&mut self, entry: &Entry) -> Option<Entry> {
         while let Some(Ok(old)) = self.entries.peek() {
             match manifest::order(&old.path, &entry.path) {

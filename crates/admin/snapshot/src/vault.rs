@@ -18,13 +18,13 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A run that was killed may leave an rsync that ends a moment later.
+/// How long a run waits for the lock: a killed run may leave an rsync that ends a moment later.
 const ENDING: Duration = Duration::from_secs(3);
 
-/// The file in dirvish's folder of a vault that its maker holds.
+/// The file in dirvish's folder of a vault that a run locks.
 const LOCK: &str = "homing.lock";
 
-/// A vault, open to look at.
+/// A vault that was checked.
 #[derive(Clone, Debug)]
 pub struct Vault {
     /// Its folder.
@@ -34,11 +34,11 @@ pub struct Vault {
 /// Why a vault cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Somebody else is at it.
+    /// Another process uses it.
     Busy(String),
-    /// With what to try.
+    /// The reason, with an advice for the user.
     Advised(String, String),
-    /// All else.
+    /// Any other reason.
     Failed(String),
 }
 
@@ -49,12 +49,13 @@ impl From<String> for Refused {
 }
 
 impl Vault {
-    /// A vault that is there. Nobody but root and this user may be able to put another in its place.
+    /// Opens an existing vault. Only root and this user may be able to replace its folder.
     pub fn open(site: &Site) -> Result<Vault, String> {
         vault_name(&site.vault)?;
         let path = site.bank.join(&site.vault);
         match homing_os::folder::who_could_swap(&site.bank) {
-            // A bank is a disk that somebody chose: one that is not mounted is not to be made on the system's own.
+            // A bank is a disk that the administrator chose: if it is not mounted, no folder is made on the system's
+            // own disk.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let bank = site.bank.display();
                 return Err(format!("there is no bank {bank}; mount its disk, or make the folder there: mkdir {bank}"));
@@ -71,7 +72,7 @@ impl Vault {
         Ok(Vault { path })
     }
 
-    /// The same, made where there is none.
+    /// The same, but makes the vault if it does not exist.
     pub fn make(site: &Site) -> Result<Vault, String> {
         vault_name(&site.vault)?;
         let path = site.bank.join(&site.vault);
@@ -90,12 +91,12 @@ impl Vault {
         Ok(vault)
     }
 
-    /// dirvish's folder, which holds configuration, histories, the journal and the locks.
+    /// Returns dirvish's folder, which holds configuration, histories, the journal and the locks.
     pub fn own(&self) -> PathBuf {
         self.path.join("dirvish")
     }
 
-    /// Keeps all others off for as long as it is held.
+    /// Locks the vault against other runs for as long as the result lives.
     pub fn lock(&self) -> Result<Held, Refused> {
         let theirs = self.own().join("lock_file");
         if fs::symlink_metadata(&theirs).is_ok() {
@@ -116,17 +117,17 @@ impl Vault {
         }
     }
 
-    /// What dirvish was told of this vault.
+    /// Returns dirvish's configuration of this vault.
     ///
     /// # Errors
-    /// A file that cannot be read, or a key that homing would pass over, with what to use instead.
+    /// A file that cannot be read, or a key that homing would ignore, with the replacement.
     pub fn conf(&self) -> Result<Conf, String> {
         let conf = dirvish::load(Path::new(dirvish::ETC), &self.own())?;
         let name = self.path.file_name().map(|name| name.to_string_lossy().into_owned());
         dirvish::check(&conf, &name.unwrap_or_default()).map(|()| conf)
     }
 
-    /// Names in the vault that end so.
+    /// Returns the names in the vault with this ending.
     pub fn ending(&self, end: &str) -> Vec<String> {
         let mut names = self.names();
         names.retain(|name| name.len() > end.len() && name.ends_with(end));
@@ -141,7 +142,7 @@ impl Vault {
         names
     }
 
-    /// The images that are whole or were given up as they are, the oldest first.
+    /// Returns the images that are complete, or were given up incomplete, the oldest first.
     pub fn images(&self, zone: &TimeZone) -> Vec<Image> {
         let image = |name: String| {
             let folder = self.path.join(&name);
@@ -153,14 +154,15 @@ impl Vault {
         ordered(self.names().into_iter().filter(whole).filter_map(image).collect())
     }
 
-    /// The number of the next image: greater than that of any other, also of one that is gone.
+    /// Returns the number of the next image: greater than that of any other, also of a removed one.
     pub fn next_number(&self, images: &[Image]) -> u64 {
         let finished = |event| if let Event::Finished { sequence, .. } = event { Some(sequence) } else { None };
         let noted = journal::read(&self.own()).unwrap_or_default().into_iter().filter_map(finished);
         images.iter().filter_map(|image| image.sequence).chain(noted).max().unwrap_or(0).saturating_add(1)
     }
 
-    /// Compares this host's clock with that of the bank's file system, and with what was noted in all vaults of the bank.
+    /// Compares this host's clock with that of the bank's file system, and with the records in all vaults of the
+    /// bank.
     pub fn readings(&self) -> io::Result<Vec<ClockReading>> {
         let lock = self.own().join(LOCK);
         let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
@@ -180,12 +182,12 @@ impl Vault {
         Ok(written.into_iter().chain(newest).collect())
     }
 
-    /// The image that is meant.
+    /// Returns the image that is meant.
     pub fn pick(&self, when: &When, zone: &TimeZone) -> Result<Image, String> {
         let images = self.images(zone);
         let vault = self.path.display();
         let wrong = misdated(&images);
-        // A date is no answer where it contradicts the image's place.
+        // A date does not count if it contradicts the image's position.
         let is_of = |image: &Image, until| image.created <= Some(until) && !wrong.contains(&image.name);
         let good = |until: Option<Timestamp>| {
             let fits = |image: &&Image| image.is_good() && until.is_none_or(|until| is_of(image, until));
@@ -201,12 +203,12 @@ impl Vault {
         }
     }
 
-    /// The folder of an image.
+    /// Returns the folder of an image.
     pub fn folder(&self, image: &str) -> PathBuf {
         self.path.join(image)
     }
 
-    /// What `list` tells.
+    /// Returns the state of the vault for `list`.
     pub fn list(&self, zone: &TimeZone) -> Listed {
         let events = journal::read(&self.own());
         let known = events.is_some();
@@ -223,21 +225,21 @@ impl Vault {
         }
     }
 
-    /// Keeps what came of a sample.
+    /// Records the result of a trial restore.
     pub fn prove(&self, proof: Proof) -> Result<(), String> {
         let kept = journal::add(&self.own(), Event::Proved(proof));
         kept.map_err(|e| format!("{}: {e}", self.own().display()))
     }
 }
 
-/// Files of all vaults of a bank in which each image is noted: journals and histories.
+/// Returns the files of all vaults of a bank that record each image: journals and histories.
 fn records(bank: &Path) -> Vec<PathBuf> {
     let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_record = |path: &PathBuf| path.ends_with(journal::NAME) || path.extension().is_some_and(|end| end == "hist");
     entries(bank).flat_map(|vault| entries(&vault.join("dirvish")).collect::<Vec<_>>()).filter(is_record).collect()
 }
 
-/// A folder, no link, of root or this user, which nobody else may write.
+/// Checks that it is a folder, no link, of root or this user, and not writable by others.
 fn sound(path: &Path) -> Result<(), String> {
     let meta: Metadata = fs::symlink_metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let own = rustix::process::geteuid().as_raw();
@@ -251,13 +253,13 @@ fn sound(path: &Path) -> Result<(), String> {
     Err(format!("{} {why}", path.display()))
 }
 
-/// Free bytes and free inodes, for this user.
+/// Returns free bytes and free inodes, for this user.
 pub fn free(path: &Path) -> io::Result<(u64, u64)> {
     let all = rustix::fs::statvfs(path)?;
     Ok((all.f_bavail * all.f_frsize, all.f_favail))
 }
 
-/// An error; one that means a full bank says so with figures.
+/// Returns the text of an error; if it means a full bank, with figures.
 pub fn full(bank: &Path, e: &io::Error) -> String {
     if e.kind() != io::ErrorKind::StorageFull && e.raw_os_error() != Some(libc::EDQUOT) {
         return e.to_string();
@@ -265,20 +267,20 @@ pub fn full(bank: &Path, e: &io::Error) -> String {
     full_words(bank)
 }
 
-/// That the bank is full.
+/// Returns the message that the bank is full.
 pub fn full_words(bank: &Path) -> String {
     let (bytes, inodes) = free(bank).unwrap_or_default();
     let bytes = homing_model::units::bytes(bytes);
     format!("the bank {} is full: {bytes} and {inodes} inodes are free", bank.display())
 }
 
-/// What was written to a file is on disk when this returns.
+/// Writes a file, which is on disk when this returns.
 pub fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
     fs::write(path, text)?;
     File::open(path)?.sync_all()
 }
 
-/// A new name in a folder is on disk when this returns.
+/// Syncs a folder: a new name in it is on disk when this returns.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

@@ -1,4 +1,4 @@
-//! An image is compared with its manifest, and a restore is tried: some files, to a place of their own.
+//! Compares an image with its manifest, and tries a restore of some files to a folder of their own.
 
 use crate::ask::{Proof, Site};
 use crate::image::When;
@@ -20,7 +20,7 @@ use std::io::{self, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Restores so many files, chosen at random, and keeps what came of it.
+/// Restores this many files, chosen at random, and records the result.
 pub fn verify(site: &Site, when: &When, files: usize, reins: &Reins, zone: &TimeZone) -> Result<Proof, Refused> {
     let vault = Vault::make(site)?;
     let image = vault.pick(when, zone)?;
@@ -29,7 +29,7 @@ pub fn verify(site: &Site, when: &When, files: usize, reins: &Reins, zone: &Time
     let noted = journal::manifest_of(&vault.own(), &image.name);
     let wrong = match flaws::of_manifest(&manifest, &image, noted.as_deref()) {
         Ok(wrong) => wrong,
-        // homing has noted how many entries there are: it has made the image.
+        // homing has noted the number of entries: it has made the image.
         Err(e) if e.kind() == io::ErrorKind::NotFound && image.files.is_some() => Some("it is not there".into()),
         Err(e) => {
             let why = "images of dirvish have none, and cannot be compared";
@@ -53,7 +53,7 @@ pub fn verify(site: &Site, when: &When, files: usize, reins: &Reins, zone: &Time
     let place = Place::of(&vault, &image, &RawText(Vec::new()))?;
     let to = At { host: None, path: tree.as_path().into() };
     let words = restore_words(Some(&names), &place.name, &to, crate::plan::SSH, false);
-    // A file that cannot be read back is one that came back otherwise.
+    // A file that cannot be restored counts as one that differs.
     let _ = place.run(words, &to, reins, &mut |_, _| Ok(()));
     let bad = sample.iter().filter(|entry| !came_back(&tree, entry)).map(|entry| entry.path.clone());
     let proof = Proof {
@@ -69,14 +69,14 @@ pub fn verify(site: &Site, when: &When, files: usize, reins: &Reins, zone: &Time
     Ok(proof)
 }
 
-/// So many of them, each with the same chance.
+/// Returns this many of them, each with the same chance.
 pub fn chosen<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let mut draw = Draw::new(most, random());
     all.into_iter().for_each(|one| draw.see(one));
     draw.chosen
 }
 
-/// Draws so many of those that it is shown, however many these are.
+/// Draws this many of the values that it is shown, whatever their number.
 struct Draw<T, R> {
     chosen: Vec<T>,
     most: usize,
@@ -100,7 +100,7 @@ impl<T, R: FnMut() -> u64> Draw<T, R> {
     }
 }
 
-/// Files of a manifest, each with the same chance.
+/// Returns files of a manifest, each with the same chance.
 fn sample(manifest: &Path, most: usize, random: impl FnMut() -> u64) -> Result<Vec<Entry>, String> {
     let doing = |e: io::Error| format!("{}: {e}", manifest.display());
     let entries = manifest::read(BufReader::new(File::open(manifest).map_err(doing)?));

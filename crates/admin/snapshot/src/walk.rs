@@ -1,4 +1,4 @@
-//! Walking an image's tree without following a link: what lies in it may have been put there by anybody.
+//! Walks an image's tree without following a link: any user may have put its content there.
 
 use crate::manifest::{Entry, Kind};
 use homing_model::RawText;
@@ -15,14 +15,14 @@ pub fn folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-/// Opens what lies below a folder, if no link is on the way and it does not lead out of it.
+/// Opens an entry below a folder, if no link is on the way and the path does not lead out of the folder.
 pub fn below(root: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     Ok(rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty(), resolve)?)
 }
 
-/// Why something of an image cannot be opened, in plain words.
+/// Returns why an entry of an image cannot be opened, in plain words.
 pub fn found_no(e: &io::Error) -> String {
     match e.raw_os_error() {
         Some(libc::ENOENT) => "it is not in this image".into(),
@@ -34,10 +34,11 @@ pub fn found_no(e: &io::Error) -> String {
 /// Receives an entry, the open folder that it is in, and its name there.
 pub type Each<'a> = dyn FnMut(Entry, &OwnedFd, &[u8]) -> io::Result<()> + 'a;
 
-/// Passes every entry of a tree to `each`, with the open folder that it is in and its name there; the tree itself first.
+/// Passes every entry of a tree to `each`, with the open folder that it is in and its name there; the tree itself
+/// first.
 ///
 /// # Errors
-/// What reading or `each` fails with, and of what.
+/// The error of reading or of `each`, with the path.
 pub fn walk(root: &OwnedFd, each: &mut Each) -> io::Result<()> {
     let mut each =
         |path: &RawText, stat: &Stat, folder: &OwnedFd, name: &[u8]| each(entry(path.clone(), stat), folder, name);
@@ -46,16 +47,16 @@ pub fn walk(root: &OwnedFd, each: &mut Each) -> io::Result<()> {
     inside(root, &RawText(Vec::new()), &mut each, &mut |_, e| Err(e))
 }
 
-/// Receives what lstat has of an entry, the open folder that it is in, and its name there.
+/// Receives lstat's result for an entry, the open folder that it is in, and its name there.
 pub type EachStat<'a> = dyn FnMut(&RawText, &Stat, &OwnedFd, &[u8]) -> io::Result<()> + 'a;
-/// Receives what could not be read, and why; an error ends the walk.
+/// Receives the path of an entry that could not be read, and the error; an error that it returns ends the walk.
 pub type EachUnread<'a> = dyn FnMut(&RawText, io::Error) -> io::Result<()> + 'a;
 
-/// Passes all that is in a folder to `each`, a folder before what is in it. `path`: the folder's own, which begins the
-/// path of each entry.
+/// Passes all entries below a folder to `each`, a folder before its entries. `path`: the folder's own path, which
+/// begins the path of each entry.
 ///
 /// # Errors
-/// What `each` or `unread` fails with.
+/// The error of `each` or `unread`.
 pub fn inside(folder: &OwnedFd, path: &RawText, each: &mut EachStat, unread: &mut EachUnread) -> io::Result<()> {
     let names = match names(folder) {
         Ok(names) => names,
@@ -86,7 +87,7 @@ pub fn inside(folder: &OwnedFd, path: &RawText, each: &mut EachStat, unread: &mu
     Ok(())
 }
 
-/// All names are read before any is looked into, so that a deep tree costs one open file a level.
+/// Reads all names before any entry is opened: a deep tree costs one open file a level.
 fn names(folder: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
     let mut all = Vec::new();
     for found in Dir::read_from(folder)? {
@@ -112,7 +113,7 @@ fn entry(path: RawText, stat: &Stat) -> Entry {
     Entry { path, kind, mode, uid, gid, size, mtime_ns, sha256: None, xattrs: None, first_name: None }
 }
 
-/// The hash of a file's bytes or of a link's target; `None` for all else.
+/// Returns the hash of a file's bytes or of a link's target; `None` for other kinds.
 pub fn hash(kind: Kind, folder: &OwnedFd, name: &[u8]) -> io::Result<Option<String>> {
     match kind {
         Kind::Link => Ok(Some(hex(Sha256::digest(rustix::fs::readlinkat(folder, name, Vec::new())?.as_bytes())))),
@@ -125,7 +126,7 @@ pub fn hash(kind: Kind, folder: &OwnedFd, name: &[u8]) -> io::Result<Option<Stri
     }
 }
 
-/// The hash of all that a file has.
+/// Returns the hash of a file's content.
 pub fn hash_of(mut file: impl Read) -> io::Result<String> {
     let (mut hash, mut bytes) = (Sha256::new(), vec![0; 1 << 17]);
     loop {

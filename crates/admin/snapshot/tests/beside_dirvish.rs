@@ -1,4 +1,4 @@
-//! What dirvish 1.2.1 itself answered to random dates, rules and banks, beside what is decided here.
+//! Compares the answers of dirvish 1.2.1 to random dates, rules and banks with those of this crate.
 
 use homing_snapshot::expiry;
 use homing_snapshot::image::Image;
@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Columns: time (s), default, rules with `|` between them, what dirvish wrote, the rule that it took.
+/// Columns: time (s), default, rules with `|` between them, dirvish's expiry, the rule that matched.
 const RULES: &str = include_str!("dirvish-rules.tsv");
-/// Columns: vault, branch, image, end of its copy, expiry, status, tree, what `dirvish-expire` did.
+/// Columns: vault, branch, image, end of its copy, expiry, status, tree, the action of `dirvish-expire`.
 const EXPIRE: &str = include_str!("dirvish-expire.tsv");
 
 #[test]
 fn a_thousand_dates_and_rules_end_at_the_same_second() {
-    // As the answers were recorded: TZ=CET-1CEST,M3.5.0,M10.5.0/3.
+    // The time zone of the recorded answers: TZ=CET-1CEST,M3.5.0,M10.5.0/3.
     let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
     let mut compared = 0;
     for line in RULES.lines() {

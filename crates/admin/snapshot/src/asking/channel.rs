@@ -1,4 +1,4 @@
-//! The other end: this program, on the bank's host or the source's.
+//! The channel to the other end: this program, on the bank's host or the source's.
 
 use crate::ask::{Answer, Ask, Control};
 use crate::serve;
@@ -9,17 +9,17 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// For the other end to go, after the channel was closed.
+/// The time for the other end to end, after the channel was closed.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What one speaks into; the channel ends when it is dropped.
+/// The sending half of a channel; the channel ends when it is dropped.
 pub struct To {
     host: String,
     to: Option<Box<dyn Write + Send>>,
     carrier: Carrier,
 }
 
-/// What one hears from.
+/// The receiving half of a channel.
 pub struct From {
     host: String,
     from: Box<dyn BufRead + Send>,
@@ -30,7 +30,7 @@ enum Carrier {
     There(Option<Keeper>),
 }
 
-/// Asks a host; this machine by its own name, or `localhost`, without ssh.
+/// Sends a request to a host. This machine, by its own name or `localhost`, is reached without ssh.
 pub fn ask(host: &str, ask: &Ask) -> Result<(To, From), Failure> {
     let (mut to, from) = match HostPlan::named(host.into(), None).via {
         Via::Local => here(host)?,
@@ -46,7 +46,7 @@ pub fn ask(host: &str, ask: &Ask) -> Result<(To, From), Failure> {
     Ok((to, from))
 }
 
-/// The one answer of a host.
+/// Returns the only answer of a host.
 pub fn answer(host: &str, question: &Ask) -> Result<Answer, Failure> {
     let (_to, mut from) = ask(host, question)?;
     from.hear()
@@ -67,12 +67,12 @@ fn here(host: &str) -> Result<(To, From), Failure> {
 }
 
 impl To {
-    /// Says a line more.
+    /// Sends a control.
     pub fn control(&mut self, control: &Control) -> Result<(), Failure> {
         self.tell(control)
     }
 
-    /// There is no more to say.
+    /// Closes the sending half.
     pub fn close(&mut self) {
         self.to = None;
     }
@@ -95,7 +95,7 @@ impl Drop for To {
 }
 
 impl From {
-    /// The next answer; a failure of the other end is one here.
+    /// Returns the next answer; a failure of the other end is returned as an error.
     pub fn hear(&mut self) -> Result<Answer, Failure> {
         let host = &self.host;
         let lost = |why: String| Failure::system(format!("{host} did not answer to the end: {why}"));

@@ -1,4 +1,4 @@
-//! A large volume that is read by each of its hosts, at the same time.
+//! Copies a large volume that each of its hosts reads, at the same time.
 
 use super::channel::{self, From, To};
 use super::home::{self, Home};
@@ -12,17 +12,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Hosts that can read what is on their bricks.
+/// Hosts that can read the files on their bricks.
 pub struct Readers {
     hosts: Vec<Reader>,
-    /// The source below a brick.
+    /// The source's path below a brick.
     below: RawText,
     when: When,
 }
 
 struct Reader {
     host: String,
-    /// The source there.
+    /// The source's path there.
     path: RawText,
     turns: Vec<Turn>,
     is_bank: bool,
@@ -30,10 +30,10 @@ struct Reader {
 }
 
 impl Readers {
-    /// `None`: one host reads all. `bank`: what tells the bank's host from others.
+    /// Returns the hosts that can read; `None`: one host reads all. `bank`: the identity of the bank's host.
     pub fn of(home: &Home, bank: &str, when: When, note: &dyn Fn(&str)) -> Option<Readers> {
         let (real, line) = home.here.as_ref().filter(|(_, line)| Kind::of(&line.mount) == Kind::Gluster)?;
-        // All that the volume has: no host is asked for what is small anyhow.
+        // The bytes in use on the whole volume: for a small one no host is queried.
         if !when.pays(used(real)?) {
             return None;
         }
@@ -75,13 +75,13 @@ impl Readers {
     }
 }
 
-/// Bytes that a volume has in use.
+/// Returns the bytes that a volume has in use.
 fn used(folder: &Path) -> Option<u64> {
     let all = rustix::fs::statvfs(folder).ok()?;
     Some(all.f_blocks.saturating_sub(all.f_bfree) * all.f_frsize)
 }
 
-/// With the names that people know hosts by.
+/// Replaces addresses by the host names that users know.
 fn known(spread: Spread) -> Spread {
     let names = HostNames::default();
     names.learn(&spread.sets.iter().flatten().map(|(host, _)| host.clone()).collect());
@@ -89,13 +89,13 @@ fn known(spread: Spread) -> Spread {
     Spread { sets: spread.sets.into_iter().map(set).collect(), ..spread }
 }
 
-/// All who take part in a copy, and are told when it stands still.
+/// All hosts that take part in a copy; they receive its pauses.
 #[derive(Clone)]
 pub struct Crew(Arc<Mutex<State>>);
 
 struct State {
     bank: To,
-    /// Who has the leases.
+    /// The channel to the host with the leases.
     lease: Option<To>,
     readers: Vec<Member>,
     leases: u32,
@@ -108,25 +108,25 @@ struct Member {
     runs: bool,
 }
 
-/// A host that looks for its part.
+/// A host that searches for its part.
 struct Looking {
     from: From,
     mark: String,
 }
 
 impl Crew {
-    /// The bank's host alone.
+    /// Returns a crew of the bank's host alone.
     pub fn new(bank: To) -> Crew {
         Crew(Arc::new(Mutex::new(State { bank, lease: None, readers: Vec::new(), leases: u32::MAX })))
     }
 
-    /// With a host that has the leases of all.
+    /// Adds a host that has the leases of all.
     pub fn with_lease(&self, lease: To) -> Crew {
         self.state().lease = Some(lease);
         self.clone()
     }
 
-    /// Others leave room for so many readers.
+    /// Sets the number of readers that others leave room for.
     pub fn may_read(&self, leases: u32) {
         let mut state = self.state();
         let ran = state.leases > 0;
@@ -138,7 +138,7 @@ impl Crew {
         state.tell();
     }
 
-    /// Has each host look for its part, and tells the bank's host of all parts that are worth it.
+    /// Requests the part of each host, and sends the bank's host all parts if they are worth it.
     pub fn deal(&self, readers: Option<Readers>, deal: Deal, note: &dyn Fn(&str)) -> Result<(), Failure> {
         let parts = match readers {
             Some(readers) => self.found(readers, deal, note)?,
@@ -170,7 +170,7 @@ impl Crew {
                 Err(failure) => none(failure),
             }
         }
-        // They stand still for others from now on, also while they look.
+        // From now on they pause for others, also while they search.
         state.tell();
         drop(state);
         let mut all = Vec::new();
@@ -189,7 +189,7 @@ impl Crew {
         Ok(readers.parts(all))
     }
 
-    /// Members without files: the others are counted as the bank's host counts parts.
+    /// Removes members without files: the order of the others is that of the bank's host's parts.
     fn dismiss(&self, idle: &[usize]) {
         let mut state = self.state();
         let mut number = 0..;
@@ -198,10 +198,10 @@ impl Crew {
         state.tell();
     }
 
-    /// A host has read its part.
+    /// Handles that a host has read its part.
     pub fn ended(&self, number: usize) {
         let mut state = self.state();
-        // What it takes to say farewell, others do not wait for.
+        // The lock is released before the channel ends, because that takes time.
         let gone = state.readers.get_mut(number).and_then(|member| member.channel.take());
         state.want();
         state.tell();
@@ -215,7 +215,7 @@ impl Crew {
 }
 
 impl State {
-    /// A lease for each who reads; the copy that goes over everything needs one, too.
+    /// Requests a lease for each host that reads; the copy that goes over everything needs one, too.
     fn want(&mut self) {
         let reading = self.readers.iter().filter(|member| member.channel.is_some()).count();
         if let Some(lease) = &mut self.lease {
@@ -223,7 +223,7 @@ impl State {
         }
     }
 
-    /// Tells those who read whether they may.
+    /// Pauses or continues the hosts that read.
     fn tell(&mut self) {
         let ended: Vec<bool> = self.readers.iter().map(|member| member.channel.is_none()).collect();
         for (member, runs) in self.readers.iter_mut().zip(may_read(&ended, self.leases)) {

@@ -1,4 +1,4 @@
-//! Whom a verb asks: the bank's host about plain trees, the source's host about a repository of restic.
+//! Selects the host for a command: the bank's host for plain trees, the source's host for a repository of restic.
 
 use super::channel::{self, From, To};
 use super::home::{self, Home, Known};
@@ -8,16 +8,17 @@ use crate::section::Engine;
 use crate::target::Target;
 use homing_model::Failure;
 
-/// A host, and what it is asked.
+/// A host, and the request to it.
 pub struct Asked {
     /// The host.
     pub host: String,
-    /// The question.
+    /// The request.
     pub ask: Ask,
 }
 
 impl Asked {
-    /// The question of a vault's engine. `act`: what it is to a repository; an error where it is nothing there.
+    /// Returns the request for a vault's engine. `act`: the action on a repository; an error if a repository does not
+    /// have it.
     pub fn of(
         known: &Known,
         target: &Target,
@@ -32,7 +33,8 @@ impl Asked {
         Asked::repository(target, home.host, &home.identity, act)
     }
 
-    /// A restore into a folder of a host, which reads the repository itself: the source's host may be lost.
+    /// Returns a restore into a folder of a host. That host reads the repository itself, because the source's host
+    /// may be lost.
     pub fn restore(target: &Target, host: &str, restore: Restore) -> Result<Asked, Failure> {
         Asked::repository(target, host.into(), &home::identity(host)?, Act::Restore(restore))
     }
@@ -42,25 +44,25 @@ impl Asked {
         Ok(Asked { host, ask: Ask::Restic(Box::new(Order { repository, act })) })
     }
 
-    /// The one answer.
+    /// Returns the only answer.
     pub fn answer(&self) -> Result<Answer, Failure> {
         channel::answer(&self.host, &self.ask)
     }
 
-    /// A channel, for more than one.
+    /// Opens a channel, for several answers.
     pub fn begin(&self) -> Result<(To, From), Failure> {
         channel::ask(&self.host, &self.ask)
     }
 }
 
-/// The host with the bytes, which runs restic.
+/// Returns the host with the bytes, which runs restic.
 pub fn source(known: &Known, target: &Target) -> Result<Home, Failure> {
     let source = target.section.source.as_deref();
     let source = source.ok_or_else(|| Failure::usage("restic runs where the source is, which nothing tells"))?;
     home::home(source, &target.host, known)
 }
 
-/// The repository as a host reaches it.
+/// Returns the repository as a host reaches it.
 pub fn repository(target: &Target, identity: &str) -> Result<Repository, Failure> {
     let section = &target.section;
     let password_file = section.password_file.clone().ok_or_else(|| Failure::usage("--password-file is missing"))?;
@@ -73,7 +75,7 @@ pub fn repository(target: &Target, identity: &str) -> Result<Repository, Failure
     })
 }
 
-/// What a repository cannot do.
+/// Returns the error for a command that a repository does not support.
 pub fn not_with_restic(what: &str, hint: &str) -> Failure {
     Failure::usage(format!("{what} is not possible with restic")).hint(hint)
 }

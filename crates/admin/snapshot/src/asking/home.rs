@@ -1,4 +1,4 @@
-//! Which host is asked to read: the one that has the bytes.
+//! Finds the host that reads: the one that has the bytes.
 
 use super::channel;
 use crate::ask::{Answer, Ask, Gate, Seen};
@@ -14,29 +14,29 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files of a volume that are looked at to know which hosts hold its bytes.
+/// Files of a volume that are examined to find the hosts with its bytes.
 const FILES: usize = 200;
 
-/// What this machine knows of the cluster.
+/// The things that this machine knows of the cluster.
 pub struct Known {
     /// Its own name.
     pub own: String,
-    /// Where the leases of a server lie that has these names and holds one of these volumes.
+    /// Returns the folder of the leases of a server with these names and one of these volumes.
     pub leases: Box<Leases>,
 }
 
 /// See [`Known::leases`].
 type Leases = dyn Fn(&[String], &[Volume]) -> Option<Place>;
 
-/// Where a source's bytes are read.
+/// The host and folder where a source's bytes are read.
 pub struct Home {
     /// The host.
     pub host: String,
-    /// Tells it from others.
+    /// A text that differs between hosts.
     pub identity: String,
     /// The folder there.
     pub path: RawText,
-    /// What its rsync calls itself.
+    /// The version of its rsync.
     pub rsync: Option<String>,
     /// How far its clock is ahead of this one's.
     pub ahead: SignedDuration,
@@ -44,7 +44,7 @@ pub struct Home {
     pub gate: Option<Gate>,
     /// Hosts that would have been better, and why they were passed over.
     pub passed: Vec<String>,
-    /// The folder without links and what it is on, as they are here, where it is seen here.
+    /// The folder without links and its mount on this machine, if this machine sees it.
     pub here: Option<(PathBuf, MountLine)>,
 }
 
@@ -87,7 +87,7 @@ pub fn home(source: &str, bank: &str, known: &Known) -> Result<Home, Failure> {
     Err(Failure::system(why).hint("source = \"HOST:/PATH\" says where they are"))
 }
 
-/// Hosts with bricks of a volume of GlusterFS, those with most of the first files' bytes first.
+/// Returns the hosts with bricks of a volume of GlusterFS, those with most of the first files' bytes first.
 fn bricks(real: &Path, line: &MountLine) -> Vec<String> {
     let locator = if Kind::of(&line.mount) == Kind::Gluster { Locator::new().ok() } else { None };
     let files = locator.map(|locator| locator.locate_tree(real, FILES).files).unwrap_or_default();
@@ -102,7 +102,7 @@ fn bricks(real: &Path, line: &MountLine) -> Vec<String> {
     hosts.into_iter().map(|(_, host)| host).collect()
 }
 
-/// Whether a host has the folder, and under which name.
+/// Returns whether a host has the folder, and its name there.
 pub fn holds(host: &str, candidate: &Candidate) -> Result<(Seen, RawText), String> {
     let fits = |paths: &[RawText], seen: &Seen| {
         let all = paths.iter().zip(&seen.paths);
@@ -114,7 +114,7 @@ pub fn holds(host: &str, candidate: &Candidate) -> Result<(Seen, RawText), Strin
     if let Some(found) = fits(&candidate.paths, &seen) {
         return Ok(found);
     }
-    // Below the root of NFS version 4's name space.
+    // Paths below the root of NFS version 4's name space.
     let more = |path: &RawText| nfs::server_paths(path, &seen.exports);
     let paths: Vec<RawText> = candidate.paths.iter().flat_map(more).map(|path| path.as_path().into()).collect();
     let none = || format!("{host} has no {} that is the same folder", candidate.paths[0].display());
@@ -132,17 +132,17 @@ fn look(host: &str, paths: &[RawText]) -> Result<Seen, Failure> {
     }
 }
 
-/// Tells hosts apart by more than their names.
+/// Returns a text that identifies a host, beyond its name.
 pub fn identity(host: &str) -> Result<String, Failure> {
     seen(host).map(|seen| seen.identity)
 }
 
-/// A host without any of its folders.
+/// Returns the description of a host, without any of its folders.
 pub fn seen(host: &str) -> Result<Seen, Failure> {
     look(host, &[])
 }
 
-/// The clocks that the bank's host compares its own with: this machine's, and that of the source's host.
+/// Returns the clocks that the bank's host compares its own with: this machine's, and that of the source's host.
 pub fn clocks(known: &Known, home: Option<&Home>) -> Vec<HostClock> {
     let now = Timestamp::now();
     let own = HostClock { host: known.own.clone(), at: now };
@@ -151,7 +151,7 @@ pub fn clocks(known: &Known, home: Option<&Home>) -> Vec<HostClock> {
     [own].into_iter().chain(theirs).collect()
 }
 
-/// The root of the file system on the host that has it: the folder's path without what is below the mount point.
+/// Returns the root of the file system on its own host: the folder's path without the part below the mount point.
 fn there(path: &RawText, real: &Path, line: &MountLine) -> PathBuf {
     let below = real.strip_prefix(line.mount.point.as_path()).unwrap_or(Path::new(""));
     let mut root = path.to_path();
@@ -161,7 +161,7 @@ fn there(path: &RawText, real: &Path, line: &MountLine) -> PathBuf {
     root
 }
 
-/// Where the leases are, as that host sees them: `root` there is what `point` is here.
+/// Returns the leases as that host sees them: its path `root` is this machine's `point`.
 fn gate(host: &str, lines: &[MountLine], point: &Path, root: &Path, known: &Known) -> Option<Gate> {
     let volume = |line: &MountLine| Volume {
         name: homing_mounts::volume_name(&line.mount),

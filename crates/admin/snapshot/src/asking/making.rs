@@ -1,4 +1,4 @@
-//! An image is made: who reads, who keeps still, and which answers come.
+//! Makes an image: connects the host that reads, the hosts that pause, and the answers.
 
 use super::channel::{self, To};
 use super::crew::{Crew, Readers};
@@ -14,27 +14,27 @@ use crate::split;
 use crate::target::Target;
 use homing_model::{Failure, RawText};
 
-/// What is wished of an image, beside what the section says.
+/// The wishes for an image, besides its section.
 pub struct Wishes {
-    /// Left out besides.
+    /// Further patterns to leave out.
     pub exclude: Vec<String>,
-    /// Of an instant copy.
+    /// The kinds of instant copies.
     pub instant: Option<Wanted>,
-    /// When a volume is read by several hosts.
+    /// When several hosts read a volume.
     pub split: Option<split::When>,
 }
 
-/// What was made.
+/// The image that was made.
 pub struct Done {
     /// The host that was read.
     pub source: Option<String>,
-    /// From an instant copy, and of which kind.
+    /// The kind of instant copy that was read, if any.
     pub way: Option<Way>,
-    /// What its host tells of it.
+    /// The report of its host.
     pub made: ask::Made,
 }
 
-/// Makes an image of all that a vault is about.
+/// Makes an image of a vault's source.
 pub fn make(known: &Known, target: &Target, wishes: &Wishes, note: &dyn Fn(&str)) -> Result<Done, Failure> {
     let is_restic = target.section.engine == Engine::Restic;
     if is_restic && target.section.source.is_none() {
@@ -66,7 +66,7 @@ pub fn make(known: &Known, target: &Target, wishes: &Wishes, note: &dyn Fn(&str)
     let split = readers.is_some();
     let clocks = home::clocks(known, home.as_ref());
     let order = Make { instant: instant.as_ref().map(|instant| instant.path.clone()), split, clocks, ..order };
-    // With restic the bank's host has no part in it but this.
+    // With restic this lock is the only part of the bank's host.
     let _kept = is_restic.then(|| reading::keep(target)).transpose()?;
     let asked = match home.as_ref().filter(|_| is_restic) {
         Some(home) => Asked { host: home.host.clone(), ask: to_restic(target, home, order)? },
@@ -93,7 +93,7 @@ pub fn make(known: &Known, target: &Target, wishes: &Wishes, note: &dyn Fn(&str)
     Ok(Done { source: home.map(|home| home.host), way, made: *made })
 }
 
-/// `bank`: what tells its host from others, where a source is known.
+/// Returns the order. `bank`: the identity of its host, if a source is known.
 fn order(target: &Target, wishes: &Wishes, home: Option<&Home>, bank: Option<&str>) -> Result<Make, Failure> {
     let section = &target.section;
     let local = home.is_some_and(|home| Some(home.identity.as_str()) == bank);
@@ -115,7 +115,7 @@ fn order(target: &Target, wishes: &Wishes, home: Option<&Home>, bank: Option<&st
     })
 }
 
-/// The same order for a repository.
+/// Returns the same order for a repository.
 fn to_restic(target: &Target, home: &Home, order: Make) -> Result<Ask, Failure> {
     let act = Act::Make(restic::Make {
         source: home.path.clone(),
@@ -129,7 +129,7 @@ fn to_restic(target: &Target, home: &Home, order: Make) -> Result<Ask, Failure> 
     Ok(Ask::Restic(Box::new(Order { repository: repository(target, &home.identity)?, act })))
 }
 
-/// What is looked at while the source is read. Where its host keeps the bank, too, writes may be our own.
+/// Returns the things to watch while the source is read. If its host keeps the bank, too, writes may be homing's own.
 fn watch(home: &Home, order: &Make) -> Watch {
     let reads_only = order.source.as_ref().is_some_and(|source| source.host.is_none());
     Watch { gate: home.gate.clone(), folder: home.path.clone(), reads_only, mark: order.mark.clone() }
@@ -144,7 +144,7 @@ struct Instant {
 }
 
 impl Instant {
-    /// `None`: its file system has none, or what lies below on other file systems is to be copied, too.
+    /// Makes a copy. `None`: its file system has none, or files below it on other file systems are wanted, too.
     fn make(home: &Home, order: &Make, wanted: Wanted, note: &dyn Fn(&str)) -> Result<Option<Instant>, Failure> {
         if wanted == Wanted::None || order.xdev == Some(false) {
             return Ok(None);
@@ -159,7 +159,7 @@ impl Instant {
         }
     }
 
-    /// Waits until it is gone; what could not be removed is told.
+    /// Waits until the copy is gone; passes on a message about a failure.
     fn remove(mut self, note: &dyn Fn(&str)) {
         self.to.close();
         while let Ok(answer) = self.from.hear() {
@@ -171,14 +171,14 @@ impl Instant {
     }
 }
 
-/// A lease of the source's file server, and a look at what others do there, kept on its host.
+/// A lease of the source's file server, and a watch of others' use of it, kept on its host.
 struct Lease {
     to: To,
     from: channel::From,
 }
 
 impl Lease {
-    /// Waits for it.
+    /// Takes a lease, and waits until it is granted.
     fn take(host: &str, watch: Watch, note: &dyn Fn(&str)) -> Result<Lease, Failure> {
         let (to, mut from) = channel::ask(host, &Ask::Lease(watch))?;
         let mut waits = false;
@@ -195,7 +195,7 @@ impl Lease {
         }
     }
 
-    /// Has all who read pause while others need the file server.
+    /// Pauses all hosts that read while others need the file server.
     fn pass_on(self, crew: &Crew) -> Result<(), Failure> {
         let Lease { to, mut from } = self;
         let crew = crew.with_lease(to);

@@ -1,4 +1,4 @@
-//! This machine's part: which host is asked about a vault, what, and who takes part in a copy.
+//! This machine's part: it selects the host and the request for a vault, and the hosts that take part in a copy.
 
 mod channel;
 mod crew;

@@ -1,4 +1,4 @@
-//! What verbs that read a vault, and write back, ask, and of whom.
+//! The requests of commands that read a vault, or restore from it, and their hosts.
 
 use super::channel::{self, From, To};
 use super::engine::{Asked, source};
@@ -13,7 +13,7 @@ use crate::target::Target;
 use homing_model::{Failure, RawText};
 use std::path::PathBuf;
 
-/// What a vault holds.
+/// Returns the content of a vault.
 pub fn listed(known: &Known, target: &Target) -> Result<Listed, Failure> {
     let listed = |asked: Asked| match asked.answer()? {
         Answer::Listed(listed) => Ok(*listed),
@@ -23,7 +23,7 @@ pub fn listed(known: &Known, target: &Target) -> Result<Listed, Failure> {
     if target.section.engine == Engine::Rsync {
         return listed(bank());
     }
-    // The bank's host knows its disk, and what came of trials.
+    // The bank's host knows its disk, and the results of trials.
     let of_bank = listed(bank())?;
     let asked = Asked::of(known, target, Ask::List(target.site.clone()), || Ok(Act::List))?;
     let Listed { images, unfinished, .. } = listed(asked)?;
@@ -34,7 +34,7 @@ fn odd(target: &Target, answer: &Answer) -> Failure {
     Failure::system(format!("{} answered {answer:?}", target.host))
 }
 
-/// Where the folder that was copied is now, as the bank's host reaches it.
+/// Returns the present folder of the source, as the bank's host reaches it.
 pub fn now(known: &Known, target: &Target) -> Result<At, Failure> {
     let source = target.section.source.as_deref();
     let source =
@@ -44,26 +44,26 @@ pub fn now(known: &Known, target: &Target) -> Result<At, Failure> {
     Ok(At { host: (!local).then_some(home.host), path: home.path })
 }
 
-/// The folder that something below a source is in.
+/// Returns the folder that contains the target's part of the source.
 pub fn parent(root: At, target: &Target) -> At {
     let folder = target.below.parent().map_or(PathBuf::new(), PathBuf::from);
     let path = root.path.as_path().join(folder).components().collect::<PathBuf>();
     At { path: path.as_path().into(), ..root }
 }
 
-/// What is written back.
+/// A restore that the user wants.
 pub struct Restore {
-    /// Of which image.
+    /// The image.
     pub when: When,
-    /// What of it, below the source.
+    /// The part of the image, below the source.
     pub below: RawText,
-    /// What is there and differs is replaced.
+    /// Whether to replace files that differ.
     pub overwrite: bool,
-    /// Only what would be written is found out.
+    /// Whether to report only the files that would be written.
     pub trial: bool,
 }
 
-/// Writes something back; `named`: a person has named the place.
+/// Restores files; `named`: the user has named the destination.
 pub fn restore(
     known: &Known,
     target: &Target,
@@ -92,7 +92,7 @@ pub fn restore(
     }
 }
 
-/// The destination as the bank's host reaches it: a place of its own without ssh.
+/// Returns the destination as the bank's host reaches it: without ssh if it is on the bank's host itself.
 fn near(target: &Target, into: &At, note: &dyn Fn(&str)) -> Result<At, Failure> {
     let bank = home::seen(&target.host)?;
     let warn =
@@ -107,22 +107,22 @@ fn near(target: &Target, into: &At, note: &dyn Fn(&str)) -> Result<At, Failure> 
     Ok(At { host: (!own).then(|| host.clone()), path: into.path.clone() })
 }
 
-/// A folder that its own host looks at, by a channel that is opened when it is needed.
+/// A folder that its own host examines, by a channel that is opened when it is needed.
 pub struct Folder<'a> {
     at: &'a At,
     examiner: Option<(To, From)>,
 }
 
 impl Folder<'_> {
-    /// A folder of a host as the bank's host reaches it.
+    /// Returns a folder of a host as the bank's host reaches it.
     pub fn new(at: &At) -> Folder<'_> {
         Folder { at, examiner: None }
     }
 
-    /// What it has under these names.
+    /// Returns the entries that it has under these names.
     ///
     /// # Errors
-    /// Why its host does not tell.
+    /// Why its host does not answer.
     pub fn examine(&mut self, entries: Vec<RestoreEntry>) -> Result<Vec<Presence>, Failure> {
         let host = self.at.host.as_deref().unwrap_or("localhost");
         let (to, from) = match &mut self.examiner {
@@ -137,7 +137,8 @@ impl Folder<'_> {
     }
 }
 
-/// The host that gets the files runs restic: the one that is named, else the source's, where the place is its own.
+/// Returns the request for a restore from a repository. restic runs on the host that gets the files: the named one,
+/// else the source's host.
 fn from_repository(
     known: &Known,
     target: &Target,
@@ -154,7 +155,7 @@ fn from_repository(
     Asked::restore(target, &home.host, order(into))
 }
 
-/// Where files are to go: /PATH on this machine or HOST:/PATH.
+/// Parses a destination: /PATH on this machine or HOST:/PATH.
 pub fn place(into: &str) -> Result<At, Failure> {
     if let Some((host, path)) = section::place(into) {
         return Ok(At { host: Some(host.into()), path: path.into() });
@@ -163,15 +164,15 @@ pub fn place(into: &str) -> Result<At, Failure> {
     absolute.ok_or_else(|| Failure::usage(format!("--into {into:?} is neither /PATH nor HOST:/PATH")))
 }
 
-/// Removes what has expired; the names. `trust`: a person has looked at the clock.
+/// Removes the images that have expired, and returns their names. `trust`: a person has checked the clock.
 ///
 /// # Errors
-/// Also that the clock of the host cannot be believed.
+/// Also that the clock of the host is in doubt.
 pub fn expire(known: &Known, target: &Target, trust: bool) -> Result<Vec<String>, Failure> {
     let is_restic = target.section.engine == Engine::Restic;
     let _kept = is_restic.then(|| keep(target)).transpose()?;
     let source = target.section.source.as_deref().filter(|source| section::place(source).is_some());
-    // A host that does not answer has no say.
+    // The clock of a host that does not answer is left out.
     let home = source.and_then(|source| home::home(source, &target.host, known).ok());
     let clocks = home::clocks(known, home.as_ref());
     let order = Expire { site: target.site.clone(), clocks: clocks.clone(), trust };
@@ -189,7 +190,7 @@ pub fn expire(known: &Known, target: &Target, trust: bool) -> Result<Vec<String>
     }
 }
 
-/// Has the bank's host keep others off a vault, for as long as what is returned lives.
+/// Has the bank's host lock a vault, for as long as the returned channel lives.
 pub fn keep(target: &Target) -> Result<(To, From), Failure> {
     let (to, mut from) = channel::ask(&target.host, &Ask::Keep(target.site.clone()))?;
     match from.hear()? {

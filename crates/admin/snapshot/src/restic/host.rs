@@ -1,4 +1,4 @@
-//! The source's host's end: restic as a child.
+//! The end on the source's host: it runs restic as a child.
 
 use super::words::{self, Node, Snapshot, Summary, plain, tags, unread, with};
 use crate::ask::{Answer, Expired, Listed, Made, Proof};
@@ -24,19 +24,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Names that are told of what could not be read.
+/// The most names that are reported of files that could not be read.
 const TOLD: usize = 20;
-/// Lines of restic's errors that are told.
+/// The most lines of restic's errors that are reported.
 const LINES: usize = 4;
-/// The most files of a trial: each is a word of a command.
+/// The most files of a trial: each is an argument of a command.
 const SAMPLE: usize = 500;
 /// restic's status when some of the source could not be read.
 const INCOMPLETE: i32 = 3;
 
-/// Says an answer to the other end.
+/// Sends an answer to the other end.
 type Say<'a> = &'a mut dyn FnMut(Answer) -> io::Result<()>;
 
-/// Does what is asked of a repository; the last answer.
+/// Carries out a request to a repository, and returns the last answer.
 pub fn serve(order: &Order, reins: &Reins, zone: &TimeZone, say: Say) -> Result<Answer, Refused> {
     let repo = Repo { it: &order.repository, reins, zone };
     secret(&order.repository.password_file)?;
@@ -54,7 +54,8 @@ pub fn serve(order: &Order, reins: &Reins, zone: &TimeZone, say: Say) -> Result<
     })
 }
 
-/// Who reads the password reads all images: it is for this user alone, and on a disk of this host.
+/// Checks that only this user can read the password file, and that it is on a disk of this host. With the password
+/// all images can be read.
 fn secret(file: &Path) -> Result<(), String> {
     let told = |why: &str| format!("the password file {}: {why}", file.display());
     let meta = fs::metadata(file).map_err(|e| told(&e.to_string()))?;
@@ -71,7 +72,8 @@ fn secret(file: &Path) -> Result<(), String> {
     }
 }
 
-/// A repository does not have the source's own owner and mode: those of the folder that gets all are kept.
+/// Sets owner and mode of the scratch folder to those of the folder that gets the files. A repository does not keep
+/// those of the source itself.
 fn like(scratch: &Path, into: &Path) -> Result<(), String> {
     let meta = fs::metadata(into).ok();
     let doing = |e: io::Error| format!("{}: {e}", scratch.display());
@@ -82,7 +84,7 @@ fn like(scratch: &Path, into: &Path) -> Result<(), String> {
     fs::set_permissions(scratch, fs::Permissions::from_mode(mode)).map_err(doing)
 }
 
-/// Later images are greater: by their numbers, and of older versions' images by their dates.
+/// Returns a key that is greater for later images: their numbers, or their dates if an older version made them.
 fn restic_order(image: &Image) -> (Option<u64>, Option<Timestamp>, &str) {
     (image.sequence, image.completed, &image.name)
 }
@@ -107,14 +109,14 @@ impl Ended {
     fn why(&self, doing: &str) -> String {
         let status = self.status.map_or("a signal".into(), |status| status.to_string());
         let said: Vec<&str> = self.errors.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        // The end tells why it ended.
+        // The last lines have the reason.
         let last = &said[said.len().saturating_sub(LINES)..];
         format!("restic {doing} ended with {status}: {}", last.join("; "))
     }
 }
 
 impl Repo<'_> {
-    /// Runs it; tells `each` line of its output.
+    /// Runs restic; passes `each` line of its output.
     fn run(&self, words: Vec<OsString>, at: &Path, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<Ended> {
         let mut errors = tempfile::tempfile()?;
         let mut command = Command::new("restic");
@@ -139,12 +141,12 @@ impl Repo<'_> {
         Ok(Ended { status, errors: String::from_utf8_lossy(&text).into_owned() })
     }
 
-    /// The same of a call whose output is of no interest.
+    /// The same for a command whose output is ignored.
     fn done(&self, doing: &str, words: Vec<OsString>) -> Result<(), String> {
         self.run(words, Path::new("/"), &mut |_| Ok(())).map_err(|e| format!("restic {doing}: {e}"))?.ok(doing)
     }
 
-    /// What each line of a call's output means, where it means something.
+    /// Returns the parsed lines of a command's output; lines that `read` rejects are left out.
     fn lines<T>(&self, doing: &str, words: Vec<OsString>, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
         let mut all = Vec::new();
         let mut each = |line: &[u8]| {
@@ -155,7 +157,7 @@ impl Repo<'_> {
         Ok(all)
     }
 
-    /// homing's images with their snapshots, the oldest first.
+    /// Returns homing's images with their snapshots, the oldest first.
     fn images(&self) -> Result<Vec<(Image, String)>, String> {
         let words = ["snapshots", "--json", "--no-lock"].map(OsString::from).into();
         let read = |line: &str| serde_json::from_str::<Vec<Snapshot>>(line).ok();
@@ -177,7 +179,7 @@ impl Repo<'_> {
         found.ok_or_else(|| format!("{} has no such image", self.it.folder.display()))
     }
 
-    /// Made where there is none; what others have left locked when they were killed is unlocked.
+    /// Makes the repository if it does not exist; else removes the locks of killed processes.
     fn begin(&self) -> Result<(), String> {
         match self.done("cat config", ["cat", "config", "--no-lock"].map(OsString::from).into()) {
             Ok(()) => self.done("unlock", vec!["unlock".into()]),
@@ -209,7 +211,7 @@ impl Repo<'_> {
         let Some(summary) = summary.filter(|_| [Some(0), Some(INCOMPLETE)].contains(&ended.status)) else {
             return Err(ended.why("backup"));
         };
-        // What went away meanwhile is not missing.
+        // Files that vanished meanwhile are not missing.
         let gone = |why: &str| why.contains("no such file") || why == "2";
         let unreadable: Vec<String> = ended
             .errors
@@ -257,7 +259,7 @@ impl Repo<'_> {
         })
     }
 
-    /// As with plain trees: a source that is empty all at once has most likely not been mounted.
+    /// Fails if the source is empty and was not before, as with plain trees: most likely it is not mounted.
     fn not_emptied(&self, order: &Make, before: Option<&Image>, summary: &Summary) -> Result<(), String> {
         let had = before.and_then(|image| image.files).filter(|files| *files > 1 && summary.entries() == 0);
         let Some(files) = had else { return Ok(()) };
@@ -267,7 +269,7 @@ impl Repo<'_> {
 
     fn list(&self) -> Result<Listed, String> {
         let (images, unfinished) = self.images()?.into_iter().map(|(image, _)| image).partition(|image| {
-            // One that is under way, or was broken off, is listed by its name only.
+            // An image that is still being made, or was broken off, is listed by its name only.
             image.is_good() || image.files.is_some()
         });
         let unfinished: Vec<Image> = unfinished;
@@ -288,7 +290,8 @@ impl Repo<'_> {
         })
     }
 
-    /// The last good images stay, as with plain trees, and none goes by a clock that cannot be believed.
+    /// Removes the expired images. As with plain trees, the last good ones stay, and none is removed while the clock
+    /// is in doubt.
     fn expire(&self, readings: &[ClockReading], trust: bool) -> Result<Expired, String> {
         let all = self.images()?;
         let images: Vec<Image> = all.iter().map(|(image, _)| image.clone()).collect();
@@ -341,7 +344,7 @@ impl Repo<'_> {
         Ok(Answer::Done)
     }
 
-    /// First to a place of its own: restic replaces what is there.
+    /// Restores to a scratch folder first, because restic replaces existing files.
     fn restore(&self, order: &Restore) -> Result<crate::ask::Restored, Refused> {
         let (image, id) = self.pick(&order.when)?;
         let near = Some(order.into.path.to_path()).filter(|path| order.into.host.is_none() && path.is_dir());
@@ -366,13 +369,13 @@ impl Repo<'_> {
         made.map_err(|e| format!("a folder for what is restored in {}: {e}", near.display()))
     }
 
-    /// The repository is checked, and files are restored, with their bytes compared by restic.
+    /// Checks the repository, and restores files; restic compares their bytes.
     fn verify(&self, when: &When, files: usize) -> Result<Proof, String> {
         let (image, id) = self.pick(when)?;
         self.done("check", vec!["check".into()])?;
         let words = ["ls", "--json", "--no-lock", &id].map(OsString::from).into();
         let nodes = self.lines("ls", words, |line| serde_json::from_str::<Node>(line).ok())?;
-        // A name that is not UTF-8 is not told as it is.
+        // restic does not print a name that is not UTF-8 unchanged.
         let fits = |node: &Node| node.kind == "file" && !node.path.contains(char::REPLACEMENT_CHARACTER);
         let all: Vec<Node> = nodes.into_iter().filter(fits).collect();
         let sample = crate::verify::chosen(all, files.min(SAMPLE));

@@ -1,8 +1,8 @@
-//! Images in a repository of the restic program, in the place of plain trees: encrypted, and of a large file that
-//! changes in place only what has changed.
+//! Images in a repository of the restic program instead of plain trees. They are encrypted, and of a large file that
+//! changes in place they keep only the changed parts.
 //!
-//! restic runs where the bytes are, and writes to the bank over sftp. It is driven as a program; its libraries promise
-//! no interface that stays.
+//! restic runs where the bytes are, and writes to the bank over sftp. homing runs it as a program; its libraries
+//! promise no stable interface.
 
 mod host;
 mod words;

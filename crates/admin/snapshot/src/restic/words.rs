@@ -1,4 +1,4 @@
-//! restic's words and answers.
+//! The arguments of restic and its answers.
 
 use crate::image::{BRANCH, Image};
 use crate::instant;
@@ -9,12 +9,12 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use std::ffi::OsString;
 
-/// Images that homing makes have this tag, and others in the repository are left alone.
+/// The tag of images that homing makes; homing leaves other snapshots of the repository alone.
 const OURS: &str = "homing";
-/// Of an image that is not known to be whole.
+/// The tag of an image that is not known to be complete.
 const UNFINISHED: &str = "unfinished";
 
-/// What every call begins with.
+/// Returns the first arguments of every call.
 pub fn head(repository: &Repository) -> Vec<OsString> {
     let Repository { host, folder, password_file, ssh } = repository;
     let mut place = OsString::from(host.as_ref().map_or(String::new(), |host| format!("sftp:{host}:")));
@@ -27,7 +27,8 @@ pub fn head(repository: &Repository) -> Vec<OsString> {
     words
 }
 
-/// The words of a new image, which is begun as an unfinished one. `parent`: the image whose files are not read again.
+/// Returns the arguments for a new image, which is marked unfinished at first. `parent`: the image whose files are
+/// not read again.
 pub fn backup(order: &Make, host: &str, tags: &[String], parent: Option<&str>) -> Vec<OsString> {
     let mut words: Vec<OsString> = ["backup", "--json", "--host", host].map(OsString::from).into();
     words.extend(["--tag".into(), [&[UNFINISHED.to_string()], tags].concat().join(",").into()]);
@@ -40,15 +41,15 @@ pub fn backup(order: &Make, host: &str, tags: &[String], parent: Option<&str>) -
     words.extend(patterns.map(|pattern| with("--exclude=", &pattern)));
     words.extend(parent.map(|id| format!("--parent={id}").into()));
     if order.instant.is_some() {
-        // A copy's inodes are its own.
+        // A copy has inodes of its own.
         words.extend(["--ignore-inode", "--ignore-ctime"].map(OsString::from));
     }
-    // What is in the folder, not its path: the next image may be read elsewhere.
+    // The content of the folder, not its path: the next image may be read elsewhere.
     words.push(".".into());
     words
 }
 
-/// A pattern of rsync as restic has it: with a slash in front it begins at the source.
+/// Converts a pattern of rsync to restic's form: with a slash in front it begins at the source.
 fn exclude(source: &RawText, pattern: &str) -> RawText {
     let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
     match pattern.strip_prefix('/') {
@@ -57,20 +58,20 @@ fn exclude(source: &RawText, pattern: &str) -> RawText {
     }
 }
 
-/// A path as a pattern that means it alone.
+/// Escapes a path to a pattern that matches it alone.
 pub fn plain(path: &[u8]) -> Vec<u8> {
     let special = |byte: &u8| b"*?[]\\".contains(byte);
     path.iter().flat_map(|byte| special(byte).then_some(b'\\').into_iter().chain([*byte])).collect()
 }
 
-/// An option with a value of any bytes.
+/// Returns an option with a value of any bytes.
 pub fn with(option: &str, value: &RawText) -> OsString {
     let mut word = OsString::from(option);
     word.push(value.as_os());
     word
 }
 
-/// A snapshot, as `snapshots --json` has it.
+/// A snapshot of the output of `snapshots --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Snapshot {
     /// When it was begun.
@@ -82,7 +83,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// As an image of a vault; `None` where it is not one of homing's.
+    /// Returns it as an image of a vault; `None`: it is not one of homing's.
     pub fn image(&self, zone: &TimeZone) -> Option<Image> {
         let has = |tag: &str| self.tags.iter().any(|other| other == tag);
         let value = |key: &str| self.tags.iter().find_map(|tag| tag.strip_prefix(key)?.strip_prefix('='));
@@ -95,7 +96,7 @@ impl Snapshot {
             expires: value("expires").and_then(|text| text.parse().ok()),
             status: if has(UNFINISHED) { "not whole, or some of it could not be read" } else { "success" }.into(),
             has_tree: true,
-            // Those of older versions are older, and have only their dates.
+            // Images of older versions are older, and have only their dates.
             sequence: Some(number("sequence").unwrap_or(0)),
             reference: None,
             older: Vec::new(),
@@ -107,7 +108,7 @@ impl Snapshot {
     }
 }
 
-/// The tags of an image; with a summary of one that is whole.
+/// Returns the tags of an image; with `summary` those of a complete one.
 pub fn tags(sequence: u64, expires: Option<Timestamp>, summary: Option<&Summary>) -> Vec<String> {
     let counted = |s: &Summary| [("files", s.entries()), ("bytes", s.total_bytes_processed), ("own", s.data_added)];
     let counted = summary.map(counted).into_iter().flatten().map(|(key, value)| format!("{key}={value}"));
@@ -121,10 +122,10 @@ pub fn tags(sequence: u64, expires: Option<Timestamp>, summary: Option<&Summary>
 pub struct Summary {
     /// The new snapshot.
     pub snapshot_id: String,
-    /// Files that were read.
+    /// New files that were read.
     #[serde(default)]
     pub files_new: u64,
-    /// And those that were read again.
+    /// Changed files that were read again.
     #[serde(default)]
     pub files_changed: u64,
     #[serde(default)]
@@ -144,16 +145,16 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Files, links and folders.
+    /// Returns the number of files, links and folders.
     pub fn entries(&self) -> u64 {
         self.total_files_processed + self.dirs_new + self.dirs_changed + self.dirs_unmodified
     }
 }
 
-/// A file in an image, as `ls --json` has it.
+/// A file in an image, of the output of `ls --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Node {
-    /// Below the source, with a slash in front.
+    /// Its path below the source, with a slash in front.
     pub path: String,
     /// `file`, `dir`, `symlink` and others.
     #[serde(rename = "type")]
@@ -161,11 +162,11 @@ pub struct Node {
     /// Bytes of a file.
     #[serde(default)]
     pub size: u64,
-    /// When it was changed.
+    /// The time of its last change.
     pub mtime: Timestamp,
 }
 
-/// An error of `backup --json`: the file, and why it was not read.
+/// Parses an error of `backup --json`: the file, and why it was not read.
 pub fn unread(line: &str) -> Option<(String, String)> {
     let told: serde_json::Value = serde_json::from_str(line).ok().filter(|_| line.contains("\"error\""))?;
     let why = ["/error/message", "/error/Err", "/error/Op"].iter().find_map(|at| told.pointer(at));
@@ -173,7 +174,7 @@ pub fn unread(line: &str) -> Option<(String, String)> {
     Some((told.get("item")?.as_str()?.to_string(), why))
 }
 
-/// A difference of `diff`: what has become of it, and its path below the source.
+/// Parses a difference of `diff`: the kind of change, and the path below the source.
 pub fn difference(line: &str) -> Option<(char, &str)> {
     let (what, path) = line.split_once(' ')?;
     let path = path.trim_start().strip_prefix('/')?;

@@ -30,7 +30,7 @@ fn rsyncs_words_are_seen_from_the_image() {
     assert_eq!(itemized(b"sending incremental file list"), None);
 }
 
-/// Kinds of entries; a link to a folder and a folder with something in it are kinds of their own at the destination.
+/// Kinds of entries; a link to a folder and a non-empty folder are kinds of their own at the destination.
 const KINDS: [&str; 9] =
     ["file", "other", "link", "link-to-folder", "empty-folder", "folder", "pipe", "socket", "device"];
 
@@ -54,7 +54,7 @@ fn make(kind: &str, path: &Path) -> bool {
     true
 }
 
-/// All that is in a folder, by lstat: inode, kind, size and bytes or target.
+/// Returns all entries of a folder, by lstat: inode, kind, size and bytes or target.
 fn state(folder: &Path) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -70,7 +70,7 @@ fn state(folder: &Path) -> BTreeMap<String, String> {
     all
 }
 
-/// What an image's kind is called, whichever of its forms.
+/// Returns the kind of an entry in an image, without its special forms.
 fn plain(kind: &str) -> &str {
     match kind {
         "other" => "file",
@@ -80,7 +80,7 @@ fn plain(kind: &str) -> &str {
     }
 }
 
-/// Whether an entry of this kind is the same as the other one, when both were made at their own time.
+/// Whether an entry of this kind is the same as the other one, if both were made at different times.
 fn is_same(wanted: &str, there: &str) -> bool {
     match plain(wanted) {
         "file" => false,
@@ -89,7 +89,7 @@ fn is_same(wanted: &str, there: &str) -> bool {
     }
 }
 
-/// A folder of images and destinations in which each pair of kinds has a name, `IMAGE.THERE`.
+/// A folder with images and destinations in which each pair of kinds has a name, `IMAGE.THERE`.
 struct Pairs {
     dir: tempfile::TempDir,
     pairs: Vec<(&'static str, &'static str)>,
@@ -122,7 +122,7 @@ impl Pairs {
         pairs
     }
 
-    /// A destination that has something under each name.
+    /// Makes a destination that has an entry under each name.
     fn destination(&self, name: &str) -> PathBuf {
         let into = self.dir.path().join(name);
         fs::create_dir(&into).unwrap();
@@ -137,13 +137,13 @@ fn restored(place: &Place, into: &Path, far: Option<&Path>, trial: bool) -> Rest
     let at = At { host: far.map(|_| "elsewhere".into()), path: into.into() };
     let ssh = far.map(|ssh| ssh.display().to_string());
     let write = Destination { into: &at, overwrite: false, trial, ssh: ssh.as_deref() };
-    // As the host of the destination does it.
+    // The host of the destination does it in this way.
     let mut examiner = Examiner::open(into).unwrap();
     let mut judge = |entries: Vec<RestoreEntry>| Ok(entries.iter().map(|entry| examiner.examine(entry)).collect());
     write_back(place, "image".into(), &write, &mut judge, &Reins::default()).unwrap()
 }
 
-/// Whether restores cannot be tested here; says so.
+/// Whether restores cannot be tested here; prints that they are skipped.
 fn no_rsync() -> bool {
     let missing = Command::new("rsync").arg("--version").output().is_err();
     if missing {
@@ -173,7 +173,7 @@ fn of_all_pairs_of_kinds_none_is_replaced_each_is_named_and_the_rest_is_restored
         assert_eq!(done.failed, Vec::<String>::new(), "{name}");
         let after = state(&into);
         before.iter().for_each(|(path, what)| assert_eq!(after.get(path), Some(what), "{name}: {path}"));
-        // A folder of the image is completed where the destination has that folder.
+        // A folder of the image is completed if the destination has that folder.
         for (wanted, there) in &pairs.pairs {
             let inside = after.contains_key(&format!("{wanted}.{there}/inside"));
             assert_eq!(
@@ -184,7 +184,7 @@ fn of_all_pairs_of_kinds_none_is_replaced_each_is_named_and_the_rest_is_restored
         }
         assert!(after.contains_key("0-first") && after.contains_key("zz-last"), "{name}");
         let left = pairs.pairs.iter().filter(|(wanted, there)| !is_same(wanted, there)).count() as u64;
-        // Of two folders with the same file, made at their own time, that file is left.
+        // In two folders with the same file, made at different times, that file is left.
         let files = pairs.pairs.iter().filter(|pair| **pair == ("folder", "folder")).count() as u64;
         assert_eq!(done.left, left + files, "{name}: {:?}", done.obstacles);
         assert!(done.obstacles.len() == TOLD && done.beneath > 0, "{name}");
@@ -221,7 +221,7 @@ fn what_takes_a_name_after_it_was_examined_is_left_too() {
     let before = state(&into);
     let place = Place::below(&pairs.dir.path().join("tree"), &"".into(), "image").unwrap();
     let at = At { host: None, path: into.as_path().into() };
-    // As if nothing had been there a moment ago: the whole list is passed to rsync.
+    // As if the destination had been empty a moment ago: the whole list is passed to rsync.
     let mut list = tempfile::NamedTempFile::new().unwrap();
     for (wanted, there) in &pairs.pairs {
         list.write_all(format!("./{wanted}.{there}\0").as_bytes()).unwrap();

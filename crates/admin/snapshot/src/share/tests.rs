@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use until::until;
 
-/// What is listed of a brick, sorted.
+/// Returns the listed files of a brick, sorted.
 fn listed(brick: &Path, exclude: &[&str], since: Option<Timestamp>, (nth, of): (u32, u32)) -> Vec<Vec<u8>> {
     let turn = Turn { brick: brick.into(), nth, of };
     let deal = Deal { exclude: exclude.iter().map(|pattern| pattern.to_string()).collect(), since };
@@ -64,7 +64,7 @@ fn files_that_the_copy_would_read_are_listed_each_by_one_of_those_that_have_it()
 fn the_rsync_that_reads_stands_still_while_others_need_the_volume() {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("rsync");
-    // Not by this process, of which another thread's child could hold the file open as it is to be executed.
+    // `cp` copies it: a child of another thread could inherit the open file, and then it could not be executed.
     assert!(Command::new("cp").arg("/bin/sleep").arg(&program).status().unwrap().success());
     let (reins, (tell, told)) = (Reins::default(), std::sync::mpsc::channel());
     let deal = Deal { exclude: Vec::new(), since: None };
@@ -74,7 +74,7 @@ fn the_rsync_that_reads_stands_still_while_others_need_the_volume() {
     let Ok(Answer::Found(found)) = told.recv() else { panic!() };
     assert_eq!(fs::read(&found.list).unwrap(), b"", "whoever is told of it can read it");
     reins.heed(&Control::Pause);
-    // It begins while all stands still.
+    // The process begins during the pause.
     let mut child = Command::new(&program).arg("600").env(crate::sender::MARK, "share").spawn().unwrap();
     let stands = |wanted: &str| {
         let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
