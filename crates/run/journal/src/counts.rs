@@ -1,12 +1,11 @@
-//! What became of the tasks of a run, over all the parts of a run that was resumed.
+//! Counts the tasks of a run by their outcome, over all parts of a run that was resumed.
 
 use homing_model::event::What;
 use homing_model::{Outcome, TaskId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Tasks by what became of them: the one place where they are counted. Hand it
-/// every event, in order. Failed and killed tasks are kept by number, since a
-/// resumed run may run them again and succeed; memory grows with these alone.
+/// The counts of tasks by outcome, kept in this one place. The caller passes every event in order. Failed and killed
+/// tasks are kept by number, since a resumed run may run them again and succeed. Memory grows with these tasks alone.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// All tasks, when that was known at the start.
@@ -49,44 +48,44 @@ impl Counts {
         }
     }
 
-    /// Tasks whose last word is a failure.
+    /// Tasks whose last outcome is a failure.
     pub fn failed(&self) -> u64 {
         self.failed.len() as u64
     }
 
-    /// Whether every task has its last word, and each failure is one of those that `settled` names.
+    /// Whether every task has its last outcome, and `settled` accepts each failed task.
     pub fn is_settled(&self, settled: impl Fn(TaskId) -> bool) -> bool {
         self.unfinished() == Some(0) && self.failed.iter().all(|task| settled(*task))
     }
 
-    /// Whether a task's last word is a failure.
+    /// Whether the last outcome of a task is a failure.
     pub fn has_failed(&self, task: TaskId) -> bool {
         self.failed.contains(&task)
     }
 
-    /// Tasks that were not run since one that they need has failed.
+    /// Tasks that did not run because a task that they need has failed.
     pub fn not_run(&self) -> u64 {
         self.not_run.len() as u64
     }
 
-    /// Tasks that need no further look: done, failed, not run or skipped.
+    /// Tasks that need no further run: done, failed, not run or skipped.
     pub fn over(&self) -> u64 {
         self.done + self.failed() + self.not_run() + self.skipped
     }
 
-    /// Tasks that have no last word, when that can be known.
+    /// Tasks without a last outcome, when their number is known.
     pub fn unfinished(&self) -> Option<u64> {
         self.total.map(|t| t.saturating_sub(self.over())).or(self.left)
     }
 
-    /// The counts of a run that ends now, as `run_ended` has them; `waiting`: tasks that were never started.
-    /// Of a source that was `cut` off nobody knows what it would still have given: one task at least is left.
+    /// Returns the counts of a run that ends now, as `run_ended` contains them. `waiting` tasks never started. If the
+    /// source was `cut` off, the number of its further tasks is unknown, so at least one task counts as left.
     pub fn at_the_end(&mut self, waiting: u64, cut: bool) -> BTreeMap<String, u64> {
         self.left = Some((waiting + self.killed.len() as u64).max(u64::from(cut)));
         self.named()
     }
 
-    /// By name, as `run_ended` has them; what is zero is left out.
+    /// Returns the counts by name, as `run_ended` contains them. Leaves out each count that is zero.
     pub fn named(&self) -> BTreeMap<String, u64> {
         let unfinished = self.unfinished().unwrap_or(0);
         let all = [

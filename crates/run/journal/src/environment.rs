@@ -1,6 +1,5 @@
-//! Which environment the tasks of a run were given, so that a resumed part can
-//! say what differs. Only digests are kept: values hold secrets, and the folder
-//! of a run may lie on a shared file system.
+//! Compares the environment of a run's tasks with the environment of the run's first part, for the note of a resumed
+//! run. Only digests are kept: values hold secrets, and the folder of a run may lie on a shared file system.
 
 use homing_model::RawText;
 use sha2::{Digest, Sha256};
@@ -10,12 +9,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Its file in the folder of a run.
+/// The file of digests in the folder of a run.
 const FILE: &str = "environment";
 
-/// The names of variables that differ from those of the run's first part, which notes them.
+/// Returns the names of variables that differ from those of the run's first part. The first part writes the file.
 pub fn differing(dir: &Path, env: &[(RawText, RawText)]) -> io::Result<Vec<String>> {
-    // Tells the coordinator of the day.
+    // This variable is the process id of the coordinator, which differs in every part.
     let told = env.iter().filter(|(name, _)| name.0 != b"PARALLEL_PID");
     let now: BTreeMap<String, String> = told.map(|(name, value)| (name.display(), digest(dir, name, value))).collect();
     let path = dir.join(FILE);

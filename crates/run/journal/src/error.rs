@@ -1,4 +1,4 @@
-//! What can go wrong with a journal, told to a person.
+//! The errors of a journal, with their messages for users.
 
 use crate::holder::{Holder, Life};
 use std::io;
@@ -12,13 +12,13 @@ pub enum JournalError {
     Io {
         /// The verb.
         doing: &'static str,
-        /// To what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The disk or the quota is full. What was not written stays in memory:
-    /// `flush` may be called again once there is space.
+    /// The disk or the quota is full. The unwritten records stay in memory: `flush` may be called again once there is
+    /// space.
     #[error("no space left to write the journal {}: {source}; free some", path.display())]
     Full {
         /// The journal.
@@ -26,7 +26,7 @@ pub enum JournalError {
         /// `ENOSPC` or `EDQUOT`.
         source: io::Error,
     },
-    /// There is such a run already.
+    /// A run of this name exists already.
     #[error("a run {run} exists already in {}", root.display())]
     Exists {
         /// Its name.
@@ -34,12 +34,12 @@ pub enum JournalError {
         /// The folder of runs.
         root: PathBuf,
     },
-    /// Another writer has it.
+    /// Another writer holds the journal.
     #[error("{}", held(holder, *life, lock))]
     Held {
-        /// Who.
+        /// The other writer.
         holder: Box<Holder>,
-        /// What is known of it: one that is gone still holds its lock.
+        /// Whether the other writer lives. A dead process may still hold its lock.
         life: Life,
         /// The lock file.
         lock: PathBuf,
@@ -51,17 +51,17 @@ pub enum JournalError {
         path: PathBuf,
         /// Counted from 1.
         line: u64,
-        /// What the parser said.
+        /// The message of the parser.
         reason: String,
     },
-    /// The kept input of a run is not what the run had read.
+    /// The kept input of a run differs from the input that the run had read.
     #[error("{} is damaged: its length or checksum is not what was noted when the end of that input was read; \
              a new run must read it again", copy.display())]
     DamagedInput {
         /// The copy.
         copy: PathBuf,
     },
-    /// It was written by a later homing.
+    /// A later homing wrote the journal.
     #[error("{} has format {found}, this homing reads up to {}", path.display(), crate::FORMAT)]
     Newer {
         /// The journal.
@@ -69,23 +69,23 @@ pub enum JournalError {
         /// Its version.
         found: u32,
     },
-    /// No run of that name.
+    /// No run has the wanted name.
     #[error("no run {name:?} in {}; `homing runs` lists them", root.display())]
     NotFound {
-        /// What was asked for.
+        /// The wanted name.
         name: String,
-        /// Where it was sought.
+        /// The folder that was searched.
         root: PathBuf,
     },
-    /// A prefix of several names.
+    /// The wanted name is a prefix of several names.
     #[error("{name:?} may be any of {}", candidates.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The wanted name.
         name: String,
-        /// Some of the names that begin so.
+        /// Some of the names with this prefix.
         candidates: Vec<String>,
     },
-    /// A name that cannot be a folder's.
+    /// The name cannot be the name of a folder.
     #[error("{name:?} is no name for a run: letters, digits, `.`, `_`, `-`, not beginning with a dot")]
     BadName {
         /// The name.

@@ -12,29 +12,30 @@ pub struct Holder {
     pub host: String,
     /// Process id there.
     pub pid: u32,
-    /// That host's boot.
+    /// The id of the host's boot.
     pub boot_id: String,
-    /// The process's start, clock ticks since that boot; 0 when unknown.
+    /// The start of the process, in clock ticks since that boot; 0 when unknown.
     pub start: u64,
-    /// The machine, apart from others of its name: a digest of its machine id, which is nobody's business itself.
+    /// A digest of the machine id, which distinguishes machines of the same name. The machine id itself stays
+    /// confidential.
     #[serde(default)]
     pub machine: String,
     /// Inode of the pid namespace in which `pid` means something; 0 when unknown.
     #[serde(default)]
     pub pid_ns: u64,
-    /// It holds an open file description lock on the journal too.
+    /// Whether the writer also holds an open file description lock on the journal.
     #[serde(default)]
     pub locked: bool,
 }
 
-/// What can be told of a holder without its lock on the journal.
+/// The state of a holder, as far as it can be found without its lock on the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
-    /// It runs.
+    /// The process runs.
     Alive,
-    /// It has ended, or its first thread has.
+    /// The process has ended, or its first thread has.
     Gone,
-    /// It is on another host, or in another pid namespace.
+    /// The process is on another host, or in another pid namespace.
     Unknown,
 }
 
@@ -52,12 +53,12 @@ impl Holder {
         }
     }
 
-    /// Whether it runs on this kernel: then its lock on the journal is seen here.
+    /// Whether the holder runs on this kernel. If so, its lock on the journal is visible here.
     pub(crate) fn is_on_kernel_of(&self, me: &Holder) -> bool {
         !self.boot_id.is_empty() && self.boot_id == me.boot_id
     }
 
-    /// `start_of`: the start of a process of this pid namespace that lives.
+    /// Returns the state of the holder. `start_of` returns the start of a live process of this pid namespace.
     pub(crate) fn life(&self, me: &Holder, start_of: impl Fn(u32) -> Option<u64>) -> Life {
         let other = |one: u64, two: u64| one != 0 && two != 0 && one != two;
         let other_machine = !self.machine.is_empty() && self.machine != me.machine;
@@ -72,7 +73,8 @@ impl Holder {
     }
 }
 
-/// The first 64 bits of the SHA-256 of the machine id, as systemd asks for; empty where there is none.
+/// Returns the first 64 bits of the SHA-256 of the machine id, salted as systemd recommends. Empty without a machine
+/// id.
 fn machine() -> String {
     let Ok(id) = fs::read_to_string("/etc/machine-id") else { return String::new() };
     let sum = Sha256::digest(format!("homing {}", id.trim()));
@@ -87,11 +89,11 @@ fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string()
 }
 
-/// Field 22 of `/proc/PID/stat`; the name in field 2 may itself contain spaces and brackets.
+/// Returns field 22 of `/proc/PID/stat`. The name in field 2 may itself contain spaces and brackets.
 pub(crate) fn start_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut after = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    // A zombie holds nothing any more.
+    // A zombie holds no lock any more.
     if matches!(after.next()?, "Z" | "X") {
         return None;
     }

@@ -1,10 +1,9 @@
-//! What a run reads as input, kept in its folder: `resume` then makes the same
-//! tasks of it, whatever became of the file or of the program that wrote it.
+//! Copies the input of a run into its folder. `resume` then makes the same tasks of the copy, even if the file or the
+//! program that wrote it is gone.
 //!
-//! Bytes are added to the copy before they are used. When the end of the input
-//! was read, the copy is synced, and a mark beside it, renamed into place, tells
-//! its length and checksum. Without that mark more may have followed, and the
-//! last item of the copy may be half an item; with it, all is known.
+//! Bytes are added to the copy before they are used. At the end of the input, the copy is synced and a mark with its
+//! length and checksum is renamed into place beside it. Without the mark, more input may have followed, and the last
+//! item of the copy may be half an item. With the mark, the copy is complete.
 
 use crate::JournalError;
 use serde::{Deserialize, Serialize};
@@ -17,11 +16,11 @@ use std::path::{Path, PathBuf};
 /// An input that an earlier part of the run has read, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Its copy.
+    /// The path of the copy.
     pub copy: PathBuf,
     /// Bytes.
     pub length: u64,
-    /// Its end was read.
+    /// Whether the end of the input was read.
     pub whole: bool,
 }
 
@@ -37,7 +36,7 @@ fn mark_of(copy: &Path) -> PathBuf {
     name.into()
 }
 
-/// What is kept of the input `name` in a run's folder; `None` when nothing of it was read.
+/// Returns the kept part of the input `name` in a run's folder, or `None` if no part of it was read.
 pub fn kept(dir: &Path, name: &str) -> Result<Option<Kept>, JournalError> {
     let copy = dir.join(name);
     let length = match fs::metadata(&copy) {
@@ -55,10 +54,11 @@ pub fn kept(dir: &Path, name: &str) -> Result<Option<Kept>, JournalError> {
     if same { Ok(Some(Kept { copy, length, whole: true })) } else { Err(JournalError::DamagedInput { copy }) }
 }
 
-/// Gives back the room of an input that nobody will ask for again.
+/// Frees the space of an input that is not needed any more.
 pub fn forget(dir: &Path, name: &str) -> io::Result<()> {
     let copy = dir.join(name);
-    // The copy first: a mark without it tells of nothing, a copy without its mark of an input that was cut off.
+    // The copy is removed first. A mark without a copy means no input, but a copy without a mark means an input that
+    // was cut off.
     fs::remove_file(&copy)?;
     fs::remove_file(mark_of(&copy))
 }
@@ -83,26 +83,26 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    /// Of an input of which nothing was read yet.
+    /// Starts the copy of an input that was not read yet.
     pub fn begin(dir: &Path, name: &str) -> io::Result<Keeping> {
         let copy = dir.join(name);
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&copy)?;
         Ok(Keeping { copy, file, sum: Sha256::new(), bytes: 0 })
     }
 
-    /// After what an earlier part of the run has kept.
+    /// Continues the copy of an earlier part of the run.
     pub fn go_on(kept: &Kept) -> io::Result<Keeping> {
         let mut file = OpenOptions::new().read(true).append(true).open(&kept.copy)?;
         let (sum, bytes) = sum_of(&mut file)?;
         Ok(Keeping { copy: kept.copy.clone(), file, sum, bytes })
     }
 
-    /// The file that it is kept in.
+    /// Returns the path of the copy.
     pub fn copy(&self) -> &Path {
         &self.copy
     }
 
-    /// Adds what was read, before anybody uses it.
+    /// Adds bytes of the input, before they are used.
     pub fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.sum.update(bytes);
@@ -110,7 +110,7 @@ impl Keeping {
         Ok(())
     }
 
-    /// The end was read: notes that, before anybody learns it.
+    /// Writes the mark after the end of the input, before any reader learns of the end.
     pub fn end(self) -> io::Result<()> {
         self.file.sync_data()?;
         let mark = Mark { bytes: self.bytes, sha256: hex(self.sum) };

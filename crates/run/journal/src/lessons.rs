@@ -1,4 +1,4 @@
-//! What admission found out about a command on a volume, kept for its next run.
+//! Keeps the lessons of admission about a command on a volume, for the next run of the command.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Commands that are remembered; beyond these the oldest are forgotten.
+/// The number of commands that are kept. Beyond it, the oldest are forgotten.
 const MOST: usize = 500;
 
 /// The file of all lessons, beside the runs.
@@ -16,9 +16,9 @@ struct Lessons(BTreeMap<String, Lesson>);
 #[derive(Serialize, Deserialize)]
 struct Lesson {
     at_ns: i64,
-    /// Limit by storage host.
+    /// The limit by storage host.
     limits: BTreeMap<String, u32>,
-    /// Commands, by their first words, whose tasks moved bytes without naming any.
+    /// The commands, by their first words, whose tasks moved bytes of files that they do not name.
     #[serde(default)]
     movers: Vec<String>,
 }
@@ -28,11 +28,11 @@ fn file() -> Option<PathBuf> {
 }
 
 fn read(file: &Path) -> Lessons {
-    // What cannot be read is learnt anew.
+    // If the file cannot be read, admission learns again.
     std::fs::read_to_string(file).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
-/// The command without its inputs, and where the volume of the working directory is mounted.
+/// Returns the command without its inputs, and the mount point of the volume of the working directory.
 pub fn key(words: &[OsString], cwd: &Path) -> Option<String> {
     let source = |word: &std::ffi::OsStr| word.to_string_lossy().starts_with(":::");
     let command: Vec<String> =
@@ -43,14 +43,15 @@ pub fn key(words: &[OsString], cwd: &Path) -> Option<String> {
     (!command.is_empty()).then(|| format!("{}\t{}", mount.display(), command.join(" ")))
 }
 
-/// Limits with which an earlier run ended, by storage host, and what moved bytes in it without naming any.
+/// Returns the limits at the end of an earlier run, by storage host, and the commands that moved bytes of unnamed
+/// files.
 pub fn known(key: Option<&str>) -> (HashMap<String, u32>, Vec<String>) {
     let Some((file, key)) = file().zip(key) else { return Default::default() };
     let lesson = read(&file).0.remove(key);
     lesson.map(|lesson| (lesson.limits.into_iter().collect(), lesson.movers)).unwrap_or_default()
 }
 
-/// Keeps what a run found out. That it cannot be kept is no harm to the run.
+/// Keeps the lessons of a run. A failure to write them does not harm the run, so it is ignored.
 pub fn keep(key: Option<&str>, limits: &[(String, u32)], movers: &[String], at_ns: i64) {
     let Some((file, key)) = file().zip(key).filter(|_| !limits.is_empty()) else { return };
     let mut lessons = read(&file);

@@ -1,14 +1,13 @@
 //! The journal of a run: one folder, one file of JSON lines, one writer.
 //!
-//! Resume, report and every list of runs read it; nothing else remembers a
-//! run. A plain file rather than a database, since cluster homes lie on
-//! network file systems, where shared memory maps and SQLite's locks lose
-//! data. It can be read with `less` and `jq`, followed with `tail -f`, and a
-//! cut at any byte costs the torn last line and no more.
+//! Resume, report and every list of runs read the journal; there is no other record of a run. It is a plain file
+//! rather than a database, because cluster homes lie on network file systems. There, shared memory maps and the locks
+//! of SQLite lose data. The file can be read with `less` and `jq`, and followed with `tail -f`. A cut at any byte
+//! costs the torn last line and no more.
 //!
 //! Main types: [`Journal`] appends, [`Replay`] reads, [`RunInfo`] is a line of the list of runs.
 //!
-//! It does not: interpret events (`report`, `account`), or decide what runs again (`dispatch`).
+//! It does not: interpret events (`report`, `account`), or decide which tasks run again (`dispatch`).
 
 mod counts;
 mod environment;
@@ -45,8 +44,8 @@ use std::time::Duration;
 /// Version of the records, `v` of `run_started`. Added fields and kinds do not raise it.
 pub const FORMAT: u32 = 1;
 
-/// Whoever follows a journal looks at it so often: people see no more. A writer that nothing else makes write does so
-/// as often.
+/// The interval at which a follower of a journal reads it: people notice no shorter one. A writer without another
+/// reason to write also writes at this interval.
 pub const FOLLOWED_EVERY: Duration = Duration::from_millis(500);
 
 /// The journal's file in the folder of a run.

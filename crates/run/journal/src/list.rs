@@ -1,4 +1,4 @@
-//! The runs that there are, and finding one of them.
+//! Lists the runs of a folder, and finds one of them.
 
 use crate::holder::Holder;
 use crate::lock;
@@ -13,27 +13,27 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// What became of a run.
+/// The state of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum RunState {
-    /// It ended by itself.
+    /// The run ended by itself.
     Ended {
         /// Exit status of homing.
         exit: i32,
-        /// When, ns since the epoch.
+        /// The time of the end, ns since 1970.
         ended_ns: i64,
     },
-    /// A writer holds it, by its lock file.
+    /// A writer holds the run, according to its lock file.
     Running {
-        /// Which.
+        /// The writer.
         by: Holder,
     },
-    /// It has no last record and no writer: `homing resume` takes it up.
+    /// The run has no last record and no writer. `homing resume` continues it.
     Interrupted,
-    /// Its journal cannot be read.
+    /// The journal cannot be read.
     Unreadable {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -45,21 +45,21 @@ pub struct RunInfo {
     pub name: String,
     /// Its folder.
     pub dir: PathBuf,
-    /// When it began, ns since the epoch.
+    /// The time of the start, ns since 1970.
     pub started_ns: Option<i64>,
-    /// What became of it.
+    /// The state of the run.
     #[serde(flatten)]
     pub state: RunState,
     /// Tasks: `done`, `failed`, `skipped`, `unfinished`.
     pub counts: BTreeMap<String, u64>,
     /// The command line.
     pub argv: Vec<RawText>,
-    /// The name that its user has given it.
+    /// The name that the user has given the run.
     pub label: Option<String>,
 }
 
-/// All runs below `root`, the one that began last first: by the order in which they were noted, and those of older
-/// versions by their dates. A folder that is no run is left out; a missing root holds no runs.
+/// Returns all runs below `root`, the newest first. Noted runs are in the order in which they began, runs of older
+/// versions by their dates. A folder that is no run is left out. A missing root holds no runs.
 pub fn runs(root: &Path) -> Vec<RunInfo> {
     let places = order::places(root);
     let mut all: Vec<RunInfo> = folders(root).map(|(name, dir)| info(name, dir)).collect();
@@ -68,21 +68,20 @@ pub fn runs(root: &Path) -> Vec<RunInfo> {
     all
 }
 
-/// Names of the runs below `root`, the newest first as far as names tell, without a look into their journals.
+/// Returns the names of the runs below `root`, in the descending order of names. Opens no journal.
 pub fn names(root: &Path) -> Vec<String> {
     let mut all: Vec<String> = folders(root).map(|(name, _)| name).collect();
     all.sort_by(|a, b| b.cmp(a));
     all
 }
 
-/// Folders of the runs below `root` that a writer holds, without a look into their journals.
+/// Returns the folders of the runs below `root` that a writer holds. Opens no journal.
 pub fn live(root: &Path) -> Vec<PathBuf> {
     folders(root).map(|(_, dir)| dir).filter(|dir| lock::living(dir).is_some()).collect()
 }
 
-/// The folder of a run, by name, by the beginning of its name when only one
-/// begins so, by path, or `last` for the one that began last. A name that its
-/// user has given it finds the newest of that name.
+/// Returns the folder of a run by its name, a unique prefix of its name, its path, or `last` for the run that began
+/// last. The name that a user has given finds the newest run of that name.
 pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
     if name.contains('/') && Path::new(name).join(FILE).is_file() {
         return Ok(PathBuf::from(name));

@@ -1,13 +1,13 @@
-//! One writer per journal, told by a file `lock` that names it.
+//! One writer per journal. A file `lock` names the writer.
 //!
-//! The file alone can say who holds it, and works on network file systems whose
-//! lock daemon is missing. What it says is proof only in the holder's own pid
-//! namespace: the boot id tells a restarted host apart, the process's start time
-//! a reused process id. Beside it the writer holds an open file description lock
-//! on the journal, where the file system has those: the kernel gives that back
-//! with the process, and sees it across namespaces, and across hosts where the
-//! file system's server keeps it. That lock alone would not do: on a file system
-//! that keeps it on each host by itself, two hosts would both get it.
+//! The file names the holder, and works on network file systems whose lock daemon is missing. Its content is proof
+//! only in the holder's own pid namespace: there the boot id detects a restarted host, and the start time of the
+//! process a reused process id.
+//!
+//! Where the file system has them, the writer also holds an open file description lock on the journal. The kernel
+//! releases that lock with the process. It is visible across namespaces, and across hosts if the server of the file
+//! system keeps it. That lock alone is not enough: if a file system keeps it on each host separately, two hosts both
+//! get it.
 
 use crate::holder::{Holder, Life, start_of};
 use crate::{FILE, JournalError};
@@ -18,8 +18,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long another that wants the lock may take to write its name or to give up: a few round trips to a
-/// file server that is busy.
+/// The time in which another process that wants the lock writes its name or gives up: 30 looks, 10 ms apart. That is
+/// a few round trips to a busy file server.
 const CONTENDER_LOOKS: u32 = 30;
 const CONTENDER_LOOK: Duration = Duration::from_millis(10);
 
@@ -31,12 +31,12 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a run's folder, also from a writer that is surely gone.
+    /// Takes the lock of a run's folder, also from a writer that is certainly gone.
     pub(crate) fn take(dir: &Path, journal: &File) -> Result<Lock, JournalError> {
         let path = dir.join("lock");
         let locked = try_lock_soon(&path, journal);
         if let Ok(false) = locked {
-            // Whoever holds the kernel's lock lives; a process whose first thread has ended is told apart.
+            // The holder of the kernel's lock lives, except for a process whose first thread has ended.
             let (holder, me) = (read(&path), Holder::me());
             let ends = |holder: &Holder| holder.is_on_kernel_of(&me) && holder.life(&me, start_of) == Life::Gone;
             let life = if holder.as_ref().is_some_and(ends) { Life::Gone } else { Life::Alive };
@@ -44,7 +44,7 @@ impl Lock {
             return Err(JournalError::Held { holder: holder.into(), life, lock: path });
         }
         let me = Holder { locked: locked.is_ok(), ..Holder::me() };
-        // The second round is for a lock that vanished or was stale in the first.
+        // Further rounds are for a lock that vanished or was stale in the round before.
         for _ in 0..3 {
             match place(dir, &path, &me) {
                 Ok(()) => return Ok(Lock { path, me }),
@@ -57,10 +57,9 @@ impl Lock {
     }
 }
 
-/// The kernel's lock on the journal. Whoever holds it beside a file that names a dead writer, or beside none, is about to
-/// write that file anew, or to give up since it cannot judge of the writer; of two that come at once from
-/// two hosts neither would go on if the other did not wait for that. Or it is a child of a writer that has ended, which
-/// has not yet got as far as executing its program.
+/// Takes the kernel's lock on the journal. If the file names a dead writer, or is missing, a holder of the lock is
+/// about to write the file or to give up. Without a wait for that, two processes that start at once on two hosts
+/// would both give up. The holder may also be a child of a dead writer that has not yet executed its program.
 fn try_lock_soon(path: &Path, journal: &File) -> io::Result<bool> {
     let stale = || read(path).is_none_or(|holder| holder.life(&Holder::me(), start_of) == Life::Gone);
     for _ in 0..CONTENDER_LOOKS {
@@ -83,7 +82,7 @@ impl Drop for Lock {
     }
 }
 
-/// The holder of a run's lock, unless it is certain that it is gone.
+/// Returns the holder of a run's lock, unless it is certainly gone.
 pub(crate) fn living(dir: &Path) -> Option<Holder> {
     let holder = read(&dir.join("lock"))?;
     let me = Holder::me();
@@ -98,7 +97,7 @@ pub(crate) fn living(dir: &Path) -> Option<Holder> {
     (!gone).then_some(holder)
 }
 
-/// A pipe in its place, in a folder of somebody else's, would be waited for.
+/// Reads the lock file. A pipe of that name, in a folder of another user, would block the read.
 fn read(path: &Path) -> Option<Holder> {
     if !fs::metadata(path).ok()?.is_file() {
         return None;
@@ -106,8 +105,8 @@ fn read(path: &Path) -> Option<Holder> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// Writes a complete file and links it to the lock's name: on a network file
-/// system `link` is what cannot succeed twice, and no reader sees half a lock.
+/// Writes a complete file and links it to the name of the lock. On a network file system, a `link` cannot succeed
+/// twice, and no reader sees half a lock.
 fn place(dir: &Path, path: &Path, me: &Holder) -> io::Result<()> {
     let own = dir.join(format!("lock.{}.{}", me.host, me.pid));
     let mut line = serde_json::to_vec(me)?;
@@ -125,9 +124,9 @@ fn place(dir: &Path, path: &Path, me: &Holder) -> io::Result<()> {
     placed
 }
 
-/// Moves a dead writer's lock away, or says who is alive. A writer of this
-/// kernel that had locked the journal is dead when `me` got that lock. What was
-/// moved is looked at again: between look and move another process may have taken over.
+/// Moves the lock of a dead writer away, or returns the live writer as an error. If a writer of this kernel had
+/// locked the journal, it is dead when `me` gets that lock. The moved file is read again, because another process may
+/// have taken over between the first read and the move.
 fn clear_if_stale(path: &Path, me: &Holder) -> Result<(), JournalError> {
     let Some(seen) = read(path) else {
         return match fs::metadata(path) {
@@ -225,7 +224,7 @@ mod tests {
         executes.join().unwrap();
     }
 
-    /// A thread that waits for a file system keeps what its process has open, though that was killed.
+    /// A thread that waits for a file system keeps the open files of its process, even if the process was killed.
     #[test]
     fn a_writer_that_was_killed_and_cannot_end_is_not_said_to_go_on() {
         let dir = tempfile::tempdir().unwrap();

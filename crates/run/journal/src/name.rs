@@ -1,17 +1,16 @@
-//! Where runs are kept and what they are called.
+//! The folder of the runs, and their names.
 
 use rustix::fs::Access;
 use std::path::{Path, PathBuf};
 
-/// The folder that holds one folder per run: `$HOMING_RUNS`, else
-/// `$XDG_STATE_HOME/homing/runs`, else `~/.local/state/homing/runs`, where ~ is
-/// `$HOME` or the home that the password file names. Where that cannot be
-/// written (cron, containers), a folder of this user's own in `$TMPDIR`.
+/// Returns the folder that holds one folder per run: `$HOMING_RUNS`, else `$XDG_STATE_HOME/homing/runs`, else
+/// `~/.local/state/homing/runs`. There, ~ is `$HOME` or the home in the password file. If that folder cannot be
+/// written (cron, containers), it is a folder of this user's own in `$TMPDIR`.
 pub fn root() -> PathBuf {
     chosen().0
 }
 
-/// What to tell a person whose runs are not kept at home.
+/// Returns a note for a user whose runs are not kept in the home.
 pub fn root_note() -> Option<String> {
     chosen().1
 }
@@ -23,7 +22,7 @@ fn chosen() -> (PathBuf, Option<String>) {
     }
     let Err(why) = writable(&wanted) else { return (wanted, None) };
     let temporary = set("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
-    // Without a folder of one's own there either, the error is told of the one at home.
+    // Without a folder of the user's own there either, the error names the folder in the home.
     let name = format!("homing-{}", rustix::process::geteuid().as_raw());
     let Ok(own) = homing_os::folder::own(&temporary, &name, 0o700) else { return (wanted, None) };
     let runs = own.join("runs");
@@ -46,8 +45,8 @@ fn root_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) -> Pa
     homing_os::folder::state_from(var, home).join("runs")
 }
 
-/// Whether a folder can be written, or made: asked of the nearest folder that is there. In a home that is not there
-/// nothing is made.
+/// Checks whether a folder can be written or made: tests the access to its nearest existing ancestor. No folder is
+/// made in a missing home.
 fn writable(folder: &Path) -> std::io::Result<()> {
     if let Some(home) = homing_os::names::missing_home(folder) {
         return Err(homing_os::names::no_home(&home));
@@ -56,10 +55,10 @@ fn writable(folder: &Path) -> std::io::Result<()> {
     Ok(rustix::fs::access(there.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// A short name that sorts by time, e.g. `20261121-033312-4k7`. The time is
-/// UTC, so that names sort rightly across hosts and at the end of summer time.
+/// Returns a short name that sorts by time, e.g. `20261121-033312-4k7`. The time is UTC, so names sort correctly
+/// across hosts and at the end of summer time.
 pub(crate) fn new_run_name(now_ns: i64, pid: u32) -> String {
-    // No i, l, o, u: such names are read aloud and typed.
+    // No i, l, o, u: people read such names aloud and type them.
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let time = jiff::Timestamp::from_nanosecond(i128::from(now_ns)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     let mut mixed = (now_ns as u64 ^ (u64::from(pid) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,4 +1,4 @@
-//! Old runs go, when that is asked for.
+//! Removes old runs on request.
 
 use crate::list::folders;
 use crate::lock::{Lock, living};
@@ -10,22 +10,21 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// In the folder of runs: what is told of those that were removed, a JSON object a line.
+/// The file in the folder of runs that describes the removed runs, one JSON object a line.
 pub const PRUNED: &str = "pruned.jsonl";
 
-/// A run that was to go.
+/// A run that was to be removed.
 #[derive(Debug)]
 pub struct Pruned {
     /// Its name.
     pub name: String,
-    /// Bytes of its folder that are free again, or why it stays.
+    /// The freed bytes of its folder, or the reason why it stays.
     pub freed: Result<u64, JournalError>,
 }
 
-/// Removes the runs below `root` whose journals nobody has written to since `before`.
-/// A run that a writer may still hold stays, and is not told of.
-/// With `dry`, they are told and stay. `note` is handed the name and the folder of each that goes: lines, for
-/// [`PRUNED`], that are to outlive it. A run of which they cannot be written stays.
+/// Removes the runs below `root` whose journals were last written before `before`. A run that a writer may still hold
+/// stays, and is not returned. With `dry`, the runs are returned and stay. `note` receives the name and the folder of
+/// each removed run, and returns lines that are kept in [`PRUNED`]. If they cannot be written, the run stays.
 pub fn prune(root: &Path, before: SystemTime, dry: bool, note: impl Fn(&str, &Path) -> String) -> Vec<Pruned> {
     let mut old: Vec<_> = folders(root).filter(|(_, dir)| is_older(dir, before)).collect();
     old.sort();
@@ -36,12 +35,12 @@ pub fn prune(root: &Path, before: SystemTime, dry: bool, note: impl Fn(&str, &Pa
     gone.filter(|run| !matches!(run.freed, Err(JournalError::Held { .. }))).collect()
 }
 
-/// What differs by more from this machine's clock contradicts it.
+/// The difference beyond which a time contradicts the clock of this machine.
 const DOUBT: Duration = Duration::from_secs(24 * 3600);
 
-/// Why this machine's clock, `now`, cannot be believed when runs are to go by their age; `None`: nothing speaks against it.
-/// The folder of runs gets a time from its file system, which is a server's where it is shared, and no run was written to
-/// in the future.
+/// Returns why the clock of this machine, `now`, is not reliable enough to remove runs by age, or `None` if no fact
+/// contradicts it. The file system stamps the folder of runs; on a shared file system, with the time of its server.
+/// And no run can be written in the future.
 pub fn clock_doubt(root: &Path, now: SystemTime) -> Option<String> {
     let (times, at) = (rustix::fs::UTIME_NOW, rustix::fs::AtFlags::empty());
     let present = rustix::fs::Timespec { tv_sec: 0, tv_nsec: times };
@@ -62,13 +61,14 @@ fn is_older(dir: &Path, before: SystemTime) -> bool {
     fs::metadata(dir.join(FILE)).and_then(|m| m.modified()).is_ok_and(|written| written < before)
 }
 
-/// The lock is taken first, so that nobody resumes what is being removed.
+/// Removes one run. Takes the lock first, so that no process resumes the run meanwhile.
 fn remove(root: &Path, dir: &Path, dry: bool, note: impl FnOnce() -> String) -> Result<u64, JournalError> {
     let bytes = size(dir);
     let journal = dir.join(FILE);
     let journal = File::options().append(true).open(&journal).map_err(JournalError::io("open", &journal))?;
     let lock = match Lock::take(dir, &journal) {
-        // On a full disk nobody else can write its name either; the kernel's lock is held as long as the journal is open.
+        // On a full disk no other process can write its name either. The kernel's lock is held while the journal is
+        // open.
         Err(JournalError::Full { .. }) if living(dir).is_none() => None,
         taken => Some(taken?),
     };
@@ -76,7 +76,7 @@ fn remove(root: &Path, dir: &Path, dry: bool, note: impl FnOnce() -> String) -> 
         let lines = note();
         let gone = || fs::remove_dir_all(dir).map_err(JournalError::io("remove", dir));
         match keep(root, &lines) {
-            // A full disk has room for them once the run is gone.
+            // A full disk has space for the lines once the run is gone.
             Err(JournalError::Full { .. }) => gone().and_then(|()| keep(root, &lines))?,
             kept => kept.and_then(|()| gone())?,
         }
@@ -85,7 +85,7 @@ fn remove(root: &Path, dir: &Path, dry: bool, note: impl FnOnce() -> String) -> 
     Ok(bytes)
 }
 
-/// Appends lines to those of the runs that are gone.
+/// Appends lines to the file of removed runs.
 fn keep(root: &Path, lines: &str) -> Result<(), JournalError> {
     if lines.is_empty() {
         return Ok(());
@@ -94,23 +94,23 @@ fn keep(root: &Path, lines: &str) -> Result<(), JournalError> {
     let append = || -> io::Result<()> {
         let mut file = open_plain_as(&path, File::options().append(true).create(true).mode(0o600))?;
         let meta = file.metadata()?;
-        // Root may prune for a user, in whose folder a name can be one more of anybody's file.
+        // If root prunes for a user, this name in the user's folder may be a hard link to a file of any other user.
         if meta.nlink() > 1 {
             return Err(io::Error::other("it has more than one name"));
         }
-        // The user is to read it and to prune on.
+        // The user must be able to read the file and to prune later.
         let owner = fs::metadata(root)?.uid();
         if meta.len() == 0 && meta.uid() != owner {
             std::os::unix::fs::fchown(&file, Some(owner), None)?;
         }
-        // Whoever was killed here before has left a part of a line: what follows is not to be a part of it.
+        // A process that was killed here may have left a part of a line. The newline separates the new lines from it.
         file.write_all(format!("\n{lines}").as_bytes())?;
         file.sync_data()
     };
     append().map_err(JournalError::io("note in", &path))
 }
 
-/// Bytes of the regular files below a folder; symbolic links are not followed.
+/// Returns the bytes of the regular files below a folder. Does not follow symbolic links.
 fn size(dir: &Path) -> u64 {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {

@@ -1,14 +1,14 @@
-//! What a task ran, in 64 bits: `resume` leaves a task out only when what its
-//! number stands for is still the same.
+//! Identifies the work of a task in 64 bits. `resume` leaves a task out only if this value is the same for its
+//! number.
 
 use homing_model::Task;
 use sha2::{Digest, Sha256};
 
-/// The first 64 bits of the SHA-256 of the JSON array `[command, cwd, env]` of a task as its source gives it, and of
-/// `[command, cwd, env, [[offset, bytes], ...]]` of one that is given blocks of the run's input as its own.
-/// What only limits or places it is left out: limits may change without a reason to run it again.
+/// Returns the first 64 bits of the SHA-256 of the JSON array `[command, cwd, env]` of a task as its source gives it.
+/// If the task receives blocks of the run's input as its own, the array is `[command, cwd, env, [[offset, bytes],
+/// ...]]`. Limits and placement are left out: if they change, there is no reason to run the task again.
 pub fn ran(task: &Task) -> u64 {
-    // These have no map with other keys than text, and writing to memory cannot fail.
+    // These maps have only text keys, and writing to memory cannot fail.
     let blocks: Vec<(u64, u64)> = task.stdin.iter().map(|block| (block.offset, block.length)).collect();
     let text = match blocks.is_empty() {
         true => serde_json::to_vec(&(&task.command, &task.cwd, &task.env)),

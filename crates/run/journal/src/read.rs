@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// Every kind of event that this homing knows, as `event` names it.
+/// Every kind of event that this homing knows, by its name in `event`.
 pub(crate) const KINDS: [&str; 14] = [
     "run_started",
     "run_resumed",
@@ -27,10 +27,9 @@ pub(crate) const KINDS: [&str; 14] = [
     "run_ended",
 ];
 
-/// The events of a journal in order. A torn last line is dropped, also while
-/// the run still goes on; kinds that a later homing added are skipped and
-/// counted. A damaged line and a gap between lines are errors that name them;
-/// iteration may go on.
+/// The events of a journal in order. A torn last line is dropped, also while the run still goes on. Kinds of a later
+/// homing are skipped and counted. A damaged line and a gap between lines are errors that name the line; iteration
+/// may continue after them.
 #[derive(Debug)]
 pub struct Replay {
     path: PathBuf,
@@ -38,24 +37,24 @@ pub struct Replay {
     line: Vec<u8>,
     number: u64,
     skipped: u64,
-    /// Number of the record that comes next.
+    /// The number of the next record.
     next: u64,
-    /// A record with a seal was read: those after it have one too.
+    /// Whether a record with a seal was read. The records after it have one too.
     sealed: bool,
-    /// Damage was told since the last good record: it stands for the gap that it left.
+    /// Whether damage was reported since the last good record. That report covers the gap that the damage left.
     damaged: bool,
-    /// The line in memory was not handed out yet: a gap before it was told first.
+    /// Whether the line in memory is still to be returned, because a gap before it was reported first.
     held: bool,
     end: End,
 }
 
-/// Whether the end was met.
+/// Whether the iterator has reached the end.
 #[derive(Debug)]
 enum End {
     NotYet,
-    /// With so many bytes of a line that has no end yet.
+    /// At the end, after so many bytes of an incomplete line.
     Met(usize),
-    /// Nothing more is read, whatever comes.
+    /// At the end for good: later lines are not read.
     Final,
 }
 
@@ -79,12 +78,12 @@ pub fn replay(dir: &Path) -> Result<Replay, JournalError> {
 }
 
 impl Replay {
-    /// Records of unknown kind so far.
+    /// Returns the number of records of unknown kind so far.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// After the end: goes on with what was appended meanwhile. A journal of a later format, and one that cannot be
+    /// Continues after the end with the lines appended meanwhile. A journal of a later format, and one that cannot be
     /// read, stay at their end.
     pub fn go_on(&mut self) {
         if let End::Met(torn) = self.end
@@ -94,7 +93,7 @@ impl Replay {
         }
     }
 
-    /// A line that is not what was written here, or that does not follow the one before.
+    /// Returns why the line is damaged or does not follow the line before, or `None` for a good line.
     fn fault(&mut self) -> Option<String> {
         match seal::of(&self.line) {
             Seal::Broken => Some("its checksum is another".into()),
@@ -124,7 +123,7 @@ impl Replay {
         JournalError::Damaged { path: self.path.clone(), line: self.number, reason }
     }
 
-    /// The line in memory, if it is to be handed out.
+    /// Returns the line in memory as an item, unless it is to be skipped.
     fn taken(&mut self) -> Option<Result<Event, JournalError>> {
         match self.fault() {
             Some(reason) => Some(Err(self.damage(reason))),
@@ -178,7 +177,7 @@ impl Iterator for Replay {
     }
 }
 
-/// The event of one line by itself, unless it is damaged.
+/// Returns the event of a single line, unless the line is damaged.
 pub(crate) fn event_of(line: &[u8]) -> Option<Event> {
     if seal::of(line) == Seal::Broken { None } else { serde_json::from_slice(line).ok() }
 }

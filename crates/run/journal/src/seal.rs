@@ -1,9 +1,8 @@
 //! The end of each line: its number in the journal and a checksum.
 //!
-//! `...,"n":17,"sum":"0a1b2c3d"}`: CRC-32 (IEEE 802.3) of all that stands in the
-//! line before `,"sum"`. It finds every burst of damage of up to 32 bits, and
-//! costs less than a microsecond; a cryptographic sum would not help against
-//! somebody who may write the file. A gap in the numbers shows lost lines.
+//! `...,"n":17,"sum":"0a1b2c3d"}`: CRC-32 (IEEE 802.3) of the line before `,"sum"`. It detects every burst of damage
+//! of up to 32 bits, and costs less than a microsecond. A cryptographic sum would not help against a user who may
+//! write the file. A gap in the numbers shows lost lines.
 
 use std::io::Write;
 
@@ -12,14 +11,14 @@ const NUMBER: &[u8] = b",\"n\":";
 /// `,"sum":"`, eight digits, `"}`.
 const TAIL: usize = SUM.len() + 8 + 2;
 
-/// What the end of a line says.
+/// The result of reading the seal of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seal {
-    /// It has none: homing 0.1 wrote it.
+    /// The line has no seal: homing 0.1 wrote it.
     None,
-    /// The line is what was written, as this record of the journal, from 1.
+    /// The line is as written. Its number in the journal counts from 1.
     Number(u64),
-    /// The line is not what was written.
+    /// The line differs from the written line.
     Broken,
 }
 
@@ -46,16 +45,16 @@ pub(crate) fn of(line: &[u8]) -> Seal {
     number(body).map_or(Seal::Broken, Seal::Number)
 }
 
-/// Whether a line without a seal ends as if with the rest of one: `...s":"0a1b2c3d"}`. Where bytes between two places
-/// are gone, a field of the one line may run into the seal of the other. A line of homing 0.1 would need a text of
-/// eight such digits at its end.
+/// Whether a line without a seal ends with the rest of one: `...s":"0a1b2c3d"}`. If bytes in the middle are lost, a
+/// field of one line may continue in the seal of another. A line of homing 0.1 would need a text of eight such digits
+/// at its end.
 fn is_rest(line: &[u8]) -> bool {
     let Some(text) = line.strip_suffix(b"\"}") else { return false };
     let Some((key, digits)) = text.len().checked_sub(8).map(|at| text.split_at(at)) else { return false };
     key.ends_with(b"\":\"") && sum(digits).is_some()
 }
 
-/// The number that eight digits are, if they are as they are written here: one flipped bit makes `A` of `a`.
+/// Parses eight digits in the form that `add` writes. Other forms are damage: one flipped bit turns `a` into `A`.
 fn sum(digits: &[u8]) -> Option<u32> {
     let written = digits.iter().all(|d| matches!(d, b'0'..=b'9' | b'a'..=b'f'));
     let text = std::str::from_utf8(digits).ok().filter(|_| written)?;
@@ -67,7 +66,7 @@ fn number(body: &[u8]) -> Option<u64> {
     std::str::from_utf8(&body[at + NUMBER.len()..]).ok()?.parse().ok()
 }
 
-/// The number of the record after this line, which was to be number `next`.
+/// Returns the number of the record after this line. The expected number of this line is `next`.
 pub(crate) fn after(line: &[u8], next: u64) -> u64 {
     match of(line) {
         Seal::Number(n) => n.saturating_add(1),

@@ -1,19 +1,19 @@
-//! The folder of a run that never began: bad input is no run, and is not listed as one.
+//! Removes the folder of a run that never began: bad input is no run, and is not listed as one.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// Takes the folder of a new run away when its journal holds no record at the end.
+/// Guard that removes the folder of a new run if its journal holds no record at the end.
 pub struct Unbegun(Option<PathBuf>);
 
 impl Unbegun {
-    /// Of a new run; one that is resumed keeps its folder.
+    /// Guards the folder of a new run. A resumed run keeps its folder.
     pub fn new(dir: &Path, resumed: bool) -> Unbegun {
         Unbegun((!resumed).then(|| dir.to_path_buf()))
     }
 
-    /// Whether the run has no beginning on the disk: a record is there before anything runs, so nothing has run.
-    /// A journal that cannot be read is one that may have begun.
+    /// Whether the run certainly has no record on the disk. A record is written before any task starts, so no task
+    /// has run. A journal that cannot be read may have a record.
     pub fn is_certain(&self) -> bool {
         let Some(dir) = &self.0 else { return false };
         let journal = std::fs::File::open(dir.join(crate::FILE));
@@ -26,7 +26,7 @@ impl Unbegun {
 impl Drop for Unbegun {
     fn drop(&mut self) {
         if let Some(dir) = self.0.as_ref().filter(|_| self.is_certain()) {
-            // Left behind it would only be an odd line of `homing runs`.
+            // Failure to remove the folder leaves only an odd line of `homing runs`.
             let _ = std::fs::remove_dir_all(dir);
         }
     }

@@ -1,4 +1,4 @@
-//! The writing side: records gather in memory and leave in whole writes.
+//! Writes the journal: gathers records in memory and writes many of them at once.
 
 use crate::lock::Lock;
 use crate::name::new_run_name;
@@ -11,32 +11,32 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-/// Bytes in memory beyond which `append` writes by itself.
+/// The bytes in memory beyond which `append` writes by itself.
 const ENOUGH: usize = 256 << 10;
 
-/// Names that are tried for a run. So many in a row are taken only where nearly all of a second's are.
+/// The number of names that are tried for a run. So many in a row are taken only if nearly all names of that second
+/// are.
 const MOST_NAMES: i64 = 100;
 
-/// The one writer of a run's journal. Dropping it writes what is in memory
-/// and gives the lock back.
+/// The only writer of a run's journal. Dropping it writes the records in memory and releases the lock.
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
     path: PathBuf,
     file: File,
     buffer: Vec<u8>,
-    /// Number of the next record.
+    /// The number of the next record.
     next: u64,
-    /// Waits for the disk while records go on being added.
+    /// The thread that syncs the file while records are still added.
     aside: Option<JoinHandle<io::Result<()>>>,
-    // Dropped after the last write above.
+    // Dropped after the last write of `Drop`.
     _lock: Lock,
 }
 
 impl Journal {
-    /// Makes the journal of a run that begins now, under a name that no other run has. Of the names of one second
-    /// ([`new_run_name`]) there are 32,768: of a hundred runs that a loop begins in one, two have the same one time in
-    /// seven.
+    /// Makes the journal of a run that begins now, under a name that no other run has. There are 32,768 names
+    /// ([`new_run_name`]) per second. If a loop begins a hundred runs in one second, two of them get the same name
+    /// one time in seven.
     pub fn create_anew(root: &Path, now_ns: i64, pid: u32) -> Result<Journal, JournalError> {
         let make = |other| Journal::create(root, &new_run_name(now_ns + other, pid));
         let is_taken = |made: &Result<Journal, JournalError>| matches!(made, Err(JournalError::Exists { .. }));
@@ -58,11 +58,11 @@ impl Journal {
         }
         let begun = Journal::begin(&dir);
         if begun.is_err() {
-            // A folder without a journal would be listed as no run and never go.
+            // A folder without a journal is not listed as a run, so it would never be removed.
             let _ = std::fs::remove_dir_all(&dir);
             return begun;
         }
-        // What cannot be noted runs all the same, and counts as older.
+        // If the order cannot be noted, the run still works, and counts as older.
         let _ = order::note(root, run);
         begun
     }
@@ -75,8 +75,8 @@ impl Journal {
         Ok(Journal { dir: dir.to_path_buf(), path, file, buffer: Vec::new(), next: 1, aside: None, _lock: lock })
     }
 
-    /// Opens the journal of an earlier run to go on with it. Refuses while
-    /// another writer may be alive; cuts a torn last line.
+    /// Opens the journal of an earlier run and continues it. Refuses while another writer may be alive. Cuts a torn
+    /// last line.
     pub fn reopen(dir: &Path) -> Result<Journal, JournalError> {
         let path = dir.join(FILE);
         let file = OpenOptions::new().read(true).append(true).open(&path);
@@ -87,17 +87,17 @@ impl Journal {
         Ok(Journal { dir: dir.to_path_buf(), path, file, buffer: Vec::new(), next, aside: None, _lock: lock })
     }
 
-    /// The run's name.
+    /// Returns the name of the run.
     pub fn run(&self) -> String {
         self.dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
-    /// The folder of the run; output of tasks and other files may lie there.
+    /// Returns the folder of the run. Output of tasks and other files may lie there.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Adds a record in memory. Writes only when much has gathered.
+    /// Adds a record in memory. Writes to the file only when much has gathered.
     pub fn append(&mut self, event: &Event) -> Result<(), JournalError> {
         let before = self.buffer.len();
         if let Err(e) = serde_json::to_writer(&mut self.buffer, event) {
@@ -110,9 +110,8 @@ impl Journal {
         if self.buffer.len() >= ENOUGH { self.flush() } else { Ok(()) }
     }
 
-    /// Hands all records to the kernel: they then survive the end of this
-    /// process. After an error the unwritten rest is kept, and a later call
-    /// goes on where this one stopped, in the middle of a line if need be.
+    /// Writes all records to the kernel, where they survive the end of this process. After an error the unwritten
+    /// rest is kept. A later call continues where this one stopped, in the middle of a line if needed.
     pub fn flush(&mut self) -> Result<(), JournalError> {
         let mut written = 0;
         let result = loop {
@@ -130,14 +129,14 @@ impl Journal {
         result.map_err(JournalError::io("write", &self.path))
     }
 
-    /// Flushes, and waits until the disk or the file server has it.
+    /// Flushes, and waits until the data is on the disk or the file server.
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.flush()?;
         self.file.sync_data().map_err(JournalError::io("sync", &self.path))
     }
 
-    /// Flushes, and has the disk or the file server asked by a thread: beside disks that are busy the answer takes
-    /// seconds. Nothing is asked while an earlier answer is awaited. The error may be that of the time before.
+    /// Flushes, and starts a thread that syncs the file: on busy disks a sync takes seconds. While an earlier sync
+    /// goes on, no new one starts. The error may be that of the earlier sync.
     pub fn sync_aside(&mut self) -> Result<(), JournalError> {
         self.flush()?;
         if self.aside.as_ref().is_some_and(|thread| !thread.is_finished()) {
@@ -146,7 +145,7 @@ impl Journal {
         self.aside.take().map_or(Ok(()), joined).map_err(JournalError::io("sync", &self.path))?;
         match self.file.try_clone().and_then(|file| begin(move || file.sync_data())) {
             Ok(thread) => self.aside = Some(thread),
-            // With no thread or descriptor left, this one waits.
+            // Without a free thread or descriptor, the caller waits.
             Err(_) => return self.sync(),
         }
         Ok(())
@@ -159,7 +158,7 @@ fn joined(thread: JoinHandle<io::Result<()>>) -> io::Result<()> {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // Whoever needs to know calls `flush` or `sync` before.
+        // Callers that need the result call `flush` or `sync` before.
         let _ = self.flush();
     }
 }
@@ -171,7 +170,7 @@ fn is_name(run: &str) -> bool {
         && run.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
 }
 
-/// Shortens the file to its last newline, searched from the end in steps.
+/// Shortens the file to its last newline, which is searched from the end in steps.
 fn cut_torn_line(file: &mut File) -> io::Result<()> {
     let length = file.seek(SeekFrom::End(0))?;
     let mut end = length;
@@ -190,7 +189,7 @@ fn cut_torn_line(file: &mut File) -> io::Result<()> {
     if end < length { file.set_len(end) } else { Ok(()) }
 }
 
-/// The number of the record that follows the last line.
+/// Returns the number of the record after the last line.
 fn next_number(file: &mut File) -> io::Result<u64> {
     file.rewind()?;
     let mut from = BufReader::with_capacity(256 << 10, file);
@@ -244,7 +243,7 @@ mod tests {
         journal.sync_aside().unwrap();
         let (end, ends) = std::sync::mpsc::channel();
         journal.aside = Some(begin(move || ends.recv().map_err(io::Error::other)).unwrap());
-        // Would not come back if it waited for the disk.
+        // A wait for the disk would block here forever.
         journal.sync_aside().unwrap();
         end.send(()).unwrap();
     }

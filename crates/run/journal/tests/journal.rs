@@ -210,7 +210,7 @@ fn the_last_run_is_the_one_that_began_last_whatever_its_date_is() {
     let root = tempfile::tempdir().unwrap();
     let at =
         |ns: i64| -> Vec<Event> { every_kind().iter().map(|e| Event { at_ns: e.at_ns + ns, ..e.clone() }).collect() };
-    // Under a clock a year ahead, then under the right one.
+    // First with a clock that is a year ahead, then with the right one.
     for (name, ns) in [("20261127-a", 0), ("20271127-b", 31_536_000_000_000_000), ("20261127-c", 1_000_000)] {
         written(root.path(), name, &at(ns));
     }
@@ -219,7 +219,7 @@ fn the_last_run_is_the_one_that_began_last_whatever_its_date_is() {
     assert!(find(root.path(), "last").unwrap().ends_with("20261127-c"));
     fs::remove_dir_all(root.path().join("20261127-c")).unwrap();
     assert!(find(root.path(), "last").unwrap().ends_with("20271127-b"));
-    // Older versions have noted nothing: dates are all that there is.
+    // Older versions have noted no order: only dates remain.
     fs::remove_file(root.path().join(".order")).unwrap();
     written(root.path(), "20261127-d", &at(2_000_000));
     assert_eq!(names(), ["20261127-d", "20271127-b", "20261127-a"]);
@@ -299,7 +299,7 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-/// The events that can be read, and how many errors were told.
+/// Returns the events that can be read, and the number of reported errors.
 fn salvaged(dir: &Path) -> (Vec<Event>, usize) {
     let (good, bad): (Vec<_>, Vec<_>) = replay(dir).unwrap().partition(Result::is_ok);
     (good.into_iter().map(Result::unwrap).collect(), bad.len())
@@ -309,21 +309,21 @@ fn note(n: usize) -> Event {
     Event { at_ns: n as i64, what: What::Note { text: format!("note {n}") } }
 }
 
-/// Where the bytes between two places are gone, the first field behind the hole may look like one that nobody knows.
+/// If the bytes between two places are lost, the first field behind the hole may look like one of an unknown kind.
 #[test]
 fn a_line_that_runs_into_the_end_of_another_is_damage() {
     let root = tempfile::tempdir().unwrap();
     let events = every_kind();
     let first = written(root.path(), "r", &events[..1]);
     let line = fs::read(first.join(FILE)).unwrap();
-    // The brace alone is the end of a line of homing 0.1 as well; the gap that is left before the next one tells.
+    // The brace alone is also the end of a line of homing 0.1. Only the gap before the next line shows the damage.
     let brace = line.len() - 2;
     for from in 1..brace {
         for to in line.len().saturating_sub(24).max(from + 1)..brace {
             let joined = [&line[..from], &line[to..]].concat();
             fs::write(first.join(FILE), joined).unwrap();
             let (good, _) = salvaged(&first);
-            // What is gone of the seal alone changes no record.
+            // The loss of the seal alone changes no record.
             assert!(good.iter().all(|event| *event == events[0]), "without {from} to {to}: {good:?}");
         }
     }
@@ -362,8 +362,8 @@ fn lines_that_are_missing_are_told_once() {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-    /// Wherever one damage is, no record is read that was not written, none is
-    /// missing without a word unless it was the last, and what is added is read.
+    /// One damage at any place: no false record is read, and no record but the last is missing without an error.
+    /// Records that are added later are read.
     #[test]
     fn one_damage_anywhere_costs_records_and_is_told(how in damage(), at in any::<prop::sample::Index>()) {
         let root = tempfile::tempdir().unwrap();
@@ -389,7 +389,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// Whatever the texts hold, a cut leaves the records that were whole before it.
+    /// A cut leaves the records that were complete before it, for any texts.
     #[test]
     fn a_cut_of_any_texts_leaves_a_prefix(texts in prop::collection::vec(any::<Vec<u8>>(), 1..8), at in any::<prop::sample::Index>()) {
         let root = tempfile::tempdir().unwrap();

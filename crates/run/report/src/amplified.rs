@@ -1,20 +1,21 @@
-//! Read amplification: bytes that interfaces and disks moved for each byte that tasks asked for; and what disks alone gave,
-//! as the baseline of that. Pure.
+//! Read amplification: the bytes that interfaces and disks moved for each byte that tasks read. Its baseline is the
+//! rate of the disks. Pure.
 
 use homing_model::units::bytes;
 use serde_json::{Value, json};
 
-/// Why nothing is known of what hosts did.
+/// The text where the activity of hosts is unknown.
 pub(crate) const UNKNOWN: &str = "unknown: fewer than two load samples of each host";
 
-/// What a run asked for, and what was moved meanwhile, whoever wanted it; bytes. `None` is unknown.
+/// The bytes that tasks of a run read, and the bytes that its hosts moved meanwhile for any program. `None` is
+/// unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Amplified {
-    /// By read calls of tasks.
+    /// Bytes of the tasks' read calls.
     pub asked: Option<u64>,
-    /// Received by the interfaces of its hosts.
+    /// Bytes that the interfaces of the run's hosts received.
     pub received: Option<u64>,
-    /// Read and written by their disks.
+    /// Bytes that their disks read and wrote.
     pub disks: Option<u64>,
 }
 
@@ -24,12 +25,13 @@ impl Amplified {
         Some(moved? as f64 / asked as f64)
     }
 
-    /// What interfaces received, for people: to follow its bytes.
+    /// Returns the amplification by interfaces as text, to follow their bytes.
     pub(crate) fn by_interfaces(&self) -> String {
         each(self.per_byte(self.received))
     }
 
-    /// What disks moved, beside what tasks were given: the host whose disks gave most at once, in a run of `us`.
+    /// Returns the bytes that disks moved as text, beside the rate of all tasks in a run of `us` microseconds. Names
+    /// the host with the highest disk rate.
     pub(crate) fn by_disks<'a>(&self, hosts: impl Iterator<Item = (&'a str, Disks)>, us: u64) -> String {
         let best =
             hosts.filter_map(|(name, disks)| Some((name, disks, disks.most?))).max_by(|a, b| a.2.total_cmp(&b.2));
@@ -44,13 +46,13 @@ impl Amplified {
         )
     }
 
-    /// For programs; `null` where it is not known.
+    /// Returns both amplifications as JSON. `null` means unknown.
     pub(crate) fn json(&self) -> Value {
         json!({"received": self.per_byte(self.received), "disks": self.per_byte(self.disks)})
     }
 }
 
-/// To follow what was moved.
+/// Returns an amplification as text, to follow the moved bytes.
 fn each(per_byte: Option<f64>) -> String {
     match per_byte {
         Some(times) => format!("{times:.2} for each byte asked for"),
@@ -58,17 +60,17 @@ fn each(per_byte: Option<f64>) -> String {
     }
 }
 
-/// What the disks of a host did in a run.
+/// The activity of a host's disks in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Disks {
-    /// The most between two samples, bytes per second.
+    /// The highest rate between two samples, bytes per second.
     most: Option<f64>,
     moved: u64,
     us: u64,
 }
 
 impl Disks {
-    /// They moved so many bytes in this time.
+    /// Adds the bytes that the disks moved in `us` microseconds.
     pub(crate) fn add(&mut self, moved: Option<u64>, us: u64) {
         let Some(moved) = moved.filter(|_| us > 0) else { return };
         let rate = moved as f64 * 1e6 / us as f64;
@@ -76,7 +78,7 @@ impl Disks {
         (self.moved, self.us) = (self.moved + moved, self.us + us);
     }
 
-    /// The most between two samples, bytes per second; `None` where nothing is known.
+    /// Returns the highest rate between two samples, bytes per second, or `None` without samples.
     pub(crate) fn most(&self) -> Option<f64> {
         self.most
     }
@@ -105,7 +107,7 @@ mod tests {
         assert_eq!(none.by_disks([("n1", disks)].into_iter(), 1), UNKNOWN);
     }
 
-    /// A run whose one task asks for so many bytes, while 64 KB are moved.
+    /// Makes a run whose only task reads so many bytes, while 64 KB are moved.
     fn tally_of(asked: u64) -> Tally {
         let sample = |s: i64, blocks: u64, received: u64| HostSample {
             at_ns: s * 1_000_000_000,
@@ -149,7 +151,7 @@ mod tests {
         assert_eq!(Tally::new().json()["amplification"], json!({"received": null, "disks": null}));
     }
 
-    /// Interfaces and disks count what other programs move too.
+    /// Interfaces and disks also count the bytes of other programs.
     #[test]
     fn figures_that_the_tasks_explain_less_than_half_of_are_not_shown() {
         let text = tally_of(31_999).text(false);

@@ -1,26 +1,26 @@
-//! What of a cluster might be changed, and what a change saves.
+//! Changes to a cluster, and the time that each saves.
 
 use serde_json::{Value, json};
 use std::fmt::{self, Display};
 
-/// Rates of Ethernet, Mbit/s (IEEE 802.3).
+/// The rates of Ethernet, Mbit/s (IEEE 802.3).
 const ETHERNET: [u64; 7] = [100, 1_000, 2_500, 10_000, 25_000, 100_000, 400_000];
-/// Bytes per second of a Mbit/s.
+/// The bytes per second of 1 Mbit/s.
 const MBIT: u64 = 125_000;
 
-/// A change of one thing.
+/// A change of one part of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Links of another rate, bytes per second.
     Link { from: u64, to: u64 },
-    /// The same bytes on one more host; on which, where that is known.
+    /// The same bytes on one more host. The host is named if it is known.
     Copy(Option<String>),
     /// One more host.
     Host,
 }
 
 impl Change {
-    /// A link of the next rate that there is.
+    /// Returns a link of the next higher rate of Ethernet.
     pub(crate) fn wider(from: u64) -> Option<Change> {
         let to = ETHERNET.into_iter().map(|mbit| mbit * MBIT).find(|to| *to > from)?;
         Some(Change::Link { from, to })
@@ -41,17 +41,17 @@ impl Display for Change {
     }
 }
 
-/// Which part of a run's time a change saves, 0 to 1.
+/// The part of a run's time that a change saves, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Saves {
-    /// No more than that: if nothing else were in its way.
+    /// An upper bound: the saving if no other part of the cluster limits the run.
     AtMost(f64),
-    /// By the run played again; below 0 it takes longer.
+    /// A prediction from a replay of the run. Below 0 the run takes longer.
     About(f64),
 }
 
 impl Saves {
-    /// For programs.
+    /// Returns the saving as JSON.
     pub(crate) fn json(self, change: &Change) -> Value {
         let (part, is_bound) = match self {
             Saves::AtMost(part) => (part, true),
@@ -65,7 +65,7 @@ impl Display for Saves {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Saves::AtMost(part) => write!(f, "at most -{:.0} %", part * 100.0),
-            // Without a sign where it rounds to nothing.
+            // Without a sign if it rounds to zero.
             Saves::About(part) if part.abs() < 0.005 => write!(f, "about 0 %"),
             Saves::About(part) => write!(f, "about {:+.0} %", -part * 100.0),
         }

@@ -1,21 +1,21 @@
-//! Pages that need nothing from elsewhere: bars of one result or of two side by side, and the curve of a sweep.
+//! Self-contained pages: bars of one result or of two side by side, and the curve of a sweep.
 
 use crate::html::{escape, nice_step};
 use std::fmt::Write;
 
-/// Colours that differ in brightness too, for paper and for eyes that see few colours.
+/// The dark colour. Both colours also differ in brightness, for paper and for readers who distinguish few colours.
 pub const DARK: &str = "#4477aa";
-/// Likewise.
+/// The light colour.
 pub const LIGHT: &str = "#ddaa33";
 const LIMIT: &str = "#dddddd";
 
-/// Where bars begin, and how wide the widest is, pixels.
+/// The left end of bars, and the width of the widest, pixels.
 const LEFT: f64 = 260.0;
 const WIDE: f64 = 380.0;
-/// Lines of a value axis, at most.
+/// The most lines of a value axis.
 const TICKS: f64 = 5.0;
 
-/// A page with a title and lines about how it was measured.
+/// Returns a page with a title and lines about the measurement.
 pub fn page(title: &str, about: &[String], body: &str) -> String {
     let about: String = about.iter().map(|line| format!("<p>{}</p>", escape(line))).collect();
     format!(
@@ -28,23 +28,23 @@ pub fn page(title: &str, about: &[String], body: &str) -> String {
     )
 }
 
-/// One bar; bars of one group stand together under one name.
+/// One bar. Bars of one group are together under one name.
 pub struct Bar {
-    /// Of the group: said at its first bar.
+    /// The name of the group, printed at its first bar.
     pub name: String,
-    /// How long it is, in the unit of its title.
+    /// The length of the bar, in the unit of its title.
     pub value: f64,
-    /// Stands behind the bar.
+    /// The text behind the bar.
     pub text: String,
-    /// What would be the most, shown in grey behind.
+    /// The highest possible value, drawn in grey behind the bar.
     pub limit: Option<f64>,
     /// [`DARK`] or [`LIGHT`].
     pub colour: &'static str,
-    /// Some room before it: another operation begins.
+    /// Whether space precedes the bar, because another operation begins.
     pub apart: bool,
 }
 
-/// Bars from zero, all on one scale.
+/// Returns bars from zero, all on one scale.
 pub fn bars(title: &str, all: &[Bar]) -> String {
     if all.is_empty() {
         return String::new();
@@ -83,13 +83,13 @@ pub fn bars(title: &str, all: &[Bar]) -> String {
     format!(r#"<h2>{}</h2><svg width="880" height="{}" role="img">{svg}</svg>"#, escape(title), y + 4)
 }
 
-/// Lines under a title.
+/// Returns lines under a title.
 pub fn list(title: &str, lines: &[String]) -> String {
     let each = lines.iter().map(|line| format!("<li>{}</li>", escape(line)));
     format!("<h2>{}</h2><ul>{}</ul>", escape(title), each.collect::<String>())
 }
 
-/// Rows of cells, the first column words and the others numbers.
+/// Returns a table. The first column holds words, the others numbers.
 pub fn table(title: &str, head: &[&str], rows: &[Vec<String>]) -> String {
     let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| {
         format!("<tr>{}</tr>", cells.map(|c| format!("<{tag}>{}</{tag}>", escape(c))).collect::<String>())
@@ -98,7 +98,7 @@ pub fn table(title: &str, head: &[&str], rows: &[Vec<String>]) -> String {
     format!("<h2>{}</h2><table>{}{body}</table>", escape(title), cells("th", &mut head.iter().copied()))
 }
 
-/// Coloured squares with what they stand for.
+/// Returns coloured squares with their meanings.
 pub fn legend(what: &[(&str, &str)]) -> String {
     let each = what.iter().map(|(colour, text)| {
         format!(
@@ -109,17 +109,17 @@ pub fn legend(what: &[(&str, &str)]) -> String {
     format!("<p>{}</p>", each.collect::<String>())
 }
 
-/// Values at the same places, as a line.
+/// A line: one value for each place.
 pub struct Series {
-    /// Stands in the legend.
+    /// The name in the legend.
     pub name: &'static str,
     /// [`DARK`] or [`LIGHT`].
     pub colour: &'static str,
-    /// One for each place.
+    /// One value for each place.
     pub values: Vec<f64>,
 }
 
-/// Lines over named places, from zero, in `unit`.
+/// Returns a chart of lines over named places, from zero, in `unit`.
 pub fn lines(title: &str, below: &str, places: &[String], all: &[Series], unit: &str) -> String {
     const TALL: f64 = 220.0;
     let most = all.iter().flat_map(|s| &s.values).fold(1e-9_f64, |a, b| a.max(*b));
@@ -163,7 +163,7 @@ pub fn lines(title: &str, below: &str, places: &[String], all: &[Series], unit: 
             series.colour
         );
         for (i, v) in series.values.iter().enumerate() {
-            // The value stands on the side of its dot where the other line is not.
+            // The value is on the side of its dot that is away from the other line.
             let above = all.iter().all(|o| o.values.get(i).is_none_or(|w| w <= v));
             let _ = write!(
                 svg,

@@ -8,12 +8,12 @@ use homing_model::{Event, TaskId};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// Slowest tasks that are shown of each run.
+/// The number of slowest tasks of each run.
 const SLOWEST: usize = 3;
-/// As much of a command as a cell shows, characters.
+/// The most characters of a command in a cell.
 const COMMAND: usize = 28;
 
-/// One run among those that are compared. Takes every event, in order.
+/// One of the compared runs. The caller passes every event, in order.
 #[derive(Debug, Default)]
 pub struct ComparedRun {
     name: String,
@@ -25,7 +25,7 @@ pub struct ComparedRun {
 }
 
 impl ComparedRun {
-    /// A run of this name, of which no event is known yet.
+    /// Makes a run of this name, without events.
     pub fn new(name: &str) -> ComparedRun {
         ComparedRun { name: name.into(), ..ComparedRun::default() }
     }
@@ -78,12 +78,12 @@ impl ComparedRun {
     }
 }
 
-/// For programs: `runs`, each as `homing report --json` has it, with `label` and `slowest`.
+/// Returns `runs` as JSON: each as in `homing report --json`, with `label` and `slowest`.
 pub fn compared_json(runs: &[ComparedRun]) -> Value {
     json!({ "runs": runs.iter().map(ComparedRun::json).collect::<Vec<_>>() })
 }
 
-/// For people: a row a quantity, a column a run; of two runs the change too.
+/// Returns a table with a row for each quantity and a column for each run. For two runs it also shows the change.
 pub fn compared_text(runs: &[ComparedRun]) -> String {
     let unknown = || "unknown".to_string();
     let column = |of: &dyn Fn(&ComparedRun) -> String| runs.iter().map(of).collect::<Vec<_>>();
@@ -115,7 +115,7 @@ pub fn compared_text(runs: &[ComparedRun]) -> String {
     table(&rows)
 }
 
-/// How the second of two runs differs from the first.
+/// Returns the change from the first of two runs to the second, in percent.
 fn change(runs: &[ComparedRun], of: impl Fn(&ComparedRun) -> Option<u64>) -> String {
     let [first, second] = runs else { return String::new() };
     match (of(first), of(second)) {

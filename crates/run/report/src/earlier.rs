@@ -1,4 +1,4 @@
-//! What a run has done that is taken up again: what is settled, and whether anything is left.
+//! The state of an earlier run for `resume`: the settled tasks, and whether any task is left.
 
 use crate::Tally;
 use homing_journal::JournalError;
@@ -7,24 +7,24 @@ use homing_model::{Event, Outcome, RawText, TaskId, exit};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Tasks that need not run again, with the hash of what ran where that is known.
+/// The tasks that need not run again, with the hash of each task's command, if it is known.
 type Done = HashMap<TaskId, Option<u64>>;
 
 /// The earlier parts of a run.
 #[derive(Debug, Default)]
 pub struct Earlier {
-    /// Its command line and where that was given, if its journal has a beginning.
+    /// The command line and the folder where it was given, if the journal has a beginning.
     pub opening: Option<(Vec<RawText>, RawText)>,
-    /// What need not run again.
+    /// The tasks that need not run again.
     pub done: Done,
-    /// The evidence.
+    /// The sums over the earlier parts.
     pub tally: Tally,
-    /// Records that cannot be read, in words.
+    /// The errors of records that cannot be read.
     pub damage: Vec<String>,
 }
 
 impl Earlier {
-    /// Reads the journal in a folder. `failed`: tasks that failed run again.
+    /// Reads the journal in a folder. With `failed`, failed tasks run again.
     pub fn read(dir: &Path, failed: bool) -> Result<Earlier, JournalError> {
         let mut earlier = Earlier::default();
         for event in homing_journal::replay(dir)? {
@@ -53,15 +53,16 @@ impl Earlier {
     }
 }
 
-/// The exit status of a run of which nothing is left. With two of them the run itself broke off, as at an input that was
-/// cut: more may be left than it knew.
+/// Returns the exit status of a run without any task left. With two statuses the run itself broke off, for example at
+/// an input that was cut off: more tasks may be left than it knew.
 pub fn settled(tally: &Tally, done: &Done) -> Option<i32> {
     let broke_off = |status: &i32| [exit::SYSTEM, exit::USAGE].contains(status);
     let exit = tally.exit().filter(|status| !broke_off(status))?;
     tally.counts().is_settled(|task| done.contains_key(&task)).then_some(exit)
 }
 
-/// Killed and lost tasks are unfinished, not failed; what was not run may run when what it needs does.
+/// Whether an outcome counts as failed. Killed and lost tasks are unfinished. A task that did not run may run once
+/// the tasks that it needs succeed.
 fn counts_as_failed(outcome: &Outcome) -> bool {
     !matches!(outcome, Outcome::Killed | Outcome::Lost(_) | Outcome::NotRun(_))
 }

@@ -1,4 +1,4 @@
-//! What hosts took while runs had them: measured, else by a model, between two bounds. Pure.
+//! The energy of hosts while runs had them: measured or by a model, with a lower and an upper bound. Pure.
 
 use homing_model::{Energy, HostSample, MeteredBy, NodeSet};
 use serde::{Deserialize, Serialize};
@@ -6,26 +6,26 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 
-/// Of what RAPL counts, a host takes so much at most: of 350 servers loaded ones took 1.8 and 1.9 times as much at their
-/// supplies (hubblo-org/scaphandre, issue 201). With many disks it is more.
+/// The upper bound of a host's energy, as a multiple of RAPL's count. Of 350 servers, loaded ones took 1.8 and 1.9
+/// times RAPL's count at their supplies (hubblo-org/scaphandre, issue 201). With many disks it is more.
 const RAPL_MOST: f64 = 2.0;
-/// What is not measured of a run counts like the rest where it is no more than this part of it, or no more than what can lie
-/// between its last sample and its end, microseconds.
+/// The unmeasured part of a run's time is assumed to be like the rest up to this limit. It may also be as long as the
+/// time between the last sample and the end of the run, `LAST_US` microseconds.
 const UNMEASURED: f64 = 0.05;
 const LAST_US: u64 = 1_500_000;
-/// Microjoules of a Wh.
+/// The microjoules of a Wh.
 const WH: f64 = 3.6e9;
 
-/// A host while a run had it, or a part of that; times in microseconds.
+/// The use of a host while a run had it, or a part of that use. Times are in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Held {
-    /// Time.
+    /// The time for which the run had the host.
     pub us: u64,
-    /// Processor time that anyone used.
+    /// Processor time that any program used.
     pub busy_us: u64,
-    /// Processor time that there was.
+    /// Processor time of all processors.
     pub all_us: u64,
-    /// What was measured: microjoules, and in how much of the time.
+    /// The measured energy by meter: microjoules, and the part of the time that they cover.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measured: BTreeMap<MeteredBy, (u64, u64)>,
 }
@@ -41,7 +41,7 @@ impl Held {
         }
     }
 
-    /// So much of it, 0 to 1.
+    /// Returns this part of the use, 0 to 1.
     pub fn part(&self, part: f64) -> Held {
         let of = |n: u64| (n as f64 * part).round() as u64;
         let measured = self.measured.iter().map(|(by, (uj, us))| (*by, (of(*uj), of(*us)))).collect();
@@ -49,10 +49,10 @@ impl Held {
     }
 }
 
-/// What is known of a host that a run has, from its samples.
+/// The state of a host that a run has, from its samples.
 #[derive(Debug, Default)]
 pub(crate) struct Holding {
-    /// When its worker began, as far as that counts.
+    /// The start of its worker, or of the counted period if that is later.
     since_ns: Option<i64>,
     /// Processor time at the last sample, all and idle.
     processors: Option<(u64, u64)>,
@@ -61,20 +61,20 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    /// A worker begins.
+    /// Starts a period of a worker.
     pub fn begin(&mut self, at_ns: i64) {
         self.end(at_ns);
         self.since_ns = Some(at_ns);
     }
 
-    /// It is gone, and what happens until the next one begins is not this run's.
+    /// Ends the period. The time until the next worker starts does not belong to this run.
     pub fn end(&mut self, at_ns: i64) {
         let since_ns = self.since_ns.take().unwrap_or(at_ns);
         self.held.us += (at_ns - since_ns).max(0) as u64 / 1000;
         (self.processors, self.energy) = (None, None);
     }
 
-    /// Takes a sample; `counts`: what was since the one before does.
+    /// Adds a sample. `counts`: whether the step since the last sample counts.
     pub fn add(&mut self, sample: &HostSample, counts: bool) {
         let now = sample.cpu_total_us.zip(sample.cpu_idle_us);
         let before = std::mem::replace(&mut self.processors, now);
@@ -91,7 +91,7 @@ impl Holding {
         self.held.add(&Held { us: 0, busy_us, all_us, measured });
     }
 
-    /// All of it, which ended then.
+    /// Returns the whole use, whose period ended at `at_ns`.
     pub fn whole(mut self, at_ns: i64) -> Held {
         self.end(at_ns);
         let mut held = self.held;
@@ -106,12 +106,12 @@ impl Holding {
     }
 }
 
-/// Energy of hosts, and how it is known.
+/// The energy of hosts, and its source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Taken {
-    /// At least, microjoules: by the part of their slots that was in use, less what others used of the processors.
+    /// The lower bound, microjoules: the used part of the slots, less the processor use of other programs.
     pub least_uj: f64,
-    /// At most: all that the hosts took.
+    /// The upper bound, microjoules: all energy of the hosts.
     pub most_uj: f64,
     by: BTreeMap<MeteredBy, BTreeSet<String>>,
     model: BTreeSet<String>,
@@ -121,8 +121,8 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// What a host took while it was held, by attempts that used so much processor time and, as a part of its slots, so
-    /// much of its time; it draws `watts` when idle and when full, if that is said.
+    /// Returns the energy of a host while it was held. `cpu_us` is the processor time of its attempts, `host_us`
+    /// their time as a part of the host's slots. `watts` are the configured idle and full power of the host.
     pub(crate) fn of(host: &str, held: &Held, [cpu_us, host_us]: [u64; 2], watts: Option<[f64; 2]>) -> Taken {
         let (mut taken, host) = (Taken::default(), BTreeSet::from([host.to_string()]));
         let mut measured_us = 0;
@@ -149,8 +149,8 @@ impl Taken {
         taken
     }
 
-    /// The straight line between idle and full of Fan, Weber and Barroso (ISCA 2007), by processors and by slots in use:
-    /// the truth of tasks that wait for disks lies between them.
+    /// Adds the energy of a linear model between idle and full power, by Fan, Weber and Barroso (ISCA 2007). One
+    /// bound uses the processors in use, the other the slots. Tasks that wait for disks lie between both.
     fn add_model(&mut self, [idle, full]: [f64; 2], busy: [f64; 2], rest_us: f64, host: BTreeSet<String>) {
         let full = full.max(idle);
         let uj = |busy: f64| (idle + (full - idle) * busy) * rest_us;
@@ -159,7 +159,7 @@ impl Taken {
         (self.model, self.model_w) = (host, Some((idle, full)));
     }
 
-    /// Takes in what others took.
+    /// Adds the energy of others.
     pub fn add(&mut self, other: &Taken) {
         self.least_uj += other.least_uj;
         self.most_uj += other.most_uj;
@@ -175,22 +175,22 @@ impl Taken {
         self.unknown.extend(other.unknown.iter().cloned());
     }
 
-    /// So much of it, 0 to 1.
+    /// Returns this part of the energy, 0 to 1.
     pub fn part(&self, part: f64) -> Taken {
         Taken { least_uj: self.least_uj * part, most_uj: self.most_uj * part, ..self.clone() }
     }
 
-    /// The bounds, kWh.
+    /// Returns the bounds, kWh.
     pub fn kwh(&self) -> [f64; 2] {
         [self.least_uj, self.most_uj].map(|uj| uj / (1e3 * WH))
     }
 
-    /// Whether anything of it is known.
+    /// Whether any part of the energy is known.
     pub fn is_known(&self) -> bool {
         !self.by.is_empty() || !self.model.is_empty()
     }
 
-    /// The bounds, for people; `-` where nothing is known.
+    /// Returns the bounds as text, `-` where the energy is unknown.
     pub fn amount(&self) -> String {
         let (unit, size) = match self.most_uj {
             _ if !self.is_known() => return "-".into(),
@@ -202,7 +202,7 @@ impl Taken {
         format!("{} {unit}", between([self.least_uj, self.most_uj].map(|uj| uj / size), two))
     }
 
-    /// How it is known of which hosts.
+    /// Returns the source of the energy, with its hosts.
     pub fn how(&self) -> String {
         let on = |hosts: &BTreeSet<String>| hosts.iter().cloned().collect::<NodeSet>().to_string();
         let measured = self.by.iter().map(|(by, hosts)| match by {
@@ -215,7 +215,7 @@ impl Taken {
         measured.chain(model).chain(unknown).collect::<Vec<_>>().join("; ")
     }
 
-    /// For programs; null where nothing is known.
+    /// Returns the energy as JSON, null where it is unknown.
     pub fn json(&self) -> Value {
         match self.is_known() {
             true => json!({
@@ -227,19 +227,20 @@ impl Taken {
     }
 }
 
-/// 0 to 1.
+/// Returns `n` as a part of `of`, 0 to 1.
 fn part(n: u64, of: u64) -> f64 {
     if of > 0 { (n as f64 / of as f64).min(1.0) } else { 0.0 }
 }
 
-/// Two bounds, once where they read alike; what is less than a hundredth of the other is nothing beside it.
+/// Formats two bounds, as one if they look the same. A lower bound below a hundredth of the upper one is printed as
+/// 0.
 pub fn between([least, most]: [f64; 2], show: impl Fn(f64) -> String) -> String {
     let least = if least < most / 100.0 { "0".into() } else { show(least) };
     let most = show(most);
     if least == most { most } else { format!("{least} to {most}") }
 }
 
-/// With two digits that count.
+/// Formats a number with two significant digits.
 pub fn two(number: f64) -> String {
     let order = if number > 0.0 { number.log10().floor() as i32 } else { 0 };
     let step = 10f64.powi(order - 1);
@@ -259,7 +260,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000;
 
-    /// Ten seconds of a host with four processors, two of which were busy, one of them for us; one of two slots.
+    /// Ten seconds of a host with four processors. Two were busy, one of them for the run, which used one of two
+    /// slots.
     fn used(measured: &[(MeteredBy, u64, u64)]) -> Used {
         let measured = measured.iter().map(|(by, joules, s)| (*by, (joules * SECOND, s * SECOND))).collect();
         let held = Held { us: 10 * SECOND, busy_us: 20 * SECOND, all_us: 40 * SECOND, measured };
@@ -296,12 +298,12 @@ mod tests {
             (none.to_string(), none.amount(), none.json()),
             ("not measured on n1".into(), "-".into(), Value::Null)
         );
-        // Processors and slots are half in use.
+        // Half of the processors and half of the slots are in use.
         let model = used(&[]).taken("n1", Some([100.0, 200.0]));
         assert_eq!((joules(&model), model.how()), ((562.5, 1500.0), "a model on n1, 100 to 200 W each".into()));
         let slots = Used { host_us: 10 * SECOND, ..used(&[]) };
         assert_eq!(joules(&slots.taken("n1", Some([100.0, 200.0]))), (1125.0, 2000.0));
-        // A meter that fell silent after a fifth of the time.
+        // The meter stopped after a fifth of the time.
         let silent = used(&[(MeteredBy::Hwmon, 400, 2)]);
         assert_eq!(silent.taken("n1", None).how(), "the firmware's meter on n1; not measured on n1");
         assert_eq!(joules(&silent.taken("n1", Some([100.0, 200.0]))), (600.0, 1600.0));

@@ -1,4 +1,4 @@
-//! The tasks of a run that failed: all of them, each with what is needed to look at it and to run it again.
+//! The failed tasks of a run, each with the data that a user needs to inspect it and to run it again.
 
 use crate::tally::Failed;
 use crate::text::how;
@@ -9,17 +9,17 @@ use homing_model::{Event, Outcome, RawText, TaskId};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// As much of an input or a command as a line shows, characters.
+/// The most characters of an input or a command in a line.
 const SHOWN: usize = 100;
 
-/// Failed tasks of a run. Takes every event, in order. Memory grows with tasks under way and failed tasks.
+/// The failed tasks of a run. The caller passes every event, in order. Memory grows with running and failed tasks.
 #[derive(Debug, Default)]
 pub struct Failures {
     running: HashMap<TaskId, String>,
     failed: BTreeMap<TaskId, Failed>,
 }
 
-/// The values of the input sources of tasks, where they are known.
+/// The values of the input sources of each task, where they are known.
 pub type InputsOfTasks = HashMap<TaskId, Vec<RawText>>;
 
 impl Failures {
@@ -42,12 +42,12 @@ impl Failures {
         }
     }
 
-    /// Numbers of the failed tasks, in order.
+    /// Returns the numbers of the failed tasks, in order.
     pub fn tasks(&self) -> Vec<TaskId> {
         self.failed.keys().copied().collect()
     }
 
-    /// For programs: a list, in the order of the tasks.
+    /// Returns the failed tasks as JSON, in the order of their numbers.
     pub fn json(&self, inputs: &InputsOfTasks) -> Value {
         let row = |failed: &Failed| {
             let (exit, signal) = match failed.outcome {
@@ -64,7 +64,7 @@ impl Failures {
         self.failed.values().map(row).collect()
     }
 
-    /// For people: a line a task, with the command and the last line of its error output below it.
+    /// Returns a line for each task, with its command and the last line of its error output below it.
     pub fn text(&self, inputs: &InputsOfTasks) -> String {
         if self.failed.is_empty() {
             return "no task has failed\n".into();
@@ -91,7 +91,8 @@ impl Failures {
         text + &count(self.failed.len() as u64, "failed task") + "\n"
     }
 
-    /// The inputs of failed tasks, each ended by NUL, as `homing run -0` reads them. `Err`: a task whose inputs are unknown.
+    /// Returns the inputs of the failed tasks, each ended by NUL, as `homing run -0` reads them. `Err` names a task
+    /// whose inputs are unknown.
     pub fn inputs(&self, inputs: &InputsOfTasks) -> Result<Vec<u8>, TaskId> {
         let mut bytes = Vec::new();
         for task in self.failed.keys() {
@@ -105,7 +106,8 @@ impl Failures {
     }
 }
 
-/// As [`homing_journal::Counts`] counts: what somebody ended, or what could not begin, has not failed.
+/// Whether the outcome counts as failed in [`homing_journal::Counts`]. A killed task, or one that could not start,
+/// has not failed.
 fn is_failure(outcome: &Outcome) -> bool {
     !outcome.is_success() && !matches!(outcome, Outcome::Killed | Outcome::NotRun(_))
 }

@@ -1,25 +1,25 @@
-//! A journal as it grows, up to a moment.
+//! Follows a growing journal up to a moment.
 
 use crate::Now;
 use homing_journal::{JournalError, Replay};
 use homing_model::Event;
 use homing_model::live::Progress;
 
-/// What a run is doing at a moment, as far as its journal tells.
+/// The state of a run at a moment, from its journal.
 pub struct Followed {
-    /// As of the last event that was taken.
+    /// The state after the last event that was added.
     pub now: Now,
     journal: Replay,
     next: Option<Event>,
 }
 
 impl Followed {
-    /// From its beginning, of which nothing is taken yet.
+    /// Starts before the first event of the journal.
     pub fn new(journal: Replay) -> Followed {
         Followed { now: Now::default(), journal, next: None }
     }
 
-    /// Takes what happened until `until_ns`. Damage is passed over: `report` names it.
+    /// Adds the events until `until_ns`. Skips damage, which `report` names.
     pub fn go_on(&mut self, until_ns: i64) -> Result<(), JournalError> {
         self.journal.go_on();
         loop {
@@ -39,17 +39,17 @@ impl Followed {
         }
     }
 
-    /// When the next thing happens that is known already.
+    /// Returns the time of the next known event.
     pub fn next_ns(&self) -> Option<i64> {
         self.next.as_ref().map(|event| event.at_ns)
     }
 
-    /// Nothing more comes.
+    /// Whether no further event can follow.
     pub fn is_over(&self) -> bool {
         self.next.is_none() && self.now.is_over()
     }
 
-    /// How far it is.
+    /// Returns the progress of the run.
     pub fn progress(&self, now_ns: i64) -> Progress {
         let (running, slots, hosts) = self.now.used();
         let counts = self.now.tally().counts();

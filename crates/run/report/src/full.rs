@@ -1,5 +1,5 @@
-//! What was full during a run, links and processors of hosts, and what more would bring at the most. Pure: from steps
-//! between samples, and rates of links.
+//! The links and processors of hosts that were full during a run, and the most that more of them would save. Pure:
+//! from steps between samples, and rates of links.
 
 use crate::change::{Change, Saves};
 use crate::load::Step;
@@ -9,25 +9,26 @@ use homing_model::units::bytes;
 use serde_json::{Value, json};
 use std::fmt::{self, Display};
 
-/// A link or a processor counts as full from here. Of a line with frames of 1,538 bytes 1,518 are counted by its
-/// interface, 98.7 % (IEEE 802.3); what is left is for the acknowledgements of the other way, and for samples that begin
-/// and end within a transfer.
+/// The fill level from which a link or a processor counts as full. A link with frames of 1,538 bytes carries at most
+/// 98.7 % as counted by its interface, 1,518 bytes of each (IEEE 802.3). The rest of the margin is for
+/// acknowledgements of the opposite direction, and for samples that begin and end within a transfer.
 const FULL: f64 = 0.9;
-/// Of the run's time, from where it is told: what was full for less than half of it did not set its length.
+/// The part of the run's time from which a full resource is reported. A shorter period did not set the length of the
+/// run.
 const TOLD: f64 = 0.5;
-/// What of a host can be full.
+/// A part of a host that can be full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
-    /// A link, by what it sends, bytes per second.
+    /// The sending direction of a link, bytes per second.
     Sent(u64),
-    /// A link, by what it receives, bytes per second.
+    /// The receiving direction of a link, bytes per second.
     Received(u64),
     /// All processors.
     Processors,
 }
 
 impl Part {
-    /// For programs: what, and the rate of a link.
+    /// Returns the name for JSON, and the rate of a link.
     fn named(self) -> (&'static str, Option<u64>) {
         match self {
             Part::Sent(rate) => ("sent", Some(rate)),
@@ -37,7 +38,7 @@ impl Part {
     }
 }
 
-/// For how long something was full, microseconds, and how full while it was, times that.
+/// The time in which a part was full, microseconds, and the same time weighted by the fill level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Gauge {
     full_us: u64,
@@ -52,12 +53,12 @@ impl Gauge {
         }
     }
 
-    /// Part of a run of `wall_us` in which it was full.
+    /// Returns the part of a run of `wall_us` in which it was full.
     fn share(self, wall_us: u64) -> f64 {
         self.full_us as f64 / wall_us.max(1) as f64
     }
 
-    /// How full it was then, 0 to 1.
+    /// Returns the mean fill level during that time, 0 to 1.
     fn filled(self) -> f64 {
         self.filled_us / self.full_us as f64
     }
@@ -69,14 +70,14 @@ pub(crate) struct Gauges {
     sent: Gauge,
     received: Gauge,
     processors: Gauge,
-    /// Processor time of all there was in the steps in which they were full, microseconds.
+    /// Time of all processors in the steps in which they were full, microseconds.
     processors_us: u64,
     /// Processor time of the run's own tasks, microseconds.
     own_us: u64,
 }
 
 impl Gauges {
-    /// Takes a step; `link` is the rate of the host's link, bytes per second.
+    /// Adds a step. `link` is the rate of the host's link, bytes per second.
     pub(crate) fn add(&mut self, step: &Step, link: Option<u64>) {
         if let (Some((received, sent)), Some(link)) = (step.busiest, link.filter(|_| step.us > 0)) {
             let part = |n: u64| n as f64 * 1e6 / (step.us as f64 * link as f64);
@@ -90,24 +91,24 @@ impl Gauges {
         }
     }
 
-    /// Takes the processor time of a task of the run that ended, microseconds.
+    /// Adds the processor time of an ended task of the run, microseconds.
     pub(crate) fn add_own(&mut self, us: u64) {
         self.own_us += us;
     }
 
-    /// Whether the run itself filled the processors, and not others who use the host.
+    /// Whether the run itself filled the processors, rather than other users of the host.
     fn is_own(&self) -> bool {
         self.own_us as f64 >= TOLD * self.processors_us as f64
     }
 
-    /// What was full, and its gauge.
+    /// Returns each part with its gauge.
     fn each(&self, link: Option<u64>) -> impl Iterator<Item = (Part, Gauge)> {
         let links = link.map(|rate| [(Part::Sent(rate), self.sent), (Part::Received(rate), self.received)]);
         let processors = self.is_own().then_some((Part::Processors, self.processors));
         links.into_iter().flatten().chain(processors)
     }
 
-    /// For programs: what was full at any time of a run of `wall_us`.
+    /// Returns as JSON the parts that were full at any time of a run of `wall_us`.
     pub(crate) fn json(&self, link: Option<u64>, wall_us: u64) -> Value {
         let row = |(what, gauge): (Part, Gauge)| {
             let (name, rate) = what.named();
@@ -119,24 +120,24 @@ impl Gauges {
     }
 }
 
-/// What was full for most of a run.
+/// A part that was full for most of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Full {
-    /// Hosts of which that is so.
+    /// The hosts on which it was full.
     pub hosts: NodeSet,
-    /// What.
+    /// The part.
     pub what: Part,
-    /// Part of the run's time, the mean of the hosts, 0 to 1.
+    /// The part of the run's time in which it was full: the mean of the hosts, 0 to 1.
     pub share: f64,
-    /// How full it was then, 0 to 1.
+    /// The mean fill level during that time, 0 to 1.
     pub filled: f64,
-    /// What changes of it would save.
+    /// The savings of changes to it.
     pub more: Vec<(Change, Saves)>,
-    /// Why that is only bounds.
+    /// The reason why the savings are only bounds.
     pub unpredicted: Option<String>,
 }
 
-/// Of hosts with their gauges and the rates of their links, in a run of `wall_us`: worst first.
+/// Returns the parts that were full for most of a run of `wall_us`, the worst first.
 pub(crate) fn of<'a>(hosts: impl Iterator<Item = (&'a str, &'a Gauges, Option<u64>)>, wall_us: u64) -> Vec<Full> {
     let mut found: Vec<Full> = Vec::new();
     for (host, gauges, link) in hosts {
@@ -170,7 +171,7 @@ impl Full {
         self.hosts = self.hosts.union(&std::iter::once(host.to_string()).collect());
     }
 
-    /// What might be changed about it; `holder` would have a copy.
+    /// Returns possible changes. `holder` is the host for a copy.
     pub(crate) fn changes(&self, holder: Option<String>) -> Vec<Change> {
         match self.what {
             Part::Sent(rate) => [Change::Copy(holder), Change::Host].into_iter().chain(Change::wider(rate)).collect(),
@@ -179,8 +180,8 @@ impl Full {
         }
     }
 
-    /// The part of the run's time that a change saves at the most: if nothing else were in its way. The time in which it
-    /// was full shrinks by what is added; the rest of the run stays as it is.
+    /// Returns the upper bound of the saving, as a part of the run's time: the saving if no other part limits the
+    /// run. The time in which the part was full shrinks by the added capacity. The rest of the run does not change.
     fn bound(&self, change: &Change) -> Option<f64> {
         match (change, self.what) {
             (Change::Link { from, to }, _) => Some(self.share * (1.0 - self.filled * *from as f64 / *to as f64)),
@@ -189,7 +190,7 @@ impl Full {
         }
     }
 
-    /// What more would bring: a prediction, or bounds and why there is none.
+    /// Sets the savings to a prediction, or keeps the bounds with the reason.
     pub(crate) fn tell(&mut self, predicted: Result<Vec<(Change, f64)>, String>) {
         match predicted {
             Ok(predicted) => {
@@ -204,7 +205,7 @@ impl Full {
         self.changes(None).into_iter().filter_map(bound).collect()
     }
 
-    /// For programs.
+    /// Returns the same as JSON.
     pub(crate) fn json(&self) -> Value {
         let (what, rate) = self.what.named();
         json!({
@@ -253,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Of tasks that used half a processor all the time.
+    /// For tasks that used half a processor all the time.
     fn told(hosts: &[(&str, &[Step])], seconds: u64) -> Vec<String> {
         told_of(hosts, seconds, 500_000)
     }
@@ -300,7 +301,7 @@ mod tests {
         assert!(received[0].contains("received, 100 % full") && received[0].contains("one more host: at most -50 %"));
     }
 
-    /// By the events of a journal: the line, its JSON, and the page.
+    /// From the events of a journal: the line, its JSON, and the page.
     #[test]
     fn a_run_tells_it_everywhere() {
         let sample = |s: i64, sent: u64| HostSample {

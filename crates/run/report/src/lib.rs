@@ -1,9 +1,8 @@
-//! What a run leaves for people to read: the evidence printed at its end, and
-//! a page that draws it. Both are made from the journal's events alone; this
-//! room never asks a host.
+//! The results of a run for users: the evidence at its end, and a page that draws it. Both are made from the
+//! journal's events alone. This crate connects to no host.
 //!
-//! Main types: [`Tally`] adds the events of a run up, [`Now`] is its present state, [`Path`] the chain of tasks that took
-//! longest; [`chart`] and [`html()`] draw.
+//! Main types: [`Tally`] adds the events of a run up, [`Now`] is its present state, [`Path`] the chain of tasks that
+//! took longest. [`chart`] and [`html()`] draw.
 //!
 //! It does not: read other runs than the one it is given, except for a comparison ([`Earlier`]).
 

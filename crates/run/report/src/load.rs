@@ -1,33 +1,33 @@
-//! Host counters turned into amounts: what grew between two samples.
+//! Converts host counters to amounts: the growth between two samples.
 
 use homing_model::{HostSample, Served};
 use std::collections::BTreeMap;
 
-/// What a host did between two of its samples. `None`: a counter was missing or began anew.
+/// The activity of a host between two of its samples. `None`: a counter was missing or restarted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Step {
     /// Time between the samples, microseconds.
     pub us: u64,
     /// Bytes received by physical interfaces.
     pub received: Option<u64>,
-    /// Bytes sent by them.
+    /// Bytes sent by physical interfaces.
     pub sent: Option<u64>,
     /// Bytes read and written by disks.
     pub disk: Option<u64>,
-    /// Time in which some task stood still for I/O, microseconds.
+    /// Time in which some task waited for I/O, microseconds.
     pub stalled_us: Option<u64>,
-    /// Bytes received by the interface that received most, and sent by the one that sent most.
+    /// The bytes of the interface that received most, and of the interface that sent most.
     pub busiest: Option<(u64, u64)>,
-    /// Processor time: used, and all there was.
+    /// Processor time: used, and of all processors.
     pub processors: Option<(u64, u64)>,
 }
 
-/// What happened between two samples of one host.
+/// Returns the step between two samples of one host.
 pub(crate) fn step(before: &HostSample, after: &HostSample) -> Step {
     let (mut received, mut sent, mut busiest) = (None, None, None);
     for (name, (rx, tx)) in after.net.iter().filter(|(name, _)| is_physical(name)) {
         let Some((rx0, tx0)) = before.net.get(name) else { continue };
-        // Both or none: a restart sets both back.
+        // Both or none: a restart resets both.
         if let (Some(r), Some(t)) = (rx.checked_sub(*rx0), tx.checked_sub(*tx0)) {
             *received.get_or_insert(0) += r;
             *sent.get_or_insert(0) += t;
@@ -48,38 +48,38 @@ fn grown(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     after?.checked_sub(before?)
 }
 
-/// False for interfaces whose bytes another interface carries as well: one
-/// byte must not count twice.
+/// Whether an interface counts. Interfaces whose bytes another interface also carries do not, so no byte counts
+/// twice.
 fn is_physical(name: &str) -> bool {
     const CARRIED: [&str; 13] =
         ["veth", "vb-", "ve-", "docker", "br", "virbr", "vnet", "tap", "tun", "cni", "flannel", "bond", "team"];
     !name.contains('.') && !CARRIED.iter().any(|p| name.starts_with(p))
 }
 
-/// Adds what is known; the sum is unknown only when every part was.
+/// Adds a known part. The sum is unknown only if every part is unknown.
 pub(crate) fn add_known(sum: &mut Option<u64>, part: Option<u64>) {
     if let Some(part) = part {
         *sum = Some(sum.unwrap_or(0).saturating_add(part));
     }
 }
 
-/// Adds up steps; unknown only when every step was.
+/// The sums of steps. A sum is unknown only if it is unknown in every step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums {
     last: Option<HostSample>,
     /// The sums.
     pub total: Step,
-    /// What file servers have served it.
+    /// The bytes and requests that file servers served to the host.
     pub served: BTreeMap<String, Served>,
 }
 
 impl Sums {
-    /// Takes the next sample; returns the step since the one before.
+    /// Adds the next sample, and returns the step since the last one.
     pub(crate) fn add(&mut self, sample: &HostSample) -> Option<Step> {
         let before = self.last.replace(sample.clone())?;
         let step = step(&before, sample);
         for (server, now) in &sample.served {
-            // A volume that was mounted since counts from its mount on.
+            // A volume that was mounted meanwhile counts from its mount on.
             let before = before.served.get(server).copied().unwrap_or_default();
             *self.served.entry(server.clone()).or_default() += now.since(&before);
         }
@@ -96,7 +96,7 @@ impl Sums {
         Some(step)
     }
 
-    /// What happens until the next sample is not this run's.
+    /// Skips the step until the next sample, which does not belong to this run.
     pub(crate) fn pause(&mut self) {
         self.last = None;
     }

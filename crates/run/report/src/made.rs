@@ -1,4 +1,4 @@
-//! Events for the tests of this room.
+//! Events for the tests of this crate.
 
 #[path = "../../../../tests/ended.rs"]
 mod ended;
@@ -7,7 +7,7 @@ use ended::End;
 use homing_model::event::{PlannedBytes, What};
 use homing_model::{IoCounters, Outcome, TaskId};
 
-/// A first attempt begins.
+/// Returns the start of a first attempt.
 pub(crate) fn started(task: TaskId, host: &str, slot: u32, command: &str, planned: Option<PlannedBytes>) -> What {
     What::TaskStarted {
         task,
@@ -21,7 +21,7 @@ pub(crate) fn started(task: TaskId, host: &str, slot: u32, command: &str, planne
     }
 }
 
-/// It ends, and no other follows.
+/// Returns the end of a last attempt.
 pub(crate) fn ended(task: TaskId, host: &str, outcome: Outcome, wall_us: u64, io: IoCounters) -> What {
     let said = (!outcome.is_success()).then(|| "no such sample\u{1b}[2J".into());
     What::from(End { task, host: host.into(), outcome, wall_us, io, said, ..End::default() })

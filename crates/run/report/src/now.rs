@@ -1,5 +1,5 @@
-//! What a run does at this moment: its hosts, the storage servers that it waits
-//! for, the tasks under way, and what failed last. Made from the journal's events.
+//! The present state of a run: its hosts, the storage servers that limit it, the running tasks, and the last
+//! failures. Made from the journal's events.
 
 mod lines;
 mod state;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Failures that are shown: the last ones.
+/// The number of last failures that are shown.
 const FAILURES: usize = 5;
 
 /// A host of the run.
@@ -23,18 +23,18 @@ struct OnHost {
     slots: u32,
     done: u64,
     failed: u64,
-    /// Why it is not used any more.
+    /// The reason why the host is not used any more.
     lost: Option<String>,
     /// The last sample, and the rates between it and the one before.
     sample: Option<HostSample>,
     rates: Indices,
-    /// When that sample came, ns since the epoch by the clock of the journal.
+    /// The time when that sample arrived, ns since 1970 by the clock of the journal.
     heard_ns: i64,
-    /// Rate of its link, bytes per second.
+    /// The rate of its link, bytes per second.
     link: Option<u64>,
 }
 
-/// An attempt under way.
+/// A running attempt.
 #[derive(Clone, Debug)]
 struct Underway {
     host: String,
@@ -42,11 +42,11 @@ struct Underway {
     attempt: u32,
     command: String,
     began_ns: i64,
-    /// Who holds what it reads over the network, and how many bytes.
+    /// The holders of the bytes that it reads over the network, and how many bytes.
     from: Vec<(String, u64)>,
 }
 
-/// A storage server: tasks that may use it at once, why, and whose leases of it are known.
+/// A storage server: the limit of tasks that use it at once, the reason, and the known leases by user.
 #[derive(Clone, Debug, Default)]
 struct Server {
     limit: Option<u32>,
@@ -54,7 +54,7 @@ struct Server {
     users: Vec<(String, u32)>,
 }
 
-/// What a run does now. Hand it every event, in order.
+/// The present state of a run. The caller passes every event, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Now {
     tally: Tally,
@@ -63,7 +63,7 @@ pub struct Now {
     servers: BTreeMap<String, Server>,
     tasks: BTreeMap<TaskId, Underway>,
     failures: VecDeque<Failed>,
-    /// When the last event was, ns since the epoch.
+    /// The time of the last event, ns since 1970.
     at_ns: i64,
 }
 
@@ -74,7 +74,7 @@ impl Now {
         self.at_ns = event.at_ns;
         match &event.what {
             What::RunStarted { argv, .. } => self.argv.clone_from(argv),
-            // The attempts of the part before ended with its coordinator.
+            // The attempts of the earlier part ended with its coordinator.
             What::RunResumed { .. } => {
                 self.tasks.clear();
                 self.hosts.clear();
@@ -130,49 +130,49 @@ impl Now {
         }
     }
 
-    /// Its name, whether it runs, and its command.
+    /// Returns the name of the run, whether it runs, and its command.
     pub fn title(&self) -> String {
         let name = self.tally.run.clone().unwrap_or_default();
         let state = self.tally.exit().map_or("running".into(), |exit| format!("ended, exit {exit}"));
         format!("{name}  {state}  {}", command_line(&self.argv))
     }
 
-    /// The sums so far.
+    /// Returns the sums so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Two samples have come of each of these hosts.
+    /// Whether two samples of each of these hosts have arrived.
     pub fn has_rates(&self, hosts: &[String]) -> bool {
         hosts.iter().all(|name| self.hosts.get(name).is_some_and(|host| host.rates != Indices::default()))
     }
 
-    /// Attempts under way by host.
+    /// Returns the number of running attempts by host.
     fn running(&self) -> BTreeMap<&str, usize> {
         let mut running = BTreeMap::new();
         self.tasks.values().for_each(|task| *running.entry(task.host.as_str()).or_default() += 1);
         running
     }
 
-    /// Tasks that have their last word.
+    /// Returns the number of tasks with a last outcome.
     pub fn over(&self) -> u64 {
         let counts = self.tally.counts();
         counts.done + counts.failed() + counts.not_run() + counts.skipped
     }
 
-    /// Attempts under way, slots of hosts that are up, and these hosts.
+    /// Returns the number of running attempts, the slots of the hosts that are up, and the number of these hosts.
     pub fn used(&self) -> (usize, u32, usize) {
         let up = self.hosts.values().filter(|host| host.lost.is_none());
         (self.tasks.len(), up.clone().map(|host| host.slots).sum(), up.count())
     }
 
-    /// Time in which a coordinator was at work until `now_ns`.
+    /// Returns the time in which a coordinator worked until `now_ns`.
     pub fn elapsed(&self, now_ns: i64) -> Duration {
         let since = if self.tally.exit().is_some() { 0 } else { (now_ns - self.at_ns).max(0) as u64 / 1000 };
         Duration::from_micros(self.tally.wall_us() + since)
     }
 
-    /// All of it for programs: times in seconds, rates in the units of [`Indices`], `null` where unknown.
+    /// Returns the state as JSON: times in seconds, rates in the units of [`Indices`], `null` where unknown.
     pub fn json(&self, now_ns: i64) -> Value {
         let running = self.running();
         let age = |began: i64| (now_ns - began).max(0) as f64 / 1e9;

@@ -1,4 +1,5 @@
-//! The critical path of a build: the recipes that could only run one after the other, and how many hosts are of use. Pure.
+//! The critical path of a build: the recipes that could only run one after the other, and the number of useful hosts.
+//! Pure.
 
 use homing_model::event::What;
 use homing_model::units::{count, span};
@@ -6,12 +7,12 @@ use homing_model::{Event, TaskId};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// As many of the path's recipes are named, the longest.
+/// The number of the longest recipes of the path that are named.
 const NAMED: usize = 3;
-/// As much of a command as is told, characters.
+/// The most characters of a command.
 const COMMAND: usize = 40;
 
-/// The recipes of a build. Hand it every event, in order.
+/// The recipes of a build. The caller passes every event, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Path {
     running: HashMap<TaskId, Recipe>,
@@ -20,30 +21,30 @@ pub struct Path {
     /// The last recipe of the longest chain.
     last: Option<TaskId>,
     work_us: u64,
-    /// Of some recipe it is not known what it waited for.
+    /// Whether the prerequisites of some recipe are unknown.
     unknown: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Recipe {
     began_ns: i64,
-    /// From when it was given to a host until its end was known.
+    /// The time from the assignment to a host until its end was known.
     took_us: u64,
-    /// With the longest chain that it waited for.
+    /// The same, plus the longest chain that it waited for.
     chain_us: u64,
-    /// The end of that.
+    /// The last recipe of that chain.
     before: Option<TaskId>,
     command: String,
 }
 
-/// What a build could not have been faster than, and on how much.
+/// The lower bound of a build's time, and the hosts that it can use.
 #[derive(Debug, PartialEq)]
 struct Bound {
     path_us: u64,
     work_us: u64,
-    /// Recipes of the path, in order: number, microseconds, command.
+    /// The recipes of the path, in order: number, microseconds, command.
     path: Vec<(TaskId, u64, String)>,
-    /// Hosts that it would have kept busy, of so many slots each.
+    /// The number of hosts that the build would have kept busy.
     hosts: u64,
 }
 
@@ -66,7 +67,7 @@ impl Path {
         let command =
             command.lines().next().unwrap_or("").chars().take(COMMAND).collect::<String>().trim_end().to_string();
         let recipe = Recipe { began_ns: at_ns, took_us: 0, chain_us, before, command };
-        // An attempt that was lost is part of what took so long.
+        // A lost attempt is part of the recipe's time.
         self.running.entry(task).or_insert(recipe);
     }
 
@@ -93,7 +94,8 @@ impl Path {
         Some(Bound { path_us, work_us: self.work_us, path, hosts: self.hosts(at_once) })
     }
 
-    /// How many hosts have so many slots, those with most first; beyond those of the build others like their mean.
+    /// Returns the number of hosts that have so many slots, counting hosts with most slots first. Beyond the hosts of
+    /// the build, further ones have the mean number of slots.
     fn hosts(&self, at_once: u64) -> u64 {
         let mut slots: Vec<u64> = self.slots.values().map(|slots| u64::from(*slots).max(1)).collect();
         slots.sort_unstable_by(|a, b| b.cmp(a));
@@ -106,7 +108,7 @@ impl Path {
         (0..slots.len()).take_while(|n| before(n) < at_once).count() as u64
     }
 
-    /// For people, in lines; none where it is not known what recipes waited for, or only one ran.
+    /// Returns the path as lines. Empty if the prerequisites of recipes are unknown, or only one ran.
     pub fn lines(&self) -> Vec<String> {
         let Some(bound) = self.bound() else { return Vec::new() };
         let mut longest: Vec<_> = bound.path.iter().collect();
@@ -125,7 +127,7 @@ impl Path {
         ]
     }
 
-    /// For programs; `null` where it is not known.
+    /// Returns the path as JSON, `null` where it is unknown.
     pub fn json(&self) -> Value {
         let Some(bound) = self.bound() else { return Value::Null };
         let recipe = |(task, us, command): &(TaskId, u64, String)| json!({"task": task, "us": us, "command": command});
@@ -145,7 +147,7 @@ mod tests {
 
     const S: i64 = 1_000_000_000;
 
-    /// Recipes: name, what they waited for, and from which second to which they ran.
+    /// Makes recipes: the name, the recipes that it waited for, and the seconds of its start and end.
     fn build(slots: &[u32], recipes: &[(&str, Option<&[TaskId]>, i64, i64)]) -> Vec<Event> {
         let up = |(n, slots): (usize, &u32)| What::HostUp {
             host: format!("n{}", n + 1),

@@ -3,12 +3,12 @@
 use crate::html::{clip, escape};
 use std::fmt::Write;
 
-/// Side of a cell, and room for names, pixels.
+/// The side of a cell, and the space for names, pixels.
 const CELL: f64 = 34.0;
 const NAMES: f64 = 110.0;
 
-/// A matrix of `rows` to `columns`, both in the order of names. Of each cell the value and the share of what is usual, which
-/// is the colour: from red at half of it and less to white; grey where nothing is known.
+/// Returns a matrix of `rows` to `columns`, both in the order of names. Each cell has its value and the share of the
+/// usual value. The share is the colour: red at half of it or less, up to white. Grey means unknown.
 pub fn matrix(title: &str, names: &[String], cell: &dyn Fn(usize, usize) -> Option<(f64, f64)>) -> String {
     let mut svg = String::new();
     let place = |at: usize| NAMES + at as f64 * CELL;
@@ -47,25 +47,25 @@ pub fn matrix(title: &str, names: &[String], cell: &dyn Fn(usize, usize) -> Opti
     format!(r#"<h2>{}</h2><svg width="{side:.0}" height="{side:.0}" role="img">{svg}</svg>"#, escape(title))
 }
 
-/// White is all of what is usual, red is half of it or less; brightness falls with it, for paper.
+/// Returns white for the usual value, red for half of it or less. Brightness falls with it, for paper.
 fn colour(share: f64) -> String {
     let lack = ((1.0 - share) * 2.0).clamp(0.0, 1.0);
     let part = |full: f64| (255.0 - lack * (255.0 - full)).round() as u8;
     format!("#{:02x}{:02x}{:02x}", part(204.0), part(51.0), part(51.0))
 }
 
-/// A box of a tree, and what hangs on it.
+/// A box of a tree, with the boxes below it.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
-    /// In the box.
+    /// The text in the box.
     pub name: String,
-    /// On the line to what is above.
+    /// The text on the line to the box above.
     pub note: String,
-    /// Drawn in red.
+    /// Whether it is drawn in red.
     pub bad: bool,
-    /// Drawn with a dashed line: assumed, or inferred.
+    /// Whether its line is dashed: assumed, or inferred.
     pub assumed: bool,
-    /// Left to right.
+    /// The boxes below, from left to right.
     pub below: Vec<Node>,
 }
 
@@ -74,7 +74,7 @@ const HIGH: f64 = 26.0;
 const APART: f64 = 14.0;
 const LEVEL: f64 = 84.0;
 
-/// A whole SVG file.
+/// Returns a whole SVG file.
 pub fn tree(tops: &[Node]) -> String {
     let (mut svg, mut left, mut deep) = (String::new(), APART, 0);
     for top in tops {
@@ -87,7 +87,7 @@ pub fn tree(tops: &[Node]) -> String {
     )
 }
 
-/// Draws what is below first, and the box over the middle of it; returns the middle.
+/// Draws the boxes below first, then the box over their middle. Returns the middle of the box.
 fn draw(node: &Node, depth: usize, left: &mut f64, deep: &mut usize, svg: &mut String) -> f64 {
     *deep = (*deep).max(depth);
     let y = APART + depth as f64 * LEVEL;

@@ -1,30 +1,30 @@
-//! The line of progress of a run, and of a question to many hosts, cut to the place where it is drawn.
+//! The line of progress of a run, or of a request to many hosts, cut to the terminal.
 
 use homing_model::live::Progress;
 use homing_model::units::{bytes, count, short_span};
 use std::time::Duration;
 
-/// The shortest bar that still says something, and the longest, in columns.
+/// The shortest useful bar and the longest, in columns.
 const BAR: std::ops::RangeInclusive<usize> = 5..=24;
-/// Parts of a lower rank make room for the shortest bar.
+/// The rank below which parts give way to the shortest bar.
 const MORE_THAN_A_BAR: u8 = 5;
 
-/// Where a line can be drawn again and again.
+/// A terminal on which a line can be drawn again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Characters that fit. The last column stays free: many terminals begin a new line behind it.
+    /// The characters that fit. The last column stays free, because many terminals begin a new line after it.
     pub columns: usize,
-    /// It shows more than ASCII.
+    /// Whether it can show more than ASCII.
     pub utf8: bool,
 }
 
-/// A part of the line; of several that do not fit, the one with the lowest rank is left out first.
+/// A part of the line. If the parts do not fit, the one with the lowest rank is left out first.
 struct Part {
     rank: u8,
     text: String,
 }
 
-/// The line, cut to the place. `read_per_s`: bytes that tasks have read per second, where known.
+/// Returns the line, cut to the terminal. `read_per_s` is the rate of bytes that tasks read, where it is known.
 pub fn line(p: &Progress, read_per_s: Option<u64>, place: Place) -> String {
     let text = fitted(parts(p, read_per_s), place);
     let Some(share) = share(p) else { return text };
@@ -32,19 +32,19 @@ pub fn line(p: &Progress, read_per_s: Option<u64>, place: Place) -> String {
     if BAR.contains(&room) { format!("{} {text}", bar(share, room, place.utf8)) } else { text }
 }
 
-/// Hosts that are asked something.
+/// The state of a request to hosts.
 pub struct Asked<'a> {
-    /// Those that have answered.
+    /// The number of hosts that have answered.
     pub answered: usize,
-    /// All of them.
+    /// The number of all hosts.
     pub hosts: usize,
-    /// What is not known of all yet.
+    /// The questions that some host has not answered yet.
     pub open: &'a [&'a str],
-    /// The longest that it can still take, where it takes long.
+    /// The longest time that it can still take, if that is long.
     pub left: Option<Duration>,
 }
 
-/// The line for them, cut to the place.
+/// Returns the line of a request, cut to the terminal.
 pub fn asked(asked: &Asked, place: Place) -> String {
     let part = |rank, text| Part { rank, text };
     let mut parts = vec![part(9, format!("{} of {} have answered", asked.answered, count(asked.hosts as u64, "host")))];
@@ -53,7 +53,7 @@ pub fn asked(asked: &Asked, place: Place) -> String {
     fitted(parts, place)
 }
 
-/// As many of the parts as fit, and room for the shortest bar where one of a lower rank was left out for it.
+/// Returns as many parts as fit. If it leaves out a part of low rank, it keeps space for the shortest bar.
 fn fitted(mut parts: Vec<Part>, place: Place) -> String {
     while let Some(least) = (1..parts.len()).min_by_key(|at| parts[*at].rank) {
         let bar = if parts[least].rank < MORE_THAN_A_BAR { BAR.start() + 1 } else { 0 };
@@ -65,7 +65,7 @@ fn fitted(mut parts: Vec<Part>, place: Place) -> String {
     joined(&parts).chars().take(place.columns).collect()
 }
 
-/// All of it as words, for a log.
+/// Returns all parts as words, for a log.
 pub(crate) fn words(p: &Progress, read_per_s: Option<u64>) -> String {
     joined(&parts(p, read_per_s)).trim_start().into()
 }
@@ -102,8 +102,8 @@ fn parts(p: &Progress, read_per_s: Option<u64>) -> Vec<Part> {
     parts
 }
 
-/// The time that the rest takes at the rate so far. Before each slot has ended a task it would be a guess, and without a
-/// slot nothing goes on.
+/// Returns the time of the remaining tasks at the rate so far. It is unknown before each slot has ended a task, and
+/// without a slot.
 fn left(p: &Progress) -> Option<Duration> {
     let share = share(p).filter(|share| p.slots > 0 && p.over >= u64::from(p.slots) && *share > 0.0)?;
     Duration::try_from_secs_f64(p.elapsed.as_secs_f64() * (1.0 - share) / share).ok()

@@ -1,23 +1,23 @@
-//! Progress where no line can be drawn again, such as a log of cron or a notebook: when a new line is due.
+//! Progress for outputs without a redrawn line, such as a log of cron or a notebook. Decides when a new line is due.
 
 use crate::progress::words;
 use homing_model::live::Progress;
 use std::time::Duration;
 
-/// Parts of the tasks, percent, after which a new line is due.
+/// The part of the tasks, percent, after which a new line is due.
 const STEP_PERCENT: u64 = 5;
 /// The longest time between two lines.
 const LONGEST: Duration = Duration::from_secs(60);
-/// The shortest time between two lines: a batch of a second fills no log.
+/// The shortest time between two lines, so that a batch of a second fills no log.
 const SHORTEST: Duration = Duration::from_millis(200);
-/// A run that nobody asked to show progress names `homing top` once, after so long.
+/// The time after which a run without requested progress mentions `homing top` once.
 const NAMED_AFTER: Duration = Duration::from_secs(600);
 
-/// The lines of one run. The default has none.
+/// The progress lines of one run. The default has none.
 #[derive(Debug, Default)]
 pub struct ProgressLog {
     run: String,
-    /// Lines are wanted; without it only `homing top` is named.
+    /// Whether lines are wanted. Otherwise only `homing top` is mentioned.
     wanted: bool,
     last: Duration,
     percent: u64,
@@ -25,12 +25,12 @@ pub struct ProgressLog {
 }
 
 impl ProgressLog {
-    /// The lines of this run.
+    /// Makes the lines of a run.
     pub fn new(run: &str, wanted: bool) -> ProgressLog {
         ProgressLog { run: run.into(), wanted, ..ProgressLog::default() }
     }
 
-    /// The next line, where one is due.
+    /// Returns the next line if one is due.
     pub fn line(&mut self, progress: &Progress, read_per_s: Option<u64>) -> Option<String> {
         if self.run.is_empty() {
             return None;

@@ -1,5 +1,5 @@
-//! A run played again by the placer's simulator with one thing changed: what that would bring. Pure: from what the journal
-//! tells of tasks, and counters of hosts.
+//! Predicts the effect of one change by a replay of the run in the placer's simulator. Pure: from the tasks in the
+//! journal and the counters of hosts.
 
 use crate::change::Change;
 use crate::full::{Full, Part};
@@ -9,26 +9,26 @@ use homing_model::{Event, NodeSet, TaskId};
 use homing_place::{HostModel, Need, Params, replay};
 use std::collections::HashMap;
 
-/// Predictions shall be within 15 % of what is measured then. A replay of the run as it was that is off by more than this
-/// leaves too little of that, and nothing is predicted.
+/// The largest error of an unchanged replay. Predictions must be within 15 % of a later measurement. A replay with a
+/// larger error leaves too little of these 15 %, so no prediction is made.
 const AS_MEASURED: f64 = 0.1;
-/// More tasks are not kept: some 200 bytes each, and seconds to play them four times.
+/// The most tasks that are kept. Each takes some 200 bytes, and four replays take seconds.
 const MOST_TASKS: usize = 50_000;
 
-/// The tasks of a run. Hand it every event, in order.
+/// The tasks of a run. The caller passes every event, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replay {
     running: HashMap<TaskId, Option<PlannedBytes>>,
     done: Vec<Done>,
-    /// Locality was off.
+    /// Whether locality was off.
     in_turn: bool,
-    /// Why it cannot be played again.
+    /// The reason why it cannot be replayed.
     broken: Option<&'static str>,
-    /// The start of the first task and the end of the last, ns since the epoch.
+    /// The start of the first task and the end of the last, ns since 1970.
     span: Option<(i64, i64)>,
 }
 
-/// A task that ended well.
+/// A task that succeeded.
 #[derive(Clone, Debug)]
 struct Done {
     task: TaskId,
@@ -38,7 +38,7 @@ struct Done {
     planned: PlannedBytes,
 }
 
-/// A host of the run, and what its interfaces counted, bytes.
+/// A host of the run, with the counts of its interfaces, bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub name: String,
@@ -77,8 +77,8 @@ impl Replay {
         }
     }
 
-    /// Changes of what was full, and the part of the run's time, `wall_us`, that each would save; or why that is not
-    /// known.
+    /// Returns changes to a full part, with the part of the run's time, `wall_us`, that each would save. `Err` is the
+    /// reason why the savings are unknown.
     pub(crate) fn predict(&self, sites: &[Site], full: &Full, wall_us: u64) -> Result<Vec<(Change, f64)>, String> {
         if let Some(why) = self.broken {
             return Err(why.into());
@@ -97,7 +97,7 @@ impl Replay {
         Ok(changes.into_iter().map(|change| (change.clone(), saves(&change))).collect())
     }
 
-    /// The host that would hold a copy: the one that holds least, the first of several.
+    /// Returns the host for a copy: the one that holds the fewest bytes, the first of several.
     fn for_a_copy(&self, sites: &[Site], full: &Full) -> Option<String> {
         let mut holds: HashMap<&str, u64> = HashMap::new();
         for Done { host, planned, .. } in &self.done {
@@ -128,8 +128,8 @@ impl Replay {
         Ok(Model { params, hosts: hosts.collect(), needs: needs.collect(), work, names })
     }
 
-    /// Bytes of files for each that a link could have carried while it was full. The rest are frames, what others moved,
-    /// and what was moved for nothing.
+    /// Returns the bytes of files for each byte that a full link could carry. The rest are frames, bytes of other
+    /// programs, and useless transfers.
     fn payload(&self, sites: &[Site], full: &Full) -> Result<f64, String> {
         let named = |name: &String| full.hosts.contains(name);
         let from =
@@ -149,8 +149,8 @@ impl Replay {
         Ok(full.filled * files as f64 / moved as f64)
     }
 
-    /// The time of each task on a host that has its bytes, microseconds: for each byte as the middle one took of those
-    /// which had theirs, else its own without what it waited for.
+    /// Returns the time of each task on a host that has its bytes, microseconds. Its pace per byte is the median of
+    /// the tasks that ran where their bytes are. Without such tasks, it is the task's own time less its wait for I/O.
     fn work(&self, done: &[&Done]) -> Result<Vec<u64>, String> {
         let at_home = self.done.iter().filter(|done| done.planned.remote == 0 && done.planned.local > 0);
         let mut paces: Vec<f64> = at_home.map(|done| done.wall_us as f64 / done.planned.local as f64).collect();
@@ -181,14 +181,14 @@ impl Done {
     }
 }
 
-/// What is played.
+/// The input of the simulator.
 #[derive(Clone)]
 struct Model {
     params: Params,
     names: Vec<String>,
     hosts: Vec<HostModel>,
     needs: Vec<(TaskId, Need)>,
-    /// Microseconds of each.
+    /// The microseconds of each task.
     work: HashMap<TaskId, u64>,
 }
 
@@ -198,7 +198,7 @@ impl Model {
         planned.iter().map(|one| one.end_us).max().unwrap_or(0) as f64 / 1e6
     }
 
-    /// Changed; `full` are the hosts of which something was full.
+    /// Returns the changed model. `full` are the hosts with a full part.
     fn with(&self, change: &Change, full: &[usize]) -> Model {
         let mut model = self.clone();
         match change {
@@ -220,7 +220,7 @@ impl Model {
         model
     }
 
-    /// What these hosts hold lies on another one too.
+    /// Copies the bytes that the hosts `full` hold to the host `to`.
     fn copy(&mut self, full: &[usize], to: usize) {
         for (n, (_, need)) in self.needs.iter_mut().enumerate() {
             let bytes: u64 = need.per_host.iter().filter(|(at, _)| full.contains(at)).map(|(_, bytes)| bytes).sum();
@@ -229,7 +229,8 @@ impl Model {
             }
             match need.per_host.iter_mut().find(|(at, _)| *at == to) {
                 Some((_, held)) => *held = (*held + bytes).min(need.total),
-                // Of two that hold as much the last is read from: each in its turn.
+                // Of two holders with equal bytes, the simulator reads from the last. Alternating the place spreads
+                // the reads.
                 None => need.per_host.insert(if n % 2 == 0 { 0 } else { need.per_host.len() }, (to, bytes)),
             }
         }

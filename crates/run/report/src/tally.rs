@@ -1,5 +1,5 @@
-//! The evidence of a run, added up as it goes. Memory grows with hosts
-//! and failed tasks, with recipes of a build, and with tasks up to a bound.
+//! Adds up the evidence of a run as it goes. Memory grows with hosts and failed tasks, with recipes of a build, and
+//! with tasks up to a bound.
 
 use crate::amplified::{Amplified, Disks};
 use crate::full::{self, Full, Gauges};
@@ -13,10 +13,10 @@ use homing_model::{Event, IoCounters, IoWait, NodeSet, Outcome, Served, TaskId, 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// How many failed tasks are named.
+/// The number of failed tasks that are named.
 pub(crate) const NAMED: usize = 3;
 
-/// What one host did.
+/// The activity of one host.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostTally {
     pub slots: u32,
@@ -26,79 +26,80 @@ pub(crate) struct HostTally {
     up_since: Option<i64>,
     pub lost: bool,
     pub load: Sums,
-    /// What of it was full, and for how long.
+    /// The parts that were full, and for how long.
     pub full: Gauges,
     pub disks: Disks,
-    /// Rate of its link, bytes per second.
+    /// The rate of its link, bytes per second.
     link: Option<u64>,
-    /// The boot of its machine, whose disks all hosts count that are containers there; empty when it is not known.
+    /// The boot of its machine; empty if unknown. Containers on one machine all count the disks of that machine.
     boot: String,
 }
 
-/// A task that failed, as the journal tells it.
+/// A failed task, as it is in the journal.
 #[derive(Clone, Debug)]
 pub(crate) struct Failed {
     pub task: TaskId,
     pub host: String,
     pub outcome: Outcome,
     pub wall_us: u64,
-    /// Empty for one that never started.
+    /// Empty for a task that never started.
     pub command: String,
     pub said: Option<String>,
 }
 
-/// Sums of a run. Hand it every event, in order.
+/// The sums of a run. The caller passes every event, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub(crate) run: Option<String>,
-    /// How what failed is run again.
+    /// The command that runs the failed tasks again.
     pub(crate) again: Option<String>,
     pub(crate) counts: Counts,
     pub(crate) retried: u64,
     pub(crate) exit: Option<i32>,
     pub(crate) named: Vec<Failed>,
-    /// How many tasks were not run, by the reason.
+    /// The number of tasks that did not run, by reason.
     pub(crate) not_run: BTreeMap<String, u64>,
-    /// Commands of the attempts that run.
+    /// The commands of the running attempts.
     running: HashMap<TaskId, String>,
-    /// Hosts that could not be used, or not for some tasks, and why.
+    /// Hosts that could not be used at all or by some tasks, with the reason.
     unfit: BTreeMap<String, String>,
     pub(crate) hosts: BTreeMap<String, HostTally>,
-    /// Tasks that may use a storage server at once, last known, and why. It need not be a host of the run.
+    /// The last known limit of tasks that use a storage server at once, with its reason. The server need not be a
+    /// host of the run.
     pub(crate) limits: BTreeMap<String, (Option<u32>, String)>,
-    /// Storage servers that others used too.
+    /// Storage servers that other users used too.
     pub(crate) shared: BTreeMap<String, Shared>,
     pub(crate) planned: PlannedBytes,
-    /// Attempts whose bytes the layout could tell, and those whose it could not.
+    /// The number of attempts whose bytes are known by the layout, and of the others.
     pub(crate) placed: (u64, u64),
     pub(crate) ended: u64,
     pub(crate) rchar: Option<u64>,
     pub(crate) from_disk: u64,
     pub(crate) waits: Waits,
-    /// Attempts too short to be asked for their wait.
+    /// The number of attempts that were too short to measure their wait.
     pub(crate) short: u64,
-    /// What recipes of a build waited for; a run of tasks has none.
+    /// The chains of a build's recipes. A run of tasks has none.
     pub(crate) path: Option<Path>,
     replay: Replay,
     earlier_us: u64,
     part: Option<(i64, i64)>,
 }
 
-/// Who used a storage server at the same time, this run's user among them.
+/// The users of a storage server at the same time, including the user of this run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared {
-    /// Tasks of all at once, last known.
+    /// The last known limit of tasks of all users at once.
     pub limit: Option<u32>,
-    /// The most that each user had at once, tasks.
+    /// The most tasks that each user had at once.
     pub most: BTreeMap<String, u32>,
 }
 
-/// Time waited for I/O over all attempts.
+/// The time waited for I/O over all attempts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waits {
     pub known: u64,
     pub sum_us: u64,
-    /// Attempts by the power of √2 that their wait reaches.
+    /// The number of attempts by the power of √2 that their wait reaches.
     steps: BTreeMap<u32, u64>,
 }
 
@@ -110,7 +111,7 @@ impl Waits {
         *self.steps.entry(step).or_default() += 1;
     }
 
-    /// The median, right to a fifth.
+    /// Returns the median, to within a fifth.
     pub(crate) fn median_us(&self) -> Option<u64> {
         let mut left = self.known.div_ceil(2);
         for (step, n) in &self.steps {
@@ -124,22 +125,22 @@ impl Waits {
 }
 
 impl Tally {
-    /// Nothing has happened yet.
+    /// Makes empty sums.
     pub fn new() -> Self {
         Tally::default()
     }
 
-    /// Exit status of the run, when it has ended.
+    /// Returns the exit status of the run, when it has ended.
     pub fn exit(&self) -> Option<i32> {
         self.exit
     }
 
-    /// What became of the tasks so far.
+    /// Returns the counts of tasks by outcome so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Bytes that the tasks which ended have read, when it could be measured.
+    /// Returns the bytes that ended tasks have read, if they could be measured.
     pub fn read(&self) -> Option<u64> {
         self.rchar
     }
@@ -161,7 +162,7 @@ impl Tally {
             }
             What::RunResumed { .. } => {
                 self.exit = None;
-                // They are told again, or run.
+                // The resumed part reports them again, or runs them.
                 self.not_run.clear();
                 self.hosts.values_mut().for_each(|h| h.load.pause());
             }
@@ -192,7 +193,7 @@ impl Tally {
                 self.plan(planned.as_ref());
             }
             What::TaskEnded { host, wall_us, io, io_wait, .. } => {
-                // A task that no host could run ended on none.
+                // A task that no host could run has no host.
                 if !host.is_empty() {
                     let host = self.host(host);
                     host.busy_us += wall_us;
@@ -277,12 +278,12 @@ impl Tally {
         }
     }
 
-    /// Hosts that it had, and their slots.
+    /// Returns the number of hosts of the run, and of their slots.
     pub fn size(&self) -> (u64, u64) {
         (self.hosts.len() as u64, self.hosts.values().map(|host| u64::from(host.slots)).sum())
     }
 
-    /// Time in which a coordinator was at work, microseconds.
+    /// Returns the time in which a coordinator worked, microseconds.
     pub fn wall_us(&self) -> u64 {
         self.earlier_us + self.part.map_or(0, |(from, to)| (to - from).max(0) as u64 / 1000)
     }
@@ -291,17 +292,17 @@ impl Tally {
         self.hosts.values().filter_map(of).fold(None, |sum, n| Some(sum.unwrap_or(0) + n))
     }
 
-    /// Bytes received and sent by all hosts' interfaces, when any could be measured.
+    /// Returns the bytes that the interfaces of all hosts received and sent, if any could be measured.
     pub(crate) fn network(&self) -> (Option<u64>, Option<u64>) {
         (self.of_hosts(|h| h.load.total.received), self.of_hosts(|h| h.load.total.sent))
     }
 
-    /// What was moved for what tasks asked for.
+    /// Returns the moved bytes beside the bytes that tasks read.
     pub(crate) fn amplified(&self) -> Amplified {
         Amplified { asked: self.rchar, received: self.network().0, disks: self.moved_by_disks() }
     }
 
-    /// Bytes that disks moved, those of each machine once.
+    /// Returns the bytes that disks moved. The disks of each machine count once.
     fn moved_by_disks(&self) -> Option<u64> {
         let mut by_machine: BTreeMap<&str, u64> = BTreeMap::new();
         for (name, host) in &self.hosts {
@@ -313,7 +314,7 @@ impl Tally {
         (!by_machine.is_empty()).then(|| by_machine.values().sum())
     }
 
-    /// What file servers have served all hosts.
+    /// Returns the bytes and requests that file servers served to all hosts.
     pub(crate) fn served(&self) -> BTreeMap<&str, Served> {
         let mut all: BTreeMap<&str, Served> = BTreeMap::new();
         for (server, served) in self.hosts.values().flat_map(|host| &host.load.served) {
@@ -322,13 +323,13 @@ impl Tally {
         all
     }
 
-    /// Hosts that could not be used at all, folded.
+    /// Returns the hosts that could not be used at all, folded.
     pub(crate) fn unused(&self) -> Option<String> {
         let unused: NodeSet = self.unfit.keys().filter(|host| !self.hosts.contains_key(*host)).cloned().collect();
         (!unused.is_empty()).then(|| unused.to_string())
     }
 
-    /// What was full for most of the run, with the hosts for which it was, worst first.
+    /// Returns the parts that were full for most of the run, with their hosts, the worst first.
     pub(crate) fn full(&self) -> Vec<Full> {
         let hosts = self.hosts.iter().map(|(name, host)| (name.as_str(), &host.full, host.link));
         let mut full = full::of(hosts, self.wall_us());
@@ -337,7 +338,7 @@ impl Tally {
         full
     }
 
-    /// The host whose slots were used most, with the used part of its slot time (0 to 1).
+    /// Returns the host whose slots were used most, with the used part of its slot time (0 to 1).
     pub(crate) fn busiest(&self) -> Option<(&str, &HostTally, Option<f64>)> {
         let now = self.part.map_or(0, |(_, to)| to);
         let used = self.hosts.iter().map(|(name, host)| (name.as_str(), host, host.used(now)));
@@ -346,12 +347,13 @@ impl Tally {
         })
     }
 
-    /// Bytes of inputs by their layouts: on the hosts that read them, on others; `None` where no layout is known.
+    /// Returns the bytes of inputs by their layouts: on the hosts that read them, and on others. `None` without a
+    /// known layout.
     pub fn planned(&self) -> Option<(u64, u64)> {
         (self.placed.0 > 0).then_some((self.planned.local, self.planned.remote))
     }
 
-    /// The evidence for programs. Times in microseconds, `null` where unknown.
+    /// Returns the evidence as JSON. Times are in microseconds, `null` where unknown.
     pub fn json(&self) -> Value {
         let (received, sent) = self.network();
         let now = self.part.map_or(0, |(_, to)| to);
@@ -413,7 +415,7 @@ impl HostTally {
         Site { name: name.into(), slots: self.slots, link: self.link, sent, received }
     }
 
-    /// Used part of the slot time until `now_ns`, 0 to 1.
+    /// Returns the used part of the slot time until `now_ns`, 0 to 1.
     pub(crate) fn used(&self, now_ns: i64) -> Option<f64> {
         let up = self.up_us + self.up_since.map_or(0, |since| (now_ns - since).max(0) as u64 / 1000);
         let available = up as f64 * f64::from(self.slots);

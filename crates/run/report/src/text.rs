@@ -1,4 +1,4 @@
-//! The evidence as a few aligned lines, printed at the end of a run.
+//! Formats the evidence as a few aligned lines, printed at the end of a run.
 
 use crate::amplified::UNKNOWN;
 use crate::path::Path;
@@ -7,7 +7,7 @@ use homing_model::text::shown;
 use homing_model::units::{bytes, count, percent, span};
 use homing_model::{NodeSet, Outcome, TaskId, WAIT_ASKED_FROM_US};
 
-/// Why no wait is known, and how it would be.
+/// The reason why no wait is known, and the setting that makes it known.
 const NO_ACCOUNT: &str = "unknown: the kernels of the hosts keep no account of it";
 const SWITCH_ON: &str = "`sysctl kernel.task_delayacct=1` there makes them";
 
@@ -17,7 +17,8 @@ struct Lines {
 }
 
 impl Lines {
-    /// Host names and reasons are what a journal says; anybody may have written it.
+    /// Adds a line. Its value is made safe, because host names and reasons come from a journal that any user may have
+    /// written.
     fn add(&mut self, label: &str, value: &str) {
         self.add_as_is(label, &shown(value));
     }
@@ -34,8 +35,8 @@ impl Lines {
 }
 
 impl Tally {
-    /// The evidence for people; plain text unless `color`. What is not known
-    /// is said to be unknown, and what has no meaning for the run is left out.
+    /// Returns the evidence as text, with colours if `color`. Unknown values are marked as unknown. Values without a
+    /// meaning for the run are left out.
     pub fn text(&self, color: bool) -> String {
         let mut lines = Lines { color, text: String::new() };
         self.tasks(&mut lines, "");
@@ -64,7 +65,8 @@ impl Tally {
         lines.text
     }
 
-    /// The evidence in a few lines: what became of the tasks, and where bytes were read. `homing report` has the rest.
+    /// Returns the evidence in a few lines: the counts of tasks by outcome, and where bytes were read. `homing
+    /// report` shows the rest.
     pub fn short(&self, color: bool) -> String {
         let mut lines = Lines { color, text: String::new() };
         let (hosts, slots) = self.size();
@@ -83,11 +85,11 @@ impl Tally {
         lines.text
     }
 
-    /// The part of the inputs that was read at home, by their layouts.
+    /// Returns the part of the inputs that was read at home, by their layouts.
     fn read_where(&self) -> String {
         let (local, remote) = (self.planned.local, self.planned.remote);
         let part = percent(local, local + remote);
-        // Within a hundredth the same whatever host takes a task: a file server has it all.
+        // If the remote bytes are within a hundredth the same in any placement, a file server holds all inputs.
         let is_served = local == 0 && remote > 0 && self.planned.remote_if_in_turn <= remote + remote / 100;
         match (is_served, remote) {
             (true, _) => format!("{} over the network: all of it lies on file servers", bytes(remote)),
@@ -103,8 +105,7 @@ impl Tally {
         }
     }
 
-    /// The evidence in one line, and what failed: enough for a run on one machine that has nothing to do with
-    /// volumes.
+    /// Returns the evidence in one line, and the failed tasks: enough for a run on one machine without volumes.
     pub fn brief(&self, color: bool) -> String {
         let mut lines = Lines { color, text: String::new() };
         let report = self.run.as_ref().map_or(String::new(), |run| format!(" (homing report {run})"));
@@ -112,7 +113,7 @@ impl Tally {
         lines.text
     }
 
-    /// What placement on other hosts could have saved, for a run that used only this one.
+    /// Returns the bytes that placement on other hosts could have saved, for a run that used only this host.
     pub fn elsewhere(&self) -> Option<String> {
         let all = self.planned.local + self.planned.remote;
         let (far, part) = (bytes(self.planned.remote), percent(self.planned.remote, all));
@@ -141,7 +142,7 @@ impl Tally {
         }
         if let Some(again) = self.again.as_ref().filter(|_| self.exit.is_some() && self.counts.failed() > 0) {
             lines.add("  again", again);
-            // With --failed alone a reader would take what was cut off for lost.
+            // With --failed alone, a reader would believe that the unfinished tasks are lost.
             let rest =
                 self.run.as_ref().filter(|_| self.path.is_none() && self.counts.unfinished().is_some_and(|n| n > 0));
             if let Some(run) = rest {
@@ -181,7 +182,8 @@ impl Tally {
             }
             _ => UNKNOWN.into(),
         };
-        // Interfaces and disks count other programs too: what the tasks explain less than half of is not theirs to show.
+        // Interfaces and disks also count other programs. If the tasks explain less than half of the bytes, the line
+        // is left out.
         if explains(self.rchar.max(Some(self.planned.remote)), self.network().0) {
             lines.add("network", &network);
         }
@@ -218,10 +220,10 @@ impl Tally {
         lines.add("I/O wait", &format!("{sum} in all, median about {} a task (delay accounting{of})", span(median)));
     }
 
-    /// Storage servers that limited the run, and why the limit ended where it did.
+    /// Adds the storage servers that limited the run, and the reason of each last limit.
     fn limits(&self, lines: &mut Lines) {
         for (name, (limit, why)) in &self.limits {
-            // What nothing was measured of is no news of the storage.
+            // A limit without a measurement describes no property of the storage.
             if let Some(limit) = limit.filter(|_| !why.is_empty()) {
                 lines.add(
                     "admission",
@@ -231,7 +233,7 @@ impl Tally {
         }
     }
 
-    /// What NFS servers served, and how long that took.
+    /// Adds the bytes that NFS servers served, and how long that took.
     fn servers(&self, lines: &mut Lines) {
         for (name, served) in self.served().into_iter().filter(|(_, served)| served.bytes >= WORTH_TELLING) {
             let each = |ms: u64| span(ms * 1000 / served.requests.max(1));
@@ -252,7 +254,7 @@ impl Tally {
         }
     }
 
-    /// Storage servers that others used at the same time.
+    /// Adds the storage servers that other users used at the same time.
     fn shared(&self, lines: &mut Lines) {
         for (name, shared) in self.shared.iter().filter(|(_, shared)| shared.most.len() > 1) {
             let mut most: Vec<_> = shared.most.iter().collect();
@@ -274,14 +276,14 @@ impl Tally {
     }
 }
 
-/// Whether what tasks moved is half of what was counted at least.
+/// Whether the tasks' own bytes are at least half of the counted bytes.
 fn explains(own: Option<u64>, counted: Option<u64>) -> bool {
     counted.is_none_or(|counted| own.is_some_and(|own| own.saturating_mul(2) >= counted))
 }
 
-/// What a file server served is told from here, bytes: less is names and programs.
+/// The bytes from which a file server gets a line. Fewer bytes are names and programs.
 const WORTH_TELLING: u64 = 1 << 20;
-/// As much of a command as a line shows, characters.
+/// The most characters of a command in a line.
 const COMMAND: usize = 120;
 
 impl Failed {
@@ -297,12 +299,12 @@ impl Failed {
     }
 }
 
-/// A task and the host on which it ended, if it came to one.
+/// Returns a task and the host on which it ended, if it had one.
 pub fn task_on(task: TaskId, host: &str) -> String {
     if host.is_empty() { format!("task {task}") } else { format!("task {task} on {host}") }
 }
 
-/// An outcome in a few words.
+/// Returns an outcome in a few words.
 pub(crate) fn how(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Exit(code) => format!("exit {code}"),

@@ -1,4 +1,4 @@
-//! What the runs of a cluster used, added up over many of them: by run, host and command.
+//! The usage of a cluster by its runs, added up over many of them: by run, host and command.
 
 use crate::energy::{Held, Holding, Taken};
 use crate::load::add_known;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Sum;
 
-/// Whose attempts are added up.
+/// The attributes by which attempts are added up.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
     /// The run.
     pub run: String,
-    /// Where they ran.
+    /// The host on which they ran.
     pub host: String,
     /// The program that their commands name first, without its folder.
     pub command: String,
@@ -22,28 +22,30 @@ pub struct Key {
     pub project: String,
 }
 
-/// What attempts used that came to run and have ended. Unknown only where it was unknown of each.
+/// The usage of attempts that ran and have ended. A value is unknown only if it is unknown for each attempt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {
-    /// Attempts.
+    /// The number of attempts.
     pub attempts: u64,
-    /// Those that did not end with status 0.
+    /// The number of attempts that did not end with status 0.
     pub failed: u64,
-    /// The time that they held their slots, microseconds.
+    /// The time for which they held their slots, microseconds.
     pub slot_us: u64,
-    /// The same as a part of their hosts: each attempt's time by the number of the host's slots, microseconds.
+    /// The same as a part of their hosts: each attempt's time divided by the number of the host's slots,
+    /// microseconds.
     pub host_us: u64,
     /// Processor time, microseconds.
     pub cpu_us: u64,
-    /// The largest resident set of each for as long as it ran, bytes x seconds: no less than what it held.
+    /// The largest resident set of each attempt times its duration, bytes x seconds. This is an upper bound of its
+    /// use.
     pub memory_byte_s: u64,
-    /// Bytes by the layout of the inputs, on the host that ran them.
+    /// Bytes of inputs on the host that ran the attempt, by their layout.
     pub local_bytes: u64,
-    /// Likewise, on others.
+    /// Bytes of inputs on other hosts, by their layout.
     pub remote_bytes: u64,
     /// Attempts with no known layout.
     pub unplaced: u64,
-    /// Bytes asked for by read calls.
+    /// Bytes of read calls.
     pub read_bytes: Option<u64>,
     /// Bytes that their hosts fetched from disks.
     pub disk_bytes: u64,
@@ -55,13 +57,13 @@ pub struct Used {
     /// Time from submission to end, of jobs, microseconds.
     #[serde(default)]
     pub turnaround_us: Option<u64>,
-    /// Memory that was asked for, for as long as each ran that asked for some, bytes x seconds.
+    /// The requested memory times the duration, over the attempts that requested some, bytes x seconds.
     #[serde(default)]
     pub asked_byte_s: Option<u64>,
-    /// What these held of it, by the largest resident set: as `memory_byte_s`.
+    /// The largest resident set of these attempts times their duration, bytes x seconds, as in `memory_byte_s`.
     #[serde(default)]
     pub asked_held_byte_s: Option<u64>,
-    /// The end of the last one, ns since the epoch.
+    /// The end of the last attempt, ns since 1970.
     pub last_ns: i64,
     /// Their part of the hosts while the runs had them.
     #[serde(default)]
@@ -69,7 +71,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// Takes in what others used.
+    /// Adds the usage of others.
     pub fn add(&mut self, other: &Used) {
         let (a, b) = (self, other);
         for (sum, part) in [
@@ -100,23 +102,25 @@ impl Used {
         a.held.add(&b.held);
     }
 
-    /// Processor time as a part of the time that slots were held, as `seff` has it; `None` where none were.
+    /// Returns the processor time as a part of the time that slots were held, as `seff` prints it. `None` without
+    /// such time.
     pub fn cpu_use(&self) -> Option<f64> {
         (self.slot_us > 0).then(|| self.cpu_us as f64 / self.slot_us as f64)
     }
 
-    /// Of the memory that was asked for, the part that was held; `None` where none was.
+    /// Returns the used part of the requested memory, or `None` if none was requested.
     pub fn memory_use(&self) -> Option<f64> {
         let asked = self.asked_byte_s.filter(|asked| *asked > 0)?;
         Some(self.asked_held_byte_s.unwrap_or(0) as f64 / asked as f64)
     }
 
-    /// What the host on which it was used took for it, that draws `watts` when idle and when full, if that is said.
+    /// Returns the energy that the host took for this usage. `watts` are its idle and full power, if they are
+    /// configured.
     pub fn taken(&self, host: &str, watts: Option<[f64; 2]>) -> Taken {
         Taken::of(host, &self.held, [self.cpu_us, self.host_us], watts)
     }
 
-    /// What it cost at a price for an hour of a whole host.
+    /// Returns the cost at a price for an hour of a whole host.
     pub fn cost(&self, host_hour: f64) -> f64 {
         self.host_us as f64 / HOUR_US * host_hour
     }
@@ -131,10 +135,10 @@ impl<'a> Sum<&'a Used> for Used {
     }
 }
 
-/// Microseconds of an hour.
+/// The microseconds of an hour.
 const HOUR_US: f64 = 3.6e9;
 
-/// The usage of one run. Hand it every event, in order.
+/// The usage of one run. The caller passes every event, in order.
 #[derive(Debug, Default)]
 pub struct RunUsage {
     run: String,
@@ -143,12 +147,12 @@ pub struct RunUsage {
     running: HashMap<TaskId, (String, Option<PlannedBytes>)>,
     used: BTreeMap<(String, String), Used>,
     holdings: BTreeMap<String, Holding>,
-    /// The last event.
+    /// The time of the last event.
     at_ns: i64,
 }
 
 impl RunUsage {
-    /// Of the run of this name: what ended at this time, ns since the epoch, or later.
+    /// Makes the usage of the run `run`: attempts that ended at `since_ns`, ns since 1970, or later.
     pub fn new(run: &str, since_ns: i64) -> RunUsage {
         RunUsage { run: run.into(), since_ns, ..RunUsage::default() }
     }
@@ -161,7 +165,7 @@ impl RunUsage {
                 self.holdings.entry(host.clone()).or_default().begin(event.at_ns.max(self.since_ns));
             }
             What::HostLost { host, .. } => self.holdings.entry(host.clone()).or_default().end(event.at_ns),
-            // Until when the coordinator before was at work.
+            // The last event is the latest sign of the earlier coordinator.
             What::RunResumed { .. } => self.holdings.values_mut().for_each(|holding| holding.end(self.at_ns)),
             What::Sample { host, sample } => {
                 let counts = event.at_ns >= self.since_ns;
@@ -170,7 +174,7 @@ impl RunUsage {
             What::TaskStarted { task, command, planned, .. } => {
                 self.running.insert(*task, (program(command), planned.clone()));
             }
-            // One that no host could run has used nothing.
+            // A task that no host could run has used nothing.
             What::TaskEnded { task, host, outcome, wall_us, io, io_wait, .. }
                 if !host.is_empty() && event.at_ns >= self.since_ns =>
             {
@@ -185,7 +189,7 @@ impl RunUsage {
         self.at_ns = event.at_ns;
     }
 
-    /// The sums, by host and command.
+    /// Returns the sums, by host and command.
     pub fn rows(mut self) -> impl Iterator<Item = (Key, Used)> {
         self.share_hosts();
         let run = self.run;
@@ -194,8 +198,8 @@ impl RunUsage {
             .map(move |((host, command), used)| (Key { run: run.clone(), host, command, project: String::new() }, used))
     }
 
-    /// Each host, for as long as the run had it, is its commands' by their time in slots. One on which nothing ran was
-    /// held for what took most of the run.
+    /// Divides the time of each host among its commands by their time in slots. A host without tasks is added to the
+    /// command that took most of the run.
     fn share_hosts(&mut self) {
         let longest = self.used.iter().max_by_key(|(_, used)| used.slot_us);
         let Some((main, last_ns)) = longest.map(|((_, command), used)| (command.clone(), used.last_ns)) else { return };
@@ -236,28 +240,28 @@ fn attempt(wall_us: u64, slots: u32, io: &IoCounters, wait: Option<&IoWait>, pla
     }
 }
 
-/// A job that has ended, with its time in slots and what it held; times in microseconds, memory in bytes.
+/// A job that has ended, with its time in slots and its memory. Times are in microseconds, memory in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobUse {
-    /// It did not end with status 0.
+    /// Whether it did not end with status 0.
     pub failed: bool,
-    /// How long it ran.
+    /// The duration.
     pub wall_us: u64,
-    /// Slots that it held.
+    /// The number of slots that it held.
     pub slots: u32,
-    /// Slots of its host; 0: not known, and its part of the host is what one of its slots is.
+    /// The number of slots of its host. If 0, it is unknown, and the job counts as the whole host.
     pub of_slots: u32,
     /// Processor time.
     pub cpu_us: u64,
     /// Its largest resident set.
     pub memory: Option<u64>,
-    /// What it asked for.
+    /// The requested memory.
     pub memory_asked: Option<u64>,
-    /// From submission to start.
+    /// The time from submission to start.
     pub queued_us: Option<u64>,
-    /// From submission to end.
+    /// The time from submission to end.
     pub turnaround_us: Option<u64>,
-    /// Its end, ns since the epoch.
+    /// The end, ns since 1970.
     pub end_ns: i64,
 }
 
@@ -284,8 +288,8 @@ impl From<JobUse> for Used {
     }
 }
 
-/// The program of a command line: its first word that sets no variable, without its folder. A shell's own words
-/// count as programs; of a line that no shell would read, what stands before the first blank.
+/// Returns the program of a command line: its first word that sets no variable, without its folder. A shell's own
+/// words count as programs. If a shell could not parse the line, words end at blanks.
 pub fn program(command: &str) -> String {
     let words = shlex::split(command).unwrap_or_else(|| command.split_whitespace().map(String::from).collect());
     let is_set = |word: &String| {
@@ -341,7 +345,7 @@ mod tests {
         };
         assert_eq!(*bwa, expected);
         assert_eq!((sort.attempts, sort.host_us, sort.wait_us), (1, 1_000_000, None));
-        // A host of four slots for twelve seconds of one: three seconds of it, at 36 an hour.
+        // A host of four slots, one of them for twelve seconds: three seconds of the host, at 36 an hour.
         assert!((bwa.cost(36.0) - 0.03).abs() < 1e-9);
     }
 
@@ -352,7 +356,7 @@ mod tests {
         let mut all = Used::from(JobUse { memory: Some(100), memory_asked: Some(400), ..job });
         assert_eq!((all.slot_us, all.host_us, all.memory_use()), (20 * second, 2_500_000, Some(0.25)));
         assert_eq!(all.cpu_use(), Some(0.25));
-        // One that asked for nothing changes nothing of that.
+        // A job without a memory request does not change the part of the requested memory.
         all.add(&Used::from(JobUse { memory: Some(9000), queued_us: Some(7), ..job }));
         assert_eq!((all.attempts, all.memory_use(), all.queued_us), (2, Some(0.25), Some(7)));
         assert_eq!(all.turnaround_us, None, "unknown of each");

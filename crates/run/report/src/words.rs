@@ -1,11 +1,11 @@
-//! A command line as a person would type it again.
+//! Formats a command line as a user would type it again.
 
 use homing_model::RawText;
 use homing_model::text::quoted_unless;
 use std::path::Path;
 
-/// The words of a run's command line, quoted where a shell would take them
-/// apart; the program without its folder.
+/// Returns the words of a run's command line, quoted where a shell would split them. The program is without its
+/// folder.
 pub fn command_line(argv: &[RawText]) -> String {
     let word = |(at, word): (usize, &RawText)| {
         let name = Path::new(word.as_os()).file_name().filter(|_| at == 0);
@@ -14,7 +14,7 @@ pub fn command_line(argv: &[RawText]) -> String {
     argv.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether this is the command line of a build, `homing make`: make knows what is left of it.
+/// Whether this is the command line of a build, `homing make`. For a build, make knows which recipes are left.
 pub fn is_build(argv: &[RawText]) -> bool {
     argv.get(1).is_some_and(|word| word.0 == b"make")
 }

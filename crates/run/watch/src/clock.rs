@@ -1,41 +1,41 @@
-//! The time that is shown: now, or a moment of a run that is played again.
+//! The time that is shown: the present, or a moment of a run that is replayed.
 
 use std::time::{Duration, Instant};
 
-/// The fastest that a run is played.
+/// The highest speed of a replay.
 const FASTEST: u32 = 100_000;
 
-/// See above.
+/// The source of the time that is shown.
 pub struct Clock {
-    /// So many times as fast as it was.
+    /// The speed of the replay, as a multiple of the original. `None` shows the present.
     times: Option<u32>,
-    /// A moment of the run, ns since the epoch, and when it was shown.
+    /// A moment of the run, ns since 1970, and the instant at which it was shown.
     at: Option<(i64, Instant)>,
     held: bool,
 }
 
 impl Clock {
-    /// Of what happens now, or of what is played again.
+    /// Makes the clock of a replay at `times` the original speed, or of the present.
     pub fn new(times: Option<u32>) -> Clock {
         Clock { times, at: None, held: false }
     }
 
-    /// Something is played again.
+    /// Whether a run is replayed.
     pub fn replays(&self) -> bool {
         self.times.is_some()
     }
 
-    /// It is not known yet when that began.
+    /// Whether the begin of the replayed run is still unknown.
     pub fn wants_begin(&self) -> bool {
         self.replays() && self.at.is_none()
     }
 
-    /// It began then.
+    /// Sets the moment at which the replay begins.
     pub fn begin(&mut self, ns: i64, now: Instant) {
         self.at = Some((ns, now));
     }
 
-    /// What is shown at this moment, ns since the epoch; nothing for what happens now.
+    /// Returns the moment of the replay that is shown at `now`, ns since 1970. `None` means the present.
     pub fn shown_ns(&self, now: Instant) -> Option<i64> {
         let ((ns, since), times) = self.at.zip(self.times)?;
         let passed = now.saturating_duration_since(since).saturating_mul(times);
@@ -47,20 +47,20 @@ impl Clock {
         self.at = self.shown_ns(now).map(|ns| (ns, now)).or(self.at);
     }
 
-    /// What is played again stands still, or goes on. A run that goes on does not wait.
+    /// Pauses or continues a replay. The present cannot be paused.
     pub fn pause(&mut self, now: Instant) {
         self.settle(now);
         self.held = !self.held && self.replays();
     }
 
-    /// Twice as fast, or half.
+    /// Doubles or halves the speed.
     pub fn change(&mut self, faster: bool, now: Instant) {
         self.settle(now);
         self.times =
             self.times.map(|times| if faster { times.saturating_mul(2).min(FASTEST) } else { (times / 2).max(1) });
     }
 
-    /// For the last line.
+    /// Returns the text for the last line.
     pub fn hint(&self) -> String {
         match self.times {
             None => String::new(),
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!((clock.shown_ns(after(11)), clock.hint()), (Some(5_000_000_005), "2000 times as fast".into()));
         (0..30).for_each(|_| clock.change(false, after(11)));
         assert_eq!(clock.hint(), "1 times as fast");
-        // What goes on now neither waits nor hastens.
+        // The present can be neither paused nor accelerated.
         let mut now = Clock::new(None);
         now.pause(begun);
         assert!(!now.replays() && !now.wants_begin() && now.hint().is_empty() && now.shown_ns(begun).is_none());

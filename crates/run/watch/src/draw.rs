@@ -1,4 +1,4 @@
-//! The picture.
+//! Draws a scene on the screen.
 
 use crate::rows::{self, Rows};
 use crate::scene::{About, plain};
@@ -11,11 +11,11 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Paragraph, Row, Table, TableState};
 
-/// Hosts, or tasks, whichever is not marked, get one part in so many of the lines; what stands between them one each
-/// in so many.
+/// The pane without the mark, hosts or tasks, gets at most this fraction of the lines. Each small table between the
+/// two panes gets at most the fraction below it.
 const SECOND_SHARE: u16 = 3;
 const SMALL_SHARE: u16 = 8;
-/// A head and a row.
+/// The lines of the smallest table: a head and a row.
 const LEAST: u16 = 2;
 
 const HELP: &str = "\
@@ -37,7 +37,7 @@ that move much. READS, FROM: bytes of inputs by their layouts.
 
 Any key goes back.";
 
-/// Draws it.
+/// Draws the scene in the way that the view has chosen.
 pub fn draw(frame: &mut Frame, scene: &Scene, view: &mut View) {
     let lines = Layout::vertical([1, 1, u16::from(!scene.sums.is_empty())].map(Constraint::Length));
     let [top, middle, bottom] =
@@ -88,7 +88,7 @@ fn output(frame: &mut Frame, area: Rect, name: &str, text: &str, back: usize) {
     frame.render_widget(Paragraph::new(Text::from(format!("{head}\n{shown}"))), area);
 }
 
-/// Hosts, what stands between, tasks; each as high as it needs and may be.
+/// Draws the hosts, the small tables below them, and the tasks. Each gets the height that it needs, up to its limit.
 fn panes(frame: &mut Frame, area: Rect, scene: &Scene, view: &mut View) {
     let small = [rows::servers(scene), rows::waits(scene), rows::fetches(scene), rows::failures(scene)];
     let (hosts, tasks) = (rows::hosts(view, scene), rows::tasks(view, scene));
@@ -105,7 +105,7 @@ fn heights(all: u16, hosts: &Rows, small: &[Rows; 4], tasks: &Rows, pane: Pane) 
     let between: [u16; 4] = std::array::from_fn(|at| needs(&small[at]).min(most));
     let mut left = all;
     let between = between.map(|height| {
-        // Hosts and tasks come first where there is next to no room.
+        // With very few lines, hosts and tasks come first.
         let height = if left.saturating_sub(height) < 3 * LEAST { 0 } else { height };
         left -= height;
         height

@@ -1,4 +1,4 @@
-//! Hosts that do the same, as one row: a screen has fewer lines than a cluster has hosts.
+//! Shows hosts in the same state as one row: a screen has fewer lines than a cluster has hosts.
 
 use homing_model::NodeSet;
 use homing_report::HostState;
@@ -20,7 +20,7 @@ fn used(host: &HostState) -> Use {
     }
 }
 
-/// One row for all hosts of as many slots that are used alike and have the same trouble.
+/// Returns one row for all hosts with the same number of slots, the same degree of use and the same trouble.
 pub(crate) fn folded(hosts: &[HostState]) -> Vec<HostState> {
     let mut groups: BTreeMap<_, Vec<&HostState>> = BTreeMap::new();
     for host in hosts {
@@ -30,7 +30,7 @@ pub(crate) fn folded(hosts: &[HostState]) -> Vec<HostState> {
     groups.into_values().map(|group| together(&group)).collect()
 }
 
-/// Counts and rates added up, shares as a mean of those that are known.
+/// Joins hosts to one row: adds up counts and rates, and takes the mean of the known shares.
 fn together(group: &[&HostState]) -> HostState {
     let known = |of: fn(&HostState) -> Option<f64>| group.iter().filter_map(|host| of(host)).collect::<Vec<f64>>();
     let sum = |of| known(of).into_iter().reduce(|a, b| a + b);

@@ -1,10 +1,10 @@
-//! What keys do.
+//! Carries out keys.
 
 use crate::Scene;
 use crate::view::{HostOrder, Pane, Shown, TaskOrder, View};
 use homing_model::TaskId;
 
-/// Rows that a page has, whatever the size of the screen.
+/// The rows of a page, for any size of the screen.
 const PAGE: isize = 10;
 
 /// A key that was pressed.
@@ -36,25 +36,25 @@ pub enum Key {
     Interrupt,
 }
 
-/// What somebody wants that the view alone cannot do.
+/// A request of the user that the view alone cannot fulfil.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// To leave.
+    /// Leave the program.
     Leave,
-    /// What is played again stands still, or goes on.
+    /// Pause or continue the replay.
     Pause,
-    /// It goes twice as fast.
+    /// Double the speed.
     Faster,
-    /// It goes half as fast.
+    /// Halve the speed.
     Slower,
-    /// To see what a task prints.
+    /// Show the output of a task.
     Output(TaskId),
-    /// A task is to end; it was asked for twice.
+    /// End a task. The user has confirmed it.
     End(TaskId),
 }
 
 impl View {
-    /// Takes a key.
+    /// Carries out a key, and returns the request that the caller must fulfil.
     pub fn press(&mut self, key: Key, scene: &Scene) -> Option<Wish> {
         self.told.clear();
         if key == Key::Interrupt {
@@ -96,7 +96,7 @@ impl View {
         None
     }
 
-    /// The task that is marked, if it can be asked for something; says so otherwise.
+    /// Returns the marked task if the user can act on it. Otherwise sets the text of the last line to the reason.
     fn meant(&mut self, scene: &Scene) -> Option<TaskId> {
         if !scene.is_live {
             self.told = "this is over, or was begun by another: nothing can be asked for".into();
@@ -127,7 +127,7 @@ impl View {
         self.shown = Shown::Filter;
     }
 
-    /// Moves in what a task printed, of which the end is shown at first.
+    /// Scrolls in the output of a task. At first its end is shown.
     fn read(&mut self, key: Key, task: TaskId, text: String, back: usize) {
         let page = PAGE as usize;
         let back = match key {

@@ -1,9 +1,5 @@
-//! What `homing top` shows, and what its keys do. A [`Scene`] is what there is to see at a moment, a [`View`] what
-//! somebody has chosen to see of it. Drawing is pure: it reads no file and no clock.
-//!
-//! [`history`] keeps a sample a minute in a file that never grows beyond its bound; it alone reads and writes files.
-//!
-//! It does not: take samples (`probe`), or read the terminal (the program).
+//! Draws the screen of `homing top`, and carries out its keys. A [`Scene`] is the data of a moment, a [`View`] the
+//! part of it that the user has chosen to see. Drawing is pure: it reads no file and no clock.
 
 mod clock;
 mod draw;

@@ -1,4 +1,4 @@
-//! Hosts as they were: what each of them kept, at a moment.
+//! The hosts at an earlier moment, from the samples that each host kept.
 
 use crate::history::{Kept, Moment, at};
 use crate::{About, Scene};
@@ -8,33 +8,33 @@ use homing_report::HostState;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Hosts, and what each of them kept or why it does not tell.
+/// The histories of hosts.
 pub struct Past {
-    /// By name.
+    /// By name, the samples that each host kept, or why it sends none.
     pub hosts: Vec<(String, Result<Kept, String>)>,
-    /// The first moment, ns since the epoch.
+    /// The first moment, ns since 1970.
     pub begin_ns: i64,
-    /// The last one.
+    /// The last moment, ns since 1970.
     pub end_ns: i64,
-    /// Between two records of a host.
+    /// The time between two records of a host.
     pub step_ns: i64,
-    /// A moment in words.
+    /// Formats a moment for users.
     pub time: fn(i64) -> String,
 }
 
 impl Past {
-    /// A sample that is missing or late makes no gap.
+    /// Returns the longest step that is no gap: one late or missing sample makes none.
     fn longest_ns(&self) -> i64 {
         self.step_ns.saturating_mul(5) / 2
     }
 
-    /// Each step.
+    /// Returns the moment of each step.
     pub fn moments(&self) -> impl Iterator<Item = i64> {
         let count = (self.end_ns - self.begin_ns) / self.step_ns.max(1);
         (0..=count).map(|n| self.begin_ns + n * self.step_ns)
     }
 
-    /// What is shown of a moment.
+    /// Returns the scene of a moment.
     pub fn scene(&self, ns: i64) -> Scene {
         let age = Duration::from_nanos(self.end_ns.saturating_sub(ns).max(0) as u64);
         Scene {
@@ -46,7 +46,7 @@ impl Past {
         }
     }
 
-    /// For programs, with the names and units of the other objects of `homing top`.
+    /// Returns a moment as JSON, with the names and units of the other objects of `homing top`.
     pub fn line(&self, ns: i64) -> String {
         let host = |(name, told): &(String, Result<Kept, String>)| {
             let state = self.state(name, told, ns);
@@ -61,7 +61,7 @@ impl Past {
         format!("{}\n", json!({"at_ns": ns, "hosts": hosts}))
     }
 
-    /// A host at a moment, or why nothing is known of it then.
+    /// Returns the state of a host at a moment, or why it is unknown.
     fn state(&self, name: &str, told: &Result<Kept, String>, ns: i64) -> HostState {
         let unknown =
             |why: String, lost| HostState { name: name.into(), trouble: Some(why), lost, ..HostState::default() };
@@ -77,7 +77,7 @@ impl Past {
             Moment::Dark { since_ns: None } => return unknown("nothing kept yet".into(), false),
         };
         let facts = kept.facts.as_ref();
-        // Megabytes a second of a link that carries as many bytes a second.
+        // Converts MB/s to percent of the link's bytes per second.
         let link = |mb: f64| facts?.nic_bytes_per_s.filter(|rate| *rate > 0).map(|rate| mb * 1e8 / rate as f64);
         HostState {
             name: name.into(),

@@ -1,4 +1,4 @@
-//! What is shown, as cells of tables.
+//! Makes the cells of the tables on the screen.
 
 use crate::scene::{About, plain};
 use crate::view::{HostOrder, TaskOrder, View};
@@ -11,7 +11,7 @@ pub(crate) struct Rows {
     pub head: Vec<String>,
     pub rows: Vec<Vec<String>>,
     pub noun: &'static str,
-    /// Rows that tell of trouble.
+    /// Whether the row shows trouble.
     pub bad: Vec<bool>,
 }
 
@@ -32,7 +32,7 @@ impl Rows {
         self
     }
 
-    /// A star behind the column by which it is sorted.
+    /// Adds a star to the head of the column that the rows are sorted by.
     fn sorted_by(mut self, column: Option<usize>) -> Rows {
         column.into_iter().for_each(|column| self.head[column].push('*'));
         self
@@ -59,7 +59,7 @@ pub(crate) fn hosts(view: &View, scene: &Scene) -> Rows {
         let failed = host.failed.to_string();
         [host.name.clone(), trouble, slots, cores, done, failed, cpu, stalled, free, disk, net(host)]
     };
-    // Trouble stands beside the name: at the end of the row a narrow screen would cut it off.
+    // Trouble is beside the name: at the end of the row a narrow screen would cut it off.
     let head = ["HOST", "", "SLOTS", "CORES", "DONE", "FAILED", "CPU", "I/O WAIT", "FREE MEM", "DISK", "NET, LINK"];
     let sorted_by = match view.host_order {
         HostOrder::Busy => "SLOTS",

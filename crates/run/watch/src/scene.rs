@@ -1,11 +1,11 @@
-//! What there is to see at a moment.
+//! The data that `homing top` shows of one moment.
 
 use homing_model::live::{Live, Waits};
 use homing_model::text::shown;
 use homing_model::units::{bytes, percent};
 use homing_report::{FailureState, Fetch, HostState, Now, ServerState, TaskState};
 
-/// What a scene is of: its columns of hosts are those that tell something then.
+/// The subject of a scene. It decides which columns of the hosts carry information.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum About {
     /// A run.
@@ -13,41 +13,41 @@ pub enum About {
     Run,
     /// Hosts, and the jobs on them.
     Hosts,
-    /// Hosts at an earlier time, of which nothing is known but their load.
+    /// Hosts at an earlier time. Only their load is known.
     Past,
 }
 
 /// A run, or the hosts of a cluster with the jobs on them.
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
-    /// What it is of.
+    /// The subject.
     pub about: About,
-    /// What is shown: the first line.
+    /// The first line: the name of the subject.
     pub title: String,
-    /// How far it is.
+    /// The progress of the run.
     pub progress: String,
-    /// Bytes, so far.
+    /// The sums of the bytes of inputs.
     pub sums: String,
     /// Hosts.
     pub hosts: Vec<HostState>,
     /// Storage servers.
     pub servers: Vec<ServerState>,
-    /// Who reads from whom.
+    /// The hosts that read from each server.
     pub fetches: Vec<Fetch>,
-    /// Why tasks wait.
+    /// The reasons why tasks wait.
     pub waits: Vec<Waits>,
-    /// What failed last.
+    /// The last failures.
     pub failures: Vec<FailureState>,
-    /// What is under way.
+    /// The tasks that run.
     pub tasks: Vec<TaskState>,
-    /// What the last line says besides the keys.
+    /// The text of the last line besides the keys.
     pub hint: String,
-    /// Tasks can be asked for their output, and to end.
+    /// Whether a task's output can be requested, and its end.
     pub is_live: bool,
 }
 
 impl Scene {
-    /// A run, with what its coordinator tells, if it does.
+    /// Makes the scene of a run. `live` is the state that its coordinator sends, if there is one.
     pub fn of_run(now: &Now, live: Option<&Live>, progress: String, now_ns: i64) -> Scene {
         let mut scene = Scene {
             title: now.title(),
@@ -74,7 +74,7 @@ fn planned(home: u64, network: u64) -> String {
     format!("inputs  {} at home ({}), {} over the network", bytes(home), percent(home, home + network), bytes(network))
 }
 
-/// What others wrote, without what would move a cursor.
+/// Removes characters that would move the cursor from text of other programs.
 pub(crate) fn plain(text: &str) -> String {
     shown(text)
 }

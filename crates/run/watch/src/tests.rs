@@ -52,7 +52,7 @@ fn picture(scene: &Scene, view: &mut View, columns: u16, rows: u16) -> Vec<Strin
     (0..rows).map(|row| line(row).trim_end().to_string()).collect()
 }
 
-/// Each screen is a file; UPDATE=1 writes them anew, to be read.
+/// Each screen is a file. UPDATE=1 writes the files, to be reviewed.
 #[test]
 fn a_run_looks_as_it_did_on_screens_of_three_sizes() {
     for (columns, rows) in [(60, 16), (80, 24), (132, 43)] {
@@ -82,7 +82,7 @@ n2    no history  -      -    -         -         -        -
 n1                8      1 %  -         2.1 GB    20 MB/s  12 MB/s 48 %
 ";
     assert_eq!(crate::text(&scene, 200), expected);
-    // Jobs of hosts now have slots, but no host has ended any.
+    // For hosts of the present, slots are jobs. No count of ended jobs exists.
     let now = crate::text(&Scene { about: About::Hosts, ..scene }, 200);
     assert!(now.contains("  SLOTS  CPU  I/O WAIT  FREE MEM  DISK ") && now.contains("  0/8    1 %"), "{now}");
 }
@@ -161,7 +161,7 @@ fn nothing_is_ended_without_a_question() {
     view.press(Key::Home, &scene);
     view.press(Key::Char('x'), &scene);
     assert_eq!(view.shown, Shown::All);
-    // Of what is played again nothing can be asked for.
+    // A replay accepts no action on tasks.
     scene.is_live = false;
     assert_eq!(view.press(Key::Char('k'), &scene), None);
     assert_eq!(view.shown, Shown::All);

@@ -1,10 +1,10 @@
-//! The same as a table for a file or a program, of which nothing is left out.
+//! Writes a scene as text for a file or a program, with all rows.
 
 use crate::rows::{self, Rows};
 use crate::scene::plain;
 use crate::{Scene, View};
 
-/// All of it, in lines of at most so many characters.
+/// Returns the text, in lines of at most `columns` characters.
 pub fn text(scene: &Scene, columns: usize) -> String {
     let view = View { fold: Some(false), ..View::default() };
     let mut lines = vec![plain(&scene.title), plain(&scene.progress), plain(&scene.sums)];

@@ -1,4 +1,4 @@
-//! What somebody has chosen to see.
+//! The choices of the user: pane, order, filter.
 
 use crate::{Scene, hosts};
 use homing_model::TaskId;
@@ -6,10 +6,10 @@ use homing_report::{HostState, TaskState};
 use ratatui::widgets::TableState;
 use std::cmp::Reverse;
 
-/// Hosts that are shown one by one unless somebody wants it otherwise: with as many tasks they fill a screen.
+/// Up to so many hosts have a row each, unless the user wants it otherwise. With as many tasks they fill a screen.
 const FOLDED_FROM: usize = 20;
 
-/// Where the marked row is.
+/// The pane with the marked row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Pane {
     Hosts,
@@ -17,10 +17,10 @@ pub(crate) enum Pane {
     Tasks,
 }
 
-/// How hosts are sorted.
+/// The order of the hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum HostOrder {
-    /// Those in trouble, then those on which most runs.
+    /// Hosts in trouble first, then hosts with the most running tasks.
     #[default]
     Busy,
     Name,
@@ -41,10 +41,10 @@ impl HostOrder {
     }
 }
 
-/// How tasks are sorted.
+/// The order of the tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TaskOrder {
-    /// Those that run longest first.
+    /// Tasks that run longest first.
     #[default]
     Age,
     Moved,
@@ -63,37 +63,37 @@ impl TaskOrder {
     }
 }
 
-/// What takes the screen.
+/// The content of the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Shown {
-    /// Hosts, tasks and what is between them.
+    /// Hosts, tasks and the small tables between them.
     #[default]
     All,
-    /// What the keys do.
+    /// The help on keys.
     Help,
-    /// A filter is being typed.
+    /// The prompt for a filter.
     Filter,
-    /// Whether this task is to end.
+    /// The question whether to end this task.
     Question(TaskId),
-    /// What a task prints.
+    /// The output of a task.
     Output {
         /// The task.
         task: TaskId,
-        /// The end of it.
+        /// The end of the output.
         text: String,
-        /// Lines below the last one that is shown.
+        /// The lines below the last shown line.
         back: usize,
     },
 }
 
-/// What is chosen.
+/// The choices of the user.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// What takes the screen.
+    /// The content of the screen.
     pub shown: Shown,
-    /// What the last line tells until the next key.
+    /// The message in the last line, until the next key.
     pub told: String,
-    /// Colours may be used.
+    /// Whether colours may be used.
     pub colors: bool,
     pub(crate) pane: Pane,
     pub(crate) host_order: HostOrder,
@@ -105,17 +105,17 @@ pub struct View {
 }
 
 impl View {
-    /// With colours or without.
+    /// Makes the view at the start, with or without colours.
     pub fn new(colors: bool) -> View {
         View { colors, ..View::default() }
     }
 
-    /// The same with a row of the hosts marked: where there are no tasks.
+    /// Returns the same view with a marked row of the hosts, for scenes without tasks.
     pub fn on_hosts(self) -> View {
         View { pane: Pane::Hosts, ..self }
     }
 
-    /// What a task prints came.
+    /// Shows output of a task that has arrived.
     pub fn output(&mut self, task: TaskId, text: String) {
         let back = match self.shown {
             Shown::Output { task: known, back, .. } if known == task => back,
@@ -133,10 +133,10 @@ impl View {
         wanted.is_empty() || words.iter().any(|word| word.to_lowercase().contains(&wanted))
     }
 
-    /// The hosts that are shown, in their order.
+    /// Returns the hosts that are shown, in their order.
     pub(crate) fn hosts(&self, scene: &Scene) -> Vec<HostState> {
         let fits = |host: &&HostState| self.fits([&host.name, host.trouble.as_deref().unwrap_or(""), ""]);
-        // A filter that names a command is none for hosts.
+        // If no host fits the filter, it names a command, and all hosts are shown.
         let chosen: Vec<HostState> = scene.hosts.iter().filter(fits).cloned().collect();
         let chosen = if chosen.is_empty() { scene.hosts.clone() } else { chosen };
         let mut hosts = if self.folds(scene) { hosts::folded(&chosen) } else { chosen };
@@ -151,7 +151,7 @@ impl View {
         hosts
     }
 
-    /// The tasks that are shown, in their order.
+    /// Returns the tasks that are shown, in their order.
     pub(crate) fn tasks<'a>(&self, scene: &'a Scene) -> Vec<&'a TaskState> {
         let fits = |task: &&TaskState| self.fits([&task.name, &task.host, &task.command]);
         let mut tasks: Vec<&TaskState> = scene.tasks.iter().filter(fits).collect();
@@ -171,13 +171,13 @@ impl View {
         }
     }
 
-    /// The marked row.
+    /// Returns the marked row.
     pub(crate) fn at(&self, pane: Pane) -> usize {
         let table = if pane == Pane::Hosts { &self.host_table } else { &self.task_table };
         table.selected().unwrap_or(0)
     }
 
-    /// Marks another row; drawing sees to it that there is one.
+    /// Marks another row. Drawing limits it to the existing rows.
     pub(crate) fn go(&mut self, by: isize) {
         let pane = self.pane;
         let at = self.at(pane).saturating_add_signed(by);

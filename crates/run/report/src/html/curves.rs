@@ -1,4 +1,4 @@
-//! What changed over time: tasks completed, bytes moved, pressure.
+//! Draws the changes over time: tasks completed, bytes moved, pressure.
 
 use super::story::Story;
 use super::svg::{self, LEFT, SPAN, clip, escape};
@@ -7,16 +7,16 @@ use homing_model::units::bytes;
 use std::collections::BTreeMap;
 
 const BINS: usize = 160;
-/// Fewer attempts have no rate worth a picture.
+/// The number of attempts below which a rate is not worth a picture.
 const FEW: usize = 8;
 const TALL: f64 = 110.0;
 
-/// Completions and bytes per second.
+/// Draws completions and bytes per second.
 pub(crate) fn throughput(page: &mut String, story: &Story) {
     if story.attempts.is_empty() {
         return;
     }
-    // The rate of a handful of tasks says nothing; few in many bins would be a comb.
+    // The rate of a few tasks has no meaning, and few tasks in many bins would look like a comb.
     let bins = (story.attempts.len() / 2).clamp(12, BINS);
     let second = story.length as f64 / 1e6 / bins as f64;
     let mut done = vec![0.0; bins];
@@ -43,7 +43,7 @@ fn bin(us: u64, length: u64, bins: usize) -> usize {
     ((us as f64 / length as f64 * bins as f64) as usize).min(bins - 1)
 }
 
-/// Spreads what grew between samples evenly over the time between them.
+/// Returns a rate: the growth between samples, spread evenly over the time between them.
 fn rate(story: &Story, of: fn(&super::story::Growth) -> Option<u64>) -> Option<Vec<f64>> {
     let samples = story.growth.len() / story.hosts.len().max(1);
     let bins = samples.clamp(8, BINS);
@@ -82,7 +82,7 @@ fn curve(
     svg::close(page);
 }
 
-/// Bars: what the layout promised beside what was measured.
+/// Draws bars: the bytes by the layout beside the measured bytes.
 pub(crate) fn moved(page: &mut String, tally: &Tally) {
     if tally.placed.0 == 0 {
         return;
@@ -97,7 +97,7 @@ pub(crate) fn moved(page: &mut String, tally: &Tally) {
         ("As placed", planned.local, planned.remote, split(planned.local, planned.remote, "(by the layout)")),
     ];
     if let (Some(read), (Some(received), _)) = (tally.rchar, tally.network()) {
-        // What the interfaces received may be other traffic too, so the words claim no split.
+        // Interfaces may also receive other traffic, so the text gives no split.
         let (read_text, received_text) = (bytes(read), bytes(received));
         let said = format!(
             "{read_text} asked for by read calls (pipes included), {received_text} received by the hosts' interfaces, for \
@@ -126,10 +126,10 @@ pub(crate) fn moved(page: &mut String, tally: &Tally) {
     svg::close(page);
 }
 
-/// Storage servers whose limit is drawn.
+/// The number of storage servers whose limit is drawn.
 const LIMITED: usize = 6;
 
-/// How many tasks might use each storage server at once.
+/// Draws how many tasks may use each storage server at once.
 pub(crate) fn limits(page: &mut String, story: &Story) {
     let all = story.slots.iter().sum();
     let slots_of = |name: &str| story.hosts.iter().position(|host| *host == name).map_or(all, |at| story.slots[at]);
@@ -137,7 +137,8 @@ pub(crate) fn limits(page: &mut String, story: &Story) {
     let mut changes: BTreeMap<&str, usize> = BTreeMap::new();
     measured.for_each(|(_, server, ..)| *changes.entry(server).or_default() += 1);
     let mut servers: Vec<(&str, usize)> = changes.into_iter().collect();
-    // A chart of a limit that never changed is a flat line: these come last, and the rest is named in one line.
+    // The chart of a limit that never changed is a flat line. Such limits come last, and the rest is named in one
+    // line.
     servers.sort_by_key(|(_, changes)| std::cmp::Reverse(*changes));
     let flat = servers.iter().skip(1).filter(|(_, changes)| *changes == 1).count();
     let drawn = (servers.len() - flat).clamp(1.min(servers.len()), LIMITED);
@@ -162,7 +163,7 @@ pub(crate) fn limits(page: &mut String, story: &Story) {
     }
 }
 
-/// Strips: the part of the time in which tasks of a host stood still for I/O.
+/// Draws strips: the part of the time in which tasks of a host waited for I/O.
 pub(crate) fn pressure(page: &mut String, story: &Story) {
     if !story.growth.iter().any(|g| g.stalled_us.is_some()) {
         return;

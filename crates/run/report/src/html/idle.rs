@@ -1,11 +1,10 @@
-//! Why slots stood idle: the time of all slots that no task used, by what the
-//! journal has to say about that moment.
+//! Explains idle slots: divides the time of all slots without a task by the state in the journal at that moment.
 
 use super::story::Story;
 use super::tables;
 use homing_model::units::{percent, span};
 
-/// The causes, in the order in which they are looked for.
+/// The causes, in the order in which they are checked.
 const CAUSES: [(&str, &str); 4] = [
     ("its host was not there", "it had not answered yet, was lost, or the run was interrupted"),
     ("nothing was left to start", "the last task of the run had begun"),
@@ -23,7 +22,7 @@ struct Idle {
     all: u64,
 }
 
-/// What changes at a moment of one host.
+/// A change of one host's state at a moment.
 #[derive(Clone, Copy)]
 enum Change {
     Running(i64),
@@ -32,7 +31,7 @@ enum Change {
     LastStart,
 }
 
-/// The table, unless slots were busy nearly all the time or there were none.
+/// Draws the table, unless slots were busy nearly all the time or there were none.
 pub(crate) fn draw(page: &mut String, story: &Story) {
     let idle = of(story);
     let sum: u64 = idle.by_cause.iter().sum();
@@ -60,7 +59,7 @@ fn of(story: &Story) -> Idle {
         changes[*host].push((*at, Change::Present(*there)));
     }
     for (at, server, limit, _) in &story.limits {
-        // A server that is no host of the run holds all of them back.
+        // A server that is not a host of the run limits all hosts.
         let is_host = story.hosts.iter().any(|host| host == server);
         for (host, changes) in story.hosts.iter().zip(&mut changes) {
             if !is_host || host == server {

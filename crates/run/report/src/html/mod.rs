@@ -1,6 +1,5 @@
-//! The page of a run: one self-contained file, no outside resource, readable
-//! in light and dark, and without its few lines of script too. Everything that came from outside
-//! (commands, names, reasons) passes `svg::escape`.
+//! The page of a run: one self-contained file without outside resources. It is readable in light and dark, and
+//! without its few lines of script. All text from outside (commands, names, reasons) passes `svg::escape`.
 
 mod curves;
 mod idle;
@@ -20,7 +19,7 @@ pub(crate) use svg::{clip, nice_step};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Draws a run from its events.
+/// Returns the page of a run, drawn from its events.
 pub fn html(events: &[Event]) -> String {
     let mut tally = Tally::new();
     events.iter().for_each(|e| tally.add(e));
@@ -56,7 +55,7 @@ pub fn html(events: &[Event]) -> String {
     page
 }
 
-/// What a reader knows the run by: the name that its user gave it, else its command, without the program.
+/// Returns the title of a run: the name that its user gave it, else its command, without the program.
 fn title(story: &Story) -> String {
     let command = story.argv.strip_prefix("homing ").unwrap_or(&story.argv);
     match (story.label, command) {
@@ -133,7 +132,7 @@ fn cards(page: &mut String, tally: &Tally) {
 mod tests {
     use super::STYLE;
 
-    /// A style sheet writes a character by one backslash; two show the number to the reader.
+    /// A style sheet writes a character with one backslash. With two, the reader would see the number.
     #[test]
     fn no_escape_of_the_style_sheet_is_escaped_again() {
         assert!(!STYLE.contains(r"\\"), "{STYLE}");

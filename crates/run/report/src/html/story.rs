@@ -1,4 +1,4 @@
-//! The events of a run, laid out for drawing: who ran what from when to when.
+//! The events of a run, arranged for drawing: each attempt with its host, slot, start and end.
 
 use crate::load::step;
 use homing_model::event::{PlannedBytes, What};
@@ -22,18 +22,18 @@ pub(crate) struct Attempt<'a> {
     pub rchar: Option<u64>,
     /// Time on processors, microseconds.
     pub cpu_us: Option<u64>,
-    /// Most memory at once, bytes.
+    /// The most memory at once, bytes.
     pub max_rss: Option<u64>,
-    /// The last line of its error output, where it failed.
+    /// The last line of its error output, if it failed.
     pub said: Option<&'a str>,
 }
 
 impl Attempt<'_> {
-    /// True when more than a tenth of its bytes lie on other hosts.
+    /// Whether more than a tenth of its bytes lie on other hosts.
     pub fn is_remote(&self) -> bool {
         self.planned.is_some_and(|p| p.remote > (p.local + p.remote) / 10)
     }
-    /// The class that colours it.
+    /// Returns the style class that sets its colour.
     pub fn class(&self) -> &'static str {
         match self.outcome {
             None | Some(Outcome::Killed) => "open",
@@ -44,7 +44,7 @@ impl Attempt<'_> {
     }
 }
 
-/// An amount that grew between two times, microseconds since the start.
+/// The growth of amounts between two times, microseconds since the start.
 pub(crate) struct Growth {
     pub from: u64,
     pub to: u64,
@@ -58,28 +58,29 @@ pub(crate) struct Growth {
 #[derive(Default)]
 pub(crate) struct Story<'a> {
     pub run: &'a str,
-    /// The name that its user has given it.
+    /// The name that the user has given it.
     pub label: Option<&'a str>,
     pub argv: String,
     pub from: String,
     pub start_ns: i64,
     /// Length of the run, microseconds, at least 1.
     pub length: u64,
-    /// Host names, in the order of their number.
+    /// Host names, by the number of the host.
     pub hosts: Vec<&'a str>,
-    /// Slots of each host.
+    /// The slots of each host.
     pub slots: Vec<u32>,
     pub attempts: Vec<Attempt<'a>>,
     pub growth: Vec<Growth>,
-    /// When a host came or went: time, host, whether it is there from then on.
+    /// The changes of hosts: time, host, whether it is present from then on.
     pub present: Vec<(u64, usize, bool)>,
     pub notes: Vec<(u64, String)>,
-    /// When the limit of a storage server changed, to what, and why. It need not be a host of the run.
+    /// The changes of a storage server's limit: time, server, new limit, reason. The server need not be a host of the
+    /// run.
     pub limits: Vec<(u64, &'a str, Option<u32>, &'a str)>,
 }
 
 impl<'a> Story<'a> {
-    /// Reads the events once.
+    /// Makes the story in one pass over the events.
     pub fn of(events: &'a [Event]) -> Story<'a> {
         let mut story = Story { start_ns: events.first().map_or(0, |e| e.at_ns), ..Story::default() };
         story.number_hosts(events);
@@ -191,7 +192,7 @@ impl<'a> Story<'a> {
     }
 }
 
-/// Sorts `n2` before `n10`.
+/// Returns a key that sorts `n2` before `n10`.
 fn natural(name: &str) -> (String, u64, String) {
     let digits = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
     let end = name[digits..].find(|c: char| !c.is_ascii_digit()).map_or(name.len(), |n| digits + n);

@@ -1,13 +1,13 @@
-//! The few shapes that the page needs, as text: axes, bars, areas, cells.
-//! Every drawing is `WIDTH` units wide and scales with the page.
+//! The shapes of the page, as text: axes, bars, areas, cells. Every drawing is `WIDTH` units wide and scales with the
+//! page.
 
 use homing_model::units::span;
 
-/// Width of a drawing, in its own units.
+/// The width of a drawing, in its own units.
 pub(crate) const WIDTH: f64 = 1000.0;
-/// Space for names at the left.
+/// The space for names at the left.
 pub(crate) const LEFT: f64 = 88.0;
-/// Width of the drawn time.
+/// The width of the drawn time.
 pub(crate) const SPAN: f64 = WIDTH - LEFT - 4.0;
 
 /// Makes text safe inside elements and quoted attributes.
@@ -27,7 +27,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// At most `width` characters.
+/// Returns at most `width` characters.
 pub(crate) fn clip(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -43,17 +43,17 @@ pub(crate) fn open(page: &mut String, title: &str, about: &str, height: f64) {
     ));
 }
 
-/// Closes what `open` opened.
+/// Closes the section that `open` opened.
 pub(crate) fn close(page: &mut String) {
     page.push_str("</svg></div></section>\n");
 }
 
-/// Where a time lies, in units.
+/// Returns the position of a time, in units.
 pub(crate) fn x(us: u64, length: u64) -> f64 {
     LEFT + us.min(length) as f64 / length as f64 * SPAN
 }
 
-/// The first of 1, 2, 5 times a power of ten that cuts `most` into at most `parts`.
+/// Returns the first of 1, 2, 5 times a power of ten that cuts `most` into at most `parts`.
 pub(crate) fn nice_step(most: f64, parts: f64) -> f64 {
     let rough = (most / parts).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor());
@@ -61,7 +61,7 @@ pub(crate) fn nice_step(most: f64, parts: f64) -> f64 {
     factor * power
 }
 
-/// Steps that a clock has, from half a second on; below that, decimal ones.
+/// Returns a step of the time axis: a step of a clock from half a second on, and a decimal one below.
 fn time_step(length: u64) -> u64 {
     const SECONDS: [u64; 16] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800];
     let rough = length / 8;
@@ -71,7 +71,7 @@ fn time_step(length: u64) -> u64 {
     SECONDS.into_iter().map(|s| s * 1_000_000).find(|s| *s >= rough).unwrap_or(length.div_ceil(8))
 }
 
-/// Lines and labels of time, from `top` to `bottom`, the labels below.
+/// Draws lines and labels of time, from `top` to `bottom`, the labels below.
 pub(crate) fn time_axis(page: &mut String, length: u64, top: f64, bottom: f64) {
     let step = time_step(length);
     let mut at = 0;
@@ -85,12 +85,12 @@ pub(crate) fn time_axis(page: &mut String, length: u64, top: f64, bottom: f64) {
     }
 }
 
-/// A time of the axis, without the zeros that `span` keeps for alignment.
+/// Formats a time of the axis, without the zeros that `span` keeps for alignment.
 fn tick(us: u64) -> String {
     span(us).replace(".0 s", " s").replace(" min 00 s", " min").replace(" h 00 min", " h")
 }
 
-/// A value axis: lines and labels at round values up to `most`.
+/// Draws a value axis: lines and labels at round values up to `most`.
 pub(crate) fn value_axis(page: &mut String, most: f64, top: f64, bottom: f64, label: impl Fn(f64) -> String) {
     let step = nice_step(most, 3.0);
     let mut at = 0.0;
@@ -107,7 +107,7 @@ pub(crate) fn value_axis(page: &mut String, most: f64, top: f64, bottom: f64, la
     }
 }
 
-/// A stepped area of equal bins from the axis at `bottom` upwards.
+/// Draws a stepped area of equal bins from the axis at `bottom` upwards.
 pub(crate) fn area(page: &mut String, class: &str, values: &[f64], most: f64, top: f64, bottom: f64) {
     let wide = SPAN / values.len().max(1) as f64;
     let mut path = format!("M{LEFT} {bottom:.0}");
@@ -118,8 +118,8 @@ pub(crate) fn area(page: &mut String, class: &str, values: &[f64], most: f64, to
     page.push_str(&format!("<path class=\"{class}\" d=\"{path}V{bottom:.0}Z\"/>\n"));
 }
 
-/// A strip of equal cells; values from 0 to 1 become one of eight shades, and
-/// equal neighbours one shape, so that a long strip stays small.
+/// Draws a strip of equal cells. Values from 0 to 1 become one of eight shades. Equal neighbours become one shape, so
+/// a long strip stays small.
 pub(crate) fn strip(page: &mut String, class: &str, values: &[Option<f64>], top: f64, height: f64) {
     let wide = SPAN / values.len().max(1) as f64;
     let shade = |v: &Option<f64>| v.map(|v| if v <= 0.0 { 0 } else { (v * 8.0).ceil().clamp(1.0, 8.0) as usize });

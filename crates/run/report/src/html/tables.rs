@@ -6,9 +6,9 @@ use crate::Tally;
 use crate::text::how;
 use homing_model::units::{bytes, span};
 
-/// Rows of a table of tasks.
+/// The most rows of a table of tasks.
 const ROWS: usize = 200;
-/// Bytes of a text that goes on in further lines: it would leave no room for the columns beside it.
+/// The bytes from which a text wraps. On a single line it would leave no space for the columns beside it.
 const LONG: usize = 48;
 
 pub(crate) fn open(page: &mut String, title: &str, about: &str, columns: &[&str]) {
@@ -21,7 +21,7 @@ pub(crate) fn row(page: &mut String, cells: &[String]) {
     sorted_row(page, cells.iter().map(|text| (text.as_str(), None)));
 }
 
-/// Cells with the number that they are sorted by, where their text does not begin with it.
+/// Adds a row. A cell has the number that it is sorted by, if its text does not begin with it.
 fn sorted_row<'a>(page: &mut String, cells: impl Iterator<Item = (&'a str, Option<u64>)>) {
     page.push_str("<tr>");
     for (text, by) in cells {
@@ -40,7 +40,7 @@ fn known(n: Option<u64>, print: fn(u64) -> String) -> String {
     n.map_or("unknown".into(), print)
 }
 
-/// What each host did.
+/// Draws the table of hosts.
 pub(crate) fn hosts(page: &mut String, story: &Story, tally: &Tally) {
     if story.hosts.len() < 2 {
         return;
@@ -61,7 +61,7 @@ pub(crate) fn hosts(page: &mut String, story: &Story, tally: &Tally) {
 }
 
 fn tasks(page: &mut String, story: &Story, title: &str, about: &str, rows: &[&Attempt]) {
-    // Without a volume there is no layout, and two columns of "unknown" say nothing.
+    // Without a volume there is no layout, and two columns would only contain "unknown".
     let placed = story.attempts.iter().any(|a| a.planned.is_some());
     let mut columns = vec!["Task", "Host", "Wall", "CPU", "Peak memory", "I/O wait", "Read"];
     columns.extend(["Local", "Remote"].into_iter().filter(|_| placed));
@@ -84,7 +84,7 @@ fn tasks(page: &mut String, story: &Story, title: &str, about: &str, rows: &[&At
     close(page);
 }
 
-/// Tasks that failed for good.
+/// Draws the tasks that failed for good.
 pub(crate) fn failed(page: &mut String, story: &Story) {
     let failed: Vec<&Attempt> = story.attempts.iter().filter(|a| a.class() == "bad").collect();
     if failed.is_empty() {
@@ -97,7 +97,7 @@ pub(crate) fn failed(page: &mut String, story: &Story) {
     tasks(page, story, "Failed tasks", &about, &failed[..failed.len().min(ROWS)]);
 }
 
-/// Tasks that took longest.
+/// Draws the tasks that took longest.
 pub(crate) fn slowest(page: &mut String, story: &Story) {
     let mut slow: Vec<&Attempt> = story.attempts.iter().collect();
     slow.sort_by_key(|a| std::cmp::Reverse(a.to - a.from));
@@ -107,7 +107,7 @@ pub(crate) fn slowest(page: &mut String, story: &Story) {
     }
 }
 
-/// Hosts lost and other things that a person should know.
+/// Draws the notes: lost hosts and other events that a user should know.
 pub(crate) fn notes(page: &mut String, story: &Story) {
     if story.notes.is_empty() {
         return;

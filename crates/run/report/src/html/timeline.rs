@@ -1,19 +1,18 @@
-//! Hosts and tasks over time: every attempt while they can be told apart,
-//! how busy each host was when they cannot.
+//! Hosts and tasks over time: single attempts while they can be distinguished, otherwise the load of each host.
 
 use super::story::{Attempt, Story};
 use super::svg::{self, LEFT, SPAN, clip, escape, x};
 use crate::text::how;
 use homing_model::units::{bytes, span};
 
-/// Attempts beyond which single ones are neither visible nor worth their bytes.
+/// The number of attempts beyond which single ones are neither visible nor worth their bytes.
 const SINGLE: usize = 2500;
-/// Rows of slots that are drawn one by one.
+/// The number of rows of slots that are drawn one by one.
 const ROWS: u32 = 96;
-/// Hosts that get a strip of their own.
+/// The number of hosts that get a strip of their own.
 const STRIPS: usize = 300;
 
-/// The section.
+/// Draws the section.
 pub(crate) fn draw(page: &mut String, story: &Story) {
     if story.attempts.is_empty() {
         return;
@@ -54,7 +53,7 @@ fn single(page: &mut String, story: &Story, rows: u32) {
 
 fn bar(page: &mut String, story: &Story, a: &Attempt, y: f64, tall: f64) {
     let from = x(a.from, story.length);
-    // A bar that is too thin to see is still an attempt; a hair's gap keeps neighbours apart.
+    // A bar has a visible width even if its attempt was short. A small gap separates neighbours.
     let wide = (x(a.to, story.length) - from - 0.8).max(0.7);
     let shape = format!("x=\"{from:.1}\" y=\"{y:.0}\" width=\"{wide:.1}\" height=\"{tall:.0}\"");
     page.push_str(&format!("<g><rect class=\"{}\" {shape} rx=\"1.5\"/>", a.class()));
@@ -89,7 +88,7 @@ fn legend(story: &Story, remote: bool) -> String {
     text
 }
 
-/// One strip a host: the part of its slots in use, and marks where tasks failed.
+/// Draws one strip for each host: the part of its slots in use, and marks where tasks failed.
 fn dense(page: &mut String, story: &Story) {
     let shown = story.hosts.len().min(STRIPS);
     let bins = (14_000 / shown).clamp(60, 300);
@@ -123,7 +122,7 @@ fn dense(page: &mut String, story: &Story) {
     svg::close(page);
 }
 
-/// Slots in use on average, and whether a task failed, for each host and bin.
+/// Returns the mean number of slots in use, and whether a task failed, for each host and bin.
 fn fill(story: &Story, bins: usize) -> (Vec<Vec<f64>>, Vec<Vec<bool>>) {
     let mut busy = vec![vec![0.0; bins]; story.hosts.len()];
     let mut failed = vec![vec![false; bins]; story.hosts.len()];

@@ -1,18 +1,18 @@
-//! The state of a run as the lines of a screen.
+//! Formats the state of a run as the lines of a screen.
 
 use super::{HostState, Now};
 use homing_model::text::shown;
 use homing_model::units::{count, short_span};
 
-/// Hosts get one part in so many of the lines, servers and failures one each in
-/// so many; what is left is for tasks.
+/// Hosts get at most this fraction of the lines. Servers and failures each get at most the fraction below it. Tasks
+/// get the remaining lines.
 const HOSTS_SHARE: usize = 3;
 const OTHERS_SHARE: usize = 4;
 
 impl Now {
-    /// At most so many lines, none longer than `columns`: the command, `line`
-    /// (that of the progress), hosts, storage servers, the last failures, and
-    /// tasks, those that run longest first. What does not fit is counted.
+    /// Returns at most `rows` lines, each of at most `columns` characters. They show the command, the progress
+    /// `line`, hosts, storage servers, the last failures and tasks. Tasks that run longest come first. Rows that do
+    /// not fit are counted.
     pub fn lines(&self, line: &str, rows: usize, columns: usize, now_ns: i64) -> Vec<String> {
         let mut lines = vec![self.title(), line.to_string()];
         section(&mut lines, self.host_rows(now_ns), rows / HOSTS_SHARE, "host");
@@ -20,7 +20,7 @@ impl Now {
         section(&mut lines, self.failure_rows(), rows / OTHERS_SHARE, "failure");
         let room = rows.saturating_sub(lines.len() + 1);
         section(&mut lines, self.task_rows(now_ns), room, "task");
-        // What a journal says anybody may have written.
+        // Any user may have written the journal, so its text is made safe.
         let fitted = lines.iter().map(|line| shown(line).chars().take(columns).collect::<String>());
         fitted.map(|line| line.trim_end().to_string()).take(rows).collect()
     }
@@ -28,7 +28,7 @@ impl Now {
     fn host_rows(&self, now_ns: i64) -> Vec<Vec<String>> {
         let head = ["HOST", "SLOTS", "DONE", "FAILED", "CPU", "DISK", "NET", ""].map(String::from).to_vec();
         let mut hosts = self.host_states(now_ns);
-        // What is in trouble first, then the busiest.
+        // Hosts in trouble first, then the busiest.
         hosts.sort_by_key(HostState::rank);
         let rate = |value: Option<f64>, unit: &str| value.map_or("-".into(), |n| format!("{n:.0} {unit}"));
         let row = |host: HostState| {
@@ -66,7 +66,7 @@ impl Now {
     }
 }
 
-/// A blank line, a head and aligned rows, as many as fit in `room`; nothing where there are no rows.
+/// Adds a blank line, a head and as many aligned rows as fit in `room`. Adds nothing without rows.
 fn section(lines: &mut Vec<String>, rows: Vec<Vec<String>>, room: usize, noun: &str) {
     let all = rows.len() - 1;
     if all == 0 || room < 3 {

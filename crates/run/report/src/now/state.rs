@@ -1,4 +1,4 @@
-//! What is shown of a run at a moment, a value for each row.
+//! The rows that are shown of a run at a moment.
 
 use super::{Now, OnHost};
 use crate::tally::Failed;
@@ -8,8 +8,8 @@ use homing_model::units::span;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A host whose last sample is older than this is said to be silent, and its rates are not those of now: three of its
-/// samples did not come.
+/// The age of a host's last sample, ns, from which the host counts as silent and its rates as outdated.
+/// Three of its samples are missing then.
 const SILENT_NS: i64 = 3_000_000_000;
 
 /// A host.
@@ -19,53 +19,53 @@ pub struct HostState {
     pub name: String,
     /// Slots for this run.
     pub slots: u32,
-    /// Attempts under way.
+    /// The number of running attempts.
     pub running: usize,
-    /// Tasks that have ended well there, and those that have not.
+    /// The number of tasks that succeeded there.
     pub done: u64,
-    /// See `done`.
+    /// The number of tasks that failed there.
     pub failed: u64,
-    /// Why it is not used any more, or that nothing is heard of it.
+    /// The reason why it is not used any more, or how long it has been silent.
     pub trouble: Option<String>,
-    /// It is not used any more.
+    /// Whether it is not used any more.
     pub lost: bool,
-    /// Processors busy, percent.
+    /// Busy processors, percent.
     pub cpu: Option<f64>,
-    /// Memory available, MiB.
+    /// Available memory, MiB.
     pub memory: Option<f64>,
     /// Time in which some task waited for disks, percent.
     pub stalled: Option<f64>,
-    /// Read and written by disks, MB/s.
+    /// Rate of reads and writes of its disks, MB/s.
     pub disk: Option<f64>,
-    /// Received and sent, MB/s.
+    /// Rate of received and sent bytes, MB/s.
     pub net: Option<f64>,
-    /// The same as a part of what its link carries in one direction, percent.
+    /// The same rate as a part of the rate of its link in one direction, percent.
     pub link: Option<f64>,
 }
 
 impl HostState {
-    /// The order in which hosts stand: those that are lost, those that are silent, then those on which most runs.
+    /// Returns the sort key of hosts: lost hosts first, then silent ones, then hosts with the most running attempts.
     pub fn rank(&self) -> (bool, bool, std::cmp::Reverse<usize>) {
         (!self.lost, self.trouble.is_none(), std::cmp::Reverse(self.running))
     }
 }
 
-/// An attempt under way.
+/// A running attempt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskState {
-    /// The task: of a run its number, of a queue the job's.
+    /// The id: in a run the number of the task, in a queue the number of the job.
     pub id: TaskId,
-    /// How people call it.
+    /// The name for users.
     pub name: String,
-    /// Where it runs.
+    /// The host.
     pub host: String,
     /// Its slot there.
     pub slot: u32,
-    /// For how long.
+    /// The time since its start.
     pub age: Duration,
-    /// Bytes that it has read and written so far, where its worker has told.
+    /// Bytes that it has read and written so far, if its worker has reported them.
     pub moved: Option<u64>,
-    /// What runs.
+    /// The command.
     pub command: String,
 }
 
@@ -74,16 +74,16 @@ pub struct TaskState {
 pub struct ServerState {
     /// Its name.
     pub name: String,
-    /// Tasks at once; `None`: its storage does not limit.
+    /// The limit of tasks at once. `None`: the storage does not limit.
     pub limit: Option<u32>,
-    /// What was measured.
+    /// The measurement behind the limit.
     pub why: String,
-    /// Login names, and how many tasks each has there.
+    /// Login names, with the number of tasks of each.
     pub users: Vec<(String, u32)>,
 }
 
 impl ServerState {
-    /// Who has how many tasks there, for people.
+    /// Returns the users with their tasks, as text.
     pub fn held_by(&self) -> String {
         let held: Vec<String> = self.users.iter().map(|(user, n)| format!("{user} {n}")).collect();
         if held.is_empty() { "-".into() } else { held.join(", ") }
@@ -95,43 +95,43 @@ impl ServerState {
 pub struct FailureState {
     /// The task.
     pub task: TaskId,
-    /// Where.
+    /// The host.
     pub host: String,
     /// How it ended.
     pub how: String,
-    /// After what time.
+    /// The time from its start to its end.
     pub took: String,
-    /// What ran, and its last words.
+    /// The command, and the last line of its error output.
     pub command: String,
 }
 
 /// Bytes that attempts under way read from another host, by the layouts of their inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fetch {
-    /// Who holds them.
+    /// The host that holds the bytes.
     pub from: String,
-    /// Who reads them.
+    /// The host that reads them.
     pub to: String,
-    /// How many attempts do so.
+    /// The number of attempts that read.
     pub tasks: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
 impl Now {
-    /// Each host, by name.
+    /// Returns the state of each host, by name.
     pub fn host_states(&self, now_ns: i64) -> Vec<HostState> {
         let running = self.running();
         let state = |(name, host): (&String, &OnHost)| host.state(name, &running, self.is_over(), now_ns);
         self.hosts.iter().map(state).collect()
     }
 
-    /// Nothing more happens.
+    /// Whether the run has ended.
     pub fn is_over(&self) -> bool {
         self.tally().exit().is_some()
     }
 
-    /// Storage servers, by name.
+    /// Returns the storage servers, by name.
     pub fn server_states(&self) -> Vec<ServerState> {
         let state = |(name, server): (&String, &super::Server)| ServerState {
             name: name.clone(),
@@ -142,7 +142,7 @@ impl Now {
         self.servers.iter().map(state).collect()
     }
 
-    /// The last failures, the last one first.
+    /// Returns the last failures, the latest first.
     pub fn failure_states(&self) -> Vec<FailureState> {
         let state = |failed: &Failed| {
             let said = failed.said.as_ref().map_or(String::new(), |said| format!("  {said}"));
@@ -152,12 +152,13 @@ impl Now {
         self.failures.iter().map(state).collect()
     }
 
-    /// Bytes of inputs by their layouts so far: on the hosts that read them, on others; `None` without a layout.
+    /// Returns the bytes of inputs by their layouts so far: on the hosts that read them, and on others. `None`
+    /// without a layout.
     pub fn planned(&self) -> Option<(u64, u64)> {
         self.tally.planned()
     }
 
-    /// Attempts under way, those that run longest first.
+    /// Returns the running attempts, longest first.
     pub fn task_states(&self, now_ns: i64) -> Vec<TaskState> {
         let mut tasks: Vec<_> = self.tasks.iter().collect();
         tasks.sort_by_key(|(id, task)| (task.began_ns, **id));
@@ -176,7 +177,7 @@ impl Now {
         tasks.into_iter().map(state).collect()
     }
 
-    /// Who reads from whom, most bytes first.
+    /// Returns the reads between hosts, most bytes first.
     pub fn fetches(&self) -> Vec<Fetch> {
         let mut sums: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
         for task in self.tasks.values() {
@@ -199,7 +200,7 @@ impl OnHost {
         let silent = self.sample.is_some() && !over && silent_ns > SILENT_NS;
         let lost = self.lost.as_ref().map(|why| format!("lost: {why}"));
         let rates = if silent { Default::default() } else { self.rates };
-        // Megabytes a second of a link that carries as many bytes a second.
+        // Converts MB/s to percent of the link's bytes per second.
         let link = |mb: f64| self.link.filter(|rate| *rate > 0).map(|rate| mb * 1e8 / rate as f64);
         HostState {
             name: name.into(),

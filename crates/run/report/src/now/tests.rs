@@ -27,7 +27,7 @@ fn sample(host: &str, at: i64, busy: u64) -> What {
     What::Sample { host: host.into(), sample }
 }
 
-/// Three hosts, one of them lost; a server with a limit; one failure; four tasks under way.
+/// Three hosts, one of them lost; a server with a limit; one failure; four running tasks.
 fn state() -> Now {
     let mut now = Now::default();
     let argv = ["homing", "run", "bwa mem {}"].map(|word| word.into()).to_vec();
@@ -115,7 +115,7 @@ fn what_is_over_is_not_under_way() {
     at(&mut now, 30, ended(1, "n1", Outcome::Exit(0)));
     assert_eq!((now.used(), now.over()), ((3, 4, 2), 2));
     assert_eq!(now.elapsed(40 * SECOND).as_secs(), 40);
-    // What was under way when its coordinator died starts anew.
+    // Attempts that ran when their coordinator died start again.
     at(&mut now, 50, What::RunResumed { host: "n1".into(), pid: 2 });
     assert_eq!((now.used(), now.over()), ((0, 0, 0), 2));
     let json = now.json(60 * SECOND);

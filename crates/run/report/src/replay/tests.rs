@@ -7,19 +7,19 @@ use std::collections::BTreeMap;
 const FAST: u64 = 125_000_000;
 const SLOW: u64 = 12_500_000;
 const MB: u64 = 1_000_000;
-/// Bytes of a file for each of a link: frames and acknowledgements are the rest.
+/// The bytes of a file for each byte of a link. The rest are frames and acknowledgements.
 const PAYLOAD: f64 = 0.94;
 
-/// A cluster on which a batch of 144 files of 5 MB, all of them on n1, is run.
+/// A cluster that runs a batch of 144 files of 5 MB, all of them on n1.
 #[derive(Clone, Copy)]
 struct World {
     hosts: usize,
-    /// Of n1, bytes per second; others have [`FAST`].
+    /// The rate of n1's link, bytes per second. Other hosts have [`FAST`].
     link: u64,
     copy_on_n2: bool,
     locality: bool,
     work_us: u64,
-    /// In the middle nothing happens for so long.
+    /// The length of a pause without events in the middle.
     pause_us: u64,
 }
 
@@ -27,7 +27,7 @@ const WORLD: World =
     World { hosts: 8, link: SLOW, copy_on_n2: false, locality: false, work_us: 1_600_000, pause_us: 0 };
 
 impl World {
-    /// The events of a run on it, with a sample of each host a second.
+    /// Returns the events of a run on it, with a sample of each host a second.
     fn run(self) -> Vec<Event> {
         let host = |at: usize| HostModel {
             slots: 1,
@@ -91,7 +91,7 @@ impl World {
         all.into_iter().map(|(us, what)| Event { at_ns: us as i64 * 1000, what }).collect()
     }
 
-    /// What n1 has sent by then.
+    /// Returns the bytes that n1 has sent by the time `us`.
     fn sent(self, planned: &[homing_place::Planned], us: f64) -> u64 {
         let part = |one: &homing_place::Planned| {
             let fetches = (one.end_us - one.start_us - self.work_us).max(1) as f64;
@@ -106,7 +106,7 @@ impl World {
         tally
     }
 
-    /// What the report says of n1's link: each change with the part of the time that it saves.
+    /// Returns the changes to n1's link in the report, each with the part of the time that it saves.
     fn told(self) -> Vec<(Change, f64)> {
         let full = self.tally().full();
         let about = |(change, saves): &(Change, crate::change::Saves)| match saves {
@@ -121,7 +121,7 @@ impl World {
     }
 }
 
-/// Each change is made, and the run repeated: as much is saved as was told, within 15 % of the time that it takes then.
+/// Makes each change and repeats the run. The saving must agree with the prediction within 15 % of the new time.
 fn agrees(world: World) {
     let before = world.seconds();
     let then = |change: &Change| match change {
@@ -174,7 +174,7 @@ fn what_tasks_take_without_waiting_is_that_of_those_at_home_or_by_account_or_unk
     };
     let far = |waited_us| done("n2", 900, waited_us, 0, 40);
     let home = |wall_us| done("n1", wall_us, None, 20, 0);
-    // The middle of those at home takes 10 for a byte, and no task took longer than it did.
+    // The median task at home takes 10 for a byte, and no task took longer than its own time.
     let all = vec![home(100), home(200), home(9_000), far(Some(800)), done("n2", 300, None, 20, 20)];
     assert_eq!(work(all), Ok(vec![100, 200, 9_000, 400, 300]));
     assert_eq!(work(vec![far(Some(800)), far(Some(100))]), Ok(vec![100, 800]));
@@ -207,7 +207,8 @@ fn a_run_that_was_taken_up_again_or_is_too_long_predicts_nothing() {
     assert!(replay.done.is_empty());
 }
 
-/// Six tasks on n1 and n2, of 10 s each; on n2 they take `fetch_s` more, for 10 MB of n1. Who is free takes the next.
+/// Six tasks on n1 and n2, of 10 s each. On n2 they take `fetch_s` more, for 10 MB of n1. A free host takes the next
+/// task.
 fn two_hosts(fetch_s: u64, argv: &[&str]) -> (Replay, [Site; 2]) {
     let mut replay = Replay::default();
     let argv = argv.iter().map(|word| (*word).into()).collect();

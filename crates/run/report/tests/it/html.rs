@@ -3,7 +3,7 @@
 use crate::made::{Shape, run};
 use homing_report::html;
 
-/// Where a page is left for looking at, when asked for.
+/// Saves a page for inspection if the variable is set.
 fn keep(name: &str, page: &str) {
     if let Some(dir) = std::env::var_os("HOMING_KEEP_PAGES") {
         std::fs::write(std::path::Path::new(&dir).join(name), page).unwrap();

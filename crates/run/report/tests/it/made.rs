@@ -8,7 +8,7 @@ use homing_model::event::{PlannedBytes, What};
 use homing_model::{Event, HostFacts, HostSample, IoCounters, IoWait, Outcome};
 use std::collections::BTreeMap;
 
-/// What to make.
+/// The size of the run to make.
 pub struct Shape {
     pub tasks: u64,
     pub hosts: usize,

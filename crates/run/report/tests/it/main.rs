@@ -1,4 +1,4 @@
-//! The report as a reader sees it, from events of runs that were never run.
+//! The report, as its readers see it, from events of invented runs.
 
 mod html;
 mod made;

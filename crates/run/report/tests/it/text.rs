@@ -30,7 +30,7 @@ fn a_server_that_is_no_host_of_the_run_has_a_limit_and_a_chart_and_is_not_counte
     let mut events = run(&Shape { tasks: 40, hosts: 4, slots: 2, volume: true });
     let last = events.pop().unwrap();
     let limit = What::Limit { storage: "nas".into(), limit: Some(3), why: "5 at once were served less".into() };
-    // What storage begins with is no news.
+    // The initial limit of a storage is not reported.
     let first = What::Limit { storage: "new".into(), limit: Some(1), why: String::new() };
     events.extend([limit, first].map(|what| Event { at_ns: last.at_ns, what }));
     events.push(last);

@@ -1,14 +1,14 @@
-//! Load indices as columns, for people and for programs.
+//! Load indices as columns, for users and for programs.
 
 use homing_model::Indices;
 use serde_json::{Value, json};
 
-/// What the columns are called.
+/// The names of the columns.
 pub const NAMES: [&str; 9] = ["r1m", "ut", "pg", "mem", "stalled", "io", "bio", "rpc", "net"];
-/// How wide they are where rows come one by one.
+/// The widths of the columns where rows are printed one by one.
 const WIDTHS: [usize; 9] = [5, 5, 6, 7, 7, 7, 7, 7, 7];
 
-/// A host's row; `-` is unknown.
+/// Returns the row of a host. `-` means unknown.
 pub fn cells(i: &Indices) -> [String; 9] {
     let some = |value: Option<f64>, unit: &str| value.map_or("-".to_string(), |v| format!("{v:.1}{unit}"));
     let whole = |value: Option<f64>, unit: &str| value.map_or("-".to_string(), |v| format!("{v:.0}{unit}"));
@@ -25,12 +25,12 @@ pub fn cells(i: &Indices) -> [String; 9] {
     ]
 }
 
-/// Cells beside each other, each in its column.
+/// Joins cells to a line, each in its column.
 pub fn line(cells: [impl AsRef<str>; 9]) -> String {
     cells.iter().zip(WIDTHS).map(|(cell, width)| format!(" {:>width$}", cell.as_ref())).collect()
 }
 
-/// The same under the names that programs read; unknown is null. Further fields are added to it.
+/// Returns the same values as JSON. Unknown is null. The fields of `more` are added.
 pub fn object(i: &Indices, more: Value) -> Value {
     let mut all = json!({
         "r1m": i.r1m, "ut_percent": i.ut, "pg_per_s": i.pg, "mem_mib": i.mem, "io_percent": i.stalled,

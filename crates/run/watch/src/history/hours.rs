@@ -1,14 +1,15 @@
-//! What this host kept, by the hour and in counts: what `homing check` asks it for.
+//! The history of this host by the hour, as counts. `homing check` requests it.
 
 use crate::history::Record;
 
-/// A step that is longer has hours in it of which nothing is known, nanoseconds: an hour and a half.
+/// The longest step, in nanoseconds: an hour and a half. A longer step contains hours without data.
 const LONGEST_NS: i64 = 90 * 60 * 1_000_000_000;
-/// Bytes of a block of the kernel's.
+/// The bytes of a block of the kernel.
 const BLOCK: u64 = 512;
 
-/// A row for each step between two records of one start of the host: the second in which it ended, microseconds in which
-/// some task waited for I/O, requests and bytes of whole disks, bytes received. What has something unknown is left out.
+/// Returns a row for each step between two records of the same boot. Its first fields are the
+/// second in which the step ended, and the microseconds in which some task waited for I/O. Then follow the requests and
+/// bytes of whole disks, and the received bytes. A row with an unknown field is left out.
 pub fn text(records: &[Record]) -> String {
     records.windows(2).filter_map(|two| row(&two[0], &two[1])).collect()
 }

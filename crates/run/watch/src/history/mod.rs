@@ -1,7 +1,7 @@
 //! Samples of a host by the minute, in a file that never grows beyond its bound.
 //!
-//! A record has counters, not rates: whoever reads takes the rate between any two of them, so that a step of an hour is
-//! as exact as one of a minute, and a minute that is missing costs nothing but itself.
+//! A record has counters, not rates. A reader takes the rate between any two records. Therefore a step of an hour is
+//! as exact as one of a minute, and a missing minute affects only itself.
 
 pub mod columns;
 mod hours;

@@ -1,32 +1,32 @@
-//! What was so at a moment.
+//! Finds the state of a host at a moment in its history.
 
 use crate::history::record::Record;
 use homing_model::Indices;
 
-/// What was kept of a moment.
+/// The state of a host at a moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Moment {
-    /// The step that the moment is in: its rates, and what was so at its end.
+    /// The step that contains the moment: its rates, and the values at its end.
     Seen {
-        /// See above.
+        /// The rates and values.
         indices: Indices,
-        /// Processors that the host had, by the time that they counted together.
+        /// The processors of the host, calculated from their total time.
         cores: Option<u32>,
     },
-    /// Nothing: the host was off, or nobody sampled, since this one, ns since the epoch.
+    /// No data: the host was off, or no process sampled.
     Dark {
-        /// None where nothing was kept before either.
+        /// The time of the last record before, ns since 1970, if there is one.
         since_ns: Option<i64>,
     },
 }
 
-/// What records, the oldest first, tell of a moment, ns since the epoch. A step longer than `longest_ns` is none: its
-/// rates are true of all of it, and of no moment in it.
+/// Returns the state at a moment, `ns` since 1970, from records, the oldest first. A step longer than `longest_ns`
+/// counts as no data: its rates are true of the whole step, and of no moment in it.
 pub fn at(records: &[Record], ns: i64, longest_ns: i64) -> Moment {
     let next = records.partition_point(|record| record.sample.at_ns < ns);
     let before = next.checked_sub(1).map(|at| &records[at]);
     let dark = Moment::Dark { since_ns: before.map(|record| record.sample.at_ns) };
-    // After the last one the step that it ends is still what is known, until the next is overdue.
+    // After the last record, the step that it ends remains valid until the next record is overdue.
     let (from, to) = match (before, records.get(next)) {
         (Some(from), Some(to)) => (from, to),
         (Some(last), None) if ns.saturating_sub(last.sample.at_ns) <= longest_ns && next > 1 => {
@@ -76,7 +76,7 @@ mod tests {
         };
         assert_eq!(seen(61), Some((Some(25.0), Some(120.0), Some(4))));
         assert_eq!((seen(120), seen(121)), (seen(61), Some((Some(0.0), Some(180.0), Some(4)))));
-        // What was kept last is known until another two are overdue.
+        // The last step remains valid until another two are overdue.
         assert_eq!((seen(310), seen(311)), (seen(121), None));
         assert_eq!(at(&records, 60 * S, 130 * S), Moment::Dark { since_ns: None });
     }

@@ -1,14 +1,15 @@
-//! Where the file lies: on a disk of the host itself.
+//! The folder of the history, on a disk of the host itself.
 
 use homing_mounts::{Kind, MountLine, identified};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where files of all users may lie for long.
+/// The folder for long-lived files of all users.
 const FOR_ALL: &str = "/var/tmp";
 
-/// The folder of this user's histories; made where it is not there. In the folder of what a user keeps, unless that is
-/// on a file server, which a host would have to wait for each minute: then in one of this user's own below `/var/tmp`.
+/// Returns the folder of this user's histories, and makes it if it is missing. It is the user's state folder. If that
+/// is on a file server, each minute's sample would wait for the server. Then it is a folder of the user's own below
+/// `/var/tmp`.
 pub fn folder() -> io::Result<PathBuf> {
     let state = homing_os::folder::state().join("history");
     match is_on_network(&state, &homing_mounts::read().unwrap_or_default()) {
@@ -21,12 +22,12 @@ pub fn folder() -> io::Result<PathBuf> {
     }
 }
 
-/// The file of a host. It has the host's name, as homes may be shared in ways that no mount table tells.
+/// Returns the file of a host. It has the host's name, because homes may be shared in ways that no mount table shows.
 pub fn file(folder: &Path, host: &str) -> PathBuf {
     folder.join(host.replace('/', "_") + ".ring")
 }
 
-/// By the mount table alone: a file server that hangs is not asked.
+/// Decides by the mount table alone, because a hanging file server would block any other test.
 fn is_on_network(path: &Path, lines: &[MountLine]) -> bool {
     homing_mounts::holding(lines, path).is_some_and(|line| Kind::of(&identified(line)).is_network())
 }

@@ -1,32 +1,32 @@
-//! One sample as bytes.
+//! Converts a sample to bytes and back.
 
 use homing_model::HostSample;
 use std::collections::BTreeMap;
 
-/// Bytes of a record.
+/// The bytes of a record.
 pub const BYTES: usize = 128;
-/// Numbers in it; a checksum of them is at its end.
+/// The numbers in a record. A checksum of them follows.
 const NUMBERS: usize = 15;
-/// A value that is not known. No counter comes so far.
+/// The mark of an unknown value. No counter reaches it.
 const UNKNOWN: u64 = u64::MAX;
-/// The run queue's length is kept in so many parts.
+/// The run queue's length is stored in units of 1/1000.
 const PARTS: f64 = 1000.0;
-/// What the interfaces are called together: which they were is not kept.
+/// The name of the sum of all interfaces. Their own names are not kept.
 const ALL: &str = "all";
 
 /// A sample of a host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
-    /// Which one it is of all that were ever kept, from 1 on.
+    /// The number of the record among all that were ever kept, from 1.
     pub number: u64,
-    /// Tells one start of the host from another: counters begin anew.
+    /// Identifies a boot of the host. Counters begin again at each boot.
     pub boot: u64,
-    /// What was seen. Interfaces are added up; what mounts of NFS were served is left out.
+    /// The sample. Interfaces are added up. The bytes that NFS mounts served are left out.
     pub sample: HostSample,
 }
 
 impl Record {
-    /// A sample to be kept; `boot_id` as the kernel says it.
+    /// Makes a record of a sample. `boot_id` is as the kernel prints it.
     pub fn new(mut sample: HostSample, boot_id: &str) -> Record {
         let both = sample
             .net
@@ -38,13 +38,13 @@ impl Record {
         sample.served.clear();
         (sample.io_full_us, sample.io_some_avg10) = (None, None);
         sample.r1m = sample.r1m.map(|r1m| (r1m * PARTS).round() / PARTS);
-        // The first 64 bits of a number that is drawn at random.
+        // The first 64 bits of a random number.
         let digits: String = boot_id.chars().filter(char::is_ascii_hexdigit).take(16).collect();
         Record { number: 0, boot: u64::from_str_radix(&digits, 16).unwrap_or(0), sample }
     }
 
-    /// The load since an earlier record, and over how many seconds; none where the host was started in between, or its
-    /// clock was set back.
+    /// Returns the load since an earlier record, and the seconds between both. `None` if the host was restarted in
+    /// between, or its clock was set back.
     pub fn since(&self, before: &Record) -> Option<(homing_model::Indices, f64)> {
         let seconds = (self.sample.at_ns.saturating_sub(before.sample.at_ns)) as f64 / 1e9;
         (self.boot == before.boot && seconds > 0.0).then(|| (self.sample.since(&before.sample), seconds))
@@ -80,7 +80,7 @@ impl Record {
         bytes
     }
 
-    /// None of what was not written to its end, or damaged, or never was.
+    /// Reads a record. Returns `None` for an incomplete, damaged or empty place.
     pub(crate) fn of(bytes: &[u8; BYTES]) -> Option<Record> {
         let mut numbers = bytes.chunks_exact(8).map(|eight| eight.try_into().map_or(UNKNOWN, u64::from_le_bytes));
         let mut next = || numbers.next().unwrap_or(UNKNOWN);

@@ -1,8 +1,7 @@
-//! The file: a head, then places of equal size. Record n lies in place n - 1, modulo their number, so that a new one
-//! takes the place of the oldest, and no other byte is written.
+//! The file: a head, then places of equal size. Record n is in place n - 1, modulo the number of places. Therefore a
+//! new record replaces the oldest, and no other byte is written.
 //!
-//! A record that was not written to its end, as its checksum tells, is nobody's: readers pass it over, and the next
-//! record takes its number and its place.
+//! An incomplete record fails its checksum. Readers skip it, and the next record takes its number and its place.
 
 use crate::history::record::{BYTES, Record};
 use homing_os::folder::lock::{self, try_lock_all};
@@ -11,19 +10,19 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Places: a week of minutes.
+/// The number of places: a week of minutes.
 pub const SLOTS: u32 = 7 * 24 * 60;
-/// More than that are no file of ours.
+/// The highest number of places. A larger number means that the file is not a history.
 const MOST: u32 = 1 << 20;
-/// How the head begins.
+/// The begin of the head.
 const MAGIC: &[u8; 16] = b"homing history\n\x01";
 
-/// Why nothing can be kept or read.
+/// Why the history cannot be written or read.
 #[derive(Debug)]
 pub enum RingError {
-    /// The system said so.
+    /// An error of the system.
     Io(PathBuf, io::Error),
-    /// The file is another one, or of another version.
+    /// The file has another format, or another version.
     Foreign(PathBuf),
 }
 
@@ -49,7 +48,8 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// To add to; made where there is none, with so many places. None while another process adds to it.
+    /// Opens the file to add records, and makes it with `slots` places if it is missing. Returns `None` while another
+    /// process adds records.
     pub fn open(path: &Path, slots: u32) -> Result<Option<Ring>, RingError> {
         let io = |e| RingError::Io(path.into(), e);
         let file = lock::file(path, 0o600).map_err(io)?;
@@ -59,7 +59,7 @@ impl Ring {
         let wanted = head(slots);
         let mut begun = vec![0; BYTES];
         let there = read_full(&file, &mut begun, 0).map_err(io)?;
-        // Its maker was killed while it wrote the head.
+        // The process that made the file was killed while it wrote the head.
         if there < BYTES && wanted.starts_with(&begun[..there]) {
             file.write_all_at(&wanted, 0).map_err(io)?;
             begun = wanted.to_vec();
@@ -68,7 +68,7 @@ impl Ring {
         Ok(Some(Ring { file, path: path.into(), slots }))
     }
 
-    /// To read; none where there is no file.
+    /// Opens the file to read it. Returns `None` if it is missing.
     pub fn open_to_read(path: &Path) -> Result<Option<Ring>, RingError> {
         let io = |e| RingError::Io(path.into(), e);
         let file = match homing_os::folder::open_plain_as(path, OpenOptions::new().read(true)) {
@@ -83,12 +83,12 @@ impl Ring {
         Ok(Some(Ring { file, path: path.into(), slots }))
     }
 
-    /// Its size at the most.
+    /// Returns the largest size of the file, in bytes.
     pub fn bound(&self) -> u64 {
         (u64::from(self.slots) + 1) * BYTES as u64
     }
 
-    /// All records, the oldest first.
+    /// Returns all records, the oldest first.
     pub fn records(&self) -> Result<Vec<Record>, RingError> {
         let mut bytes = vec![0; self.bound() as usize - BYTES];
         let there = read_full(&self.file, &mut bytes, BYTES as u64).map_err(|e| RingError::Io(self.path.clone(), e))?;
@@ -97,13 +97,13 @@ impl Ring {
             .filter_map(|(at, place)| Record::of(place.try_into().ok()?).filter(|r| self.place(r.number) == at as u64))
             .collect();
         records.sort_by_key(|record| record.number);
-        // What a ring of that size cannot have kept any more was left by a number that went wrong.
+        // Drops records that are too old for a ring of this size. They come from a wrong number.
         let newest = records.last().map_or(0, |record| record.number);
         records.retain(|record| record.number.saturating_add(self.slots.into()) > newest);
         Ok(records)
     }
 
-    /// Adds one in the place of the oldest.
+    /// Adds a record in the place of the oldest.
     pub fn add(&self, record: &Record) -> Result<(), RingError> {
         let newest = self.records()?.last().map_or(0, |record| record.number);
         let record = Record { number: newest.saturating_add(1), ..record.clone() };
@@ -129,7 +129,7 @@ fn slots_of(begun: &[u8]) -> Option<u32> {
     ((1..=MOST).contains(&slots) && begun == head(slots)).then_some(slots)
 }
 
-/// Reads until the buffer is full or the file ends; how much that was.
+/// Reads until the buffer is full or the file ends. Returns the number of bytes.
 fn read_full(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -176,8 +176,8 @@ mod tests {
         assert_eq!(path.metadata().unwrap().len(), 8 * 128);
     }
 
-    /// Whatever part of the record reached the file before kill -9, the others are all there, and the next one is added
-    /// as if nothing had been.
+    /// Kill -9 may leave any part of the record in the file. All other records remain, and the next one is added as
+    /// usual.
     #[test]
     fn a_writer_that_dies_in_the_middle_of_a_record_costs_that_record_alone() {
         let dir = tempfile::tempdir().unwrap();
@@ -195,7 +195,8 @@ mod tests {
                 drop(begun);
                 let now = [&dying[..reached], &old[reached..]].concat();
                 let mut want: Vec<i64> = ((before - 4).max(1)..=before).collect();
-                // The oldest one was being overwritten. The bytes of both begin alike, and end alike.
+                // The oldest record was being overwritten. Both records have the same bytes at their beginning and
+                // end.
                 if before >= 5 && now != old {
                     want.remove(0);
                 }
@@ -225,7 +226,7 @@ mod tests {
             assert!(matches!(Ring::open(&path, 3), Err(RingError::Foreign(_))));
             assert_eq!(std::fs::read(&path).unwrap(), foreign);
         }
-        // The file says how many places it has, whatever a newer version would make.
+        // The number of places is in the file. The size that the caller wants does not matter.
         std::fs::write(&path, head(3)).unwrap();
         assert_eq!(ring(&path, 9).bound(), 4 * 128);
     }
@@ -241,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// Readers and writers take whatever bytes follow a head.
+        /// Readers and writers accept any bytes after a head.
         #[test]
         fn bytes_of_any_kind_are_read_and_added_to(bytes in prop::collection::vec(any::<u8>(), 0..1500)) {
             let dir = tempfile::tempdir().unwrap();

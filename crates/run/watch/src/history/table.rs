@@ -1,11 +1,11 @@
-//! Histories as rows: the rate of each counter between two records, and what was so at the end of it.
+//! Histories as rows: the rate of each counter between two records, and the values at the end.
 
 use crate::history::{Record, columns};
 use homing_model::Indices;
 use homing_model::text::{aligned, shown};
 use serde_json::{Value, json};
 
-/// A row: its host, when it ended (ns since the epoch), and over how many seconds its rates are, where there are any.
+/// A row: its host, the time of its end (ns since 1970), and the seconds that its rates cover, if it has any.
 struct Row<'r> {
     host: &'r str,
     at_ns: i64,
@@ -13,7 +13,7 @@ struct Row<'r> {
     indices: Indices,
 }
 
-/// The first record of a host only begins, unless it is all that there is.
+/// Returns the rows of a host. Its first record only begins the first step, unless it is the only record.
 fn rows<'r>(host: &'r str, records: &'r [Record]) -> Vec<Row<'r>> {
     let row = |before: Option<&Record>, record: &Record| {
         let since = before.and_then(|before| record.since(before));
@@ -26,13 +26,13 @@ fn rows<'r>(host: &'r str, records: &'r [Record]) -> Vec<Row<'r>> {
     }
 }
 
-/// What is no rate.
+/// Returns the values of a record that are no rates.
 fn at_once(record: &Record) -> Indices {
     let indices = record.sample.since(&record.sample);
     Indices { r1m: indices.r1m, mem: indices.mem, ..Indices::default() }
 }
 
-/// A table of all hosts, by time.
+/// Returns a table of all hosts, sorted by time.
 pub fn text(hosts: &[(&String, &Vec<Record>)]) -> String {
     let mut all: Vec<Row> = hosts.iter().flat_map(|(host, records)| rows(host, records)).collect();
     all.sort_by_key(|row| row.at_ns);
@@ -52,7 +52,7 @@ fn minute(ns: i64) -> String {
     time.to_zoned(jiff::tz::TimeZone::system()).strftime("%m-%d %H:%M").to_string()
 }
 
-/// The same for programs; an unknown value is null.
+/// Returns the same rows as JSON. An unknown value is null.
 pub fn json(hosts: &[(&String, &Vec<Record>)]) -> String {
     let row = |row: Row| columns::object(&row.indices, json!({"at_ns": row.at_ns, "over_s": row.over}));
     let of = |(host, records): &(&String, &Vec<Record>)| {

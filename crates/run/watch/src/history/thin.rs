@@ -1,9 +1,9 @@
-//! Fewer records that tell the same over longer steps.
+//! Reduces records to fewer ones with longer steps.
 
 use crate::history::record::Record;
 
-/// The last record of each step of time, from `begin_ns` on, and the last one before that, which the first step begins
-/// with. Steps are counted from the epoch, so that those of all hosts end at the same time.
+/// Returns the last record of each step of time from `begin_ns` on, and the last record before that, with which the
+/// first step begins. Steps are counted from 1970, so the steps of all hosts end at the same time.
 pub fn thin(records: Vec<Record>, begin_ns: i64, step_ns: i64) -> Vec<Record> {
     let step = |record: &Record| record.sample.at_ns.div_euclid(step_ns.max(1));
     let before = records.iter().rposition(|record| record.sample.at_ns < begin_ns);
@@ -13,7 +13,7 @@ pub fn thin(records: Vec<Record>, begin_ns: i64, step_ns: i64) -> Vec<Record> {
         if !is_later && Some(at) != before {
             continue;
         }
-        // Two of one step, unless the first is that before all steps, or the host was started in between.
+        // Two records of one step, unless the first is before all steps, or the host was started in between.
         let follows = kept.last().is_some_and(|last| {
             last.sample.at_ns >= begin_ns && step(last) == step(&record) && last.boot == record.boot
         });

@@ -1,4 +1,4 @@
-//! What a host tells of the samples that it kept, a line a record, and how long steps between them are.
+//! The history that a host sends: one line per record. Also the length of its steps.
 
 use crate::history::Record;
 use homing_model::{HostFacts, HostSample};
@@ -7,29 +7,29 @@ use std::time::Duration;
 
 const MINUTE_S: u64 = 60;
 
-/// A record as hosts tell it.
+/// A record, as hosts send it.
 #[derive(Serialize, Deserialize)]
 struct Line {
     boot: u64,
     sample: HostSample,
-    /// With the first one: what the host is now.
+    /// The present facts of the host, in the first line alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     facts: Option<HostFacts>,
 }
 
-/// What a host kept.
+/// The history of a host.
 #[derive(Default)]
 pub struct Kept {
-    /// The oldest first.
+    /// The records, the oldest first.
     pub records: Vec<Record>,
-    /// What it is now.
+    /// The present facts of the host.
     pub facts: Option<HostFacts>,
 }
 
-/// What a host tells, or why it does not.
+/// The history that a host sent, or why it sent none.
 pub type Told = Result<Kept, String>;
 
-/// The lines of these records; the first one has what the host is now.
+/// Returns the lines of these records. The first line contains the present facts of the host.
 pub fn lines(records: Vec<Record>, facts: HostFacts) -> String {
     let mut facts = Some(facts);
     let line = |Record { boot, sample, .. }: Record| {
@@ -38,7 +38,7 @@ pub fn lines(records: Vec<Record>, facts: HostFacts) -> String {
     records.into_iter().map(line).collect()
 }
 
-/// Reads such lines.
+/// Reads the lines of a host.
 pub fn read(text: &[u8]) -> Told {
     let mut all = Kept::default();
     for line in text.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
@@ -50,7 +50,7 @@ pub fn read(text: &[u8]) -> Told {
     Ok(all)
 }
 
-/// How long each of so many steps is: whole minutes.
+/// Returns the length of each of `steps` steps, in whole minutes.
 pub fn step(age: Duration, steps: u64) -> Duration {
     Duration::from_secs(age.as_secs().div_ceil(steps).div_ceil(MINUTE_S).max(1) * MINUTE_S)
 }
