@@ -1,4 +1,4 @@
-//! One attempt at a task, from start to what it used.
+//! One attempt at a task, from its start to its measured usage.
 
 use crate::environment::TaskEnvironment;
 use crate::gauge::Gauge;
@@ -14,14 +14,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-/// A recipe's processes that outlive its leader are waited for this long, then ended.
+/// Longest wait for processes of a recipe that outlive its leader; then they are ended.
 const ORPHANS_PATIENCE: Duration = Duration::from_secs(10);
-/// What a task has printed and its worker keeps is looked at so often: somebody may want to see it.
+/// Interval at which a task's unsent output is checked: the coordinator may request it.
 const KEPT_LOOK: Duration = Duration::from_secs(1);
 /// Time between SIGTERM and SIGKILL at a time limit.
 const TERM_GRACE: Duration = Duration::from_millis(1000);
 
-/// Why an attempt is being ended from outside.
+/// Whether and why an attempt is being ended from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Fate {
@@ -30,17 +30,17 @@ pub(crate) enum Fate {
     TimedOut = 2,
 }
 
-/// What others may do to a running attempt.
+/// The controls of a running attempt, for other threads.
 #[derive(Debug, Default)]
 pub(crate) struct Handle {
     pub pid: std::sync::atomic::AtomicI32,
     fate: AtomicU8,
-    /// Its output is wanted as it comes.
+    /// Whether its output is to be sent as it comes.
     pub eager: AtomicBool,
 }
 
 impl Handle {
-    /// Asks the attempt's processes to end; the caller kills them later.
+    /// Signals the attempt's processes; the caller kills them later.
     pub fn end(&self, fate: Fate, signal: libc::c_int) {
         let _ = self.fate.compare_exchange(0, fate as u8, Ordering::SeqCst, Ordering::SeqCst);
         let pid = self.pid.load(Ordering::SeqCst);
@@ -59,16 +59,16 @@ impl Handle {
     }
 }
 
-/// Beside what a start was attempted that failed for want of something.
+/// Whether other tasks ran when a start failed for lack of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempted {
-    /// Tasks that ran, or were about to.
+    /// Other tasks ran, or were about to.
     Among,
-    /// Nothing: what it wanted will not be free later.
+    /// No other task: the resource will not become free later.
     Alone,
 }
 
-/// What an attempt needs besides its task.
+/// A task with all that its attempt needs.
 pub(crate) struct Job<'a> {
     pub ticket: u64,
     pub task: &'a Task,
@@ -76,23 +76,23 @@ pub(crate) struct Job<'a> {
     /// Its standard input; /dev/null when `None`.
     pub stdin: Option<&'a File>,
     pub ground: &'a Ground,
-    /// Count its bytes however short it is.
+    /// Count its bytes even if it is short.
     pub weigh: bool,
     /// Wait for processes that outlive the leader: they may still write.
     pub patient: bool,
-    /// `None` when the task brings a PATH or a directory of its own.
+    /// `None` if the task has its own PATH or directory.
     pub found: Option<&'a Found>,
     pub cwd: &'a Path,
-    /// Where files are that other hosts know by another name.
+    /// The places of files that other hosts know by another name.
     pub view: &'a View,
     pub eager: bool,
     pub handle: &'a Handle,
-    /// Waits for the room that a program needs which could not be started.
+    /// Waits for room to start a program that could not be started.
     pub room: &'a dyn Fn(&'static str, Attempted) -> Option<Attempted>,
     pub send: &'a dyn Fn(FromWorker),
 }
 
-/// Runs it to its end. `buffer` is for reading: its slot's, so that it is made once.
+/// Runs it to its end. `buffer` is for reading; it belongs to the slot, which makes it once.
 pub(crate) fn run(job: &Job, buffer: &mut [u8]) -> Ended {
     let mut began = Instant::now();
     let outputs = Outputs::begin(&job.task.outputs, job.cwd, job.view);
@@ -125,7 +125,7 @@ fn program(job: &Job, word: &RawText) -> Result<std::path::PathBuf, String> {
     }
 }
 
-/// Starts the program, as soon as there is what it takes: the time until then is not its own.
+/// Starts the program, as soon as the resources for it are there. The time until then does not count as the task's.
 fn start(job: &Job, program: &Path, words: &[RawText], began: &mut Instant) -> Result<Started, String> {
     let (cwd, file, words) = job.view.wrap(program, words, job.cwd);
     let mut attempted = Attempted::Among;
@@ -141,7 +141,7 @@ fn start(job: &Job, program: &Path, words: &[RawText], began: &mut Instant) -> R
     }
 }
 
-/// The answer for an attempt of which nothing was measured.
+/// Returns the end of an attempt without measurements.
 pub(crate) fn ended(ticket: u64, outcome: Outcome, wall: Duration) -> Ended {
     Ended {
         ticket,
@@ -168,7 +168,7 @@ impl Pipe {
         Pipe { file: Some(File::from(fd)), kept: Vec::new(), stream, sent: false }
     }
 
-    /// One read; more than a chunk, or any of it when eager, travels at once.
+    /// Reads once. Sends all bytes at once if they are more than a chunk, or if the output is eager.
     fn pump(&mut self, job: &Job, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(file) = &mut self.file else { return Ok(0) };
         let n = file.read(buffer)?;
@@ -183,7 +183,7 @@ impl Pipe {
         Ok(n)
     }
 
-    /// What was kept, and from now on all that comes.
+    /// Sends the kept bytes; from now on each read is sent at once.
     fn send(&mut self, job: &Job) {
         self.sent = true;
         for chunk in std::mem::take(&mut self.kept).chunks(CHUNK) {
@@ -191,8 +191,7 @@ impl Pipe {
         }
     }
 
-    /// After the end of the leader: takes what is there, and waits for no
-    /// grandchild that still holds the other end.
+    /// Reads the rest after the end of the leader, without waiting for a grandchild that still holds the other end.
     fn drain(&mut self, job: &Job, buffer: &mut [u8]) {
         let Some(file) = &self.file else { return };
         let _ = rustix::fs::fcntl_setfl(file.as_fd(), rustix::fs::OFlags::NONBLOCK);
@@ -216,8 +215,8 @@ fn watch(job: &Job, started: Started, began: Instant, buffer: &mut [u8]) -> Ende
     if job.patient {
         await_orphans(pid, job.handle);
     }
-    // What a task leaves behind ends with it. The leader is still a zombie, so
-    // that its number cannot have become another group's.
+    // Processes that a task leaves behind end with it. The leader is still a zombie, so that its number cannot have
+    // become another group's.
     // SAFETY: a negative number means the process group.
     unsafe { libc::kill(-pid, libc::SIGKILL) };
     job.handle.pid.store(0, Ordering::SeqCst);
@@ -230,7 +229,7 @@ fn watch(job: &Job, started: Started, began: Instant, buffer: &mut [u8]) -> Ende
     result
 }
 
-/// Takes output and keeps the time limit until the leader is a zombie.
+/// Reads output and enforces the time limit until the leader is a zombie.
 fn until_ended(job: &Job, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut Gauge, buffer: &mut [u8]) {
     let pidfd = spawn::pidfd(pid).ok();
     let mut next_signal = job.task.timeout_ms.map(|ms| (gauge.began() + Duration::from_millis(ms), libc::SIGTERM));
@@ -240,7 +239,7 @@ fn until_ended(job: &Job, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut G
         let ready = poll(pipes, pidfd.as_ref(), [gauge.next(), signal_in, look_in].into_iter().flatten().min());
         let over = ready.ended || (pidfd.is_none() && has_ended(pid));
         for (pipe, _) in pipes.iter_mut().zip(ready.pipes).filter(|(_, filled)| *filled || (over && pidfd.is_none())) {
-            // Whatever the leader wrote was there before its end was.
+            // All output of the leader was in the pipe before its end was reported.
             if over {
                 pipe.drain(job, buffer);
             } else if pipe.pump(job, buffer).is_err() {
@@ -261,8 +260,8 @@ fn until_ended(job: &Job, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut G
     }
 }
 
-/// A recipe's leader has ended: waits for what it left running in its group.
-/// Orphans are children of this subreaper.
+/// Waits for processes that a recipe's leader left running in its group. Orphans are children of this process, which
+/// is a subreaper.
 fn await_orphans(leader: libc::pid_t, handle: &Handle) {
     let began = Instant::now();
     let own = std::process::id() as libc::pid_t;
@@ -289,12 +288,12 @@ struct Ready {
     ended: bool,
 }
 
-/// Waits for output, the end of the leader, or time.
+/// Waits for output, for the end of the leader, or until `wait` is over.
 fn poll(pipes: &[Pipe; 2], pidfd: Option<&OwnedFd>, wait: Option<Duration>) -> Ready {
     let entry = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let of = |pipe: &Pipe| entry(pipe.file.as_ref().map_or(-1, |f| f.as_raw_fd()));
     let mut fds = [of(&pipes[0]), of(&pipes[1]), entry(pidfd.map_or(-1, |f| f.as_raw_fd()))];
-    // Without a pidfd the end is looked for, not told.
+    // Without a pidfd the end is looked for every 20 ms.
     let most = if pidfd.is_some() { -1 } else { 20 };
     let ms = wait.map_or(most, |w| (w.as_millis() as i32 + 1).min(if most < 0 { i32::MAX } else { most }));
     // SAFETY: the array lives through the call and its length is given.
@@ -303,7 +302,7 @@ fn poll(pipes: &[Pipe; 2], pidfd: Option<&OwnedFd>, wait: Option<Duration>) -> R
     Ready { pipes: [ready(0), ready(1)], ended: ready(2) }
 }
 
-/// True when the leader is a zombie; it stays one.
+/// Whether the leader is a zombie; it stays one.
 fn has_ended(pid: libc::pid_t) -> bool {
     // SAFETY: siginfo is plain data that waitid fills in.
     unsafe {
@@ -314,7 +313,7 @@ fn has_ended(pid: libc::pid_t) -> bool {
 }
 
 fn reap(pid: libc::pid_t) -> (libc::c_int, IoCounters) {
-    // Where the sweep at the worker's end was faster.
+    // The status if the sweep at the worker's end reaped the leader first.
     let mut status = libc::SIGKILL;
     // SAFETY: rusage is plain data; both pointers live through the call.
     let usage = unsafe {

@@ -1,4 +1,5 @@
-//! What this host takes, by the best of what measures it: the site's meter, the firmware's, the processors' counters.
+//! The energy that this host uses, from its best source: the site's meter, the firmware's, or the processors'
+//! counters.
 
 use homing_model::{Energy, MeteredBy};
 use homing_probe::{Power, Rapl, firmware_watts, watts};
@@ -8,14 +9,15 @@ use std::time::{Duration, Instant};
 
 const POWERCAP: &str = "/sys/class/powercap";
 const HWMON: &str = "/sys/class/hwmon";
-/// A controller of a board takes up to a second for an answer, in which it does nothing else.
+/// Interval between two readings. The controller of a board takes up to a second for an answer, and does nothing else
+/// meanwhile.
 const PERIOD: Duration = Duration::from_secs(10);
-/// A meter that has not answered by then is silent.
+/// Longest wait for the answer of a meter.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Of what a meter prints instead of watts, characters that are told.
+/// Characters shown of a meter's output that contains no watts.
 const SHOWN: usize = 60;
 
-/// The energy since a beginning.
+/// The energy used since `began`.
 pub(crate) struct Measured {
     began: Instant,
     way: Mutex<Way>,
@@ -28,12 +30,12 @@ enum Way {
 }
 
 impl Measured {
-    /// Nothing measures it yet.
+    /// Starts the clock, without a source yet.
     pub(crate) fn new() -> Measured {
         Measured { began: Instant::now(), way: Mutex::new(Way::Unknown) }
     }
 
-    /// What was taken so far, where something measures it.
+    /// Returns the energy used so far, if it is measured.
     pub(crate) fn look(&self) -> Option<Energy> {
         match &mut *self.way() {
             Way::Unknown => None,
@@ -52,7 +54,7 @@ impl Measured {
         }
     }
 
-    /// Asks again and again, as long as the worker lives.
+    /// Reads the source every period, until the worker ends.
     fn keep_asking(&self, by: MeteredBy, first: f64, ask: impl Fn() -> Option<f64>) {
         *self.way() = Way::Watts(Power::begin(by, Duration::ZERO));
         let mut answer = Some(first);
@@ -64,16 +66,17 @@ impl Measured {
     }
 }
 
-/// Measures until the worker ends; `meter` is the site's command, empty where there is none. `note` is told why that is not used.
+/// Measures until the worker ends. `meter` is the site's command, or empty; `note` receives the reason if it is not
+/// used.
 ///
 /// # Errors
-/// There is no thread for it.
+/// No thread could be started.
 pub(crate) fn measure(
     measured: Arc<Measured>,
     meter: String,
     note: impl Fn(String) + Send + 'static,
 ) -> std::io::Result<()> {
-    // In a thread of its own: whatever measures may hang.
+    // In a separate thread: each source may hang.
     homing_os::threads::begin(move || {
         let rapl = Rapl::begin(Path::new(POWERCAP), measured.began.elapsed());
         if !meter.is_empty() {
@@ -92,7 +95,7 @@ pub(crate) fn measure(
     .map(drop)
 }
 
-/// The watts that a meter tells, or why none.
+/// Returns the watts that a meter prints, or why there are none.
 fn ask(meter: &str, patience: Duration) -> Result<f64, String> {
     let text = homing_os::process::ask(meter, patience)?;
     let text = String::from_utf8_lossy(&text);

@@ -1,5 +1,5 @@
-//! The environment of tasks: what a run gives to all of them is put into the
-//! system call's form once; only what differs is made for each task.
+//! The environment of tasks. The variables of a run are put into the form of the system call once; only those of a
+//! task are made for each task.
 
 use homing_model::RawText;
 use std::ffi::CString;
@@ -22,12 +22,13 @@ impl Variable {
     }
 }
 
-/// What all tasks of a run share.
+/// The environment that all tasks of a run share.
 #[derive(Default)]
 pub(crate) struct Environment(Vec<Variable>);
 
 impl Environment {
-    /// The last of several values of a name counts; what no system call can carry is left out.
+    /// Makes it. The last of several values of a name counts. A variable with a NUL byte is left out: no system call
+    /// can pass it.
     pub fn new(variables: &[(RawText, RawText)]) -> Environment {
         let mut made: Vec<Variable> = Vec::new();
         for (name, value) in variables {
@@ -38,7 +39,7 @@ impl Environment {
         Environment(made)
     }
 
-    /// With a task's own variables, of which the last of a name counts.
+    /// Adds a task's own variables, of which the last of a name counts.
     pub fn with(&self, own: &[(RawText, RawText)]) -> io::Result<TaskEnvironment<'_>> {
         let mut made: Vec<Variable> = Vec::with_capacity(own.len());
         for (name, value) in own {
@@ -56,13 +57,13 @@ pub(crate) struct TaskEnvironment<'a> {
 }
 
 impl TaskEnvironment<'_> {
-    /// The value that the task will see.
+    /// Returns the value that the task will see.
     pub fn value(&self, name: &str) -> Option<RawText> {
         let is = |v: &&Variable| v.name == name.as_bytes();
         self.own.iter().find(is).or_else(|| self.shared.0.iter().find(is)).map(Variable::value)
     }
 
-    /// For `envp`; valid as long as `self`.
+    /// Returns pointers for `envp`, which are valid as long as `self`.
     pub fn pointers(&self) -> Vec<*const libc::c_char> {
         let hidden = |v: &&Variable| !self.own.iter().any(|own| own.name == v.name);
         let all = self.shared.0.iter().filter(hidden).chain(&self.own);
@@ -70,7 +71,7 @@ impl TaskEnvironment<'_> {
     }
 }
 
-/// An error for a NUL byte, which ends a string in every system call.
+/// Returns an error for a NUL byte, which ends a string in every system call.
 pub(crate) fn c_string(bytes: &[u8]) -> io::Result<CString> {
     CString::new(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "an argument holds a NUL byte"))
 }
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!(task.value("A"), Some("own=1".into()));
         assert_eq!(task.value("B"), Some("2".into()));
         assert_eq!(task.value("NUL"), None);
-        // Two variables and the end.
+        // Two variables and the final null pointer.
         assert_eq!(task.pointers().len(), 3);
     }
 

@@ -1,17 +1,17 @@
-//! What the kernel tells of a running task. Asking costs: to open
-//! `/proc/PID/io` takes as long as a twelfth of the shortest task (measured
-//! beside the loop in `bench/limit.c`), so a short task without inputs is not asked.
+//! The kernel's counters of a running task. Reading them costs: opening `/proc/PID/io` takes a twelfth of the time of
+//! the shortest task (measured beside the loop in `bench/limit.c`). Counters of a short task without inputs are not
+//! read.
 
 use homing_model::IoWait;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// Tasks whose inputs are not known are asked for bytes when they last this long.
+/// Age from which the bytes of a task without known inputs are counted.
 const WORTH_COUNTING: Duration = Duration::from_millis(5);
 const WORTH_ASKING: Duration = Duration::from_micros(homing_model::WAIT_ASKED_FROM_US);
 
-/// Looks at one process while it runs and once more when it is a zombie.
+/// Reads the counters of one process while it runs, and once more when it is a zombie.
 pub(crate) struct Gauge {
     pid: libc::pid_t,
     began: Instant,
@@ -21,7 +21,7 @@ pub(crate) struct Gauge {
 }
 
 impl Gauge {
-    /// `weigh`: count its bytes however short it is.
+    /// `weigh`: count its bytes even if it is short.
     pub fn new(pid: libc::pid_t, began: Instant, weigh: bool) -> Gauge {
         let mut gauge = Gauge { pid, began, counters: None, counted: false };
         if weigh {
@@ -30,7 +30,7 @@ impl Gauge {
         gauge
     }
 
-    /// When the process was started.
+    /// Returns the start time of the process.
     pub fn began(&self) -> Instant {
         self.began
     }
@@ -40,7 +40,7 @@ impl Gauge {
         self.counters = File::open(format!("/proc/{}/io", self.pid)).ok();
     }
 
-    /// Time until the next look is due, when there is one.
+    /// Returns the time until the next look is due, if there is one.
     pub fn next(&self) -> Option<Duration> {
         (!self.counted).then(|| WORTH_COUNTING.saturating_sub(self.began.elapsed()))
     }
@@ -52,7 +52,7 @@ impl Gauge {
         }
     }
 
-    /// `rchar` and `wchar` of the zombie and the children that it waited for.
+    /// Returns `rchar` and `wchar` of the zombie and the children that it waited for.
     pub fn char_counts(&self) -> (Option<u64>, Option<u64>) {
         let Some(file) = &self.counters else { return (None, None) };
         let mut text = [0u8; 512];
@@ -62,8 +62,8 @@ impl Gauge {
         (field("rchar:"), field("wchar:"))
     }
 
-    /// Time in block I/O of the zombie, when the kernel keeps account of it. The host's pressure is no substitute:
-    /// it charges a task that sleeps with what others wait for.
+    /// Returns the time of the zombie in block I/O, if the kernel accounts for it. The host's pressure is no
+    /// substitute: it charges a sleeping task with the waits of others.
     pub fn io_wait(&self) -> Option<IoWait> {
         if self.began.elapsed() < WORTH_ASKING {
             return None;

@@ -1,24 +1,24 @@
-//! What a task was sent to read as its standard input: a file in memory, so that nobody has to write while it reads,
-//! and a task that reads only the beginning ends like any other.
+//! The standard input of a task, received ahead into a file in memory. No thread has to write while the task reads. A
+//! task that reads only the beginning ends like any other.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The file as it grows, or why it cannot.
+/// The file as it grows, or the error that stopped it.
 pub(crate) struct Input {
     file: io::Result<File>,
     length: u64,
 }
 
 impl Input {
-    /// Nothing of it is there yet.
+    /// Makes an empty input.
     pub fn new() -> Input {
         let made = rustix::fs::memfd_create("stdin", rustix::fs::MemfdFlags::CLOEXEC);
         Input { file: made.map(File::from).map_err(io::Error::from), length: 0 }
     }
 
-    /// More of it. The place from which the task reads stays the beginning.
+    /// Appends bytes. The task still reads from the beginning.
     pub fn add(&mut self, bytes: &[u8]) {
         let Ok(file) = &self.file else { return };
         match file.write_all_at(bytes, self.length) {
@@ -27,7 +27,7 @@ impl Input {
         }
     }
 
-    /// The whole file.
+    /// Returns the whole file.
     pub fn file(&self) -> Result<&File, String> {
         self.file.as_ref().map_err(|e| format!("cannot hold its standard input in memory: {e}"))
     }

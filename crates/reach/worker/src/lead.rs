@@ -1,5 +1,5 @@
-//! A worker's program as a leader: it holds the channels to the workers of a branch. It is guarded as a worker is, whose
-//! tasks are here the processes that carry these channels, and the worker of its own host.
+//! A worker's program as a leader, which holds the channels to the workers of a branch. It is guarded like a worker.
+//! Its children are the processes behind these channels, and the worker of its own host.
 
 use crate::{UNGUARDED, begin, end_all};
 

@@ -1,14 +1,14 @@
-//! The worker alone, as it is carried to hosts: a small part of the whole program, which can do the same.
+//! The worker alone, as it is copied to hosts: a small part of the whole program, which has the same commands.
 
 use std::process::ExitCode;
 
-/// A fault of homing itself (`EX_SOFTWARE` of sysexits.h), as the whole program has it.
+/// Exit status for a fault of homing itself (`EX_SOFTWARE` of sysexits.h), as in the whole program.
 const FAULT: i32 = 70;
-/// Words that are not a worker's.
+/// Exit status for arguments that are not a worker's.
 const USAGE: i32 = 255;
 
 fn main() -> ExitCode {
-    // A thread that is missed would leave the others waiting.
+    // The other threads would wait for a thread that panicked.
     std::panic::set_hook(Box::new(|info| {
         homing_os::say!("homing: cannot go on, by a fault of its own: {info}");
         std::process::exit(FAULT)

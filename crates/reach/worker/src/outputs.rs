@@ -1,8 +1,8 @@
-//! Declared outputs of a task that did not succeed must not look finished.
+//! Keeps the declared outputs of a task that did not succeed from looking finished.
 //!
-//! A marker file beside each output says that an attempt is under way. It is
-//! removed on success. When the attempt fails, what it wrote is renamed. The
-//! marker alone survives a machine that stops dead: `--skip-newer` sees it.
+//! A marker file beside each output shows that an attempt is under way. It is removed on success. When the attempt
+//! fails, the files that it wrote are renamed. The marker alone survives a machine that stops dead: `--skip-newer`
+//! sees it.
 
 use crate::view::View;
 use homing_model::{Change, RawText};
@@ -12,10 +12,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Names beside the first one for what a failed attempt wrote.
+/// Further names that are tried for the output of a failed attempt.
 const OTHERS: u32 = 20;
 
-/// The marker of an output: `.NAME.homing-unfinished` in the same directory.
+/// Returns the marker of an output: `.NAME.homing-unfinished` in the same directory.
 pub fn marker_path(output: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(output.file_name().unwrap_or_default());
@@ -23,8 +23,8 @@ pub fn marker_path(output: &Path) -> PathBuf {
     output.with_file_name(name)
 }
 
-/// Names for what a failed attempt wrote: `NAME.homing-partial`, then with `.1` and so on at the end, since others may
-/// have taken the first.
+/// Returns names for the output of a failed attempt: `NAME.homing-partial`, then with `.1` and so on at the end.
+/// Others may have taken the first.
 fn partial_paths(output: &Path) -> impl Iterator<Item = PathBuf> {
     let mut name = output.file_name().unwrap_or_default().to_os_string();
     name.push(".homing-partial");
@@ -38,7 +38,7 @@ fn partial_paths(output: &Path) -> impl Iterator<Item = PathBuf> {
         .map(move |name| folder.join(name))
 }
 
-/// Sets a marker. A link or pipe that another has planted under its name is removed, and never written through.
+/// Makes a marker. A link or pipe that another user has planted under its name is removed, and never written through.
 fn mark(marker: &Path) {
     let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_file());
     if !is_file(marker) {
@@ -46,7 +46,7 @@ fn mark(marker: &Path) {
     }
 }
 
-/// What a file was before an attempt: inode, size, change time.
+/// The state of a file before an attempt: inode, size, change time.
 type Stamp = Option<(u64, u64, i64, i64)>;
 
 fn stamp(path: &Path) -> Stamp {
@@ -66,7 +66,7 @@ struct Output {
 }
 
 impl Outputs {
-    /// Sets the markers. A marker that cannot be made (no such directory yet) is left out.
+    /// Makes the markers. One that cannot be made (no such directory yet) is left out.
     pub fn begin(outputs: &[RawText], cwd: &Path, view: &View) -> Outputs {
         let output = |name: &RawText| {
             let shown = cwd.join(name.as_path());
@@ -78,7 +78,8 @@ impl Outputs {
         Outputs { files: outputs.iter().map(output).collect() }
     }
 
-    /// The attempt succeeded: what other hosts have to look at before they read it.
+    /// Removes the markers of a successful attempt. Returns the changes that other hosts must look at before they
+    /// read.
     pub fn keep(self) -> Vec<Change> {
         let mut wrote = Vec::new();
         for Output { shown, path, .. } in self.files {
@@ -88,7 +89,7 @@ impl Outputs {
         wrote
     }
 
-    /// The attempt did not succeed: what it changed gets another name.
+    /// Renames the outputs that a failed attempt changed, and removes the markers. Returns the old and new names.
     pub fn set_aside(self) -> Vec<(RawText, RawText)> {
         let mut moved = Vec::new();
         for Output { path, before, .. } in self.files {
@@ -123,7 +124,7 @@ mod tests {
         outputs.keep();
         assert_eq!(fs::read(&kept).unwrap(), b"precious");
         assert!(marker.symlink_metadata().is_err());
-        // A link to a file that is not there yet, and a pipe that nobody reads.
+        // A link to a file that does not exist yet, and a pipe without a reader.
         symlink(dir.path().join("new"), &marker).unwrap();
         begin(dir.path()).keep();
         assert!(!dir.path().join("new").exists());

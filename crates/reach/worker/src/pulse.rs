@@ -1,4 +1,4 @@
-//! Tells admission what this host's storage does while tasks run.
+//! Reports the activity of this host's storage to admission while tasks run.
 
 use crate::shared::Shared;
 use homing_launch::wire::FromWorker;
@@ -7,22 +7,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Many pulses while a batch starts, so that a short one does not pay for
-/// learning; then few enough to cost nothing.
+/// Number of quick pulses. A batch starts with many, so that a short one learns quickly; later ones are rare enough
+/// to cost nothing.
 const FIRST: u32 = 50;
 const QUICK: Duration = Duration::from_millis(5);
 const USUAL: Duration = Duration::from_millis(40);
-/// Pulses take at most one part in so many of a processor's time, first and later.
+/// A pause is at least this many times the cost of the pulse before it, first and later.
 const QUICK_SHARE: u32 = 12;
 const USUAL_SHARE: u32 = 60;
 
-/// Longest pause while no task runs here. Tasks on other hosts may read from this
-/// one: without a pulse their number, and with it the tasks here, would stay at what
-/// the start allows for as long as they run.
+/// Longest pause while no task runs here. Tasks on other hosts may read from this host's storage. Without its pulses
+/// admission would keep their number, and that of the tasks here, at the limit of the start.
 const IDLE: Duration = Duration::from_millis(250);
 
-/// Sends pulses until the worker ends.
-/// An error says that there is no thread for it.
+/// Sends pulses until the worker ends. An error means that no thread could be started.
 pub(crate) fn send(shared: Arc<Shared>) -> std::io::Result<()> {
     homing_os::threads::begin(move || {
         let mut pulser = Pulser::default();
@@ -47,12 +45,12 @@ pub(crate) fn send(shared: Arc<Shared>) -> std::io::Result<()> {
     .map(drop)
 }
 
-/// How long to wait after the pulse with this number, that took so long.
+/// Returns the pause after the `nth` pulse, which took `cost`.
 fn pause(nth: u32, cost: Duration) -> Duration {
     if nth < FIRST { QUICK.max(cost * QUICK_SHARE) } else { USUAL.max(cost * USUAL_SHARE) }
 }
 
-/// What this thread has had of a processor; nothing where the kernel does not tell.
+/// Returns the processor time of this thread; zero if the kernel does not report it.
 fn processor_time() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(told.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))

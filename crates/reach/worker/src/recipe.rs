@@ -1,5 +1,5 @@
-//! What surrounds a recipe of `homing make`: before it, what other hosts wrote
-//! is made visible here; after it, what it wrote is synced and told.
+//! The fences around a recipe of `homing make`. Before it, the files that other hosts wrote are made visible here.
+//! After it, the files that it wrote are synced and reported.
 
 use homing_fence::Watch;
 use homing_launch::wire::FromWorker;
@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// The watched folders of a build, and how many recipes run in them here.
+/// The watched folders of a build, and the number of recipes that run in them here.
 pub(crate) struct Recipes {
     watch: Mutex<Watch>,
-    /// What others wrote and this host has not seen yet.
+    /// Changes by other hosts that this host has not seen yet.
     pending: Mutex<Vec<Change>>,
-    /// What it saw of what others wrote. To look anew at a file counts as a change of its attributes.
+    /// The files of other hosts as this host last saw them. Looking at a file again appears to the watch as a change
+    /// of its attributes; these stamps filter such events.
     seen: Mutex<HashMap<PathBuf, Option<Stamp>>>,
     running: AtomicUsize,
 }
@@ -32,16 +33,16 @@ impl Recipes {
         Ok(Recipes { watch: Mutex::new(watch), pending, seen, running })
     }
 
-    /// Called in the order of the messages. The coordinator tells a change
-    /// once; whichever recipe starts first then waits for all of them.
+    /// Adds changes; called in the order of the messages. The coordinator sends a change once, and the first recipe
+    /// that starts waits for all of them.
     pub fn expect(&self, changes: Vec<Change>) {
         let mut pending = lock(&self.pending);
         pending.retain(|old| !changes.iter().any(|new| new.path == old.path));
         pending.extend(changes);
     }
 
-    /// The fence of a recipe that is about to start in `cwd`: the answer to
-    /// give when it may not, else the microseconds that it took.
+    /// The fence before a recipe in `cwd`. Returns the microseconds that it took, or the answer if the recipe may not
+    /// start.
     pub fn before(&self, ticket: u64, cwd: Option<&Path>, folders: &[RawText]) -> Result<u64, Box<FromWorker>> {
         let began = Instant::now();
         let mut pending = lock(&self.pending);
@@ -62,8 +63,8 @@ impl Recipes {
         Ok(began.elapsed().as_micros() as u64)
     }
 
-    /// What changed here. `send` is called while no other report can be made,
-    /// so that no recipe ends before the report that holds its files.
+    /// Reports the changes here. `send` is called while no other report can be made, so that no recipe ends before
+    /// the report that contains its files.
     pub fn after(&self, ticket: u64, fence_us: u64, folders: &[RawText], send: impl Fn(FromWorker)) {
         let began = Instant::now();
         let mut watch = lock(&self.watch);
@@ -71,7 +72,7 @@ impl Recipes {
         folders.iter().for_each(|folder| watch.learn(folder.as_path()));
         let mut seen = lock(&self.seen);
         let changes = watch.report_unless(alone, |path, now| seen.get(path) == Some(&now));
-        // What stands there now is this host's own.
+        // The files at these paths are now this host's own.
         changes.iter().for_each(|change| _ = seen.remove(change.path.as_path()));
         drop(seen);
         let mut fence_us = fence_us + began.elapsed().as_micros() as u64;

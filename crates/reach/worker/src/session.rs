@@ -1,4 +1,4 @@
-//! The conversation with the coordinator.
+//! The exchange of messages with the coordinator.
 
 use crate::attempt::Fate;
 use crate::environment::Environment;
@@ -21,12 +21,12 @@ use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// SIGINT from the terminal is the coordinator's to answer; a broken pipe is
-/// an error of `write`; SIGTERM and SIGHUP end everything that we started.
+/// Sets the signal handlers. The coordinator answers SIGINT from the terminal; a broken pipe is an error of `write`;
+/// SIGTERM and SIGHUP end all that this worker started.
 pub(crate) fn ignore_terminal_signals() {
     extern "C" fn leave(_: libc::c_int) {
-        // Closing our input ends the session in the ordinary way.
-        // SAFETY: close is async-signal-safe; the reader then sees an error.
+        // The end of the input ends the session in the ordinary way.
+        // SAFETY: open and dup2 are async-signal-safe; the next read finds the end of the input.
         unsafe {
             let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY);
             libc::dup2(null, 0);
@@ -44,13 +44,13 @@ pub(crate) fn ignore_terminal_signals() {
     }
 }
 
-/// Descriptors of a task while it runs: two pipes with both their ends, its pidfd, its counts of bytes, and what it
-/// was sent to read.
+/// Descriptors of a task while it runs: two pipes with both their ends, its pidfd, its byte counters, and its
+/// standard input.
 const FILES_OF_A_TASK: u64 = 7;
-/// Descriptors that the worker has besides, and opens for a moment.
+/// Other descriptors that the worker has or opens for a moment.
 const FILES_BESIDES: u64 = 64;
 
-/// Tasks at once that a hard limit on descriptors allows, at least one.
+/// Returns how many tasks at once a hard limit on descriptors allows, at least one.
 fn most_tasks(limit: u64) -> u32 {
     u32::try_from(limit.saturating_sub(FILES_BESIDES) / FILES_OF_A_TASK).unwrap_or(u32::MAX).max(1)
 }
@@ -60,8 +60,9 @@ enum Heard {
     End,
 }
 
-/// Speaks the protocol until the input ends, or nothing is heard for as long as the lease, if it is `leased`; returns the
-/// exit status. `heard` is called while it may go on. What still runs then is the caller's to end (`main_stdio` sweeps).
+/// Serves the protocol until the input ends or, if `leased`, until no message came for the time of the lease. Returns
+/// the exit status. Calls `heard` as long as the worker may continue. The caller ends the processes that are left
+/// (`main_stdio` sweeps).
 pub fn serve(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
@@ -84,7 +85,7 @@ pub fn serve(
     }
     let status = converse(&inbox, &shared, host, leased, heard);
     shared.leaving.store(true, Ordering::SeqCst);
-    // Before the running ones end: their slots would take what was handed ahead.
+    // Before the running tasks end: their slots would otherwise start the queued ones.
     lock(&shared.orders).queue.clear();
     for handle in lock(&shared.running).values() {
         handle.end(Fate::Killed, libc::SIGTERM);
@@ -136,7 +137,7 @@ fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, leased:
     }
 }
 
-/// What the coordinator has said so far.
+/// The state that the coordinator's messages have set up.
 struct Session {
     shared: Arc<Shared>,
     host: String,
@@ -145,7 +146,7 @@ struct Session {
     finishing: bool,
     /// The first parts of the next task's fence.
     ahead: Vec<Change>,
-    /// What tasks that are still to come will read, by their tickets.
+    /// The standard inputs of tasks that are still to come, by ticket.
     inputs: HashMap<u64, Input>,
 }
 
@@ -154,7 +155,7 @@ impl Session {
         Session { shared, host, run: None, slots: 1, finishing: false, ahead: Vec::new(), inputs: HashMap::new() }
     }
 
-    /// An error ends the worker.
+    /// Carries out a message. An error ends the worker.
     fn obey(&mut self, message: ToWorker) -> std::io::Result<()> {
         match message {
             ToWorker::Begin { run: name, cwd, env, umask, slots, sample_ms, pulse, eager_output, nice, meter } => {
@@ -208,7 +209,7 @@ impl Session {
             ToWorker::Eager { ticket } => be_eager(&self.shared, ticket),
             ToWorker::Stand { ask, point, path, nonce, secret } => {
                 let shared = self.shared.clone();
-                // In a thread of its own: looking may wait for automount.
+                // In a separate thread: looking may wait for automount.
                 let looked = begin(move || answer(&shared, ask, &Question { point, path, nonce, secret }));
                 if let Err(error) = looked {
                     self.shared.send(FromWorker::Stands { ask, accepted: false, text: error.to_string() });
@@ -220,7 +221,8 @@ impl Session {
         Ok(())
     }
 
-    /// Linux has a priority for each thread, which those inherit that it makes: here the slots, and with them tasks.
+    /// Lowers the priority of tasks. On Linux each thread has its own, which its new threads and processes inherit:
+    /// the slots, and through them the tasks.
     fn lower_priority(&self, by: i32) {
         if by != 0
             && let Err(error) = rustix::process::nice(by)
@@ -229,12 +231,12 @@ impl Session {
         }
     }
 
-    /// The whole fence of the next task, of which this is the last part.
+    /// Returns the whole fence of the next task; `last` is its last part.
     fn with_what_came_ahead(&mut self, last: Vec<Change>) -> Vec<Change> {
         self.ahead.drain(..).chain(last).collect()
     }
 
-    /// Says good-bye when the last task has ended.
+    /// Sends `Bye` when the last task has ended.
     fn finish(&mut self) -> std::io::Result<()> {
         self.finishing = true;
         lock(&self.shared.orders).closed = true;
@@ -253,7 +255,7 @@ impl Session {
     }
 }
 
-/// The run's environment, with what is of the login that runs the worker and was not named for the tasks.
+/// Adds the login variables of this worker's environment to that of the run, unless the run sets them.
 fn with_login(
     mut env: Vec<(RawText, RawText)>,
     own: impl Iterator<Item = (OsString, OsString)>,
@@ -267,9 +269,9 @@ fn with_login(
     env
 }
 
-/// Answers whether this host has the files of a volume.
+/// Checks whether this host has the files of a volume, and sends the answer.
 fn answer(shared: &Shared, ask: u64, question: &Question) {
-    // Held while it is found out: a second answer builds on the first.
+    // Locked during the check: a second check builds on the result of the first.
     let mut view = lock(&shared.view);
     let (accepted, text) = match stand(question, &view) {
         Ok((with, how)) => {
@@ -282,7 +284,7 @@ fn answer(shared: &Shared, ask: u64, question: &Question) {
     shared.send(FromWorker::Stands { ask, accepted, text });
 }
 
-/// Samples every `sample_ms`, and a word at least every heartbeat.
+/// Sends a sample every `sample_ms`, or heartbeats if that is 0. Reaps orphans that have ended.
 fn sample(sample_ms: u32, shared: Arc<Shared>) -> std::io::Result<()> {
     begin(move || {
         let pause = match sample_ms {

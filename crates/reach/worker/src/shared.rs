@@ -1,5 +1,4 @@
-//! What the reader, the slots and the samplers of a worker share, and the way
-//! out for what they say.
+//! State that the reader, the slots and the samplers of a worker share, and the outbox for their messages.
 
 use crate::attempt::{Attempted, Handle, ended};
 use crate::energy::Measured;
@@ -18,10 +17,10 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// A signal told us to end.
+/// Whether a signal has ended this worker.
 pub(crate) static LEAVE: AtomicBool = AtomicBool::new(false);
 
-/// What all tasks of a run share.
+/// Settings that all tasks of a run share.
 pub(crate) struct Run {
     pub(crate) name: String,
     pub(crate) cwd: PathBuf,
@@ -39,11 +38,11 @@ pub(crate) struct Order {
     pub(crate) task: Task,
     pub(crate) requires: Vec<RawText>,
     pub(crate) weigh: bool,
-    /// What must be seen here before a task that is no recipe starts.
+    /// Changes that this host must see before a task other than a recipe starts.
     pub(crate) fence: Vec<Change>,
     /// Folders in which a recipe of a build may write; `None` for other tasks.
     pub(crate) recipe: Option<Vec<RawText>>,
-    /// What the task reads; `None`: nothing, which is /dev/null.
+    /// The standard input of the task; `None` for /dev/null.
     pub(crate) stdin: Option<Input>,
 }
 
@@ -54,7 +53,7 @@ pub(crate) struct Orders {
     pub(crate) idle: usize,
     pub(crate) threads: usize,
     pub(crate) open: usize,
-    /// Tasks that have ended so far, and slots that wait for the next one to do so.
+    /// Number of tasks that have ended so far, and of slots that wait for the next end.
     pub(crate) ended: u64,
     pub(crate) held: usize,
     pub(crate) closed: bool,
@@ -64,19 +63,19 @@ pub(crate) struct Orders {
 pub(crate) struct Shared {
     pub(crate) orders: Mutex<Orders>,
     pub(crate) changed: Condvar,
-    /// A task has ended and left room.
+    /// Notified when a task has ended and left room.
     pub(crate) freed: Condvar,
-    /// It was told that there is too little of something.
+    /// Whether the user was warned that a resource is short.
     told: AtomicBool,
     pub(crate) running: Mutex<HashMap<u64, Arc<Handle>>>,
     out: Mutex<Outbox>,
     held: Condvar,
     pub(crate) recipes: OnceLock<Recipes>,
-    /// We are ending, and tasks with us: how they end now says nothing of them.
+    /// Whether this worker is ending, and tasks with it: their outcomes are no longer their own.
     pub(crate) leaving: AtomicBool,
-    /// What this host has under another name than the others.
+    /// The files that have another name here than on the other hosts.
     pub(crate) view: Mutex<Arc<View>>,
-    /// What measures the energy of this host.
+    /// The energy of this host.
     pub(crate) energy: Arc<Measured>,
 }
 
@@ -86,13 +85,12 @@ struct Outbox {
     frames: Vec<u8>,
 }
 
-/// The ends of tasks are held this long while more tasks are queued here: one
-/// message then carries several, and the coordinator wakes once for them. The
-/// coordinator sends twice as much time's worth of tasks ahead, so no slot runs
+/// Time for which the ends of tasks are held while more tasks are queued here. One message then carries several, and
+/// the coordinator wakes once for them. The coordinator sends tasks for twice that time ahead, so that no slot runs
 /// dry. Of the limit's rate 3 ms reached 0.83, 6 ms 0.85, 10 ms and 15 ms 0.88.
 const HOLD: Duration = Duration::from_millis(10);
 
-/// A held task that nobody wants any more sees that within this time.
+/// Interval at which a held task checks whether it is still wanted.
 const HELD_LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -101,7 +99,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// Nothing runs; what is said goes to `output`.
+    /// Makes the state of an idle worker that sends to `output`.
     pub(crate) fn new(output: Box<dyn Write + Send>) -> Shared {
         Shared {
             orders: Mutex::default(),
@@ -118,20 +116,20 @@ impl Shared {
         }
     }
 
-    /// The load of this host now, and what it has taken.
+    /// Returns the load of this host now, with the energy that it has used.
     pub(crate) fn sample(&self) -> HostSample {
         HostSample { energy: self.energy.look(), ..homing_probe::sample() }
     }
 
-    /// There is too little of `what` to start another program: for people, once.
+    /// Warns the user, once, that a resource is too short to start another program.
     pub(crate) fn lacks(&self, what: &str) {
         if !self.told.swap(true, Ordering::SeqCst) {
             self.send(FromWorker::Note(format!("too few {what} for all tasks at once: some wait until others end")));
         }
     }
 
-    /// Returns when another try to start a program is worth it: a task has ended, or none is left that could,
-    /// so that this one is alone. `None` when it was so before, or nobody wants the task any more.
+    /// Waits until another try to start a program makes sense: a task has ended, or no other task runs that could
+    /// end. `None` if the program was alone before, or if its task is no longer wanted.
     pub(crate) fn room(&self, unwanted: impl Fn() -> bool, attempted: Attempted) -> Option<Attempted> {
         let mut orders = lock(&self.orders);
         let ended = orders.ended;
@@ -158,7 +156,7 @@ impl Shared {
         !lock(&self.running).is_empty()
     }
 
-    /// Leaders and tickets of the tasks.
+    /// Returns leaders and tickets of the tasks.
     pub(crate) fn tasks(&self) -> Vec<(libc::pid_t, u64)> {
         let running = lock(&self.running);
         running.iter().map(|(ticket, h)| (h.pid.load(Ordering::SeqCst), *ticket)).filter(|(pid, _)| *pid > 0).collect()
@@ -170,7 +168,7 @@ impl Shared {
         self.push(out);
     }
 
-    /// Sends with the next message, or after a moment.
+    /// Sends with the next message, or after at most `HOLD`.
     pub(crate) fn send_soon(&self, message: FromWorker) {
         let mut out = lock(&self.out);
         let first = out.frames.is_empty();
@@ -184,7 +182,7 @@ impl Shared {
         }
     }
 
-    /// Sends what `send_soon` held back.
+    /// Sends the messages that `send_soon` held back.
     pub(crate) fn release_held(&self) {
         loop {
             let mut out = lock(&self.out);
@@ -200,7 +198,7 @@ impl Shared {
     fn push(&self, mut out: std::sync::MutexGuard<'_, Outbox>) {
         let frames = std::mem::take(&mut out.frames);
         if out.to.write_all(&frames).and_then(|()| out.to.flush()).is_err() {
-            // Nobody listens: the same as the end of our input.
+            // The coordinator is gone: the same as the end of our input.
             drop(out);
             crate::end_all();
             std::process::exit(1);
@@ -208,8 +206,8 @@ impl Shared {
     }
 }
 
-/// One frame more. Of a message that is too large the refusal is told in its place: with its lists
-/// the end of a task is lost, as others may then not see what it wrote.
+/// Appends a frame. A message that is too large is replaced by its error. The end of a task then counts as lost,
+/// since other hosts may not see the files in its lists.
 fn add(frames: &mut Vec<u8>, message: &FromWorker) {
     let Err(error) = homing_launch::wire::encode(message, frames) else { return };
     let instead = match message {

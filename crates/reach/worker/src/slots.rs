@@ -1,4 +1,4 @@
-//! The slots: threads that take orders, run them and say how they ended.
+//! The slots: threads that take orders, run them and report their ends.
 
 use crate::attempt::{self, Fate, Handle, Job};
 use crate::environment::TaskEnvironment;
@@ -17,13 +17,13 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest time between the first and the last process of a job that is signalled.
+/// Longest time between the signals to the first and the last process of a job.
 const SIGNALS_SPREAD: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// A success waits for at most this share of the task's own time, so that no batch is slower by more.
+/// A success waits for at most one part in this many of the task's own time, so that no batch becomes slower by more.
 const SUCCESS_SHARE: u32 = 50;
 
-/// Queues an order, with one slot more when all are busy and there may be more.
+/// Queues an order. Starts one more slot if all are busy and there are fewer than `slots`.
 pub(crate) fn take(shared: &Arc<Shared>, run: &Arc<Run>, slots: usize, order: Order) {
     lock(&shared.running).insert(order.ticket, Arc::new(Handle::default()));
     let mut orders = lock(&shared.orders);
@@ -39,7 +39,7 @@ pub(crate) fn take(shared: &Arc<Shared>, run: &Arc<Run>, slots: usize, order: Or
     }
 }
 
-/// Without a thread for it an order waits for those that there are. Where there is none it fails.
+/// Handles a slot that could not be started: the order waits for the existing slots, or fails if there are none.
 fn no_slot(shared: &Shared, mut orders: MutexGuard<Orders>, error: &io::Error) {
     let what = scarce(error).unwrap_or("threads");
     if orders.threads > 0 {
@@ -81,7 +81,7 @@ fn slot(shared: &Shared, run: &Run) {
         lock(&shared.running).remove(&ticket);
         let more = !lock(&shared.orders).queue.is_empty();
         match answer {
-            // The coordinator runs it again where it can, as after any loss.
+            // Not reported: the coordinator runs it again where it can, as after any loss.
             answer if is_our_end(shared, &answer) => {}
             answer if more => shared.send_soon(answer),
             answer => shared.send(answer),
@@ -98,7 +98,7 @@ fn slot(shared: &Shared, run: &Run) {
     }
 }
 
-/// A task between two fences.
+/// Runs a task between two fences.
 fn recipe(shared: &Shared, run: &Run, recipes: &Recipes, order: Order, buffer: &mut [u8]) -> FromWorker {
     let ticket = order.ticket;
     let folders = order.recipe.clone().unwrap_or_default();
@@ -112,11 +112,11 @@ fn recipe(shared: &Shared, run: &Run, recipes: &Recipes, order: Order, buffer: &
     answer
 }
 
-/// A batch system that ends a job signals its processes one after another: a
-/// task may be gone a moment before the worker. A failure is held back until
-/// it is clear that it is the task's own. So is a success, for a share of the
-/// task's own time: a shell whose command was signalled goes on to the next one,
-/// and to a status of 0.
+/// Whether the task ended because this worker is being ended. A batch system that ends a job signals its processes
+/// one after another: a task may be gone a moment before the worker.
+///
+/// A failure is held back until it is clear that it is the task's own. So is a success, for a share of the task's own
+/// time: a shell whose command was signalled continues with the next one, and may end with status 0.
 fn is_our_end(shared: &Shared, answer: &FromWorker) -> bool {
     let FromWorker::Ended(Ended { outcome, wall_us, .. }) = answer else { return false };
     let success = outcome.is_success();
@@ -192,7 +192,7 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
     FromWorker::Ended(attempt::run(&job, buffer))
 }
 
-/// Looks again at what other hosts wrote, under the names that it has here.
+/// Looks again at the files that other hosts wrote, under their names on this host.
 fn see(mut fence: Vec<Change>, view: &View) -> Result<(), Box<Late>> {
     if fence.is_empty() {
         return Ok(());
@@ -209,7 +209,7 @@ fn task_environment<'a>(
     is_recipe: bool,
 ) -> std::io::Result<TaskEnvironment<'a>> {
     if is_recipe {
-        // What it prints of its environment has to be what it would print at home.
+        // A recipe that prints its environment must print the same as on the coordinator's host.
         return run.env.with(&task.env);
     }
     let own = [
@@ -225,14 +225,14 @@ fn task_environment<'a>(
     run.env.with(&own)
 }
 
-/// What a task prints is wanted as it comes.
+/// Sends a task's output as it comes from now on.
 pub(crate) fn be_eager(shared: &Shared, ticket: u64) {
     if let Some(handle) = lock(&shared.running).get(&ticket) {
         handle.eager.store(true, Ordering::Relaxed);
     }
 }
 
-/// Asks a task to end, and after the grace makes it.
+/// Sends SIGTERM to a task, and SIGKILL after the grace.
 pub(crate) fn kill(shared: &Arc<Shared>, ticket: u64, grace_ms: u32, timed_out: bool) {
     let Some(handle) = lock(&shared.running).get(&ticket).cloned() else { return };
     let fate = if timed_out { Fate::TimedOut } else { Fate::Killed };
@@ -247,7 +247,7 @@ pub(crate) fn kill(shared: &Arc<Shared>, ticket: u64, grace_ms: u32, timed_out: 
     }
 }
 
-/// The input ended: gives tasks that were asked to end the time to put their outputs aside.
+/// Gives tasks that were signalled at the end of the input time to move their outputs aside.
 pub(crate) fn linger(shared: &Shared) {
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(2) {

@@ -1,6 +1,6 @@
-//! Starting a program as `posix_spawn` does: by a child that shares this memory until it executes, so that
-//! the cost does not grow with the worker, as fork's would. Not with that function: it cannot give a program
-//! another limit on descriptors than the worker's, and afterwards is too late, as the program runs by then.
+//! Starts a program as `posix_spawn` does: by a child that shares this memory until it executes. The cost does not
+//! grow with the worker, as that of fork would. `posix_spawn` itself cannot set the program's limit on descriptors,
+//! and afterwards is too late, since the program already runs.
 
 use crate::environment::{TaskEnvironment, c_string};
 use crate::view::View;
@@ -17,12 +17,12 @@ pub(crate) struct Started {
     pub pid: libc::pid_t,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
-    /// The writing ends. While they are open here, the end of a program wakes
-    /// its slot once, by the pidfd, and not once for each pipe before.
+    /// The writing ends. While they are open here, the end of a program wakes its slot once, by the pidfd. Otherwise
+    /// each pipe would wake it before.
     pub writers: [OwnedFd; 2],
 }
 
-/// The words to execute: the shell's, or the program's own.
+/// Returns the words to execute: those of the shell, or the program's own.
 pub(crate) fn words(command: &Command, env: &TaskEnvironment) -> Vec<RawText> {
     match command {
         Command::Argv(words) => words.clone(),
@@ -38,7 +38,7 @@ pub(crate) fn words(command: &Command, env: &TaskEnvironment) -> Vec<RawText> {
 pub(crate) struct Found(std::sync::Mutex<std::collections::HashMap<Vec<u8>, PathBuf>>);
 
 impl Found {
-    /// As `program`, remembered as a shell does: a program that went away is looked for again.
+    /// Like `program`, but remembered as in a shell: a program that has disappeared is looked for again.
     pub fn program(&self, word: &RawText, env: &TaskEnvironment, cwd: &Path, view: &View) -> Result<PathBuf, String> {
         let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(path) = known.get(&word.0).filter(|p| view.real(p).exists()) {
@@ -59,7 +59,7 @@ pub(crate) fn program(word: &RawText, env: &TaskEnvironment, cwd: &Path, view: &
     if word.0.contains(&b'/') {
         let path = cwd.join(word.as_path());
         return match () {
-            // A script's `$0` is the path by which it is executed, in the folder that is then the current one.
+            // A script sees the path by which it is executed as `$0`, relative to the folder that is then current.
             () if is_program(&path) && view.is_plain() => Ok(word.to_path()),
             () if is_program(&path) => Ok(path),
             () if view.real(&path).exists() => Err(format!("{} is not executable", word.display())),
@@ -76,31 +76,31 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
 }
 
-/// Signals that this program ignores or handles; execve(2) would leave the first three ignored.
+/// Signals that this program ignores or handles; after execve(2) the first three would still be ignored.
 const CHANGED: [libc::c_int; 5] = [libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTERM, libc::SIGHUP];
-/// Stack of a child: it calls wrappers of system calls and nothing else, which needs some hundred bytes.
+/// Stack of a child: it calls only wrappers of system calls, which need some hundred bytes.
 const STACK: usize = 32 << 10;
 
-/// All that a child needs, made before it exists, as it may not allocate.
+/// All that a child needs, made before it exists, since it may not allocate.
 struct Birth {
-    /// What becomes standard input, output and error output.
+    /// The files for standard input, output and error output.
     files: [RawFd; 3],
     cwd: *const libc::c_char,
     path: *const libc::c_char,
     argv: *const *const libc::c_char,
     envp: *const *const libc::c_char,
     limit: libc::rlimit,
-    /// Why there is no program, 0 while that is not known.
+    /// The error of a start that failed; 0 until then.
     error: libc::c_int,
 }
 
 impl Birth {
-    /// Makes the child. Returns when its program has begun, or did not.
+    /// Makes the child. Returns when its program has begun, or has failed to.
     fn give(&mut self) -> io::Result<libc::pid_t> {
         let mut stack = Vec::<u8>::with_capacity(STACK);
-        // SAFETY: signal sets are plain data that the calls fill in. The stack and `self` outlive the child's use
-        // of them: this thread stands still until it has executed or exited. No handler can run in it before its
-        // signals are its own, as all are blocked.
+        // SAFETY: signal sets are plain data that the calls fill in. The stack and `self` outlive the child's use of
+        // them: this thread is suspended until the child has executed or exited. All signals are blocked, so that no
+        // handler can run in the child before its dispositions are its own.
         unsafe {
             let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
             libc::sigfillset(&mut all);
@@ -122,10 +122,10 @@ impl Birth {
     }
 }
 
-/// The child. It may call nothing that takes a lock or allocates: the memory is that of a running program.
+/// The child. It may not lock or allocate: its memory is that of a running program.
 extern "C" fn become_task(birth: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: the parent waits and does not touch it; its pointers are to live, NUL-terminated data, the arrays
-    // end with NULL. The dispositions of signals are the child's own (no CLONE_SIGHAND), its mask as well.
+    // SAFETY: the parent is suspended and does not touch it; its pointers are to live, NUL-terminated data, the
+    // arrays end with NULL. The dispositions of signals are the child's own (no CLONE_SIGHAND), its mask as well.
     unsafe {
         let birth = &mut *birth.cast::<Birth>();
         let mut none: libc::sigset_t = std::mem::zeroed();
@@ -147,7 +147,7 @@ extern "C" fn become_task(birth: *mut libc::c_void) -> libc::c_int {
     }
 }
 
-/// What there is too little of when a program could not be started for that: it may be started later.
+/// Returns the resource that was short when a program could not be started, if a later start may succeed.
 pub(crate) fn scarce(error: &io::Error) -> Option<&'static str> {
     match error.raw_os_error()? {
         libc::EMFILE => Some("descriptors (ulimit -n)"),
@@ -158,7 +158,7 @@ pub(crate) fn scarce(error: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// What the tasks of a run are started with.
+/// The resources with which all tasks of a run are started.
 pub(crate) struct Ground {
     null: File,
 }
@@ -168,7 +168,7 @@ impl Ground {
         Ok(Ground { null: File::open("/dev/null")? })
     }
 
-    /// Starts `words` in `cwd`, leader of its own process group; its input is `stdin`, or /dev/null.
+    /// Starts `words` in `cwd`, as leader of its own process group; its input is `stdin`, or /dev/null.
     pub fn spawn(
         &self,
         program: &Path,
@@ -198,13 +198,13 @@ impl Ground {
     }
 }
 
-/// A pidfd: tells of the end of exactly this process, by `poll`.
+/// Returns a pidfd, which reports the end of exactly this process through `poll`.
 pub(crate) fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
     // SAFETY: the call takes plain numbers; the descriptor that it returns is ours.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: see above; nobody else owns it.
+    // SAFETY: see above; it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }

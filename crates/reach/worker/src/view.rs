@@ -1,8 +1,7 @@
-//! Files under the names that they have on the other hosts of a run.
+//! Shows tasks the files under the names that they have on the other hosts of a run.
 //!
-//! The server of an NFS export has its files under a path of its own. A task
-//! that runs there sees them where the clients mount them: each in a private
-//! mount namespace, or where that is not permitted with its words rewritten.
+//! The server of an NFS export has its files under a path of its own. A task that runs there sees them at the mount
+//! point of the clients. It gets a private mount namespace or, if that is not permitted, its words are rewritten.
 
 mod enter;
 mod stand;
@@ -14,30 +13,30 @@ use homing_model::RawText;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The program that runs a task in a view is this one, under this name.
+/// This program, which runs a task in a view.
 const SELF: &str = "/proc/self/exe";
 
-/// Characters of a path that a shell takes as they are, quoted or not.
+/// Characters, besides letters and digits, that a shell takes literally, quoted or not.
 const PLAIN: &[u8] = b"/._-+,@%";
 
-/// One mount point of other hosts, and the directory here that it is.
+/// One mount point of other hosts, and its directory on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub point: PathBuf,
     pub local: PathBuf,
 }
 
-/// All of them, as they stand now.
+/// All current places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
     /// Outer mount points before those within them.
     places: Vec<Place>,
-    /// Whether tasks get a mount namespace; else their words are rewritten.
+    /// Whether tasks get a mount namespace; otherwise their words are rewritten.
     private: bool,
 }
 
 impl View {
-    /// With one more place.
+    /// Returns the view with one more place.
     pub fn with(&self, place: Place, private: bool) -> View {
         let mut places = self.places.clone();
         places.retain(|known| known.point != place.point);
@@ -50,19 +49,19 @@ impl View {
         self.places.iter().rev().find(|place| path.starts_with(&place.point))
     }
 
-    /// Where a file of the view is on this host.
+    /// Returns the path on this host of a file of the view.
     pub fn real(&self, path: &Path) -> PathBuf {
         let mapped = self.place_of(path).and_then(|p| Some(p.local.join(path.strip_prefix(&p.point).ok()?)));
         mapped.unwrap_or_else(|| path.to_path_buf())
     }
 
-    /// Whether tasks have all names as this host has them.
+    /// Whether all names are the same on this host.
     pub fn is_plain(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The directory to start in, the program, and the words that show a task
-    /// its view. `program` is a path of the view.
+    /// Returns the directory to start in, the program, and the words that show a task its view. `program` is a path
+    /// of the view.
     pub fn wrap(&self, program: &Path, words: &[RawText], cwd: &Path) -> (PathBuf, PathBuf, Vec<RawText>) {
         if self.places.is_empty() {
             return (cwd.to_path_buf(), program.to_path_buf(), words.to_vec());
@@ -77,13 +76,13 @@ impl View {
         ("/".into(), SELF.into(), all)
     }
 
-    /// What a task's `PWD` says.
+    /// Returns the value of a task's `PWD`.
     pub fn shown(&self, path: &Path) -> PathBuf {
         if self.private { path.to_path_buf() } else { self.real(path) }
     }
 
     fn rewrite(&self, text: &RawText) -> RawText {
-        // Inner places first: their names begin with the outer ones'.
+        // Inner places first: their names begin with those of the outer ones.
         self.places.iter().rev().fold(text.clone(), |text, place| {
             let (point, local) = (place.point.as_os_str().as_bytes(), place.local.as_os_str().as_bytes());
             RawText(replace(&text.0, point, local))
@@ -91,12 +90,12 @@ impl View {
     }
 }
 
-/// Whether a directory's name can stand in a command line for another's.
+/// Whether a directory's name can replace another in a command line.
 fn is_plain(path: &Path) -> bool {
     path.as_os_str().as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || PLAIN.contains(b))
 }
 
-/// Replaces a path where it stands as a whole word, or begins one.
+/// Replaces a path that is a whole word, or begins one.
 fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -115,7 +114,7 @@ fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The words of a command as they would run in a view, for a test that a namespace is permitted.
+/// Returns the words of a command that looks for `file` in a view: a test whether a namespace is permitted.
 fn probe_command(view: &View, file: &Path) -> (PathBuf, Vec<RawText>) {
     let words = [RawText::from("/bin/sh"), "-c".into(), "test -f \"$0\"".into(), RawText::from(file)];
     let (_, program, words) = view.wrap(Path::new("/bin/sh"), &words, Path::new("/"));

@@ -16,7 +16,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use until::until;
 
-/// Says who it is by its number and that of the host it came from, goes where it may, and does there what it is told.
+/// A fake ssh. It records its pid under the names of source and target, and fails if that way is cut. It runs the
+/// remote command in the target's folder.
 const SSH: &str = r#"at=${0%/*}; for c in "$@"; do target=$to; to=$c; done
 way=${FROM-here}-$target
 [ -e $at/cut-$way ] && { echo "ssh: connect to host $target port 22: No route to host" >&2; exit 255; }
@@ -26,7 +27,7 @@ echo $$ > $at/pid.$way.new; mv $at/pid.$way.new $at/pid-$way
 unset XDG_CACHE_HOME; export HOME=$at/$target TMPDIR=$at/$target FROM=$target HOMING_SSH=$0
 exec sh -c "$c""#;
 
-/// Only what is broken gets there.
+/// Longest wait; only a faulty program reaches it.
 const HANGS: Duration = Duration::from_secs(120);
 
 struct World(tempfile::TempDir);
@@ -55,12 +56,12 @@ impl World {
         fs::write(self.path(&format!("cut-{from}-{to}")), "").unwrap();
     }
 
-    /// Hosts of these numbers, as far as they have answered.
+    /// Connects to hosts with these numbers, until each has answered.
     fn attend(&self, hosts: std::ops::RangeInclusive<usize>, width: usize) -> Heads {
         let options = Options {
             exe: env!("CARGO_BIN_EXE_homing-worker").into(),
             ssh: vec![self.path("ssh").into()],
-            // The shortest patience with those that may say nothing.
+            // The shortest patience for leaders that send nothing.
             connect_timeout_s: if self.path("liar").exists() { 0 } else { 10 },
             ..Options::default()
         };
@@ -80,7 +81,7 @@ impl World {
         heads
     }
 
-    /// Who came to which host from where.
+    /// Returns the connections that were made, as `SOURCE-TARGET`.
     fn ways(&self) -> Vec<String> {
         let names = fs::read_dir(self.0.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
         let mut ways: Vec<String> = names.filter_map(|name| Some(name.strip_prefix("pid-")?.to_string())).collect();
@@ -92,12 +93,12 @@ impl World {
         fs::read_to_string(self.path(&format!("pid-{way}"))).unwrap().trim().parse().unwrap()
     }
 
-    /// The guarded process of that one.
+    /// Returns the guarded process of that connection.
     fn leader(&self, way: &str) -> i32 {
         children(self.pid(way))[0]
     }
 
-    /// A leader and all that it started have ended.
+    /// Waits until the processes of these connections have ended.
     fn until_ended(&self, ways: &[&str]) {
         for way in ways {
             let pid = self.pid(way);
@@ -125,7 +126,7 @@ impl Heads {
             Heard::Cut { reason } => self.why(n, reason, "cut"),
             Heard::Gone { reason, .. } => self.why(n, reason, "gone"),
             Heard::From(messages) if messages.contains(&FromWorker::Bye) => "bye",
-            // A slow worker is asked by the launch itself, too.
+            // The launch itself also pings a slow worker.
             Heard::From(messages) if self.asked && messages.contains(&FromWorker::Pong) => "pong",
             Heard::From(_) => "word",
         };
@@ -140,7 +141,7 @@ impl Heads {
         what
     }
 
-    /// Until this is the last that was heard of these.
+    /// Waits until this is the last event of all these hosts.
     fn until(&mut self, hosts: impl IntoIterator<Item = usize> + Clone, what: &str) {
         let deadline = Instant::now() + HANGS;
         while !hosts.clone().into_iter().all(|n| self.answered.get(&n) == Some(&what)) {
@@ -167,7 +168,7 @@ fn workers_of_a_branch_come_over_one_channel_and_end_one_by_one() {
     let mut heads = world.attend(1..=8, 2);
     assert_eq!(heads.answered(), ["up"; 8], "{:?}", heads.whys);
     assert_eq!(world.ways(), ["here-n1", "here-n5", "n1-n2", "n1-n3", "n1-n4", "n5-n6", "n5-n7", "n5-n8"]);
-    // That of the leader's own host is no child of the coordinator's: it has a lease.
+    // The worker of the leader's own host is no child of the coordinator: it has a lease.
     let words = |pid: i32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
     let led: Vec<String> = children(world.leader("here-n1")).into_iter().map(words).collect();
     assert!(led.len() == 4 && led.iter().all(|words| words.ends_with("\0worker\0")), "{led:?}");
@@ -213,7 +214,7 @@ fn a_leader_ends_with_its_guard_and_with_whoever_asked_for_it() {
     rustix::process::kill_process(guard, rustix::process::Signal::KILL).unwrap();
     heads.until(1..=4, "astray");
     world.until_ended(&["here-n1", "n1-n2", "n1-n3", "n1-n4"]);
-    // As when the coordinator dies: nobody speaks any more.
+    // As when the coordinator dies: no messages come any more.
     drop(std::mem::take(&mut heads.up));
     world.until_ended(&["here-n5", "n5-n6", "n5-n7", "n5-n8"]);
 }
@@ -247,7 +248,7 @@ fn another_leads_where_the_first_cannot_be_used() {
     assert!(heads.notes.recv().unwrap().contains("along the tree: n4: host n[1-3] cannot be reached"));
 }
 
-/// Has all leaders greet, and say this and nothing more.
+/// Makes all leaders send a hello, then `said`, and nothing more.
 fn lies(world: &World, said: &str) {
     let facts = r#"{"hostname":"far","aliases":[],"cores":1,"memory_bytes":1,"arch":"x","boot_id":"b","mounts":[],"nic_bytes_per_s":null,"now_ns":0}"#;
     let hello = format!("homing-wire {} {} {facts}", homing_launch::wire::VERSION, homing_launch::wire::release());
@@ -257,7 +258,7 @@ fn lies(world: &World, said: &str) {
 #[test]
 fn a_leader_that_tells_of_others_is_not_believed() {
     let world = World::new();
-    // Of member 9: that it cannot be reached.
+    // The message that member 9 cannot be reached.
     lies(&world, r"\003\000\000\000\001\011\000");
     let heads = world.attend(1..=8, 2);
     assert_eq!(heads.answered(), ["astray"; 8]);

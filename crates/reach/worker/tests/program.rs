@@ -1,4 +1,4 @@
-//! The worker as a program of its own.
+//! The worker as a separate program.
 
 use homing_model::HostFacts;
 use std::io::BufReader;

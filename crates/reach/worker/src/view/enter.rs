@@ -1,7 +1,6 @@
-//! `homing in-view POINT LOCAL ... -- CWD PROGRAM WORDS`: makes the view around
-//! itself, then becomes the program. A process of its own, since an ordinary
-//! user gets a mount namespace only with a user namespace, and that only while
-//! it has one thread.
+//! `homing in-view POINT LOCAL ... -- CWD PROGRAM WORDS`: makes the view around itself, then becomes the program. It
+//! is a process of its own. An ordinary user gets a mount namespace only with a user namespace, and that only in a
+//! process with one thread.
 
 use super::Place;
 use homing_model::RawText;
@@ -19,7 +18,7 @@ use std::process::Command;
 /// Status of a program that cannot be started, as shells give it.
 const CANNOT_START: i32 = 127;
 
-/// The words after `in-view`, up to those of the program.
+/// Returns the words between `in-view` and those of the program.
 pub(super) fn arguments(places: &[Place], cwd: &Path, program: &Path) -> Vec<RawText> {
     let mut words: Vec<RawText> = Vec::new();
     for place in places {
@@ -29,7 +28,7 @@ pub(super) fn arguments(places: &[Place], cwd: &Path, program: &Path) -> Vec<Raw
     words
 }
 
-/// Becomes the program; returns only when that failed. `words` are those after `in-view`.
+/// Becomes the program; returns only if that failed. `words` are those after `in-view`.
 pub fn enter_view(words: &[OsString]) -> i32 {
     let failed = |what: String| {
         homing_os::say!("homing: {what}");
@@ -54,11 +53,11 @@ pub fn enter_view(words: &[OsString]) -> i32 {
 
 fn make<'p>(places: impl Iterator<Item = (&'p Path, &'p Path)>) -> Result<(), String> {
     unshare().map_err(|e| format!("a mount namespace is not permitted: {e}"))?;
-    // What others mount from now on is seen here; what is mounted here stays here.
+    // Later mounts of other processes appear here; mounts made here stay here.
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
         .map_err(|e| format!("cannot make mounts private: {e}"))?;
     for (point, local) in places {
-        // A descriptor, for a point that is made may hide the directory.
+        // A descriptor, since a mount point that is made here may hide the directory.
         let held = hold(local)?;
         if !point.is_dir() {
             make_point(point)?;
@@ -91,13 +90,12 @@ fn handle(fd: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()))
 }
 
-/// Makes a mount point without touching the host: the nearest directory that
-/// exists is replaced, for this process only, by one with the same content and
-/// the missing name.
+/// Makes a mount point without touching the host. For this process only, the nearest existing directory is replaced
+/// by one with the same content and the missing name.
 fn make_point(point: &Path) -> Result<(), String> {
     let parent = point.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("/"));
     if parent == Path::new("/") {
-        // The root itself cannot be mounted over with effect: a new one is made, and entered.
+        // A mount over the root itself has no effect: a new root is made and entered.
         let stage = ["/mnt", "/media", "/srv", "/tmp"].map(Path::new).into_iter().find(|p| p.is_dir());
         let stage = stage.ok_or("no directory to make a new root on")?;
         refill(parent, stage)?;
@@ -109,7 +107,7 @@ fn make_point(point: &Path) -> Result<(), String> {
     fs::create_dir_all(point).map_err(|e| format!("cannot make {}: {e}", point.display()))
 }
 
-/// A new, empty file system on `stage`, with everything in it that `dir` holds.
+/// Mounts a new file system on `stage`, with all entries of `dir` in it.
 fn refill(dir: &Path, stage: &Path) -> Result<(), String> {
     let old = hold(dir)?;
     // A copy of the stage's own tree, taken before it is mounted over.
@@ -122,7 +120,7 @@ fn refill(dir: &Path, stage: &Path) -> Result<(), String> {
     for entry in entries {
         let (from, to) = (handle(&old).join(entry.file_name()), stage.join(entry.file_name()));
         let Ok(kind) = entry.file_type() else { continue };
-        // What this user may not show is left out: it could not be read either.
+        // An entry that this user may not show is left out: it could not be read either.
         let _ = if kind.is_symlink() {
             fs::read_link(&from).and_then(|target| std::os::unix::fs::symlink(target, &to))
         } else if dir.join(entry.file_name()) == stage {

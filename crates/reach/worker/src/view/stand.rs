@@ -1,5 +1,5 @@
-//! Does this host have the files of a volume, and where? Believed only when a
-//! file with an unguessable name, just made by the coordinator, is found.
+//! Finds out whether this host has the files of a volume, and where. The proof is a file with an unguessable name
+//! that the coordinator has just made.
 
 use super::{Place, View, is_plain, os, probe_command};
 use homing_model::RawText;
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The question: see `ToWorker::Stand`.
+/// The message `ToWorker::Stand`.
 pub(crate) struct Question {
     pub point: RawText,
     pub path: RawText,
@@ -17,14 +17,14 @@ pub(crate) struct Question {
     pub secret: RawText,
 }
 
-/// The view with the volume, and what to tell people; or why not.
+/// Returns the view with the volume, and a text for the user; or the reason against it.
 pub(crate) fn stand(question: &Question, view: &View) -> Result<(View, String), String> {
     let point = question.point.to_path();
     let proves = |dir: &Path| {
         let file = dir.join(question.nonce.as_path());
         std::fs::read(file).is_ok_and(|content| content == question.secret.0)
     };
-    // Looking at it makes automount mount it.
+    // This read makes automount mount it.
     if proves(&point) {
         return Ok((view.clone(), format!("{} is mounted there by now", point.display())));
     }
@@ -49,7 +49,7 @@ pub(crate) fn stand(question: &Question, view: &View) -> Result<(View, String), 
     }
 }
 
-/// A path that begins at a home, `~/DIR` or `~USER/DIR`, as it is here.
+/// Resolves a path that begins at a home, `~/DIR` or `~USER/DIR`, on this host.
 fn at_home(path: &RawText) -> Option<RawText> {
     let Some(rest) = path.0.strip_prefix(b"~") else { return Some(path.clone()) };
     let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
@@ -62,7 +62,7 @@ fn at_home(path: &RawText) -> Option<RawText> {
     Some(RawText::from(there.as_path()))
 }
 
-/// Runs a command in the view that looks for the file.
+/// Runs a command in the view that looks for the file, to prove that the view is permitted.
 fn permitted(view: &View, file: &Path) -> Result<(), String> {
     let (program, words) = probe_command(view, file);
     let output = Command::new(program).args(words.iter().skip(1).map(os)).stdin(Stdio::null()).output();
