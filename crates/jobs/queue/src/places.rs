@@ -1,9 +1,8 @@
 //! Knows the folders of the queue.
 //!
-//! The jobs of each user are in the user's own folder. All these folders are in one that belongs to root and has the
-//! sticky bit (/var/tmp), so that no other user can remove, rename or replace them. One more folder has the things
-//! that all users share (the lock of turns, the numbers). It decides nothing but order: a user who breaks it cannot
-//! touch a job.
+//! The jobs of each user are in the user's own folder. The parent of these folders belongs to root and has the sticky
+//! bit (/var/tmp). Thus no other user can remove, rename or replace them. One more folder has the things that all users
+//! share (the lock of turns, the numbers). It decides nothing but order: a user who breaks it cannot touch a job.
 
 use crate::{QueueError, files};
 use std::collections::{BTreeMap, BTreeSet};

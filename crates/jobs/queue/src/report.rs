@@ -1,9 +1,9 @@
-//! The report that LSF writes at the end of a job's output file. Programs
-//! parse it: the line two above `Resource usage summary:` says how it ended.
+//! The report that LSF writes at the end of a job's output file. Programs parse it: the line two above `Resource
+//! usage summary:` reports how the job ended.
 
 use crate::job::{End, JobSpec, Share, Start};
 
-/// What differs between one end of a job and another, as it is printed.
+/// The parts of the report that differ between jobs, as printed.
 pub(crate) struct Told<'a> {
     /// `7`, `7[2]`.
     pub id: &'a str,
@@ -28,7 +28,7 @@ pub(crate) fn time(ns: i64) -> String {
     time.to_zoned(jiff::tz::TimeZone::system()).strftime("%a %b %e %H:%M:%S %Y").to_string()
 }
 
-/// LSF's words for why a job was ended; homing's own where LSF has none.
+/// Returns LSF's words for why a job was ended; homing's own if LSF has none.
 pub fn term(reason: &str) -> String {
     match reason {
         "time limit" => "TERM_RUNLIMIT: job killed after reaching LSF run time limit".into(),
@@ -41,7 +41,7 @@ pub fn term(reason: &str) -> String {
     }
 }
 
-/// The report of one job or element.
+/// Returns the report of one job or element.
 pub fn text(id: u64, index: u32, spec: &JobSpec, script: Option<&str>, start: &Start, end: &End) -> String {
     let shown = if index == 0 { id.to_string() } else { format!("{id}[{index}]") };
     let reason = end.reason.as_deref().map(|reason| match term(reason) {
@@ -67,7 +67,7 @@ pub fn text(id: u64, index: u32, spec: &JobSpec, script: Option<&str>, start: &S
     layout(spec, script, &told)
 }
 
-/// Where it ran, as LSF writes it: slots and host, and a line for each host but the first.
+/// Returns the hosts in LSF's format: slots and first host, and a line for each other host.
 fn hosts(spec: &JobSpec, host: &str) -> (String, String) {
     let on = |slots: u32, host: &str| if slots > 1 { format!("{slots}*{host}") } else { host.to_string() };
     let Some([first, others @ ..]) = spec.over_several() else { return (on(spec.slots, host), String::new()) };
@@ -75,7 +75,7 @@ fn hosts(spec: &JobSpec, host: &str) -> (String, String) {
     (format!("{}*{}", first.slots, first.host), others.iter().map(line).collect())
 }
 
-/// Its lines.
+/// Fills in the lines of the report.
 pub(crate) fn layout(spec: &JobSpec, script: Option<&str>, told: &Told) -> String {
     let command = spec.command.display();
     let name = if spec.name.is_empty() { &command } else { &spec.name };

@@ -1,4 +1,4 @@
-//! What `bsub` is asked for, as a job of the queue: its queue, its name and what it runs. Errors are in LSF's words.
+//! Makes a job of the queue from a request of `bsub`: its queue, its name and its command. Errors are in LSF's words.
 
 use crate::array::{self, Array};
 use crate::plan::Config;
@@ -6,7 +6,7 @@ use homing_lsf::bsub::{Interactive, Request, default_name};
 use homing_model::text::quoted;
 use homing_model::{Command, RawText};
 
-/// The queue, and whether it was not asked for; `usual` is the one that the user's environment names.
+/// Returns the queue, and whether it is a default; `usual` is the one that the user's environment names.
 pub fn queue_of(request: &Request, usual: Option<&str>, config: &Config, uid: u32) -> Result<(String, bool), String> {
     let is_there = |name: &str| config.queues.contains_key(name);
     let (name, by_default) = match (request.queues.iter().find(|name| is_there(name)), request.queues.first(), usual) {
@@ -23,11 +23,11 @@ pub fn queue_of(request: &Request, usual: Option<&str>, config: &Config, uid: u3
     }
 }
 
-/// Name and array; what LSF cannot read as an array is a plain name. Without
-/// -J there is none: bjobs shows the command then, to those who may see it.
+/// Returns name and array; a name that is no array of LSF is a plain name. Without -J it is empty: bjobs then shows
+/// the command, to users who may see it.
 pub fn named(request: &Request) -> Result<(String, Option<Array>), String> {
     let Some(name) = &request.name else { return Ok((String::new(), None)) };
-    // Snakemake's names hold brackets nowhere, but other people's do: only `name[1-5]` is an array.
+    // Names in Snakemake have no brackets, but others do: only `name[1-5]` is an array.
     let looks = name.rfind('[').is_some_and(|at| {
         let rest = name[at + 1..].trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('%');
         rest.strip_suffix(']').is_some_and(|r| r.chars().all(|c| c.is_ascii_digit() || "-,: ".contains(c)))
@@ -36,8 +36,8 @@ pub fn named(request: &Request) -> Result<(String, Option<Array>), String> {
     if looks { array::parse(name) } else { Ok((name.clone(), None)) }
 }
 
-/// The command, or the script and the name that stands for it, with what comes before and after it. `on_own_terminal`:
-/// the engine makes the terminal that the job is to have.
+/// Returns the command, or the script with the name that represents it, with the commands before and after it.
+/// `on_own_terminal`: the engine makes the job's terminal.
 pub fn command_of(request: &Request, script: Option<&RawText>, on_own_terminal: bool) -> (Command, Option<RawText>) {
     let mut around = Vec::new();
     if let Some(before) = &request.before {
@@ -66,7 +66,7 @@ pub fn command_of(request: &Request, script: Option<&RawText>, on_own_terminal: 
     }
 }
 
-/// A script whose interpreter reads its login files, for `-L SHELL`; the error is why it cannot.
+/// Returns the script with an interpreter that reads its login files, for `-L SHELL`; the error is why it cannot.
 pub fn in_login_shell(script: &RawText, shell: Option<&RawText>) -> Result<RawText, String> {
     let Some(shell) = shell else { return Ok(script.clone()) };
     let Some(rest) = script.0.strip_prefix(b"#!") else {

@@ -1,4 +1,4 @@
-//! What users ask of jobs that are there: to end, to stand still, to be run again.
+//! Carries out users' requests about existing jobs: to end, to suspend, to run again.
 
 use crate::files::{self, write_json};
 use crate::job::{End, Kill, Stop};
@@ -9,8 +9,8 @@ use std::path::Path;
 use std::{fs, io};
 
 impl Spool {
-    /// Asks for the end of a job or one element. What has not started ends now;
-    /// the keeper of what runs sees the request.
+    /// Requests the end of a job or one element. An element that has not started ends now; the keeper of a running
+    /// one sees the request.
     pub fn kill(&self, job: &Job, index: Option<u32>, signal: Option<i32>) -> Result<(), QueueError> {
         let by = files::user_name(files::uid());
         let _owner = files::act_as(job.uid);
@@ -31,13 +31,13 @@ impl Spool {
         Ok(())
     }
 
-    /// Ends what has no keeper and never had one.
+    /// Ends an element that has no keeper and never had one.
     pub(crate) fn end_unstarted(&self, job: &Job, index: u32, reason: &str) -> Result<(), QueueError> {
         let started = || job.dir.join(format!("start.{index}.json")).exists();
         if started() { Ok(()) } else { end_unkept(job, index, reason) }
     }
 
-    /// Stops a job or one element, or holds it back; `false` lets it go on.
+    /// Suspends a job or one element, or holds it back; `false` resumes it.
     pub fn stop(&self, job: &Job, index: Option<u32>, stop: bool) -> Result<(), QueueError> {
         let by = files::user_name(files::uid());
         let _owner = files::act_as(job.uid);
@@ -48,7 +48,7 @@ impl Spool {
             return written;
         }
         if let (Some(index), true) = (index, job.dir.join("stop.json").exists()) {
-            // All were stopped and one is to go on: the others stay.
+            // All were stopped and one is to go on: the others stay stopped.
             for part in job.parts.iter().filter(|p| p.index != index && !p.state.is_over()) {
                 let path = job.dir.join(format!("stop.{}.json", part.index));
                 write_json(&path, &Stop { by: by.clone() }, 0o644).map_err(QueueError::io("write", &path))?;
@@ -62,7 +62,7 @@ impl Spool {
         removed
     }
 
-    /// Puts what was lost back into the queue, under its own number, and where `ended` says so what has ended.
+    /// Puts lost elements back into the queue, under their own number, and with `ended` also ended ones.
     pub fn again(&self, job: &Job, index: Option<u32>, ended: bool) -> Result<usize, QueueError> {
         let _owner = files::act_as(job.uid);
         let mut count = 0;
@@ -74,7 +74,7 @@ impl Spool {
                 continue;
             }
             crate::tree::bury(&job.dir, part.index);
-            // Its end last: what has neither start nor end waits, and may start at once.
+            // The end is removed last: an element with neither start nor end waits, and may start at once.
             for name in ["kill", "load", "start", "end"] {
                 remove(&job.dir.join(format!("{name}.{}.json", part.index)))?;
             }
@@ -90,7 +90,7 @@ impl Spool {
     }
 }
 
-/// Writes the end of what nobody keeps; its lock holds a runner off meanwhile.
+/// Writes the end of an element without keeper; its lock keeps runners away meanwhile.
 fn end_unkept(job: &Job, index: u32, reason: &str) -> Result<(), QueueError> {
     let lock = job.dir.join(format!("lock.{index}"));
     let held = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))?;

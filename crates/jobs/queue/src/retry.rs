@@ -1,21 +1,21 @@
-//! Jobs whose keepers could not start them.
+//! Delays jobs whose keepers could not start them.
 
 use crate::plan::View;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// Between two attempts at a job whose keeper cannot start it, at first.
+/// The first pause between two attempts at a job whose keeper cannot start it.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// So many, over about a minute.
+/// The most attempts; they take about a minute.
 const ATTEMPTS: u32 = 8;
 
-/// Keepers that ended before they had written down a start: a full disk, a
-/// limit on processes. They are tried again after a growing pause.
+/// Keepers that ended before they had recorded a start, because of a full disk or a limit on processes. They are
+/// tried again after a growing pause.
 #[derive(Default)]
 pub(crate) struct Failed(BTreeMap<(u64, u32), (u32, Instant)>);
 
 impl Failed {
-    /// Counts a start; the pause is over when the next may follow.
+    /// Counts a start, and sets the pause before the next one.
     pub fn note(&mut self, id: u64, index: u32) {
         let entry = self.0.entry((id, index)).or_insert((0, Instant::now()));
         // The first restart is for a keeper that was killed.

@@ -7,7 +7,7 @@ use homing_lsf::jobs::Job as Row;
 use homing_model::{Command, NodeSet, RawText};
 use homing_slurm::Booked;
 
-/// One element.
+/// Returns the row of one element.
 pub fn row(job: &Job, part: &Part) -> Row {
     let spec = &job.spec;
     let host = part.start.as_ref().map(|s| s.host.clone());
@@ -45,7 +45,7 @@ pub fn row(job: &Job, part: &Part) -> Row {
     }
 }
 
-/// One that Slurm's books know, in seconds and with the name alone.
+/// Returns the row of a job in Slurm's accounting, which has seconds, and its name but no command.
 pub fn booked(job: &Booked) -> Row {
     let (id, index) = job.id.split_once('_').map_or((job.id.as_str(), None), |(id, index)| (id, index.parse().ok()));
     let ns = |seconds: i64| seconds.saturating_mul(1_000_000_000);
@@ -72,7 +72,7 @@ pub fn booked(job: &Booked) -> Row {
     }
 }
 
-/// The host of each slot of a job that was started on `first`.
+/// Returns the host of each slot of a job that was started on `first`.
 fn exec_hosts(spec: &JobSpec, first: String) -> Vec<String> {
     let of = |share: &Share| vec![share.host.clone(); share.slots as usize];
     match spec.over_several() {
@@ -81,7 +81,8 @@ fn exec_hosts(spec: &JobSpec, first: String) -> Vec<String> {
     }
 }
 
-/// The user's own line: of an interactive job it is the last word of what joins it to the terminal.
+/// Returns the user's own line. In an interactive job it is the last word of the command that connects it to the
+/// terminal.
 fn command(job: &Job) -> String {
     match &job.spec.command {
         Command::Argv(words) if words.get(1).is_some_and(|w| w.0 == ATTACH.as_bytes()) => {
@@ -91,7 +92,7 @@ fn command(job: &Job) -> String {
     }
 }
 
-/// What the records themselves tell.
+/// Returns the reasons that are in the records.
 fn reasons(part: &Part) -> Vec<String> {
     let told = part.end.as_ref().and_then(|e| e.reason.as_deref()).map(crate::report::term);
     let lost = (part.state == State::Lost)
@@ -106,7 +107,7 @@ fn reasons(part: &Part) -> Vec<String> {
     [told, lost, stopped].into_iter().flatten().collect()
 }
 
-/// Adds why each job that waits does so.
+/// Adds the reason of each waiting job.
 pub fn add_pending_reasons(engine: &dyn Engine, jobs: &[Job], rows: &mut [Row]) -> Result<(), QueueError> {
     let waiting: Vec<&mut Row> = rows.iter_mut().filter(|r| r.is_waiting()).collect();
     if waiting.is_empty() {
@@ -121,7 +122,7 @@ pub fn add_pending_reasons(engine: &dyn Engine, jobs: &[Job], rows: &mut [Row]) 
     Ok(())
 }
 
-/// OpenLava's sentence for it.
+/// Returns OpenLava's sentence for a reason.
 fn reason(block: &Block) -> String {
     match block {
         Block::Stopped => "Job was suspended by the user while pending".into(),
@@ -149,7 +150,7 @@ fn reason(block: &Block) -> String {
     }
 }
 
-/// `[1-3,7]%2`.
+/// Formats `[1-3,7]%2`.
 fn array(of: &crate::array::Array) -> String {
     let limit = of.limit.map_or(String::new(), |l| format!("%{l}"));
     format!("[{}]{limit}", of.folded())

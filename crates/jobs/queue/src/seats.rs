@@ -1,10 +1,10 @@
-//! Slots of this machine that the tasks of a run use.
+//! Counts the slots of this machine that the tasks of a run use.
 //!
-//! A run locks the bytes of its slots for reading, a job for writing: runs keep jobs out, and jobs keep out runs. Runs
-//! do not keep out each other, as two of GNU parallel never did: whoever starts a second one means it.
+//! A run locks the bytes of its slots for reading, a job for writing: runs exclude jobs, and jobs exclude runs. Runs
+//! do not exclude each other, as two of GNU parallel never did: a user who starts a second one means it.
 //!
-//! A run keeps its slots from task to task. While jobs wait it gives back what is more than its share, and where it has
-//! nothing it takes its turn among the users: it tells the runners in a record of its own.
+//! A run keeps its slots from task to task. While jobs wait it returns the slots beyond its share. If it has none, it
+//! takes its turn among the users, which it announces to the runners in a record of its own.
 
 use crate::files::{self, read_short, write_json_soon};
 use crate::neighbours::Presence;
@@ -21,9 +21,9 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Where the records of runs lie, in their user's folder.
+/// The folder with the records of runs, in their user's folder.
 const FOLDER: &str = "runs";
-/// A longer record is not read, bytes.
+/// The longest record that is read, bytes.
 const LONGEST: u64 = 4 << 10;
 
 /// The slots of one run.
@@ -34,15 +34,16 @@ pub struct Seats {
     record: PathBuf,
     count: u32,
     held: BTreeSet<u32>,
-    /// When it took slots last, microseconds since the machine was started.
+    /// When it last took slots, microseconds since the boot.
     last_us: u64,
-    /// Since when others come first.
+    /// Since when it lets others go first.
     stands_back: Option<Instant>,
     told: Option<Standing>,
 }
 
 impl Seats {
-    /// Of so many slots of this machine, in its queue's usual place. None where there is no queue, and none can be made.
+    /// Opens so many slots of this machine, in the usual place of its queue. None if there is no queue and none can
+    /// be made.
     pub fn open(count: u32) -> Result<Option<Seats>, QueueError> {
         match Places::usual().and_then(|places| Seats::at(places, count)) {
             Ok(seats) => Ok(Some(seats)),
@@ -60,13 +61,13 @@ impl Seats {
         Ok(Seats { places, host, file, record, count, held, last_us, stands_back: None, told: None })
     }
 
-    /// Slots of the machine.
+    /// Returns the slots of the machine.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Takes slots or gives them back. The run has tasks on `used` of them, and could use `wanted`; returns how many it
-    /// may use from now on: those beyond it are given back as their tasks end.
+    /// Takes slots or returns them. The run has tasks on `used` of them, and could use `wanted`. Returns how many it
+    /// may use from now on; the slots beyond it are returned as their tasks end.
     pub fn settle(&mut self, used: u32, wanted: u32) -> u32 {
         let users = self.places.users();
         let waiting = self.waiting(&users);
@@ -83,7 +84,7 @@ impl Seats {
         }
         let may = may.min(self.held());
         self.stands_back = (may == 0 && wanted > 0).then(|| self.stands_back.unwrap_or_else(Instant::now));
-        // Between the start of one job and the wish for the next nobody seems to wait: the run keeps its turn.
+        // Between the start of one job and the wish for the next no user seems to wait; the run keeps its turn then.
         let crowded = !waiting.is_empty() || !jobs.is_empty();
         self.tell((may < wanted && crowded).then(|| self.standing(wanted)));
         may
@@ -93,7 +94,7 @@ impl Seats {
         self.held.len() as u32
     }
 
-    /// How the run stands among the users of this machine.
+    /// Returns the run's standing among the users of this machine.
     fn standing(&self, wanted: u32) -> Standing {
         let want = Want { id: std::process::id().into(), index: 0, slots: 1 };
         Standing {
@@ -104,7 +105,7 @@ impl Seats {
         }
     }
 
-    /// Users who wait for slots of this machine.
+    /// Returns the users who wait for slots of this machine.
     fn waiting(&self, users: &[u32]) -> Vec<(u32, Standing)> {
         let boot = files::boot_id();
         let here = |uid: u32| {
@@ -114,7 +115,7 @@ impl Seats {
         users.iter().filter_map(|uid| here(*uid)).collect()
     }
 
-    /// Slots that others have.
+    /// Returns the slots that other processes have.
     fn bytes(&self, users: &[u32], of: impl Fn(&File, u32) -> std::io::Result<Vec<u32>>) -> BTreeSet<u32> {
         let own = files::uid();
         let others = users.iter().filter(|uid| **uid != own);
@@ -123,8 +124,8 @@ impl Seats {
         others.iter().chain([&self.file]).flat_map(|file| of(file, self.count).unwrap_or_default()).collect()
     }
 
-    /// Those that nobody has come first, then those of other runs. One that a job of another user has taken at the same
-    /// moment is given back, as that job does.
+    /// Takes free slots first, then those of other runs. If a job of another user takes a slot at the same moment,
+    /// both return it.
     fn take(&mut self, up_to: u32, taken: &BTreeSet<u32>, jobs: &BTreeSet<u32>, users: &[u32]) {
         let open = |n: &u32| !jobs.contains(n) && !self.held.contains(n);
         let mut chosen: Vec<u32> = (0..self.count).filter(open).collect();
@@ -141,13 +142,13 @@ impl Seats {
         for n in self.bytes(users, lock::unshared_bytes) {
             self.free(n);
         }
-        // Who found nothing to take has not had its turn.
+        // A run that found nothing to take has not had its turn.
         if self.held() > before {
             self.last_us = homing_os::clock::since_boot().as_micros() as u64;
         }
     }
 
-    /// The highest ones, so that runs give back the same.
+    /// Returns the highest slots, so that all runs return the same ones.
     fn give_back(&mut self, all_but: u32) {
         let surplus: Vec<u32> = self.held.iter().copied().skip(all_but as usize).collect();
         surplus.iter().for_each(|n| self.free(*n));
@@ -164,8 +165,8 @@ impl Seats {
         }
     }
 
-    /// Lets the runners know how it stands while it waits. Without the record they do not let it pass, no more; one that
-    /// could not be written is written when the run looks next.
+    /// Publishes its standing to the runners while it waits. Without the record the runners do not let it pass; no
+    /// other harm results. A record that could not be written is written at the next look.
     fn tell(&mut self, stands: Option<Standing>) {
         if stands == self.told {
             return;
@@ -192,7 +193,7 @@ impl Drop for Seats {
     }
 }
 
-/// `runs/PID.json`: a run that waits for slots.
+/// The content of `runs/PID.json`: a run that waits for slots.
 #[derive(Serialize, Deserialize)]
 struct Record {
     #[serde(flatten)]
@@ -200,7 +201,8 @@ struct Record {
     stands: Standing,
 }
 
-/// Runs of these users that wait for slots of this machine, each under a number that no user has: those at the end.
+/// Returns runs of these users that wait for slots of this machine. Each has a number that no user has, at the end of
+/// the range.
 pub(crate) fn waiting_runs(places: &Places, users: &[u32]) -> Vec<(u32, Standing)> {
     let boot = files::boot_id();
     let mut found = Vec::new();
@@ -222,27 +224,27 @@ pub(crate) fn waiting_runs(places: &Places, users: &[u32]) -> Vec<(u32, Standing
     found
 }
 
-/// Whether a file of this user's runs belongs to a run that has ended: one that was read names a process that is no
-/// more. What cannot be read may be what a run writes at this moment, `.PID.json.PID`, or has removed and written anew.
+/// Whether a file of this user's runs belongs to a run that has ended. A file that was read names a process that has
+/// ended. An unreadable one may be `.PID.json.PID`, which a run is writing, or one that a run has just replaced.
 fn is_left(name: &OsStr, was_read: bool) -> bool {
     let name = name.to_string_lossy();
     let number = name.trim_start_matches('.').split('.').next().unwrap_or_default();
     was_read || !number.parse().is_ok_and(process::is_there)
 }
 
-/// What a run would have.
+/// The claim of a run.
 struct Claim<'a> {
     count: u32,
     wanted: u32,
-    /// Slots that nobody has.
+    /// Slots that no process has.
     free: u32,
     own: &'a Standing,
-    /// Others that come first may still take their turn.
+    /// Whether others that go first may still take their turn.
     patient: bool,
 }
 
-/// Slots that a run may use while these wait: an equal part, and what the widest of them leaves. Where that is nothing,
-/// it takes what is there when its turn comes, and gives all of it back. Pure.
+/// Returns the slots that a run may use while these users wait: an equal part, without the slots of the widest job.
+/// If that is nothing, it takes all free slots when its turn comes, and returns all of them. Pure.
 fn may_use(claim: &Claim, waiting: &[(u32, Standing)]) -> u32 {
     let slots = |stands: &Standing| stands.wants.as_ref().map_or(0, |want| want.slots);
     let Some(widest) = waiting.iter().map(|(_, stands)| slots(stands)).max() else { return claim.wanted };
@@ -252,7 +254,7 @@ fn may_use(claim: &Claim, waiting: &[(u32, Standing)]) -> u32 {
     if held > 0 && held >= fair {
         return fair;
     }
-    // Whoever waits for more slots than are free does not let a turn pass.
+    // A user who waits for more slots than are free does not miss a turn.
     let others = waiting.iter().filter(|(_, stands)| slots(stands) <= claim.free).map(|(uid, stands)| (*uid, stands));
     let first = whose_turn(others.chain([(u32::MAX, claim.own)]));
     match first {
@@ -284,9 +286,9 @@ mod tests {
         assert_eq!(may(8, 0, &[stands(0, 9, 6)]), 2, "what a wide job leaves");
         assert_eq!(may(8, 0, &[stands(0, 9, 8)]), 0);
         assert_eq!(may(3, 5, &[stands(0, 9, 8)]), 0, "all of it, as tasks end");
-        // Jobs have all, and more of them wait: what comes free is the run's, which has nothing.
+        // Jobs have all slots, and more of them wait: a slot that is freed is for the run, which has none.
         assert_eq!(may(0, 1, &[stands(7, 9, 1)]), 4);
-        // Neither has anything: who has waited longer.
+        // Neither has any: the one that has waited longer goes first.
         assert_eq!((may(0, 8, &[stands(0, 9, 1)]), may(0, 8, &[stands(0, 1, 1)])), (4, 0));
         assert_eq!((may(0, 8, &[stands(0, 9, 8)]), may(0, 8, &[stands(0, 1, 8)])), (8, 0), "in turns");
     }
@@ -353,7 +355,7 @@ mod tests {
         let mut seats = Seats::at(places(), 2).unwrap();
         assert_eq!(seats.settle(0, 2), 2);
         Presence::own(vec![stands(0, 9, 2)], BTreeMap::new()).publish(&places().own().unwrap()).unwrap();
-        // A folder in the record's place: it cannot be given its name.
+        // A folder takes the record's place: the record cannot get its name.
         fs::create_dir_all(&seats.record).unwrap();
         assert_eq!(seats.settle(2, 2), 0);
         fs::remove_dir(&seats.record).unwrap();

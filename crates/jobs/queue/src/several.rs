@@ -1,4 +1,4 @@
-//! The hosts of a job whose slots may lie on several.
+//! Chooses the hosts of a job whose slots may lie on several hosts.
 
 use crate::plan::{Piece, Room, by_parts, by_rank};
 use crate::{Engine, Job, JobSpec, Machine};
@@ -7,42 +7,44 @@ use homing_os::say;
 use homing_slurm::Node;
 use std::collections::BTreeMap;
 
-/// How many slots, and how they may lie.
+/// The number of slots, and how they may be spread.
 pub struct Wanted {
-    /// So many at least.
+    /// The fewest slots.
     pub least: u32,
-    /// As many as there are, up to so many.
+    /// The most slots, if so many are available.
     pub most: u32,
-    /// On one host at most; 0: all on one.
+    /// The most slots on one host; 0: all on one.
     pub per_host: Option<u32>,
-    /// Each host has so many of them, or none.
+    /// Whether each host has exactly `per_host` of them, or none.
     pub whole: bool,
-    /// Where its inputs lie does not matter to Slurm.
+    /// Whether Slurm ignores the location of its inputs.
     pub anywhere: bool,
 }
 
 impl Wanted {
-    /// So many hosts with as many slots on each.
+    /// Makes the request for a number of hosts with equally many slots on each.
     pub fn of((least, most): (u32, u32), per_host: u32, anywhere: bool) -> Wanted {
         let slots = |hosts: u32| hosts.saturating_mul(per_host);
         Wanted { least: slots(least), most: slots(most), per_host: Some(per_host), whole: true, anywhere }
     }
 }
 
-/// Bytes of what a job reads by the host that holds them, and the pieces of its files in the order in which it names them.
+/// Bytes of the job's inputs by the host that holds them, and the pieces of its files in the order in which it names
+/// them.
 pub type Found = (BTreeMap<String, u64>, Vec<Piece>);
 
-/// What is known of hosts, and of where files lie.
+/// Facts about hosts, and about the location of files.
 pub struct Around<'a> {
     /// This machine.
     pub own: String,
-    /// Where what a job reads lies.
+    /// Finds the inputs of a job.
     pub found: &'a dyn Fn(&JobSpec) -> Result<Found, Failure>,
-    /// Processors of a host whose slots nobody has said: it has as many.
+    /// Returns the processors of a host without a number of slots; it has as many slots.
     pub processors: &'a dyn Fn(&str) -> Result<u32, String>,
 }
 
-/// Chooses among `hosts`, all where there are none, and writes it into the job; the error tells what would fit.
+/// Chooses among `hosts`, all if empty, and writes the choice into the job. The error names the number of slots that
+/// would fit.
 pub fn lay(
     spec: &mut JobSpec,
     wanted: &Wanted,
@@ -76,7 +78,7 @@ pub fn lay(
     let shares = by_parts(&rooms, &pieces, wanted.least, wanted.most, wanted.per_host)
         .map_err(|fits| too_many(wanted, &all, fits))?;
     spec.slots = shares.iter().map(|share| share.slots).sum();
-    // The first starts the command: it is what the job waits for, and what it is shown to run on.
+    // The first host starts the command: the job waits for it, and is shown to run on it.
     spec.host = shares.first().map(|share| share.host.clone());
     if shares.len() > 1 {
         spec.ranks = by_rank(&shares, &pieces);
@@ -87,12 +89,12 @@ pub fn lay(
     Ok(())
 }
 
-/// A host of which no cluster file says anything.
+/// Makes a host that no cluster file mentions.
 fn named_alone(host: &str) -> Machine {
     Machine { name: host.into(), slots: None, open: true, state: "ok".into(), closed: None }
 }
 
-/// On the host with most room of those that have enough.
+/// Puts it on the host with most room of those that have enough.
 fn on_one(spec: &mut JobSpec, wanted: &Wanted, rooms: &[Room], own: &str) -> Result<(), String> {
     let best = rooms.iter().max_by_key(|room| (room.slots.min(wanted.most), room.bytes));
     let largest = best.map_or(0, |room| room.slots);
@@ -133,7 +135,7 @@ fn in_slurms_words(spec: &mut JobSpec, wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// On the nodes that hold the parts of its inputs, in their order; where nothing is known of those, Slurm chooses.
+/// Chooses the nodes that hold the parts of its inputs, in their order. If no location is known, Slurm chooses.
 fn by_parts_of_slurm(spec: &mut JobSpec, wanted: &Wanted, around: &Around) -> Result<(), String> {
     if !spec.spread || wanted.anywhere {
         return Ok(());
@@ -161,7 +163,7 @@ fn by_parts_of_slurm(spec: &mut JobSpec, wanted: &Wanted, around: &Around) -> Re
     let named = |host: &String| nodes.iter().find(|n| n.is_called(host)).map_or(host.clone(), |n| n.name.clone());
     let piece = |p: Piece| Piece { hosts: p.hosts.iter().map(named).collect(), ..p };
     let pieces: Vec<Piece> = pieces.into_iter().map(piece).collect();
-    // What Slurm has no room for now, it may have later.
+    // Slurm may later have room that it does not have now.
     let Ok(shares) = by_parts(&rooms, &pieces, spec.slots, spec.slots, wanted.per_host) else { return Ok(()) };
     let list: Vec<&str> = shares.iter().map(|share| share.host.as_str()).collect();
     spec.extra.splice(0..0, [format!("--nodes={}", list.len()), format!("--nodelist={}", list.join(","))]);
@@ -171,7 +173,7 @@ fn by_parts_of_slurm(spec: &mut JobSpec, wanted: &Wanted, around: &Around) -> Re
     Ok(())
 }
 
-/// What each host has for the job, and how the parts of its inputs lie.
+/// Returns the resources of each host for the job, and the pieces of its inputs.
 fn rooms(
     spec: &JobSpec,
     open: &[&Machine],
@@ -198,17 +200,17 @@ fn rooms(
     Ok((rooms, pieces))
 }
 
-/// Of hosts that would all do the first of those with room, as they are listed; else the least crowded.
+/// Returns the first listed host with room, of hosts that would all do; without one the least crowded.
 pub fn least_crowded<'a>(hosts: &'a [String], machines: &[Machine], jobs: &[Job], own: &str) -> Option<&'a String> {
     let machine = |name: &str| machines.iter().find(|m| m.name == name);
-    // Slots that are spoken for, per slot of the host, in percent: the queue behind a host counts too.
+    // Slots that jobs have or wait for, per slot of the host, in percent: the queue of a host counts too.
     let crowded = |name: &str| asked(jobs, name, own) * 100 / machine(name).and_then(|m| m.slots).unwrap_or(1).max(1);
     let closed = |name: &str| machine(name).is_some_and(|m| !m.open);
     let best = hosts.iter().enumerate().min_by_key(|(at, name)| (closed(name), crowded(name).max(99), *at));
     best.map(|(_, name)| name)
 }
 
-/// Slots of a host that jobs have or wait for.
+/// Returns the slots of a host that jobs have or wait for.
 pub fn asked(jobs: &[Job], host: &str, own: &str) -> u32 {
     let of = |job: &Job| {
         let elements = job.parts.iter().filter(|p| !p.state.is_over()).count() as u32;

@@ -1,9 +1,8 @@
-//! Slots of hosts. Slot N is byte N of a file for the host in each user's own
-//! folder, locked while a job of that user has it: a keeper that is killed
-//! gives its slots back, because the kernel drops its locks.
+//! Slots of hosts. Slot N is byte N of a file for the host in each user's own folder. It is locked while a job of
+//! that user has the slot. A killed keeper returns its slots, because the kernel drops its locks.
 //!
-//! Files that all users lock in a shared folder were another way: whoever
-//! came first could make them such that nobody else was able to.
+//! The alternative was a shared folder with files that all users lock. There the first user could make files that no
+//! other user was able to lock.
 
 use crate::places::Places;
 use crate::{QueueError, files};
@@ -14,7 +13,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The folder of a user's slot files, made when it is not there.
+/// Returns the folder of a user's slot files, and makes it if it is missing.
 pub(crate) fn folder(own: &Path) -> Result<PathBuf, QueueError> {
     let dir = own.join(FOLDER);
     match files::make_dir(&dir, 0o755) {
@@ -26,7 +25,7 @@ pub(crate) fn folder(own: &Path) -> Result<PathBuf, QueueError> {
 /// Its name.
 pub(crate) const FOLDER: &str = "slots";
 
-/// The slots of a host, of `count`, that users other than this process's own new lock have.
+/// Returns the slots of a host, of `count`, that these users have locked.
 fn held(places: &Places, users: &[u32], host: &str, count: u32) -> BTreeSet<u32> {
     let mut all = BTreeSet::new();
     for uid in users {
@@ -37,19 +36,19 @@ fn held(places: &Places, users: &[u32], host: &str, count: u32) -> BTreeSet<u32>
     all
 }
 
-/// A user's file for a host. What its owner has made unreadable, or a pipe of it, hides no one's slots but the owner's.
+/// Opens a user's file for a host. A user who makes it unreadable, or a pipe, hides only their own slots.
 pub(crate) fn opened(places: &Places, uid: u32, host: &str) -> Option<fs::File> {
     let file = open_plain(&places.of(uid).join(FOLDER).join(host)).ok()?;
     file.metadata().is_ok_and(|m| m.uid() == uid).then_some(file)
 }
 
-/// How many slots of a host are free.
+/// Returns how many slots of a host are free.
 pub(crate) fn free(places: &Places, users: &[u32], host: &str, count: u32) -> u32 {
     count - held(places, users, host, count).len() as u32
 }
 
-/// Takes so many slots of a host, or none. Two users who take the same one at the same moment see each
-/// other's lock after they have their own, and both let go.
+/// Takes `wanted` slots of a host, or none. If two users take the same one at the same moment, each sees the other's
+/// lock after taking its own, and both release it.
 pub(crate) fn take(
     places: &Places,
     users: &[u32],
@@ -71,7 +70,7 @@ pub(crate) fn take(
     Ok(locked.filter(|_| !chosen.iter().any(|n| met.contains(n))))
 }
 
-/// Tells the runners that watch the slots' files that a turn is over.
+/// Reports to the runners that watch the slots' files that a turn is over.
 pub(crate) fn poke(own: &Path, host: &str) {
     let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
     let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
@@ -79,7 +78,8 @@ pub(crate) fn poke(own: &Path, host: &str) {
     let _ = rustix::fs::utimensat(rustix::fs::CWD, own.join(FOLDER).join(host), &times, flags);
 }
 
-/// What is in a user's slot files' place and cannot be one, for the person who asks why jobs wait.
+/// Returns the entries in the place of users' slot files that cannot be one, for a person who wants to know why jobs
+/// wait.
 pub(crate) fn odd(places: &Places, users: &[u32], host: &str) -> Vec<String> {
     let tell = |uid: &u32| {
         let path = places.of(*uid).join(FOLDER).join(host);
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(free(&places, &users, "h", 4), 1);
         drop(first);
         assert_eq!(free(&places, &users, "h", 4), 4);
-        // A pipe without a writer is waited for by whoever opens it to read.
+        // Opening a pipe without a writer to read it would block.
         let file = folder(&places.own().unwrap()).unwrap().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, 0o644.into(), 0).unwrap();
         assert_eq!(free(&places, &users, "pipe", 2), 2);

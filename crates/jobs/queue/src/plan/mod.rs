@@ -191,8 +191,7 @@ pub fn wishes(
         }
         let could = !runs && view.slots <= free_slots.max(1) && blocked(config, &usage, view, load).is_none();
         for (storage, units, _) in shared::taken(config, &usage, view) {
-            // A job that could not start now is entered too: without a wish it would not be known what is full for
-            // it.
+            // A job that could not start now is entered too: without a wish no full server would be known for it.
             let (wish, least) = wishes.entry(storage).or_default();
             wish.used += if runs { units } else { 0 };
             if could {

@@ -1,4 +1,4 @@
-//! Jobs as the spool tells of them.
+//! Reads jobs from the spool.
 
 mod reader;
 mod views;
@@ -18,15 +18,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// In a user's folder, written anew whenever something that had ended is put back into the queue.
+/// A file in a user's folder that is rewritten whenever an ended element is put back into the queue.
 const AGAIN: &str = "again.json";
-/// Elements of one other user's that are looked at; what is beyond them is not shown.
+/// The most elements of one other user that are read; the rest is not shown.
 const MOST_OF_ANOTHER: usize = 10_000;
-/// A longer record of another user's is not read, bytes: a thousand single indices and the longest names.
+/// The longest record of another user that is read, bytes: a thousand single indices and the longest names.
 const LONGEST_OF_ANOTHER: u64 = 64 << 10;
 
-/// What a record may say to other users: it is written by its owner, who could
-/// otherwise make rows of their tables up, or speak to their terminals.
+/// Removes control characters from a record, and sets the user's name by `uid`. Its owner wrote the record, and could
+/// otherwise forge rows of other users' tables or control their terminals.
 fn plain(mut spec: JobSpec, uid: u32) -> JobSpec {
     if uid != files::uid() {
         spec.user = files::user_name(uid);
@@ -46,21 +46,21 @@ fn one_line(text: &str) -> String {
 }
 
 impl Spool {
-    /// All jobs as they are now, by number; of each other user the newest, up to a bound.
+    /// Returns all jobs as they are now, by number; of each other user the newest, up to a bound.
     pub fn jobs(&self) -> Result<Vec<Job>, QueueError> {
         let mut jobs: Vec<Job> = self.places.users().into_iter().flat_map(|uid| self.jobs_of(uid)).collect();
         jobs.sort_by_key(|j| (j.id, j.uid));
         Ok(jobs)
     }
 
-    /// This user's jobs as they are now, by number.
+    /// Returns this user's jobs as they are now, by number.
     pub fn own_jobs(&self) -> Result<Vec<Job>, QueueError> {
         let mut jobs = self.jobs_of(files::uid());
         jobs.reverse();
         Ok(jobs)
     }
 
-    /// A user's jobs, the newest first.
+    /// Returns a user's jobs, the newest first.
     fn jobs_of(&self, uid: u32) -> Vec<Job> {
         let boot = files::boot_id();
         let entries = fs::read_dir(self.places.of(uid)).into_iter().flatten().flatten();
@@ -77,14 +77,14 @@ impl Spool {
             if let Some(job) = &mut job {
                 job.parts.truncate(room);
             }
-            // What is no job has cost a look too.
+            // An entry that is no job counts too, because it costs a look.
             room = room.saturating_sub(job.as_ref().map_or(1, |job| job.parts.len().max(1)));
             jobs.extend(job);
         }
         jobs
     }
 
-    /// One job: this user's own of that number before anybody else's.
+    /// Returns one job: this user's own of that number before any other user's.
     pub fn job(&self, id: u64) -> Result<Job, QueueError> {
         let boot = files::boot_id();
         let claimed = fs::symlink_metadata(self.places.numbers().join(id.to_string())).ok().map(|m| m.uid());
@@ -95,7 +95,7 @@ impl Spool {
 
     fn read(&self, uid: u32, id: u64, boot: &str) -> Option<Job> {
         let dir = self.places.job(uid, id);
-        // No link is followed to another user's folder.
+        // A link to another user's folder is not followed.
         let meta = fs::symlink_metadata(&dir).ok().filter(|m| m.is_dir() && m.uid() == uid)?;
         let (changed, settled) = files::changed(&meta);
         let mut kept = self.cache.jobs.lock().ok()?;
@@ -106,12 +106,12 @@ impl Spool {
         let spec = self.spec(uid, id, &dir)?;
         let names = Reader::list(&dir)?;
         let spec = if names.contains(AMEND) { self.changed_spec(uid, &dir, &spec) } else { spec };
-        // An end is final as long as it is there.
+        // An end is final as long as its record exists.
         let ended = before.map(|kept| kept.job.parts.as_slice()).unwrap_or_default().iter();
         let ended = ended.filter(|p| matches!(p.state, State::Done | State::Exit));
         let ended = ended.filter(|p| names.contains(&format!("end.{}.json", p.index)));
         let ended: HashMap<u32, &Part> = ended.map(|p| (p.index, p)).collect();
-        // Removed meanwhile, whatever is remembered of it.
+        // The job was removed meanwhile, even if the cache has it.
         if !names.contains("job.json") {
             return None;
         }
@@ -120,7 +120,7 @@ impl Spool {
         let most = if uid == files::uid() { usize::MAX } else { MOST_OF_ANOTHER };
         let part = |index: &u32| ended.get(index).map_or_else(|| reader.part(*index), |part| (*part).clone());
         let parts: Vec<Part> = indices.iter().take(most).map(part).collect();
-        // The state of what has a lock depends on who holds it, which no folder tells.
+        // The state of an element with a lock depends on the process that holds it, which the folder does not show.
         let told = |p: &Part| match p.state {
             State::Done | State::Exit => true,
             State::Pend | State::Psusp => !reader.holds(&format!("lock.{}", p.index)),
@@ -132,7 +132,7 @@ impl Spool {
         Some(job)
     }
 
-    /// What this user asked for, with what was changed since; nothing is remembered of it.
+    /// Returns this user's request with its later changes, without the cache.
     pub(crate) fn own_spec(&self, dir: &Path) -> Option<Arc<JobSpec>> {
         let uid = files::uid();
         let own =
@@ -142,7 +142,7 @@ impl Spool {
         sound.then(|| Arc::new(plain(amended_of(dir, uid, files::LONGEST, &spec), uid)))
     }
 
-    /// The numbers of this user's jobs, and of those of which it was told that they were changed.
+    /// Returns the numbers of this user's jobs, and of the jobs that are marked as changed.
     pub(crate) fn own_numbers(&self) -> (Vec<u64>, Vec<u64>) {
         let (mut ids, mut changed) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(self.places.of(files::uid())).into_iter().flatten().flatten() {
@@ -157,25 +157,25 @@ impl Spool {
         (ids, changed)
     }
 
-    /// Tells the runner of a job's user that the job was changed.
+    /// Marks a job as changed for its user's runner.
     pub(crate) fn note_changed(&self, job: &Job) {
-        // Without it the runner comes to see it at one of its looks at all that waits.
+        // Without the mark the runner finds the change at a later look at its waiting jobs.
         let path = self.places.of(job.uid).join(format!("{}{}", crate::bell::CHANGED, job.id));
         let _ = files::write_json_soon(&path, &true, 0o644);
     }
 
-    /// Takes it back: their runner knows.
+    /// Removes the marks, once the runner has read them.
     pub(crate) fn forget_changed(&self, ids: &[u64]) {
         let own = self.places.of(files::uid());
         ids.iter().for_each(|id| drop(fs::remove_file(own.join(format!("{}{id}", crate::bell::CHANGED)))));
     }
 
-    /// When something that had ended was last put back.
+    /// Returns when an ended element was last put back.
     pub(crate) fn put_back_at(&self) -> i64 {
         fs::symlink_metadata(self.places.of(files::uid()).join(AGAIN)).map_or(0, |meta| files::changed(&meta).0)
     }
 
-    /// Forgets what is known of a user's jobs when one that had ended was put back into the queue.
+    /// Clears the cache of a user's jobs when an ended element was put back into the queue.
     fn forget_ends(&self, uid: u32) {
         let changed = fs::symlink_metadata(self.places.of(uid).join(AGAIN)).map_or(0, |meta| files::changed(&meta).0);
         let before = self.cache.again.lock().ok().and_then(|mut again| again.insert(uid, changed));
@@ -186,13 +186,13 @@ impl Spool {
         }
     }
 
-    /// Tells all who remember ends of a user's jobs that one is none any more.
+    /// Reports to all processes that cache a user's ends that one end is void.
     pub(crate) fn note_again(&self, uid: u32) -> Result<(), QueueError> {
         let path = self.places.of(uid).join(AGAIN);
         files::write_json(&path, &homing_os::clock::system_ns(), 0o644).map_err(QueueError::io("write", &path))
     }
 
-    /// What was asked for, with what its user has changed since.
+    /// Returns the request with its user's later changes.
     fn changed_spec(&self, uid: u32, dir: &Path, spec: &JobSpec) -> Arc<JobSpec> {
         let longest = if uid == files::uid() { files::LONGEST } else { LONGEST_OF_ANOTHER };
         Arc::new(plain(amended_of(dir, uid, longest, spec), uid))

@@ -1,4 +1,4 @@
-//! One element, from the records and the lock in its job's folder.
+//! Reads one element from the records and the lock in its job's folder.
 
 use super::{Part, one_line};
 use crate::files::read_json;
@@ -12,18 +12,18 @@ use std::path::Path;
 /// Reads one job's elements from its folder.
 pub(crate) struct Reader<'a> {
     pub dir: &'a Path,
-    /// What the folder holds, where it was listed once for all of them.
+    /// The names in the folder, if it was listed once for all elements.
     pub names: Option<HashSet<String>>,
     pub boot: &'a str,
 }
 
 impl<'a> Reader<'a> {
-    /// Of a few elements: what is there of each is looked for.
+    /// Makes a reader for a few elements: each file is looked up.
     pub fn by_look(dir: &'a Path, boot: &'a str) -> Reader<'a> {
         Reader { dir, names: None, boot }
     }
 
-    /// The names in a job's folder.
+    /// Returns the names in a job's folder.
     pub fn list(dir: &Path) -> Option<HashSet<String>> {
         Some(fs::read_dir(dir).ok()?.flatten().filter_map(|e| e.file_name().into_string().ok()).collect())
     }
@@ -43,8 +43,8 @@ impl<'a> Reader<'a> {
         read_json::<T>(&self.dir.join(format!("{name}.{index}.json"))).map(|(record, _)| record)
     }
 
-    /// In an order in which a change meanwhile can only make it look older:
-    /// the end is read last, after the lock.
+    /// Reads an element. A change meanwhile can only make it look older, because the end is read last, after the
+    /// lock.
     pub fn part(&self, index: u32) -> Part {
         let mut part = Part::new(index);
         part.end = self.has("end", index).then(|| self.record::<End>("end", index)).flatten();
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         part
     }
 
-    /// The lock tells its owner; the others look for the process.
+    /// Whether a keeper has it. Only its owner can test the lock; other users look for the process.
     fn is_kept(&self, part: &Part) -> bool {
         Held::is_held(&self.dir.join(format!("lock.{}", part.index)))
             .unwrap_or_else(|| part.start.as_ref().is_some_and(|s| s.process.is_alive(self.boot)))

@@ -1,4 +1,4 @@
-//! Jobs as the decision sees them, with what they wait for.
+//! Jobs as the decision sees them, with the verdicts on their conditions.
 
 use super::Job;
 use crate::depend::{self, ElementStates, Verdict};
@@ -8,12 +8,12 @@ use crate::plan::View;
 use crate::{Spool, array};
 
 impl Spool {
-    /// What the decision needs of all jobs.
+    /// Returns the views of all jobs.
     pub fn views(&self, jobs: &[Job]) -> Vec<View> {
         self.views_by(jobs, |uid, text| Seen { spool: self, jobs, uid }.parts(text))
     }
 
-    /// The same, where `states` tells what conditions of a user name.
+    /// Returns the views; `states` returns the states of a job that a user's condition names.
     pub(crate) fn views_by(&self, jobs: &[Job], states: impl Fn(u32, &str) -> ElementStates) -> Vec<View> {
         let (mut views, boot) = (Vec::new(), files::boot_id());
         let began = |start: &Start| (start.process.boot_id == boot).then(|| start.process.began());
@@ -54,8 +54,8 @@ impl depend::Known for By<'_> {
     }
 }
 
-/// What one user's conditions may refer to: every job by its number, the user's own by name. `jobs` are at hand
-/// already, which need not be all.
+/// The jobs that one user's conditions may name: every job by its number, the user's own by name. `jobs` are the jobs
+/// that were read already, which need not be all.
 struct Seen<'a> {
     spool: &'a Spool,
     jobs: &'a [Job],
@@ -71,7 +71,7 @@ impl Seen<'_> {
                 let known = self.jobs.iter().filter(|j| j.id == id).max_by_key(|j| j.uid == self.uid);
                 known.cloned().or_else(|| self.spool.job(id).ok())
             }
-            // Of several of one name the newest, as LSF has it.
+            // Of several jobs of one name the newest is meant, as in LSF.
             None if text.is_empty() => None,
             None => self.spool.jobs_of(self.uid).into_iter().find(|j| j.spec.name == text),
         };

@@ -1,4 +1,4 @@
-//! Whose turn it is, and the start of what may start.
+//! Decides whether it is this user's turn, and starts the elements that may start.
 
 use super::Runner;
 use crate::files::{self, read_json, step, write_json_soon};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 impl Runner<'_> {
-    /// Starts all that may start now; returns how many.
+    /// Starts all elements that may start now; returns their number.
     pub(super) fn dispatch(
         &mut self,
         config: &Config,
@@ -46,7 +46,7 @@ impl Runner<'_> {
         Ok(started)
     }
 
-    /// Tells the others how this user stands on these hosts, where that has changed.
+    /// Publishes this user's standing on these hosts to the other runners, if it has changed.
     fn tell(&mut self, hosts: &BTreeSet<Option<String>>, decision: &Decision) -> Result<(), QueueError> {
         let (usage, _) = self.around(&decision.views, &None);
         let stands = hosts.iter().map(|host| decision.standing(&usage, host)).collect();
@@ -59,7 +59,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// What this user's jobs would do with leases of storage servers and queues.
+    /// Returns the wishes of this user's jobs for leases of storage servers and queues.
     fn wishes(&mut self, config: &Config, views: &[View], load: &Load) -> BTreeMap<Storage, (Wish, u32)> {
         if views.iter().all(|v| plan::leased_by(config, v).is_empty()) {
             return BTreeMap::new();
@@ -70,8 +70,8 @@ impl Runner<'_> {
         plan::wishes(config, &usage, views, load, free)
     }
 
-    /// Slots in use, of this user's elements and as the others tell, and how the others stand on a host: users, and on
-    /// this one runs.
+    /// Returns the slots in use: of this user's elements, and as the other runners report theirs. Also returns the
+    /// others' standings on a host: those of users, and on this host those of runs.
     fn around(&mut self, own: &[View], host: &Option<String>) -> (Usage, Vec<(u32, Standing)>) {
         let mut usage = Usage::of(own).with(self.leases.clone());
         let places = &self.spool.places;
@@ -88,7 +88,7 @@ impl Runner<'_> {
         (usage, others)
     }
 
-    /// The element that starts now on this machine, if it is this user's turn and its slots are free.
+    /// Returns the element that starts now on this machine, if it is this user's turn and enough slots are free.
     fn own_turn(&mut self, decision: &Decision) -> Option<Want> {
         let (usage, others) = self.around(&decision.views, &None);
         let own = decision.standing(&usage, &None);
@@ -101,7 +101,7 @@ impl Runner<'_> {
         let all = others.iter().map(|(uid, stands)| (*uid, stands)).chain([(files::uid(), &own)]);
         match plan::whose_turn(all)? {
             (uid, _) if uid == files::uid() => Some(want),
-            // Whoever waits for more slots than are free does not let a turn pass.
+            // A user who waits for more slots than are free does not miss a turn.
             (uid, theirs) if free >= theirs.slots => {
                 self.turn.note(uid, theirs.id);
                 None
@@ -110,14 +110,13 @@ impl Runner<'_> {
         }
     }
 
-    /// Asks another host for the start of the next element. Whose turn it is there, and which slots are free, that host
-    /// knows.
+    /// Requests the start of the next element on another host, which itself knows its turns and free slots.
     fn ask_next(&mut self, host: &str, decision: &mut Decision) -> Result<bool, QueueError> {
         let (usage, _) = self.around(&decision.views, &None);
         let next = plan::next_to_ask(decision.config, &usage, &decision.views, host);
         let Some((id, index)) = next.map(|v| (v.id, v.index)) else { return Ok(false) };
         let Some(view) = decision.views.iter_mut().find(|v| (v.id, v.index) == (id, index)) else { return Ok(false) };
-        // Whatever comes of it: the next round reads what did.
+        // Whether the start succeeds or not, the next round reads its result.
         view.asks = true;
         let Some(job) = decision.jobs.iter().find(|j| j.id == id) else { return Ok(true) };
         self.start(job, index, None)?;
@@ -130,7 +129,7 @@ impl Runner<'_> {
             return Ok(false);
         }
         let Ok(_turn) = self.turn.take(&self.spool.places)? else { return Ok(false) };
-        // The lock's owner decides on what is true now, not on what was before it had the lock.
+        // Decided again with the lock held, because the state may have changed before that.
         let Some(want) = self.own_turn(decision) else { return Ok(false) };
         let name = files::host_name();
         let users = self.spool.places.users();
@@ -149,17 +148,17 @@ impl Runner<'_> {
         Ok(true)
     }
 
-    /// Hands the job's lock and its slots to a keeper; without slots those are another host's.
+    /// Passes the job's lock and its slots to a keeper. Without slots the job is for another host.
     fn start(&mut self, job: &Job, index: u32, slots: Option<(&Held, Option<&Queue>)>) -> Result<bool, QueueError> {
         let path = job.dir.join(format!("lock.{index}"));
         let held = Held::try_take(&path).map_err(QueueError::io("lock", &path))?;
         let Some(lock) = held else { return Ok(false) };
-        // Killed, held back, or started by an earlier runner, since the spool was read.
+        // Since the spool was read, it may have been killed, held back, or started by an earlier runner.
         let names = ["start", "end", "stop"].map(|name| format!("{name}.{index}.json"));
         if names.iter().map(String::as_str).chain(["stop.json"]).any(|name| job.dir.join(name).exists()) {
             return Ok(false);
         }
-        // Its end was asked for while a keeper tried in vain to start it.
+        // Its end was requested while a keeper tried in vain to start it.
         let asked = ["kill.json".to_string(), format!("kill.{index}.json")];
         let asked = asked.iter().find_map(|name| read_json::<Kill>(&job.dir.join(name)));
         if let Some((kill, _)) = asked.filter(|(kill, _)| kill.signal.is_none()) {
@@ -167,7 +166,7 @@ impl Runner<'_> {
             self.spool.end_unstarted(job, index, &format!("killed by {} before it started", kill.by))?;
             return Ok(false);
         }
-        // A host that is down comes back.
+        // Only on this machine: another host that is down will be up again.
         if slots.is_some() && self.failed.is_hopeless(job.id, index) {
             drop(lock);
             self.spool.end_unstarted(job, index, "it could not be started; see runner.log in the queue's folder")?;
@@ -185,7 +184,7 @@ impl Runner<'_> {
         let fds = fds.collect::<Result<Vec<_>, _>>().map_err(QueueError::io("pass on the lock", &path))?;
         let mut command = Command::new(&self.keeper[0]);
         command.args(&self.keeper[1..]).arg(&job.dir).arg(index.to_string());
-        // The moment of the decision: keepers of one moment may come to write it down in any order.
+        // The time of the decision: keepers that start together may record it in any order.
         command.arg(homing_os::clock::system_ns().to_string()).arg(fds.join(","));
         command.arg(serde_json::to_string(&queue.flatten().cloned().unwrap_or_default()).unwrap_or_default());
         command.stdin(Stdio::null()).stdout(Stdio::null()).current_dir("/");
@@ -198,7 +197,7 @@ impl Runner<'_> {
     }
 }
 
-/// What a runner decides upon: this user's elements, as they were read, and what it has started since.
+/// The basis of a runner's decisions: this user's elements, as they were read, and the starts since then.
 struct Decision<'a> {
     config: &'a Config,
     load: &'a Load,

@@ -1,6 +1,5 @@
-//! A user's runner: starts that user's jobs when it is their turn, and goes
-//! when nothing is left to do. Killing it harms no job; the end of the next
-//! job, or the next command of its user, starts another.
+//! A user's runner: starts that user's jobs when it is their turn, and ends when nothing is left to do. Killing it
+//! harms no job: the end of the next job, or the next command of its user, starts another.
 
 mod dispatch;
 mod storage;
@@ -23,17 +22,16 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A pause between two looks: short after something happened, longer when nothing does.
+/// The pauses between two looks: short after an event, longer without one.
 const QUICK: Duration = Duration::from_millis(10);
 const SLOW: Duration = Duration::from_millis(250);
-/// Between two times that it is written down how much waits.
+/// The interval at which the number of waiting elements is recorded.
 const COUNT: Duration = Duration::from_secs(1);
-/// Between two looks whether a full disk has room again.
+/// The pause between two checks whether a full disk has room again.
 const FULL: Duration = Duration::from_secs(1);
 
-/// Runs until nothing of this user is left. `config` is asked each round, so
-/// that a changed cluster file is noticed; `keeper` are the words that start a keeper, `runner` the program and the word
-/// that start a runner.
+/// Runs until no work of this user is left. `config` is called each round, so that a changed cluster file is noticed.
+/// `keeper` are the words that start a keeper, `runner` the program and the word that start a runner.
 pub fn run(
     spool: &Spool,
     config: &mut dyn FnMut() -> Config,
@@ -42,7 +40,7 @@ pub fn run(
 ) -> Result<(), QueueError> {
     files::play("runner");
     close_inherited();
-    // A terminal that ends takes its own session with it; this is another.
+    // When a terminal ends, its session ends with it; the runner makes its own.
     let _ = rustix::process::setsid();
     let mut config = || spool.now(config());
     let own = spool.places.own()?;
@@ -53,7 +51,7 @@ pub fn run(
         let Some(held) = held else { return Ok(()) };
         let servers = storage::Servers::of_runner(&own, runner);
         match Runner::new(spool, keeper, &own, servers).serve(&held, &mut config) {
-            // Who stayed away then would leave the jobs waiting when there is room again, until their user's next command.
+            // If the runner ended here, the jobs would wait even with room again, until their user's next command.
             Err(full) if full.is_full() => {
                 if !std::mem::replace(&mut told, true) {
                     homing_os::say!("homing: nothing is started before there is room: {full}");
@@ -63,7 +61,8 @@ pub fn run(
             served => served?,
         }
         drop(held);
-        // A job that came between the last look and the unlocking found a runner, so it is ours.
+        // A job that came between the last look and the release of the lock found a runner, so this one must serve
+        // it.
         let (mut front, config) = (Front::default(), config());
         let jobs = front.look(spool, &config, &Rung::default());
         if !has_work(&front.views(spool, &jobs), &front, &config, &Load::default()) {
@@ -72,14 +71,14 @@ pub fn run(
     }
 }
 
-/// Closes what the submitter's shell had open: whoever waits for the end of
-/// one of its pipes would wait as long as there are jobs.
+/// Closes the files that the submitter's shell had open. A process that waits for the end of such a pipe would wait
+/// as long as there are jobs.
 fn close_inherited() {
-    // SAFETY: nothing of this process is open yet but its standard streams. The call is not in every C library.
+    // SAFETY: this process has opened nothing yet except its standard streams. The call is not in every C library.
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
 }
 
-/// Something of these, or of what the front has besides, runs, or may come to run without anybody's doing.
+/// Whether any of these, or more of the front, runs or may start without an action of a user.
 fn has_work(own: &[View], front: &Front, config: &Config, load: &Load) -> bool {
     let usage = Usage::default();
     if front.has_more() {
@@ -95,7 +94,7 @@ fn has_work(own: &[View], front: &Front, config: &Config, load: &Load) -> bool {
     })
 }
 
-/// Waits for keepers and their guards that have ended: they would stay as zombies, and count among the user's processes.
+/// Waits for ended keepers and their guards. They would stay as zombies, and count among the user's processes.
 fn reap() {
     while let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {}
 }
@@ -106,21 +105,21 @@ struct Runner<'a> {
     bell: Bell,
     /// This user's folder.
     own: PathBuf,
-    /// Of the keepers that live.
+    /// The live keepers.
     keepers: Vec<OwnedFd>,
     turn: Turn,
     neighbours: Neighbours,
     servers: storage::Servers,
-    /// What may be used of them.
+    /// The leases that its jobs may use.
     leases: BTreeMap<Storage, Leased>,
-    /// What the others were told last.
+    /// The last standing that was published.
     told: (Vec<Standing>, BTreeMap<String, String>),
-    /// The last start on each host, also of what has ended.
+    /// The last start on each host, also of ended elements.
     last_us: BTreeMap<Option<String>, u64>,
     /// Starts whose leftovers were looked for.
     buried: BTreeSet<(u64, u32, i64)>,
     failed: Failed,
-    /// When it was written down last how much waits.
+    /// When the number of waiting elements was last recorded.
     counted: Instant,
 }
 
@@ -144,7 +143,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Starts jobs until there is no more work, or `held`, the lock in the runner's folder, was removed.
+    /// Starts jobs until there is no more work, or until `held`, the lock in the runner's folder, was removed.
     fn serve(&mut self, held: &Held, config: &mut dyn FnMut() -> Config) -> Result<(), QueueError> {
         Presence::own(Vec::new(), BTreeMap::new())
             .publish(&self.own)
@@ -156,7 +155,7 @@ impl<'a> Runner<'a> {
         let mut watch = None;
         let mut pause = QUICK;
         loop {
-            // Before the look: what happens after it is not missed.
+            // Before the look, so that no later event is missed.
             self.bell.watch(&self.spool.places, &self.spool.places.users());
             let rung = self.bell.rang();
             let config = config();
@@ -195,7 +194,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Sleeps, but not past the end of a keeper, which is what usually frees a slot, nor past the bell.
+    /// Sleeps until the end of the pause, the end of a keeper, which usually frees a slot, or an event of the bell.
     fn wait(&mut self, pause: Duration) {
         let timeout = Timespec { tv_sec: 0, tv_nsec: pause.as_nanos() as i64 };
         let mut fds: Vec<PollFd> = self.keepers.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();

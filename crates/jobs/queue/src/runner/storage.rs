@@ -1,5 +1,5 @@
-//! The leases of the storage servers that this user's jobs on this machine use: a thread for each server, since one
-//! that is silent must not hold up the others' jobs.
+//! Holds the leases of the storage servers that this user's jobs on this machine use. Each server has a thread,
+//! because a silent server must not delay the jobs of others.
 
 use crate::Storage;
 use crate::files::{uid, user_name};
@@ -13,13 +13,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The servers and queues in use.
+/// The storage servers and queues in use.
 #[derive(Default)]
 pub(super) struct Servers {
-    /// The next runner, which has what this one has when this one is killed: its jobs go on meanwhile.
+    /// The runner that takes over the leases if this one is killed, because its jobs go on meanwhile.
     next: Option<Successor>,
     lessees: BTreeMap<Storage, Lessee>,
-    /// Of each, by [`group`].
+    /// The state of each group of leases, by [`group`].
     idle: BTreeMap<String, Idle>,
 }
 
@@ -28,7 +28,7 @@ struct Lessee {
     told: Option<(u64, Wish)>,
     heard: Arc<Mutex<Heard>>,
     begun: Instant,
-    /// Closed when its thread has given its leases back.
+    /// Closed when its thread has returned its leases.
     ended: Receiver<()>,
 }
 
@@ -39,23 +39,24 @@ struct Idle {
     since: Option<Instant>,
     /// Until when they are left to others.
     until: Option<Instant>,
-    /// How often that was in vain.
+    /// How often they were left.
     times: u32,
 }
 
-/// Too few leases are held for so long, then left to others for a while: a job of many slots may need those that another
-/// host has, where another such job needs these. Four looks at what others have.
+/// How long too few leases are held before they are left to others for a while. A job of many slots may need the
+/// leases of another host, while such a job there needs these. Four looks at the leases of others fit in.
 const HELD: Duration = Duration::from_secs(1);
-/// They are left for so long at least, and by chance for twice, four times ... as long, eight times at most: as senders on
-/// one wire do that were in each other's way (IEEE 802.3), so that one of them comes to be alone.
+/// The shortest time for which they are left, ms. A random time is added, below twice, four times and at last eight
+/// times as long. Senders on one wire avoid collisions in this way (IEEE 802.3), so that one of them is alone in the
+/// end.
 const LEFT_MS: u64 = 500;
 const DOUBLINGS: u32 = 3;
 
-/// A file server that is silent for longer keeps no runner from its end.
+/// A runner waits no longer at its end for a silent file server.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 impl Idle {
-    /// Whether leases are left to others now, where some are held that are too `few` for any job to start with.
+    /// Returns whether leases are left to others now. `few`: the held ones are too few for any job to start.
     fn rests(&mut self, few: bool, now: Instant, chance: u64) -> bool {
         if self.until.is_some_and(|until| now < until) {
             return true;
@@ -75,7 +76,7 @@ impl Idle {
     }
 }
 
-/// What a job takes leases of together: a storage server, or a queue with its user's part of it.
+/// Returns the group of leases that a job takes together: a storage server, or a queue with its user's part.
 fn group(storage: &Storage) -> &str {
     let of_user = format!(".{}", uid());
     Some(storage.server.as_str())
@@ -84,7 +85,7 @@ fn group(storage: &Storage) -> &str {
         .unwrap_or(&storage.server)
 }
 
-/// What the thread has told last.
+/// The last news of the thread.
 #[derive(Clone, Default)]
 struct Heard {
     turn: u64,
@@ -94,7 +95,7 @@ struct Heard {
 }
 
 impl Servers {
-    /// Those of a runner with this folder of its user, which is started by this program and word.
+    /// Makes the servers of a runner with this folder of its user; this program and word start its successor.
     pub(super) fn of_runner(own: &Path, (program, word): (&Path, &str)) -> Servers {
         // A user may have more than one queue on a host.
         let line = fs::metadata(own).ok().map(|meta| format!("queue-{:x}-{:x}", meta.dev(), meta.ino()));
@@ -103,7 +104,8 @@ impl Servers {
         servers
     }
 
-    /// Tells what is wished for, and says what may be used now. Leases of servers that no job uses any more go back.
+    /// Passes the wishes on, and returns the leases that may be used now. Leases of servers that no job uses any more
+    /// are returned.
     pub(super) fn turn(&mut self, wishes: BTreeMap<Storage, (Wish, u32)>) -> BTreeMap<Storage, Leased> {
         self.lessees.retain(|storage, _| wishes.contains_key(storage));
         self.idle.retain(|name, _| wishes.keys().any(|storage| group(storage) == name));
@@ -120,9 +122,9 @@ impl Servers {
         leases
     }
 
-    /// The groups whose leases are left to others now.
+    /// Returns the groups whose leases are left to others now.
     fn rest(&mut self, wishes: &BTreeMap<Storage, (Wish, u32)>, now: Instant) -> BTreeSet<String> {
-        // What is held beyond what is used, and whether that is too few, by group.
+        // By group: leases held beyond the used ones, and whether they are too few.
         let mut groups: BTreeMap<&str, (u32, bool)> = BTreeMap::new();
         for (storage, (wish, least)) in wishes {
             let unused = self.lessees[storage].may_use().saturating_sub(wish.used);
@@ -139,7 +141,7 @@ impl Servers {
     }
 }
 
-/// A runner that ends must not seem to have been killed: another would be started, and hold the leases meanwhile.
+/// Waits until the leases are returned. Otherwise the runner would seem killed, and a successor would hold them.
 impl Drop for Servers {
     fn drop(&mut self) {
         let until = Instant::now() + FAREWELL;
@@ -174,12 +176,12 @@ impl Lessee {
         Lessee { wishes, told: None, heard, begun: Instant::now(), ended }
     }
 
-    /// What may be used, by what was heard last.
+    /// Returns the number that may be used, by the last news.
     fn may_use(&self) -> u32 {
         lock(&self.heard).may_use.unwrap_or(0)
     }
 
-    /// What may be used; `None`: there is no limit.
+    /// Returns the leases that may be used; `None`: there is no limit.
     fn turn(&mut self, storage: &Storage, wish: Wish) -> Option<Leased> {
         let heard = lock(&self.heard).clone();
         if heard.without {
@@ -219,7 +221,7 @@ impl Heard {
     }
 }
 
-/// For the runner's log.
+/// Writes news to the runner's log.
 fn note(name: &str, news: &News) {
     match news {
         News::Note(text) => homing_os::say!("homing: leases of {name}: {text}"),
@@ -239,7 +241,7 @@ mod tests {
     use super::*;
     use homing_lease::{FOLDER, Leases};
 
-    /// Until the server's jobs may use so many; generous, so that only a fault takes so long.
+    /// Waits until the server's jobs may use `wanted`. The bound is generous, so that only a fault reaches it.
     fn until(servers: &mut Servers, wishes: &BTreeMap<Storage, (Wish, u32)>, wanted: Option<u32>) -> Option<Leased> {
         let begun = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! What a runner does about its user's jobs before it starts others.
+//! The upkeep of a runner for its user's jobs, before it starts others.
 
 use super::Runner;
 use crate::files::{self, write_json};
@@ -8,7 +8,7 @@ use crate::state::State;
 use crate::{Job, QueueError, Style};
 
 impl Runner<'_> {
-    /// Before slots are given away: the processes of jobs whose keepers were killed.
+    /// Ends the processes of jobs whose keepers were killed, before their slots are given away.
     pub(super) fn bury(&mut self, jobs: &[Job]) {
         let boot = files::boot_id();
         for job in jobs.iter().filter(|j| j.uid == files::uid()) {
@@ -21,7 +21,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Ends what nobody waits for any more: another machine's keeper has sent it, or a command was to end with it.
+    /// Ends jobs without a waiting process: the keeper on another machine that sent it, or the command that it ends
+    /// with.
     pub(super) fn end_forsaken(&self, jobs: &[Job]) -> Result<usize, QueueError> {
         let mut count = 0;
         let boot = files::boot_id();
@@ -35,7 +36,7 @@ impl Runner<'_> {
         Ok(count)
     }
 
-    /// `homing sub --after` ends what can never start; LSF leaves it pending.
+    /// Ends jobs that can never start, for `homing sub --after`. LSF leaves such jobs pending.
     pub(super) fn end_hopeless(&self, jobs: &[Job], views: &[View]) -> Result<usize, QueueError> {
         let mut count = 0;
         let mine = |j: &&Job| j.uid == files::uid() && j.spec.style == Style::Homing && j.spec.after.is_some();
@@ -51,7 +52,7 @@ impl Runner<'_> {
     }
 }
 
-/// Stops what runs in a queue whose second threshold is crossed, and lets it go on below the first.
+/// Suspends running jobs of a queue whose second threshold is crossed, and resumes them below the first.
 pub(super) fn heed_load(jobs: &[Job], config: &Config, load: &Load) {
     for job in jobs.iter().filter(|j| j.uid == files::uid() && j.spec.host.is_none()) {
         let Some(queue) = config.queues.get(&job.spec.queue) else { continue };

@@ -1,10 +1,10 @@
-//! LSF's conditions as Slurm's dependencies, as far as those go. Pure.
+//! LSF's conditions as Slurm's dependencies, if Slurm has an equivalent. Pure.
 
 use crate::array;
 use crate::depend::{Expr, parse};
 
-/// The value of `--dependency`. `id_of` finds the newest job of a name.
-/// The error says what Slurm cannot express.
+/// Returns the value of `--dependency`. `id_of` finds the newest job of a name. The error names the part that Slurm
+/// cannot express.
 pub(super) fn dependency(text: &str, id_of: &mut dyn FnMut(&str) -> Option<u64>) -> Result<String, String> {
     let expr = parse(text)?;
     let all = join(&expr, id_of)?;

@@ -1,4 +1,4 @@
-//! What `sbatch` is told: options and script. Pure.
+//! The options and the script for `sbatch`. Pure.
 
 use super::comment::{comment, plain};
 use super::{ending, several};
@@ -10,12 +10,12 @@ use homing_model::{Command, RawText};
 use homing_slurm::Node;
 use std::collections::BTreeMap;
 
-/// Fits the hosts that a job should be near to what this Slurm can express;
-/// returns what the user should know. `features` are those of each node.
+/// Reduces the hosts that a job should be near to a request that this Slurm can express; returns a note for the user.
+/// `features` are those of each node.
 ///
-/// Slurm's only soft wish for nodes is `--prefer`, by features. It serves where
-/// each node has its own name among its features. The hard wish needs none:
-/// all other nodes are excluded (`--nodelist` would ask for all of them at once).
+/// Slurm's only soft wish for nodes is `--prefer`, by features. It serves if each node has its own name among its
+/// features. The hard wish needs no features: all other nodes are excluded (`--nodelist` would request all of the
+/// nodes at once).
 pub(super) fn fit(
     spec: &mut JobSpec,
     nodes: &[Node],
@@ -47,7 +47,7 @@ pub(super) fn fit(
     }))
 }
 
-/// `sbatch` and its options.
+/// Returns `sbatch` and its options.
 pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
     // A script with #BSUB lines has been read already; sbatch would read them again, in its own way.
     let mut all: Vec<String> = vec!["sbatch".into(), "--parsable".into(), "--ignore-pbs".into()];
@@ -75,7 +75,7 @@ pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
     }
     if let Some(text) = dependency {
         add("dependency", text.into());
-        // LSF leaves pending what can never start; homing ends it.
+        // LSF leaves a job pending that can never start; homing ends it.
         add("kill-on-invalid-dep", if spec.style == Style::Homing { "yes" } else { "no" }.into());
     }
     if let Some(seconds) = spec.limit_s {
@@ -106,13 +106,13 @@ fn text(raw: &RawText) -> String {
     String::from_utf8_lossy(&raw.0).into_owned()
 }
 
-/// What a job without a name is called: its program.
+/// Returns the name of a job without one: its program.
 pub(super) fn default_name(command: &str) -> String {
     let first = command.split_ascii_whitespace().next().unwrap_or("job");
     plain(first.rsplit('/').next().unwrap_or(first))
 }
 
-/// `%J` and `%I` in Slurm's letters; every other `%` is itself.
+/// Translates `%J` and `%I` into Slurm's letters; every other `%` is literal.
 fn pattern(name: &str, array: bool) -> String {
     let (job, index) = if array { ("%A", "%a") } else { ("%j", "0") };
     let mut out = String::new();
@@ -130,13 +130,13 @@ fn pattern(name: &str, array: bool) -> String {
     out + rest
 }
 
-/// MiB of `select[mem>=M] rusage[mem=M]`. What else a requirement holds was refused at submission.
+/// Returns the MiB of `select[mem>=M] rusage[mem=M]`. Other parts of a requirement were refused at submission.
 fn memory(spec: &JobSpec) -> Option<u64> {
     let asked = Requirement::all(&spec.require).ok()?.memory_on_slurm().ok()??;
     Some(asked.ceil() as u64)
 }
 
-/// The batch script. Its variables are those of the embedded queue.
+/// Returns the batch script. Its variables are those of the embedded queue.
 pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
     let mut out = b"#!/bin/sh\n".to_vec();
     out.extend_from_slice(VARIABLES.as_bytes());
@@ -153,7 +153,7 @@ pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
         );
     }
     if let Some(input) = &private.input {
-        // Kept in a file that has no name any more.
+        // In a file that has no name any more.
         out.extend_from_slice(b"homing_input=$(mktemp) || exit 255\nprintf %s ");
         out.extend(quoted(&input.0));
         out.extend_from_slice(b" > \"$homing_input\"\nexec < \"$homing_input\"; rm -f \"$homing_input\"\n");
@@ -163,7 +163,7 @@ pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
         Command::Shell(line) => vec![crate::words::shell(spec, private), "-c".into(), line.clone()],
     };
     if let Some(script) = &private.script {
-        // Likewise; standard input stays the job's own.
+        // The same for the script; standard input stays the job's own.
         out.extend_from_slice(b"homing_script=$(mktemp) || exit 255\nprintf %s ");
         out.extend(quoted(&script.0));
         out.extend_from_slice(b" > \"$homing_script\"\nexec 9< \"$homing_script\"; rm -f \"$homing_script\"\n");
@@ -226,7 +226,7 @@ mod tests {
         let mut s = JobSpec { near: vec!["10.0.0.2".into(), "n3".into()], ..spec() };
         assert_eq!(fit(&mut s, &nodes, &own), Ok(None));
         assert!(words(&s, None).contains(&"--prefer=n2".to_string()));
-        // Without features there is no soft wish, and the user is told.
+        // Without features there is no soft wish, and the user gets a note.
         s.near = vec!["n1".into()];
         assert!(fit(&mut s, &nodes, &own).unwrap().unwrap().contains("cannot prefer n1"));
         assert!(s.near.is_empty());

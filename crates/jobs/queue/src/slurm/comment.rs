@@ -1,15 +1,15 @@
-//! What homing keeps of a job in Slurm's comment: its command, its project and what its ranks read where.
+//! Keeps facts about a job in Slurm's comment: its command, its project and the bytes that its ranks read.
 
 use crate::JobSpec;
 use crate::job::{Reads, Share};
 
-/// By this a job's comment is known to be homing's.
+/// Marks a job's comment as homing's.
 const MARK: &str = "homing";
-/// Characters that a part of it may have, and a name: slurmctld holds them in memory and tells a job in one line.
+/// The most characters of a part of it, and of a name: slurmctld holds them in memory and prints a job in one line.
 const LONGEST: usize = 1000;
 
-/// The comment of a job, as `homing -R n1:10+0,7+3;n2:10+0 -P project: command`. A rank's numbers are the bytes that it
-/// reads at home and over the network.
+/// Returns the comment of a job, as `homing -R n1:10+0,7+3;n2:10+0 -P project: command`. A rank's numbers are the
+/// bytes that it reads on its host and over the network.
 pub(super) fn comment(spec: &JobSpec) -> String {
     let ranks = Some(ranks(spec)).filter(|text| !text.is_empty() && text.len() <= LONGEST);
     let ranks = ranks.map_or_else(String::new, |text| format!(" -R {text}"));
@@ -26,23 +26,23 @@ fn ranks(spec: &JobSpec) -> String {
     if spec.ranks.is_empty() { String::new() } else { spec.hosts.iter().map(host).collect::<Vec<_>>().join(";") }
 }
 
-/// For names and comments.
+/// Cleans text for names and comments.
 pub(super) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect()
 }
 
-/// What a comment tells.
+/// The content of a comment.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Told<'t> {
     pub project: Option<&'t str>,
     pub command: &'t str,
     /// The hosts of a job over several, in the order of its ranks.
     pub hosts: Vec<Share>,
-    /// What each rank reads.
+    /// The bytes that each rank reads.
     pub ranks: Vec<Reads>,
 }
 
-/// None of what somebody else has written.
+/// Parses a comment; returns none if another program has written it.
 pub(super) fn told(comment: &str) -> Option<Told<'_>> {
     let (mut head, command) = comment.strip_prefix(MARK)?.split_once(": ")?;
     let mut told = Told { command, ..Told::default() };

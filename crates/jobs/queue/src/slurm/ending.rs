@@ -1,17 +1,17 @@
-//! LSF's report at the end of the output file, of a job that Slurm runs: the
-//! batch script itself writes it, since nothing of homing need be on that host.
+//! Writes LSF's report at the end of the output file of a Slurm job. The batch script itself writes it, because that
+//! host may not have homing.
 
 use crate::report::{Told, layout, time};
 use crate::{JobSpec, Private};
 use homing_model::text::quoted;
 
-/// More of a job's script does not stand in its report: sbatch's own limit is for both together.
+/// The longest part of a job's script in its report: sbatch's own limit is for both together.
 const SHOWN_SCRIPT: usize = 64 << 10;
 
-/// Runs `line` and then tells how it ended, on standard output, which is the output file.
+/// Returns lines that run `line` and then report its end on standard output, which is the output file.
 ///
-/// The shell catches what its job is ended with, and outlives it by a moment. A
-/// trap that does nothing is not passed on to the job, as ignoring would be.
+/// The shell catches the signal that ends its job, and outlives the job by a moment. A trap that does nothing is not
+/// inherited by the job, unlike an ignored signal.
 pub(super) fn reported(line: &[u8], spec: &JobSpec, private: &Private) -> Vec<u8> {
     let limit = spec.limit_s.map_or(String::new(), |limit| limit.to_string());
     let after = [AFTER.replace("@LIMIT@", &limit).into_bytes(), text(spec, private), b"exit $homing_status\n".to_vec()];
@@ -47,7 +47,7 @@ homing_id=$HOMING_JOB
 [ $HOMING_JOB_INDEX = 0 ] || homing_id="$HOMING_JOB[$HOMING_JOB_INDEX]"
 "#;
 
-/// `printf` of the report, with the shell's values where they are known only then.
+/// Returns the `printf` of the report, with the shell's variables for values that are known only then.
 fn text(spec: &JobSpec, private: &Private) -> Vec<u8> {
     let shown = |s: &homing_model::RawText| String::from_utf8_lossy(&s.0[..s.0.len().min(SHOWN_SCRIPT)]).into_owned();
     let script = private.script.as_ref().map(shown);
@@ -84,7 +84,7 @@ mod tests {
     use std::io::Write;
     use std::process::{Command, Stdio};
 
-    /// Output and exit status of a job that is this line, under each shell that may be /bin/sh.
+    /// Returns output and exit status of a job with this line, under each shell that may be /bin/sh.
     fn runs(line: &str, script: Option<&str>, limit_s: u64) -> Vec<(String, Option<i32>)> {
         let text = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"x '\\\\n'"},
                        "name":"","queue":"lab","slots":2,"style":"lsf"}"#;
@@ -106,7 +106,7 @@ mod tests {
             .to_vec()
     }
 
-    /// The line two above the resources, which programs read.
+    /// Returns the line two above the resources, which programs read.
     fn result(text: &str) -> &str {
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.iter().position(|l| *l == "Resource usage summary:").unwrap() - 2]
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn an_end_from_outside_is_told_and_its_signal_reaches_the_job() {
-        // As Slurm does it: to all processes.
+        // Slurm signals all processes.
         for (text, status) in runs("sh -c 'kill $PPID; kill $$'", None, 600) {
             assert_eq!((result(&text), status), ("Exited with exit code 143.", Some(143)));
             assert!(text.contains("\nTERM_OWNER: job killed by owner.\nExited"), "{text}");

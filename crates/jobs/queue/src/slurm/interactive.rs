@@ -1,9 +1,8 @@
-//! A job whose standard input, output and error are its submitter's: `salloc`,
-//! and in its allocation `srun`, which carries all three and the signals.
+//! A job whose standard input, output and error are its submitter's: `salloc`, and in its allocation `srun`, which
+//! carries all three and the signals.
 //!
-//! Following the output files of a batch job, as it was done first, has no
-//! input. salloc speaks on standard error too, so that one is handed to srun
-//! beside it.
+//! The first way, to follow the output files of a batch job, has no input. salloc writes to standard error too, so
+//! that srun gets the submitter's standard error through a descriptor of its own.
 
 use super::batch;
 use crate::{JobSpec, Private, QueueError};
@@ -12,22 +11,22 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
-/// The shell hands its script to srun as one argument, which the kernel bounds at 128 KiB.
+/// The shell passes its script to srun as one argument, which the kernel bounds at 128 KiB.
 const LONGEST_SCRIPT: usize = 120 << 10;
 
-/// What stands in the allocation: waits for our word, says where it is, and becomes srun.
-/// Descriptors 8 and 9 are our word and the submitter's standard error.
+/// The command in the allocation: waits for the word to start, prints its host, and becomes srun. Descriptor 8
+/// carries the word, and 9 is the submitter's standard error.
 const INSIDE: &str =
     "read -r go <&8; exec 8<&-; echo \"<<Starting on $SLURM_JOB_NODELIST>>\" >&9; exec \"$@\" 2>&9 9>&-";
 
-/// A job that is joined to this process.
+/// A job that is connected to this process.
 pub struct Joined {
     salloc: Child,
     go: Option<PipeWriter>,
     said: BufReader<std::process::ChildStderr>,
 }
 
-/// What salloc says.
+/// A message of salloc.
 #[derive(Debug, PartialEq)]
 enum News {
     Job(u64, bool),
@@ -79,14 +78,13 @@ impl Joined {
         Ok(Joined { salloc, go: Some(go), said })
     }
 
-    /// The number of its process, for signals: SIGTERM gives the allocation back.
+    /// Returns the number of its process, for signals: SIGTERM returns the allocation.
     pub fn process(&self) -> u32 {
         self.salloc.id()
     }
 
-    /// Blocks until the job has ended; its exit status, 128 + N after signal N.
-    /// `submitted` is called as soon as it has a number, before it starts.
-    /// An error is Slurm's refusal.
+    /// Blocks until the job has ended; returns its exit status, 128 + N after signal N. `submitted` is called as soon
+    /// as it has a number, before it starts. An error is Slurm's refusal.
     pub fn wait(mut self, submitted: impl Fn(u64)) -> Result<i32, QueueError> {
         let (mut id, mut line, mut complaint) = (None, Vec::new(), None);
         while self.said.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
@@ -100,7 +98,7 @@ impl Joined {
                         let _ = go.write_all(b"\n");
                     }
                 }
-                // Of an allocation that ended by itself salloc may say that it was revoked.
+                // salloc may report that an allocation was revoked which ended by itself.
                 News::Bad(_) if self.go.is_none() => {}
                 News::Bad(said) => complaint = Some(said),
                 News::Nothing => {}
@@ -122,7 +120,7 @@ impl Joined {
     }
 }
 
-/// Arguments of salloc, and of the srun in it.
+/// Returns the arguments of salloc, and of the srun in it.
 fn words(spec: &JobSpec, dependency: Option<&str>, terminal: bool) -> (Vec<String>, Vec<String>) {
     let of_the_step = ["--input=", "--output=", "--error=", "--open-mode="];
     let of_sbatch = ["sbatch", "--parsable", "--ignore-pbs", "--kill-on-invalid-dep="];
@@ -140,7 +138,7 @@ fn words(spec: &JobSpec, dependency: Option<&str>, terminal: bool) -> (Vec<Strin
     (std::iter::once("salloc".to_string()).chain(job).chain(["--no-bell".into(), "--nodes=1".into()]).collect(), srun)
 }
 
-/// Passes both as descriptors 8 and 9, and ends salloc politely when this process is gone.
+/// Passes both as descriptors 8 and 9, and ends salloc with SIGTERM when this process has ended.
 fn pass(command: &mut Command, word: OwnedFd, error: OwnedFd) {
     // SAFETY: dup2 is async-signal-safe and touches no memory of the parent.
     unsafe {

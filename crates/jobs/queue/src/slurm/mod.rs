@@ -1,5 +1,5 @@
-//! Slurm as an engine: a job is a Slurm job, with Slurm's id. Nothing is kept
-//! beside what slurmctld knows, so jobs that others have submitted are seen too.
+//! Slurm as an engine: a job is a Slurm job, with Slurm's id. homing keeps no records besides slurmctld's, so that
+//! jobs submitted by other programs are seen too.
 
 mod after;
 mod batch;
@@ -32,7 +32,7 @@ fn order(doing: &'static str, words: &[&str]) -> Result<String, QueueError> {
     ask::command(doing, words, &[], None).map_err(failed)
 }
 
-/// `12` or `12_3`, as Slurm writes it.
+/// Returns `12` or `12_3`, as Slurm writes it.
 fn name(job: &Job, index: Option<u32>) -> String {
     match index.filter(|i| *i > 0 || job.spec.array.is_some()) {
         Some(index) => format!("{}_{index}", job.id),
@@ -45,7 +45,7 @@ fn meant(job: &Job, index: Option<u32>) -> impl Iterator<Item = &Part> {
 }
 
 impl Slurm {
-    /// What a job waits for, in Slurm's words.
+    /// Returns the condition of a job in Slurm's words.
     fn dependency(&self, spec: &JobSpec) -> Result<Option<String>, QueueError> {
         let mut jobs = None;
         let dependency = spec.after.as_ref().map(|text| {
@@ -57,8 +57,8 @@ impl Slurm {
         dependency.transpose().map_err(QueueError::Request)
     }
 
-    /// Asks for an allocation in which the job runs with this process's standard
-    /// input, output and error; with `terminal` on a terminal of its own.
+    /// Requests an allocation in which the job runs with this process's standard input, output and error; with
+    /// `terminal` on a terminal of its own.
     pub fn join(&self, spec: &JobSpec, private: &Private, terminal: bool) -> Result<Joined, QueueError> {
         Joined::start(spec, private, self.dependency(spec)?.as_deref(), terminal)
     }
@@ -136,14 +136,14 @@ impl Engine for Slurm {
     fn kill(&self, job: &Job, index: Option<u32>, signal: Option<i32>) -> Result<(), QueueError> {
         let id = name(job, index);
         match signal {
-            // Batch script and steps alike.
+            // To batch script and steps alike.
             Some(signal) => order("signalling the job", &["scancel", &format!("--signal={signal}"), "--full", &id]),
             None => order("cancelling the job", &["scancel", &id]),
         }
         .map(drop)
     }
 
-    /// Slurm's own suspension is for its operators; any user may stop the processes of a job of theirs.
+    /// Slurm's own suspension is for its operators; any user may stop the processes of their own jobs.
     fn stop(&self, job: &Job, index: Option<u32>, stop: bool) -> Result<(), QueueError> {
         let waits = meant(job, index).any(|p| matches!(p.state, State::Pend | State::Psusp));
         let runs = meant(job, index).any(|p| p.state.is_running());
