@@ -1,4 +1,4 @@
-//! The hosts of a cluster as they are now, with the jobs of its queue.
+//! Shows the hosts of a cluster as they are now, with the jobs of its queue.
 
 use super::jobs::{self, Jobs};
 use super::screen::Screen;
@@ -14,10 +14,10 @@ use serde_json::json;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-/// How long a table waits for two samples of each host: as long as ssh tries to connect to a host that is dead.
+/// The longest wait of a table for two samples of each host. It is as long as ssh tries to connect to a dead host.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Shows them.
+/// Shows the hosts.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let own = homing_queue::host_name();
     let names = names(&args, &own)?;
@@ -29,7 +29,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
 }
 
-/// The hosts that are meant: those named, those of cluster.toml, or this machine.
+/// Returns the named hosts, those of cluster.toml, or this machine.
 pub fn names(args: &Args, own: &str) -> Result<Vec<String>, Failure> {
     let names = args.cluster.load()?.hosts(args.hosts.as_deref())?;
     Ok(if names.is_empty() { vec![own.into()] } else { names })

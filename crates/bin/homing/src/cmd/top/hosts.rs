@@ -1,5 +1,5 @@
-//! Samples of hosts, once a second, over a worker on each: no task runs there. They are told as a run's journal would
-//! tell them, so that one reader serves both.
+//! Samples hosts once a second, by a worker on each; no task runs there. The samples are the events of a run's
+//! journal, so that one reader serves both.
 
 use crate::cmd::asked::sampling;
 use homing_launch::wire::{FromWorker, HEARTBEAT_S, ToWorker};
@@ -11,12 +11,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two samples of a host.
+/// The interval between two samples of a host.
 const SAMPLE: Duration = Duration::from_secs(1);
-/// A host that cannot be reached is tried again after so long.
+/// The interval between two attempts to reach a host.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// Begins to sample hosts; `own` is this machine, which needs no worker. What is heard ends when nobody hears it.
+/// Begins to sample hosts. `own` is this machine, which needs no worker. Sampling ends when the receiver is dropped.
 pub fn sample(hosts: &[String], own: &str) -> std::io::Result<Receiver<Event>> {
     let (tell, heard) = channel();
     for name in hosts {
@@ -54,7 +54,7 @@ fn there(name: &str, tell: &Sender<Event>) {
     }
 }
 
-/// Until nobody listens, or the host is lost: why.
+/// Passes on samples until the receiver is dropped. If the host is lost, returns the reason.
 fn talk(name: &str, tell: &Sender<Event>) -> Result<(), String> {
     let via = Via::Ssh { target: name.into() };
     let Channel { facts, mut to, mut from, keeper, .. } =

@@ -1,4 +1,4 @@
-//! Back: what homing has changed, from the journals of the hosts; and what others have changed since.
+//! Undoes the changes that the journals of the hosts record, and lists later changes by others.
 
 use super::{Session, show};
 use homing_model::{Failure, NodeSet, alike, exit};
@@ -6,7 +6,7 @@ use homing_setup::{mounts_end, parts};
 use homing_steps::{Lost, Observed, Phase, Question, Step, Undone, drift, summary, undo};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What hosts said.
+/// The answers of the hosts.
 struct Looked {
     seen: BTreeMap<String, Observed>,
     silent: Vec<(String, String)>,
@@ -17,13 +17,13 @@ fn phase(steps: BTreeMap<String, Vec<Step>>, void: BTreeMap<String, Vec<String>>
 }
 
 impl Session {
-    /// All hosts that have or had a part.
+    /// Returns all hosts that have or had a part.
     fn all_hosts(&self) -> Vec<String> {
         let former = self.record.hosts.iter().filter(|host| !self.site.hosts.contains(host));
         self.site.hosts.iter().chain(former).cloned().collect()
     }
 
-    /// Reads the journals of hosts that are not lost, and looks at all that stands in them.
+    /// Reads the journals of hosts that are not lost, and looks at everything that the journals name.
     fn look_back(&self, hosts: &[String], lost: &Lost) -> Looked {
         let hosts: Vec<String> = hosts.iter().filter(|host| !lost.has(host)).cloned().collect();
         let journals = self.look(&Question { journal: true, ..Question::default() }, &hosts, &Lost::default());
@@ -42,12 +42,12 @@ impl Session {
         looked
     }
 
-    /// The host answers.
+    /// Returns whether the host answers.
     pub fn answers(&self, host: &str) -> bool {
         self.look(&Question::default(), &[host.to_string()], &Lost::default()).values().all(Result::is_ok)
     }
 
-    /// The steps that would undo what was done to one host, as text.
+    /// Returns the steps that would undo the changes on one host, as text.
     pub fn back_text(&self, host: &str) -> String {
         let looked = self.look_back(&[host.to_string()], &Lost::default());
         let came = show::Came { failed: looked.silent, ..Default::default() };
@@ -55,7 +55,7 @@ impl Session {
         show::plan_text(&[phase(parts(&undone, |steps| steps), BTreeMap::new())], &[], &came)
     }
 
-    /// Undoes what was done to one host; `mounts`: no more than what it has mounted.
+    /// Undoes the changes on one host. `mounts`: only its mounts.
     pub fn take_host_back(&self, host: &str, mounts: bool) -> Result<(), Failure> {
         let (mut lost, mut stay) = (Lost::default(), BTreeSet::new());
         let failed = loop {
@@ -122,7 +122,8 @@ impl Session {
         format!("{}\n{volumes}homing up --undo --dry-run shows each step.", summary(&[phase(steps, BTreeMap::new())]))
     }
 
-    /// What is mounted from a volume goes before it, and names and users only when it is gone.
+    /// Undoes changes once, in order. Mounts of a volume go before the volume; names and users go only when it is
+    /// gone.
     fn undo_once(
         &mut self,
         undone: &BTreeMap<String, Undone>,

@@ -1,4 +1,4 @@
-//! `homing down`: a host is drained and leaves the cluster.
+//! `homing down`: drains a host and takes it out of the cluster.
 
 use super::{Session, executor, record_of, token};
 use crate::cluster::ClusterArgs;
@@ -11,9 +11,9 @@ use homing_steps::{Call, Executor, Lost};
 use homing_volume::{Danger, Record, folder};
 use std::time::{Duration, Instant};
 
-/// What homing up has changed on a host.
+/// The journal of homing up on a host.
 const JOURNAL: &str = "/var/lib/homing/up";
-/// Between two looks at what still runs on the host.
+/// The time between two queries for jobs that still run on the host.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Arguments of `homing down`.
@@ -74,7 +74,7 @@ fn takes_in(host: &str) -> String {
     format!("scontrol update NodeName={host} State=RESUME takes the host in again")
 }
 
-/// They would be lost: it is their users' to say where else they may run.
+/// Returns the failure for jobs that would be lost. Only their users can decide where else they may run.
 fn queued(host: &str, jobs: &[String]) -> Failure {
     let failure =
         Failure::system(format!("jobs {} are queued for {host} by name, and Slurm would end them", jobs.join(" ")));
@@ -82,7 +82,7 @@ fn queued(host: &str, jobs: &[String]) -> Failure {
     failure.hint(format!("{elsewhere}; then the same command once more; {}", takes_in(host)))
 }
 
-/// Takes a host out.
+/// Takes a host out of the cluster.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let cluster = args.cluster.load()?;
     let site = cluster.site_with_volumes()?;
@@ -122,13 +122,13 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     back.map(|()| status)
 }
 
-/// The record of a volume, where this machine has one.
+/// Returns the record of a volume, if this machine has one.
 fn record_of_volume(name: &str) -> Result<Option<Record>, Failure> {
     Record::load(&folder(), name).map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))
 }
 
 impl Session {
-    /// A line for each thing that is done, without a look at any host.
+    /// Returns one line for each change, without a query of any host.
     fn summary_of_leaving(&self, host: &str, rest: &Site) -> Result<String, Failure> {
         let mut lines = vec![format!("{host} leaves the cluster:")];
         if let Some(controller) = self.site.up.slurm.as_ref().and_then(|_| self.site.controller()) {
@@ -147,7 +147,7 @@ impl Session {
         Ok(lines.join("\n") + "\n")
     }
 
-    /// The plan of each of these, as far as it can be made before the first is carried out.
+    /// Prints the plan of each change, as far as it can be made before the first is carried out.
     fn show_leaving(mut self, args: &Args, summary: &str, rest: Site) -> Result<i32, Failure> {
         crate::cmd::runs::to_stdout(summary)?;
         self.leave_volumes(args, false)?;
@@ -157,7 +157,7 @@ impl Session {
         crate::cmd::runs::to_stdout(&back).map(|_| status)
     }
 
-    /// Slurm gives the host no more work, what runs there ends, and nothing in the queue names it.
+    /// Drains the host in Slurm, and waits until its jobs have ended. Fails if a queued job names the host.
     fn drain(&self, args: &Args) -> Result<(), Failure> {
         let Some(controller) = self.site.up.slurm.as_ref().and_then(|_| self.site.controller()) else { return Ok(()) };
         let (host, begun) = (&args.host, Instant::now());
@@ -187,7 +187,7 @@ impl Session {
         }
     }
 
-    /// A host that has lost its journal keeps what homing up made there, and that is told.
+    /// Checks that no change of homing up remains on the host. Changes remain if the host has lost its journal.
     fn nothing_remains(&self, host: &str) -> Result<(), Failure> {
         let seen = self.look(&remains_question(), &[host.to_string()], &Lost::default());
         let Some(Ok(there)) = seen.get(host) else { return Ok(()) };
@@ -201,7 +201,7 @@ impl Session {
         Err(Failure::system(failure).hint("take that away by hand"))
     }
 
-    /// No byte of a volume is left there, and nothing is mounted.
+    /// Moves the bytes of volumes to other hosts, and unmounts the volumes on the host.
     fn leave_volumes(&self, args: &Args, answers: bool) -> Result<(), Failure> {
         let way = self.way();
         let losing = || args.allow_losing_copies.then_some(Danger::LastCopy).into_iter().collect();

@@ -1,4 +1,4 @@
-//! New files of sshd are kept when a new connection shows that they let us in, and go back else.
+//! Proves new files of sshd by a new connection. Files that do not let homing in are taken back.
 
 use super::{Session, options, token};
 use homing_exec::{Command, Fresh, HostResult, Outcome};
@@ -7,16 +7,17 @@ use homing_steps::{Call, Executor, Guard, Phase, Question, Step, carry_out, obse
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Further tries of a new connection, and the time between them, before new files of sshd are taken back.
+/// The number of further attempts to connect, and the pause between two, before new sshd files are taken back.
 const LOGINS: usize = 20;
 const LOGIN_PAUSE: Duration = Duration::from_millis(500);
-/// After so many seconds a host takes new files of sshd back by itself. All tries of a new connection take ten, and before
-/// them the slowest host has to be through with its files.
+/// Seconds after which a host takes new sshd files back by itself. All attempts to connect take ten, and before them
+/// the slowest host must have finished its files.
 const GUARDED_S: u64 = 120;
 
 impl Session {
-    /// A host whose sshd was told something else must let us in by a new connection, which tells it to keep that; else
-    /// it is taken back over the one that is kept. A host that neither reaches takes it back by itself.
+    /// Proves the new sshd files of hosts, and returns the hosts that failed, with the reason. A new connection to
+    /// each host must work, and confirms the files. Otherwise they are taken back over the connection that is kept. A
+    /// host that neither connection reaches takes them back by itself.
     pub fn prove_login(&self, hosts: &[String], take_back: &dyn Fn(&str) -> bool) -> BTreeMap<String, String> {
         if hosts.is_empty() {
             return BTreeMap::new();
@@ -38,7 +39,7 @@ impl Session {
             fresh.run(hosts, &confirm).filter(|r| r.outcome != Outcome::Exited(0)).collect()
         };
         let mut out = ask(hosts);
-        // While sshd starts itself anew it listens to nobody.
+        // sshd accepts no connections while it restarts.
         for _ in 0..LOGINS {
             if out.is_empty() {
                 break;
@@ -57,12 +58,12 @@ impl Session {
         out.into_iter().map(|r| (r.host.clone(), back(&r.host, &r.outcome))).collect()
     }
 
-    /// Lets the host take back what it is guarded for, over the connection that is kept. Nothing is left to be guarded.
+    /// Makes the host take back its guarded changes, over the connection that is kept. No guard is left then.
     pub fn fire(&self, host: &str) -> bool {
         self.executor.run(&[(host.into(), Call::Script(Guard::FIRE.into()))]).iter().all(Result::is_ok)
     }
 
-    /// Undoes what a phase did to a host.
+    /// Undoes the steps of a phase on one host.
     pub fn take_back(&self, host: &str, phase: &Phase) -> bool {
         let things: BTreeSet<String> = phase.steps[host].iter().map(|step| step.change.thing()).collect();
         let hosts = [host.to_string()];
@@ -80,7 +81,7 @@ impl Session {
     }
 }
 
-/// A guard of this process.
+/// Returns a guard of this process.
 pub fn guard() -> Guard {
     Guard { seconds: GUARDED_S, token: token() }
 }

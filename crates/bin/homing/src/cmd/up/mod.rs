@@ -1,4 +1,4 @@
-//! `homing up`: hosts that have ssh become a cluster, with a plan first and a way back.
+//! `homing up`: makes a cluster of hosts that have ssh, with a plan first and a way back.
 
 mod back;
 pub mod down;
@@ -21,7 +21,7 @@ use homing_steps::{Along, SshExecutor};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Bytes of a host's answer: its users, the files that are looked at, and its journal.
+/// The most bytes of a host's answer: its users, the wanted files and its journal.
 const ANSWER: usize = 64 << 20;
 
 /// Arguments of `homing up`.
@@ -81,17 +81,18 @@ fn areas() -> PossibleValuesParser {
     PossibleValuesParser::new(Area::ALL.map(Area::name))
 }
 
-/// One call.
+/// One call of `homing up` or `homing down`.
 struct Session {
     args: Args,
     site: Site,
     executor: Along,
     record: Record,
-    /// By what hosts know who looked at them last in order to change them; nothing for one that only looks.
+    /// The token by which a host recognises the last process that looked at it in order to change it. None if this
+    /// process changes nothing.
     lead: Option<String>,
 }
 
-/// Sets up, undoes or compares.
+/// Sets hosts up, undoes that, or compares.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
     let resumed = if args.resume { Some(Record::interrupted()?) } else { None };
     if let Some(record) = &resumed {
@@ -135,8 +136,9 @@ fn options(args: &Args) -> Options {
     args.tree.of(Options { command_timeout: timeout, keep: ANSWER, ..Options::default() })
 }
 
-/// The address at which a host is reached stands in files where the cluster file has none: it must be the one at which it
-/// is reached from here. And what is undone may be a host's way to others.
+/// Returns the executor for the hosts, along a tree where that is safe. If the cluster file has no address of a host,
+/// the set-up writes the address by which it is reached. That must be the address used from here, and not by a
+/// leader. An undo goes without a tree, because it may remove a host's way to others.
 fn executor(args: &Args, site: &Site) -> Along {
     let direct = SshExecutor { remote: Remote::new(options(args)), sudo: args.sudo };
     let is_fit = !args.undo && site.hosts.iter().all(|host| site.networks(host).next().is_some());
@@ -144,13 +146,13 @@ fn executor(args: &Args, site: &Site) -> Along {
     tree.along(direct)
 }
 
-/// This process, by its number and the time.
+/// Returns a token of this process, made of its number and the time.
 fn token() -> String {
     format!("{}-{}", std::process::id(), homing_os::clock::system_ns())
 }
 
 impl Session {
-    /// Asks once in a call: later rounds complete what was agreed to.
+    /// Requests consent once per call. Later rounds complete the changes that the user agreed to.
     fn confirm(&mut self, what: &str, summary: &str) -> Result<(), Failure> {
         self.args.consent.confirm(what, summary)?;
         self.args.consent = Consent::GIVEN;

@@ -1,4 +1,5 @@
-//! The MTU of networks: set on all hosts at once under a guard, proved by packets of that size, kept or taken back.
+//! Sets the MTU of networks on all hosts at once, under a guard. Packets of that size prove it; otherwise it is taken
+//! back.
 
 use super::{Session, options, token};
 use homing_bench::net::pings;
@@ -8,26 +9,27 @@ use homing_steps::{Call, Change, Executor, Guarded, Phase, SshExecutor};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// For a script that sets something: a host that does not answer for so long is cut off. Its guard has not fired by then.
+/// The time limit of a script that changes a setting. A host that is silent for longer is cut off, and its guard has
+/// not fired yet.
 const SETS: Duration = Duration::from_secs(5);
-/// For a new connection, which is tried again.
+/// The time limit of a new connection, which is tried again.
 const CALLED: Duration = Duration::from_secs(3);
 
-/// Ways between hosts that are named; the cause is the same for most.
+/// The most pairs of hosts that a message names. Most have the same cause.
 const TOLD: usize = 6;
 
-/// Only settings of interfaces are set under a guard.
+/// Returns whether a change is made under a guard. Only changes of interfaces are.
 fn is_own(change: &Change) -> bool {
     matches!(change, Change::Link { .. })
 }
 
-/// It sets something now.
+/// Returns whether a phase changes an interface.
 pub fn may_cut(phase: &Phase) -> bool {
     phase.steps.values().flatten().any(|step| matches!(step.change, Change::Link { .. }))
 }
 
 impl Session {
-    /// Why it came to nothing, on all hosts of the phase.
+    /// Sets the MTU on all hosts of the phase. The error is the reason why none of them keeps it.
     pub fn set_mtu(&self, phase: &Phase) -> Result<(), String> {
         let quick = Options { command_timeout: Some(SETS), connect_timeout: CALLED, ..options(&self.args) };
         let fresh = Fresh::new(quick.clone())?;
@@ -45,7 +47,7 @@ impl Session {
         came.map_err(|why| guarded.taken_back(Some(why)).unwrap_or_default())
     }
 
-    /// Packets of the networks that the phase is about come through, uncut, from each of their hosts to each.
+    /// Checks that unfragmented packets reach each host of a network of the phase from each other one.
     fn large_packets(&self, phase: &Phase) -> Result<(), String> {
         let mut lost = Vec::new();
         for (network, bytes) in &self.site.up.mtu {

@@ -1,12 +1,12 @@
-//! Files of packages for the hosts of a phase: one fetches, the others get them from it, as `homing cache install` has it.
-//! What does not come this way each host fetches by itself, as far as it can.
+//! Brings the files of packages to the hosts of a phase. One host fetches them and the others get them from it, as
+//! with `homing cache install`. A host that gets no file this way fetches by itself.
 
 use super::Session;
 use homing_relay::{Fetch, Fetched, Load, Packages, Unbrought, ask, bring};
 use homing_setup::cache::{self, Purpose};
 use homing_steps::{Change, Lost, Phase, Step, take_packages};
 
-/// The packages that steps install.
+/// Returns the packages that the steps install.
 fn packages(steps: &[Step]) -> Vec<String> {
     let name = |step: &Step| match &step.change {
         Change::Package { name, .. } => Some(name.clone()),
@@ -16,7 +16,7 @@ fn packages(steps: &[Step]) -> Vec<String> {
 }
 
 impl Session {
-    /// Brings hosts what a phase installs on them; what was fetched, where there was anything.
+    /// Brings the package files of a phase to its hosts. Returns the fetched files, if any.
     pub fn bring_packages(&self, phase: &Phase, lost: &Lost) -> Option<Fetched> {
         let lack = phase.steps.iter().filter(|(host, _)| !lost.has(host));
         let lack = lack.map(|(host, steps)| (host.clone(), packages(steps)));
@@ -27,7 +27,7 @@ impl Session {
         let say = |text: &str| self.say(&format!("{}: {text}", phase.name));
         let others: Vec<String> =
             self.site.hosts.iter().filter(|host| !lack.contains_key(*host) && !lost.has(host)).cloned().collect();
-        // Why a host cannot say is told by its step, which asks the same.
+        // If a host fails to answer, its own step reports the reason: the step runs the same query.
         let (mut wanted, _) = match ask(&self.executor.direct, &lack, Purpose::Steps, &others, &say) {
             Ok(said) => said,
             Err(why) => {

@@ -1,4 +1,4 @@
-//! Forward: look, plan, act, and look again until nothing is left.
+//! Sets hosts up: looks, plans, acts, and looks again until nothing is left to do.
 
 use super::Session;
 use super::login::guard;
@@ -11,13 +11,13 @@ use homing_steps::{Call, Executor, Lost, News, Observed, Phase, Question, carry_
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-/// Looks until it is said that nothing more will come of it: packages and volumes; the copy of homes; its host has it;
-/// the others have it; and one that finds nothing.
+/// The most rounds before the set-up gives up. A full set-up has rounds for packages and volumes, for the copy of
+/// homes, for the host of that copy, and for the other hosts. One more finds nothing to do.
 const ROUNDS: usize = 6;
-/// Seconds in which a host has to answer `homing check`: nobody waits before the screen for a set-up's end.
+/// Seconds in which a host must answer `homing check`. No user waits at the screen for the end of a set-up.
 const CHECK_DEADLINE: &str = "30";
 
-/// `homing check`, whose words are shown to the user.
+/// The arguments of `homing check`, whose command line is shown to the user.
 #[derive(Parser)]
 struct Check {
     #[command(flatten)]
@@ -39,7 +39,7 @@ impl Session {
         let (mut lost, mut round) = (Lost::default(), 0);
         let mut unmade: Vec<(String, String)> = Vec::new();
         loop {
-            // An MTU that came to nothing is not tried again.
+            // An MTU that failed is not tried again.
             let areas: Vec<Area> =
                 areas.iter().copied().filter(|area| *area != Area::Mtu || lost.refused.is_empty()).collect();
             let mut seen = self.look(&question(&self.site, &areas), &self.site.hosts, &lost);
@@ -52,7 +52,7 @@ impl Session {
                 }
                 lost.failed.extend(self.prove_login(&left, &|host| self.fire(host)));
                 if left.iter().any(|host| !lost.has(host)) {
-                    // What was taken back there is not as it was seen.
+                    // A change that was taken back differs from the state that was seen.
                     seen = self.look(&question(&self.site, &areas), &self.site.hosts, &lost);
                 }
                 seen.extend(lost.unseen());
@@ -63,7 +63,7 @@ impl Session {
             let wants_volumes = areas.contains(&Area::Volumes) && unmade.is_empty();
             let due = if wants_volumes { self.volumes_due(&seen) } else { Vec::new() };
             if self.args.dry_run || round == 0 {
-                // A disk that is mounted first may be where the volume's folders are meant to be.
+                // The folders of a volume may be meant for a disk that is mounted first.
                 let disks_first = plan.phases.iter().any(|phase| phase.name == Area::Disks.name());
                 let refused = if disks_first { Vec::new() } else { self.volumes_refused(&due) };
                 came.failed.extend(refused.iter().cloned());
@@ -92,7 +92,7 @@ impl Session {
             let precedes = |phase: &Phase| Area::named(&phase.name).is_some_and(|area| area < Area::Volumes);
             let (before, behind) = plan.phases.into_iter().partition(precedes);
             self.carry_out(before, &mut lost, &mut came);
-            // A volume needs what comes before it on all of its hosts.
+            // A volume needs the earlier phases on all of its hosts.
             if lost.look_again() {
                 continue;
             }
@@ -122,7 +122,7 @@ impl Session {
         Ok(Area::ALL.into_iter().filter(wanted).collect())
     }
 
-    /// Asks hosts; those that failed at something are not asked again.
+    /// Looks at hosts, except those that failed before.
     pub fn look(
         &self,
         question: &Question,
@@ -142,12 +142,12 @@ impl Session {
         seen
     }
 
-    /// A phase on the hosts that still take part; how many steps are done on those on which none failed.
+    /// Carries out a phase on the hosts that still take part. Returns the number of steps on hosts without a failure.
     pub fn carry_out_one(&self, phase: &mut Phase, lost: &mut Lost) -> usize {
         phase.steps.retain(|host, _| !lost.has(host));
         phase.void.retain(|host, _| !lost.has(host));
         phase.lead = self.lead.clone();
-        // What can lock us out goes over connections that are kept from here, by which it can be taken back.
+        // A phase that can lock homing out uses connections that are kept from here. They can take it back.
         let executor: &dyn Executor = if phase.guard.is_some() { &self.executor.direct } else { &self.executor };
         let before = lost.untaken().count();
         let mut failed: Vec<(String, String)> = Vec::new();
@@ -163,7 +163,7 @@ impl Session {
         steps.saturating_sub(lost.untaken().count() - before)
     }
 
-    /// One phase after another; what can lock us out is proved before anything else is done.
+    /// Carries out phases one after another. A phase that can lock homing out is proved before the next.
     fn carry_out(&self, phases: Vec<Phase>, lost: &mut Lost, came: &mut Came) {
         for mut phase in phases {
             let of_ssh = phase.name == Area::Ssh.name();
@@ -186,7 +186,7 @@ impl Session {
         }
     }
 
-    /// All hosts have it then, or none.
+    /// Sets the MTU on all hosts of the phase, or on none.
     fn mtu(&self, phase: &Phase, lost: &mut Lost, came: &mut Came) {
         self.say(&phase.line());
         let out: NodeSet = phase.steps.keys().filter(|host| lost.has(host)).cloned().collect();
@@ -200,7 +200,7 @@ impl Session {
         }
     }
 
-    /// Slurm's controller must take all hosts on which nothing failed for its own.
+    /// Checks that Slurm's controller accepts all hosts without a failure as its nodes.
     fn prove_slurm(&self, came: &Came) -> Vec<(String, String)> {
         let is_well = |host: &&String| !came.failed.iter().any(|(failed, _)| failed == *host);
         let hosts: Vec<String> = self.site.hosts.iter().filter(is_well).cloned().collect();
@@ -235,13 +235,13 @@ impl Session {
             return Ok(status);
         }
         let mut each = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
-        // What names several hosts is said for each of them.
+        // A fault that names several hosts is in the list once for each of them.
         each.dedup();
         Err(Failure::system(format!("not everything is as wanted:\n  {}", each.join("\n  ")))
             .hint("the same command goes on when that is mended; homing up --undo takes it back"))
     }
 
-    /// What was set up proves itself: the areas of `homing check` that look at the same.
+    /// Runs the areas of `homing check` that check the areas that were set up.
     fn check(&self, areas: &[Area], came: &Came) -> Result<i32, Failure> {
         let mut looked: Vec<&str> = areas.iter().filter_map(|area| area.check()).collect();
         looked.dedup();
@@ -270,20 +270,20 @@ impl Session {
     }
 }
 
-/// What could be known before the first change is no reason to stop in the middle.
+/// Returns the failure for faults that are known before the first change. They must not stop a set-up in the middle.
 fn refusal(refused: &[(String, String)]) -> Failure {
     let lines = alike::folded(refused.iter().map(|(host, why)| (host.as_str(), why.as_str())));
     Failure::usage(format!("nothing was changed; the plan cannot be carried out:\n  {}", lines.join("\n  ")))
 }
 
-/// What a plan is about, each thing once.
+/// Returns the names of the things that a plan changes, each once.
 fn things(plan: &Plan) -> String {
     let steps = plan.phases.iter().flat_map(|phase| phase.steps.values().flatten());
     let things: BTreeSet<String> = steps.map(|step| step.change.thing()).collect();
     things.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// Who does not answer, and what stands against areas.
+/// Returns the hosts that do not answer, and the obstacles to areas.
 fn failures(seen: &BTreeMap<String, Result<Observed, String>>, plan: &Plan) -> Vec<(String, String)> {
     let silent = seen.iter().filter_map(|(host, s)| Some((host.clone(), s.as_ref().err()?.clone())));
     silent.chain(plan.against.iter().cloned()).collect()

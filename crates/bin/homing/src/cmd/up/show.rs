@@ -1,4 +1,4 @@
-//! Plans and outcomes, as text and as JSON.
+//! Formats plans and outcomes, as text and as JSON.
 
 use homing_model::text::shown_lines;
 use homing_model::{NodeSet, alike};
@@ -7,19 +7,19 @@ use homing_setup::SiteVolume;
 use homing_steps::{Phase, diff, summary};
 use serde_json::{Value, json};
 
-/// What became of hosts.
+/// The outcome of hosts.
 #[derive(Default)]
 pub struct Came {
-    /// Steps that were done.
+    /// Steps that were carried out.
     pub steps: usize,
-    /// Hosts with something that was not done, and why.
+    /// Hosts with a failure, and the reason.
     pub failed: Vec<(String, String)>,
     pub notes: Vec<String>,
-    /// By area: files of packages that one host has fetched for all.
+    /// By area: files of packages that one host fetched for all.
     pub fetched: Vec<(String, Fetched)>,
 }
 
-/// What is asked before a plan is carried out: its summary, and what stands in its way.
+/// Returns the text before the request for consent: the summary of the plan and its obstacles.
 pub fn question(phases: &[Phase], volumes: &[SiteVolume], came: &Came) -> String {
     summaries(phases, volumes) + &obstacles(came) + "homing up --dry-run shows each step.\n"
 }
@@ -43,7 +43,7 @@ fn obstacles(came: &Came) -> String {
     failed.iter().map(|line| format!("cannot be done: {}\n", shown_lines(line))).collect()
 }
 
-/// The plan: a summary, then hosts with equal steps together, with the changes of files.
+/// Returns the plan as text: a summary, then hosts with equal steps together, with the changes of files.
 pub fn plan_text(phases: &[Phase], volumes: &[SiteVolume], came: &Came) -> String {
     let mut text = String::new();
     for phase in phases {
@@ -65,7 +65,7 @@ pub fn plan_text(phases: &[Phase], volumes: &[SiteVolume], came: &Came) -> Strin
     text
 }
 
-/// Rows of hosts, with what is wrong on each.
+/// Returns a row for each host, with its failures.
 fn rows(hosts: &[String], came: &Came, more: impl Fn(&str) -> Value) -> Vec<Value> {
     let row = |host: &String| {
         let failed: Vec<&str> = came.failed.iter().filter(|(h, _)| h == host).map(|(_, why)| why.as_str()).collect();
@@ -86,7 +86,7 @@ fn whole(rows: Vec<Value>, came: &Came, status: i32) -> String {
     whole.to_string() + "\n"
 }
 
-/// What became of a set-up or its undoing.
+/// Returns the outcome of a set-up or of its undoing.
 pub fn json(hosts: &[String], came: &Came, status: i32) -> String {
     whole(rows(hosts, came, |_| Value::Null), came, status)
 }
@@ -95,7 +95,7 @@ fn fetched((area, of): &(String, Fetched)) -> Value {
     json!({ "area": area, "host": of.by, "files": of.files.len(), "bytes": of.once(), "wanted_bytes": of.asked, "sent_bytes": of.sent })
 }
 
-/// A plan.
+/// Returns a plan.
 pub fn plan_json(hosts: &[String], phases: &[Phase], came: &Came, status: i32) -> String {
     let steps = |host: &str| {
         let of = |phase: &Phase| -> Vec<Value> {
@@ -110,7 +110,7 @@ pub fn plan_json(hosts: &[String], phases: &[Phase], came: &Came, status: i32) -
     whole(rows(hosts, came, steps), came, status)
 }
 
-/// What was changed since.
+/// Returns the changes since the set-up.
 pub fn drift_json(hosts: &[String], found: &[(String, String)], came: &Came, status: i32) -> String {
     let of = |host: &str| {
         let own: Vec<&str> = found.iter().filter(|(h, _)| h == host).map(|(_, what)| what.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Volumes of the cluster file: made, grown and taken away by what `homing volume` does.
+//! Makes, grows and deletes the volumes of the cluster file, with the functions of `homing volume`.
 
 use super::Session;
 use crate::cluster::ClusterArgs;
@@ -12,7 +12,7 @@ use homing_steps::Observed;
 use homing_volume::{Change, Drive, Record, folder};
 use std::collections::BTreeMap;
 
-/// Hosts with something that was not done, and why.
+/// Hosts with a failure, and the reason.
 type Failed = Vec<(String, String)>;
 
 fn record(name: &str) -> Result<Option<Record>, Failure> {
@@ -41,8 +41,8 @@ impl Session {
         }
     }
 
-    /// Volumes that are not mounted where they are to be, or are otherwise than the cluster file has them. Hosts that do
-    /// not answer or have failed are left for later, where they only mount one.
+    /// Returns the volumes that are not mounted where they should be, or that differ from the cluster file. Hosts
+    /// that only mount a volume are left for later if they are silent or have failed.
     pub fn volumes_due(&self, seen: &BTreeMap<String, Result<Observed, String>>) -> Vec<SiteVolume> {
         let lacking: Vec<&str> = lacking(&self.site, seen).into_iter().map(|v| v.spec.name.as_str()).collect();
         let reached = |mut volume: SiteVolume| {
@@ -58,7 +58,7 @@ impl Session {
         self.site.volumes.iter().cloned().map(reached).filter(is_due).collect()
     }
 
-    /// What would be refused once packages and daemons are there: it is known before.
+    /// Returns the refusals that would stop a volume once packages and daemons are there. They are known before.
     pub fn volumes_refused(&self, due: &[SiteVolume]) -> Failed {
         let mut failed = Failed::new();
         for volume in due.iter().filter(|volume| matches!(record(&volume.spec.name), Ok(None))) {
@@ -67,7 +67,7 @@ impl Session {
             for (why, danger) in drive.allowing(volume.allowed.clone()).dangers_of_creation(&volume.spec) {
                 let word = danger.flag().trim_start_matches("--");
                 let allow = format!("allow = [\"{word}\"] in [up.volume.{}], if that is meant", volume.spec.name);
-                // Under the host that it is about: equal refusals of several hosts become one line.
+                // Equal refusals of several hosts become one line, so each goes under the host that it is about.
                 let mut servers = volume.spec.servers();
                 let about = servers.iter().position(|host| why.starts_with(&format!("{host}:"))).unwrap_or(0);
                 failed.push((servers.swap_remove(about), format!("volumes: {why} (try: {allow})")));
@@ -76,7 +76,7 @@ impl Session {
         failed
     }
 
-    /// Makes them, or takes in what is new; what could not be done, for each host of such a volume.
+    /// Makes volumes, or adds to those that exist. Returns the failures, each with a host of its volume.
     pub fn make_volumes(&mut self, due: &[SiteVolume]) -> Failed {
         let mut failed = Failed::new();
         for volume in due {
@@ -116,7 +116,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes away those that `homing up` has made. One that holds files stays.
+    /// Deletes the volumes that `homing up` made. A volume that holds files stays.
     pub fn unmake_volumes(&mut self) -> Failed {
         let mut failed = Failed::new();
         for name in self.record.volumes.clone().into_iter().rev() {
