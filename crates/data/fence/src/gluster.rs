@@ -1,27 +1,24 @@
-//! GlusterFS, default options: names that are new are seen at once; existing
-//! files stay stale for about a second in the kernel's attribute cache, in
-//! md-cache and in quick-read, even through `open` and `read`. Measured: no
-//! NFS-like fence helps; `inode-invalidate`, a listing of the folder and
-//! `inode-invalidate` again left 0 of 40 stale.
+//! GlusterFS, default options. New names are seen at once. Existing files stay stale for about a second in the
+//! kernel's attribute cache, in md-cache and in quick-read, even through `open` and `read`. Measured: no NFS-like
+//! fence helps. `inode-invalidate`, a listing of the folder and `inode-invalidate` again left 0 of 40 stale.
 
 use crate::{Fence, Step, settle};
 use homing_model::Change;
 use std::time::Duration;
 
 pub(crate) static FENCE: Fence = Fence {
-    // Its clients do not remember what is missing (`negative-timeout` is 0).
+    // Its clients do not cache missing names (`negative-timeout` is 0).
     concerns: |change: &Change| !change.fresh,
-    // Measured: after it alone only names that have another inode now were stale,
-    // which the look that follows tells; it does not grow with the folder.
+    // Measured: after it alone, only names with a new inode were stale, which the following look detects. Its cost
+    // does not grow with the folder.
     first: &[Step::Invalidate, Step::DropPages],
     again: &[Step::SyncAncestors, Step::Invalidate, Step::ListParent, Step::Invalidate, Step::DropPages],
     // All its caches end after 1 s; 0 of 45 were stale after 1.1 s.
     bound: Duration::from_millis(2500),
-    // `write-behind` has a look wait for the writes before it: measured, 0.6 ms, and
-    // then both bricks have them. An `fdatasync` waits for the bricks' disks as well, which no
-    // other client asks for: 4 to 10 ms, at times 200.
+    // `write-behind` makes a look wait for the writes before it: measured, 0.6 ms, and then both bricks have them. An
+    // `fdatasync` also waits for the bricks' disks, which other clients do not need: 4 to 10 ms, at times 200.
     asking_syncs: true,
-    // Its client tells the bricks the time (`features.ctime`, on unless somebody turned it off).
+    // Its client sends the time to the bricks (`features.ctime`, on by default).
     times_of_writer: true,
     own_marks: false,
     look_into: |path, mount| settle::list(path.parent().unwrap_or(mount)),

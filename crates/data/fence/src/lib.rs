@@ -1,10 +1,9 @@
-//! Fences: what one host wrote becomes visible on another, with all caches on.
+//! Fences: the files that one host wrote become visible on another, with all caches on.
 //!
-//! The writing side [`watch`]es what a command changes, syncs it and describes
-//! it as a list of [`Change`]s, which travels beside the file system. The
-//! reading side [`settle`]s: it makes its kernel look again at exactly these
-//! names, in the way that was measured to work on each file system, and waits
-//! within a bound until it sees what the writer saw.
+//! The writing side ([`Watch`]) observes the changes of a command, syncs them and describes them as a list of
+//! [`Change`]s, which travels beside the file system. The reading side ([`settle()`]) makes its kernel look again at
+//! exactly these names, by the steps that were measured to work on each file system. Then it waits within a bound
+//! until it sees the writer's state.
 //!
 //! It does not: decide which changes a task must see (`dispatch`, `make`), or copy bytes.
 
@@ -33,17 +32,17 @@ use homing_mounts::{Kind, MountLine, holding};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Clocks of hosts and servers may differ by this much without anybody's asking.
+/// Clocks of hosts and servers may differ by this much; their difference is not measured below it.
 const CLOCKS: Duration = Duration::from_secs(2);
 
-/// Now, seconds since 1970, for a comparison with what files bear. A clock that was set forward since this
-/// process began does not make a change of a moment ago look old.
+/// Returns the time in seconds since 1970, for comparison with times of files. If the clock was set forward since
+/// this process began, a change of a moment ago still counts as new.
 fn now_s() -> i64 {
     homing_os::clock::system_ns().min(homing_os::clock::wall_ns()) / 1_000_000_000
 }
 
-/// One step that makes this host's caches look again, ahead of the `statx` with
-/// AT_STATX_FORCE_SYNC on the file itself.
+/// A step that makes this host's caches look again. It precedes a `statx` with AT_STATX_FORCE_SYNC on the file
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// `statx` with AT_STATX_FORCE_SYNC on each ancestor from the mount down.
@@ -54,43 +53,42 @@ pub(crate) enum Step {
     Invalidate,
     /// Drop cached pages of the file.
     DropPages,
-    /// Open it; of a symbolic link, make a hard link.
+    /// Open it; for a symbolic link, make a hard link.
     Open,
-    /// Make a hard link of it, and remove that.
+    /// Make a hard link of it, and remove the link.
     Link,
-    /// Make a name in the folder that holds it, and remove it.
+    /// Make a file in its folder, and remove it.
     ForgetListing,
 }
 
-/// How the clients of one file system cache, and what makes them look again.
+/// How the clients of one file system cache, and which steps make them look again.
 #[derive(Debug)]
 pub struct Fence {
-    /// Is there anything to do before this change is seen elsewhere? A name
-    /// that nobody can have in a cache needs no fence where clients do not
-    /// remember what is missing.
+    /// Whether a change needs steps before other hosts see it. A new name is in no cache if clients do not cache
+    /// missing names, so it needs none.
     pub(crate) concerns: fn(&Change) -> bool,
     pub(crate) first: &'static [Step],
-    /// When the first steps did not do.
+    /// The steps if the first ones were not enough.
     pub(crate) again: &'static [Step],
-    /// The longest that a file may stay behind.
+    /// The longest time for which a client may see an old state.
     pub bound: Duration,
-    /// Does this host's look at a file wait until what was written here is at its servers?
+    /// Whether a look at a file on this host waits until its writes have reached the servers.
     pub(crate) asking_syncs: bool,
-    /// Do files bear the time of the host that wrote them? Otherwise a server's.
+    /// Whether files bear the time of the host that wrote them. Otherwise they bear a server's time.
     pub(crate) times_of_writer: bool,
-    /// The program of the mount keeps states itself, past which the kernel cannot look; it numbers files as it likes
-    /// and knows times in whole seconds.
+    /// Whether the program of the mount caches states itself, which the kernel cannot bypass. Such a program has its
+    /// own inode numbers and times in whole seconds.
     pub(crate) own_marks: bool,
-    /// What makes a host see the names in the folder of a path below a mount
-    /// point and, where that is cheap, their states.
+    /// Makes this host see the names in the folder of a path and, where that is cheap, their states. The second
+    /// argument is the mount point.
     pub(crate) look_into: fn(&Path, &Path),
 }
 
-/// All of them.
+/// All fences.
 pub(crate) static FENCES: [&Fence; 4] = [&gluster::FENCE, &nfs::FENCE, &moosefs::FENCE, &sshfs::FENCE];
 
 impl Fence {
-    /// The fence of a kind of file system; `None` where none is needed, or none is known.
+    /// Returns the fence of a kind of file system; `None` if it needs none, or none is known.
     pub fn of(kind: Kind) -> Option<&'static Fence> {
         match kind {
             Kind::Gluster => Some(&gluster::FENCE),
@@ -99,26 +97,26 @@ impl Fence {
             Kind::Sshfs => Some(&sshfs::FENCE),
             // Locks and capabilities keep the clients coherent.
             Kind::Lustre | Kind::Ceph => None,
-            // One host's own.
+            // Files of one host.
             Kind::Local => None,
-            // GPFS, GFS2 and OCFS2 are coherent; of others nothing was measured.
+            // GPFS, GFS2 and OCFS2 are coherent; the others were not measured.
             Kind::Site | Kind::Other => None,
         }
     }
 
-    /// The fence of the file system that holds `path`, and where that is mounted.
+    /// Returns the fence of the file system of `path`, and its mount point.
     pub fn at(path: &Path) -> (Option<&'static Fence>, PathBuf) {
         fence_in(&homing_mounts::read().unwrap_or_default(), path)
     }
 }
 
-/// What other hosts can compare with what they see.
+/// Returns the part of a stamp that other hosts can compare with their own.
 pub(crate) fn comparable(fence: Option<&Fence>, stamp: Option<Stamp>) -> Option<Stamp> {
     let own = fence.is_some_and(|fence| fence.own_marks);
     stamp.map(|stamp| Stamp { ino: if own { 0 } else { stamp.ino }, ..stamp })
 }
 
-/// As [`Fence::at`], by a table that was read once for many paths.
+/// As [`Fence::at`], for a mount table that was read once for many paths.
 pub(crate) fn fence_in(table: &[MountLine], path: &Path) -> (Option<&'static Fence>, PathBuf) {
     let line = holding(table, path);
     line.map_or((None, "/".into()), |line| (Fence::of(Kind::of(&line.mount)), line.mount.point.to_path()))

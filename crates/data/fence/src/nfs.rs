@@ -1,8 +1,6 @@
-//! NFS 3 and 4: what is missing is remembered as long as the folder seems
-//! unchanged, for up to 60 s. Measured: only AT_STATX_FORCE_SYNC on every
-//! ancestor from the mount down and then on the file was right in all cases.
-//! Where a change fell into the clock tick of an earlier look (NFS 3), only a
-//! listing of the folder helps.
+//! NFS 3 and 4: clients cache missing names as long as the folder seems unchanged, for up to 60 s. Measured: only
+//! AT_STATX_FORCE_SYNC on every ancestor from the mount down and then on the file was right in all cases. If a change
+//! fell into the clock tick of an earlier look (NFS 3), only a listing of the folder helps.
 
 use crate::{Fence, Step, settle};
 use std::time::Duration;

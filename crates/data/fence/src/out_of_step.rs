@@ -1,14 +1,15 @@
-//! Hosts whose clock makes them unfit to write where others read.
+//! Hosts whose clocks make them unfit to write files that others read.
 
 use crate::Fence;
 use homing_model::HostFacts;
 use homing_mounts::Kind;
 
-/// Clocks may differ by this much, nanoseconds: make itself bears a file whose time is a second ahead.
+/// Clocks may differ by this much, nanoseconds: make itself tolerates a file whose time is a second ahead.
 const WITHIN_NS: i64 = 1_000_000_000;
 
-/// Why a host is left out, for people, when it is: it would give files on a volume of its times that look older or
-/// newer than they are. What was made of them, and which state of them is the newest, could not be told any more.
+/// Returns for people why a host is left out, if it is. With a wrong clock it would give files times that look older
+/// or newer than they are, on a volume that uses the writer's time. Then neither outdated results nor the newest
+/// state of a file could be recognized.
 pub fn out_of_step(facts: &HostFacts) -> Option<String> {
     let told = facts.ahead?.told(WITHIN_NS)?;
     let mounts = &facts.mounts;
@@ -36,7 +37,7 @@ mod tests {
         let told = out_of_step(&facts("fuse.glusterfs", -31, -30)).unwrap();
         assert!(told.starts_with("its clock is 30.0 s behind this host's, and files on /data"), "{told}");
         assert!(out_of_step(&facts("fuse.glusterfs", 5, 9)).unwrap().contains("5.0 s ahead of"));
-        // It took 40 s to come up: nobody knows.
+        // It took 40 s to come up, so the offset is unknown.
         assert_eq!(out_of_step(&facts("fuse.glusterfs", -40, 0)), None);
         assert_eq!(out_of_step(&facts("nfs4", -31, -30)), None, "the server's");
         assert_eq!(out_of_step(&HostFacts { ahead: None, ..facts("fuse.glusterfs", 0, 0) }), None);

@@ -1,5 +1,4 @@
-//! What was changed shortly before anybody watched: other hosts may still
-//! remember an older state of it.
+//! Finds files that changed shortly before the watch began. Other hosts may still cache an older state of them.
 
 use crate::stamp::stamp;
 use crate::{CLOCKS, Fence, now_s};
@@ -8,9 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Files and folders below `root` that changed within the time for which its
-/// file system's clients may stay behind; none where they do not. A clock that gave
-/// them their times may be `behind` ours by that much.
+/// Returns the files and folders below `root` that changed within the time for which clients of its file system may
+/// see old states; none for coherent file systems. The clock that gave them their times may be `behind` ours by that
+/// much.
 pub fn recent(root: &Path, behind: Duration) -> Vec<Change> {
     let (Some(fence), mount) = Fence::at(root) else { return Vec::new() };
     let since = now_s() - (fence.bound + CLOCKS + behind).as_secs() as i64;
@@ -18,7 +17,7 @@ pub fn recent(root: &Path, behind: Duration) -> Vec<Change> {
     let mut todo = vec![root.to_path_buf()];
     while let Some(folder) = todo.pop() {
         if fence.own_marks {
-            // Else it is the states that are out of date that would be looked at.
+            // Otherwise the program of the mount would return its outdated states.
             (fence.look_into)(&folder.join("any"), &mount);
         }
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {

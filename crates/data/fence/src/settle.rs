@@ -1,4 +1,4 @@
-//! The reading side.
+//! The reading side: makes this host see changes that other hosts made.
 
 use crate::stamp::{agrees, look};
 use crate::{FENCES, Fence, Step, comparable, fence_in};
@@ -14,16 +14,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Before a file counts as late it is looked at this often: on a host that is
-/// out of breath a single look may take as long as the bound.
+/// The least number of looks before a file counts as late. On an overloaded host a single look may take as long as
+/// the bound.
 const LEAST_LOOKS: usize = 10;
 
-/// What a fence cost.
+/// The number of looks of a fence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
     /// Changes that were looked at.
     pub looked: usize,
-    /// How often a look had to be repeated.
+    /// Number of repeated looks.
     pub again: usize,
 }
 
@@ -33,9 +33,9 @@ pub struct Settled {
 pub struct Late {
     /// The change.
     pub change: Change,
-    /// What this host sees.
+    /// The state that this host sees.
     pub seen: Option<Stamp>,
-    /// How long it was waited for.
+    /// The time waited.
     pub waited: Duration,
 }
 
@@ -49,7 +49,7 @@ fn told(change: &Change, seen: Option<Stamp>) -> String {
     format!("written: {}, seen: {}", one(change.now), one(seen))
 }
 
-/// Seconds since 1970.
+/// Formats seconds since 1970.
 fn seconds(ns: i64) -> String {
     format!("{}.{:09}", ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000))
 }
@@ -62,13 +62,13 @@ struct Item<'a> {
     mount: PathBuf,
 }
 
-/// Returns when this host sees all of `changes`, or names the first that it does not.
+/// Returns when this host sees all of `changes`, or reports the first that it does not see.
 pub fn settle(changes: &[Change]) -> Result<Settled, Box<Late>> {
     settle_for(changes, Duration::MAX)
 }
 
-/// As `settle`, but names a file after `patience` where its file system's bound is longer: for one
-/// who may learn meanwhile that it has changed again.
+/// As `settle`, but waits for at most `patience` if the file system's bound is longer. It suits callers that may
+/// learn meanwhile that the file has changed again.
 pub fn settle_for(changes: &[Change], patience: Duration) -> Result<Settled, Box<Late>> {
     let items = concerned(changes);
     let all: Vec<&Item> = items.iter().collect();
@@ -81,7 +81,7 @@ pub fn settle_for(changes: &[Change], patience: Duration) -> Result<Settled, Box
     Ok(done)
 }
 
-/// The state of a name as this host sees it after all that makes it look again, without waiting.
+/// Returns the state of a name after all steps that make this host look again, without waiting.
 pub fn look_anew(path: &Path) -> Option<Stamp> {
     let change = Change { path: path.into(), now: None, fresh: false, was: None };
     let (fence, mount) = Fence::at(path);
@@ -92,8 +92,7 @@ pub fn look_anew(path: &Path) -> Option<Stamp> {
     comparable(fence, look(path, true))
 }
 
-/// Makes this host look again at what changed a moment ago below `root`, for one
-/// that nobody tells what was written.
+/// Makes this host look again at recent changes below `root`, for callers without a list of changes.
 pub fn refresh(root: &Path) {
     let changes = crate::recent(root, crate::server_behind(root));
     let items = concerned(&changes);
@@ -101,8 +100,8 @@ pub fn refresh(root: &Path) {
     steps(&all, |fence| fence.again);
 }
 
-/// Step by step for all of them: a folder is looked at once and not for each of
-/// its files. What is not seen after that.
+/// Takes each step for all items together, so that a folder is read once and not for each of its files. Returns the
+/// items that are not seen afterwards.
 fn steps<'a>(items: &[&'a Item<'a>], steps: fn(&Fence) -> &'static [Step]) -> Vec<&'a Item<'a>> {
     for fence in FENCES {
         let its: Vec<&Item> = items.iter().copied().filter(|item| std::ptr::eq(item.fence, fence)).collect();
@@ -129,7 +128,7 @@ fn concerned(changes: &[Change]) -> Vec<Item<'_>> {
     items
 }
 
-/// Looks until this host sees the change; how often again.
+/// Looks until this host sees the change. Returns the number of repeated looks.
 fn wait_for(item: &Item, patience: Duration) -> Result<usize, Box<Late>> {
     let Item { change, path, fence, .. } = item;
     let bound = fence.bound;
@@ -142,7 +141,7 @@ fn wait_for(item: &Item, patience: Duration) -> Result<usize, Box<Late>> {
             return Ok(again);
         }
         if began.elapsed() > bound.min(patience) && again >= LEAST_LOOKS {
-            // Looked at for longer than any cache lasts: removed, and made again.
+            // It was looked at for longer than any cache lasts, so it was removed and made again.
             if change.now.is_none() && bound <= patience {
                 return Ok(again);
             }
@@ -188,9 +187,9 @@ pub(crate) fn list(folder: &Path) {
     }
 }
 
-/// Not permitted on another user's file: then the listing and the bound remain. GlusterFS's
-/// client (10.3) ends itself, and the mount with it, when this is asked of the mount's root,
-/// whatever that is called: a bind mount, `.`; FUSE numbers the root 1.
+/// Invalidates a file of GlusterFS. The kernel refuses that for another user's file; then only the listing and the
+/// bound help. GlusterFS's client (10.3) ends itself, and the mount with it, if this is called on the mount's root,
+/// by any name: a bind mount, `.`. FUSE numbers the root 1.
 fn invalidate(path: &Path) {
     let is_root = std::fs::symlink_metadata(path).is_ok_and(|found| found.ino() == 1);
     if !is_root {
@@ -210,7 +209,7 @@ fn opened(path: &Path) -> rustix::io::Result<OwnedFd> {
 }
 
 fn open(path: &Path) {
-    // A symbolic link is not opened. Others' may not be linked to: then the bound remains.
+    // A symbolic link cannot be opened. Links of other users cannot be linked to; then only the bound helps.
     if opened(path).is_err_and(|error| error == Errno::LOOP) {
         link(path);
     }
@@ -223,15 +222,15 @@ fn link(path: &Path) {
     }
 }
 
-/// How such names begin.
+/// Prefix of temporary names.
 const PASSING: &str = ".homing-look.";
 
-/// Whether a name is there for a look alone, so that nobody need know of it.
+/// Whether a name was made only for a look, so that it is not reported.
 pub(crate) fn is_passing(name: &[u8]) -> bool {
     name.starts_with(PASSING.as_bytes())
 }
 
-/// A name for a moment, which no other look of any host has.
+/// Returns a temporary name that no other look of any host has.
 fn passing(folder: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let host = homing_os::names::own_name();
@@ -246,7 +245,7 @@ fn forget_listing(folder: &Path) {
     }
 }
 
-/// Of a folder below a program that keeps listings.
+/// Lists a folder of a mount whose program caches listings.
 pub(crate) fn list_past_the_program(folder: &Path) {
     forget_listing(folder);
     list(folder);

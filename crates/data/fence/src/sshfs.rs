@@ -1,23 +1,21 @@
-//! sshfs 3.7.3, default options: its program keeps states of names and listings for
-//! 20 s, and a look with AT_STATX_FORCE_SYNC goes no further than to it. Measured, and
-//! as its source has it: to open a file makes it ask for that file's state, found
-//! or not; a name made in a folder makes it forget the folder's listing, and a listing
-//! of the server tells the states of all that is in it; a hard link makes it forget where a
-//! symbolic link points. Names that it has not met are asked for at once. A folder that was
-//! removed can only be waited for.
+//! sshfs 3.7.3, default options. Its program caches states of names and listings for 20 s, and AT_STATX_FORCE_SYNC
+//! reaches no further than this program. The following was measured, and agrees with its source. Opening a file makes
+//! it query that file's state, found or not. Making a name in a folder makes it forget the folder's listing. The
+//! server's listing includes the states of all entries. A hard link makes it forget where a symbolic link points. New
+//! names are queried at once. For a removed folder, only waiting helps.
 //!
-//! What it has asked for is not kept while another process writes to any file of the mount
-//! (`write_ctr`): an older state stays then. A hard link has that forgotten in any case.
+//! It does not cache a queried state while another process writes to any file of the mount (`write_ctr`), so an older
+//! state stays. A hard link makes it forget that state in any case.
 
 use crate::{Fence, Step, settle};
 use std::time::Duration;
 
 pub(crate) static FENCE: Fence = Fence {
-    // A listing of its folder may be known without it.
+    // A cached listing of the folder may not contain the new name.
     concerns: |_| true,
     first: &[Step::Open, Step::ForgetListing],
     again: &[Step::Open, Step::Link, Step::ForgetListing, Step::ListParent],
-    // `dcache_timeout`, 20 s by default, a second of the kernel's, and some reserve.
+    // `dcache_timeout`, 20 s by default, a second of the kernel's cache, and some reserve.
     bound: Duration::from_secs(23),
     asking_syncs: false,
     times_of_writer: false,

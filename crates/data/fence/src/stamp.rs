@@ -1,10 +1,10 @@
-//! One look at a file, past the caches where the kernel allows that.
+//! Reads the state of a file, past the caches if the kernel allows that.
 
 use homing_model::{Change, Stamp};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 use std::path::Path;
 
-/// Looks at `path` with AT_STATX_FORCE_SYNC; `None` when it is not there.
+/// Looks at `path` with AT_STATX_FORCE_SYNC; `None` if it does not exist.
 pub fn stamp(path: &Path) -> Option<Stamp> {
     look(path, true)
 }
@@ -22,21 +22,21 @@ pub(crate) fn look(path: &Path, force: bool) -> Option<Stamp> {
     })
 }
 
-/// Does a reader that sees `seen` see what the writer meant, or something newer?
-/// `own_marks`: as of a [`Fence`](crate::Fence), of the reader's mount.
+/// Whether a reader that sees `seen` sees the writer's state, or a newer one. `own_marks`: as in a
+/// [`Fence`](crate::Fence), for the reader's mount.
 pub(crate) fn agrees(change: &Change, seen: Option<Stamp>, own_marks: bool) -> bool {
     match (change.now, seen) {
-        // What it sees of a file that it has just opened is the server's; only folders lag.
+        // The reader has just opened the file, so it sees the server's state; only folders lag.
         (None, Some(seen)) if own_marks => !seen.dir,
         (Some(want), Some(seen)) if own_marks && !want.dir => {
             let [seen_s, want_s] = [seen, want].map(|stamp| stamp.mtime_ns.div_euclid(1_000_000_000));
             seen_s > want_s || (seen_s, seen.size, seen.dir) == (want_s, want.size, want.dir)
         }
         (None, None) => true,
-        // Compilers remove what they are about to write.
+        // Another file of that name: compilers remove a file before they write it.
         (None, Some(seen)) => change.was.is_some_and(|was| was != seen.ino),
         (Some(want), Some(seen)) if want.dir => seen.dir,
-        // Newer: another command has changed it since, and its own change follows.
+        // Newer: another command has changed it since, and reports its own change.
         (Some(want), Some(seen)) => seen.mtime_ns > want.mtime_ns || seen == want,
         _ => false,
     }

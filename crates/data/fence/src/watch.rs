@@ -1,10 +1,9 @@
-//! The writing side: which files were changed on this host, found by inotify.
+//! The writing side: finds the files that were changed on this host by inotify.
 //!
-//! The kernel reports changes made through this host's own mount, also on FUSE
-//! and NFS, to any user, at no cost to the commands. The other ways: fanotify
-//! on a mount needs root; ptrace and seccomp slow each system call; a
-//! comparison of directory listings costs round trips to the servers for each
-//! command and misses a rewrite within one tick of the clock.
+//! The kernel reports changes made through this host's own mount, also on FUSE and NFS, to any user, without slowing
+//! the commands. The alternatives are worse. fanotify on a mount needs root. ptrace and seccomp slow each system
+//! call. A comparison of directory listings costs round trips to the servers for each command and misses a rewrite
+//! within one tick of the clock.
 
 use crate::settle::is_passing;
 use crate::stamp::{look, stamp};
@@ -19,17 +18,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Folders below a root that are watched; more is another kind of place than a source tree.
+/// The most folders that are watched; a source tree has fewer.
 const MOST_FOLDERS: usize = 50_000;
 
-/// What happened to a name since it was last reported.
+/// Events of a name since its last report.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     /// The first event was its creation.
     created: bool,
-    /// A writer has closed it, or it came to be in one step.
+    /// A writer has closed it, or it appeared in one step.
     whole: bool,
-    /// Something beside its attributes may have changed. A fence changes these, as far as the kernel tells.
+    /// More than its attributes may have changed. Steps of a fence change attributes only, as far as the kernel
+    /// reports.
     written: bool,
 }
 
@@ -38,34 +38,34 @@ pub struct Watch {
     fd: OwnedFd,
     folders: HashMap<i32, PathBuf>,
     known: HashMap<PathBuf, Option<&'static Fence>>,
-    /// Those of them below which only what is new is watched.
+    /// Watched folders below which only new entries are watched.
     above: HashSet<PathBuf>,
     open: BTreeMap<PathBuf, Seen>,
-    /// Names that were reported before, or were there when their folder was first seen, and their inode numbers.
+    /// Names that were reported before, or existed when their folder was first seen, with their inode numbers.
     old: HashMap<PathBuf, u64>,
-    /// The kernel's queue ran over: something may have been missed.
+    /// The kernel's queue overflowed, so events may be missing.
     overflowed: bool,
     /// Seconds since 1970 at the last report, on this host's clock.
     last: i64,
 }
 
-/// Its time may have been given by a server's clock, and in whole seconds.
+/// Tolerance for times of files, seconds: a server's clock may have set them, and in whole seconds.
 const CLOCKS_S: i64 = 3;
 
-/// Tells whether a name is known to be in a state.
+/// Returns whether a name is known to be in a state.
 type Known<'a> = &'a dyn Fn(&Path, Option<Stamp>) -> bool;
 
 impl Watch {
-    /// Watches nothing yet.
+    /// Makes a watch without folders.
     pub fn new() -> io::Result<Watch> {
         let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         let (folders, known, above, open, old) = Default::default();
         Ok(Watch { fd, folders, known, above, open, old, overflowed: false, last: now_s() })
     }
 
-    /// Watches `root` and all folders below it, unless that is done already. Of a folder that others which are watched lie
-    /// in, such as the mount point because a recipe names a file in it, only what comes into it: to walk through all that
-    /// is below would take longer than most recipes.
+    /// Watches `root` and all folders below it, unless it is watched already. If watched folders are below `root`,
+    /// only its new entries are watched. An example is the mount point, because a recipe names a file in it: a walk
+    /// through everything below would take longer than most recipes.
     pub fn add(&mut self, root: &Path) {
         if self.known.contains_key(root) {
             return;
@@ -78,15 +78,16 @@ impl Watch {
         self.walk(root, None, !is_above);
     }
 
-    /// As `add`, for a folder that was made elsewhere or found late: what is
-    /// in it counts as changed here, since it may be.
+    /// As `add`, for a folder that was made elsewhere or found late. Its content counts as changed here, because this
+    /// host may have changed it.
     pub fn learn(&mut self, root: &Path) {
         if !self.known.contains_key(root) {
             self.walk(root, Some(Seen { created: false, whole: true, written: true }), true);
         }
     }
 
-    /// Watches a folder and, if `deep`, all below it; what they hold is `seen`, unless it was there before.
+    /// Watches a folder and, if `deep`, all below it. Its entries are recorded as `seen`; without `seen`, as existing
+    /// before.
     fn walk(&mut self, root: &Path, seen: Option<Seen>, deep: bool) {
         let mounts = homing_mounts::read().unwrap_or_default();
         let mut todo = vec![root.to_path_buf()];
@@ -95,7 +96,7 @@ impl Watch {
             if skip || !self.watch_one(&folder, fence_in(&mounts, &folder).0) {
                 continue;
             }
-            // Watched first, then read: what is made in between is seen twice, not never.
+            // The watch begins before the reading, so a name made in between is seen twice instead of never.
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
                 match seen {
@@ -109,7 +110,7 @@ impl Watch {
         }
     }
 
-    /// False where it is watched already, or cannot be.
+    /// Returns false if it is watched already, or cannot be watched.
     fn watch_one(&mut self, folder: &Path, fence: Option<&'static Fence>) -> bool {
         let what = WatchFlags::CREATE
             | WatchFlags::CLOSE_WRITE
@@ -156,16 +157,15 @@ impl Watch {
         let seen = self.open.entry(path.clone()).or_default();
         seen.created = if first { flags.contains(ReadFlags::CREATE) } else { seen.created };
         seen.written |= flags.bits() != ReadFlags::ATTRIB.bits();
-        // A file that was just created is whole when its writer closes it.
+        // A file that was just created is complete when its writer closes it.
         seen.whole = dir || !flags.contains(ReadFlags::CREATE);
         if dir && made {
             self.walk(&path, Some(Seen { created: true, whole: true, written: true }), true);
         }
     }
 
-    /// After the kernel has dropped events: what is gone, what is new, and what
-    /// bears a time since the last report. What is still being written is told
-    /// now and, when it is closed, again.
+    /// Replaces events that the kernel dropped. It finds names that are gone, new, or have a time since the last
+    /// report. A file that is still being written is reported now and again when it is closed.
     fn rescan(&mut self) {
         let since = self.last.min(now_s()) - CLOCKS_S;
         let seen = Seen { created: false, whole: true, written: true };
@@ -173,7 +173,7 @@ impl Watch {
         self.open.extend(gone.map(|path| (path.clone(), seen)));
         let mut folders = Vec::new();
         for (folder, fence) in std::mem::take(&mut self.known) {
-            // Again, since another folder may have taken its place.
+            // Watched again, because another folder may have taken its place.
             if !self.watch_one(&folder, fence) {
                 continue;
             }
@@ -190,7 +190,7 @@ impl Watch {
         folders.iter().for_each(|folder| self.walk(folder, Some(seen), true));
     }
 
-    /// The inode number before. What is gone keeps its last one.
+    /// Records the inode number and returns the earlier one. A removed name keeps its last number.
     fn remember(&mut self, path: PathBuf, now: Option<Stamp>) -> Option<u64> {
         match now {
             Some(now) => self.old.insert(path, now.ino),
@@ -198,13 +198,13 @@ impl Watch {
         }
     }
 
-    /// The state of a file that is now at its servers.
+    /// Makes sure that the file is at its servers, and returns its state.
     fn synced(&self, path: &Path) -> Option<Stamp> {
         let fence = self.fence_of(path);
         if !fence.is_some_and(|fence| fence.asking_syncs) {
             sync(path);
         }
-        // After the sync, which may give the file its final time.
+        // Read after the sync, which may give the file its final time.
         comparable(fence, stamp(path))
     }
 
@@ -212,13 +212,13 @@ impl Watch {
         path.parent().and_then(|folder| *self.known.get(folder)?)
     }
 
-    /// What changed since the last report, synced to its servers. Files that
-    /// may still be open for writing wait for the next report, unless `all`.
+    /// Returns the changes since the last report, synced to their servers. Files that may still be open for writing
+    /// wait for the next report, unless `all`.
     pub fn report(&mut self, all: bool) -> Vec<Change> {
         self.tell(all, None)
     }
 
-    /// As `report`, without what is `known` already to be in this state.
+    /// As `report`, without files whose state is already `known`.
     pub fn report_unless(&mut self, all: bool, known: impl Fn(&Path, Option<Stamp>) -> bool) -> Vec<Change> {
         self.tell(all, Some(&known))
     }
@@ -237,7 +237,7 @@ impl Watch {
                 continue;
             }
             if let Some(known) = known {
-                // This host's kernel knows the attributes that were set here.
+                // This host's kernel knows attributes that were set here.
                 let state = comparable(self.fence_of(&path), look(&path, seen.written));
                 if known(&path, state) {
                     self.remember(path, state);
@@ -247,7 +247,7 @@ impl Watch {
             let now = self.synced(&path);
             let fresh = seen.created && !self.old.contains_key(&path);
             if now.is_none() && fresh {
-                // Made and removed between two reports: nobody else has seen it.
+                // It was made and removed between two reports, so no other host has seen it.
                 continue;
             }
             let was = self.remember(path.clone(), now).filter(|_| now.is_none());
@@ -261,8 +261,7 @@ fn is_link(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|m| m.is_symlink() || m.nlink() > 1)
 }
 
-/// Data and size reach the servers: `close` alone leaves them behind where the
-/// client flushes in the background.
+/// Writes data and size to the servers: `close` alone does not if the client flushes in the background.
 pub(crate) fn sync(path: &Path) {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -369,7 +368,7 @@ mod tests {
         watch.add(&root);
         let mode = std::fs::metadata(root.join("sub/old")).unwrap().permissions();
         for _ in 0..=limit {
-            // Equal events that follow each other are one: the two files alternate.
+            // Consecutive equal events are merged, so the two files alternate.
             std::fs::set_permissions(root.join("sub/old"), mode.clone()).unwrap();
             std::fs::set_permissions(root.join("still"), mode.clone()).unwrap();
         }
@@ -380,7 +379,7 @@ mod tests {
         let told = names(&watch.report(true), &root);
         let has = |name: &str, there| told.iter().any(|(n, t, _)| n == name && *t == there);
         assert!(has("gone", false) && has("sub/old", true) && has("late/deep/file", true), "{told:?}");
-        // The folder that was made unseen is watched from now on.
+        // The folder that was made without events is watched from now on.
         std::fs::write(root.join("late/deep/file"), "3").unwrap();
         assert!(names(&watch.report(true), &root).iter().any(|(n, ..)| n == "late/deep/file"));
     }

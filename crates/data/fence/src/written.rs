@@ -1,5 +1,5 @@
-//! The writing side of a command that says what it writes, and the reading
-//! side of a coordinator that is told nothing: what changed a moment ago.
+//! The writing side for commands that declare their outputs. Also the reading side for a coordinator without reports:
+//! it finds recent changes itself.
 
 use crate::stamp::stamp;
 use crate::watch::sync;
@@ -10,18 +10,17 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Names below one directory that are told.
+/// The most names below one directory that are reported.
 const MOST: usize = 2_000;
-/// A folder is looked at anew when the last look is older than this, or than
-/// so many times what that look took: a listing of 100,000 names takes seconds.
+/// A folder is read again if the last reading is older than `ANEW`, and than `ANEW_COSTS` times its duration: a
+/// listing of 100,000 names takes seconds.
 const ANEW: Duration = Duration::from_secs(1);
 const ANEW_COSTS: u32 = 20;
 
-/// What stands at `path`, synced to its servers: a file, or a directory with
-/// what is in it. `shown` is its name on the other hosts. Empty where no other
-/// host can hold an older state in a cache.
+/// Returns the state of `path`, synced to its servers: a file, or a directory with its content. `shown` is its name
+/// on the other hosts. Returns nothing if no other host can cache an older state.
 pub fn written(path: &Path, shown: &Path) -> Vec<Change> {
-    // The server of a volume has as its own what others mount under another name.
+    // On the server of a volume, the folder is local, although other hosts mount it under another name.
     if path == shown && Fence::at(path).0.is_none() {
         return Vec::new();
     }
@@ -30,7 +29,7 @@ pub fn written(path: &Path, shown: &Path) -> Vec<Change> {
     while let Some((path, shown)) = todo.pop() {
         sync(&path);
         let now = stamp(&path);
-        // It may have stood there before, and another host may remember that.
+        // The name may have existed before, and another host may cache that state.
         changes.push(Change { path: shown.as_path().into(), now, fresh: false, was: None });
         if now.is_some_and(|now| now.dir) && changes.len() + todo.len() < MOST {
             let entries = std::fs::read_dir(&path).into_iter().flatten().flatten().take(MOST);
@@ -40,13 +39,13 @@ pub fn written(path: &Path, shown: &Path) -> Vec<Change> {
     changes
 }
 
-/// One host's looks at files that other hosts may have written just before.
+/// Looks of one host at files that other hosts may have written just before.
 #[derive(Debug, Default)]
 pub struct Looks {
     folders: HashMap<PathBuf, Folder>,
-    /// Where a file may be made to learn a server's time.
+    /// Folder in which a file may be made to measure a server's clock.
     home: PathBuf,
-    /// Of the server of that folder, once it was asked: where it is mounted, and how far its clock is behind.
+    /// Mount point of that folder and how far its server's clock is behind, once measured.
     server: Option<(PathBuf, Duration)>,
 }
 
@@ -64,16 +63,15 @@ impl Looks {
         Looks { home: home.to_path_buf(), ..Looks::default() }
     }
 
-    /// How far the clock is behind that gives files below this mount their times.
+    /// Returns how far the clock that gives files below this mount their times is behind.
     fn behind(&mut self, mount: &Path) -> Duration {
         let home = &self.home;
         let (of, behind) = self.server.get_or_insert_with(|| (Fence::at(home).1, server_behind(home)));
         if of == mount { *behind } else { Duration::ZERO }
     }
 
-    /// Makes this host see what is in the folder that holds `path`, unless it
-    /// has just done so. False where there is no need: nothing can be out of date
-    /// there on any host.
+    /// Makes this host see the entries of the folder of `path`, unless it has just done so. Returns false if no host
+    /// can see an old state there.
     pub fn anew(&mut self, path: &Path) -> bool {
         let Some(parent) = path.parent() else { return false };
         if !self.folders.contains_key(parent) {
@@ -91,8 +89,7 @@ impl Looks {
         true
     }
 
-    /// The state of `path`, if it changed so shortly ago that another host may
-    /// remember an older one.
+    /// Returns the state of `path`, if it changed so recently that another host may cache an older one.
     pub fn changed(&mut self, path: &Path) -> Option<Change> {
         if !self.anew(path) {
             return None;

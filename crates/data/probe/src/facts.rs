@@ -1,10 +1,10 @@
-//! What a host is: names, processors, memory, network mounts.
+//! Fixed facts of a host: names, processors, memory, network mounts.
 
 use homing_model::HostFacts;
 use std::fs::{self, read_to_string};
 use std::path::Path;
 
-/// Describes this host. Asks no other host: no name is looked up over the network.
+/// Describes this host. Looks up no name over the network.
 pub fn facts() -> HostFacts {
     let uname = rustix::system::uname();
     let hostname = homing_os::names::own_name();
@@ -19,13 +19,13 @@ pub fn facts() -> HostFacts {
         nic_bytes_per_s: line_rate(),
         now_ns: homing_os::clock::wall_ns(),
         ahead: None,
-        // A worker's own affair, who adds it.
+        // The worker adds it.
         most_tasks: None,
         indices: crate::indices(),
     }
 }
 
-/// Own addresses, and the names that /etc/hosts gives to them.
+/// Returns this host's addresses, and the names that /etc/hosts gives to them.
 fn aliases(hostname: &str) -> Vec<String> {
     let mut known: Vec<String> = vec![];
     let tables = [fs::read_to_string("/proc/net/fib_trie").unwrap_or_default()];
@@ -52,13 +52,13 @@ fn aliases(hostname: &str) -> Vec<String> {
     known
 }
 
-/// Processors of the affinity mask, limited by the cgroup's quota, at least 1.
+/// Returns the processors of the affinity mask, limited by the cgroup's quota, at least 1.
 fn cores() -> u32 {
     let by_mask = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     by_mask.max(1)
 }
 
-/// Rate of the fastest interface that tells one, bytes per second.
+/// Returns the rate of the fastest interface that reports one, bytes per second.
 fn line_rate() -> Option<u64> {
     let speeds = fs::read_dir("/sys/class/net").ok()?.flatten().filter_map(|entry| {
         // A bridge or veth reports a speed that no link has.
@@ -68,13 +68,13 @@ fn line_rate() -> Option<u64> {
     speeds.filter(|mbit| *mbit > 0).max().map(|mbit| mbit as u64 * 125_000)
 }
 
-/// False for partitions, and for devices whose traffic another one counts too.
+/// Returns false for partitions, and for devices whose traffic another device counts too.
 pub(crate) fn is_whole_disk(name: &str) -> bool {
     let virtual_kind = ["loop", "ram", "dm-", "md", "zram"].iter().any(|kind| name.starts_with(kind));
     !virtual_kind && Path::new("/sys/block").join(name).exists()
 }
 
-/// All memory of this machine.
+/// Returns the memory of this machine, bytes.
 pub fn memory_bytes() -> u64 {
     let info = rustix::system::sysinfo();
     info.totalram as u64 * u64::from(info.mem_unit.max(1))

@@ -1,18 +1,23 @@
-//! What schedulers ask of a host beside the rates of [`crate::sample`]: as it is at the moment.
+//! Load indices for schedulers that are no rates of [`crate::sample`]: current values.
 
 use std::collections::BTreeMap;
 use std::fs::{self, read_to_string};
 use std::os::unix::fs::MetadataExt;
 use std::time::SystemTime;
 
-/// Bytes of a record of /var/run/utmp by glibc: 384 where times are of 32 bits there (x86), else 400.
+/// Bytes of a record of /var/run/utmp by glibc: 384 if its times have 32 bits (x86), else 400.
 const RECORD: usize = if cfg!(any(target_arch = "x86_64", target_arch = "x86")) { 384 } else { 400 };
-/// Its kind, a login session, in the first two bytes.
+/// The kind of a record for a login session, in its first two bytes.
 const USER_PROCESS: u16 = 7;
 
-/// By LSF's names: `r15s` processes that run or wait for a processor now (nobody watches for 15 s), `r15m` their mean over
-/// 15 minutes, `ls` login sessions, `it` minutes since a terminal was used, else since the start, `tmp` MiB free in /tmp,
-/// `swp` and `maxswp` MiB of swap space. What cannot be read is absent.
+/// Returns load indices by LSF's names. Indices that cannot be read are absent.
+///
+/// - `r15s`: processes that run or wait for a processor now (homing does not average over 15 s).
+/// - `r15m`: their mean over 15 minutes.
+/// - `ls`: login sessions.
+/// - `it`: minutes since a terminal was used, else since the start.
+/// - `tmp`: MiB free in /tmp.
+/// - `swp` and `maxswp`: MiB of swap space, free and in all.
 pub fn indices() -> BTreeMap<String, f64> {
     let load = read_to_string("/proc/loadavg").unwrap_or_default();
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
@@ -31,13 +36,13 @@ pub fn indices() -> BTreeMap<String, f64> {
     all.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
 }
 
-/// Of `0.20 0.18 0.12 2/80 11206` without whoever asks.
+/// Reads the running processes of `0.20 0.18 0.12 2/80 11206`, without this process.
 fn running(loadavg: &str) -> Option<f64> {
     let now = loadavg.split(' ').nth(3)?.split('/').next()?.parse::<f64>().ok()?;
     Some((now - 1.0).max(0.0))
 }
 
-/// As logind counts them, else as utmp does.
+/// Counts login sessions by logind, else by utmp.
 fn sessions() -> Option<f64> {
     let of_user = |text: &String| text.lines().any(|line| line == "CLASS=user");
     if let Ok(all) = fs::read_dir("/run/systemd/sessions") {
@@ -52,7 +57,7 @@ fn logged_in(records: &[u8]) -> f64 {
     records.chunks_exact(RECORD).filter(kind).count() as f64
 }
 
-/// Whole minutes.
+/// Returns the idle time in whole minutes.
 fn idle() -> Option<f64> {
     let names = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten().collect::<Vec<_>>();
     let numbered = |name: &str| name.bytes().last().is_some_and(|b| b.is_ascii_digit());
@@ -63,7 +68,7 @@ fn idle() -> Option<f64> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs() as i64;
     let since = used.max().map(|last| (now - last).max(0) as f64);
     let up = homing_os::clock::since_boot().as_secs_f64();
-    // The kernel gives terminals that nobody ever used the time of their making, or none.
+    // The kernel gives terminals that were never used the time of their creation, or none.
     Some((since.unwrap_or(up).min(up) / 60.0).floor())
 }
 

@@ -1,8 +1,8 @@
-//! What this host is and what it is doing now. Reads `/proc` and `/sys`; a
-//! value that cannot be read is unknown, never zero.
+//! Measures this host: its facts and its current load. Reads `/proc` and `/sys`; a value that cannot be read is
+//! unknown, never zero.
 //!
-//! Main functions: [`facts`] for what stays, [`sample()`] for what changes, [`indices()`] for LSF's load indices,
-//! [`Pulser`] for the pressure that admission reads every few milliseconds, [`watts`] for power.
+//! Main functions: [`facts`] for fixed properties, [`sample()`] for the load, [`indices()`] for LSF's load indices.
+//! [`Pulser`] reads the pressure for admission every few milliseconds, [`watts`] parses power.
 //!
 //! It does not: keep samples (`watch::history`), compare hosts (`check`), or connect to another host.
 
@@ -26,7 +26,7 @@ pub use rapl::Rapl;
 use homing_model::HostSample;
 use std::fs::read_to_string;
 
-/// The load of this host now; counters are totals since boot.
+/// Returns the load of this host now; counters are totals since boot.
 pub fn sample() -> HostSample {
     let read = |path: &str| read_to_string(path).ok();
     let cpu = read("/proc/stat").and_then(|t| parse::cpu_us(&t, rustix::param::clock_ticks_per_second()));
@@ -47,7 +47,7 @@ pub fn sample() -> HostSample {
         nfsd_calls: read("/proc/net/rpc/nfsd").and_then(|t| parse::row(&t, "rpc")),
         net: read("/proc/net/dev").map(|t| parse::net_dev(&t)).unwrap_or_default(),
         served: read(homing_mounts::STATS).map(|t| served::by_server(&t)).unwrap_or_default(),
-        // Measured over time, by who asks for it.
+        // The caller measures it over time.
         energy: None,
     }
 }

@@ -1,17 +1,17 @@
-//! Hosts: what they have, and their counters since they started. The rate of a counter is Prometheus's to take.
+//! Metrics of hosts: their properties, and their counters since boot. Prometheus derives rates from the counters.
 
 use homing_model::metrics::{Kind, Metrics};
 use homing_model::{HostFacts, HostSample};
 
-/// What is known of a host: its facts and two samples, or why not.
+/// The facts of a host and two samples, or why they are unknown.
 pub type Answer = Result<(HostFacts, HostSample, HostSample), String>;
 
-/// A name without what all begin with, how it goes on, what it is, and its value of a host that has one.
+/// The metric's name without the common prefix, its kind, its help, and its value for a host, if known.
 type Family = (&'static str, Kind, &'static str, fn(&HostFacts, &HostSample) -> Option<f64>);
 
 /// Microseconds in a second.
 const SECOND_US: f64 = 1e6;
-/// Bytes of a block of a disk, as the kernel counts them.
+/// Bytes of a disk's block in the kernel's counters.
 const BLOCK: u64 = 512;
 
 const FAMILIES: [Family; 12] = [
@@ -46,7 +46,7 @@ fn net(sample: &HostSample, way: fn((u64, u64)) -> u64) -> Option<f64> {
     (!sample.net.is_empty()).then(|| bytes() as f64)
 }
 
-/// A row a host; one that is silent is only known not to be up. What is unknown has no sample.
+/// Writes one row per host. A silent host only has `up` 0. Unknown values have no sample.
 pub fn prometheus(hosts: &[String], answers: &[Answer], slots: impl Fn(&str) -> Option<u32>) -> String {
     let mut metrics = Metrics::default();
     let up = "homing_host_up";

@@ -1,8 +1,8 @@
-//! Parsers of `/proc` text: strings in, values out.
+//! Parsers of the text of `/proc`.
 
 use std::collections::BTreeMap;
 
-/// `/proc/pressure/io`. Kernels before 5.13 have no `full` line for some files.
+/// Values of `/proc/pressure/io`. Kernels before 5.13 have no `full` line for some files.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Pressure {
     pub some_us: Option<u64>,
@@ -22,22 +22,22 @@ pub(crate) fn pressure(text: &str) -> Pressure {
     }
 }
 
-/// First number of the line that starts with `name`.
+/// Returns the first number of the line that starts with `name`.
 pub(crate) fn row(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|l| l.split_ascii_whitespace().next() == Some(name))?;
     line.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Total and idle (with I/O wait) processor time of `/proc/stat`, microseconds.
+/// Returns total and idle (with I/O wait) processor time of `/proc/stat`, microseconds.
 pub(crate) fn cpu_us(text: &str, ticks_per_s: u64) -> Option<(u64, u64)> {
     let line = text.lines().find(|l| l.starts_with("cpu "))?;
     let ticks: Vec<u64> = line.split_ascii_whitespace().skip(1).filter_map(|w| w.parse().ok()).collect();
     let us = |t: u64| t * 1_000_000 / ticks_per_s.max(1);
-    // Guest time is counted in user time already.
+    // User time already includes guest time.
     Some((us(ticks.iter().take(8).sum()), us(ticks.get(3)? + ticks.get(4).unwrap_or(&0))))
 }
 
-/// Received and sent bytes per interface, without loopback.
+/// Returns received and sent bytes per interface, without loopback.
 pub(crate) fn net_dev(text: &str) -> BTreeMap<String, (u64, u64)> {
     let rows = text.lines().skip(2).filter_map(|line| {
         let (name, rest) = line.split_once(':')?;
@@ -47,7 +47,7 @@ pub(crate) fn net_dev(text: &str) -> BTreeMap<String, (u64, u64)> {
     rows.filter(|(name, _)| name != "lo").collect()
 }
 
-/// 512-byte blocks read and written, and reads and writes done, by the disks that `whole` accepts.
+/// Returns the 512-byte blocks and the requests of the disks that `whole` accepts, reads and writes together.
 pub(crate) fn disks(text: &str, whole: impl Fn(&str) -> bool) -> (u64, u64) {
     let rows = text.lines().map(|l| l.split_ascii_whitespace().collect::<Vec<_>>());
     let told = rows.filter(|r| r.len() > 9 && whole(r[2])).filter_map(|r| {

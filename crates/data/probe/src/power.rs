@@ -1,4 +1,4 @@
-//! Energy from watts that something tells from time to time: what they are, and their sum over time.
+//! Energy from occasional readings of a power meter: parses the readings, and sums them over time.
 
 use homing_model::{Energy, MeteredBy};
 use serde_json::Value;
@@ -6,30 +6,30 @@ use std::fs::{read_dir, read_to_string};
 use std::path::Path;
 use std::time::Duration;
 
-/// Watts count for so long after they were told.
+/// The time for which a reading is valid.
 const FRESH: Duration = Duration::from_secs(300);
-/// No host draws more.
+/// The largest plausible reading, watts.
 const MOST: f64 = 1e6;
 
-/// Watts over time, from a moment on.
+/// The energy of a host since a moment.
 #[derive(Clone, Debug)]
 pub struct Power {
     by: MeteredBy,
     at: Duration,
-    /// The watts told last, and when.
+    /// The last reading, watts, and its time.
     last: Option<(f64, Duration)>,
     uj: f64,
     over: Duration,
 }
 
 impl Power {
-    /// From `now` on, a time on a clock that does not go back.
+    /// Begins at `now`, a time on a clock that does not go back.
     pub fn begin(by: MeteredBy, now: Duration) -> Power {
         Power { by, at: now, last: None, uj: 0.0, over: Duration::ZERO }
     }
 
-    /// It was told that the host draws so many watts. The first of them count for the time before, too: a meter takes its
-    /// time to answer.
+    /// Adds a reading, watts. The first reading also counts for the time before it, because a meter takes time to
+    /// answer.
     pub fn told(&mut self, watts: f64, now: Duration) {
         if self.last.is_none() {
             self.last = Some((watts, now));
@@ -39,7 +39,7 @@ impl Power {
         self.last = Some((watts, now));
     }
 
-    /// What was taken since the beginning; none as long as nothing was told.
+    /// Returns the energy used since the beginning; `None` before the first reading.
     pub fn look(&mut self, now: Duration) -> Option<Energy> {
         let (watts, told) = self.last?;
         let past = now.min(told + FRESH).saturating_sub(self.at);
@@ -50,8 +50,8 @@ impl Power {
     }
 }
 
-/// The watts that a meter's command has printed: a number, what `ipmitool dcmi power reading` or FreeIPMI's `ipmi-dcmi` print, or
-/// the JSON of a Redfish `Power` resource.
+/// Parses the output of a meter's command, watts. It is a number, the output of `ipmitool dcmi power reading` or
+/// FreeIPMI's `ipmi-dcmi`, or the JSON of a Redfish `Power` resource.
 pub fn watts(text: &str) -> Option<f64> {
     let said = |line: &str| {
         let (what, value) = line.split_once(':')?;
@@ -61,25 +61,25 @@ pub fn watts(text: &str) -> Option<f64> {
         true => redfish(&serde_json::from_str(text).ok()?),
         false => number(text).or_else(|| text.lines().find_map(said)),
     };
-    // A meter that is switched off tells 0.
+    // A meter that is switched off reports 0.
     watts.filter(|watts| *watts > 0.0 && *watts < MOST)
 }
 
-/// A number, with or without its unit.
+/// Parses a number, with or without its unit.
 fn number(text: &str) -> Option<f64> {
     let text = text.trim();
     let bare = ["Watts", "watts", "W"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or(text);
     bare.trim_end().parse().ok()
 }
 
-/// Of several controls the first is that of the whole chassis.
+/// Reads the first control, which is the whole chassis.
 fn redfish(power: &Value) -> Option<f64> {
     let control = power.get("PowerControl").and_then(|all| all.get(0)).unwrap_or(power);
     control.get("PowerConsumedWatts")?.as_f64()
 }
 
-/// What the firmware's own meter tells, below `/sys/class/hwmon`. Others who tell `power1_average` there measure a part of the
-/// host: a graphics card, a socket.
+/// Reads the firmware's own meter below `/sys/class/hwmon`, watts. Other devices that have `power1_average` there
+/// measure a part of the host: a graphics card, a socket.
 pub fn firmware_watts(hwmon: &Path) -> Option<f64> {
     let entries = read_dir(hwmon).ok()?.flatten().map(|entry| entry.path());
     let told = entries.flat_map(|path| [path.join("device"), path]).filter_map(|path| {
@@ -87,7 +87,7 @@ pub fn firmware_watts(hwmon: &Path) -> Option<f64> {
         let read = || read_to_string(path.join("power1_average")).ok()?.trim().parse::<f64>().ok();
         is_meter.then(read)?.map(|microwatts| microwatts / 1e6)
     });
-    // Where there are two, one may be a part of the other.
+    // If there are two meters, one may be a part of the other.
     told.filter(|watts| *watts > 0.0 && *watts < MOST).max_by(f64::total_cmp)
 }
 

@@ -1,4 +1,4 @@
-//! What admission looks at, cheap enough to be read many times a second.
+//! Measures the load for admission, cheaply enough for many times a second.
 
 use crate::parse;
 use homing_model::{Mover, Pulse};
@@ -7,21 +7,20 @@ use std::fs::{File, read_to_string};
 use std::io::{Read as _, Seek};
 use std::time::Instant;
 
-/// Tasks, and processes of a task, that one pulse looks at, all tasks in turn:
-/// to open `/proc/PID/io` takes as long as a twelfth of the shortest task. As
-/// long as nobody waits for I/O there is nothing that they could say but what they read.
+/// The most tasks that one pulse samples, in turn. Opening `/proc/PID/io` takes as long as a twelfth of the shortest
+/// task. As long as no process waits for I/O, a sample shows only the bytes read, so `FEW_TASKS` are enough.
 const MOST_TASKS: usize = 4;
 const FEW_TASKS: usize = 1;
-/// What takes the kernel long to tell, interfaces and the page cache, is asked for so often, microseconds.
+/// Interval of reading interfaces and the page cache, microseconds, because the kernel needs long for these.
 const SELDOM_US: u64 = 35_000;
-/// And the room of the page cache, which changes slowly.
+/// Interval of reading the room of the page cache, which changes slowly, microseconds.
 const ROOM_US: u64 = 500_000;
 const MOST_PROCESSES: usize = 16;
-/// Who has moved less is not worth a word: what a head could have read in the time of a seek or two.
+/// The fewest moved bytes of a task that are reported: a disk could read as much in the time of a seek or two.
 const WORTH_TELLING: u64 = 256 << 10;
-/// What remains of a disk's busy time from one pulse to the next: a memory of some tenths of a second.
+/// The part of a disk's busy time that is kept from one pulse to the next: a memory of some tenths of a second.
 const FADE: f64 = 0.9;
-/// Takes pulses; remembers the counters of the one before.
+/// Takes pulses; remembers the counters of the last one.
 #[derive(Debug)]
 pub struct Pulser {
     began: Instant,
@@ -29,18 +28,18 @@ pub struct Pulser {
     net: Kept,
     io_stall: Kept,
     vmstat: Kept,
-    /// What is asked for seldom: when, what interfaces have moved, bytes that were read again.
+    /// The values that are read rarely: time, text of the interfaces, bytes that were read again.
     seldom: Option<(u64, Option<String>, Option<u64>)>,
     servers: Servers,
-    /// When the page cache's room was asked for, and what it was.
+    /// Time of reading the page cache's room, and the room.
     room: Option<(u64, Option<u64>)>,
     io_some_us: Option<u64>,
     before: Option<HashMap<String, Counter>>,
     busy: HashMap<String, f64>,
-    /// The leader looked at last, and what each was seen to have read, all and from no disk.
+    /// The leader of the task sampled last.
     turn: i32,
     tasks: HashMap<i32, Read>,
-    /// What a task, by its leader, had moved when it was told last.
+    /// The bytes that a task, by its leader, had moved at its last report.
     told: HashMap<i32, u64>,
     moved: u64,
     looked: u64,
@@ -50,18 +49,18 @@ pub struct Pulser {
     cache: Cache,
 }
 
-/// What NFS servers have served this host.
+/// The traffic of this host with NFS servers.
 #[derive(Debug)]
 struct Servers {
     stats: Kept,
-    /// When it was asked for.
+    /// Time of the last query.
     asked_us: Option<u64>,
-    /// What each had served then, bytes.
+    /// The bytes of each server at that time.
     told: BTreeMap<String, u64>,
 }
 
-/// Bytes that a task has read, those that came from no disk, those that no
-/// other process of it had written, those that it wrote, and those that disks moved for it.
+/// The bytes of a task. `cached` came from no disk. `asked` is reads minus writes, which leaves out pipes between its
+/// processes. `disk` are bytes that disks moved for it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Read {
     all: i64,
@@ -81,7 +80,7 @@ impl std::ops::AddAssign for Read {
     }
 }
 
-/// What a disk or one direction of an interface has done since boot.
+/// The traffic of a disk or of one direction of an interface since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counter {
     bytes: u64,
@@ -117,7 +116,7 @@ impl Default for Pulser {
 }
 
 impl Pulser {
-    /// The pulse now, with a look at some of the tasks: the process that leads each, and its ticket.
+    /// Takes a pulse, with samples of some of the tasks. A task is the process that leads it, and its ticket.
     pub fn take(&mut self, tasks: &[(i32, u64)]) -> Pulse {
         let at_us = self.began.elapsed().as_micros() as u64;
         let (net, reread) = self.seldom(at_us);
@@ -134,14 +133,14 @@ impl Pulser {
         let stalls = io_some_us.is_none() || io_some_us > self.io_some_us;
         self.io_some_us = io_some_us;
         let mover = self.look_at_some(tasks, if stalls { MOST_TASKS } else { FEW_TASKS });
-        // What has ended is counted with its parent, in the end with this process, which itself reads megabytes a
-        // second of /proc, in this thread.
+        // Bytes of ended processes are counted with their parents, in the end with this process. Its own thread reads
+        // megabytes of /proc per second, which are subtracted.
         let (mut sum, own) = (read_by("self"), read_by("thread-self"));
         sum.all -= own.all;
         sum.cached -= own.cached;
         self.tasks.values().for_each(|task| sum += *task);
         self.longest = self.tasks.values().map(|task| task.asked).fold(self.longest, i64::max);
-        // Read-ahead is counted before it is read, and a zombie not at all: neither takes back what was seen.
+        // The kernel counts read-ahead before it is read, and zombies not at all. Neither may lower the totals.
         self.read.all = self.read.all.max(sum.all);
         self.read.cached = self.read.cached.max(sum.cached);
         Pulse {
@@ -159,7 +158,7 @@ impl Pulser {
         }
     }
 
-    /// NFS servers that have served this host since they were asked for last, and the bytes of each; all of them at first.
+    /// Returns the NFS servers with traffic since the last call, with the bytes of each. The first call returns all.
     pub fn served(&mut self) -> Vec<(String, u64)> {
         let at_us = self.began.elapsed().as_micros() as u64;
         let Servers { stats, asked_us, told } = &mut self.servers;
@@ -180,7 +179,7 @@ impl Pulser {
         room
     }
 
-    /// What `/proc/net/dev` says, and the bytes that were read again; as they were asked last.
+    /// Returns the text of `/proc/net/dev` and the bytes that were read again. Both may be cached.
     fn seldom(&mut self, at_us: u64) -> (Option<String>, Option<u64>) {
         if let Some((asked_us, net, reread)) = &self.seldom
             && at_us < asked_us + SELDOM_US
@@ -193,8 +192,8 @@ impl Pulser {
         (net, reread)
     }
 
-    /// Looks at the next few tasks; what the others read is as they were seen last.
-    /// Returns one that has moved much more than was told.
+    /// Samples the next few tasks; the other tasks keep their last values. Returns a task that has moved much more
+    /// than at its last report.
     fn look_at_some(&mut self, tasks: &[(i32, u64)], most: usize) -> Option<Mover> {
         let mut tasks = tasks.to_vec();
         tasks.sort_unstable();
@@ -225,7 +224,7 @@ impl Pulser {
     }
 }
 
-/// A file of `/proc` that stays open: to open it takes longer than to read it.
+/// A file of `/proc` that stays open: opening it takes longer than reading it.
 #[derive(Debug)]
 struct Kept {
     file: Option<File>,
@@ -234,11 +233,11 @@ struct Kept {
 
 impl Kept {
     fn new(path: &str) -> Kept {
-        // Longer than most are, so that one call reads all.
+        // Larger than most of these files, so that one call reads all.
         Kept { file: File::open(path).ok(), text: String::with_capacity(16 << 10) }
     }
 
-    /// What it says now; `None` where the kernel has no such file.
+    /// Returns its current text; `None` if the kernel has no such file.
     fn text(&mut self) -> Option<&str> {
         let file = self.file.as_mut()?;
         self.text.clear();
@@ -247,10 +246,9 @@ impl Kept {
     }
 }
 
-/// Bytes that the bottleneck moved between two looks: the disk that was busy most
-/// of late. Where no disk is busy, whatever moved most: a network, or a disk
-/// whose kernel keeps no such time. A disk below a disk moves the same bytes, so
-/// the sum would count them twice.
+/// Returns the bytes that the bottleneck moved between two pulses: the disk that was recently the busiest. If no disk
+/// is busy, it is the device that moved most: a network, or a disk whose kernel keeps no such time. A disk below a
+/// disk moves the same bytes, so a sum would count them twice.
 fn grown(before: &HashMap<String, Counter>, now: &HashMap<String, Counter>, busy: &mut HashMap<String, f64>) -> u64 {
     let (mut most, mut busiest) = (0, (0.0, 0));
     for (name, counter) in now {
@@ -260,7 +258,7 @@ fn grown(before: &HashMap<String, Counter>, now: &HashMap<String, Counter>, busy
         let ms = counter.busy_ms.saturating_sub(was.busy_ms) as f64;
         let score = busy.entry(name.clone()).or_default();
         *score = *score * FADE + ms;
-        // A loop device and the disk below it are busy alike: then the one that moves more.
+        // A loop device and the disk below it are equally busy. Then the one that moves more counts.
         if (*score, bytes) > busiest {
             busiest = (*score, bytes);
         }
@@ -268,7 +266,7 @@ fn grown(before: &HashMap<String, Counter>, now: &HashMap<String, Counter>, busy
     if busiest.0 > 1.0 { busiest.1 } else { most }
 }
 
-/// A look at a process and those below it.
+/// A sample of a process and its descendants.
 struct Look {
     left: usize,
     stands: bool,
@@ -284,7 +282,7 @@ impl Look {
         let Ok(stat) = read_to_string(format!("/proc/{pid}/stat")) else { return };
         let Some((_, rest)) = stat.rsplit_once(')') else { return };
         let mut fields = rest.split_ascii_whitespace();
-        // Field 3 is the state, where D stands still for I/O; field 20 the number of threads.
+        // Field 3 is the state, where D means blocked on I/O. Field 20 is the number of threads.
         let (state, threads) = (fields.next(), fields.nth(16));
         self.stands |= state == Some("D") || (threads != Some("1") && a_thread_stands(pid, &mut self.left));
         self.read += read_by(&pid.to_string());
@@ -293,12 +291,12 @@ impl Look {
     }
 }
 
-/// What a process and its children that ended have read and written.
+/// Returns the bytes that a process and its ended children have read and written.
 fn read_by(pid: &str) -> Read {
     let io = read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
     let field = |name: &str| io.lines().find_map(|l| l.strip_prefix(name)?.trim().parse::<i64>().ok()).unwrap_or(0);
     let all = field("rchar:");
-    // What one process of a task writes into a pipe the next one reads, from no disk either.
+    // One process of a task may write into a pipe that the next one reads. Such reads come from no disk either.
     let (written, fetched) = (field("wchar:"), field("read_bytes:"));
     let asked = all - written;
     Read { all, cached: asked - fetched, asked, written, disk: fetched + field("write_bytes:") }
@@ -320,25 +318,25 @@ fn page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// Pages that come back while others go: the page cache is too small. Files
-/// that come back on a host with free memory were only evicted long ago.
+/// Counts pages that return while others are evicted, because the page cache is too small. Files that return on a
+/// host with free memory were only evicted long ago.
 #[derive(Debug, Default)]
 struct Cache {
-    /// Pages that came back and that went, since boot, when looked at last.
+    /// Returned and evicted pages since boot, at the last reading.
     before: Option<(u64, u64)>,
-    /// Pages that went of late.
+    /// Recently evicted pages.
     gone: f64,
     again: u64,
 }
 
 impl Cache {
-    /// Pages read again since the first look; `None` where the kernel does not count them.
+    /// Returns the pages read again since the first reading; `None` if the kernel does not count them.
     fn read_again(&mut self, vmstat: &str) -> Option<u64> {
         let row = |name: &str| parse::row(vmstat, name);
         let back = row("workingset_refault_file").or_else(|| row("workingset_refault"))? + row("pswpin").unwrap_or(0);
         let gone = row("pgsteal_file").or_else(|| Some(row("pgsteal_kswapd")? + row("pgsteal_direct")?))?;
         let (was_back, was_gone) = self.before.replace((back, gone)).unwrap_or((back, gone));
-        // The kernel evicts in batches, so that a pulse may see only one of the two.
+        // The kernel evicts in batches, so a pulse may see only one of the two.
         self.gone += gone.saturating_sub(was_gone) as f64;
         let again = (back.saturating_sub(was_back)).min(self.gone as u64);
         self.gone = (self.gone - again as f64) * FADE;
@@ -347,7 +345,7 @@ impl Cache {
     }
 }
 
-/// Counters by device and direction of interface.
+/// Returns the counters by device, and by interface and direction.
 fn counters(disks: Option<&str>, net: Option<&str>) -> Option<HashMap<String, Counter>> {
     let mut all = HashMap::new();
     for line in disks.unwrap_or("").lines() {
@@ -355,7 +353,7 @@ fn counters(disks: Option<&str>, net: Option<&str>) -> Option<HashMap<String, Co
         let number = |at: usize| words.get(at).and_then(|w| w.parse::<u64>().ok());
         if let (Some(name), Some(read), Some(written)) = (words.get(2), number(5), number(9)) {
             let requests = number(3).unwrap_or(0) + number(7).unwrap_or(0);
-            // Most machines have dozens of devices that nobody ever used.
+            // Most machines have dozens of unused devices.
             if requests == 0 {
                 continue;
             }
@@ -385,7 +383,7 @@ mod tests {
         let now = disks(&[("vda", 900, 4), ("loop0", 150, 20)]);
         let mut busy = HashMap::new();
         assert_eq!(grown(&before, &now, &mut busy), 50 * 512);
-        // Between two files of ours it is still the disk that matters.
+        // Between two accesses to the loop device the disk still counts.
         let later = disks(&[("vda", 2000, 6), ("loop0", 150, 20)]);
         assert_eq!(grown(&now, &later, &mut busy), 0);
         assert_eq!(counters(None, None), None);
@@ -404,7 +402,7 @@ mod tests {
         let first = pulser.take(&[(own, 1)]);
         let later = pulser.take(&[(own, 1), (i32::MAX, 2)]);
         assert!(later.at_us >= first.at_us && later.moved >= first.moved);
-        // Both tasks only if somebody waited for I/O meanwhile.
+        // The second task is sampled only if a process waited for I/O meanwhile.
         assert!(first.looked == 1 && (2..=3).contains(&later.looked), "{later:?}");
     }
 

@@ -1,26 +1,27 @@
-//! Energy by the processors' own counters, which Linux shows below `/sys/class/powercap`.
+//! Reads the energy counters of the processors, which Linux shows below `/sys/class/powercap`.
 
 use homing_model::{Energy, MeteredBy};
 use std::fs::{read_dir, read_to_string};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The smallest range that is met, 65 kJ, is passed twice by nothing below 2 kW a socket in that time.
+/// The longest interval between two readings. Within it a socket below 2 kW does not pass the smallest known range,
+/// 65 kJ, twice.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// One counter.
 #[derive(Clone, Debug)]
 struct Zone {
-    /// Two sockets have zones of equal names, so that the path is what tells them apart.
+    /// The path identifies the zone, because zones of two sockets have equal names.
     energy: PathBuf,
-    /// Where it begins anew, microjoules.
+    /// The value at which it begins again, microjoules.
     range: u64,
-    /// Of the whole board, which holds all others.
+    /// Whether it counts the whole board, which includes all other zones.
     board: bool,
     last: u64,
 }
 
-/// The counters of this host, from the first look on.
+/// The counters of this host since the first reading.
 #[derive(Clone, Debug)]
 pub struct Rapl {
     zones: Vec<Zone>,
@@ -32,13 +33,14 @@ pub struct Rapl {
 }
 
 impl Rapl {
-    /// The counters below `powercap`, looked at first; `now` is a time on a clock that does not go back. None where there are
-    /// none, and where one may not be read, as since Linux 5.10 by anyone but root: what is left would be no sum.
+    /// Reads the counters below `powercap` for the first time; `now` is a time on a clock that does not go back.
+    /// Returns `None` if there are none, or one may not be read: a partial sum would be wrong. Since Linux 5.10 only
+    /// root may read them.
     pub fn begin(powercap: &Path, now: Duration) -> Option<Rapl> {
         let zones: Option<Vec<Zone>> = read_dir(powercap)
             .ok()?
             .flatten()
-            // The same socket may be there once more, as `intel-rapl-mmio`.
+            // The same socket may appear again as `intel-rapl-mmio`.
             .filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"intel-rapl:"))
             .filter_map(|entry| zone(&entry.path()))
             .collect();
@@ -46,8 +48,8 @@ impl Rapl {
         Some(Rapl { zones, at: now, board: 0, parts: 0, over: Duration::ZERO })
     }
 
-    /// What was taken since the first look. A time that could not be looked over, or for so long that a counter may have
-    /// begun anew more than once, is left out.
+    /// Returns the energy used since the first reading. It leaves out times in which reading failed, or which were so
+    /// long that a counter may have begun again more than once.
     pub fn look(&mut self, now: Duration) -> Energy {
         let read: Option<Vec<u64>> = self.zones.iter().map(|zone| number(&zone.energy)).collect();
         if let Some(read) = read {
@@ -62,12 +64,12 @@ impl Rapl {
             self.at = at;
             self.over += if counts { past } else { Duration::ZERO };
         }
-        // A board's counter that says less than its parts does not count.
+        // A board's counter that is below the sum of its parts does not count.
         Energy { uj: self.board.max(self.parts), us: self.over.as_micros() as u64, by: MeteredBy::Rapl }
     }
 }
 
-/// None for a part of another zone; inside, none for one that cannot be read.
+/// Returns `None` for a part of another zone, and `Some(None)` for a zone that cannot be read.
 fn zone(path: &Path) -> Option<Option<Zone>> {
     let name = read_to_string(path.join("name")).ok()?;
     let name = name.trim();
@@ -106,7 +108,7 @@ mod tests {
             fs::write(folder.join("energy_uj"), format!("{energy}\n")).unwrap();
         }
 
-        /// Two sockets, whose memory has one name.
+        /// Two sockets, whose memory zones have the same name.
         fn sockets(&self, package: u64, dram: u64) {
             for socket in 0..2 {
                 self.zone(&format!("intel-rapl:{socket}"), &format!("package-{socket}"), package);
@@ -167,7 +169,7 @@ mod tests {
         let made = Made::new();
         assert!(made.begin().is_none() && Rapl::begin(&made.0.path().join("none"), Duration::ZERO).is_none());
         made.sockets(1, 1);
-        // As an ordinary user finds it; root reads any file, so that a folder stands in its place.
+        // Makes the file unreadable, as for an ordinary user. Root can read any file, so a folder replaces it.
         let energy = made.0.path().join("intel-rapl:1:1/energy_uj");
         fs::remove_file(&energy).unwrap();
         fs::create_dir(&energy).unwrap();

@@ -1,20 +1,19 @@
-//! How much the page cache can hold for tasks here: what the host has
-//! available, or less where a control group of this process says so, as those
-//! of batch systems and containers do.
+//! The bytes that the page cache can hold for tasks on this host. It is the available memory of the host, or less if
+//! a control group of this process limits it, as in batch systems and containers.
 
 use crate::parse;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
-/// Bytes; `None` where the kernel does not tell.
+/// Returns the room in bytes; `None` if the kernel does not report it.
 pub(crate) fn room() -> Option<u64> {
     let host = read_to_string("/proc/meminfo").ok().and_then(|t| Some(parse::row(&t, "MemAvailable:")? * 1024));
     let mine = read_to_string("/proc/self/cgroup").unwrap_or_default();
     groups(&mine, Path::new("/sys/fs/cgroup")).iter().filter_map(|g| in_group(g)).chain(host).min()
 }
 
-/// Directories of the groups that limit memory, innermost first, for the
-/// content of `/proc/self/cgroup`: of version 2, and of version 1's memory controller.
+/// Returns the directories of the groups that limit memory, innermost first, for the content of `/proc/self/cgroup`.
+/// Supports version 2, and version 1's memory controller.
 fn groups(mine: &str, base: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for line in mine.lines() {
@@ -25,7 +24,7 @@ fn groups(mine: &str, base: &Path) -> Vec<PathBuf> {
             _ if controllers.split(',').any(|c| c == "memory") => base.join("memory"),
             _ => continue,
         };
-        // A group outside of what this name space shows says nothing.
+        // A group outside of this name space is not visible.
         let path = path.trim_start_matches('/');
         if path.split('/').all(|part| part != "..") {
             all.extend(top.join(path).ancestors().take_while(|dir| dir.starts_with(&top)).map(Path::to_path_buf));
@@ -34,7 +33,7 @@ fn groups(mine: &str, base: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// What a group has left, with what the page cache holds in it already; `None` for one without a limit.
+/// Returns the free memory of a group, including its page cache; `None` without a limit.
 fn in_group(group: &Path) -> Option<u64> {
     let text = |name: &str| read_to_string(group.join(name)).ok();
     let number = |name: &str| text(name)?.trim().parse::<u64>().ok();
@@ -42,7 +41,7 @@ fn in_group(group: &Path) -> Option<u64> {
     let used = number("memory.current").or_else(|| number("memory.usage_in_bytes"))?;
     let stat = text("memory.stat")?;
     let row = |name: &str| parse::row(&stat, &format!("total_{name}")).or_else(|| parse::row(&stat, name)).unwrap_or(0);
-    // Version 1 says "no limit" by a number near the greatest.
+    // Version 1 means "no limit" by a number near the maximum.
     (limit < 1 << 60).then(|| limit.saturating_sub(used.saturating_sub(row("inactive_file") + row("active_file"))))
 }
 

@@ -1,15 +1,15 @@
-//! What NFS servers have served this host: `/proc/self/mountstats`.
+//! The traffic of this host with NFS servers, from `/proc/self/mountstats`.
 
 use homing_model::Served;
 use homing_mounts::{Counted, counted, split};
 use std::collections::{BTreeMap, HashSet};
 
-/// By server, as the mounts' sources name it, all mounts of it together.
+/// Returns the traffic by server, as the mounts' sources name it, all its mounts together.
 pub(crate) fn by_server(mountstats: &str) -> BTreeMap<String, Served> {
     let mut servers: BTreeMap<String, Served> = BTreeMap::new();
     let mut met = HashSet::new();
     for mount in counted(mountstats.as_bytes()).into_iter().filter(|mount| mount.fstype.starts_with(b"nfs")) {
-        // One volume that is mounted at several places has one line of events for all.
+        // A volume that is mounted at several places has the same line of events for all.
         let events = mount.lines().find(|line| line.trim_start().starts_with("events:"));
         if !met.insert((mount.source, events)) {
             continue;
@@ -25,13 +25,14 @@ fn of_mount(mount: &Counted) -> Served {
     let mut lines = mount.lines();
     let numbers = |text: &str| text.split_ascii_whitespace().filter_map(|n| n.parse().ok()).collect::<Vec<u64>>();
     for line in lines.by_ref().take_while(|line| !line.contains("per-op statistics")) {
-        // Read and written by calls, the same past the page cache, then what came from and went to the server.
+        // The fields are bytes read and written by calls, the same for direct I/O, then bytes received from and sent
+        // to the server.
         if let Some(bytes) = line.trim_start().strip_prefix("bytes:").map(numbers) {
             served.bytes = bytes.get(4).unwrap_or(&0) + bytes.get(5).unwrap_or(&0);
         }
     }
     for line in lines {
-        // Operations, transmissions, timeouts, bytes sent and received, then milliseconds in the queue, from
+        // Operations, transmissions, timeouts, bytes sent and received. Then milliseconds in the queue, from
         // transmission to answer, and in all (Linux, net/sunrpc/stats.c).
         let Some((_, told)) = line.split_once(':') else { continue };
         let [requests, sent, _, _, _, queued_ms, answered_ms, ..] = numbers(told)[..] else { continue };
