@@ -1,6 +1,6 @@
-//! `bacct`: what jobs that have ended took, summed up.
+//! `bacct`: sums up the resources that ended jobs took.
 
-/// Which jobs were asked for, as its first lines tell.
+/// The jobs that are chosen, as the first lines of `bacct` describe them.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// Of this user; of all when `None`.
@@ -13,20 +13,21 @@ pub struct Asked {
     pub queue: Option<String>,
 }
 
-/// A job that has ended, and what it took, microseconds; what was not measured is unknown, and of one that never ran all.
+/// An ended job and the resources that it took, microseconds. A quantity that was not measured is unknown; for a job
+/// that never ran all are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ended {
-    /// With status 0.
+    /// Whether it ended with status 0.
     pub done: bool,
     /// Processor time.
     pub cpu_us: Option<u64>,
-    /// From submission to start.
+    /// Time from submission to start.
     pub wait_us: Option<u64>,
-    /// From submission to end.
+    /// Time from submission to end.
     pub turnaround_us: Option<u64>,
 }
 
-/// All that is summed of one quantity.
+/// All values of one quantity.
 struct Sum(Vec<u64>);
 
 impl Sum {
@@ -50,7 +51,7 @@ impl Sum {
     }
 }
 
-/// The summary of jobs that have ended; `-` is what was not measured.
+/// Returns the summary of ended jobs; `-` is a value that was not measured.
 pub fn summary(jobs: &[Ended], asked: &Asked) -> String {
     let done = jobs.iter().filter(|job| job.done).count();
     let of = |value: fn(&Ended) -> Option<u64>| Sum(jobs.iter().filter_map(value).collect());

@@ -18,16 +18,17 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Ended jobs are forgotten after this long: a week.
+/// How long ended jobs are kept: a week.
 const KEEP: Duration = Duration::from_secs(7 * 86_400);
 
-/// The last jobs of a user by their numbers stay, whatever a clock makes of their dates.
+/// The number of last jobs of a user, by their numbers, that are kept in any case: a wrong clock may make them look
+/// old.
 const LAST_KEPT: usize = 20;
 
-/// What another machine told, in the user's own folder.
+/// The settings that another machine sent last, in the user's own folder.
 const TERMS: &str = "terms.json";
 
-/// No job has this number or a higher one: what stands in the folder of numbers beyond it is somebody's mischief.
+/// No job has this number or a higher one: a higher one in the folder of numbers is another user's mischief.
 const LAST: u64 = 1 << 40;
 
 /// The spool of this machine.
@@ -37,7 +38,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Opens it, and makes it when this is the first time: in `$HOMING_QUEUE`, else in /var/tmp.
+    /// Opens it, and makes it at first use: in `$HOMING_QUEUE`, or in /var/tmp.
     pub fn open() -> Result<Spool, QueueError> {
         Ok(Spool { places: Places::usual()?, cache: Cache::default() })
     }
@@ -47,16 +48,15 @@ impl Spool {
         Ok(Spool { places: Places::at(base)?, cache: Cache::default() })
     }
 
-    /// Puts a job in; returns its number. The folder is filled under a name
-    /// that nobody looks at and then given its number, under a lock of the
-    /// user's: there is a whole job or none, and no later number before it.
+    /// Submits a job; returns its number. The folder is filled under a name that no process reads, and then renamed
+    /// to its number under a lock of the user. Thus a job is whole or absent, and no later number exists before it.
     pub fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError> {
         let own = self.places.own()?;
         let fresh = own.join(format!(".new.{}.{}", std::process::id(), homing_os::clock::system_ns()));
         files::make_dir(&fresh, 0o755).map_err(QueueError::io("make", &fresh))?;
         step("folder-made");
         let records = || -> std::io::Result<()> {
-            // Before anybody can see it: a runner might be quicker than whoever holds it back.
+            // Before other processes can see it: a runner might be quicker than the command that holds it back.
             if spec.held {
                 write_json_soon(&fresh.join("stop.json"), &Stop { by: spec.user.clone() }, 0o644)?;
             }
@@ -67,7 +67,7 @@ impl Spool {
             ])
         };
         if let Err(failure) = records() {
-            // A full disk: what is half there must not take its last room.
+            // The disk is full: a half-written job must not take its last room.
             let _ = fs::remove_dir_all(&fresh);
             return Err(QueueError::io("write", &fresh)(failure));
         }
@@ -89,13 +89,13 @@ impl Spool {
         Ok(id)
     }
 
-    /// What another machine told this user's queue last with a job.
+    /// Returns the settings that another machine last sent to this user's queue with a job.
     pub fn terms(&self) -> Terms {
         let path = self.places.of(files::uid()).join(TERMS);
         files::read_json(&path).map_or_else(Terms::default, |(terms, _)| terms)
     }
 
-    /// Keeps it, for all commands and runners of this user here.
+    /// Keeps them, for all commands and runners of this user here.
     pub fn keep_terms(&self, terms: &Terms) -> Result<(), QueueError> {
         if self.terms() == *terms {
             return Ok(());
@@ -104,14 +104,14 @@ impl Spool {
         files::write_json(&path, terms, 0o600).map_err(QueueError::io("write", &path))
     }
 
-    /// The first number that no user has. Numbers are not given twice.
+    /// Claims the first number that no user has. Numbers are not given twice.
     fn claim_number(&self) -> Result<u64, QueueError> {
         let dir = self.places.numbers();
         let mut id = self.first_free(&self.numbers()?);
         loop {
             let path = dir.join(id.to_string());
             match fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path) {
-                // A folder of ours under that number: somebody has removed numbers.
+                // This user already has a folder of that number: another user has removed numbers.
                 Ok(_) if self.places.job(files::uid(), id).exists() => id += 1,
                 Ok(_) => return Ok(id),
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => id += 1,
@@ -120,7 +120,8 @@ impl Spool {
         }
     }
 
-    /// After the last number; where somebody has left no room after that, after this user's own last one.
+    /// Returns the number after the last one. If another user has left no room after that, it is the one after this
+    /// user's last.
     fn first_free(&self, numbers: &[u64]) -> u64 {
         let own = |id: &&u64| {
             let meta = fs::symlink_metadata(self.places.numbers().join(id.to_string()));
@@ -144,10 +145,9 @@ impl Spool {
         Ok(Held::is_held(&self.places.own()?.join(crate::files::RUNNER_LOCK)).unwrap_or(false))
     }
 
-    /// Sees to it that a runner of this user is at work: starts one when
-    /// nobody holds its lock. Should two be started, the second goes at once.
-    /// `program` and `words` are what starts a runner. Returns the unit of systemd that ends the runner with itself, where
-    /// there is one.
+    /// Ensures that a runner of this user is at work: starts one if no process holds its lock. If two are started,
+    /// the second ends at once. `program` and `words` are the command that starts a runner. Returns the systemd unit
+    /// that would end the runner with itself, if there is one.
     pub(crate) fn ensure_runner(&self, program: &Path, words: &[&str]) -> Result<Option<Unit>, QueueError> {
         if self.has_runner()? {
             let runner = Presence::of(&self.places, files::uid()).filter(|runner| runner.is_alive(&files::boot_id()));
@@ -164,9 +164,9 @@ impl Spool {
         };
         let mut command = std::process::Command::new(before[0]);
         command.args(&before[1..]).args(words).current_dir("/").env("HOMING_QUEUE", self.places.base());
-        // A job may be what submits; its runner is none of the job's processes.
+        // The submitter may be a job; its runner is none of the job's processes.
         command.env_remove(crate::tree::MARK);
-        // A terminal that ends takes its groups of processes with it.
+        // When a terminal ends, its process groups end with it.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(log.map_or_else(|_| Stdio::null(), Stdio::from));
         let runner = command.spawn().map_err(QueueError::io("start a runner:", program))?;
@@ -179,14 +179,14 @@ impl Spool {
         })
     }
 
-    /// Removes this user's jobs that ended long ago, and what killed
-    /// submitters left. The newest number stays, so that none is given twice.
+    /// Removes this user's jobs that ended long ago, and the leftovers of killed submitters. The newest number stays,
+    /// so that none is given twice.
     pub(crate) fn tidy(&self) -> Result<(), QueueError> {
         let (old, wall_ns) = (old_now(), homing_os::clock::system_ns());
         let ids = self.own_numbers().0;
         let kept = first_kept(ids.clone());
         for id in ids.into_iter().filter(|id| *id < kept) {
-            // Its end is a file in it: a folder that was changed since holds none so old, and need not be read.
+            // Its end is a file in it: a folder that was changed since holds no end so old, and need not be read.
             let dir = self.places.job(files::uid(), id);
             let unchanged = |meta: fs::Metadata| files::changed(&meta).0 < wall_ns - KEEP.as_nanos() as i64;
             if !fs::symlink_metadata(&dir).is_ok_and(unchanged) {
@@ -223,16 +223,16 @@ impl Spool {
     }
 }
 
-/// The number from which on jobs stay.
+/// Returns the lowest number of the jobs that are kept in any case.
 fn first_kept(mut ids: Vec<u64>) -> u64 {
     ids.sort_unstable();
     ids.iter().rev().nth(LAST_KEPT - 1).copied().unwrap_or(0)
 }
 
-/// Tells whether a part of a job has ended so long ago that it is forgotten. Wall time says so, which somebody may
-/// have set ahead by mistake: of what this boot started it is believed only when a clock that nobody sets agrees. For
-/// what an earlier boot started, or nobody, there is no other. A clock that was ahead costs their records then, but for
-/// those of the last jobs, and no output that their users named; one that is set back keeps some for longer.
+/// Returns a test whether a part of a job ended so long ago that it is removed. Wall time decides, which a user may
+/// have set ahead by mistake. For jobs of this boot it must agree with the time since the boot. Other jobs have no
+/// second clock. For them a clock that was ahead removes the records, except those of the last jobs; output in named
+/// files stays. A clock that is set back keeps some records for longer.
 fn old_now() -> impl Fn(&Part) -> bool {
     let (wall_ns, up, boot) = (homing_os::clock::system_ns(), homing_os::clock::since_boot(), files::boot_id());
     move |part| {
@@ -242,7 +242,7 @@ fn old_now() -> impl Fn(&Part) -> bool {
     }
 }
 
-/// What other users may know of a job: what the order of starts needs, and its name.
+/// Returns the part of a request that other users may read: the things that decide the order of starts, and its name.
 fn seen_by_all(spec: &JobSpec) -> JobSpec {
     JobSpec {
         cwd: RawText::from(""),

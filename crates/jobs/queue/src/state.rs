@@ -1,4 +1,4 @@
-//! What a job is, from what is written about it. Pure.
+//! Derives the state of a job from its records. Pure.
 
 use serde::Serialize;
 
@@ -9,13 +9,13 @@ pub enum State {
     /// Waits.
     #[default]
     Pend,
-    /// Waits, and was told not to start.
+    /// Waits, and is held back.
     Psusp,
     /// Runs.
     Run,
-    /// Stopped by a user.
+    /// Suspended by a user.
     Ususp,
-    /// Stopped because of load.
+    /// Suspended because of load.
     Ssusp,
     /// Ended with 0.
     Done,
@@ -26,22 +26,22 @@ pub enum State {
 }
 
 impl State {
-    /// Nothing more will happen to it.
+    /// Whether it has ended for good.
     pub fn is_over(self) -> bool {
         matches!(self, State::Done | State::Exit | State::Lost)
     }
-    /// It has slots.
+    /// Whether it has slots.
     pub fn is_running(self) -> bool {
         matches!(self, State::Run | State::Ususp | State::Ssusp)
     }
-    /// As LSF writes it; it says EXIT of what was lost.
+    /// Returns LSF's word; for a lost job LSF prints EXIT.
     pub fn lsf(self) -> &'static str {
         match self {
             State::Lost => "EXIT",
             other => other.word(),
         }
     }
-    /// As homing writes it.
+    /// Returns homing's word.
     pub fn word(self) -> &'static str {
         match self {
             State::Pend => "PEND",
@@ -56,26 +56,26 @@ impl State {
     }
 }
 
-/// What is known of one job or element.
+/// The known facts of one job or element.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
-    /// Its start record is there.
+    /// Whether its start record exists.
     pub started: bool,
-    /// ... and is of this boot.
+    /// Whether that record is of this boot.
     pub this_boot: bool,
-    /// Its keeper lives.
+    /// Whether its keeper lives.
     pub kept: bool,
     /// Exit status of its end record.
     pub exit: Option<i32>,
-    /// A user stopped it.
+    /// Whether a user stopped it.
     pub stopped: bool,
-    /// Load stopped it.
+    /// Whether load stopped it.
     pub loaded: bool,
-    /// Its keeper waits for its host to start it.
+    /// Whether its keeper waits for its host to start it.
     pub asked: bool,
 }
 
-/// The one place where a state is decided.
+/// Decides the state; no other place does.
 pub fn state(facts: &Facts) -> State {
     match facts {
         Facts { exit: Some(0), .. } => State::Done,
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(state(&Facts { stopped: true, loaded: true, ..run }), State::Ususp);
         assert_eq!(state(&Facts { loaded: true, ..run }), State::Ssusp);
         assert_eq!(state(&Facts { stopped: true, ..Facts::default() }), State::Psusp);
-        // A keeper that asks another host has not started anything.
+        // A keeper that requests the start on another host has not started anything.
         assert_eq!(state(&Facts { kept: true, ..Facts::default() }), State::Run);
         assert_eq!(state(&Facts { kept: true, asked: true, ..Facts::default() }), State::Pend);
     }

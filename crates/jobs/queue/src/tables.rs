@@ -1,4 +1,4 @@
-//! Queues and hosts of an engine as LSF's tables show them, and what LSF's requirements ask of them.
+//! Queues and hosts of an engine as LSF's tables show them, and LSF's requirements on them.
 
 use crate::control::{Order, Target};
 use crate::plan::Config;
@@ -7,7 +7,7 @@ use homing_lsf::require::{Requirement, Value};
 use homing_lsf::tables::{Host, Queue, User};
 use homing_model::HostFacts;
 
-/// Slots of jobs: all, waiting, running, stopped.
+/// Counts the slots of jobs: all, waiting, running, stopped.
 pub fn counted<'a>(jobs: impl Iterator<Item = &'a Job>) -> [u32; 4] {
     let mut sums = [0; 4];
     for job in jobs {
@@ -25,7 +25,7 @@ pub fn counted<'a>(jobs: impl Iterator<Item = &'a Job>) -> [u32; 4] {
     sums
 }
 
-/// A queue of the configuration, with what jobs have of it.
+/// Returns a queue of the configuration, with the slots that jobs use of it.
 pub fn queue(config: &Config, name: &str, jobs: &[Job]) -> Queue {
     let of = &config.queues[name];
     let threshold = |t: &String| thresholds(t).unwrap_or_default();
@@ -66,13 +66,13 @@ pub fn queue(config: &Config, name: &str, jobs: &[Job]) -> Queue {
     }
 }
 
-/// Slots that a user may have at once, where each queue that is open says it.
+/// Returns the slots that a user may have at once, if each open queue has a limit.
 fn most_of_a_user(config: &Config) -> Option<u32> {
     let open = config.queues.values().filter(|queue| !queue.closed);
     open.map(|queue| queue.per_user.into_iter().chain(queue.slots).min()).sum()
 }
 
-/// A user's slots, and those that the queues allow.
+/// Returns a user's slots, and those that the queues allow.
 pub fn user(name: &str, config: &Config, jobs: &[Job]) -> User {
     let own = || jobs.iter().filter(|j| j.spec.user == name);
     let [all, pending, running, _] = counted(own());
@@ -83,7 +83,7 @@ pub fn user(name: &str, config: &Config, jobs: &[Job]) -> User {
     User { name: name.into(), most: most_of_a_user(config), slots: [all, pending, running, by_load, by_user] }
 }
 
-/// What a requirement asks for that a host can never have, and what the host has instead.
+/// Returns the part of a requirement that a host can never fulfil, and the resources that the host has.
 pub fn never(requirement: &Requirement, facts: &HostFacts) -> Option<(String, String)> {
     let mib = facts.memory_bytes as f64 / f64::from(1 << 20);
     let most = |name: &str| match name {
@@ -95,7 +95,7 @@ pub fn never(requirement: &Requirement, facts: &HostFacts) -> Option<(String, St
     Some((what, format!("{mib:.0} MB of memory and {} processors", facts.cores)))
 }
 
-/// A host with its slots.
+/// Returns a host with its slots.
 pub fn host(m: &Machine, jobs: &[Job], own: &str) -> Host {
     let of = |state: State| {
         let here = |j: &&Job| j.parts.iter().any(|p| p.state == state);
@@ -126,7 +126,7 @@ pub fn fits(requirement: &Requirement, host: &Host) -> bool {
     requirement.lacks(&|name| value(host, name)).is_none()
 }
 
-/// What a requirement may ask of a host.
+/// Returns the value of an attribute that a requirement may name.
 fn value(host: &Host, name: &str) -> Option<Value> {
     Some(match name {
         "type" => Value::Text(host.kind.clone()),

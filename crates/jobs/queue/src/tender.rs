@@ -1,4 +1,4 @@
-//! Somebody serves the queue as long as this process wants it.
+//! Keeps the queue served as long as this process wants it.
 
 use crate::Embedded;
 use homing_model::Failure;
@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Between two looks whether somebody serves the queue; as long as the queue's own.
+/// The pause between two looks whether a runner serves the queue; the same as the queue's own.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Sees to it that somebody serves the queue while the run lasts: a runner that a task starts would end with the task.
+/// Ensures that a runner serves the queue while the run lasts: a runner that a task starts would end with the task.
 pub struct Tender {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Tender {
-    /// From now on, until it is dropped.
+    /// Begins; it ends when dropped.
     pub fn begin(engine: Embedded) -> Result<Tender, Failure> {
         let ended = Arc::<AtomicBool>::default();
         let seen = ended.clone();

@@ -1,9 +1,7 @@
 //! `bsub -I`: the job gets the terminal of its submitter.
 //!
-//! The job's descriptors are the submitter's own, passed over a socket in a
-//! private folder, so nothing is copied and nothing is late. Another way was
-//! to follow the output files, which has no standard input and is how it is
-//! done for a job on another host.
+//! The job's descriptors are the submitter's own, passed over a socket in a private folder, so that no data is copied
+//! or delayed. The alternative was to follow the output files. It has no standard input; jobs on another host use it.
 
 use crate::{Engine, Job, JobSpec, Private, QueueError};
 use homing_model::{Command, RawText};
@@ -22,14 +20,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The word of this program that joins an interactive job to its terminal.
+/// The word of this program that connects an interactive job to its terminal.
 pub const ATTACH: &str = "lsf-attach";
-/// Descriptors that are passed.
+/// The number of descriptors that are passed.
 const PASSED: usize = 3;
-/// Between two looks whether the job calls: somebody sits at the terminal.
+/// The pause between two looks whether the job connects: short, because a person waits at the terminal.
 const CALLED: Duration = Duration::from_millis(20);
 
-/// In the job: its standard input, output and errors are the submitter's from now on.
+/// Replaces, in the job, its standard input, output and error by the submitter's.
 pub fn take_over(socket: &Path) -> io::Result<()> {
     let passed = receive(&UnixStream::connect(socket)?)?;
     let none = |_| io::Error::other("no descriptors came");
@@ -58,7 +56,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Waits for a job of the same user: nobody else gets into the folder.
+    /// Waits for a job of the same user: no other user can open the folder.
     pub fn open() -> Result<Line, String> {
         let failed = |e: io::Error| format!("cannot make a socket for the interactive job: {e}");
         let folder = tempfile::Builder::new().prefix("homing-bsub-").tempdir().map_err(failed)?;
@@ -67,7 +65,7 @@ impl Line {
         Ok(Line { folder, listener })
     }
 
-    /// Makes the job one that calls back.
+    /// Changes the job's command to one that connects back.
     pub fn join(&self, spec: &mut JobSpec, private: &mut Private) -> Result<(), String> {
         let exe = std::env::current_exe().map_err(|e| format!("cannot find homing itself: {e}"))?;
         let socket = socket(&self.folder);
@@ -81,7 +79,7 @@ impl Line {
         Ok(())
     }
 
-    /// Hands the terminal over when the job starts, passes signals on, and ends with the job.
+    /// Passes the terminal to the job when it starts, passes signals on, and ends with the job.
     pub fn serve(self, engine: &dyn Engine, id: u64) -> Result<Job, QueueError> {
         let caught = Arc::new(AtomicUsize::new(0));
         for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP] {
@@ -99,7 +97,7 @@ impl Line {
             }
             match caught.swap(0, Ordering::SeqCst) as i32 {
                 0 => {}
-                // Not started, or the terminal has gone: there is nothing to interrupt but the job itself.
+                // The job has not started, or the terminal has gone: the signal is for the job as a whole.
                 SIGTERM | SIGHUP => engine.kill(&job, None, None)?,
                 _ if !joined => engine.kill(&job, None, None)?,
                 signal => engine.kill(&job, None, Some(signal))?,

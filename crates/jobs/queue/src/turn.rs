@@ -1,4 +1,4 @@
-//! The order among users, and what is done about one who does not keep to it.
+//! The order among users, and the bounds on a user's runner that delays it.
 
 use crate::QueueError;
 use crate::places::Places;
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 /// A user whose runner does not take its turn for this long is passed over.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// Whoever holds the lock of turns for longer holds it up: the slots' own locks must do then.
+/// If the lock of turns is held for longer, runners go on without it; the slots' own locks are enough.
 const STUCK: Duration = Duration::from_secs(5);
 
-/// Whose turn it has been, and since when.
+/// The latest turn, and since when it is due.
 #[derive(Default)]
 pub(crate) struct Turn {
     of: Option<(u32, u64)>,
     since: Option<Instant>,
     pub passed_over: BTreeSet<u32>,
-    /// Since when the lock has been another's.
+    /// Since when another process has held the lock.
     locked_out: Option<Instant>,
 }
 
@@ -32,8 +32,9 @@ impl Turn {
         }
     }
 
-    /// The lock, on the shared folder itself, since nobody can put something else in the folder's place that
-    /// cannot be locked; `Err(())` while another has it and is not stuck with it.
+    /// Takes the lock. It is on the shared folder itself, because no user can replace the folder by something that
+    /// cannot be locked. Returns `Err(())` while another process has it, and no lock at all once that process is
+    /// stuck.
     pub fn take(&mut self, places: &Places) -> Result<Result<Option<OwnedFd>, ()>, QueueError> {
         let path = places.shared();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

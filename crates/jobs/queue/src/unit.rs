@@ -1,33 +1,33 @@
-//! A submission from a unit of systemd, say a timer's or a CI runner's. systemd ends what is left of a unit that has ended
-//! (`KillMode=control-group`, its default), and would end the runner and its jobs. So a runner that is started there gets
-//! a scope of its own; where that cannot be had, the submitter is told.
+//! Keeps runners that are started in a systemd unit, for example by a timer or a CI runner. systemd ends all
+//! processes of a unit that has ended (`KillMode=control-group`, its default), and would end the runner and its jobs.
+//! Therefore such a runner gets a scope of its own. If systemd gives none, the submitter gets a warning.
 
 use crate::files;
 use homing_model::text::quoted;
 use std::time::{Duration, Instant};
 
-/// systemd takes longer only where it hangs.
+/// systemd takes longer only if it hangs.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Between two looks whether a runner has left its unit.
+/// The pause between two looks whether a runner has left its unit.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Where a user's systemd is asked, for a process that no session was made for.
+/// Finds the user's systemd for a process without a session.
 const BUS: &str =
     "r=/run/user/$(id -u); [ -n \"$XDG_RUNTIME_DIR\" ] || [ ! -d \"$r\" ] || export XDG_RUNTIME_DIR=\"$r\"; ";
 
 /// A unit that processes belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
-    /// As `backup.service`.
+    /// For example `backup.service`.
     pub name: String,
-    /// Of a user's own systemd.
+    /// Whether it is a unit of a user's own systemd.
     pub of_user: bool,
 }
 
-/// The service that a process is of, by its `/proc/PID/cgroup`. Sessions are scopes, which systemd leaves alone.
+/// Returns the service of a process, by its `/proc/PID/cgroup`. Sessions are scopes, which systemd leaves alone.
 fn service(cgroup: &str) -> Option<Unit> {
     let lines = || cgroup.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
     let of = |controller: &str| lines().find(|(known, _)| *known == controller).map(|(_, path)| path);
-    // The second version's, or the first's hierarchy of systemd's own.
+    // The path in version 2 of cgroups, or in systemd's own hierarchy of version 1.
     let path = [of(""), of("name=systemd")].into_iter().flatten().find(|path| path.contains(".service"))?;
     let units: Vec<&str> =
         path.split('/').filter(|part| [".service", ".scope"].iter().any(|end| part.ends_with(end))).collect();
@@ -38,9 +38,9 @@ fn service(cgroup: &str) -> Option<Unit> {
 }
 
 impl Unit {
-    /// That of a process; `None` where it is of none.
+    /// Returns the service of a process, if it has one.
     fn of(pid: u32) -> Option<Unit> {
-        // The tests have no systemd: they say what processes are of, all or one by its number.
+        // The tests have no systemd: files name the units of processes, of all or of one by its number.
         let told = std::env::var("HOMING_QUEUE_CGROUP").ok().filter(|_| cfg!(debug_assertions));
         let paths = match told {
             Some(told) => [format!("{told}.{pid}"), told],
@@ -49,7 +49,7 @@ impl Unit {
         service(&paths.iter().find_map(|path| std::fs::read_to_string(path).ok())?)
     }
 
-    /// Whether it leaves its processes alone when it ends. What cannot be asked is taken to end them.
+    /// Whether it leaves its processes alone when it ends. If systemd does not answer, it is assumed to end them.
     fn leaves_processes(&self) -> bool {
         let whose = if self.of_user { "--user" } else { "--system" };
         let name = String::from_utf8_lossy(&quoted(self.name.as_bytes())).into_owned();
@@ -57,7 +57,7 @@ impl Unit {
         homing_os::process::ask(&line, PATIENCE).is_ok_and(|mode| matches!(mode.trim_ascii(), b"process" | b"none"))
     }
 
-    /// The words before a program that put it into a scope of its own; `None` where systemd gives none.
+    /// Returns the words before a program that put it into a scope of its own; `None` if systemd gives none.
     fn way_out(&self) -> Option<Vec<String>> {
         let whose = if self.of_user || files::uid() != 0 { "--user" } else { "--system" };
         let run = format!("exec systemd-run {whose} --scope --quiet --collect --");
@@ -65,7 +65,7 @@ impl Unit {
         Some(["/bin/sh".into(), "-c".into(), format!("{BUS}{run} \"$@\""), "sh".into()].into())
     }
 
-    /// For who submits: what becomes of jobs.
+    /// Returns the warning to the submitter about the end of the jobs.
     pub fn warning(&self) -> String {
         let (name, user) = (&self.name, files::user_name(files::uid()));
         let instead = match files::uid() {
@@ -79,18 +79,18 @@ impl Unit {
     }
 }
 
-/// How a process gets away from the end of the unit that it is of.
+/// How a process survives the end of its unit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stay {
-    /// It is of none, or of one that leaves its processes alone.
+    /// It is in no unit, or in one that leaves its processes alone.
     Free,
     /// By words before its program.
     Out(Vec<String>),
-    /// Not at all.
+    /// It does not.
     Doomed(Unit),
 }
 
-/// That of a runner which this process starts.
+/// Returns how a runner that this process starts survives.
 pub(crate) fn stay() -> Stay {
     let Some(unit) = ending(std::process::id()) else { return Stay::Free };
     match unit.way_out() {
@@ -99,7 +99,7 @@ pub(crate) fn stay() -> Stay {
     }
 }
 
-/// The unit of this process, if a runner on its way out of it has not left it in time.
+/// Returns the unit of this process if a runner has not left it in time.
 pub(crate) fn kept_by(pid: u32) -> Option<Unit> {
     let (own, begun) = (Unit::of(std::process::id())?, Instant::now());
     while Unit::of(pid).as_ref() == Some(&own) {
@@ -111,7 +111,7 @@ pub(crate) fn kept_by(pid: u32) -> Option<Unit> {
     None
 }
 
-/// The unit whose end is that of a process.
+/// Returns the unit that would end a process with itself.
 pub(crate) fn ending(pid: u32) -> Option<Unit> {
     Unit::of(pid).filter(|unit| !unit.leaves_processes())
 }

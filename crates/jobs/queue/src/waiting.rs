@@ -1,5 +1,5 @@
-//! How much one user has waiting, and the bound on it. The count is in a file of the user's own: who submits adds to it,
-//! under the lock of submissions, and the user's runner writes what it has counted.
+//! Counts the waiting jobs of one user, and bounds them. The count is in a file of the user: a submitter adds to it,
+//! under the lock of submissions, and the user's runner writes its own count.
 
 use crate::front::Front;
 use crate::job::JobSpec;
@@ -9,11 +9,11 @@ use homing_os::folder::lock::Held;
 use std::fs;
 use std::path::PathBuf;
 
-/// Jobs and elements of arrays that one user may have waiting or running: two arrays of the greatest length. A runner
-/// takes up to 200 bytes of memory for each, and a second for the first look at 20,000.
+/// The most jobs and elements of arrays that one user may have waiting or running: two arrays of the greatest length.
+/// A runner takes up to 200 bytes of memory for each, and 1 s for the first look at 20,000.
 pub const MOST_WAITING: usize = 200_000;
 
-/// `waiting.json` in the user's folder.
+/// A file in the user's folder.
 const NAME: &str = "waiting.json";
 
 impl Spool {
@@ -25,12 +25,12 @@ impl Spool {
         files::read_json::<usize>(&self.waiting_file()).map_or(0, |(count, _)| count)
     }
 
-    /// Counts what is submitted; the error says that it would be too much. The lock of submissions is held.
+    /// Counts a submission; the error means that it would be too much. The caller holds the lock of submissions.
     pub(crate) fn make_room_for(&self, spec: &JobSpec) -> Result<(), QueueError> {
         let more = spec.array.as_ref().map_or(1, |array| array.indices.len());
         let mut known = self.counted();
         if known + more > MOST_WAITING {
-            // What ended since the runner has counted, or while there was none.
+            // Some may have ended since the runner counted, or while there was none.
             known = self.count_all();
         }
         if known + more > MOST_WAITING {
@@ -39,12 +39,12 @@ impl Spool {
                  some have ended, or as one batch: homing sub --batch"
             )));
         }
-        // What is not written is counted by the runner.
+        // The runner counts it too, so that a failure does no harm.
         let _ = files::write_json_soon(&self.waiting_file(), &(known + more), 0o644);
         Ok(())
     }
 
-    /// What this user has waiting, by all that is there.
+    /// Counts this user's waiting elements in all folders.
     fn count_all(&self) -> usize {
         let (mut front, rung) = (Front::default(), bell::Rung::default());
         loop {
@@ -55,7 +55,7 @@ impl Spool {
         }
     }
 
-    /// Writes what the runner has counted, where nobody submits at this moment.
+    /// Writes the runner's count, unless a submission is under way.
     pub(crate) fn note_waiting(&self, count: Option<usize>) {
         let Some(count) = count.filter(|count| *count != self.counted()) else { return };
         let lock = self.places.of(files::uid()).join("submit.lock");

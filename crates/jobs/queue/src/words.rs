@@ -1,9 +1,9 @@
-//! Names of files and programs as a job's owner wrote them, made plain. Pure.
+//! Resolves names of files and programs as a job's owner wrote them. Pure.
 
 use crate::job::{JobSpec, Private, Style};
 use homing_model::RawText;
 
-/// `%J`, `%I` in the name of a file.
+/// Replaces `%J` and `%I` in the name of a file.
 pub(crate) fn substitute(name: &RawText, id: u64, index: u32) -> RawText {
     let mut out = Vec::with_capacity(name.0.len());
     let mut rest = &name.0[..];
@@ -22,13 +22,13 @@ pub(crate) fn substitute(name: &RawText, id: u64, index: u32) -> RawText {
     RawText(out)
 }
 
-/// The shell for a command line: the submitter's own, whichever it is; LSF's is /bin/sh.
+/// Returns the shell for a command line: the submitter's own for homing; for LSF /bin/sh.
 pub(crate) fn shell(spec: &JobSpec, private: &Private) -> RawText {
     let own = private.env.iter().find(|(n, _)| n.0 == b"SHELL").map(|(_, v)| v.clone());
     own.filter(|path| spec.style == Style::Homing && path.0.starts_with(b"/")).unwrap_or_else(|| "/bin/sh".into())
 }
 
-/// The interpreter of a script: what `#!` says, else /bin/sh.
+/// Returns the interpreter of a script: that of its `#!` line, or else /bin/sh.
 pub(crate) fn interpreter(script: &[u8]) -> Vec<RawText> {
     let first = script.split(|b| *b == b'\n').next().unwrap_or_default();
     let line = first.strip_prefix(b"#!").map(|l| l.trim_ascii()).filter(|l| !l.is_empty());

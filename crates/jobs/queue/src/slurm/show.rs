@@ -1,4 +1,4 @@
-//! What `scontrol show job` and `sinfo` print. Pure.
+//! Parses the output of `scontrol show job` and `sinfo`. Pure.
 
 use super::batch::default_name;
 use super::comment::{Told, told};
@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Fields of `scontrol show job --oneliner` in its order. Values of the marked
-/// ones may hold blanks, and end where the next of these names begins.
+/// Fields of `scontrol show job --oneliner` in its order. Values of the marked ones may hold blanks, and end where
+/// the next of these names begins.
 const FIELDS: [(&str, bool); 27] = [
     ("JobId", false),
     ("ArrayJobId", false),
@@ -69,7 +69,7 @@ fn fields(line: &str) -> BTreeMap<&'static str, &str> {
     found.iter().zip(ends).map(|(f, end)| value(f, end)).collect()
 }
 
-/// Local time, as Slurm prints it, to ns since the epoch.
+/// Converts local time, as Slurm prints it, to ns since the epoch.
 fn time(text: &str) -> Option<i64> {
     let time: jiff::civil::DateTime = text.parse().ok()?;
     let zoned = time.to_zoned(jiff::tz::TimeZone::system()).ok()?;
@@ -89,7 +89,7 @@ fn state(state: &str, reason: &str) -> State {
     }
 }
 
-/// `7:0` is exit status 7, `0:15` the end by signal 15.
+/// Converts an exit code: `7:0` is exit status 7, `0:15` the end by signal 15.
 fn exit(code: &str, state: &str, reason: &str, started: bool) -> (i32, Option<String>) {
     let (status, signal) = code.split_once(':').unwrap_or((code, "0"));
     let number = |text: &str| text.parse::<i32>().unwrap_or(0);
@@ -108,7 +108,7 @@ fn exit(code: &str, state: &str, reason: &str, started: bool) -> (i32, Option<St
     }
 }
 
-/// Jobs by number; the records of one array are one job.
+/// Returns the jobs by number; the records of one array are one job.
 pub(super) fn jobs(text: &str) -> Vec<Job> {
     let mut jobs: BTreeMap<u64, (JobSpec, u32, Vec<Part>)> = BTreeMap::new();
     for line in text.lines() {
@@ -143,7 +143,7 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         from: get("AllocNode:Sid").split(':').next().unwrap_or_default().into(),
         cwd: RawText::from(get("WorkDir")),
         command: Command::Shell(command.into()),
-        // The name that homing gives says nothing beside the command.
+        // homing's default name adds nothing to the command.
         name: if is_ours && default_name(command) == get("JobName") { "" } else { get("JobName") }.into(),
         queue: get("Partition").into(),
         slots: get("NumCPUs").split('-').next().and_then(|n| n.parse().ok()).unwrap_or(1),
@@ -164,7 +164,7 @@ fn part(fields: &BTreeMap<&str, &str>) -> Part {
     let mut part = Part::new(0);
     part.state = state(get("JobState"), get("Reason"));
     let host = if get("BatchHost").is_empty() { get("NodeList") } else { get("BatchHost") };
-    // What waits may have a start that is only planned, and a host never.
+    // A waiting job may have a planned start, but no host.
     let started = time(get("StartTime")).filter(|_| !host.is_empty() && part.state != State::Pend);
     part.start = started.map(|at_ns| Start { at_ns, host: host.into(), process: Process::default() });
     if part.state.is_over() {
@@ -178,7 +178,7 @@ fn part(fields: &BTreeMap<&str, &str>) -> Part {
     part
 }
 
-/// `3`, or of what waits `1-3,7%2`; 0 for no array.
+/// Parses `3`, or the waiting elements `1-3,7%2`; 0 for no array.
 fn elements(text: &str) -> (Vec<u32>, Option<u32>) {
     if text.is_empty() {
         return (vec![0], None);
@@ -188,8 +188,8 @@ fn elements(text: &str) -> (Vec<u32>, Option<u32>) {
     (indices, limit.parse().ok())
 }
 
-/// Why one element waits: where the embedded queue has the same reason, that one. `licenses` are asked for where it waits
-/// for some.
+/// Returns why one element waits, as the embedded queue's reason if that has the same. `licenses` is called if it
+/// waits for some.
 pub(super) fn block(text: &str, index: u32, licenses: impl FnOnce() -> Vec<License>) -> Option<Block> {
     Some(match reason(text, index)?.as_str() {
         "Licenses" => Block::Other(waits_for(text, &licenses())),
@@ -202,7 +202,7 @@ pub(super) fn block(text: &str, index: u32, licenses: impl FnOnce() -> Vec<Licen
     })
 }
 
-/// Who has the licences that a job waits for.
+/// Returns the users of the licences that a job waits for.
 fn waits_for(text: &str, all: &[License]) -> String {
     let own = text.lines().next().map(fields).unwrap_or_default();
     let get = |name: &str| own.get(name).copied().unwrap_or_default();
@@ -223,7 +223,7 @@ fn reason(text: &str, index: u32) -> Option<String> {
     fitting.next()?.get("Reason").map(|r| r.to_string()).filter(|r| r != "None" && !r.is_empty())
 }
 
-/// A line of `sinfo --summarize --format '%P|%a|%l|%C|%p'`.
+/// Parses a line of `sinfo --summarize --format '%P|%a|%l|%C|%p'`.
 pub(super) fn partition(line: &str) -> Option<(String, Queue)> {
     let mut words = line.split('|');
     let (name, available, limit, cpus) = (words.next()?, words.next()?, words.next()?, words.next()?);
@@ -238,7 +238,7 @@ pub(super) fn partition(line: &str) -> Option<(String, Queue)> {
     Some((name.trim_end_matches('*').into(), queue))
 }
 
-/// `D-HH:MM:SS`, `HH:MM:SS`, `MM:SS`; `infinite` is none.
+/// Parses `D-HH:MM:SS`, `HH:MM:SS` or `MM:SS`; `infinite` is none.
 fn minutes(text: &str) -> Option<u64> {
     let (days, rest) = text.split_once('-').unwrap_or(("0", text));
     let parts: Vec<u64> = rest.split(':').map(|n| n.parse().ok()).collect::<Option<_>>()?;
@@ -246,7 +246,7 @@ fn minutes(text: &str) -> Option<u64> {
     Some(days.parse::<u64>().ok()? * 1440 + seconds / 60)
 }
 
-/// Lines of `sinfo --Node --format '%N|%f'`.
+/// Parses lines of `sinfo --Node --format '%N|%f'`.
 pub(super) fn features(text: &str) -> BTreeMap<String, Vec<String>> {
     let pairs = text.lines().filter_map(|line| line.trim().split_once('|'));
     pairs.map(|(node, list)| (node.to_string(), list.split(',').map(String::from).collect())).collect()
