@@ -1,15 +1,15 @@
-//! Output of a host that is kept to the end: in memory while it is small, then
-//! in a file without a name. Equal outputs are kept once.
+//! The output of a host, kept to its end: in memory while it is small, then in a file without a name. Equal outputs
+//! are kept once.
 
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
 use std::os::unix::fs::FileExt;
 
-/// Bytes of one output in memory.
+/// Most bytes of one output in memory.
 const IN_MEMORY: usize = 64 << 10;
 
-/// Bytes that come in pieces.
+/// An output that comes in pieces.
 #[derive(Default)]
 pub struct Capture {
     memory: Vec<u8>,
@@ -18,11 +18,11 @@ pub struct Capture {
     hash: Sha256,
 }
 
-/// What makes two outputs equal.
+/// The key by which two outputs are equal.
 pub type Key = (u64, [u8; 32]);
 
 impl Capture {
-    /// Adds a piece.
+    /// Appends a piece.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hash.update(bytes);
         self.len += bytes.len() as u64;
@@ -39,12 +39,12 @@ impl Capture {
         Ok(())
     }
 
-    /// The file that it is in, once it is large.
+    /// Returns the file that holds a large output.
     pub fn file(&self) -> Option<&File> {
         self.file.as_ref()
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     pub fn size(&self) -> u64 {
         self.len
     }
@@ -53,12 +53,12 @@ impl Capture {
         self.len
     }
 
-    /// Length and SHA-256.
+    /// Returns length and SHA-256.
     pub fn key(&self) -> Key {
         (self.len, self.hash.clone().finalize().into())
     }
 
-    /// From the start.
+    /// Returns a reader from the start.
     pub fn reader(&self) -> Box<dyn BufRead + '_> {
         match &self.file {
             None => Box::new(Cursor::new(&self.memory)),
@@ -66,13 +66,13 @@ impl Capture {
         }
     }
 
-    /// Line by line, without the line ends.
+    /// Returns the lines, without their ends.
     pub fn lines(&self) -> impl Iterator<Item = Vec<u8>> {
         self.reader().split(b'\n').map_while(Result::ok)
     }
 }
 
-/// Several readers of one file do not share a position.
+/// A reader with its own position in the shared file.
 struct At<'a> {
     file: &'a File,
     at: u64,

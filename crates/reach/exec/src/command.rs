@@ -1,4 +1,4 @@
-//! What is to be run, and what it reads.
+//! A command and its standard input.
 
 use crate::input::Spool;
 use homing_model::text::quoted_unless;
@@ -12,7 +12,7 @@ use std::time::Duration;
 #[serde(deny_unknown_fields)]
 pub struct Command {
     pub(crate) program: Program,
-    /// On the way to another host the bytes go beside it.
+    /// The bytes travel separately to another host.
     #[serde(skip)]
     pub(crate) input: Input,
     pub(crate) merged: bool,
@@ -25,20 +25,20 @@ pub(crate) enum Program {
     Shell(String),
 }
 
-/// What a command reads from its standard input.
+/// The standard input of a command.
 #[derive(Clone, Debug, Default)]
 pub enum Input {
-    /// Nothing: the end at once.
+    /// Empty.
     #[default]
     Nothing,
     /// The same bytes on every host.
     Spool(Arc<Spool>),
-    /// Parts of them, one behind the other.
+    /// Parts of these bytes, one after the other.
     Parts(Arc<Spool>, Vec<Range<u64>>),
 }
 
 impl Command {
-    /// A program and its arguments, which no shell changes.
+    /// Returns a command of a program and its arguments, which no shell expands.
     pub fn argv<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Command {
         Command {
             program: Program::Argv(words.into_iter().map(Into::into).collect()),
@@ -47,7 +47,7 @@ impl Command {
         }
     }
 
-    /// A line for the user's shell on each host.
+    /// Returns a command line for the user's shell on each host.
     pub fn shell(line: impl Into<String>) -> Command {
         Command { program: Program::Shell(line.into()), input: Input::Nothing, merged: false }
     }
@@ -58,7 +58,7 @@ impl Command {
         self
     }
 
-    /// What all hosts read, if that is anything.
+    /// Returns the standard input of all hosts, if there is one.
     pub fn spool(&self) -> Option<Arc<Spool>> {
         match &self.input {
             Input::Nothing => None,
@@ -66,24 +66,24 @@ impl Command {
         }
     }
 
-    /// Standard error goes where standard output goes, in the order in which both come.
+    /// Merges standard error into standard output, in the order in which both come.
     pub fn merged(mut self) -> Command {
         self.merged = true;
         self
     }
 
-    /// The line for sshd, which hands it to the login shell with `-c`.
+    /// Returns the line for sshd, which passes it to the login shell with `-c`.
     pub(crate) fn remote_line(&self, limit: Option<Duration>) -> String {
         match (&self.program, limit) {
             (Program::Argv(words), None) => quoted(words),
             (Program::Shell(line), None) => line.clone(),
             (Program::Argv(words), Some(limit)) => format!("{}{}", bound(limit), quoted(words)),
-            // sshd sets SHELL, and all shells read it so.
+            // sshd sets SHELL, and all shells expand this word.
             (Program::Shell(line), Some(limit)) => format!("{}\"$SHELL\" -c {}", bound(limit), quote(line)),
         }
     }
 
-    /// The words for a child of this machine.
+    /// Returns the words for a child on this machine.
     pub(crate) fn local_words(&self) -> Vec<String> {
         match &self.program {
             Program::Argv(words) => words.clone(),
@@ -95,8 +95,8 @@ impl Command {
     }
 }
 
-/// When a session ends, sshd lets its processes live. So the far side keeps
-/// the time: coreutils' `timeout` kills the whole process group.
+/// Returns the prefix that limits the time of a command. sshd does not end the processes of a session with it. The
+/// far side therefore enforces the limit: coreutils' `timeout` kills the whole process group.
 fn bound(limit: Duration) -> String {
     format!("timeout -k 2 {:.3} ", limit.as_secs_f64().max(0.001))
 }
@@ -105,7 +105,7 @@ fn quoted(words: &[String]) -> String {
     words.iter().map(|w| quote(w)).collect::<Vec<_>>().join(" ")
 }
 
-/// The login shell there may be any: `=` is not plain, since zsh looks for a program after it.
+/// Quotes a word for any login shell. `=` is not plain, since zsh looks for a program after it.
 fn quote(word: &str) -> String {
     quoted_unless(word, |c| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c))
 }

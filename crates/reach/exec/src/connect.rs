@@ -1,4 +1,4 @@
-//! From a host's name to a spoken-to control master, started when there is none.
+//! Connects to the control master of a host, and starts one if there is none.
 
 use crate::mux::{Mux, Refused};
 use crate::wait::{Cancel, Woken, ready};
@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What ssh may take beyond its own limit: proxy commands, authentication.
+/// Time that ssh may take beyond its own limit: proxy commands, authentication.
 const RESERVE: Duration = Duration::from_secs(5);
 
 /// Makes and finds connections.
@@ -29,9 +29,9 @@ pub(crate) struct Connector {
 
 /// Why there is no connection.
 pub(crate) enum NoWay {
-    /// For one line to the user.
+    /// A failure, for one line to the user.
     Outcome(Outcome),
-    /// The caller lost interest.
+    /// The caller cancelled it.
     Cancelled,
 }
 
@@ -40,12 +40,12 @@ impl Connector {
         Connector { options, folder: OnceLock::new(), used: Mutex::default() }
     }
 
-    /// The time at which an attempt that begins now has failed.
+    /// Returns the time at which an attempt that begins now has failed.
     pub(crate) fn deadline(&self) -> Instant {
         Instant::now() + self.options.connect_timeout + RESERVE
     }
 
-    /// The master of `host`.
+    /// Returns a channel to the master of `host`.
     pub(crate) fn connect(&self, host: &str, cancel: &Cancel, deadline: Instant) -> Result<Mux, NoWay> {
         let unreachable = |why: String| NoWay::Outcome(Outcome::Unreachable(why));
         homing_launch::check_target(host, host).map_err(|e| unreachable(e.to_string()))?;
@@ -59,7 +59,7 @@ impl Connector {
             Some(e) => unreachable(format!("host {host}: locking its connection {} failed: {e}", path.display())),
             None => NoWay::Cancelled,
         })?;
-        // Another process may have made it while we waited for the lock.
+        // Another process may have started the master while this one waited for the lock.
         if let Ok(mux) = Mux::connect(&path, deadline) {
             return Ok(mux);
         }
@@ -76,14 +76,14 @@ impl Connector {
         }
     }
 
-    /// Is the connection still there?
+    /// Whether the connection is still there.
     pub(crate) fn alive(&self, host: &str) -> bool {
         let deadline = Instant::now() + Duration::from_secs(2);
         let path = self.socket(host).ok();
         path.and_then(|p| Mux::connect(&p, deadline).ok()).is_some_and(|mut mux| mux.alive(deadline))
     }
 
-    /// The words that start an `ssh` over the kept connection.
+    /// Returns the words that start an `ssh` over the kept connection.
     pub(crate) fn ssh_through(&self, host: &str, cancel: &Cancel) -> Result<Vec<OsString>, NoWay> {
         self.connect(host, cancel, self.deadline())?;
         let path = self.socket(host).map_err(|why| NoWay::Outcome(Outcome::Unreachable(why)))?;
@@ -118,14 +118,15 @@ impl Connector {
         authenticated(host, child, cancel, deadline)
     }
 
-    /// `-f` comes back once the connection is authenticated and its socket is there.
+    /// Returns the command of a master. With `-f` it returns once the connection is authenticated and its socket
+    /// exists.
     fn master(&self, host: &str, path: &Path) -> Command {
         let default = [OsString::from("ssh")];
         let words = if self.options.ssh.is_empty() { &default[..] } else { &self.options.ssh[..] };
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(homing_os::names::SSH_PLAIN).args(["-M", "-N", "-f", "-S"]).arg(path);
         let option = |name: &str, value: u64| format!("-o{name}={value}");
-        // Closed by us at the end; should we be killed, ssh does it after this.
+        // homing closes the connection at its end. If homing is killed, ssh closes it after this time.
         let persist = if self.options.persist.is_zero() { 30 } else { self.options.persist.as_secs().max(1) };
         command.arg(option("ControlPersist", persist));
         command.arg(option("ConnectTimeout", self.options.connect_timeout.as_secs().max(1)));
@@ -160,7 +161,7 @@ fn retire(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-/// One process at a time makes a host's connection. `Err(None)` is a cancelled wait.
+/// Locks a host's connection, so that only one process makes it. `Err(None)` is a cancelled wait.
 fn lock(path: &Path, cancel: &Cancel, deadline: Instant) -> Result<File, Option<io::Error>> {
     let file = File::options().create(true).append(true).open(path.with_extension("lock"))?;
     loop {
@@ -203,8 +204,8 @@ fn authenticated(host: &str, mut child: Child, cancel: &Cancel, deadline: Instan
     Err(NoWay::Outcome(Outcome::Unreachable(line)))
 }
 
-/// What ssh said until it ended. Its error output is not read to the end: old
-/// versions keep it open in the background.
+/// Returns the messages of ssh when it has ended. Its error output is not read to the end: old versions keep it open
+/// in the background.
 fn watch(child: &mut Child, cancel: &Cancel, deadline: Instant) -> Result<String, Woken> {
     let failed = |_| Woken::Cancelled;
     let mut stderr = child.stderr.take().map(OwnedFd::from);

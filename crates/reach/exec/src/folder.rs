@@ -1,4 +1,4 @@
-//! Where control sockets lie: a folder that is this user's alone.
+//! The folder of the control sockets, which is private to this user.
 
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
@@ -6,11 +6,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A socket's path has 108 bytes with its end; ssh binds it under a longer
-/// name first (a dot and 16 letters), and ours has 16 hex digits.
+/// Longest path of the folder. A socket's path has 108 bytes with its end. ssh first binds it under a longer name (a
+/// dot and 16 letters), and our names have 16 hex digits.
 const LONGEST_FOLDER: usize = 107 - 17 - 17;
 
-/// The folder, made when it is missing; refused when others could reach into it.
+/// Returns the folder, made if it is missing; refused if other users could write or replace it.
 pub(crate) fn private(given: Option<&Path>) -> io::Result<PathBuf> {
     if let Some(folder) = given {
         return checked(folder.to_path_buf());
@@ -28,7 +28,7 @@ pub(crate) fn private(given: Option<&Path>) -> io::Result<PathBuf> {
 
 fn checked(folder: PathBuf) -> io::Result<PathBuf> {
     let told = |what: &str| io::Error::other(format!("{}: {what}", folder.display()));
-    // A link on the way could be another's, who lets it point elsewhere after the check.
+    // Resolved first: a link on the way could be another user's, who could change its target after the check.
     let around = folder.parent().unwrap_or(Path::new("/")).canonicalize().map_err(|e| told(&e.to_string()))?;
     let folder = around.join(folder.file_name().unwrap_or_default());
     if folder.as_os_str().as_bytes().len() > LONGEST_FOLDER {
@@ -50,7 +50,7 @@ fn checked(folder: PathBuf) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// The socket's name for a way to a host: the same words find the same connection.
+/// Returns the socket's name for a way to a host: the same words give the same connection.
 pub(crate) fn name(words: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for word in words {

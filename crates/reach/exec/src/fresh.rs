@@ -1,4 +1,5 @@
-//! Connections that are new each time: a kept one may outlive what cuts others off, and proves nothing.
+//! Connections that are new each time. A kept connection may outlive a fault that cuts others off, and proves
+//! nothing.
 
 use crate::{Options, Remote};
 use std::fs::Permissions;
@@ -6,14 +7,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Makes them.
+/// Makes connections that no other process shares.
 pub struct Fresh {
     options: Options,
     folder: TempDir,
 }
 
 impl Fresh {
-    /// With these options, but for what keeps connections.
+    /// Takes these options, except those about keeping connections.
     pub fn new(options: Options) -> Result<Fresh, String> {
         // The path of a socket must be short, whatever TMPDIR is.
         let place = std::env::var_os("XDG_RUNTIME_DIR").unwrap_or_else(|| "/tmp".into());
@@ -23,7 +24,7 @@ impl Fresh {
         Ok(Fresh { options, folder })
     }
 
-    /// Connections that end with what is returned.
+    /// Returns a [`Remote`] whose connections end with it.
     pub fn remote(&self) -> Remote {
         let folder = Some(self.folder.path().into());
         Remote::new(Options { persist: Duration::ZERO, folder, ..self.options.clone() })

@@ -1,4 +1,4 @@
-//! Equal outputs under one header, as `clush -b` prints them, and what differs.
+//! Groups equal outputs under one header, as `clush -b` prints them, and shows differences.
 
 use crate::Outcome;
 use crate::capture::{Capture, Key};
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-/// An output larger than this is not compared line by line.
+/// Largest output, bytes, that is compared line by line.
 const MOST_DIFF: u64 = 32 << 20;
 const RULE: &str = "---------------";
 
 /// Outputs of finished hosts.
 #[derive(Default)]
 pub struct Gathered {
-    /// By rank (status; what did not exit comes last), then by what the output is.
+    /// By rank (the exit status; other outcomes come last), then by output.
     groups: BTreeMap<(i64, Key), Group>,
 }
 
@@ -24,17 +24,17 @@ struct Group {
     output: Rc<Capture>,
 }
 
-/// How much is said in front of outputs.
+/// Which labels precede outputs.
 #[derive(Clone, Copy)]
 pub struct Style {
-    /// Headers and prefixes at all.
+    /// Whether headers and prefixes are printed.
     pub labels: bool,
-    /// Headers in blue.
+    /// Whether headers are blue.
     pub color: bool,
 }
 
 impl Gathered {
-    /// Takes the output of a host that has finished.
+    /// Adds the output of a host that has finished.
     pub fn add(&mut self, host: usize, outcome: &Outcome, output: Capture) {
         let rank = match outcome {
             Outcome::Exited(status) => i64::from(*status),
@@ -45,7 +45,7 @@ impl Gathered {
         group.hosts.push(host);
     }
 
-    /// Groups in clush's order: by status, larger ones first, then by the first host's name.
+    /// Returns the groups in clush's order: by status, then by size, large ones first, then by the first host's name.
     fn ordered(&mut self, names: &[String]) -> Vec<(i64, &Group)> {
         self.groups.values_mut().for_each(|g| g.hosts.sort_unstable());
         let mut all: Vec<_> = self.groups.iter().map(|((rank, _), group)| (*rank, group)).collect();
@@ -55,7 +55,7 @@ impl Gathered {
         all
     }
 
-    /// Headers and outputs; hosts that said nothing are not named.
+    /// Prints headers and outputs; hosts without output are not named.
     pub fn print(&mut self, names: &[String], style: Style, to: &mut dyn Write) -> io::Result<()> {
         for (_, group) in self.ordered(names) {
             if group.output.len() == 0 {
@@ -70,7 +70,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Line by line with the hosts in front: each host's lines in turn.
+    /// Prints each line with its host in front, host after host.
     pub fn print_sorted(&mut self, names: &[String], style: Style, to: &mut dyn Write) -> io::Result<()> {
         let mut rows: Vec<(i64, usize, Rc<Capture>)> = Vec::new();
         for (rank, group) in self.ordered(names) {
@@ -85,7 +85,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// The first line of all, then the second: equal ones under their folded hosts.
+    /// Prints the first line of all hosts, then the second: equal lines once, with their folded hosts.
     pub fn print_by_line(&mut self, names: &[String], style: Style, to: &mut dyn Write) -> io::Result<()> {
         let groups: Vec<&Group> = self.ordered(names).into_iter().map(|(_, group)| group).collect();
         let mut readers: Vec<_> = groups.iter().map(|g| g.output.lines()).collect();
@@ -109,7 +109,7 @@ impl Gathered {
         }
     }
 
-    /// What each group has otherwise than the largest of the lowest status.
+    /// Prints how each group differs from the largest group of the lowest status.
     pub fn print_diff(&mut self, names: &[String], to: &mut dyn Write) -> io::Result<()> {
         let groups: Vec<&Group> = self.ordered(names).into_iter().map(|(_, group)| group).collect();
         let Some((reference, others)) = groups.split_first() else { return Ok(()) };
@@ -128,7 +128,7 @@ impl Gathered {
     }
 }
 
-/// With a line end at the end, as clush takes outputs: as lines.
+/// Returns an output with a line end at its end: like clush, as lines.
 fn text(output: &Capture) -> io::Result<String> {
     let mut bytes = Vec::new();
     output.reader().read_to_end(&mut bytes)?;
@@ -156,7 +156,7 @@ fn copy(output: &Capture, to: &mut dyn Write) -> io::Result<()> {
     if last == b'\n' { Ok(()) } else { to.write_all(b"\n") }
 }
 
-/// `n1: line`.
+/// Prints `n1: line`.
 pub fn print_line(label: &str, line: &[u8], style: Style, to: &mut dyn Write) -> io::Result<()> {
     if style.labels {
         let (on, off) = if style.color { ("\x1b[94m", "\x1b[0m") } else { ("", "") };

@@ -11,9 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Bytes that grow on one side and are read from their start by each host. They
-/// lie in a file without a name, for hosts begin at different times and read
-/// at different speeds.
+/// Bytes that grow at one end, while each host reads them from the start. They are in a file without a name, since
+/// hosts begin at different times and read at different speeds.
 #[derive(Debug)]
 pub struct Spool {
     file: File,
@@ -25,12 +24,12 @@ pub struct Spool {
 struct State {
     len: u64,
     ended: bool,
-    /// Why it ended before its source.
+    /// The reason if it ended before its source.
     failed: Option<String>,
 }
 
 impl Spool {
-    /// All of these bytes, and no more.
+    /// Returns a spool of exactly these bytes.
     pub fn of(bytes: &[u8]) -> io::Result<Arc<Spool>> {
         let spool = Spool::empty(&std::env::temp_dir())?;
         spool.append(bytes)?;
@@ -38,14 +37,14 @@ impl Spool {
         Ok(spool)
     }
 
-    /// Its length, once it has ended.
+    /// Waits for its end and returns its length.
     pub fn length(&self) -> u64 {
         let state = self.state();
         self.grown.wait_while(state, |state| !state.ended).unwrap_or_else(PoisonError::into_inner).len
     }
 
-    /// What `source` gives, read by a thread until its end. Where its disk has no room for more it ends early, and
-    /// [`Spool::failure`] has the reason.
+    /// Returns a spool of the bytes of `source`, which a thread reads to its end. It ends early if its disk has no
+    /// more room; [`Spool::failure`] then has the reason.
     pub fn from_reader(mut source: impl Read + Send + 'static) -> io::Result<Arc<Spool>> {
         let spool = Spool::empty(&std::env::temp_dir())?;
         let filled = spool.clone();
@@ -77,7 +76,7 @@ impl Spool {
         }
     }
 
-    /// Why it ended before its source, if it did.
+    /// Returns the reason if it ended before its source.
     pub fn failure(&self) -> Option<String> {
         self.state().failed.clone()
     }
@@ -86,7 +85,7 @@ impl Spool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing yet; the bytes will lie in a folder's file system.
+    /// Returns an empty spool whose file is in the file system of `folder`.
     pub(crate) fn empty(folder: &Path) -> io::Result<Arc<Spool>> {
         let file = tempfile::tempfile_in(folder)?;
         Ok(Arc::new(Spool { file, state: Mutex::default(), grown: Condvar::new() }))
@@ -104,15 +103,16 @@ impl Spool {
         self.grown.notify_all();
     }
 
-    /// Copies everything to `to`, until the end, or until `to` takes no more or `stop` is set. True: it was everything.
+    /// Copies everything to `to`, until the end, until `to` accepts no more, or until `stop` is set. Returns whether
+    /// all was copied.
     pub(crate) fn feed(&self, to: impl Write, stop: &AtomicBool) -> bool {
         let Some(at) = self.copy(0..u64::MAX, to, stop) else { return false };
         let state = self.state();
         state.ended && state.len == at
     }
 
-    /// Copies a part of it to `to`, and returns where it ends: where there is no more of it, or `stop` is set. `None`: `to`
-    /// takes no more.
+    /// Copies a part to `to` and returns where the copy ends. It ends with the part or the spool, or when `stop` is
+    /// set. `None`: `to` accepts no more.
     pub(crate) fn copy(&self, part: Range<u64>, mut to: impl Write, stop: &AtomicBool) -> Option<u64> {
         let (mut at, mut chunk) = (part.start, vec![0; 64 << 10]);
         while at < part.end
@@ -126,7 +126,7 @@ impl Spool {
         Some(at)
     }
 
-    /// The length once it is more than `at`; `None` when it will never be.
+    /// Waits until the length exceeds `at` and returns it; `None` if it never will.
     fn beyond(&self, at: u64, stop: &AtomicBool) -> Option<u64> {
         let mut state = self.state();
         while state.len <= at {

@@ -1,4 +1,4 @@
-//! One command on many hosts.
+//! Runs one command on many hosts.
 //!
 //! ```no_run
 //! use homing_exec::{Command, Options, Outcome, Remote};
@@ -12,16 +12,14 @@
 //! }
 //! ```
 //!
-//! Each host has one OpenSSH connection (a control master with the user's own
-//! configuration) that outlives the command by [`Options::persist`]. Commands
-//! are sessions of it, opened by speaking the master's own protocol on its
-//! socket: no `ssh` is started for them, and a command that ends with 255 is
-//! not mistaken for a connection that failed, as it is by the exit status of
-//! `ssh`.
+//! Each host has one OpenSSH connection, a control master with the user's own configuration. It outlives the command
+//! by [`Options::persist`]. Commands are sessions of it, opened in the master's own protocol on its socket. No `ssh`
+//! is started for them. A command that exits with 255 therefore differs from a failed connection; the exit status of
+//! `ssh` is the same for both.
 //!
 //! Many hosts are reached through a tree of them, whose inner hosts are leaders ([`Errand`], [`serve`]).
 //!
-//! It does not: run tasks of a batch (`launch`, `worker`), or judge what commands print (`check`).
+//! It does not: run tasks of a batch (`launch`, `worker`), or judge the output of commands (`check`).
 
 mod capture;
 mod command;
@@ -62,23 +60,24 @@ use std::time::Duration;
 /// How hosts are reached, and within which bounds.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `ssh` and options that precede ours, so that they win over ours.
+    /// `ssh` and options of the user. They precede the options added here, and therefore take precedence.
     pub ssh: Vec<OsString>,
-    /// The user there, when it is not the one of ssh's configuration.
+    /// The user there, unless it is that of ssh's configuration.
     pub user: Option<String>,
-    /// Hosts at work at the same time. 64 is ClusterShell's default too.
+    /// Most hosts served at the same time. 64 is ClusterShell's default, too.
     pub fan_out: usize,
-    /// Hosts that one serves where others can pass on what they are given; with more, they do. 0 and 1 are no tree.
+    /// Most hosts that one machine serves without leaders, for an errand that leaders can pass on. With 0 or 1 there
+    /// is no tree.
     pub tree: usize,
-    /// Time for a connection to be made. Some seconds more are allowed for
-    /// what ssh's own `ConnectTimeout` does not bound, such as a proxy command.
+    /// Time for a connection to be made. Some seconds more are allowed for work that ssh's own `ConnectTimeout` does
+    /// not limit, such as a proxy command.
     pub connect_timeout: Duration,
-    /// Time for a command; its process group is killed then, on its host.
+    /// Time for a command; then its process group is killed, on its host.
     pub command_timeout: Option<Duration>,
     /// How long an unused connection is kept; zero closes it with the [`Remote`].
     pub persist: Duration,
-    /// Bytes of standard output, and as many of standard error, that
-    /// [`Remote::run`] keeps of a host. What is beyond is counted and dropped.
+    /// Most bytes of standard output, and of standard error, that [`Remote::run`] keeps per host. Further bytes are
+    /// counted and dropped.
     pub keep: usize,
     /// Folder for the control sockets (default: a private one in `XDG_RUNTIME_DIR` or /tmp).
     pub folder: Option<PathBuf>,
@@ -104,26 +103,26 @@ impl Default for Options {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It ran; its exit status. On this machine 128 and more is a signal, as in a shell.
+    /// It exited with this status. On this machine 128 and more is a signal, as in a shell.
     Exited(i32),
-    /// A signal ended it; sshd does not pass on which.
+    /// A signal ended it; sshd does not report which.
     Killed,
     /// It did not end in time.
     TimedOut,
-    /// It was not started: no connection, or none that was let in. One line on why.
+    /// It was not started: the connection or the login failed. The reason, in one line.
     Unreachable(String),
-    /// The connection ended in the middle: whether the command did is unknown.
+    /// The connection ended while it ran: it is unknown whether the command ended.
     Lost(String),
 }
 
 impl Outcome {
-    /// Exit status zero.
+    /// Whether it is exit status zero.
     pub fn is_ok(&self) -> bool {
         *self == Outcome::Exited(0)
     }
 }
 
-/// The last three lines of what a command said that hold anything, as one: why it failed.
+/// Joins the last three non-empty lines of a command's messages: the reason for its failure.
 pub fn last_lines(said: &str) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(3)..].join("; ")
@@ -146,13 +145,13 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Nothing is opened before the first command.
+    /// Opens no connection before the first command.
     pub fn new(options: Options) -> Remote {
         Remote { shared: Arc::new(connect::Connector::new(options)) }
     }
 
-    /// Runs `command` on all `hosts`, at most [`Options::fan_out`] at a time,
-    /// and yields results as hosts finish. Dropping the iterator ends what still runs.
+    /// Runs `command` on all `hosts`, at most [`Options::fan_out`] at a time, and yields results as hosts finish.
+    /// Dropping the iterator ends the commands that still run.
     pub fn run(&self, hosts: &[impl AsRef<str>], command: &Command) -> Results {
         Results::new(self.stream(hosts, command), hosts, self.shared.options.keep)
     }
@@ -161,19 +160,19 @@ impl Remote {
         &self.shared.options
     }
 
-    /// As [`Remote::run`], along a tree where there are more hosts than one serves.
+    /// Like [`Remote::run`], along a tree if one machine cannot serve all hosts.
     pub fn run_tree<E: Errand>(&self, hosts: &[String], errand: E, note: Note) -> Results {
         Results::new(self.stream_tree(hosts, errand, note), hosts, self.shared.options.keep)
     }
 
-    /// As [`Remote::run`], with the output while it comes. A slow reader slows
-    /// the hosts down; nothing piles up.
+    /// Like [`Remote::run`], with the output while it comes. A slow reader slows the hosts down; output does not pile
+    /// up.
     pub fn stream(&self, hosts: &[impl AsRef<str>], command: &Command) -> Stream {
         let command = command.clone();
         self.stream_each(hosts, move |_| command.clone())
     }
 
-    /// The same, with a command for each host.
+    /// Like [`Remote::stream`], with a command for each host.
     pub fn stream_each(
         &self,
         hosts: &[impl AsRef<str>],
@@ -186,8 +185,8 @@ impl Remote {
         pool::start(self.shared.clone(), hosts, Box::new(job))
     }
 
-    /// Runs a program of this machine for each host, such as rsync, which gets
-    /// the words for an `ssh` over the kept connection (none for this machine).
+    /// Runs a program of this machine for each host, such as rsync. It gets the words for an `ssh` over the kept
+    /// connection, or none for this machine.
     pub fn stream_through(
         &self,
         hosts: &[impl AsRef<str>],
@@ -200,10 +199,10 @@ impl Remote {
         pool::start(self.shared.clone(), hosts, Box::new(job))
     }
 
-    /// The words that start an `ssh` over the kept connection to `host`, which is made when there
-    /// is none. `None` where that fails: an `ssh` without it tells why.
+    /// Returns the words that start an `ssh` over the kept connection to `host`, and makes the connection if there is
+    /// none. `None` if that fails: an `ssh` of the caller's own then prints the reason.
     pub fn way_to(&self, host: &str) -> Option<Vec<OsString>> {
-        // The writing end stays open: nobody cancels this.
+        // The writing end stays open: this is never cancelled.
         let (never, _open) = wait::Cancel::new().ok()?;
         self.shared.ssh_through(host, &never).ok()
     }

@@ -4,17 +4,17 @@ use crate::gathered::{Style, print_line};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// A line without an end is printed in pieces of this size.
+/// Size, bytes, of the pieces in which a line without an end is printed.
 const LONGEST: usize = 1 << 20;
 
-/// Begun lines of all hosts on one of the two outputs.
+/// Unfinished lines of all hosts on one of the two outputs.
 #[derive(Default)]
 pub struct Lines {
     begun: HashMap<usize, Vec<u8>>,
 }
 
 impl Lines {
-    /// Prints what has become whole.
+    /// Adds bytes and prints the lines that are whole.
     pub fn push(&mut self, host: usize, name: &str, bytes: &[u8], style: Style, to: &mut dyn Write) -> io::Result<()> {
         let begun = self.begun.entry(host).or_default();
         let mut rest = bytes;

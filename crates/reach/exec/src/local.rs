@@ -1,4 +1,4 @@
-//! This machine, without ssh: a child of ours.
+//! Commands on this machine, without ssh: as children of this process.
 
 use crate::command::Command;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
@@ -7,14 +7,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command as Process, Stdio};
 
-/// A child that leads a process group, killed with it.
+/// A child that leads a process group, and is killed with the group.
 pub(crate) struct Local {
     pub(crate) child: Child,
     pub(crate) pidfd: OwnedFd,
 }
 
 impl Local {
-    /// `bound`: it ends with this thread, which waits for it.
+    /// Starts the child. `bound`: it ends with this thread, which waits for it.
     pub(crate) fn start(command: &Command, [stdin, stdout, stderr]: [OwnedFd; 3], bound: bool) -> io::Result<Local> {
         let words = command.local_words();
         let (program, rest) = words.split_first().ok_or_else(|| io::Error::other("no command was given"))?;
@@ -30,7 +30,7 @@ impl Local {
         Ok(Local { child, pidfd })
     }
 
-    /// The exit status as a shell tells it.
+    /// Waits and returns the exit status as in a shell.
     pub(crate) fn status(&mut self) -> i32 {
         match self.child.wait() {
             Ok(status) => status.code().or(status.signal().map(|s| 128 + s)).unwrap_or(-1),

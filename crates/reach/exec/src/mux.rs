@@ -1,5 +1,5 @@
-//! The protocol of an OpenSSH control master (`PROTOCOL.mux` in its source), as far
-//! as commands need it: version 4, which has been spoken since 2010.
+//! The protocol of an OpenSSH control master (`PROTOCOL.mux` in its source), as far as commands need it: version 4,
+//! in use since 2010.
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::io::{self, IoSlice, Read, Write};
@@ -20,32 +20,32 @@ const S_FAILURE: u32 = 0x8000_0003;
 const S_EXIT_MESSAGE: u32 = 0x8000_0004;
 const S_ALIVE: u32 = 0x8000_0005;
 const S_SESSION_OPENED: u32 = 0x8000_0006;
-/// No packet that a master sends is anywhere near this.
+/// Longest packet, bytes; those of a master are far shorter.
 const MOST: usize = 256 << 10;
 
-/// A spoken-to master.
+/// A connection to a master, after the greeting.
 pub(crate) struct Mux {
     pub(crate) socket: UnixStream,
     buffer: Vec<u8>,
 }
 
-/// What the master has to say of a session.
+/// A message of the master about a session.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     /// The command's exit status.
     Exit(i32),
     /// The session is over.
     Over,
-    /// Nothing whole yet.
+    /// No whole message yet.
     Nothing,
 }
 
 /// Why there is no session.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// The master answered so: too many sessions, most of the time.
+    /// The master refused: usually there are too many sessions.
     Said(String),
-    /// It is gone, or speaks otherwise.
+    /// It is gone, or uses another protocol.
     Gone,
     /// It did not answer in time.
     Silent,
@@ -61,7 +61,7 @@ impl From<io::Error> for Refused {
 }
 
 impl Mux {
-    /// Greets the master behind `path`.
+    /// Connects to the master behind `path` and exchanges greetings.
     pub(crate) fn connect(path: &Path, deadline: Instant) -> Result<Mux, Refused> {
         let socket = UnixStream::connect(path).map_err(|_| Refused::Gone)?;
         let mut mux = Mux { socket, buffer: Vec::new() };
@@ -92,7 +92,7 @@ impl Mux {
         }
     }
 
-    /// True when the master answers.
+    /// Whether the master answers.
     pub(crate) fn alive(&mut self, deadline: Instant) -> bool {
         let asked = self.send(&packet(C_ALIVE_CHECK, |p| p.extend(1u32.to_be_bytes())));
         asked.is_ok() && self.receive(deadline).is_ok_and(|answer| Fields(&answer).number() == Some(S_ALIVE))
@@ -104,15 +104,15 @@ impl Mux {
         let _ = self.receive(Instant::now() + Duration::from_secs(1));
     }
 
-    /// Lets its sessions end in peace, but takes no new ones.
+    /// Makes the master accept no new sessions; those that run may end normally.
     pub(crate) fn retire(&mut self) {
         let _ = self.send(&packet(C_STOP_LISTENING, |p| p.extend(1u32.to_be_bytes())));
         let _ = self.receive(Instant::now() + Duration::from_millis(200));
     }
 
-    /// Reads what there is, without waiting when the socket was seen ready. The
-    /// status of a short command may have come with the answer that opened its
-    /// session: what is in the buffer counts before the end of the socket does.
+    /// Reads the bytes that are there; does not wait if the socket is ready. The status of a short command may have
+    /// come with the answer that opened its session. The buffer is therefore parsed before the end of the socket
+    /// counts.
     pub(crate) fn told(&mut self) -> Told {
         let mut chunk = [0; 4096];
         let over = match self.socket.read(&mut chunk) {

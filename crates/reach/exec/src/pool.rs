@@ -1,4 +1,4 @@
-//! A bounded number of threads, one host each at a time.
+//! Runs a job on many hosts with a bounded number of threads, each of which serves one host at a time.
 
 use crate::Outcome;
 use crate::connect::Connector;
@@ -11,54 +11,54 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Pieces of output on their way at most; a piece has 32 KiB or less.
+/// Most pieces of output under way; a piece has at most 32 KiB.
 pub(crate) const PIECES: usize = 256;
 
 /// Something that happened on a host.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Its place in the list of hosts.
+    /// Its index in the list of hosts.
     pub host: usize,
-    /// Who gave it what the command needs, where there is a tree.
+    /// The source of the command's data for this host.
     pub giver: Giver,
-    /// What happened.
+    /// The kind of event.
     pub what: What,
 }
 
-/// Who serves a host.
+/// The machine that serves a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Giver {
     /// This machine.
     Here,
-    /// This machine, but for now it only gives the host what that is to pass on, as a leader.
+    /// This machine, which at the moment only loads the host as a leader with the data to pass on.
     Load,
-    /// A leader, by its place in the list of hosts.
+    /// A leader, by its index in the list of hosts.
     Leader(usize),
 }
 
-/// What can happen on a host.
+/// The kind of an event.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// It is this host's turn.
+    /// The work on this host begins.
     Begun,
-    /// Its leader tells that the host has answered, and is at it still.
+    /// Its leader reports that the host has answered and still works.
     Alive,
     /// Standard output.
     Stdout(Vec<u8>),
     /// Standard error.
     Stderr(Vec<u8>),
-    /// The end, and the time it took, connection included.
+    /// The end, with the time that it took, connection included.
     Done(Outcome, Duration),
 }
 
-/// Events of all hosts; ends when all are done. Dropping it ends what still runs.
+/// Events of all hosts; ends when all are done. Dropping it ends the commands that still run.
 pub struct Stream {
     events: Option<Receiver<Event>>,
     cancel: Option<OwnedFd>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What is done on each host; `None` when it was cancelled.
+/// The work on each host; returns `None` if it was cancelled.
 pub(crate) type Job = Box<dyn Fn(&Connector, &str, &Cancel, Sink) -> Option<Outcome> + Send + Sync>;
 
 struct Work {
@@ -85,7 +85,7 @@ pub(crate) fn start(connector: Arc<Connector>, hosts: Vec<String>, job: Job) -> 
         Ok(first) => first,
         Err(e) => return Stream::refused(work.hosts.len(), &e.to_string()),
     };
-    // Fewer than were asked for take longer.
+    // With fewer threads than requested it takes longer.
     let threads = std::iter::once(first).chain((1..threads).map_while(|i| spawn(i).ok())).collect();
     Stream::new(events, write, threads)
 }
@@ -127,7 +127,7 @@ impl Stream {
         Stream { events: Some(events), cancel: Some(cancel), threads }
     }
 
-    /// Nothing was done on any host, and why.
+    /// Returns a stream in which no host was tried, for this reason.
     pub fn refused(hosts: usize, why: &str) -> Stream {
         let (to, events) = sync_channel(hosts);
         for host in 0..hosts {
@@ -137,7 +137,7 @@ impl Stream {
         Stream { events: Some(events), cancel: None, threads: Vec::new() }
     }
 
-    /// All is well on one host, without anything done.
+    /// Returns a stream in which one host succeeds without any work.
     pub fn nothing() -> Stream {
         let (to, events) = sync_channel(1);
         let what = What::Done(Outcome::Exited(0), Duration::ZERO);
@@ -145,7 +145,7 @@ impl Stream {
         Stream { events: Some(events), cancel: None, threads: Vec::new() }
     }
 
-    /// As `next`, but returns after `at_most`, for a screen that shows time passing.
+    /// Like `next`, but returns after `at_most`, for a screen that shows time passing.
     pub fn next_within(&mut self, at_most: Duration) -> Result<Option<Event>, Waiting> {
         use std::sync::mpsc::RecvTimeoutError;
         let Some(events) = &self.events else { return Ok(None) };
@@ -157,13 +157,13 @@ impl Stream {
     }
 }
 
-/// Nothing happened yet.
+/// No event came yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting;
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // First the receiver, so that no thread waits for room in the channel.
+        // The receiver first, so that no thread waits for room in the channel.
         self.events = None;
         self.cancel = None;
         for thread in self.threads.drain(..) {

@@ -1,22 +1,22 @@
-//! Whole results, host by host, of bounded size.
+//! Complete results, host by host, of bounded size.
 
 use crate::Outcome;
 use crate::pool::{Giver, Stream, What};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What came of a command on a host.
+/// The result of a command on a host.
 #[derive(Clone, Debug)]
 pub struct HostResult {
     /// The host.
     pub host: String,
-    /// Who served it.
+    /// The machine that served it.
     pub giver: Giver,
     /// How it ended.
     pub outcome: Outcome,
     /// Standard output, at most [`crate::Options::keep`] bytes of it.
     pub stdout: Vec<u8>,
-    /// Standard error, likewise.
+    /// Standard error, with the same limit.
     pub stderr: Vec<u8>,
     /// Bytes of both that were dropped.
     pub dropped: u64,
@@ -25,7 +25,7 @@ pub struct HostResult {
 }
 
 impl HostResult {
-    /// Why it failed: the last lines of its standard error, or how it ended when it said nothing there.
+    /// Returns why it failed: the last lines of its standard error, or the way it ended if there are none.
     pub fn why(&self) -> String {
         let last = crate::last_lines(&String::from_utf8_lossy(&self.stderr));
         if last.is_empty() { self.outcome.to_string() } else { last }
@@ -54,7 +54,7 @@ impl Results {
         Results { stream, hosts, keep, running: HashMap::new(), loads: 0 }
     }
 
-    /// Leaders that were given what they pass on, until now.
+    /// Returns how many leaders were loaded so far with the data to pass on.
     pub fn loads(&self) -> usize {
         self.loads
     }
@@ -72,7 +72,7 @@ impl Iterator for Results {
             }
             let kept = self.running.entry(event.host).or_default();
             match event.what {
-                // One that is begun once more tells all once more.
+                // A host that begins again sends all its output again.
                 What::Begun => *kept = Kept::default(),
                 What::Alive => {}
                 What::Stdout(bytes) => kept.dropped += append(&mut kept.stdout, &bytes, self.keep),

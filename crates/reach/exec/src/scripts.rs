@@ -1,4 +1,4 @@
-//! A script for each host, all in one file: what they have in common is there once.
+//! A script for each host, all in one file that contains their common start once.
 
 use crate::command::Input;
 use crate::input::Spool;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Scripts by host. On the way to another host their bytes go beside it.
+/// Scripts by host. The bytes travel separately to another host.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scripts {
@@ -19,7 +19,7 @@ pub struct Scripts {
 }
 
 impl Scripts {
-    /// Those of these hosts, each of which has one.
+    /// Makes them from pairs of host and script.
     pub fn of<'s>(scripts: impl Iterator<Item = (&'s str, &'s str)> + Clone) -> io::Result<Scripts> {
         let texts = || scripts.clone().map(|(_, text)| text.as_bytes());
         let first = texts().next().unwrap_or_default();
@@ -39,7 +39,7 @@ impl Scripts {
         Ok(Scripts { of, bytes: Some(Spool::of(&bytes)?) })
     }
 
-    /// Those of these hosts alone, with the bytes of these. Waits for all of them to have come.
+    /// Returns the scripts of these hosts only, with their bytes. Waits until all of the bytes have come.
     pub fn only(&self, hosts: &[String]) -> io::Result<Scripts> {
         let Some(bytes) = &self.bytes else { return Err(io::Error::other("the scripts have not come")) };
         let (spool, mut end) = (Spool::empty(&std::env::temp_dir())?, 0);
@@ -63,17 +63,17 @@ impl Scripts {
         Ok(Scripts { of, bytes: Some(spool) })
     }
 
-    /// The bytes of all.
+    /// Returns the bytes of all scripts.
     pub fn spool(&self) -> Option<Arc<Spool>> {
         self.bytes.clone()
     }
 
-    /// The same, whose bytes are there.
+    /// Returns the same scripts with these bytes.
     pub fn with(&self, bytes: Option<Arc<Spool>>) -> Scripts {
         Scripts { of: self.of.clone(), bytes }
     }
 
-    /// What a host reads; nothing where it has no script.
+    /// Returns the standard input of a host; nothing if it has no script.
     pub fn input(&self, host: &str) -> Input {
         match (self.of.get(host), &self.bytes) {
             (Some(parts), Some(bytes)) => Input::Parts(bytes.clone(), parts.clone()),
@@ -103,13 +103,13 @@ mod tests {
         let sent = sent.with(scripts.spool());
         all.into_iter().for_each(|(host, text)| assert_eq!(read(&sent, host), text, "{host}"));
         assert_eq!(read(&sent, "n5"), "");
-        // A branch is sent its own alone.
+        // A branch is sent only its own scripts.
         let branch = scripts.only(&["n2", "n4", "n9"].map(String::from)).unwrap();
         assert_eq!(branch.spool().unwrap().length(), "common\ntwo\n".len() as u64);
         let told = serde_json::to_string(&branch).unwrap();
         assert!(told.contains("n4") && !told.contains("n1") && !told.contains("n9"), "{told}");
         all[1..].iter().step_by(2).for_each(|(host, text)| assert_eq!(read(&branch, host), *text, "{host}"));
-        // What a leader's asker says of places is not believed.
+        // Positions from another host are not trusted.
         let odd = r#"{"of":{"n1":[{"start":3,"end":1},{"start":4,"end":99}]}}"#;
         let odd = serde_json::from_str::<Scripts>(odd).unwrap().with(scripts.spool());
         assert_eq!(read(&odd, "n1"), "on\none\ntwo\n");

@@ -1,4 +1,4 @@
-//! One command on one host: its two outputs and its end, whichever way it is reached.
+//! One command on one host: its two outputs and its end, over either way to the host.
 
 use crate::Outcome;
 use crate::command::{Command, Input};
@@ -18,19 +18,19 @@ use std::time::{Duration, Instant};
 
 /// Bytes read at a time.
 const CHUNK: usize = 32 << 10;
-/// `timeout -k 2` on the far side has the first word; after this ours.
+/// Time after the limit until this side ends a command: `timeout -k 2` on the far side goes first.
 const FAR_RESERVE: Duration = Duration::from_secs(4);
-/// The status of coreutils' `timeout` when time was up, and when it had to use SIGKILL.
+/// The statuses of coreutils' `timeout` when time was up, and when it had to use SIGKILL.
 const TIMEOUT_STATUS: [i32; 2] = [124, 137];
 
-/// Which output.
+/// One of the two outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     Out,
     Err,
 }
 
-/// Takes output; false when nobody wants more.
+/// Receives output; returns false if no more is wanted.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(Which, &[u8]) -> bool;
 
 /// Where a command runs.
@@ -47,7 +47,7 @@ struct Session {
     over: bool,
 }
 
-/// Runs `command` on `host`. `None` when cancelled.
+/// Runs `command` on `host`. `None` if it was cancelled.
 pub(crate) fn run(
     connector: &Connector,
     host: &str,
@@ -78,11 +78,11 @@ pub(crate) fn run(
     })
 }
 
-/// What a program here needs to reach a host by the kept connection: the words
-/// to start `ssh` with. None for this machine.
+/// The words to start `ssh` with, for a program here that reaches a host over the kept connection. None for this
+/// machine.
 pub type Way<'a> = Option<&'a [OsString]>;
 
-/// Runs a program of this machine that talks to `host` by itself, such as rsync.
+/// Runs a program of this machine that connects to `host` by itself, such as rsync.
 pub(crate) fn through(
     connector: &Connector,
     host: &str,
@@ -106,7 +106,7 @@ pub(crate) fn through(
     }
 }
 
-/// Tells the thread that feeds the standard input that nobody reads any more.
+/// Stops the thread that feeds the standard input, once the command has ended.
 #[derive(Default)]
 struct Ended(Arc<AtomicBool>);
 
@@ -116,7 +116,7 @@ impl Drop for Ended {
     }
 }
 
-/// Ends of the pipes for the command, and ours.
+/// The ends of the pipes for the command, and ours.
 struct Pipes {
     theirs: [OwnedFd; 3],
     ours: [OwnedFd; 2],
@@ -154,7 +154,7 @@ fn local(command: &Command, ended: &Ended, bound: bool) -> Result<Session, NoWay
     let Pipes { theirs, ours: [out, err] } = pipes(command, ended).map_err(|e| broken("localhost", e))?;
     match Local::start(command, theirs, bound) {
         Ok(child) => Ok(Session::new(Far::Local(child), [out, err])),
-        // As a shell says it.
+        // The status of a shell for a missing program.
         Err(e) if e.kind() == io::ErrorKind::NotFound => Err(NoWay::Outcome(Outcome::Exited(127))),
         Err(e) => Err(broken("localhost", e)),
     }
@@ -176,8 +176,8 @@ fn remote(
         let fds = [theirs[0].as_fd(), theirs[1].as_fd(), theirs[2].as_fd()];
         match mux.session(&line, fds, deadline) {
             Ok(()) => return Ok(Session::new(Far::Mux(mux), ours)),
-            // The master's time was up between our two messages, or it has as
-            // many sessions as sshd allows (10): a new one is made.
+            // The master's time was up between our two messages, or it has as many sessions as sshd allows (10). A
+            // new master is made.
             Err(Refused::Gone | Refused::Said(_)) if again => connector.retire(host),
             Err(Refused::Said(said)) => return Err(broken(host, said)),
             Err(Refused::Gone) => return Err(broken(host, "the connection was closed")),
@@ -229,7 +229,7 @@ impl Session {
         Some(self.status.map_or(Outcome::Killed, Outcome::Exited))
     }
 
-    /// What is still open; `None` names the end of the command.
+    /// Returns the open descriptors; `None` marks the end of the command.
     fn descriptors(&self) -> Vec<(Option<Which>, BorrowedFd<'_>)> {
         let mut fds = Vec::with_capacity(3);
         let [out, err] = &self.outputs;
@@ -245,7 +245,7 @@ impl Session {
         fds
     }
 
-    /// Passes on what an output has; false when nobody wants it.
+    /// Passes on the bytes of an output; returns false if they are not wanted.
     fn take(&mut self, which: Which, chunk: &mut [u8], sink: Sink) -> bool {
         let slot = &mut self.outputs[which as usize];
         let Some(fd) = slot else { return true };

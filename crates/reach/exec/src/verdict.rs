@@ -1,17 +1,17 @@
-//! What came of all hosts: the lines about those that failed, and the exit status.
+//! The results of all hosts as lines about those that failed, and as an exit status.
 
 use crate::Outcome;
 use homing_model::alike;
 use std::collections::BTreeMap;
 
-/// Exit status when a command failed somewhere.
+/// Exit status if a command failed on any host.
 pub const FAILED: i32 = 1;
-/// Exit status when a command did not end in time; that of `timeout`.
+/// Exit status if a command did not end in time; that of `timeout`.
 pub const TIMED_OUT: i32 = 124;
-/// Exit status when a host could not be reached, or was lost.
+/// Exit status if a host could not be reached, or was lost.
 pub const UNREACHABLE: i32 = 253;
 
-/// The status that one host asks for. `-S` passes on the command's own.
+/// Returns the exit status for the outcome of one host. With `own` (`-S`) it is the command's own.
 pub fn code(outcome: &Outcome, own: bool) -> i32 {
     match outcome {
         Outcome::Exited(0) => 0,
@@ -22,7 +22,7 @@ pub fn code(outcome: &Outcome, own: bool) -> i32 {
     }
 }
 
-/// One word for programs.
+/// Returns one word for programs.
 pub fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Exited(0) => "ok",
@@ -34,8 +34,8 @@ pub fn word(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// `n[1-3] (3): exited with exit code 4`, one line a kind of failure, hosts
-/// folded, in the order that clush has: by status, then the others.
+/// Returns lines such as `n[1-3] (3): exited with exit code 4`, one for each kind of failure, with the hosts folded.
+/// The order is clush's: by status, then the others.
 pub fn lines<'a>(outcomes: impl Iterator<Item = (&'a str, &'a Outcome)>) -> Vec<String> {
     let mut kinds: BTreeMap<(u8, i32, String), Vec<String>> = BTreeMap::new();
     let mut single = Vec::new();
@@ -45,7 +45,7 @@ pub fn lines<'a>(outcomes: impl Iterator<Item = (&'a str, &'a Outcome)>) -> Vec<
             Outcome::Exited(status) => (0, *status),
             Outcome::Killed => (1, 0),
             Outcome::TimedOut => (2, 0),
-            // The reason names its host.
+            // The reason contains the host's name.
             Outcome::Unreachable(why) | Outcome::Lost(why) => {
                 single.push((host, why.as_str()));
                 continue;
@@ -57,7 +57,7 @@ pub fn lines<'a>(outcomes: impl Iterator<Item = (&'a str, &'a Outcome)>) -> Vec<
     folded.chain(alike::folded(single)).collect()
 }
 
-/// `n[1-3] (3)`, without the count for one.
+/// Returns `n[1-3] (3)`, without the count for one host.
 pub fn label(hosts: Vec<String>) -> String {
     alike::label(&hosts.into_iter().collect())
 }

@@ -1,23 +1,21 @@
-//! Waiting for several things at once, with an end.
+//! Waits for several descriptors at once, with a deadline.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-/// Woken when the caller has lost interest: the read end of a pipe whose write
-/// end closes then.
+/// The read end of a pipe, whose write end closes when the caller cancels.
 pub(crate) struct Cancel(OwnedFd);
 
 impl Cancel {
-    /// With the end whose closing wakes it.
+    /// Returns it with the write end.
     pub(crate) fn new() -> Result<(Cancel, OwnedFd), String> {
         let ends = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
         ends.map(|(read, write)| (Cancel(read), write)).map_err(|e| format!("cannot make a pipe: {e}"))
     }
 }
 
-/// Waits until one of `fds` can be read (or has ended), `deadline` has passed
-/// or the work was cancelled.
+/// Waits until one of `fds` can be read (or has ended), `deadline` has passed or the work was cancelled.
 pub(crate) fn ready(fds: &[BorrowedFd], cancel: &Cancel, deadline: Option<Instant>) -> Woken {
     let mut polled: Vec<PollFd> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     polled.push(PollFd::from_borrowed_fd(cancel.0.as_fd(), PollFlags::IN));
@@ -39,7 +37,7 @@ pub(crate) fn ready(fds: &[BorrowedFd], cancel: &Cancel, deadline: Option<Instan
 
 /// Why [`ready`] returned.
 pub(crate) enum Woken {
-    /// For each descriptor: is there something?
+    /// For each descriptor, whether it is ready.
     Ready(Vec<bool>),
     Late,
     Cancelled,

@@ -26,8 +26,8 @@ impl Server {
         self.0.path(name)
     }
 
-    /// The test's keys and nothing of the user's own configuration. Host
-    /// "dead" is a port where nobody listens, "mute" one that never speaks.
+    /// Returns options with the test's keys and without the user's own configuration. Host "dead" is a port without a
+    /// listener, "mute" one that never sends anything.
     fn options(&self, identity: &str) -> Options {
         let hosts = format!(
             "Match originalhost dead\n  Hostname 127.0.0.1\n  Port 1\n\
@@ -39,7 +39,7 @@ impl Server {
         let words = ["ssh".into(), OsString::from("-F"), file.into()];
         Options {
             ssh: words.into(),
-            // Nothing of the test outlives it.
+            // No process of the test outlives it.
             persist: Duration::ZERO,
             folder: Some(self.path("s")),
             ..Options::default()
@@ -70,7 +70,7 @@ fn one_connection_serves_many_commands() {
         assert_eq!(told, [("h1", ok, same), ("h2", ok, same), ("localhost", ok, same)]);
     }
     assert_eq!(connection(), connection(), "the same sshd");
-    // Gone with the last owner.
+    // The sockets end with their last owner.
     let sockets = || fs::read_dir(server.path("s")).unwrap().filter(|e| is_socket(e.as_ref().unwrap())).count();
     assert_eq!(sockets(), 2);
     drop(remote);
@@ -90,7 +90,7 @@ fn statuses_are_told_apart() {
     let status = |host: &str, line: &str| remote.run(&[host], &Command::shell(line)).next().unwrap().outcome;
     for host in ["h1", "localhost"] {
         assert_eq!(status(host, "exit 3"), Outcome::Exited(3));
-        // Not what a failed connection is.
+        // The status of ssh for a failed connection is an ordinary one here.
         assert_eq!(status(host, "exit 255"), Outcome::Exited(255));
     }
     assert_eq!(status("h1", "kill -9 $$"), Outcome::Killed);
@@ -98,11 +98,11 @@ fn statuses_are_told_apart() {
     for host in ["dead", "-oProxyCommand=true"] {
         assert!(matches!(status(host, "true"), Outcome::Unreachable(_)), "{host}");
     }
-    // Not after the ten minutes for which it is mute.
+    // The failure must not wait for the ten minutes for which the host is mute.
     let asked = Instant::now();
     assert!(matches!(status("mute", "true"), Outcome::Unreachable(_)));
     assert!(asked.elapsed() < Duration::from_secs(300), "it waited for a host that says nothing");
-    // The far end of the connection dies under a command.
+    // The far end of the connection ends under a command.
     let lost = status("h1", "kill -9 $PPID; sleep 5");
     assert!(matches!(lost, Outcome::Lost(_)), "{lost:?}");
     assert_eq!(status("h1", "true"), Outcome::Exited(0), "and the next command has a new connection");
@@ -140,7 +140,7 @@ fn one_input_for_all_and_output_within_bounds() {
         assert_eq!((result.stderr.len(), result.dropped), (text.len(), 1_000_000 - text.len() as u64));
     }
     assert_eq!(all.len(), hosts.len());
-    // Who does not read is no trouble.
+    // A command that does not read its input does no harm.
     let input = Input::Spool(Spool::of(&text).unwrap());
     let all: Vec<_> = remote.run(&hosts, &Command::shell("exit 0").input(input)).collect();
     assert!(all.len() == 4 && all.iter().all(|r| r.outcome.is_ok()));
@@ -151,7 +151,7 @@ fn a_host_that_hangs_holds_nobody_and_ends_with_the_caller() {
     let Some(server) = Server::new() else { return };
     let remote = Remote::new(server.options("user"));
     let begun = Instant::now();
-    // The mute one would be so for ten minutes.
+    // The mute host would be silent for ten minutes.
     let mut results = remote.run(&["mute", "h1", "localhost"], &Command::shell("echo here"));
     let first: Vec<_> = results.by_ref().take(2).map(|r| r.host).collect();
     assert!(!first.contains(&"mute".to_string()));

@@ -1,14 +1,14 @@
-//! Which hosts of a branch have answered and are at work still. Pure.
+//! Tracks which hosts of a branch have answered and still work. Pure.
 
 use crate::pool::{Event, Giver, What};
 use std::collections::BTreeSet;
 
-/// What is known of it between two times that it is told.
+/// The hosts at work, as known since the last report.
 #[derive(Default)]
 pub(super) struct AtWork {
-    /// Hosts that this one serves itself.
+    /// Hosts that this machine serves itself.
     own: BTreeSet<usize>,
-    /// Those of which a leader below has told since.
+    /// Hosts that a leader below has reported since then.
     told: BTreeSet<usize>,
 }
 
@@ -17,7 +17,7 @@ impl AtWork {
         match (&event.what, event.giver) {
             (What::Stdout(_) | What::Stderr(_), Giver::Here) => drop(self.own.insert(event.host)),
             (What::Alive, _) => drop(self.told.insert(event.host)),
-            // One that is begun once more has yet to answer.
+            // A host that begins again has yet to answer.
             (What::Begun | What::Done(..), Giver::Here | Giver::Leader(_)) => {
                 self.own.remove(&event.host);
                 self.told.remove(&event.host);

@@ -1,4 +1,4 @@
-//! What a leader may say of its branch: each host begins, tells something and ends once. Pure.
+//! Checks the messages of a leader about its branch: each host begins, sends output and ends once. Pure.
 
 use super::Errand;
 use super::words::Told;
@@ -6,21 +6,22 @@ use crate::{Outcome, What};
 
 const STRANGER: &str = "it tells of a host that was not given to it";
 
-/// Hosts of a branch, while its leader tells of them.
+/// The hosts of a branch while its leader is connected.
 #[derive(Debug)]
 pub(super) struct Branch {
     ended: Vec<bool>,
-    /// The first, which leads, is served by whoever asks it to, and what it tells of itself is nothing.
+    /// Whether the first host, the leader, is served by the machine above. The leader's messages about itself are
+    /// ignored then.
     spares_leader: bool,
-    /// Those whose end leaves it open what another way to them would bring, and why.
+    /// Hosts that another way may still reach, with the reason why the leader did not serve them.
     pub unserved: Vec<(usize, String)>,
 }
 
-/// What a word of the leader comes to.
+/// The event in a message of the leader.
 #[derive(Debug)]
 pub(super) enum Heard {
     Nothing,
-    /// For whoever asked.
+    /// For the machine above.
     Event(usize, What),
     Alive(Vec<usize>),
     Note(String),
@@ -32,7 +33,7 @@ impl Branch {
         Branch { ended: vec![false; hosts], spares_leader, unserved: Vec::new() }
     }
 
-    /// `Err`: it tells what is not its to tell.
+    /// Returns the event in a message. `Err`: the message breaks the protocol.
     pub fn hear(&mut self, errand: &impl Errand, told: Told) -> Result<Heard, String> {
         let (host, what) = match told {
             Told::Alive(hosts) if hosts.iter().all(|host| *host < self.ended.len()) => return Ok(Heard::Alive(hosts)),
@@ -61,7 +62,7 @@ impl Branch {
         }
     }
 
-    /// Hosts of which nothing more will be told.
+    /// Returns the hosts whose end is not reported. No message about them is accepted afterwards.
     pub fn give_up(&mut self) -> Vec<usize> {
         let untold = self.untold().collect();
         self.ended.fill(true);
@@ -72,7 +73,7 @@ impl Branch {
         (usize::from(self.spares_leader)..self.ended.len()).filter(|host| !self.ended[*host])
     }
 
-    /// Hosts of which no end is known.
+    /// Returns the hosts whose end is not known.
     pub fn open(&self) -> Vec<usize> {
         self.untold().chain(self.unserved.iter().map(|(host, _)| *host)).collect()
     }

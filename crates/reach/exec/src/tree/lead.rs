@@ -1,4 +1,4 @@
-//! One branch, from this side: the channel to its leader, from the first word to the last.
+//! One branch, from this side: the channel to its leader, from the first message to the last.
 
 use super::branch::{Branch, Heard};
 use super::words::{Ask, Mouth, Say, Told, hear};
@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// A leader says something every half second. One that is silent for this long hangs.
+/// A leader sends a message every half second. One that is silent for this long hangs.
 const SILENCE: Duration = Duration::from_secs(60);
-/// For a leader to go, after all was told.
+/// Time in which a leader may end after its last message.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// Bytes of what is kept of the words of a program that failed, and of a note.
+/// Most bytes that are kept of the messages of a failed program, and of a note.
 const WORDS: usize = 2 << 10;
 
-/// Has the first of these hosts serve them all; what is left to this machine.
+/// Makes the first of these hosts serve them all. Returns the hosts that are left to this machine.
 pub(super) fn lead<E: Errand>(all: &All<E>, of: &[usize]) -> Left {
     let mut lead = Lead { all, of, branch: Branch::new(of.len(), all.errand.spares_leaders()), went: false };
     let failed = lead.through().err();
@@ -38,7 +38,7 @@ struct Lead<'a, E> {
     all: &'a All<E>,
     of: &'a [usize],
     branch: Branch,
-    /// It may have begun.
+    /// Whether the errand may have begun there.
     went: bool,
 }
 
@@ -71,7 +71,7 @@ impl<E: Errand> Lead<'_, E> {
         Ok(())
     }
 
-    /// Tells that its hosts are lost with it.
+    /// Reports that its hosts are lost with the leader.
     fn give_up(&mut self, why: &str) {
         let leader = &self.all.hosts[self.of[0]];
         for host in self.branch.give_up() {
@@ -91,7 +91,7 @@ impl<E: Errand> Lead<'_, E> {
         Options { ssh, connect_timeout_s, role: WORD, carried: Carried::Host, ..Options::default() }
     }
 
-    /// Gives the leader what it passes on.
+    /// Gives the leader the data that it passes on.
     fn load(&self, leader: &str, folder: &str) -> Result<(), String> {
         let mut stream = self.all.errand.load(&self.all.remote, leader, folder);
         let mut said = Vec::new();
@@ -110,7 +110,7 @@ impl<E: Errand> Lead<'_, E> {
         }
     }
 
-    /// Passes on what it tells, until it has told all.
+    /// Passes on the leader's messages until the last one.
     fn follow(&mut self, heard: &Receiver<Result<Told, String>>) -> Result<(), String> {
         loop {
             let told = self.next(heard)?;
@@ -153,7 +153,7 @@ impl<E: Errand> Lead<'_, E> {
     }
 }
 
-/// Sends a leader what hosts read, while it lives.
+/// Sends a leader the standard input of its hosts, until this is dropped.
 struct Fed(Arc<AtomicBool>);
 
 impl Fed {
@@ -177,13 +177,13 @@ impl Drop for Fed {
     }
 }
 
-/// A path that no shell and no rsync reads as anything else.
+/// Whether no shell and no rsync reads this path as anything else.
 fn is_plain(folder: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-_.".contains(&b);
     folder.starts_with('/') && folder.len() < 1024 && folder.bytes().all(plain)
 }
 
-/// Lines of the leader, read by a thread that ends with its channel.
+/// Reads the leader's lines in a thread that ends with its channel.
 fn listen(mut from: Box<dyn BufRead + Send>) -> Result<Receiver<Result<Told, String>>, String> {
     let (to, heard) = sync_channel(PIECES);
     let read = move || {

@@ -1,6 +1,6 @@
-//! Errands along a tree of hosts: a few are given what is needed from here, and each of these leads a branch, to which it
-//! passes that on over its own ssh. A leader is this same program, at work as long as its channel is open. What does not
-//! come this way is done from here.
+//! Errands along a tree of hosts. This machine gives a few hosts the data of an errand. Each of these leads a branch,
+//! to which it passes the data on over its own ssh. A leader is this same program and runs while its channel is open.
+//! This machine serves the hosts that are not served along the tree.
 
 mod at_work;
 mod branch;
@@ -23,63 +23,64 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_chan
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The word that starts a leader's end.
+/// The argument that starts a leader's end.
 pub const WORD: &str = "tree-host";
 
-/// Between two looks whether anybody still wants it.
+/// Interval at which a thread checks whether the work was cancelled.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What is done on each host, and how a leader gets what that needs.
+/// The work on each host, and the way in which a leader gets its data.
 pub trait Errand: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// Does it on these hosts from this machine.
+    /// Begins it on these hosts from this machine.
     fn begin(&self, remote: &Remote, hosts: &[String]) -> Stream;
 
-    /// Puts what it needs into a folder of the leader.
+    /// Puts its data into a folder of the leader.
     fn load(&self, _: &Remote, _leader: &str, _folder: &str) -> Stream {
         Stream::nothing()
     }
 
-    /// The same for these hosts alone: what their leader is sent.
+    /// Returns the errand for these hosts only, which is sent to their leader.
     fn only(&self, _hosts: &[String]) -> io::Result<Self> {
         Ok(self.clone())
     }
 
-    /// Whether a leader does nothing to its own host: whoever asks it to lead serves that, too.
+    /// Whether a leader does not serve its own host: the machine above serves it, too.
     fn spares_leaders(&self) -> bool {
         false
     }
 
-    /// What all hosts read, which leaders are sent as it comes.
+    /// Returns the standard input of all hosts, which leaders are sent as it comes.
     fn input(&self) -> Option<Arc<Spool>> {
         None
     }
 
-    /// The same for the leader, which has what it needs in that folder, and what hosts read in a spool of its own.
+    /// Returns the errand as the leader runs it, with its data in that folder and the hosts' standard input in its
+    /// own spool.
     fn from(&self, folder: &str, input: Option<Arc<Spool>>) -> Self;
 
-    /// Whether it may be begun again where nobody knows how far it has come.
+    /// Whether it may begin again on hosts where its progress is unknown.
     fn can_be_repeated(&self) -> bool {
         true
     }
 
-    /// Whether another way to the host may bring more than this end of it.
+    /// Whether another way to the host may give a better outcome.
     fn is_open(&self, outcome: &Outcome) -> bool {
         matches!(outcome, Outcome::Unreachable(_) | Outcome::Lost(_))
     }
 }
 
-/// Takes a line for the user: what was not done along the tree.
+/// Receives a line for the user: which hosts were not served along the tree.
 pub type Note = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Remote {
-    /// As [`Remote::stream`], along a tree where there are more hosts than one serves ([`crate::Options::tree`]).
+    /// Like [`Remote::stream`], along a tree if one machine cannot serve all hosts ([`crate::Options::tree`]).
     pub fn stream_tree<E: Errand>(&self, hosts: &[String], errand: E, note: Note) -> Stream {
         let (mut here, far): (Vec<usize>, Vec<usize>) = (0..hosts.len()).partition(|host| is_here(&hosts[*host]));
         let branches = homing_launch::branches(far.len(), self.options().tree);
         if branches.is_empty() {
             return errand.begin(self, hosts);
         }
-        // One that would lead nobody needs no leader's end.
+        // A branch of one host needs no leader.
         let (alone, branches): (Vec<_>, Vec<_>) = branches.into_iter().partition(|branch| branch.len() == 1);
         here.extend(alone.into_iter().flatten().map(|host| far[host]));
         let spared = branches.iter().map(|branch| far[branch.start]).filter(|_| errand.spares_leaders()).collect();
@@ -98,12 +99,12 @@ impl Remote {
     }
 }
 
-/// Has leaders serve their branches; what comes is left to this machine.
+/// Makes leaders serve their branches. The receiver gets the hosts that are left to this machine.
 fn begin<E: Errand>(all: &Arc<All<E>>, branches: impl Iterator<Item = Vec<usize>>) -> Receiver<Left> {
     let (to, left) = channel();
     for of in branches {
         let (theirs, of_all, back) = (of.clone(), all.clone(), to.clone());
-        // It is not waited for: it may be connecting when nobody wants it any more.
+        // The thread is not joined: it may still be connecting when the work is cancelled.
         if let Err(e) = homing_os::threads::begin(move || back.send(lead::lead(&of_all, &theirs))) {
             let _ = to.send(Left { whys: vec![(all.hosts[of[0]].clone(), e.to_string())], hosts: of });
         }
@@ -111,14 +112,14 @@ fn begin<E: Errand>(all: &Arc<All<E>>, branches: impl Iterator<Item = Vec<usize>
     left
 }
 
-/// Hosts that are left to this machine, and why.
+/// Hosts that are left to this machine, with reasons.
 #[derive(Default)]
 struct Left {
     hosts: Vec<usize>,
     whys: Vec<(String, String)>,
 }
 
-/// What all threads of a tree share.
+/// The state that all threads of a tree share.
 struct All<E> {
     remote: Remote,
     hosts: Vec<String>,
@@ -133,7 +134,8 @@ impl<E: Errand> All<E> {
         matches!(ready(&[], &self.cancel, Some(Instant::now())), Woken::Cancelled)
     }
 
-    /// Serves hosts from here. Leaders that are spared are no reason for others to wait, nor these for them.
+    /// Serves hosts from here. Leaders that do not serve themselves have a thread of their own: neither they nor the
+    /// others wait.
     fn begin_here(
         self: Arc<Self>,
         here: Vec<usize>,
@@ -146,8 +148,8 @@ impl<E: Errand> All<E> {
         Ok(vec![leaders, others])
     }
 
-    /// Serves these hosts, then what is left to this machine as it comes: one batch after another, so that there are
-    /// never more connections being made than without a tree.
+    /// Serves these hosts, then those that are left to this machine. It serves them in one batch after another, so
+    /// that no more connections are being made at a time than without a tree.
     fn serve(&self, here: &[usize], left: &Receiver<Left>) {
         self.straight(here);
         let mut told = Left::default();
@@ -167,13 +169,14 @@ impl<E: Errand> All<E> {
                 told.whys.extend(batch.whys);
             }
         }
-        // Whoever has heard of the last end may want no more, before connections are closed: it is told all the same.
+        // Also after a cancel: a caller that has received the last end may drop the stream before the connections are
+        // closed.
         if !told.hosts.is_empty() {
             (self.note)(&self.line(&told));
         }
     }
 
-    /// Serves these hosts from here; those of which the end was told.
+    /// Serves these hosts from here. Returns those whose end was reported.
     fn straight(&self, hosts: &[usize]) -> Vec<usize> {
         let names: Vec<String> = hosts.iter().map(|host| self.hosts[*host].clone()).collect();
         let mut served = Vec::new();

@@ -1,4 +1,4 @@
-//! The leader's end, on its standard input and output.
+//! The leader's end of a branch, on its standard input and output.
 
 use super::at_work::AtWork;
 use super::words::{Ask, Say, Told, hear, say, take_input};
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// How often it is said who is at work. Whoever waits for a host tells so one that hangs from a leader that hangs, by a few
-/// of these.
+/// Interval of the reports on hosts at work. After a few intervals, a caller can distinguish a host that hangs from a
+/// leader that hangs.
 const BEAT: Duration = Duration::from_millis(500);
 
-/// Takes what is to be passed on into `folder`, which is private to this user, serves this host and its branch, and tells
-/// what becomes of them; whether it has told of all. It ends when its input does; what it has started is then its
-/// caller's to end.
+/// Serves this host and its branch, and reports their events. The data to pass on goes into `folder`, which is
+/// private to this user. Returns whether all ends were reported. Returns early when its input ends; the caller then
+/// ends the processes that are left.
 pub fn serve<E: Errand>(
     mut from: impl BufRead + Send + 'static,
     mut to: impl Write,
@@ -35,7 +35,7 @@ pub fn serve<E: Errand>(
     let gone = Arc::new(AtomicBool::new(false));
     let (end, taken) = (gone.clone(), input.clone());
     homing_os::threads::begin(move || {
-        // After all that is to be read, nothing more is said but that it may end.
+        // After the standard input of the hosts, the only further event is the end of the channel.
         if taken.is_none() || take_input(&mut from, taken.as_deref()).unwrap_or(false) {
             let _ = io::copy(&mut from, &mut io::sink());
         }
@@ -52,14 +52,14 @@ fn pass_on<E: Errand>(
     gone: &AtomicBool,
 ) -> io::Result<bool> {
     let (noted, notes) = channel();
-    // A leader below may have been lost, which its own leader has mended.
+    // The note may be about a lost leader below, whose hosts were then served from here.
     let note = move |text: &str| drop(noted.send(text.to_string()));
     let remote = Remote::new(Options {
         tree: ask.width,
         fan_out: ask.fan_out,
         connect_timeout: ask.connect_timeout,
         command_timeout: ask.command_timeout,
-        // Nothing stays on a host that was asked to lead once.
+        // A host that leads once keeps nothing.
         persist: Duration::ZERO,
         folder: Some(folder.join("s")),
         ..Options::default()
@@ -71,7 +71,7 @@ fn pass_on<E: Errand>(
     let (mut at_work, mut beaten) = (AtWork::default(), Instant::now());
     while !gone.load(Ordering::Relaxed) {
         let news = stream.next_within(LOOK);
-        // Before the end, which is the last that is told.
+        // Notes go before `End`, which is the last message.
         for text in notes.try_iter() {
             say(to, &Told::Note(text))?;
         }

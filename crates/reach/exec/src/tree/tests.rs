@@ -3,7 +3,8 @@ use crate::{Options, Spool};
 use serde::Deserialize;
 use std::sync::Mutex;
 
-/// Its hosts end at once, and its stream when nobody wants it any more: connections that are closed slowly.
+/// An errand whose hosts end at once, but whose stream ends only when it is dropped, like connections that close
+/// slowly.
 #[derive(Clone, Serialize, Deserialize)]
 struct ClosesSlowly;
 
@@ -48,7 +49,7 @@ fn hosts_that_were_served_from_here_are_told_also_where_nobody_waits_for_connect
     let mut stream = Stream::new(events, write, threads);
     let is_end = |event: Event| matches!(event.what, What::Done(..)).then_some(event.host);
     assert_eq!(stream.by_ref().find_map(is_end), Some(1));
-    // Whoever asked has heard of all ends; that of the leader's thread, which has `give`, comes later.
+    // The caller has received all ends; that of the leader's thread, which has `give`, comes later.
     drop(stream);
     drop(give);
     let said = said.lock().unwrap().join("; ");

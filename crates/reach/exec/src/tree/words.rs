@@ -1,4 +1,4 @@
-//! What the two ends of a branch say to each other: lines of JSON.
+//! The messages between the two ends of a branch: lines of JSON.
 
 use super::Errand;
 use crate::{Options, Outcome, Spool};
@@ -10,21 +10,21 @@ use std::io::{self, BufRead, ErrorKind, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Bytes of a line at most: a piece of output has 32 KiB, of which each may be written as six.
+/// Most bytes of a line: a piece of output has 32 KiB, of which each byte may be written as six.
 const LONGEST: usize = 1 << 20;
 
-/// What a leader is asked, in its first line.
+/// The request to a leader, in its first line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Ask<E> {
     pub errand: E,
     pub width: usize,
-    /// The leader itself comes first.
+    /// The hosts of the branch; the leader itself comes first.
     pub hosts: Vec<String>,
     pub fan_out: usize,
     pub connect_timeout: Duration,
     pub command_timeout: Option<Duration>,
-    /// What the errand reads follows.
+    /// Whether standard input for the hosts follows.
     pub reads: bool,
 }
 
@@ -36,35 +36,35 @@ impl<E: Errand> Ask<E> {
     }
 }
 
-/// What it is told then.
+/// The messages to a leader after the request.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Say {
-    /// Its folder has all.
+    /// Its folder is complete.
     Go,
-    /// So many bytes for the errand to read come behind this line; none: there are no more.
+    /// The number of input bytes that follow this line; 0 for the end of the input.
     Input(usize),
 }
 
-/// What a leader tells. Hosts are numbers of its branch.
+/// The messages of a leader. Hosts are numbers in its branch.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Told {
-    /// Where it keeps what it is given.
+    /// The folder for the data to pass on.
     Folder(String),
-    /// It is there, and these hosts have answered it and are at it still.
+    /// A sign of life, with the hosts that have answered the leader and still work.
     Alive(Vec<usize>),
     Begun(usize),
     Out(usize, RawText),
     Err(usize, RawText),
     Done(usize, Outcome, Duration),
-    /// Something for the user.
+    /// A line for the user.
     Note(String),
-    /// It has told all.
+    /// The last message.
     End,
 }
 
-/// What all threads write to a leader.
+/// The channel to a leader, shared by the threads that write to it.
 #[derive(Clone)]
 pub(super) struct Mouth(Arc<Mutex<Box<dyn Write + Send>>>);
 
@@ -79,7 +79,7 @@ impl Mouth {
     }
 }
 
-/// Bytes for the errand to read.
+/// Writes input for the hosts.
 impl Write for Mouth {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.say(&Say::Input(bytes.len()), bytes).map(|()| bytes.len())
@@ -90,7 +90,8 @@ impl Write for Mouth {
     }
 }
 
-/// Takes what the errand reads, until there is no more of it or of the channel. False: of the channel.
+/// Reads the input for the hosts into `to`, until the end of the input or of the channel. Returns false for the
+/// latter.
 pub(super) fn take_input(from: &mut impl BufRead, to: Option<&Spool>) -> io::Result<bool> {
     let mut bytes = Vec::new();
     loop {
@@ -114,7 +115,7 @@ pub(super) fn say(to: &mut impl Write, what: &impl Serialize) -> io::Result<()> 
     lines::say(to, what, &[])
 }
 
-/// The next line; nothing at the end.
+/// Reads the next message; `None` at the end of the channel.
 pub(super) fn hear<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
     Ok(lines::next(from, LONGEST)?.map(|line| serde_json::from_slice(&line)).transpose()?)
 }
