@@ -1,4 +1,4 @@
-//! The tree as other programs read it.
+//! Writes the tree in the formats of other programs.
 
 use crate::tree::{Join, Leaf, Names, Tree};
 use homing_model::NodeSet;
@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
-/// Slurm's topology.conf. Hosts that are on no switch are left out, and Slurm would lose them: who writes it says so.
+/// Returns Slurm's topology.conf. It omits hosts that are on no switch, and Slurm would lose them: the caller must
+/// report that.
 pub fn slurm_conf(tree: &Tree) -> String {
     let leaf = |leaf: &Leaf| format!("SwitchName={} Nodes={}\n", leaf.name, nodes(leaf));
     let above =
@@ -14,7 +15,7 @@ pub fn slurm_conf(tree: &Tree) -> String {
     tree.leaves.iter().map(leaf).chain(above).collect()
 }
 
-/// Slurm's topology.yaml (25.05 and newer).
+/// Returns Slurm's topology.yaml (25.05 and newer).
 pub fn slurm_yaml(tree: &Tree) -> String {
     let mut text = "- topology: tree\n  cluster_default: true\n  tree:\n    switches:\n".to_string();
     for leaf in &tree.leaves {
@@ -26,7 +27,7 @@ pub fn slurm_yaml(tree: &Tree) -> String {
     text
 }
 
-/// MooseFS's mfstopology.cfg: the address of each host, and the switch as the last part of a path.
+/// Returns MooseFS's mfstopology.cfg: the address of each host, and the switch as the last part of a path.
 pub fn moosefs(tree: &Tree, addresses: &BTreeMap<String, Ipv4Addr>) -> String {
     let mut text = String::new();
     for leaf in &tree.leaves {
@@ -38,10 +39,10 @@ pub fn moosefs(tree: &Tree, addresses: &BTreeMap<String, Ipv4Addr>) -> String {
     text
 }
 
-/// From the top to a switch, by name.
+/// Returns the names from the top to a switch.
 fn path(tree: &Tree, leaf: &str) -> Vec<String> {
     let (joins, mut path) = (above(tree), vec![leaf.to_string()]);
-    // No path is longer than there are switches: what joins others joins them once.
+    // No path is longer than the number of switches: each switch is joined once.
     while let Some(join) = joins.iter().find(|join| join.below.contains(&path[0])).filter(|_| path.len() <= joins.len())
     {
         path.insert(0, join.name.clone());
@@ -53,8 +54,8 @@ fn nodes(leaf: &Leaf) -> String {
     leaf.hosts.iter().map(|place| place.host.clone()).collect::<NodeSet>().to_string()
 }
 
-/// What joins the leaves, below before above. Hosts hear their own switch alone: where switches did not say it, nothing is
-/// known but that something joins them, and that has no chassis.
+/// Returns the switches that join the leaves, lower ones first. Hosts receive LLDP of their own switch alone. If
+/// switches did not report more, it is only known that something joins them: an assumed switch without chassis.
 pub fn above(tree: &Tree) -> Vec<Join> {
     let mut joins = tree.joins.clone();
     let is_below = |name: &str| joins.iter().any(|join| join.below.iter().any(|below| below == name));

@@ -1,4 +1,4 @@
-//! What is wrong, in sentences.
+//! Describes the faults of a network in sentences.
 
 use crate::groups::Groups;
 use crate::judge::{HALF, Judge, SLOW, quartile};
@@ -8,7 +8,7 @@ use homing_model::NodeSet;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What kind of fault it is.
+/// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -24,7 +24,7 @@ pub enum Kind {
     Receive,
     /// A host does both slowly.
     SendReceive,
-    /// A host loses what it sends, or what is sent to it.
+    /// Packets that a host sends, or that are sent to it, are lost.
     Loss,
     /// A host's link takes one direction at a time.
     HalfDuplex,
@@ -32,7 +32,7 @@ pub enum Kind {
     Path,
     /// Groups of hosts with one link between them.
     Shared,
-    /// Hosts that are slow, and nobody is left to tell whose fault it is.
+    /// Hosts that are slow, and no healthy host is left to compare with.
     Unclear,
     /// Nothing could be measured.
     Unmeasured,
@@ -41,28 +41,28 @@ pub enum Kind {
 /// One fault.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What kind it is.
+    /// Its kind.
     pub kind: Kind,
-    /// The hosts that it is about; of a shared link a node set a side.
+    /// The hosts concerned; for a shared link, a node set for each side.
     pub hosts: Vec<String>,
-    /// What was seen.
+    /// The observation.
     pub sentence: String,
-    /// What to look at.
+    /// The things to check.
     pub look: &'static str,
 }
 
-/// A share at which what a host sends again is a fault, where others send nothing again.
+/// The share of retransmitted bytes that counts as a fault, if other hosts have none.
 const LOSS: f64 = 0.01;
-/// So much more than is usual has to be sent again.
+/// Retransmissions must exceed the usual share by this factor.
 const LOSSES: f64 = 10.0;
-/// Where flows carry less of the negotiated speed than this, the speed is no measure: a virtual interface makes it up.
+/// If flows carry a smaller share of the negotiated speed, that speed is no measure: a virtual interface invents it.
 const HONEST: f64 = 0.6;
 
 const CABLE: &str = "its cable, port or NIC: ethtool INTERFACE, ethtool -S INTERFACE; another cable, another port";
 const PORT: &str = "the MTU of its switch port, and of those between: all of a segment the same, switches more";
 const LINK: &str = "the link between their switches: its speed, and whether a second one is in use";
 
-/// All faults, hosts first.
+/// Returns all faults, those of hosts first.
 pub fn findings(measured: &Measured) -> Vec<Finding> {
     let judge = Judge::new(measured);
     let groups = Groups::new(&judge);
@@ -97,7 +97,7 @@ impl Told<'_> {
         Finding { kind, hosts: hosts.iter().map(|h| self.name(*h).to_string()).collect(), sentence, look }
     }
 
-    /// Hosts of which nothing is known, once each; then pairs.
+    /// Returns the hosts that could not be measured, each once; then pairs.
     fn unmeasured(&self) -> Vec<Finding> {
         let failed = |pair: &Pair| pair.failed.is_some();
         let never = |host: usize| {
@@ -120,7 +120,7 @@ impl Told<'_> {
         found.into_iter().map(told).collect()
     }
 
-    /// What most hosts have, and those that have something else.
+    /// Returns the value of most hosts, and the hosts with other values.
     fn unlike(&self, of: impl Fn(usize) -> Option<u32>) -> Option<(u32, BTreeMap<u32, Vec<usize>>)> {
         let mut by: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (value, host) in (0..self.of.hosts.len()).filter_map(|host| Some((of(host)?, host))) {
@@ -150,7 +150,7 @@ impl Told<'_> {
         others.into_iter().map(told).collect()
     }
 
-    /// What is wrong with a host by itself.
+    /// Returns the fault of a single host.
     fn host(&self, host: usize) -> Option<Finding> {
         if self.stalls(host) {
             let own = self.of.hosts[host].mtu.map(|mtu| format!("; its interface sends up to {mtu} bytes"));
@@ -161,7 +161,7 @@ impl Told<'_> {
         self.slow(host).or_else(|| self.loss(host)).or_else(|| self.half(host))
     }
 
-    /// Nothing large ever passed, though it does among others.
+    /// Whether no large packet ever passed, although large packets pass among others.
     fn stalls(&self, host: usize) -> bool {
         let ever = |host: usize| self.of.pairs().any(|pair| pair.has(host) && !pair.stalled && pair.failed.is_none());
         let met = self.of.pairs().filter(|pair| pair.has(host) && pair.stalled);
@@ -198,18 +198,18 @@ impl Told<'_> {
         Some(self.about(kind, &[host], sentence, CABLE))
     }
 
-    /// Whether the speed that links say is one that they have.
+    /// Returns the negotiated speed of a host's link, if it is plausible.
     fn link(&self, host: usize) -> Option<f64> {
         self.of.hosts[host].speed.map(f64::from).filter(|speed| self.usual(host) > speed * HONEST)
     }
 
-    /// What a host's link carries with others of its kind, Mbit/s.
+    /// Returns the usual rate of a host's link with others of its kind, Mbit/s.
     fn usual(&self, host: usize) -> f64 {
         let others = (0..self.of.hosts.len()).filter(|other| *other != host);
         others.map(|other| self.judge.expected(host, other)).filter(|rate| rate.is_finite()).fold(0.0, f64::max)
     }
 
-    /// The share of what the link negotiated where that is known, or of what is usual.
+    /// Returns the share of the negotiated speed, if that is known, or of the usual rate.
     fn share(&self, host: usize, share: f64) -> f64 {
         self.link(host).map_or(share, |speed| share * self.usual(host) / speed)
     }
@@ -226,7 +226,7 @@ impl Told<'_> {
     fn lost(&self, host: usize) -> Option<String> {
         let hosts = 0..self.of.hosts.len();
         let usual = |of: &dyn Fn(usize) -> Option<f64>| quartile(hosts.clone().filter_map(of), 2).unwrap_or(0.0);
-        // What crosses a full link is lost there.
+        // Packets that cross a full link are lost there; such flows do not count.
         let to = |host: usize| self.judge.again(|from, to| to == host && !self.groups.apart(from, to));
         let from = |host: usize| self.judge.again(|from, to| from == host && !self.groups.apart(from, to));
         let much = |share: Option<f64>, usual: f64| share.filter(|share| *share >= LOSS.max(usual * LOSSES));
@@ -253,7 +253,7 @@ impl Told<'_> {
         Some(self.about(Kind::HalfDuplex, &[host], format!("{}: {seen}", self.name(host)), look))
     }
 
-    /// Suspects that nobody good could be measured with.
+    /// Returns the suspects that could not be measured with any good host.
     fn unclear(&self) -> Option<Finding> {
         let hosts = 0..self.of.hosts.len();
         let unclear =
@@ -290,7 +290,7 @@ impl Told<'_> {
         sides(&self.groups.all()).into_iter().filter_map(told).collect()
     }
 
-    /// What a link carries each way, Mbit/s, if that is less than what the hosts could.
+    /// Returns the rate of a link each way, Mbit/s, if it is lower than the rate of the hosts.
     fn carries(&self, round: &Round) -> Option<f64> {
         let flows = |way: usize| round.pairs.iter().filter_map(move |pair| pair.at_once().nth(way));
         let sum = |way| flows(way).map(|(_, _, flow)| flow.mbit_per_s).sum::<f64>();

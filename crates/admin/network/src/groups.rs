@@ -1,4 +1,4 @@
-//! Which hosts share a link: flows that cross it slow each other down, and those that do not cross it are as ever.
+//! Finds the hosts that share a link: flows that cross it slow each other down, and other flows keep their rate.
 
 use crate::judge::{Judge, NOISE, SLOW};
 use crate::measured::{Load, Measured, Pair, Round};
@@ -7,23 +7,24 @@ use std::collections::BTreeMap;
 
 /// The share of flows that cross no full link and are slow all the same.
 const STRAYS: f64 = 0.02;
-/// What is known well enough: odds of a thousand to one, in hundredths of a natural logarithm.
+/// The certainty that is required: odds of a thousand to one, in hundredths of a natural logarithm.
 const SURE: i32 = 691;
 
 /// Hosts on the same side of every link that was seen to be full.
 pub struct Groups {
     /// The group of each host.
     of: Vec<usize>,
-    /// Who each host was measured with while a link was full, and how much more likely that is if both are on one side than
-    /// if the link is between them: a logarithm, in hundredths.
+    /// The partners of each host while a link was full, each with a weight. It is the logarithm, in hundredths, of
+    /// how much likelier the result is if both are on one side than if the link is between them.
     seen: Vec<Vec<(usize, i32)>>,
-    /// Rounds that showed it.
+    /// Whether any round showed a full link.
     shown: bool,
 }
 
 impl Groups {
-    /// From the rounds in which more than one pair was slow though its hosts are not. In the others nothing was full: a
-    /// pair that was fast there is on one side only if both are apart from the same third.
+    /// Derives groups from the rounds in which more than one pair was slow though its hosts are not. In the other
+    /// rounds no link was full. A pair that was fast there is on one side only if both hosts are apart from the same
+    /// third host.
     pub fn new(judge: &Judge) -> Groups {
         let hosts = judge.of.hosts.len();
         let mut groups = Groups { of: (0..hosts).collect(), seen: vec![Vec::new(); hosts], shown: false };
@@ -37,7 +38,7 @@ impl Groups {
         }
         groups.settle();
         while groups.merged() {}
-        // Of a pair that failed nothing is known.
+        // A pair that failed has no result.
         let fast = |pair: &&Pair| judge.each_way(pair).reduce(f64::min).is_some_and(|share| share >= SLOW);
         for pair in free.iter().flat_map(|round| &round.pairs).filter(fast) {
             let third = |host| groups.apart(host, pair.a) && groups.apart(host, pair.b);
@@ -48,8 +49,8 @@ impl Groups {
         groups
     }
 
-    /// Puts hosts together as it is likeliest: a host at a time goes where it fits better, until none does (correlation
-    /// clustering, Bansal, Blum, Chawla 2004, by local moves).
+    /// Groups hosts in the likeliest way: one host at a time moves where it fits better, until none does. That is
+    /// correlation clustering (Bansal, Blum, Chawla 2004) by local moves.
     fn settle(&mut self) {
         while (0..self.of.len()).any(|host| self.moved(host)) {}
     }
@@ -62,7 +63,7 @@ impl Groups {
         true
     }
 
-    /// The groups that a host was measured with, besides its own, and how likely it is in each.
+    /// Returns the groups that a host was measured with, besides its own, and how likely it is in each.
     fn others(&self, host: usize) -> BTreeMap<usize, i32> {
         let mut fits = BTreeMap::new();
         self.seen[host].iter().for_each(|(other, weight)| *fits.entry(self.of[*other]).or_default() += weight);
@@ -70,13 +71,13 @@ impl Groups {
         fits
     }
 
-    /// How much likelier a host is in its group than in any other.
+    /// Returns how much likelier a host is in its group than in any other.
     pub fn certain(&self, host: usize) -> i32 {
         self.fits(host) - self.others(host).into_values().max().unwrap_or(0)
     }
 
-    /// Joins two groups where that is likelier once hosts that fit neither have gone: a host that is in the wrong one keeps
-    /// others apart.
+    /// Joins two groups if that is likelier once hosts that fit neither have moved: a host in the wrong group keeps
+    /// others apart. Returns whether it did.
     fn merged(&mut self) -> bool {
         let (before, now) = (self.of.clone(), self.agrees());
         let all = self.all();
@@ -93,13 +94,13 @@ impl Groups {
         false
     }
 
-    /// How likely a host's group is by what it did with those who are in it.
+    /// Returns how likely a host's group is, from its results with the members of that group.
     fn fits(&self, host: usize) -> i32 {
         let own = self.seen[host].iter().filter(|(other, _)| self.of[*other] == self.of[host]);
         own.map(|(_, weight)| weight).sum()
     }
 
-    /// The same of all hosts, so that each pair counts twice.
+    /// Returns the same for all hosts together; each pair counts twice.
     fn agrees(&self) -> i32 {
         (0..self.of.len()).map(|host| self.fits(host)).sum()
     }
@@ -114,7 +115,8 @@ impl Groups {
         self.shown
     }
 
-    /// Groups of more than one host, in the order of hosts. A host that is slow with everybody is in none.
+    /// Returns the groups of more than one host, in the order of hosts. A host that is slow with all others is in
+    /// none.
     pub fn all(&self) -> Vec<Vec<usize>> {
         let members = |group| (0..self.of.len()).filter(move |h| self.of[*h] == group).collect::<Vec<_>>();
         let mut all: Vec<Vec<usize>> = (0..self.of.len()).map(members).filter(|hosts| hosts.len() > 1).collect();
@@ -130,7 +132,7 @@ impl Groups {
         a != b && seen.filter(|(other, _)| self.of[*other] == b).map(|(_, weight)| weight).sum::<i32>() <= -SURE
     }
 
-    /// Every host is known to be in its group, and every two groups to be apart.
+    /// Whether every host is known to be in its group, and every two groups are known to be apart.
     pub fn settled(&self) -> bool {
         let all = self.all();
         let parts = all.iter().enumerate().all(|(i, one)| all[..i].iter().all(|other| self.apart(one[0], other[0])));
@@ -139,23 +141,24 @@ impl Groups {
     }
 }
 
-/// Hosts on the same side of every link that was seen to be full, as places in the list of hosts; all of them in one
-/// where none was.
+/// Returns the hosts on the same side of every full link, as indexes into the list of hosts. If no link was full, all
+/// are in one group.
 pub fn sides(measured: &Measured) -> Vec<Vec<usize>> {
     let groups = Groups::new(&Judge::new(measured)).all();
     if groups.is_empty() { vec![(0..measured.hosts.len()).collect()] } else { groups }
 }
 
-/// One slow pair may be slow by chance, or by its own path.
+/// Whether a link was full: one slow pair may be slow by chance, or by its own path.
 fn contended(judge: &Judge, round: &Round) -> bool {
     let well = |host| judge.at_once(host).is_some_and(|best| best >= SLOW);
     let slow = |pair: &&Pair| judge.both(pair).is_some_and(|share| share < SLOW) && well(pair.a) && well(pair.b);
     round.pairs.iter().filter(slow).count() > 1
 }
 
-/// How much likelier a flow's share of what is usual is where it crosses no full link, as a logarithm in hundredths. There
-/// it is usual but for noise, on the lower side of a normal distribution, or a stray; across a full link one share is as
-/// likely as another, since TCP shares a link unevenly within less than a second.
+/// Returns how much likelier a flow's share of the usual rate is if it crosses no full link, as a logarithm in
+/// hundredths. Without a full link the share is usual but for noise, on the lower side of a normal distribution, or a
+/// stray. Across a full link all shares are equally likely, because TCP shares a link unevenly within less than a
+/// second.
 fn likelier(share: f64) -> i32 {
     let below = (1.0 - share.min(1.0)) / NOISE;
     let density = (-below * below / 2.0).exp() / NOISE * std::f64::consts::FRAC_2_SQRT_PI / std::f64::consts::SQRT_2;

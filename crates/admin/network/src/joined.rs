@@ -1,10 +1,10 @@
-//! The tree above the switches that hosts are on, from what switches say of each other.
+//! Builds the tree above the switches of hosts, from the neighbours that switches report.
 
 use crate::snmp::Switch;
 use crate::tree::{Join, Leaf, Names, Place, Source, Tree};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Adds to a tree what switches said: hosts whose address is behind a port, and what joins the leaves.
+/// Adds the reports of switches to a tree: hosts whose address is behind a port, and switches that join the leaves.
 ///
 /// `addresses`: host, interface and hardware address.
 pub fn joined(mut tree: Tree, switches: &[Switch], addresses: &[(String, Option<String>, String)]) -> Tree {
@@ -35,8 +35,9 @@ fn names(tree: &Tree) -> Names {
     names
 }
 
-/// The switch that has an address on a port that leads to no other switch, and to none of the other hosts: where several are
-/// behind one port a switch is in between that did not answer. Of several the one with fewest addresses on that port.
+/// Returns the switch that has an address on a port which leads to no other switch, and to none of the other hosts.
+/// If several hosts are behind one port, a switch is in between that did not answer. Of several switches, it is the
+/// one with the fewest addresses on that port.
 fn behind<'s>(switches: &'s [Switch], address: &str, others: &[&str]) -> Option<(&'s Switch, String)> {
     let of = |switch: &'s Switch| {
         let at = |address: &str| switch.behind.get(&address.to_lowercase());
@@ -50,8 +51,9 @@ fn behind<'s>(switches: &'s [Switch], address: &str, others: &[&str]) -> Option<
     best.map(|(_, switch, port)| (switch, port))
 }
 
-/// From the switch without hosts that is nearest to the farthest leaf, downwards. Slurm's trees have hosts on leaves alone, so that a switch with
-/// hosts is none that joins others: what hangs on it hangs on what is above it.
+/// Returns the joining switches from the root downwards. The root is the switch without hosts that is nearest to the
+/// farthest leaf. In Slurm's trees, hosts are on leaves alone: a switch with hosts joins no others, and the switches
+/// attached to it go below its parent.
 fn joins(tree: &Tree, switches: &[Switch]) -> Vec<Join> {
     let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut called: BTreeMap<&str, &str> = BTreeMap::new();
@@ -95,7 +97,7 @@ fn joins(tree: &Tree, switches: &[Switch]) -> Vec<Join> {
     pruned(all)
 }
 
-/// How many links each switch is away.
+/// Returns the distance of each switch, in links.
 fn steps<'a>(from: &'a str, next: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeMap<&'a str, usize> {
     let (mut steps, mut queue) = (BTreeMap::from([(from, 0)]), VecDeque::from([from]));
     while let Some(at) = queue.pop_front() {
@@ -110,7 +112,7 @@ fn steps<'a>(from: &'a str, next: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTre
     steps
 }
 
-/// Without switches that no host is below; the top last.
+/// Removes switches that no host is below; the top comes last.
 fn pruned(mut all: Vec<Join>) -> Vec<Join> {
     while let Some(at) = all.iter().position(|join| join.below.is_empty()) {
         let gone = all.remove(at).name;
@@ -167,7 +169,7 @@ mod tests {
             switch("core", &["a2", "spare"]),
         ];
         assert_eq!(told(&joined(tree.clone(), &all, &[])), ["a2: s3", "a1: s1,s2", "core: a1,a2"]);
-        // Two that hear each other, and nothing else, are joined by nobody: by each other.
+        // Two switches with only each other as neighbours are joined by no third one.
         assert_eq!(told(&joined(tree, &[switch("s1", &["s2"])], &[])), [""; 0]);
     }
 

@@ -1,36 +1,36 @@
-//! What a flow is worth beside the others, and how good a host was at its best.
+//! Judges flows by comparison with the others, and hosts by their best flows.
 
 use crate::measured::{Flow, Load, Measured, Pair};
 
-/// The standard deviation of what a flow carries on an idle network, as a share of what is usual.
+/// The standard deviation of a flow's rate on an idle network, as a share of the usual rate.
 pub const NOISE: f64 = 0.05;
-/// Below this share of what is usual a flow is slow: three standard deviations.
+/// Below this share of the usual rate a flow is slow: three standard deviations.
 pub const SLOW: f64 = 1.0 - 3.0 * NOISE;
-/// Below this share of what is usual, both directions at once are slower than one is.
+/// Below this share of the usual rate, both directions at once are slower than one is.
 pub const HALF: f64 = 0.7;
-/// Where both directions at once are usually slower than this, something else than links holds them back: processors.
+/// If both directions at once are usually slower than this, processors limit them, not links.
 const LINKS: f64 = 0.8;
-/// So many hosts with links of one speed show what is usual for it; of fewer the others have to tell.
+/// Number of hosts with links of one speed that show the usual rate for it; with fewer, the others are used.
 const PEERS: usize = 3;
 
-/// What this many quarters do not exceed is usual: the other one is the best.
+/// The number of quarters that do not exceed the usual value: the last quarter has the best values.
 const BEST: usize = 3;
 
-/// What is usual in a network, and what each host did at its best.
+/// The usual values of a network, and the best values of each host.
 pub struct Judge<'a> {
-    /// What was measured.
+    /// The measurements.
     pub of: &'a Measured,
-    /// Links' speeds, Mbit/s, with what a flow between such links carries.
+    /// Speeds of links, Mbit/s, each with the rate of a flow between such links.
     usual: Vec<(Option<u32>, f64)>,
     /// The share of the negotiated speed that flows carry.
     efficiency: f64,
-    /// What is left of a flow's share where both directions are used at once.
+    /// The share of a flow's rate that remains if both directions are used at once.
     both: f64,
     /// Each host at its best.
     best: Vec<Best>,
 }
 
-/// What a host did at its best, as shares of what is usual.
+/// The best values of a host, as shares of the usual ones.
 #[derive(Clone, Copy, Default)]
 struct Best {
     sends: Option<f64>,
@@ -43,7 +43,8 @@ fn better(best: &mut Option<f64>, share: f64) {
 }
 
 impl Judge<'_> {
-    /// Learns what is usual. What is best in a quarter counts, as half of all may cross a link that is too narrow.
+    /// Derives the usual values. The best quarter counts, because half of all flows may cross a link that is too
+    /// narrow.
     pub fn new(of: &Measured) -> Judge<'_> {
         let rate = |(from, to, flow): (usize, usize, Flow)| (of.speed(from, to), flow.mbit_per_s);
         let one: Vec<_> = of.pairs().flat_map(Pair::one_way).map(rate).collect();
@@ -81,7 +82,7 @@ impl Judge<'_> {
         best
     }
 
-    /// What a flow between the two should carry, Mbit/s.
+    /// Returns the expected rate of a flow between the two, Mbit/s.
     pub fn expected(&self, from: usize, to: usize) -> f64 {
         let speed = self.of.speed(from, to);
         let usual = self.usual.iter().find(|(of, _)| *of == speed).map(|(_, usual)| *usual);
@@ -91,18 +92,18 @@ impl Judge<'_> {
             .unwrap_or(f64::INFINITY)
     }
 
-    /// What both directions at once carry, as a share of what is usual for that.
+    /// Returns the mean rate of both directions at once, as a share of the usual one.
     pub fn both(&self, pair: &Pair) -> Option<f64> {
         let shares: Vec<f64> = self.each_way(pair).collect();
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     }
 
-    /// What each direction carries while both are used, as a share of what is usual for that.
+    /// Returns the rate of each direction while both are used, as a share of the usual one.
     pub fn each_way<'p>(&'p self, pair: &'p Pair) -> impl Iterator<Item = f64> + 'p {
         pair.at_once().map(|(from, to, flow)| flow.mbit_per_s / self.expected(from, to) / self.both)
     }
 
-    /// The shares of what is usual that a pair's flows carried: from, to, share.
+    /// Returns the rates of a pair's flows as shares of the usual rate: from, to, share.
     fn shares(&self, pair: &Pair) -> Vec<(usize, usize, f64)> {
         let one = pair.one_way().map(|flow| (flow, 1.0));
         let both = pair.at_once().map(|flow| (flow, self.both)).filter(|_| !self.crowded());
@@ -111,40 +112,41 @@ impl Judge<'_> {
             .collect()
     }
 
-    /// Both directions at once are usually so slow that either processors hold them back, or a link that most cross.
+    /// Whether both directions at once are usually slow: either processors limit them, or a link that most flows
+    /// cross.
     pub fn crowded(&self) -> bool {
         self.both < LINKS
     }
 
-    /// What is called usual may be what a link leaves that most cross: too many are slow at once, or some flow was much
-    /// faster.
+    /// Whether the usual rate may be that of a link which most flows cross. Then too many flows are slow at once, or
+    /// some flow was much faster.
     pub fn doubtful(&self) -> bool {
         let much = |host: usize| self.sends(host).is_some_and(|share| share * LINKS > 1.0);
         self.crowded() || (0..self.of.hosts.len()).any(much)
     }
 
-    /// What a host sent at its best, as a share of what is usual.
+    /// Returns the best rate at which a host sent, as a share of the usual one.
     pub fn sends(&self, host: usize) -> Option<f64> {
         self.best[host].sends
     }
 
-    /// What a host received at its best, as a share of what is usual.
+    /// Returns the best rate at which a host received, as a share of the usual one.
     pub fn receives(&self, host: usize) -> Option<f64> {
         self.best[host].receives
     }
 
-    /// What a host did in both directions at once, at its best.
+    /// Returns the best rate of a host in both directions at once.
     pub fn at_once(&self, host: usize) -> Option<f64> {
         self.best[host].at_once
     }
 
-    /// What a flow carried at its best, as a share of what is usual.
+    /// Returns the best rate of a flow, as a share of the usual one.
     pub fn path(&self, from: usize, to: usize) -> Option<f64> {
         let own = self.of.pairs().filter(|pair| pair.is(from, to)).flat_map(|pair| self.shares(pair));
         own.filter(|(f, t, _)| (*f, *t) == (from, to)).map(|(_, _, share)| share).reduce(f64::max)
     }
 
-    /// The least share of any of these flows that had to be sent again.
+    /// Returns the least share of retransmissions among these flows.
     pub fn again(&self, wanted: impl Fn(usize, usize) -> bool) -> Option<f64> {
         let flows = self.of.pairs().flat_map(Pair::one_way).filter(|(from, to, _)| wanted(*from, *to));
         flows.map(|(_, _, flow)| flow.again).reduce(f64::min)
@@ -156,12 +158,12 @@ impl Judge<'_> {
         below(self.sends(host), SLOW) || below(self.receives(host), SLOW) || below(self.at_once(host), HALF)
     }
 
-    /// How good a host was: the worse of its directions.
+    /// Returns how good a host was: the worse of its directions.
     pub fn worth(&self, host: usize) -> f64 {
         self.sends(host).unwrap_or(0.0).min(self.receives(host).unwrap_or(0.0))
     }
 
-    /// Hosts about which nothing is to be said, best first.
+    /// Returns the hosts without any suspicion, best first.
     pub fn good(&self) -> Vec<usize> {
         let all = 0..self.of.hosts.len();
         let mut good: Vec<usize> = all.filter(|h| self.sends(*h).is_some() && !self.suspect(*h)).collect();
@@ -169,13 +171,13 @@ impl Judge<'_> {
         good
     }
 
-    /// How often a host was measured with nobody else on the network.
+    /// Returns how often a host was measured while no other pair was.
     pub fn times_alone(&self, host: usize) -> usize {
         self.of.under(Load::Alone).filter(|pair| pair.has(host)).count()
     }
 }
 
-/// What so many quarters of the values do not exceed; the middle is that of two.
+/// Returns the value that this many quarters of the values do not exceed; two quarters give the median.
 pub(crate) fn quartile(values: impl Iterator<Item = f64>, quarters: usize) -> Option<f64> {
     let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     values.sort_by(f64::total_cmp);

@@ -1,13 +1,11 @@
-//! Which host, direction or link of a network is slow, and which host is on which switch.
+//! Finds slow hosts, directions and links of a network, and the switch of each host.
 //!
-//! Who measures asks [`next`] for a round of pairs, carries it out, adds it to
-//! [`Measured`], and asks again until there is nothing left to find out. Then
-//! [`findings`] says what is wrong. Both are functions of what was measured, so
-//! that networks can be made up and judged without any.
+//! The caller takes a round of pairs from [`next`], carries it out, and adds it to [`Measured`], until there is
+//! nothing left to find out. Then [`findings`] returns the faults. Both are functions of the measurements: tests can
+//! judge invented networks without a real one.
 //!
-//! Few rounds are enough: in three random perfect matchings a good host has at
-//! least one good partner, and looks good there. Only those that never did are
-//! tried again, alone, beside hosts that did.
+//! Few rounds are enough: in three random perfect matchings a good host has at least one good partner, and looks good
+//! there. Only hosts that never look good are tried again, alone, beside hosts that do.
 //!
 //! It does not: send a byte (`bench`), or change a switch.
 

@@ -1,33 +1,34 @@
-//! What a switch says of itself on a port: LLDP (IEEE 802.1AB) or Cisco's CDP, as lldpd has read them.
+//! Reads a switch's announcement on a port: LLDP (IEEE 802.1AB) or Cisco's CDP, as lldpd has received it.
 //!
-//! Whoever can send on the port can say anything: sizes are bounded, and what is shown was made a line for a terminal.
+//! Any device on the port can send any text: sizes are bounded, and shown text is made safe for a terminal.
 
 use homing_model::text::shown;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::net::IpAddr;
 
-/// Neighbours of one port that are kept. A switch is one; where frames are passed on, all hosts of a segment are.
+/// Neighbours of one port that are kept. Usually a switch is the only one; if frames are passed on, all hosts of a
+/// segment are.
 pub const MOST: usize = 64;
-/// Characters of a name that are kept: of Slurm's switches 64.
+/// Characters of a name that are kept; Slurm allows 64 for switches.
 const LONGEST: usize = 64;
 
-/// What is on the other end of a host's port.
+/// The device at the other end of a host's port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Neighbour {
     /// The host's own interface.
     pub interface: String,
-    /// Who it is, for programs: mostly a MAC address.
+    /// Its identifier for programs: mostly a MAC address.
     pub chassis: String,
     /// Its name, for people.
     pub name: Option<String>,
-    /// Its port: the name of it where that is known.
+    /// Its port, by name where that is known.
     pub port: String,
-    /// It passes on what others send: a switch.
+    /// Whether it passes on frames of others: a switch.
     pub bridge: bool,
     /// The largest frame that its port takes, bytes.
     pub frame: Option<u32>,
-    /// What its port says that it has negotiated: half duplex, or full.
+    /// The duplex that its port has negotiated: half, or full.
     pub half_duplex: Option<bool>,
     /// The VLAN of packets without a tag.
     pub vlan: Option<u16>,
@@ -35,7 +36,7 @@ pub struct Neighbour {
     pub management: Option<IpAddr>,
 }
 
-/// Zero is none.
+/// Returns a valid VLAN number; 0 means none.
 fn vlan(number: u32) -> Option<u16> {
     u16::try_from(number).ok().filter(|number| (1..=4094).contains(number))
 }
@@ -47,18 +48,18 @@ pub(crate) fn identity(is_mac: bool, id: &[u8]) -> String {
     }
 }
 
-/// A text of a neighbour as a short line.
+/// Returns a text of a neighbour as a short line.
 pub(crate) fn line(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(&text[..text.len().min(4 * LONGEST)]);
     shown(text.trim_matches(|c: char| c.is_whitespace() || c == '\0')).chars().take(LONGEST).collect()
 }
 
-/// Whether as many neighbours of a port are known as are kept.
+/// Whether the most neighbours that are kept of a port are known.
 pub fn is_full(known: &[Neighbour], interface: &str) -> bool {
     known.iter().filter(|one| one.interface == interface).count() >= MOST
 }
 
-/// From what `lldpcli -f json0 show neighbors` prints, at most [`MOST`] a port.
+/// Reads the output of `lldpcli -f json0 show neighbors`, at most [`MOST`] neighbours of each port.
 pub fn of_lldpcli(text: &str) -> Result<Vec<Neighbour>, String> {
     let told: Value = serde_json::from_str(text).map_err(|e| format!("lldpcli's answer is no JSON: {e}"))?;
     let mut neighbours: Vec<Neighbour> = Vec::new();
@@ -99,7 +100,7 @@ fn of_interface(told: &Value) -> Option<Neighbour> {
     })
 }
 
-/// The items of a list, or the one where there is no list.
+/// Returns the items of a list, or the value itself if it is no list.
 fn each(value: &Value) -> impl Iterator<Item = &Value> {
     let items = value.as_array().map(Vec::as_slice).unwrap_or(std::slice::from_ref(value));
     items.iter().filter(|item| !item.is_null())

@@ -1,34 +1,34 @@
-//! What to measure next.
+//! Decides which pairs to measure next.
 
 use crate::groups::Groups;
 use crate::judge::{Judge, SLOW};
 use crate::measured::{Load, Measured, Pair, Round};
 use crate::pairs::circle;
 
-/// In so many random matchings 98.7 % of slow hosts among 8 never look good, and all among 16 and more; none that is
-/// good looks slow in all of them.
+/// In three random matchings, 98.7 % of slow hosts among 8 never look good, and all of them among 16 and more. No
+/// good host looks slow in all three.
 const MATCHINGS: usize = 3;
-/// Further matchings, to learn which hosts share a link.
+/// Further matchings, to find the hosts that share a link.
 const MORE: usize = 16;
-/// Of them, so many where what is usual is in doubt: by then enough pairs met on one side.
+/// The number of further matchings if the usual rate is in doubt: by then enough pairs met on one side.
 const DOUBTS: usize = 3;
-/// How often each meets each other at the most.
+/// How often each pair meets at most.
 const TURNS: usize = 3;
 /// Known-good hosts that a suspect is measured with.
 const WITNESSES: usize = 2;
-/// Single pairs that are measured again. Where more are slow it is no single path.
+/// Single pairs that are measured again. If more are slow, the cause is no single path.
 const PATHS: usize = 4;
-/// Suspects that are measured again. Where more are slow, what is usual is not known.
+/// Suspects that are measured again. If more are slow, the usual rate is not known.
 const SUSPECTS: usize = 8;
 
 /// Pairs to be measured at the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Order {
-    /// What else is on the network.
+    /// The other flows on the network.
     pub load: Load,
-    /// Both directions at once, and nothing else.
+    /// Whether only both directions at once are measured.
     pub brief: bool,
-    /// Who connects to whom.
+    /// The pairs: the host that connects, and the one that listens.
     pub pairs: Vec<(usize, usize)>,
 }
 
@@ -42,7 +42,8 @@ impl Order {
     }
 }
 
-/// The round that tells most, or none when all is known. `order` says who meets whom first; with `all` each meets each.
+/// Returns the most informative round, or `None` if all is known. `order` is the order in which hosts meet; with
+/// `all` each meets each.
 pub fn next(measured: &Measured, order: &[usize], all: bool) -> Option<Order> {
     let matchings = circle(order);
     let done = measured.rounds.iter().filter(|round| round.load == Load::Crowd).count();
@@ -54,7 +55,7 @@ pub fn next(measured: &Measured, order: &[usize], all: bool) -> Option<Order> {
     let groups = Groups::new(&judge);
     let doubt = judge.doubtful() && done < MATCHINGS + DOUBTS;
     let unclear = doubt || (groups.shown() || many(&judge)) && !groups.settled() && done < MATCHINGS + MORE;
-    // Few hosts have met each other soon. What else was on the network then is gone at another time.
+    // A few hosts have soon all met each other. A repeated matching sees other loads on the network.
     let again = matchings.get(done % matchings.len().max(1)).filter(|_| done < matchings.len() * TURNS).cloned();
     matching
         .or(again)
@@ -65,13 +66,13 @@ pub fn next(measured: &Measured, order: &[usize], all: bool) -> Option<Order> {
         .or_else(|| across(&judge, &groups))
 }
 
-/// So many hosts do not become slow at once: rather there is a link that they share.
+/// Whether so many hosts are slow that a shared link is more likely than as many faults.
 fn many(judge: &Judge) -> bool {
     let hosts = judge.of.hosts.len();
     (0..hosts).filter(|host| judge.suspect(*host)).count() > (hosts / 4).max(2)
 }
 
-/// A suspect beside a host that is good.
+/// Returns a suspect beside a good host.
 fn suspect(judge: &Judge) -> Option<Order> {
     let mut suspects: Vec<usize> = (0..judge.of.hosts.len()).filter(|host| judge.suspect(*host)).collect();
     suspects.sort_by(|a, b| judge.worth(*a).total_cmp(&judge.worth(*b)));
@@ -85,7 +86,7 @@ fn suspect(judge: &Judge) -> Option<Order> {
     Some(Order::whole(Load::Alone, vec![pair]))
 }
 
-/// Hosts that are good, and slow with each other.
+/// Returns the pairs of good hosts that are slow with each other.
 pub fn slow_paths(judge: &Judge, groups: &Groups) -> Vec<(usize, usize)> {
     let slow = |a, b| judge.path(a, b).is_some_and(|share| share < SLOW);
     let good = |pair: &&Pair| !judge.suspect(pair.a) && !judge.suspect(pair.b) && !groups.apart(pair.a, pair.b);
@@ -102,8 +103,9 @@ fn path(judge: &Judge, groups: &Groups) -> Option<Order> {
     Some(Order::whole(Load::Alone, vec![pair]))
 }
 
-/// The groups, each against the others, to learn what the link between carries, and whether all of them cross it: those
-/// whose group is least certain come first, and where a host turns out to be on another side it is done anew.
+/// Measures each group against the others, to find the rate of the link between them, and whether all of them cross
+/// it. Hosts whose group is least certain come first. If a host turns out to be on another side, the measurement is
+/// repeated.
 fn across(judge: &Judge, groups: &Groups) -> Option<Order> {
     let sides = sides(&groups.all());
     let done = judge.of.rounds.iter().filter(|round| round.load == Load::Across).count();
@@ -119,17 +121,17 @@ fn across(judge: &Judge, groups: &Groups) -> Option<Order> {
     Some(Order::brief(Load::Across, unsure(one).into_iter().zip(unsure(other)).collect()))
 }
 
-/// A group, and those that it was measured against.
+/// A group, and the hosts that it was measured against.
 pub type Side = (Vec<usize>, Vec<usize>);
 
-/// The last round in which all pairs were between a group and others.
+/// Returns the last round in which all pairs were between a group and others.
 pub fn crossed<'r>(measured: &'r Measured, (one, other): &Side) -> Option<&'r Round> {
     let crosses = |pair: &Pair| one.contains(&pair.a) && other.contains(&pair.b);
     let mut across = measured.rounds.iter().rev().filter(|round| round.load == Load::Across);
     across.find(|round| round.pairs.iter().all(crosses))
 }
 
-/// What is measured against what: two groups once, and of more each against all others.
+/// Returns the groups to measure against each other: two groups once, and of more each against all others.
 pub fn sides(groups: &[Vec<usize>]) -> Vec<Side> {
     let others = |i: usize| {
         let others = groups.iter().enumerate().filter(|(at, _)| *at != i);

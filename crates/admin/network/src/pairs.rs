@@ -1,6 +1,6 @@
-//! Who is measured with whom.
+//! Decides which hosts meet in a round.
 
-/// All hosts in an order by chance, from a seed.
+/// Returns all hosts in a random order, from a seed.
 pub fn mixed(hosts: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..hosts).collect();
     let mut state = seed;
@@ -10,7 +10,7 @@ pub fn mixed(hosts: usize, seed: u64) -> Vec<usize> {
     order
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014).
+/// Draws a number by SplitMix64 (Steele, Lea and Flood, 2014).
 fn drawn(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,9 +18,9 @@ fn drawn(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Rounds in which each meets each other once, as tournaments have them: one stays, the rest go round. With an odd
-/// number one pauses in each round. They go many seats at a time: after one seat alone, hosts of two switches that sit in
-/// two halves meet in nearly the same way again.
+/// Returns rounds in which each host meets each other once, like a tournament: one host stays, the rest go round.
+/// With an odd number, one host pauses in each round. The hosts move by many seats at a time. By one seat, hosts of
+/// two switches that sit in two halves would meet in nearly the same way again.
 pub fn circle(order: &[usize]) -> Vec<Vec<(usize, usize)>> {
     let mut seats: Vec<Option<usize>> = order.iter().copied().map(Some).collect();
     if seats.len() % 2 == 1 {
@@ -36,7 +36,7 @@ pub fn circle(order: &[usize]) -> Vec<Vec<(usize, usize)>> {
     rounds
 }
 
-/// The greatest common divisor.
+/// Returns the greatest common divisor.
 fn common(a: usize, b: usize) -> usize {
     if b == 0 { a } else { common(b, a % b) }
 }

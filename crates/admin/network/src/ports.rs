@@ -1,11 +1,11 @@
-//! What ports of switches say that does not fit the hosts on them.
+//! Finds settings of switch ports that do not fit the hosts on them.
 
 use crate::measured::Host;
 use crate::tree::Heard;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What does not fit.
+/// The kind of a misfit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Differs {
@@ -19,18 +19,18 @@ pub enum Differs {
     Shared,
 }
 
-/// A port, or some, and what is wrong.
+/// One or several ports, with their fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PortFinding {
-    /// What does not fit.
+    /// The kind of the misfit.
     pub kind: Differs,
     /// The hosts.
     pub hosts: Vec<String>,
-    /// What was seen.
+    /// The observation.
     pub sentence: String,
 }
 
-/// All of them, by what the hosts say of their own ends.
+/// Returns all misfits, by comparison with the hosts' facts about their own ends.
 pub fn differing(hosts: &[Host], heard: &[Heard]) -> Vec<PortFinding> {
     let of = |heard: &Heard| {
         let host = hosts.iter().find(|host| host.name == heard.host)?;
@@ -57,7 +57,7 @@ fn duplex(host: &Host, heard: &Heard) -> Option<PortFinding> {
     (own != port).then(|| one(Differs::Duplex, &host.name, sentence))
 }
 
-/// The VLAN that most have, where any two have the same.
+/// Returns the hosts whose VLAN is not that of most, if any two have the same.
 fn vlans(heard: &[Heard]) -> Vec<PortFinding> {
     let of = |heard: &Heard| Some((heard.host.clone(), heard.own().find_map(|port| port.vlan)?));
     let mut by: BTreeMap<u16, Vec<String>> = BTreeMap::new();

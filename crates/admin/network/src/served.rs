@@ -1,16 +1,16 @@
-//! What a storage server gives to many hosts at once, beside what it gives to one.
+//! Compares the rate of a storage server for many hosts at once with its rate for one.
 
 use crate::judge::SLOW;
 use crate::measured::{Host, Pair};
 use homing_model::NodeSet;
 use serde::Serialize;
 
-/// One way between a server and its clients.
+/// One direction between a server and its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Way {
-    /// One client alone, Mbit/s: the median of those that were tried.
+    /// The rate of one client alone, Mbit/s: the median of the tried ones.
     pub alone: f64,
-    /// All clients together, Mbit/s.
+    /// The rate of all clients together, Mbit/s.
     pub together: f64,
 }
 
@@ -19,16 +19,17 @@ pub struct Way {
 pub struct Served {
     /// The server.
     pub server: String,
-    /// Who uses it.
+    /// Its clients.
     pub clients: Vec<String>,
-    /// What clients receive of it.
+    /// The rate at which clients receive from it.
     pub read: Way,
-    /// What it receives of clients.
+    /// The rate at which it receives from clients.
     pub write: Way,
 }
 
 impl Served {
-    /// From pairs whose second host is the server: some alone, and all at once. None where nothing was measured.
+    /// Derives it from pairs whose second host is the server: some alone, and all at once. `None` if nothing was
+    /// measured.
     pub fn of(hosts: &[Host], alone: &[Pair], together: &[Pair]) -> Option<Served> {
         let server = together.first()?.b;
         let rate = |pair: &Pair, read: bool| Some(if read { pair.back? } else { pair.there? }.mbit_per_s);
@@ -43,7 +44,7 @@ impl Served {
         Some(Served { server: name(server), clients, read: way(true)?, write: way(false)? })
     }
 
-    /// For people.
+    /// Describes it for people.
     pub fn sentences(&self) -> Vec<String> {
         [self.sentence(self.read, "read from", "read"), self.sentence(self.write, "write to", "write")].into()
     }

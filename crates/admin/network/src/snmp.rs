@@ -1,15 +1,16 @@
-//! What a switch says of itself over SNMP: its neighbours (LLDP-MIB), and the addresses behind its ports (BRIDGE-MIB and
-//! Q-BRIDGE-MIB), as net-snmp's `snmpwalk -On -Ox` prints them. A walk is bounded by who reads it.
+//! Reads a switch's facts from SNMP: its neighbours (LLDP-MIB), and the addresses behind its ports (BRIDGE-MIB and
+//! Q-BRIDGE-MIB). The input is the output of net-snmp's `snmpwalk -On -Ox`; the caller bounds the length of a walk.
 
 use crate::lldp::{identity, line};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// What is walked: who it is, its ports, its neighbours and their addresses; addresses behind ports, and names of ports.
+/// The tables to read: its identity, its ports, its neighbours and their addresses; addresses behind ports, and names
+/// of ports.
 pub const TABLES: [&str; 9] = [LOCAL, PORTS, REMOTE, MANAGED, FDB, VLAN_FDB, BASE_PORTS, INTERFACES, "1.3.6.1.2.1.1.5"];
 /// lldpLocChassisId and lldpLocSysName.
 const LOCAL: &str = "1.0.8802.1.1.2.1.3";
-/// lldpLocPortTable is below [`LOCAL`]; asked by itself it is small.
+/// lldpLocPortTable is below [`LOCAL`]; queried alone it is small.
 const PORTS: &str = "1.0.8802.1.1.2.1.3.7.1";
 /// lldpRemTable: by time, local port and number.
 const REMOTE: &str = "1.0.8802.1.1.2.1.4.1.1";
@@ -32,11 +33,11 @@ const MOST: usize = 4096;
 pub struct Link {
     /// The switch's own port.
     pub port: String,
-    /// Who is there.
+    /// The identifier of the neighbour.
     pub chassis: String,
     /// Its name.
     pub name: Option<String>,
-    /// It is a bridge.
+    /// Whether it is a bridge.
     pub bridge: bool,
     /// The address at which it is managed.
     pub management: Option<Ipv4Addr>,
@@ -45,7 +46,7 @@ pub struct Link {
 /// A switch that answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Switch {
-    /// Who it is.
+    /// Its identifier.
     pub chassis: String,
     /// Its name.
     pub name: Option<String>,
@@ -55,10 +56,10 @@ pub struct Switch {
     pub behind: BTreeMap<String, String>,
 }
 
-/// A value of a walk: its bytes where it is a string, else its number.
+/// The values of a walk: the bytes of a string, else the digits of a number.
 type Values = BTreeMap<Vec<u32>, Vec<u8>>;
 
-/// From the lines of walks. None: it does not say who it is.
+/// Reads the lines of walks. `None` if the switch reports no identifier.
 pub fn read(text: &str) -> Option<Switch> {
     let values = values(text);
     let of = |table: &str| {
@@ -88,7 +89,8 @@ pub fn read(text: &str) -> Option<Switch> {
     Some(Switch { chassis, name: name.filter(|name| !name.is_empty()), links, behind: behind.collect() })
 }
 
-/// Lines of an object identifier, a type and a value; what does not begin with a dot goes on.
+/// Reads lines of an object identifier, a type and a value; a line that does not begin with a dot continues the last
+/// one.
 fn values(text: &str) -> Values {
     let mut values = Values::new();
     let mut last: Option<Vec<u32>> = None;
@@ -121,21 +123,22 @@ fn octets(value: &str) -> Vec<u8> {
     }
 }
 
-/// Pairs of digits; behind those of bits stand their names.
+/// Reads pairs of digits; the names of bits may follow them.
 fn hex(digits: &str) -> Vec<u8> {
     let pairs =
         digits.split_whitespace().map_while(|pair| u8::from_str_radix(pair, 16).ok().filter(|_| pair.len() == 2));
     pairs.collect()
 }
 
-/// `ifIndex(3)` or `3`.
+/// Reads `ifIndex(3)` or `3`.
 fn number(value: &[u8]) -> u32 {
     let text = String::from_utf8_lossy(value);
     let digits = text.split_once('(').map_or(&*text, |(_, rest)| rest.trim_end_matches(')'));
     digits.trim().parse().unwrap_or(0)
 }
 
-/// Ports by number: lldpLocPortIdSubtype (2), lldpLocPortId (3), lldpLocPortDesc (4). A MAC is called by its description.
+/// Returns the ports by number: lldpLocPortIdSubtype (2), lldpLocPortId (3), lldpLocPortDesc (4). If the id is a MAC
+/// address, the description is the name.
 fn ports(rows: &[(Vec<u32>, Vec<u8>)]) -> BTreeMap<u32, String> {
     let column = |column: u32| {
         let own = move |(oid, value): &(Vec<u32>, Vec<u8>)| {
@@ -153,7 +156,7 @@ fn ports(rows: &[(Vec<u32>, Vec<u8>)]) -> BTreeMap<u32, String> {
     ids.iter().map(name).collect()
 }
 
-/// Columns of lldpRemTable: chassis (4, 5), name (9), capabilities that are on (12).
+/// Reads the columns of lldpRemTable: chassis (4, 5), name (9), capabilities that are on (12).
 fn links(rows: &[(Vec<u32>, Vec<u8>)], managed: &[(Vec<u32>, Vec<u8>)], ports: &BTreeMap<u32, String>) -> Vec<Link> {
     let mut by: BTreeMap<[u32; 3], BTreeMap<u32, &Vec<u8>>> = BTreeMap::new();
     for (oid, value) in rows {
@@ -191,7 +194,8 @@ fn links(rows: &[(Vec<u32>, Vec<u8>)], managed: &[(Vec<u32>, Vec<u8>)], ports: &
 mod tests {
     use super::*;
 
-    /// What snmpd with lldpd as its agent says (Debian 12), shortened; and addresses as a switch has them.
+    /// The output of snmpd with lldpd as its agent (Debian 12), shortened, with addresses in the form that a switch
+    /// has.
     const WALK: &str = "\
 .1.0.8802.1.1.2.1.3.1.0 = INTEGER: 4
 .1.0.8802.1.1.2.1.3.2.0 = Hex-STRING: 02 00 00 00 00 01\u{20}

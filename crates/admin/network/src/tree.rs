@@ -1,21 +1,21 @@
-//! Which host is on which switch.
+//! The tree of switches, and the place of each host in it.
 
 use crate::lldp::Neighbour;
 use homing_model::links::Switch;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How it is known that hosts share a switch.
+/// How homing knows that hosts share a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// The switch says so.
+    /// The switch announces itself.
     Lldp,
-    /// The hosts hear each other: a switch is between them that says nothing of itself.
+    /// The hosts receive LLDP of each other: a switch is between them that does not announce itself.
     Heard,
-    /// The host's address is behind a port of the switch, which says so over SNMP.
+    /// The host's address is behind a port of the switch, as the switch reports over SNMP.
     Behind,
-    /// Flows within do not slow each other down, and those that leave do.
+    /// Flows within the group do not slow each other down, and flows that leave it do.
     Inferred,
 }
 
@@ -33,24 +33,24 @@ pub struct Place {
 /// A switch that hosts are on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leaf {
-    /// A name that all formats take, and no other switch has.
+    /// A name that is valid in all formats, and that no other switch has.
     pub name: String,
-    /// Who it is, where it says so.
+    /// Its identifier, if it announces one.
     pub chassis: Option<String>,
-    /// How it is known.
+    /// How homing knows it.
     pub source: Source,
-    /// Who is on it.
+    /// The hosts on it.
     pub hosts: Vec<Place>,
 }
 
-/// All that is known.
+/// All known switches and hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tree {
     /// Switches with hosts.
     pub leaves: Vec<Leaf>,
-    /// Hosts that hear nobody.
+    /// Hosts that receive no announcement.
     pub alone: Vec<String>,
-    /// Switches that join others, as they say over SNMP, what is below before what is above.
+    /// Switches that join others, as they report over SNMP, lower ones first.
     #[serde(default)]
     pub joins: Vec<Join>,
 }
@@ -58,16 +58,16 @@ pub struct Tree {
 /// A switch that joins others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
-    /// A name as leaves have them.
+    /// A name like those of leaves.
     pub name: String,
-    /// Who it is.
+    /// Its identifier.
     pub chassis: Option<String>,
     /// The names of the switches below it.
     pub below: Vec<String>,
 }
 
 impl Tree {
-    /// The switches as placement knows them. Nobody hears what a link above carries.
+    /// Returns the switches as placement needs them. The capacities of links above are unknown.
     pub fn switches(&self) -> Vec<Switch> {
         let hosts = |leaf: &Leaf| leaf.hosts.iter().map(|place| place.host.clone()).collect();
         let above = |name: &str| self.joins.iter().find(|join| join.below.iter().any(|below| below == name));
@@ -83,19 +83,19 @@ impl Tree {
     }
 }
 
-/// What a host hears.
+/// The neighbours that a host receives announcements from.
 #[derive(Clone, Debug, Default)]
 pub struct Heard {
     /// Its name.
     pub host: String,
-    /// The interface that its address is on: neighbours elsewhere count where this one has none.
+    /// The interface that has its address: neighbours on other interfaces count if this one has none.
     pub interface: Option<String>,
-    /// All that it hears.
+    /// All its neighbours.
     pub neighbours: Vec<Neighbour>,
 }
 
 impl Heard {
-    /// What is heard on the interface that the address is on.
+    /// Returns the neighbours on the interface that has the host's address.
     pub(crate) fn own(&self) -> impl Iterator<Item = &Neighbour> {
         self.neighbours.iter().filter(|one| self.interface.as_deref() == Some(&one.interface))
     }
@@ -105,8 +105,8 @@ impl Heard {
         if there.is_empty() { self.neighbours.iter().collect() } else { there }
     }
 
-    /// The switch on the other end. A network card may speak beside it, and is none; where several switches are heard on
-    /// one port, there is another one between that passes frames on.
+    /// Returns the switch at the other end. A network card may send announcements too, but is no switch. If several
+    /// switches are neighbours of one port, there is another one between that passes frames on.
     pub(crate) fn switch(&self) -> Option<&Neighbour> {
         let bridges: Vec<&Neighbour> = self.relevant().into_iter().filter(|n| n.bridge).collect();
         let chassis: BTreeSet<&str> = bridges.iter().map(|n| n.chassis.as_str()).collect();
@@ -114,7 +114,7 @@ impl Heard {
     }
 }
 
-/// From what hosts hear.
+/// Builds the tree from the neighbours of hosts.
 pub fn tree(heard: &[Heard]) -> Tree {
     let mut named: BTreeMap<&str, Leaf> = BTreeMap::new();
     let mut names = Names::default();
@@ -151,7 +151,7 @@ pub fn tree(heard: &[Heard]) -> Tree {
     tree
 }
 
-/// From groups of hosts that were found by measuring.
+/// Builds the tree from groups of hosts that were found by measuring.
 pub fn inferred(groups: &[Vec<(String, Option<String>)>]) -> Tree {
     let mut names = Names::default();
     let leaf = |group: &Vec<_>| unnamed(names.unlike(""), Source::Inferred, group.iter().cloned());
@@ -163,7 +163,7 @@ fn unnamed(name: String, source: Source, hosts: impl Iterator<Item = (String, Op
     Leaf { name, chassis: None, source, hosts: hosts.map(place).collect() }
 }
 
-/// Hosts that hear the same neighbour, or are one, are together.
+/// Groups hosts that have the same neighbour, or are neighbours of each other.
 fn segments<'a>(hosts: &[&'a Heard]) -> Vec<Vec<&'a Heard>> {
     let short = |name: &str| homing_model::hostname::short(name).to_string();
     let mut segments: Vec<(BTreeSet<String>, Vec<&Heard>)> = Vec::new();
@@ -183,15 +183,15 @@ fn segments<'a>(hosts: &[&'a Heard]) -> Vec<Vec<&'a Heard>> {
     segments.into_iter().map(|(_, hosts)| hosts).collect()
 }
 
-/// Names that were given.
+/// Names that are taken.
 #[derive(Default)]
 pub(crate) struct Names(BTreeSet<String>);
 
-/// Characters of a name; Slurm takes 64, and a number may follow.
+/// Characters of a name; Slurm allows 64, and a number may follow.
 const LONGEST: usize = 58;
 
 impl Names {
-    /// A name that all formats take. Two switches that call themselves the same are still two.
+    /// Returns a new name that is valid in all formats. Two switches with the same name stay two.
     pub(crate) fn unlike(&mut self, told: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
         let base: String = told.trim().chars().take(LONGEST).map(plain).collect();
@@ -207,7 +207,7 @@ impl Names {
     }
 }
 
-/// What is otherwise than it was: hosts that were moved, those that are new, and those that are gone.
+/// Returns the differences: hosts that were moved, new hosts, and hosts that are gone.
 pub fn moved(before: &Tree, now: &Tree) -> Vec<String> {
     let (before, now) = (places(before), places(now));
     let hosts: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
@@ -220,7 +220,7 @@ pub fn moved(before: &Tree, now: &Tree) -> Vec<String> {
     hosts.into_iter().filter_map(told).collect()
 }
 
-/// Who the switch is, what it is called, and the port.
+/// The identifier of the switch, its name, and the port.
 type At<'a> = (&'a str, &'a str, Option<&'a str>);
 
 fn places(tree: &Tree) -> BTreeMap<String, At<'_>> {

@@ -1,21 +1,21 @@
-//! Networks that are made up: what is wrong with them is named exactly, and nothing else.
+//! Invented networks: each planted fault is found exactly, and nothing else.
 
 use homing_network::{Finding, Flow, Host, Kind, Load, Measured, Order, Pair, Round, findings, mixed, next, sides};
 
-/// A network and what is planted in it.
+/// A network and the faults planted in it.
 #[derive(Default)]
 struct Net {
     hosts: Vec<Host>,
-    /// Share of what a host sends, and of what it receives, by host.
+    /// The share of the rate at which each host sends and receives.
     sends: Vec<f64>,
     receives: Vec<f64>,
-    /// What is sent to it and has to be sent again.
+    /// The share of bytes sent to a host that has to be sent again.
     again: Vec<f64>,
-    /// Both directions have to share.
+    /// Whether both directions have to share.
     half: Vec<bool>,
-    /// Frames above 1500 do not pass its switch port.
+    /// Whether frames above 1500 do not pass its switch port.
     narrow: Vec<bool>,
-    /// The switch of each host, and what the links above carry each way, Mbit/s.
+    /// The switch of each host, and the capacity of the links above in each direction, Mbit/s.
     leaf: Vec<usize>,
     above: f64,
     state: u64,
@@ -59,7 +59,7 @@ impl Net {
         1.0 + deviation * ((0..12).map(|_| self.drawn()).sum::<f64>() - 6.0)
     }
 
-    /// What a flow carries beside so many others that leave, or enter, the same switches.
+    /// Returns the rate of a flow beside this many others that leave, or enter, the same switches.
     fn rate(&mut self, from: usize, to: usize, crossing: usize, both: bool) -> Flow {
         let speed = self.hosts[from].speed.unwrap().min(self.hosts[to].speed.unwrap());
         let mut rate = f64::from(speed) * 0.94 * self.sends[from].min(self.receives[to]);
@@ -114,7 +114,7 @@ impl Net {
         (findings(&measured), measured.rounds.len())
     }
 
-    /// What was found: the kind and the hosts, in this order.
+    /// Returns the findings in this order: the kind and the hosts.
     fn found(&mut self, seed: u64) -> Vec<(Kind, Vec<String>)> {
         self.judged(seed).0.into_iter().map(|found| (found.kind, found.hosts)).collect()
     }
@@ -289,11 +289,11 @@ fn sides_are_told_where_three_of_ten_flows_get_all_that_they_want_of_a_full_link
         let (order, mut measured) = (mixed(16, seed), Measured { hosts: net.hosts.clone(), rounds: Vec::new() });
         while let Some(order) = next(&measured, &order, true).filter(|_| measured.rounds.len() < 60) {
             let mut round = net.carry_out(&order);
-            // What crosses the link is lost there now and then, and is no fault of its hosts.
+            // Packets that cross the link are sometimes lost there, and that is no fault of the hosts.
             let lossy = |flow: Flow| Flow { again: 0.06, ..flow };
             for pair in &mut round.pairs {
                 if net.leaf[pair.a] == net.leaf[pair.b] && pair.has(0) {
-                    // Of one host no other is known.
+                    // Host 0 was measured with no host of its own switch.
                     (pair.there, pair.back) = (None, None);
                 } else if net.leaf[pair.a] != net.leaf[pair.b] {
                     let gets = net.below(10) < 3;
@@ -332,7 +332,7 @@ fn sides_are_told_soon_where_a_full_link_is_shared_by_chance() {
             }
             measured.rounds.push(round);
         }
-        // Where no round fills it, nobody can tell.
+        // If no round fills it, the link cannot be found.
         if !is_full {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What hosts hear of switches: who is where, and what a neighbour that lies can do.
+//! Tests the tree from announcements of switches, also with neighbours that lie.
 
 use homing_network::files;
 use homing_network::lldp::{MOST, Neighbour, of_lldpcli};

@@ -1,38 +1,38 @@
-//! Scripts along a tree of hosts: a few of them, the leaders, have the rest run theirs.
+//! Runs scripts along a tree of hosts: a few of them, the leaders, start the scripts of the rest.
 
 use crate::executor::{Answer, Call, Executor, SshExecutor};
 use homing_exec::{Command, Giver, HostResult, Outcome, Remote, Results, Scripts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What goes along a tree.
+/// A request that goes along a tree.
 pub enum Led {
-    /// Looks, the same on all hosts: it may be begun again where nobody knows how far it has come.
+    /// A query, the same on all hosts: it may run again on a host whose progress is unknown.
     Look(Command),
-    /// A script for each host, which these words read and which is begun once.
+    /// A script for each host, run by the interpreter with these words. It is started once.
     Act(Vec<String>, Scripts),
 }
 
-/// Has hosts do so along a tree.
+/// Carries out a request on hosts along a tree.
 pub type Tree = dyn Fn(&Remote, &[String], Led) -> Results + Send + Sync;
 
-/// As [`SshExecutor`], with fewer connections from here.
+/// Runs scripts like [`SshExecutor`], with fewer connections from this machine.
 pub struct Along {
-    /// From here.
+    /// The executor with direct connections from this machine.
     pub direct: SshExecutor,
     width: usize,
     tree: Box<Tree>,
-    /// Hosts to which no leader has had a way, and leaders that had no way to others.
+    /// Hosts that no leader could reach, and leaders that could not reach others.
     straight: Mutex<BTreeSet<String>>,
 }
 
 impl Along {
-    /// With more hosts than `width` they are led; 0 and 1: none are.
+    /// Uses leaders for more hosts than `width`; with 0 and 1, never.
     pub fn new(direct: SshExecutor, width: usize, tree: Box<Tree>) -> Along {
         Along { direct, width, tree, straight: Mutex::default() }
     }
 
-    /// Hosts may reach each other now that did not before.
+    /// Forgets which hosts could not be reached along the tree: they may reach each other now.
     pub fn anew(&self) {
         self.straight().clear();
     }
@@ -41,7 +41,7 @@ impl Along {
         self.straight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is led, and all else from here at the same time.
+    /// Runs calls along the tree, and the rest directly at the same time.
     fn all(&self, calls: &[(String, Call)], is_look: bool) -> Vec<Answer> {
         let (led, rest) = parts(calls, self.width, &self.straight());
         let part = |places: &Vec<usize>| places.iter().map(|n| calls[*n].clone()).collect::<Vec<_>>();
@@ -55,7 +55,7 @@ impl Along {
         answers.into_values().collect()
     }
 
-    /// Scripts of hosts, each of which has one.
+    /// Runs the scripts of hosts that have one script each along the tree.
     fn lead(&self, calls: &[(String, Call)], is_look: bool) -> Vec<Answer> {
         let led = match self.led(calls, is_look) {
             Ok(Some(led)) => led,
@@ -70,7 +70,7 @@ impl Along {
         hosts.iter().map(|host| answers.remove(host).unwrap_or_else(|| Err("it was not asked".into()))).collect()
     }
 
-    /// `None`: what is better sent from here.
+    /// Returns `None` for calls that are better sent directly.
     fn led(&self, calls: &[(String, Call)], is_look: bool) -> Result<Option<Led>, String> {
         let Some((_, first)) = calls.first() else { return Ok(None) };
         if is_look {
@@ -93,19 +93,19 @@ impl Executor for Along {
     }
 }
 
-/// Calls by their places: scripts of more hosts than `width`, and the rest.
+/// Divides calls, by their index, into scripts for the tree, if they are of more hosts than `width`, and the rest.
 fn parts(calls: &[(String, Call)], width: usize, straight: &BTreeSet<String>) -> (Vec<usize>, Vec<usize>) {
     let mut seen = BTreeSet::new();
     let mut can_be_led = |n: &usize| {
         let (host, call) = &calls[*n];
-        // A host that has two does one of them from here.
+        // If a host has two scripts, one of them is sent directly.
         call.script().is_some() && !straight.contains(host) && seen.insert(host)
     };
     let (led, rest): (Vec<usize>, Vec<usize>) = (0..calls.len()).partition(|n| can_be_led(n));
     if width > 1 && led.len() > width { (led, rest) } else { (Vec::new(), (0..calls.len()).collect()) }
 }
 
-/// Hosts that were reached from here and not along the tree, and leaders without anybody behind them.
+/// Returns the hosts that were reached directly and not along the tree, and the leaders that led no host.
 fn unled(hosts: &[String], results: &[HostResult]) -> Vec<String> {
     let leader = |result: &HostResult| match result.giver {
         Giver::Leader(at) => hosts.get(at).filter(|leader| **leader != result.host),
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(unled(&hosts, &results), ["n3", "n4", "n5"]);
     }
 
-    /// No tree is raised here: a file says who was led.
+    /// No tree is built here: a file records which hosts were led.
     #[test]
     fn looks_and_scripts_are_led_and_answers_come_in_the_order_of_the_questions() {
         let room = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What is done to a host: from a state that was seen there to another. The way back is the same change, turned round.
+//! A change of a host: from an observed state to another. Its undo is the same change, reversed.
 
 use crate::content::Content;
 use serde::{Deserialize, Serialize};
@@ -29,27 +29,27 @@ pub struct Account {
 /// A unit of systemd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitState {
-    /// It is started at boot.
+    /// Whether it is started at boot.
     pub enabled: bool,
-    /// It runs.
+    /// Whether it runs.
     pub active: bool,
 }
 
 /// A mount point of fstab.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountState {
-    /// The folder is there.
+    /// Whether the folder exists.
     pub exists: bool,
-    /// Something is mounted on it.
+    /// Whether something is mounted on it.
     pub mounted: bool,
 }
 
-/// What is mounted over a folder that holds something.
+/// The mount over a folder that is not empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Over {
-    /// The copy of it that takes its place.
+    /// The copy of the folder that replaces it.
     pub copy: String,
-    /// The copy is of this host, and brought up to date before.
+    /// Whether the copy is of this host, and is updated before the mount.
     pub is_source: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct Over {
 pub struct DiskFs {
     /// Its type: `ext4`, `xfs`.
     pub kind: String,
-    /// By which it is mounted.
+    /// The UUID by which it is mounted.
     pub uuid: String,
 }
 
@@ -66,7 +66,7 @@ pub struct DiskFs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
-    /// What it serves goes on.
+    /// Its service continues.
     Reload,
     /// It is stopped and started.
     Restart,
@@ -77,7 +77,7 @@ pub enum How {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum Change {
-    /// A file; `block`: only what stands between the markers of that name is homing's.
+    /// A file. With `block`, only the text between the markers of that name is homing's.
     File {
         path: String,
         from: Option<FileState>,
@@ -95,7 +95,7 @@ pub enum Change {
         from: Option<Account>,
         to: Option<Account>,
     },
-    /// Whether a user is in a group besides the own one.
+    /// Whether a user is in a group besides the user's own one.
     Member {
         user: String,
         group: String,
@@ -131,40 +131,42 @@ pub enum Change {
         from: String,
         to: String,
     },
-    /// By its line in fstab.
+    /// A mount by its line in fstab.
     Mount {
         point: String,
         from: MountState,
         to: MountState,
-        /// Only while nobody uses what is there.
+        /// Only while no process uses the folder.
         #[serde(default)]
         over: Option<Over>,
-        /// Of a disk of the host's own.
+        /// Whether it is a disk of the host itself.
         #[serde(default)]
         disk: bool,
     },
-    /// A disk that holds nothing that is to be kept. `name` and `id` stand first: a host finds the id by the name again.
+    /// A disk that holds nothing to be kept. `name` and `id` come first: a host finds the id by the name again.
     Disk {
         name: String,
-        /// What its maker calls it.
+        /// The maker's identifier of it.
         id: String,
         from: Option<DiskFs>,
         to: Option<DiskFs>,
-        /// Its model and size, for a person.
+        /// Its model and size, for people.
         told: String,
-        /// What is on it and goes.
+        /// Its content, which is erased.
         erases: String,
-        /// The hash of all that was seen of it.
+        /// The hash of all observed facts of it.
         facts: String,
     },
-    /// A tree, with all that files can have, compared byte by byte. There is no way back: it may be the newer one by now.
+    /// A tree with all attributes of its files, compared byte by byte. There is no undo: the copy may be the newer
+    /// one by now.
     Copy {
         from: String,
         to: String,
-        /// Where it is made.
+        /// The host on which it is made.
         host: String,
     },
-    /// It is installed; those of `replaces` may go for it. There is no way back: others may need it by now.
+    /// A package that is installed; packages of `replaces` may be removed for it. There is no undo: other packages
+    /// may need it by now.
     Package {
         name: String,
         replaces: Vec<String>,
@@ -172,7 +174,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// What it is about, whatever is done to it.
+    /// Names the thing that is changed, whatever the change is.
     pub fn thing(&self) -> String {
         match self {
             Change::File { path, .. } => path.clone(),
@@ -192,7 +194,7 @@ impl Change {
         }
     }
 
-    /// In a few words, for a person.
+    /// Describes the change in a few words, for people.
     pub fn told(&self) -> String {
         let thing = self.thing();
         match self {
@@ -251,7 +253,7 @@ impl Change {
         }
     }
 
-    /// The change that takes it back; `None` where there is none to be made.
+    /// Returns the change that undoes it; `None` if there is none.
     pub fn inverse(&self) -> Option<Change> {
         let mut back = self.clone();
         match &mut back {
@@ -270,7 +272,7 @@ impl Change {
         Some(back)
     }
 
-    /// It would change nothing.
+    /// Whether it would change nothing.
     pub fn is_nothing(&self) -> bool {
         self.inverse().is_some_and(|back| back == *self)
     }

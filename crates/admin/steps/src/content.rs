@@ -1,4 +1,4 @@
-//! The bytes of a file, as base64 wherever they are written down.
+//! The bytes of a file, written as base64.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,22 +10,22 @@ use sha2::{Digest, Sha256};
 pub struct Content(pub Vec<u8>);
 
 impl Content {
-    /// For a script or a journal.
+    /// Encodes the bytes for a script or a journal.
     pub fn encoded(&self) -> String {
         STANDARD.encode(&self.0)
     }
 
-    /// From what `base64` printed.
+    /// Decodes the output of `base64`.
     pub fn decoded(text: &str) -> Option<Content> {
         STANDARD.decode(text).ok().map(Content)
     }
 
-    /// SHA-256 in hexadecimal, as `sha256sum` prints it.
+    /// Returns the SHA-256 in hexadecimal, as `sha256sum` prints it.
     pub fn hash(&self) -> String {
         Sha256::digest(&self.0).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The text, when it is one.
+    /// Returns the text, if the bytes are UTF-8.
     pub fn text(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }

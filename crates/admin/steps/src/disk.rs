@@ -1,43 +1,43 @@
-//! Disks as hosts tell of them: what stands against making a file system on one, and what one of homing's is.
+//! Facts of hosts about their disks: objections to a file system on a disk, and how homing recognizes its own.
 //!
-//! A whole disk is given to a file system, without a table of partitions: that would be one more thing that can be half
-//! made, and a second one to be made larger when the disk is. Its UUID is not chance but made of the names of the host
-//! and the disk, so that it is known before the disk is touched, and a file system that has it is homing's.
+//! A whole disk gets a file system, without a table of partitions. A table is one more thing that can be incomplete,
+//! and a second one to extend when the disk grows. The UUID is not random but derived from the names of the host and
+//! the disk: it is known before the disk is written. A file system with it is homing's.
 
 use crate::content::Content;
 use sha2::{Digest, Sha256};
 
-/// A disk that was asked for, as `disk_facts` tells it.
+/// A queried disk, as `disk_facts` reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disk {
-    /// The kernel's path of it now.
+    /// The kernel's present path of it.
     pub node: String,
-    /// What its maker calls it, or what is behind it; empty where nothing tells it from others.
+    /// The maker's identifier of it, or of the device behind it; empty if nothing distinguishes it from others.
     pub id: String,
-    /// As its maker has it.
+    /// The maker's model name.
     pub model: String,
     /// Its size.
     pub bytes: u64,
-    /// Why it can be given no file system, whatever it holds.
+    /// Reasons why it can get no file system, whatever it holds.
     pub unfit: Vec<String>,
-    /// The root file system lies on it.
+    /// Whether the root file system is on it.
     pub is_root: bool,
-    /// Who has it, or a part of it.
+    /// Users of the disk or of a part of it.
     pub uses: Vec<String>,
-    /// What says of itself what it is: type, where, and the UUID of a file system.
+    /// Signatures on it: type, device, and the UUID of a file system.
     pub signs: Vec<(String, String, String)>,
-    /// Bytes that are not zero and say nothing of themselves, and where.
+    /// Bytes that are not zero and have no known signature, with their place.
     pub data: Vec<String>,
-    /// File systems of homing's that were begun on it and have not come to their end.
+    /// File systems of homing that were begun on it and are incomplete.
     pub begun: Vec<String>,
-    /// Its file system holds no files.
+    /// Whether its file system holds no files.
     pub is_empty: bool,
-    /// SHA-256 of all that was told.
+    /// SHA-256 of all reported facts.
     pub facts: String,
 }
 
 impl Disk {
-    /// What the probe printed; `None` where there is no disk.
+    /// Reads the output of the probe; `None` if there is no disk.
     pub(crate) fn read(text: &str) -> Option<Disk> {
         let mut disk = Disk { facts: Content::from(text).hash(), ..Disk::default() };
         for line in text.lines() {
@@ -54,7 +54,7 @@ impl Disk {
                 "sign" => {
                     let mut words = value.splitn(3, ' ').map(String::from);
                     let sign = (words.next()?, words.next()?, words.next().unwrap_or_default());
-                    // Of a table or a pool there are several.
+                    // A table or a pool may have several signatures.
                     if !disk.signs.iter().any(|(kind, on, _)| (kind, on) == (&sign.0, &sign.1)) {
                         disk.signs.push(sign);
                     }
@@ -69,34 +69,35 @@ impl Disk {
         (!disk.node.is_empty()).then_some(disk)
     }
 
-    /// UUID of the file system that homing makes on it for a host; `name` stands for a disk that has no name of its own.
+    /// Returns the UUID of the file system that homing makes on it for a host. `name` is used if the disk has no
+    /// identifier.
     pub fn uuid(&self, host: &str, name: &str) -> String {
         let of = if self.id.is_empty() { name } else { &self.id };
         let mut bytes = Sha256::digest(format!("homing disk\n{host}\n{of}"));
-        // Version 8, which is anybody's own way to make one, and the variant of RFC 9562.
+        // Version 8, which is free for custom schemes, and the variant of RFC 9562.
         bytes[6] = bytes[6] & 0x0f | 0x80;
         bytes[8] = bytes[8] & 0x3f | 0x80;
         let hex: String = bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
     }
 
-    /// The file system with this UUID is there.
+    /// Whether it has the file system with this UUID.
     pub fn has(&self, uuid: &str) -> bool {
         self.signs.iter().any(|(_, _, there)| there == uuid)
     }
 
-    /// Where it is mounted.
+    /// Returns its mount points.
     pub fn mounted_at(&self) -> impl Iterator<Item = &str> {
         self.uses.iter().filter_map(|used| used.strip_prefix("mounted at "))
     }
 
-    /// It was begun and is not whole: nobody can have used it yet.
+    /// Whether a file system was begun on it and is incomplete: no process can have used it yet.
     pub(crate) fn is_half_made(&self, uuid: &str) -> bool {
         let own = |(_, _, there): &(String, String, String)| there == uuid && self.is_empty;
         self.uses.is_empty() && self.begun.iter().any(|begun| begun == uuid) && self.signs.iter().all(own)
     }
 
-    /// What it holds, as people call it.
+    /// Describes its content in common terms.
     pub fn holds(&self) -> String {
         let sign = |(kind, on, _): &(String, String, String)| {
             if *on == self.node { kind.clone() } else { format!("{kind} on {on}") }
@@ -110,7 +111,7 @@ impl Disk {
         format!("{model}{}, {id}", homing_model::units::bytes(self.bytes))
     }
 
-    /// What no word in any file can set aside.
+    /// Returns the objections that no configuration can lift.
     fn never(&self) -> Vec<String> {
         let mut why = self.unfit.clone();
         if self.is_root {

@@ -1,11 +1,10 @@
-//! File systems on disks: from what was seen and noted of a disk to the change that makes one, and what becomes of it when
-//! all goes back.
+//! Plans file systems on disks: from observed facts and journal entries to the change that makes one, and its undo.
 
 use crate::change::{Change, DiskFs};
 use crate::disk::Disk;
 use crate::observe::Observed;
 
-/// The disk that homing has taken under this name.
+/// Returns the disk that homing has used under this name.
 fn taken<'s>(name: &str, seen: &'s Observed) -> Option<&'s str> {
     seen.journal.iter().rev().find_map(|(_, change)| match change {
         Change::Disk { name: other, id, to: Some(_), .. } if other == name => Some(id.as_str()),
@@ -13,7 +12,7 @@ fn taken<'s>(name: &str, seen: &'s Observed) -> Option<&'s str> {
     })
 }
 
-/// The change that makes a file system on a disk; `None` when it is there.
+/// Returns the change that makes a file system on a disk; `None` if it exists.
 pub(crate) fn change(name: &str, fs: &DiskFs, wipe: Option<&str>, seen: &Observed) -> Result<Option<Change>, String> {
     let taken = taken(name, seen);
     let Some(disk) = seen.disks.get(name) else {
@@ -42,7 +41,7 @@ pub(crate) fn change(name: &str, fs: &DiskFs, wipe: Option<&str>, seen: &Observe
             Some((kind, _, _)) if *kind != fs.kind => {
                 Err(told(format!("the file system that homing has made on it is {kind}, and stays so")))
             }
-            // What stayed when all else went back: the host notes which disk the name stands for.
+            // The file system stayed when all else was undone: the host records which disk the name means.
             _ => Ok(taken.is_none().then(|| change(Some(fs), String::new()))),
         };
     }
@@ -61,22 +60,23 @@ pub(crate) fn change(name: &str, fs: &DiskFs, wipe: Option<&str>, seen: &Observe
     Ok(Some(change(None, if disk.is_half_made(&fs.uuid) { String::new() } else { disk.holds() })))
 }
 
-/// The disk of a change, if it is there.
+/// Returns the disk of a change, if it is present.
 pub(crate) fn of<'s>(name: &str, id: &str, seen: &'s Observed) -> Option<&'s Disk> {
     seen.disks.get(name).filter(|disk| disk.id == id)
 }
 
-/// What becomes of a file system when all goes back.
+/// The fate of a file system in an undo.
 pub(crate) enum Back {
-    /// It goes.
+    /// It is removed.
     Goes,
-    /// There is none.
+    /// It no longer exists.
     Gone,
-    /// It stays, and this is told.
+    /// It stays, with this message.
     Stays(String),
 }
 
-/// Nobody's bytes go: only a file system without files does, and that only if it was not there before.
+/// Decides the fate of a file system in an undo. It is removed only if it has no files and did not exist before: no
+/// user's bytes are lost.
 pub(crate) fn back(name: &str, id: &str, ends: (Option<&DiskFs>, &DiskFs), seen: &Observed) -> Back {
     let (before, fs) = ends;
     let called = if id.is_empty() { String::new() } else { format!(" ({id})") };

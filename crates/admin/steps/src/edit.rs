@@ -1,6 +1,6 @@
-//! Blocks of homing's own in files that others write too, and lines that it puts out of force.
+//! Edits homing's blocks in files that others write too, and disables lines outside of them.
 
-/// In front of a line that was put out of force.
+/// The prefix of a disabled line.
 const RETIRED: &str = "#homing: ";
 
 fn begin(name: &str) -> String {
@@ -11,7 +11,7 @@ fn end(name: &str) -> String {
     format!("# homing {name}: end")
 }
 
-/// The lines before the block, of it, and behind it. `Err`: one of its two markers is gone.
+/// Returns the lines before the block, of it, and after it. `Err` if one of its two markers is missing.
 fn cut<'t>(text: &'t str, name: &str) -> Result<Option<[&'t str; 3]>, String> {
     let at = |marker: &str| {
         let mut start = 0;
@@ -30,12 +30,12 @@ fn cut<'t>(text: &'t str, name: &str) -> Result<Option<[&'t str; 3]>, String> {
     }
 }
 
-/// What stands in the block; `None` without one.
+/// Returns the text in the block; `None` without a block.
 pub fn block_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     cut(text, name).ok().flatten().map(|[_, body, _]| body)
 }
 
-/// The text with this body in the block, or without the block. What is outside stays as it is.
+/// Returns the text with this body in the block, or without the block. The text outside stays as it is.
 pub(crate) fn with_block(text: &str, name: &str, body: Option<&str>) -> Result<String, String> {
     let block = body.map(|body| format!("{}\n{body}{}\n", begin(name), end(name))).unwrap_or_default();
     Ok(match cut(text, name)? {
@@ -45,7 +45,7 @@ pub(crate) fn with_block(text: &str, name: &str, body: Option<&str>) -> Result<S
     })
 }
 
-/// Puts lines out of force, as comments.
+/// Disables lines by making them comments.
 pub(crate) fn retire(text: &str, lines: &[String]) -> String {
     let each = |line: &str| {
         let is_one = lines.iter().any(|l| l == line.trim_end_matches('\n'));
@@ -54,12 +54,12 @@ pub(crate) fn retire(text: &str, lines: &[String]) -> String {
     text.split_inclusive('\n').map(each).collect()
 }
 
-/// Puts all such lines in force again.
+/// Enables all disabled lines again.
 pub(crate) fn restore(text: &str) -> String {
     text.split_inclusive('\n').map(|line| line.strip_prefix(RETIRED).unwrap_or(line)).collect()
 }
 
-/// The lines that were put out of force, as they were.
+/// Returns the disabled lines in their original form.
 pub fn retired(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| line.strip_prefix(RETIRED))
 }

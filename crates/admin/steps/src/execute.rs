@@ -1,4 +1,4 @@
-//! Phases of steps: a host on which one fails is left, the others go on.
+//! Carries out phases of steps: a host on which a step fails is left, and the others go on.
 
 use crate::executor::{Answer, Call, Executor};
 use crate::guard::Guard;
@@ -6,30 +6,31 @@ use crate::plan::Step;
 use crate::script::script;
 use std::collections::BTreeMap;
 
-/// Steps of hosts that do not wait for each other.
+/// Steps of hosts that do not depend on each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phase {
-    /// What they do together.
+    /// Their common purpose.
     pub name: String,
-    /// By host, in order.
+    /// The steps of each host, in order.
     pub steps: BTreeMap<String, Vec<Step>>,
-    /// By host: entries of the journal that are void.
+    /// By host: names of journal entries that are void.
     pub void: BTreeMap<String, Vec<String>>,
-    /// Hosts take it back by themselves when nobody says in time that it is well.
+    /// Hosts undo the steps by themselves if no confirmation arrives in time.
     pub guard: Option<Guard>,
-    /// Who had the look that it was planned from ([`crate::Question::lead`]); a host at which another has looked since
-    /// does nothing.
+    /// The process whose query the plan is based on ([`crate::Question::lead`]). A host that another process has
+    /// queried since does nothing.
     pub lead: Option<String>,
 }
 
-/// Why a host did not do all of its part of a phase.
+/// The reason why a host did not complete its part of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A step failed, or the host cannot be reached.
     Failed(String),
-    /// It is not as it was seen any more. Steps before the one that found this are done.
+    /// The host has changed since it was observed. Steps before the one that found this are done.
     Outdated(String),
-    /// Settings, by their [`crate::Change::thing`], that the system did not take, and its words. All other steps are done.
+    /// Settings, by their [`crate::Change::thing`], that the system refused, with its message. All other steps are
+    /// done.
     Untaken(BTreeMap<String, String>),
 }
 
@@ -43,7 +44,7 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// Reads the outcome of a script: a line for each setting that was not taken, and a last line when the plan was out of date.
+/// Reads the outcome of a script: a line for each refused setting, and a last line if the plan was out of date.
 fn verdict(said: Answer, phase: &str) -> Result<(), Fault> {
     let out = said.map_err(|why| Fault::Failed(format!("{phase}: {why}")))?;
     if let Some(why) = out.lines().last().and_then(|line| line.strip_prefix("outdated\t")) {
@@ -55,7 +56,7 @@ fn verdict(said: Answer, phase: &str) -> Result<(), Fault> {
     if untaken.is_empty() { Ok(()) } else { Err(Fault::Untaken(untaken)) }
 }
 
-/// What the user is told while phases are carried out.
+/// Messages to the user while phases are carried out.
 pub enum News<'a> {
     /// A phase begins.
     Phase(&'a Phase),
@@ -63,8 +64,8 @@ pub enum News<'a> {
     Host(&'a str, Result<(), &'a Fault>),
 }
 
-/// Carries phases out, one after another; returns the hosts that failed, and at what. They take no further part, but for
-/// those on which a setting was not taken.
+/// Carries out phases, one after another. Returns the hosts that failed, with the reason. They take no further part,
+/// except hosts where only a setting was refused.
 pub fn carry_out(executor: &dyn Executor, phases: &[Phase], news: &mut dyn FnMut(News)) -> BTreeMap<String, Fault> {
     let mut failed: BTreeMap<String, Fault> = BTreeMap::new();
     for phase in phases {

@@ -1,11 +1,11 @@
-//! Scripts and programs on hosts.
+//! Runs scripts and programs on hosts.
 
 use homing_exec::{Command, FAN_OUT, HostResult, Input, Outcome, Remote, Spool};
 
-/// What is run on a host.
+/// A script or program to run on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// A text for `sh -s`, however long.
+    /// A script of any length for `sh -s`.
     Script(String),
     /// A program and its arguments.
     Program(Vec<String>),
@@ -20,31 +20,31 @@ impl Call {
     }
 }
 
-/// What a call came to: its standard output, or why it failed.
+/// The result of a call: its standard output, or why it failed.
 pub type Answer = Result<String, String>;
 
 /// Runs scripts and programs on hosts.
 pub trait Executor: Sync {
-    /// All at the same time. Answers come in the order of the questions.
+    /// Runs all at the same time. Answers come in the order of the calls.
     fn run(&self, calls: &[(String, Call)]) -> Vec<Answer>;
 
-    /// The same for what only looks, and may be begun again where nobody knows how far it has come.
+    /// Runs calls that only read: they may run again on a host whose progress is unknown.
     fn look(&self, calls: &[(String, Call)]) -> Vec<Answer> {
         self.run(calls)
     }
 
-    /// The same for programs alone.
+    /// Runs programs alone.
     fn programs(&self, programs: &[(String, Vec<String>)]) -> Vec<Answer> {
         let call = |(host, argv): &(String, Vec<String>)| (host.clone(), Call::Program(argv.clone()));
         self.run(&programs.iter().map(call).collect::<Vec<_>>())
     }
 }
 
-/// Over ssh.
+/// Runs calls over ssh.
 pub struct SshExecutor {
     /// Connections to the hosts.
     pub remote: Remote,
-    /// Begin commands with `sudo -n`.
+    /// Whether commands begin with `sudo -n`.
     pub sudo: bool,
 }
 
@@ -59,7 +59,7 @@ impl SshExecutor {
         SshExecutor::answer(self.remote.run(&[host], &self.command(call)?).next().ok_or("it was not asked")?)
     }
 
-    /// What is run, with what it reads.
+    /// Returns the command of a call, with its standard input.
     pub(crate) fn command(&self, call: &Call) -> Result<Command, String> {
         Ok(match call {
             Call::Program(argv) => Command::argv(self.words(argv.iter().cloned())),
@@ -70,7 +70,7 @@ impl SshExecutor {
         })
     }
 
-    /// What reads a script.
+    /// Returns the command that interprets a script.
     pub(crate) fn shell(&self) -> Vec<String> {
         self.words(["sh".into(), "-s".into()])
     }
@@ -92,7 +92,7 @@ impl SshExecutor {
     }
 }
 
-/// The last lines that the program said, or how it ended when it said nothing.
+/// Returns the last lines that the program printed, or how it ended if it printed nothing.
 fn reason(outcome: &Outcome, out: &str, err: &str) -> String {
     let last = homing_exec::last_lines(if err.trim().is_empty() { out } else { err });
     if last.is_empty() { outcome.to_string() } else { format!("{last} ({outcome})") }

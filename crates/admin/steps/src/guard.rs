@@ -1,31 +1,31 @@
-//! A way back that needs nobody: for what can cut the connection.
+//! An undo that a host runs by itself, for steps that can cut the connection.
 
-/// What a host is told with steps that it is to take back.
+/// A request to a host to undo steps after a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guard {
-    /// Seconds after which a host takes the steps back.
+    /// Seconds after which a host undoes the steps.
     pub seconds: u64,
-    /// Letters, digits and `-`, a digit last, that no other homing uses for a guard on these hosts. One that begins with
-    /// `net-` is of a network: a connection is no proof that its large packets pass.
+    /// Letters, digits and `-`, ending with a digit, that no other homing uses for a guard on these hosts. A token
+    /// that begins with `net-` is of a network: a working connection does not prove that large packets pass.
     pub token: String,
 }
 
-/// What a host says whose guard has acted.
+/// The message of a host whose guard has acted.
 const GONE: &str = "the host has taken it back by itself";
 
 impl Guard {
-    /// Keeps the steps of all guards of a host, but takes those of a network back: to be run there over a connection that
-    /// shows that the others are well.
+    /// Keeps the steps of all guards of a host, except those of a network, which are undone. It runs over a
+    /// connection that shows that the other steps are harmless.
     pub const CONFIRM: &str =
         "for g in /run/homing-up.net-*[0-9]; do ! mv $g $g.now 2>/dev/null || sh $g.now; done; rm -f /run/homing-up.*";
-    /// The same, and fails where no guard is left: the host has taken the steps back meanwhile.
+    /// Keeps all steps. It fails if no guard is left: the host has undone the steps meanwhile.
     pub const KEEP: &str = "rm /run/homing-up.*[0-9] && rm -f /run/homing-up.* /run/homing-net.*";
-    /// Takes the steps of all guards of a host back now.
+    /// Undoes the steps of all guards of a host now.
     pub const FIRE: &str =
         "for g in /run/homing-up.*[0-9]; do ! mv $g $g.now 2>/dev/null || sh $g.now; done; rm -f /run/homing-up.*";
 
-    /// Gives the guards of a host more time, over a connection that shows that the steps cut nothing. It fails where none
-    /// is left.
+    /// Gives the guards of a host more time, over a connection that shows that the steps cut nothing. It fails if no
+    /// guard is left.
     pub fn extended(seconds: u64) -> String {
         format!(
             "for g in /run/homing-up.*[0-9]; do n=${{g}}0; mv $g $n 2>/dev/null || {{ echo '{GONE}' >&2; exit 1; }}; \

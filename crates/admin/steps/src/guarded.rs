@@ -1,4 +1,5 @@
-//! Steps that may cut hosts off: set under a guard of each, proved over new connections, then kept or taken back.
+//! Carries out steps that may cut hosts off: under a guard on each host, checked over new connections, then kept or
+//! undone.
 
 use crate::change::Change;
 use crate::execute::{Phase, carry_out};
@@ -13,33 +14,33 @@ use homing_model::text::shown;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// After so many seconds a host takes back what nobody has confirmed over a new connection.
+/// Seconds after which a host undoes steps that were not confirmed over a new connection.
 const GUARDED_S: u64 = 10;
-/// A host that a new connection has reached keeps what is tried for so long while it is measured.
+/// Seconds for which a host that a new connection has reached keeps the tried values, while they are measured.
 const MEASURED_S: u64 = 180;
-/// Further tries of a new connection: some cards take their link down for a second or two over a setting.
+/// Attempts to make a new connection: some cards take their link down for a second or two when a setting changes.
 const CALLS: usize = 3;
-/// A host that was cut off is waited for as long as its guard and this.
+/// Time to wait for a host that was cut off, in addition to that of its guard.
 const BESIDES: Duration = Duration::from_secs(20);
-/// Before a host that is cut off is called again.
+/// Pause before a host that is cut off is called again.
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// Steps of hosts, all at the same time.
 pub struct Guarded<'a> {
-    /// What they do together.
+    /// Their common purpose.
     pub name: &'a str,
     /// By host.
     pub steps: &'a BTreeMap<String, Vec<Step>>,
-    /// The connections that are kept. A script that sets something and does not answer within their time is one of a
-    /// host that is cut off: the guard has not fired by then.
+    /// The permanent connections. If a script sets something and does not answer within their time limit, its host is
+    /// cut off: the guard has not fired by then.
     pub executor: &'a SshExecutor,
-    /// A connection that was not there before.
+    /// Opens a connection that was not there before.
     pub fresh: &'a dyn Fn() -> Remote,
     /// Letters and digits that no other homing uses for a guard.
     pub token: &'a str,
-    /// As [`Phase::lead`] has it.
+    /// As in [`Phase::lead`].
     pub lead: Option<String>,
-    /// Changes of the journal that such steps make.
+    /// Whether a change of the journal is one that such steps make.
     pub is_own: fn(&Change) -> bool,
 }
 
@@ -48,13 +49,15 @@ impl Guarded<'_> {
         self.steps.keys().cloned().collect()
     }
 
-    /// Sets it, and proves that nobody is cut off from here. Hosts are guarded still for three minutes.
+    /// Carries out the steps, and checks that no host is cut off from here. The guards stay active for three more
+    /// minutes.
     pub fn set(&self) -> Result<(), String> {
         let guard = Guard { seconds: GUARDED_S, token: self.token.into() };
         let (name, steps, lead) = (self.name.into(), self.steps.clone(), self.lead.clone());
         let phase = Phase { name, steps, guard: Some(guard), lead, ..Phase::default() };
         let failed = carry_out(self.executor, &[phase], &mut |_| {});
-        // A host that drops its connection over a setting is asked once more; one that refused it is not.
+        // All hosts are called over new connections, also those whose steps failed: a setting may drop the connection
+        // of its own script.
         let silent = self.calls(&self.hosts(), &Guard::extended(MEASURED_S));
         if !silent.is_empty() {
             let each =
@@ -67,7 +70,7 @@ impl Guarded<'_> {
         Ok(())
     }
 
-    /// Runs a script on all over new connections; those that fail, and why.
+    /// Runs a script on hosts over new connections. Returns the hosts where it fails, with the reason.
     fn calls(&self, hosts: &[String], script: &str) -> BTreeMap<String, String> {
         let sudo: &[&str] = if self.executor.sudo { &["sudo", "-n"] } else { &[] };
         let command = Command::argv(sudo.iter().chain(&["sh", "-c", script]).copied());
@@ -92,8 +95,8 @@ impl Guarded<'_> {
         if each.is_empty() { Ok(()) } else { Err(each.join("; ")) }
     }
 
-    /// All hosts as they were: at once where they are reached, else by their guard. `why`: for what. Tells what became of
-    /// them, and nothing where nobody asked why and all went well.
+    /// Undoes the steps on all hosts: at once on hosts that can be reached, else by their guard. `why` is the reason.
+    /// Returns a message about the hosts; `None` if `why` is `None` and all went well.
     pub fn taken_back(&self, why: Option<String>) -> Option<String> {
         let begun = Instant::now();
         let mut left = self.hosts();
@@ -128,7 +131,7 @@ impl Guarded<'_> {
         }
     }
 
-    /// Entries of the journals of what is back are removed; what is not back is told.
+    /// Removes the journal entries of settings that were undone. Returns the settings that were not.
     fn tidied(&self) -> Option<String> {
         let changes = self.steps.values().flatten().map(|step| &step.change);
         let question = Question { lead: self.lead.clone(), ..Question::of_changes(changes) };

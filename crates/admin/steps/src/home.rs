@@ -1,26 +1,26 @@
-//! What is in a folder of homes, and in the one on a volume that is to take its place.
+//! The state of a folder of homes, and of the folder on a volume that is to replace it.
 
 use std::collections::BTreeSet;
 
-/// What a host says of its homes.
+/// The facts of a host about its homes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Homed {
-    /// The folder is the one of the volume.
+    /// Whether the folder is the one of the volume.
     pub shared: bool,
-    /// Folders in it, when it is not.
+    /// Folders in it, if it is not.
     pub homes: Vec<Home>,
-    /// Who works in it or owns a home there and has processes: `USER: PROGRAM`.
+    /// Users who work in it or own a home there and have processes: `USER: PROGRAM`.
     pub used: BTreeSet<String>,
-    /// How far the copy on the volume is.
+    /// The progress of the copy on the volume.
     pub copied: Option<Copied>,
 }
 
 /// One home.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home {
-    /// Of its folder.
+    /// The name of its folder.
     pub name: String,
-    /// It holds more than a new one.
+    /// Whether it holds more than a new home does.
     pub holds: bool,
 }
 
@@ -30,12 +30,12 @@ pub struct Home {
 pub enum Copied {
     Partly(String),
     Whole(String),
-    /// It has been the homes of hosts: it is newer than what it was made of.
+    /// It has served as the homes of hosts: it is newer than the homes that it was made from.
     Used(String),
 }
 
 impl Copied {
-    /// As `copy_tree` and `mount_over` write it beside the copy.
+    /// Reads the mark that `copy_tree` and `mount_over` write beside the copy.
     pub(crate) fn read(text: &str) -> Option<Copied> {
         let (word, host) = text.trim().split_once(' ')?;
         let of = |made: fn(String) -> Copied| Some(made(host.into()));
@@ -49,7 +49,7 @@ impl Copied {
 }
 
 impl Homed {
-    /// One line of the probe.
+    /// Reads one line of the probe.
     pub(crate) fn take(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "shared" => self.shared = true,

@@ -1,9 +1,9 @@
-//! Settings of interfaces that outlive a reboot: a unit of systemd sets them.
+//! Makes settings of interfaces outlive a reboot, with a unit of systemd that sets them.
 
 use crate::observe::Observed;
 use crate::wanted::Wanted;
 
-/// A unit, and its file.
+/// A unit of systemd that sets interfaces.
 #[derive(Clone, Copy, Debug)]
 pub struct Lasting {
     /// The unit's name.
@@ -15,14 +15,14 @@ pub struct Lasting {
 }
 
 impl Lasting {
-    /// Of what `homing tune net` has kept.
+    /// The unit for settings that `homing tune net` has kept.
     pub const TUNE: Lasting = Lasting {
         unit: "homing-net.service",
         file: "/etc/systemd/system/homing-net.service",
-        // Where a link is kept up by systemd it is there by then; that of others is up soon after.
+        // Links that systemd manages are up by then; others are up soon after.
         after: "network-online.target",
     };
-    /// Of what the cluster file says, which counts more.
+    /// The unit for settings of the cluster file, which have priority.
     pub const UP: Lasting = Lasting {
         unit: "homing-mtu.service",
         file: "/etc/systemd/system/homing-mtu.service",
@@ -30,8 +30,9 @@ impl Lasting {
     };
 }
 
-/// What makes settings of interfaces last; what the unit sets besides stays. Nothing where none of `wanted` is one. The
-/// unit is not started now: all that it does is so already, and some cards drop their link for it.
+/// Returns the things that make settings of interfaces last; other settings of the unit stay. Returns nothing if
+/// `wanted` has no such setting. The unit is not started now: its settings are in force already, and some cards drop
+/// their link for it.
 pub fn lasting(of: Lasting, wanted: &[Wanted], seen: &Observed) -> Vec<Wanted> {
     let lines: Vec<String> = wanted.iter().filter_map(line).collect();
     if lines.is_empty() {
@@ -48,7 +49,7 @@ pub fn lasting(of: Lasting, wanted: &[Wanted], seen: &Observed) -> Vec<Wanted> {
     vec![Wanted::file(of.file, text), Wanted::AtBoot(of.unit.into())]
 }
 
-/// A command of the unit. A `-` before it: where one setting is refused, the others are set still.
+/// Returns a command of the unit. The `-` before it makes systemd continue with the other settings if one is refused.
 fn line(wanted: &Wanted) -> Option<String> {
     let Wanted::Link { interface, setting, value } = wanted else { return None };
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -64,7 +65,8 @@ fn line(wanted: &Wanted) -> Option<String> {
     is_plain.then(|| format!("ExecStart=-/usr/bin/env {words} {value}"))
 }
 
-/// Lines of before, but for those of the same thing: what stands before the last `between`, or the first of values.
+/// Merges lines: new lines replace old lines about the same thing. The thing is the text before the last `between`,
+/// or before the first for ` = `.
 pub fn merged(before: &str, new: &[String], between: &str) -> String {
     let thing = |line: &str| match between {
         " = " => line.split_once(between).map(|(thing, _)| thing.to_string()),

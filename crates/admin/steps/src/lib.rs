@@ -1,11 +1,14 @@
-//! Setting hosts up, with a plan first and a way back.
+//! Sets hosts up, with a plan first and an undo.
 //!
-//! What is [`Wanted`] of a host and what was [`Observed`] of it make [`Step`]s, each a [`Change`] from what is there to
-//! what is wanted; nothing is planned that is so already. Planning is pure. One script a host and [`Phase`] carries the
-//! steps out ([`carry_out`]); before each, the host writes the change into a journal of its own. That journal, and a
-//! look at the host as it is now, are all that [`undo`] needs: what somebody has changed since is left alone and named.
+//! The things that are [`Wanted`] of a host and the state that was [`Observed`] make [`Step`]s. Each step is a
+//! [`Change`] from the present state to the wanted one; a state that is as wanted needs no step. Planning does no
+//! input or output.
 //!
-//! It does not: know what a cluster needs (`setup`), or keep records on this machine.
+//! One script for each host and [`Phase`] carries the steps out ([`carry_out`]). Before each step, the host writes
+//! the change into its own journal. That journal and the present state of the host are all that [`undo`] needs.
+//! Things that were changed by others since are left alone and reported.
+//!
+//! It does not: know the needs of a cluster (`setup`), or keep records on this machine.
 
 mod along;
 mod change;

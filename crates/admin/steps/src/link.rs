@@ -1,22 +1,22 @@
-//! What can be set of a network interface, as ethtool and the kernel tell it.
+//! The settings of a network interface, as ethtool and the kernel report them.
 
 use std::collections::BTreeMap;
 
 /// One setting of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
-    /// What it is now.
+    /// Its present value.
     pub value: String,
-    /// The largest that the interface takes, where it says so.
+    /// The largest value that the interface takes, if it reports that.
     pub most: Option<u32>,
 }
 
-/// All that an interface tells of itself and lets be set: `mtu`, `ring rx`, `offload tso`, `coalesce rx-usecs`,
-/// `channels combined`. Behind the blank stands ethtool's own word.
+/// The settings of an interface that can be changed: `mtu`, `ring rx`, `offload tso`, `coalesce rx-usecs`, `channels
+/// combined`. The word after the blank is ethtool's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links(BTreeMap<String, Setting>);
 
-/// Offloads, by what `ethtool -k` calls them, and the word by which `ethtool -K` sets them.
+/// Offloads: the name in the output of `ethtool -k`, and the word by which `ethtool -K` sets them.
 const OFFLOADS: [(&str, &str); 6] = [
     ("scatter-gather", "sg"),
     ("rx-checksumming", "rx"),
@@ -27,17 +27,17 @@ const OFFLOADS: [(&str, &str); 6] = [
 ];
 
 impl Links {
-    /// What a setting is now.
+    /// Returns the present value of a setting.
     pub fn value(&self, setting: &str) -> Option<&str> {
         self.0.get(setting).map(|setting| setting.value.as_str())
     }
 
-    /// All, by name.
+    /// Returns all settings, by name.
     pub fn all(&self) -> &BTreeMap<String, Setting> {
         &self.0
     }
 
-    /// What it is once it was set.
+    /// Records the new value of a setting.
     pub(crate) fn set(&mut self, setting: &str, value: &str) {
         self.0.entry(setting.into()).or_default().value = value.into();
     }
@@ -46,7 +46,7 @@ impl Links {
         self.0.insert(name, Setting { value: value.into(), most });
     }
 
-    /// Reads what one question was answered: `mtu` for the kernel, else the letter of ethtool's option.
+    /// Reads one answer: `part` is `mtu` for the kernel's, else the letter of ethtool's option.
     pub(crate) fn read(&mut self, part: &str, said: &str) {
         match part {
             "mtu" => self.mtu(said),
@@ -58,7 +58,7 @@ impl Links {
         }
     }
 
-    /// The number of sysfs, and `maxmtu N` of `ip -d link`.
+    /// Reads the number of sysfs, and `maxmtu N` of `ip -d link`.
     fn mtu(&mut self, said: &str) {
         let most = said.lines().find_map(|line| line.strip_prefix("maxmtu ")?.parse().ok());
         if let Some(now) = said.lines().next().filter(|line| line.parse::<u32>().is_ok()) {
@@ -66,7 +66,8 @@ impl Links {
         }
     }
 
-    /// `ethtool -g` and `-l`: what there is at the most, then what is now. A pause counts as unknown.
+    /// Reads `ethtool -g` and `-l`: the maximum values, then the present ones. A value that is no number counts as
+    /// unknown.
     fn sizes(&mut self, said: &str, kind: &str, names: &[(&str, &str)]) {
         let (most, now) = said.split_once("Current hardware settings:").unwrap_or_default();
         let number = |text: &str, name: &str| {
@@ -79,7 +80,7 @@ impl Links {
         }
     }
 
-    /// `ethtool -k`. What is fixed cannot be set.
+    /// Reads `ethtool -k`. A fixed offload cannot be set.
     fn offloads(&mut self, said: &str) {
         for (name, value) in said.lines().filter_map(|line| line.split_once(": ")) {
             let word = OFFLOADS.iter().find(|(told, _)| *told == name).map(|(_, word)| word);
@@ -89,7 +90,7 @@ impl Links {
         }
     }
 
-    /// `ethtool -c`. `n/a` cannot be set.
+    /// Reads `ethtool -c`. A value of `n/a` cannot be set.
     fn coalescing(&mut self, said: &str) {
         let adaptive = said.lines().find_map(|line| line.strip_prefix("Adaptive RX: ")?.split_whitespace().next());
         if let Some(value) = adaptive.filter(|value| ["on", "off"].contains(value)) {
@@ -108,7 +109,7 @@ impl Links {
 mod tests {
     use super::*;
 
-    /// What e1000e says under ethtool 6.1, shortened.
+    /// The output of e1000e under ethtool 6.1, shortened.
     const RINGS: &str = "Ring parameters for eth0:\nPre-set maximums:\nRX:\t\t4096\nRX Mini:\tn/a\nTX:\t\t4096\n\
         Current hardware settings:\nRX:\t\t256\nRX Mini:\tn/a\nTX:\t\t256\nRX Buf Len:\tn/a\n";
     const OFFLOADED: &str = "Features for eth0:\nrx-checksumming: on\ntx-checksumming: on\n\ttx-checksum-ipv4: off [fixed]\n\

@@ -1,27 +1,27 @@
-//! Hosts that take no further part: for good, or until they are looked at again.
+//! Hosts that take no further part: for good, or until they are observed again.
 
 use crate::{Fault, Observed, Phase};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A host that has changed between the look and the act is looked at again so often, and then somebody is at it who does
-/// not stop.
+/// How often a host that changes between the query and the act is queried again. After that, some process keeps
+/// changing it.
 const AGAIN: usize = 2;
 
-/// Those of one call.
+/// The lost hosts of one call.
 #[derive(Default)]
 pub struct Lost {
-    /// For good, and why.
+    /// Hosts that are lost for good, with the reason.
     pub failed: BTreeMap<String, String>,
-    /// Why an area came to nothing, on hosts that take part in the others.
+    /// Hosts that take part, with the reason why an area failed on them.
     pub refused: Vec<(String, String)>,
-    /// By host and by thing: settings that the system did not take, and its words. They are not tried again in this call.
+    /// By host and thing: settings that the system refused, with its message. They are not tried again in this call.
     untaken: BTreeMap<(String, String), String>,
     outdated: BTreeSet<String>,
     times: BTreeMap<String, usize>,
 }
 
 impl Lost {
-    /// What became of a phase; tells the hosts that are to be looked at again.
+    /// Records the faults of a phase.
     pub fn take(&mut self, faults: BTreeMap<String, Fault>) {
         for (host, fault) in faults {
             let why = match fault {
@@ -48,22 +48,22 @@ impl Lost {
         }
     }
 
-    /// Takes no part now.
+    /// Whether the host takes no part now.
     pub fn has(&self, host: &str) -> bool {
         self.failed.contains_key(host) || self.outdated.contains(host)
     }
 
-    /// All take part again but those that are lost for good; whether there are any.
+    /// Lets all hosts take part again except those that are lost for good. Returns whether there are any.
     pub fn look_again(&mut self) -> bool {
         !std::mem::take(&mut self.outdated).is_empty()
     }
 
-    /// Hosts with a setting that was not taken, and the system's words.
+    /// Returns the hosts with a refused setting, and the system's message.
     pub fn untaken(&self) -> impl Iterator<Item = (String, String)> {
         self.untaken.iter().map(|((host, _), why)| (host.clone(), why.clone()))
     }
 
-    /// Takes steps for settings that were not taken out of a plan.
+    /// Removes the steps for refused settings from a plan.
     pub fn leave_untaken(&self, phases: &mut Vec<Phase>) {
         for phase in phases.iter_mut() {
             for (host, steps) in &mut phase.steps {
@@ -74,7 +74,7 @@ impl Lost {
         phases.retain(|phase| !phase.steps.is_empty());
     }
 
-    /// As if they had not answered.
+    /// Returns the failed hosts in the form of hosts that did not answer.
     pub fn unseen(&self) -> impl Iterator<Item = (String, Result<Observed, String>)> {
         self.failed.iter().map(|(host, why)| (host.clone(), Err(why.clone())))
     }

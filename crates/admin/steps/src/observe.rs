@@ -1,4 +1,4 @@
-//! What a host is like now: one script, one answer.
+//! Observes the present state of hosts, with one script and one answer for each.
 
 use crate::change::{Account, Change, DiskFs, FileState, MountState, UnitState};
 use crate::content::Content;
@@ -9,10 +9,10 @@ use crate::link::Links;
 use homing_model::text::quoted_unless;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The functions that the questions call.
+/// The functions that the queries call.
 const PROBE: &str = concat!(include_str!("in_use.sh"), include_str!("disk.sh"), include_str!("probe.sh"));
 
-/// What is to be looked at besides what is always told.
+/// The facts to query, besides those that are always reported.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct Question {
@@ -25,21 +25,21 @@ pub struct Question {
     pub sources: BTreeMap<String, String>,
     /// Network interfaces.
     pub links: BTreeSet<String>,
-    /// Addresses: the interface of each that is the host's is told, with its settings.
+    /// Addresses: for each that belongs to the host, its interface is reported, with its settings.
     pub carriers: BTreeSet<String>,
-    /// Disks, by the names that the user has for them.
+    /// Disks, by the user's names for them.
     pub disks: BTreeSet<String>,
-    /// Commands of a shell that only look.
+    /// Shell commands that only read.
     pub outputs: BTreeSet<String>,
-    /// A folder of homes, and the one on a volume that is to take its place.
+    /// A folder of homes, and the folder on a volume that is to replace it.
     pub homes: Option<(String, String)>,
     /// The journal of earlier changes.
     pub journal: bool,
-    /// Who means to act on what is seen, as [`crate::Phase::lead`] has it: letters, digits and `-`.
+    /// The process that means to act on the answer, as in [`crate::Phase::lead`]: letters, digits and `-`.
     pub lead: Option<String>,
 }
 
-/// What is at a path.
+/// The thing at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// Nothing.
@@ -59,40 +59,40 @@ pub struct MountEntry {
     pub fstype: String,
     /// Options in force, with commas between them.
     pub options: String,
-    /// The host finds that its source is the wanted one, under another name.
+    /// Whether the host finds that its source is the wanted one, under another name.
     pub is_wanted: bool,
 }
 
-/// What a host says of itself.
+/// The facts of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
-    /// By path, those that were asked for.
+    /// The queried files, by path.
     pub files: BTreeMap<String, Seen>,
-    /// Those of the packages asked for that are installed.
+    /// The queried packages that are installed.
     pub packages: BTreeSet<String>,
     /// Units that are known, and when their state changed last, seconds since the epoch.
     pub units: BTreeMap<String, (UnitState, u64)>,
     /// Values of the kernel.
     pub sysctls: BTreeMap<String, String>,
-    /// Mount points, and whether files lie in one on which nothing is mounted.
+    /// Mount points, and whether an unmounted one contains files.
     pub mounts: BTreeMap<String, (MountState, bool)>,
-    /// By mount point: what is mounted there, the last of several.
+    /// By mount point: the file system that is mounted there, the last of several.
     pub mounted: BTreeMap<String, MountEntry>,
-    /// Those of the disks asked for that are there.
+    /// The queried disks that are present.
     pub disks: BTreeMap<String, Disk>,
-    /// The folder of homes that was asked for.
+    /// The queried folder of homes.
     pub homes: Homed,
     /// Settings of network interfaces.
     pub links: BTreeMap<String, Links>,
-    /// Those of the addresses asked for that are its own, and their interfaces.
+    /// The queried addresses that belong to the host, and their interfaces.
     pub carriers: BTreeMap<String, String>,
-    /// What the commands that were asked for said, of those that ended well.
+    /// The output of the queried commands that ended with status 0.
     pub outputs: BTreeMap<String, String>,
     /// All users.
     pub users: BTreeMap<String, Account>,
     /// All groups: number and further members.
     pub groups: BTreeMap<String, (u32, BTreeSet<String>)>,
-    /// `user NAME` and `group NAME`: names that the files beside the databases have and the databases have not.
+    /// `user NAME` and `group NAME`: names that are in the files beside the databases and not in the databases.
     pub rests: BTreeSet<String>,
     /// The kernel's name of the host.
     pub hostname: String,
@@ -104,16 +104,16 @@ pub struct Observed {
     pub host_keys: Vec<String>,
     /// `ID` and `ID_LIKE` of os-release, in that order.
     pub family: Vec<String>,
-    /// The user that asked.
+    /// The number of the user that ran the query.
     pub uid: u32,
-    /// It will take back what a homing did before, which nobody has confirmed.
+    /// Whether it will undo steps of an earlier homing that were not confirmed.
     pub guarded: bool,
     /// Changes that were made here, the oldest first, each with the name of its entry.
     pub journal: Vec<(String, Change)>,
 }
 
 impl Question {
-    /// The script for `sh -s`.
+    /// Returns the script for `sh -s`.
     pub fn script(&self) -> String {
         let ask = |verb: &'static str, names: &BTreeSet<String>| -> String {
             names.iter().map(|name| format!("{verb} {}\n", word(name))).collect()
@@ -137,7 +137,7 @@ impl Question {
         let homes: String = homes.collect();
         let journal = match self.journal {
             true => "journal\n",
-            // Which disk a name stood for.
+            // Shows which disk a name meant.
             false if !self.disks.is_empty() => "journal disk\n",
             false => "",
         };
@@ -148,7 +148,7 @@ impl Question {
         )
     }
 
-    /// What undoing these changes has to look at.
+    /// Returns the query for the undo of these changes.
     pub fn of_changes<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Question {
         let mut question = Question { journal: true, ..Question::default() };
         for change in changes {
@@ -171,7 +171,7 @@ pub(crate) fn word(text: &str) -> String {
     quoted_unless(text, |c| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c))
 }
 
-/// Asks all hosts at once; a reason for those that do not answer.
+/// Queries all hosts at once; returns a reason for each that does not answer.
 pub fn observe(
     executor: &dyn Executor,
     hosts: &[String],
@@ -184,7 +184,7 @@ pub fn observe(
 }
 
 impl Observed {
-    /// Reads what the probe printed; `None` when it did not come to its end.
+    /// Reads the output of the probe; `None` if it is incomplete.
     pub fn read(text: &str) -> Option<Observed> {
         let mut seen = Observed::default();
         text.lines().for_each(|line| {
@@ -194,7 +194,7 @@ impl Observed {
         (text.lines().last() == Some("done")).then_some(seen)
     }
 
-    /// One line; `None` for one that says nothing that is known.
+    /// Reads one line; `None` if it contains no known fact.
     fn take(&mut self, fields: &[&str]) -> Option<()> {
         let flag = |text: &str| text == "yes";
         match *fields {
@@ -274,7 +274,7 @@ impl Observed {
         Some(())
     }
 
-    /// The text of a file that was asked for.
+    /// Returns the text of a queried file.
     pub fn text(&self, path: &str) -> Option<&str> {
         match self.files.get(path)? {
             Seen::File(state, _) => state.content.text(),
@@ -282,7 +282,8 @@ impl Observed {
         }
     }
 
-    /// What the host is like once a change is made, so that a plan of several parts can be made from one look.
+    /// Changes the observed state as a change would change the host. This allows a plan of several parts from one
+    /// query.
     pub fn apply(&mut self, change: &Change) {
         match change.clone() {
             Change::File { path, to, .. } => {
@@ -312,7 +313,7 @@ impl Observed {
                     members.remove(&user)
                 };
             }
-            // What is started now reads its files now.
+            // A unit that is started now reads its files now.
             Change::Unit { name, to, .. } => drop(self.units.insert(name, (to, u64::MAX))),
             Change::Nudge { unit, .. } => self.units.entry(unit).or_default().1 = u64::MAX,
             Change::Sysctl { key, to, .. } => drop(self.sysctls.insert(key, to)),

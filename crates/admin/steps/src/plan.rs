@@ -1,4 +1,4 @@
-//! What is wanted and what is there, to steps.
+//! Plans the steps from the present state to the wanted one.
 
 use crate::change::{Account, Change, FileState, MountState, Over, UnitState};
 use crate::content::Content;
@@ -8,16 +8,17 @@ use crate::observe::{Observed, Seen};
 use crate::wanted::Wanted;
 use serde::Serialize;
 
-/// One change, in its order.
+/// One change at its place in the order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// What is done.
+    /// The change.
     pub change: Change,
-    /// On the way back: the entries of the journal that it makes void. Else it is entered there.
+    /// In an undo: the journal entries that it makes void. Else the step is entered into the journal.
     pub undoes: Option<Vec<String>>,
 }
 
-/// The steps that make a host as wanted, which `seen` then is; or all that stands against it, and then none.
+/// Returns the steps that make a host as wanted, and updates `seen` to that state. If there are objections, returns
+/// all of them and no steps.
 pub fn plan(wanted: &[Wanted], seen: &mut Observed) -> Result<Vec<Step>, Vec<String>> {
     let (mut after, mut steps, mut against) = (seen.clone(), Vec::new(), Vec::new());
     for one in wanted {
@@ -38,7 +39,7 @@ pub fn plan(wanted: &[Wanted], seen: &mut Observed) -> Result<Vec<Step>, Vec<Str
     }
 }
 
-/// The change that one thing needs; `None` when it is so already.
+/// Returns the change that one thing needs; `None` if it is as wanted.
 fn change(wanted: &Wanted, seen: &Observed) -> Result<Option<Change>, String> {
     let change = match wanted {
         Wanted::Package { name, replaces } => {
@@ -84,7 +85,7 @@ fn change(wanted: &Wanted, seen: &Observed) -> Result<Option<Change>, String> {
     Ok((!change.is_nothing()).then_some(change))
 }
 
-/// The kernel separates numbers by tabs, people by blanks.
+/// Joins words with blanks: the kernel separates numbers by tabs, people by blanks.
 fn words(value: &str) -> String {
     value.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -153,7 +154,7 @@ fn user(name: &str, account: &Account, seen: &Observed) -> Result<Change, String
     }
 }
 
-/// A unit that is not there runs as little as one that is off.
+/// Plans the state of a unit. A unit that does not exist counts as one that is off.
 fn unit(name: &str, enabled: bool, active: bool, seen: &Observed) -> Change {
     let from = seen.units.get(name).map(|(state, _)| *state).unwrap_or_default();
     Change::Unit { name: name.into(), from, to: UnitState { enabled, active } }

@@ -1,4 +1,4 @@
-//! Steps as one script for a host.
+//! Writes steps as one script for a host.
 
 use crate::change::{Change, FileState, How};
 use crate::content::Content;
@@ -7,9 +7,10 @@ use crate::observe::word;
 use crate::plan::Step;
 use std::collections::BTreeSet;
 
-/// Functions about Debian's packages: what is to be had, and the comparing of files of them with the signed index.
+/// Shell functions about Debian's packages: the available ones, and the comparison of their files with the signed
+/// index.
 pub const APT: &str = include_str!("apt.sh");
-/// The functions that the steps call.
+/// The shell functions that the steps call.
 const ACT: &str = concat!(
     include_str!("in_use.sh"),
     include_str!("disk.sh"),
@@ -18,13 +19,14 @@ const ACT: &str = concat!(
     include_str!("act.sh")
 );
 
-/// A script, for `sh -c`, that takes files of packages from its standard input, as tar. Steps of packages compare them with
-/// the index of their host and install from them, until the phase has ended. `lead`: as [`crate::Phase::lead`] has it.
+/// Returns a script for `sh -c` that reads files of packages from its standard input, as tar. Steps of packages
+/// compare them with the index of their host and install from them, until the phase has ended. `lead`: as in
+/// [`crate::Phase::lead`].
 pub fn take_packages(lead: Option<&str>) -> String {
     format!("{ACT}main() {{\n{}took\n}}\nmain\n", call("lock", lead))
 }
 
-/// The script for `sh -s`: nothing of it runs before all of it has arrived. It prints `did N` for each step.
+/// Returns the script for `sh -s`: nothing of it runs before all of it has arrived. It prints `did N` for each step.
 pub(crate) fn script(steps: &[Step], void: &[String], guard: Option<&Guard>, lead: Option<&str>) -> String {
     let guard = guard.filter(|_| !steps.is_empty()).map_or(String::new(), |guard| {
         let back = Content(back(steps).into_bytes()).encoded();
@@ -40,20 +42,20 @@ pub(crate) fn script(steps: &[Step], void: &[String], guard: Option<&Guard>, lea
     format!("{ACT}main() {{\n{lock}{guard}{each}{end}{forget}{tidy}}}\nmain </dev/null\n")
 }
 
-/// What takes steps back: each file that is still as the step left it, then units read theirs again. Entries of the
-/// journal stay: the next look finds them void.
+/// Returns the script that undoes steps: it restores each file that is still as the step left it, then units read
+/// their files again. Entries of the journal stay: the next query finds them void.
 fn back(steps: &[Step]) -> String {
     let files =
         steps.iter().rev().filter_map(|step| step.change.inverse()).map(|change| format!("({})\n", act(&change)));
     let is_nudge = |step: &&Step| matches!(step.change, Change::Nudge { .. });
     let units = steps.iter().filter(is_nudge).map(|step| act(&step.change));
-    // A driver may take its link down over a setting, and some forget to take it up again.
+    // A driver may take its link down when a setting changes, and some do not take it up again.
     let healed = interfaces(steps).into_iter().map(|name| call("heal", [name]));
     let all: String = files.chain(units).chain(healed).collect();
     format!("{ACT}main() {{\nlock\n{all}}}\nmain </dev/null\n")
 }
 
-/// The network interfaces that steps are about.
+/// Returns the network interfaces that steps change.
 fn interfaces(steps: &[Step]) -> BTreeSet<&str> {
     fn of(step: &Step) -> Option<&str> {
         match &step.change {
@@ -68,7 +70,7 @@ fn lines(step: &Step) -> String {
     let act = act(&step.change);
     match &step.undoes {
         None => format!("{}note {}\n{act}", ahead(&step.change), entry(&step.change)),
-        // The entry of a setting that did not go back stays.
+        // The entry of a setting that could not be restored stays.
         Some(entries) => {
             let and = if matches!(step.change, Change::Sysctl { .. }) { " && " } else { "\n" };
             format!("{}{and}{}", act.trim_end_matches('\n'), call("forget", entries.iter().map(String::as_str)))
@@ -76,7 +78,7 @@ fn lines(step: &Step) -> String {
     }
 }
 
-/// What has to be so before a change is even noted: by the entry of a disk its name is taken.
+/// Returns the check that precedes even the journal entry of a change: the entry of a disk reserves its name.
 fn ahead(change: &Change) -> String {
     match change {
         Change::Disk { name, facts, .. } => call("disk_same", [name.as_str(), facts]),
@@ -85,7 +87,7 @@ fn ahead(change: &Change) -> String {
 }
 
 fn entry(change: &Change) -> String {
-    // A change is numbers and texts: it can always be written.
+    // A change contains only numbers and texts: it can always be serialized.
     Content(serde_json::to_vec(change).unwrap_or_default()).encoded()
 }
 
@@ -105,7 +107,7 @@ fn act(change: &Change) -> String {
             call("user_add", [name, &*number(&a.uid), &*number(&a.gid), &a.home, &a.shell])
         }
         Change::User { name, from: Some(a), to: None } => call("user_del", [name.as_str(), &a.home]),
-        // Nobody is renumbered.
+        // Numbers of users never change.
         Change::User { .. } => String::new(),
         Change::Member { user, group, to: true, .. } => call("member_add", [user.as_str(), group]),
         Change::Member { user, group, to: false, .. } => call("member_del", [user.as_str(), group]),

@@ -1,9 +1,10 @@
-//! Changes of files as people read them.
+//! Shows changes of files to people.
 
 use crate::change::{Change, FileState};
 use similar::TextDiff;
 
-/// The change of a file's text as a unified diff; none for other changes. What is readable by few is not shown.
+/// Returns the change of a file's text as a unified diff; `None` for other changes. The text of a file that neither
+/// group nor others may read is not shown.
 pub fn diff(change: &Change) -> Option<String> {
     let Change::File { path, from, to, .. } = change else { return None };
     let is_secret = |state: &Option<FileState>| state.as_ref().is_some_and(|s| s.mode & 0o044 == 0);

@@ -1,4 +1,4 @@
-//! A plan in one line: how many things of each kind, and what is removed.
+//! Summarizes a plan in one line: the number of things of each kind, and the things that are removed.
 
 use crate::change::Change;
 use crate::execute::Phase;

@@ -1,4 +1,4 @@
-//! The way back, from a host's journal and a look at it as it is now.
+//! Plans the undo, from a host's journal and its present state.
 
 use crate::change::{Change, FileState};
 use crate::disk_change::{self, Back};
@@ -7,30 +7,30 @@ use crate::observe::{Observed, Seen};
 use crate::plan::Step;
 use serde_json::Value;
 
-/// What takes a host back.
+/// The undo of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
-    /// In order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Entries of the journal of what is back already, or never goes back.
+    /// Journal entries of things that were restored already, or that are never restored.
     pub void: Vec<String>,
-    /// What stays because somebody has changed it since; its entries stay, too.
+    /// Things that stay because they were changed since; their entries stay, too.
     pub changed: Vec<String>,
-    /// Packages and copies, and file systems that hold files, which stay.
+    /// Packages, copies, and file systems that hold files, which stay.
     pub stay: Vec<String>,
 }
 
-/// All that homing has changed goes back, the last thing first; units read their files again at the end.
+/// Undoes all changes that homing has made, the last first; units read their files again at the end.
 pub fn undo(seen: &Observed) -> Undone {
     let mut undone = Undone::default();
-    // Two blocks may stand in one file: the second is taken out of what the first has left.
+    // One file may contain two blocks: the second is removed from the result of removing the first.
     let mut after = seen.clone();
     let mut nudges = Vec::new();
     for (thing, entries) in things(seen).into_iter().rev() {
         let names: Vec<String> = entries.iter().map(|(name, _)| name.clone()).collect();
         let (change, unbroken) = whole(&entries);
         match &change {
-            // One that came to nothing, for want of a way to a mirror, has left nothing.
+            // A package that could not be installed, for example without a connection to a mirror, has left nothing.
             Change::Package { name, .. } if !seen.packages.contains(name) => {
                 undone.void.extend(names);
                 continue;
@@ -77,7 +77,7 @@ pub fn undo(seen: &Observed) -> Undone {
     undone
 }
 
-/// What homing has made and is otherwise now.
+/// Returns the things that homing has made and that differ now.
 pub fn drift(seen: &Observed) -> Vec<String> {
     let differs = |(thing, entries): (String, Vec<(String, Change)>)| {
         let (change, _) = whole(&entries);
@@ -99,7 +99,7 @@ fn path_of(change: &Change) -> &str {
     if let Change::File { path, .. } = change { path } else { "" }
 }
 
-/// Entries by what they are about, in the order in which homing came upon each thing.
+/// Groups entries by the thing that they changed, in the order in which homing first changed each thing.
 fn things(seen: &Observed) -> Vec<(String, Vec<(String, Change)>)> {
     let mut all: Vec<(String, Vec<(String, Change)>)> = Vec::new();
     for (name, change) in &seen.journal {
@@ -112,19 +112,20 @@ fn things(seen: &Observed) -> Vec<(String, Vec<(String, Change)>)> {
     all
 }
 
-/// About one thing, or one block of a file.
+/// Whether two changes concern the same thing, or the same block of a file.
 fn is_same(a: &Change, b: &Change) -> bool {
     let block = |change: &Change| if let Change::File { block, .. } = change { block.clone() } else { None };
     a.thing() == b.thing() && block(a) == block(b)
 }
 
-/// A change with its two ends as values that can be compared.
+/// Returns a change as a value, whose two ends can be compared.
 fn ends(change: &Change) -> Value {
     serde_json::to_value(change).unwrap_or_default()
 }
 
-/// The last change, from where an unbroken row of changes began: what somebody did between two of homing's stays. A
-/// block is homing's own all the time; `false` then: what is outside of it has changed in between.
+/// Joins the last changes of a thing while each begins where the previous one ended: changes by others between two of
+/// homing's stay. A block belongs to homing all the time. `false` means that the text outside of the block has
+/// changed in between.
 fn whole(entries: &[(String, Change)]) -> (Change, bool) {
     let last = &entries[entries.len() - 1].1;
     let (mut joined, mut unbroken) = (ends(last), true);
@@ -132,7 +133,7 @@ fn whole(entries: &[(String, Change)]) -> (Change, bool) {
         let is_block = matches!(earlier, Change::File { block: Some(_), .. });
         let is_mount = matches!(earlier, Change::Mount { .. });
         let earlier = ends(earlier);
-        // Its folder was made, and then homing was killed.
+        // The mount's folder was made, and then homing was killed.
         let half = is_mount && !(earlier["from"]["mounted"] == true || joined["from"]["mounted"] == true);
         if !half && earlier["to"] != joined["from"] && earlier["from"] != joined["from"] {
             unbroken = false;
@@ -149,7 +150,7 @@ fn of_ends(ends: Value, like: &Change) -> Change {
     serde_json::from_value(ends).unwrap_or_else(|_| like.clone())
 }
 
-/// What a thing is now, as one of the ends of its change.
+/// Returns the present state of a thing, in the form of an end of its change.
 fn now(change: &Change, seen: &Observed) -> Value {
     let value = match change {
         Change::File { path, .. } => match seen.files.get(path) {
@@ -182,7 +183,7 @@ fn now(change: &Change, seen: &Observed) -> Value {
     value.unwrap_or_default()
 }
 
-/// The change that leads back from what is there now; `None` when it is so already.
+/// Returns the change that restores the state from before; `None` if that is in force already.
 fn back(change: &Change, unbroken: bool, seen: &Observed) -> Result<Option<Change>, String> {
     let (now, ends) = (now(change, seen), ends(change));
     if matches!(change, Change::Disk { .. }) {
@@ -198,7 +199,7 @@ fn back(change: &Change, unbroken: bool, seen: &Observed) -> Result<Option<Chang
         return Ok(change.inverse().filter(|back| !back.is_nothing()));
     }
     if now == ends["from"] {
-        // Gone from the database alone: its other files are looked at, too.
+        // The entry is missing in the database alone: its other files are checked, too.
         let is_made = matches!(change, Change::User { from: None, .. } | Change::Group { from: None, .. });
         let rest = is_made && seen.rests.contains(&change.thing());
         return Ok(change.inverse().filter(|_| rest));
@@ -211,7 +212,7 @@ fn back(change: &Change, unbroken: bool, seen: &Observed) -> Result<Option<Chang
             }
             _ => Err(changed()),
         },
-        // A disk that is gone is not mounted either; no more than an empty folder is left of it.
+        // A disk that is gone is not mounted either; only an empty folder is left of it.
         Change::Mount { disk: true, .. } if now["mounted"] == false => {
             let mut back = change.inverse();
             if let (Some(Change::Mount { from, .. }), Ok(there)) = (&mut back, serde_json::from_value(now)) {
@@ -223,7 +224,7 @@ fn back(change: &Change, unbroken: bool, seen: &Observed) -> Result<Option<Chang
     }
 }
 
-/// Takes the block out of a file that was edited outside of it.
+/// Removes the block from a file that was edited outside of it.
 fn block_back(path: &str, from: Option<&FileState>, to: &FileState, block: &str, there: &FileState) -> Option<Change> {
     let (text, written) = (there.content.text()?, to.content.text()?);
     if edit::block_of(text, block)? != edit::block_of(written, block)? {
@@ -254,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Without times and packages, which do not go back, and what was absent as absent.
+    /// The state without times and packages, which cannot be restored, and with units that are off removed.
     fn bare(mut seen: Observed) -> Observed {
         seen.units.retain(|_, (state, at)| {
             *at = 0;

@@ -24,7 +24,7 @@ fn wanted(wipe: Option<&str>) -> [Wanted; 1] {
     [Wanted::Disk { name: NAME.into(), fs: fs(), wipe: wipe.map(String::from) }]
 }
 
-/// What is told of the one step, or what stands against it.
+/// The description of the single step, or the objections to it.
 fn told(facts: &str, wipe: Option<&str>) -> Result<String, String> {
     match plan(&wanted(wipe), &mut host(facts)) {
         Ok(steps) => Ok(steps.iter().map(|step| step.change.told()).collect()),
@@ -168,7 +168,7 @@ fn the_way_back_takes_no_file_of_anybodys() {
         assert_eq!((steps.len(), changed.len(), void.len()), (0, 0, 1));
         assert!(stay.len() == 1 && stay[0].contains(why), "{stay:?}");
     }
-    // Whatever stayed from before stays, with files or without.
+    // A file system that stayed from before stays, with files or without.
     let mut again = host(&format!("{}empty\n", own()));
     let kept = plan(&wanted(None), &mut again).unwrap().remove(0).change;
     again.journal.push(("00000001.json".into(), kept));

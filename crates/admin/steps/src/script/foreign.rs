@@ -1,11 +1,11 @@
-//! Scripts that meet text of others, run by `/bin/sh` and by a bash in its place: nothing of it is evaluated or followed.
+//! Tests scripts with hostile text of other users, run by `/bin/sh` and by bash: no shell evaluates or follows it.
 
 use super::tests::here;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs in the index of an array where a shell calculates with it.
+/// Would run a command if a shell used it in arithmetic, as the index of an array.
 const HOSTILE: &str = "a[$(id>pwned)]";
 const IN_USE: &str = include_str!("../in_use.sh");
 const DISK: &str = include_str!("../disk.sh");

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A text for a host, for this machine: what homing keeps is in `dir`, and root is not needed.
+/// Adapts a script for a host to this machine: homing's files are in `dir`, and root is not needed.
 pub(super) fn here(dir: &Path, text: &str) -> String {
     let text = text.replace("/var/lib/homing", &dir.join("state").display().to_string());
     text.replace("/run/", &format!("{}/", dir.display())).replace("[ \"$(id -u)\" = 0 ]", "true")
@@ -54,14 +54,14 @@ fn what_nobody_confirms_is_taken_back_by_the_host_itself() {
         let steps = [steps.to_vec(), vec![Step { change: nudge, undoes: None }]].concat();
         let guard = Guard { seconds: 77, token: token.into() };
         let (passed, ended) = (dir.path().join("passed"), dir.path().join("ended"));
-        // The test says when the time has passed, and the timer when it has ended.
+        // The test signals that the time has passed, and the timer that it has ended.
         let timing = format!(
             r#"trap ">{}" EXIT; until [ -e {} ]; do sleep 0.02; done; : %s;"#,
             ended.display(),
             passed.display()
         );
         let here = |text: String| {
-            // No unit of this machine is told anything.
+            // No unit of this machine is reloaded or restarted.
             here(dir.path(), &text)
                 .replace("sleep %s;", &timing)
                 .replace("systemctl", &format!("echo >>{} ", read.display()))
@@ -153,7 +153,7 @@ fn the_tenth_entry_follows_the_ninth() {
     assert_eq!(names.last().unwrap(), "00000010.json", "{names:?}");
 }
 
-/// As dnf 4.14 tells of a package that obsoletes another, and of one that others need.
+/// Output of dnf 4.14 about a package that obsoletes another, and about one that others need.
 const GONE: &str = "\
 Installing:
  new               noarch               1-1               t               9.0 k
