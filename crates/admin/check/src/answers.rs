@@ -1,17 +1,17 @@
-//! What hosts said, read line by line. A host is not trusted: what it sends is
-//! bounded, and no control character of it comes any further than here.
+//! Parses the answers of hosts, line by line. No host is trusted: the size of its output is bounded, and its control
+//! characters are escaped here.
 
 use homing_model::text::shown;
 use std::collections::BTreeMap;
 
-/// Characters of a field.
+/// The most characters of a field.
 const LONGEST: usize = 300;
-/// Lines of a part; the script itself prints no more.
+/// The most lines of a part; the script itself prints no more.
 const MOST_LINES: usize = 2000;
-/// Lines that are no answer of ours, such as what a start-up file prints.
+/// The most lines that are no answer of the script, such as the output of a start-up file.
 const MOST_STRAY: usize = 5;
 
-/// Bytes of a host, and this machine's clock when they came, in seconds.
+/// Bytes from a host, and this machine's clock when they arrived, in seconds.
 pub type Chunk = (f64, Vec<u8>);
 
 /// A host's clock beside this machine's, in seconds.
@@ -19,18 +19,18 @@ pub type Chunk = (f64, Vec<u8>);
 pub(crate) struct ClockSample {
     /// The host's clock.
     pub(crate) shown_s: f64,
-    /// This machine's clock before the question, where it is known.
+    /// This machine's clock before the script was sent, where it is known.
     pub(crate) sent_s: Option<f64>,
     /// This machine's clock when the answer arrived.
     pub(crate) received_s: f64,
 }
 
-/// What a host said.
+/// The answers of a host.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
-    /// The name by which it was asked.
+    /// The name under which it was reached.
     pub name: String,
-    /// Lines that stood before, or among, what the script said.
+    /// Lines before or among the output of the script.
     pub stray: Vec<String>,
     pub(crate) clock: Vec<ClockSample>,
     parts: BTreeMap<String, Part>,
@@ -39,29 +39,29 @@ pub struct Host {
 #[derive(Clone, Debug, Default)]
 struct Part {
     rows: Vec<Vec<String>>,
-    /// Its exit status, or `cut` where it had too much to say.
+    /// Its exit status, or `cut` if its output was too long.
     end: Option<String>,
 }
 
-/// What all hosts said.
+/// The answers of all hosts.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
-    /// Hosts that answered, in the order in which they were named.
+    /// Hosts that answered, in the order of the command line.
     pub hosts: Vec<Host>,
 }
 
 impl Answers {
-    /// The rows of a part, of each host that came to its end.
+    /// Returns the rows of a part, for each host that completed it.
     pub(crate) fn of<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a Host, &'a [Vec<String>])> {
         self.hosts.iter().filter_map(move |host| Some((host, host.rows(key)?)))
     }
 
-    /// Each row of a part, of each host that came to its end. A row has one field at least.
+    /// Returns each row of a part, for each host that completed it. A row has at least one field.
     pub(crate) fn each<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a Host, &'a [String])> {
         self.of(key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row.as_slice())))
     }
 
-    /// The value of a row `NAME<TAB>VALUE`, of each host that has one.
+    /// Returns the value of a row `NAME<TAB>VALUE`, for each host that has one.
     pub(crate) fn value<'a>(&'a self, key: &'a str, name: &'a str) -> impl Iterator<Item = (&'a Host, &'a str)> {
         self.of(key).filter_map(move |(host, rows)| {
             let row = rows.iter().find(|row| row.first().is_some_and(|first| first == name))?;
@@ -71,12 +71,12 @@ impl Answers {
 }
 
 impl Host {
-    /// One that has said nothing.
+    /// Returns a host without answers.
     pub fn named(name: &str) -> Host {
         Host { name: name.into(), ..Host::default() }
     }
 
-    /// Reads what came from a host.
+    /// Parses the output of a host.
     pub fn read(name: &str, chunks: &[Chunk]) -> Host {
         let mut host = Host::named(name);
         let mut begun: Vec<u8> = Vec::new();
@@ -93,7 +93,7 @@ impl Host {
         host
     }
 
-    /// Adds when the question was sent, by this machine's clock in seconds.
+    /// Adds the time when the script was sent, by this machine's clock in seconds.
     pub fn asked_at(mut self, sent_s: f64) -> Host {
         self.clock.iter_mut().for_each(|sample| sample.sent_s = Some(sent_s));
         self
@@ -116,7 +116,7 @@ impl Host {
             }
             Some(key) => {
                 let (part, row) = (self.parts.entry(key.into()).or_default(), fields.collect::<Vec<_>>());
-                // A row has one field at least: what a host sends without a tab is none.
+                // A row has at least one field: a line without a tab is none.
                 if part.rows.len() < MOST_LINES && !row.is_empty() {
                     part.rows.push(row);
                 }
@@ -128,23 +128,23 @@ impl Host {
         }
     }
 
-    /// Rows of a part that did not come from the host.
+    /// Sets the rows of a part that did not come from the host.
     pub(crate) fn say(&mut self, key: &str, rows: Vec<Vec<String>>) {
         self.parts.insert(key.into(), Part { rows, end: Some("0".into()) });
     }
 
-    /// The rows of a part that came to its end.
+    /// Returns the rows of a part that the host completed.
     pub(crate) fn rows(&self, key: &str) -> Option<&[Vec<String>]> {
         let part = self.parts.get(key)?;
         ended(part.end.as_deref()).then_some(&part.rows[..])
     }
 
-    /// The rows of a part, whether it came to its end or not.
+    /// Returns the rows of a part, complete or not.
     pub(crate) fn begun(&self, key: &str) -> &[Vec<String>] {
         self.parts.get(key).map_or(&[], |part| &part.rows)
     }
 
-    /// Why a part is not known, if it is not.
+    /// Returns why a part is unknown; `None`: it is known.
     pub fn unknown(&self, key: &str) -> Option<String> {
         match self.parts.get(key).and_then(|part| part.end.as_deref()) {
             end if ended(end) => None,
@@ -154,12 +154,12 @@ impl Host {
         }
     }
 
-    /// Who we are there.
+    /// Returns the user number of homing's login on the host.
     pub fn uid(&self) -> Option<u32> {
         self.rows("who")?.first()?.first()?.parse().ok()
     }
 
-    /// Which hosts are like it: those whose processor and maker's name are the same.
+    /// Returns the kind of the host: hosts with the same processor and product name are twins.
     pub(crate) fn kind(&self) -> String {
         let of = |name: &str| {
             let row = self.rows("processors")?.iter().find(|row| row[0] == name)?;
@@ -169,7 +169,7 @@ impl Host {
     }
 }
 
-/// Whether a part came to its end by itself: a signal's status is 128 and more.
+/// Whether a part ended by itself: the status of a signal is 128 or more.
 fn ended(status: Option<&str>) -> bool {
     status.and_then(|s| s.parse::<u8>().ok()).is_some_and(|s| s < 128)
 }

@@ -1,27 +1,27 @@
-//! What most hosts say, and who says otherwise.
+//! Compares hosts: the value of most hosts, and the hosts that differ.
 
 use crate::answers::Host;
 use std::cmp::Ordering;
 
-/// A value that hosts do not agree on.
+/// A value that differs between hosts.
 pub(crate) struct Split<'a, T> {
-    /// What most say; of equally many, what the first of them says.
+    /// The most frequent value; if several are equally frequent, that of the first host.
     pub most: T,
-    /// Who says that.
+    /// The hosts with this value.
     pub like: Vec<&'a Host>,
-    /// The others, each with what it says.
+    /// The other hosts, each with its value.
     pub others: Vec<(&'a Host, T)>,
 }
 
 impl<T> Split<'_, T> {
-    /// `2 of 3 hosts`, for a sentence.
+    /// Returns `2 of 3 hosts`, for a sentence.
     pub fn most_of(&self) -> String {
         let (like, all) = (self.like.len(), self.like.len() + self.others.len());
         if like * 2 > all { format!("{like} of {all} hosts") } else { self.like[0].name.clone() }
     }
 }
 
-/// `None` when all agree, or nobody else has said anything.
+/// Splits hosts by their values; `None`: all agree, or at most one host has a value.
 pub(crate) fn split<'a, T: PartialEq + Clone>(said: impl IntoIterator<Item = (&'a Host, T)>) -> Option<Split<'a, T>> {
     let said: Vec<(&Host, T)> = said.into_iter().collect();
     let mut votes: Vec<(&T, usize)> = Vec::new();
@@ -31,13 +31,14 @@ pub(crate) fn split<'a, T: PartialEq + Clone>(said: impl IntoIterator<Item = (&'
             None => votes.push((value, 1)),
         }
     }
-    // The last of equal maxima is taken: so from the end.
+    // `max_by_key` returns the last of equal maxima: hence the reverse order.
     let most = votes.iter().rev().max_by_key(|(_, n)| *n)?.0.clone();
     let (like, others): (Vec<_>, Vec<_>) = said.into_iter().partition(|(_, v)| *v == most);
     (!others.is_empty()).then(|| Split { most, like: like.into_iter().map(|(h, _)| h).collect(), others })
 }
 
-/// The middle value, the upper one of two; `None` of fewer than `least`, which tell nothing of what is usual.
+/// Returns the middle value, the upper one of two. `None`: there are fewer than `least`, which do not show a usual
+/// value.
 pub(crate) fn middle<T: Copy + PartialOrd>(values: impl IntoIterator<Item = T>, least: usize) -> Option<T> {
     let mut all: Vec<T> = values.into_iter().collect();
     all.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));

@@ -1,43 +1,43 @@
-//! Answers that may only have come late, of a host or a server with much to do: they are worth asking for once more before
-//! anything is told.
+//! Finds answers that may only have come late, because a host or a server is busy. They are requested once more
+//! before homing reports a fault.
 
 use crate::checks::{answering, clock};
 use crate::{Answers, Area, Check, Host};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is asked once more.
+/// The areas with doubtful answers, and their hosts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Doubts(BTreeMap<Area, Vec<String>>);
 
-/// Clocks that look behind the others', mounts that did not answer.
+/// Returns doubts about clocks that look behind the others', and about mounts that did not answer.
 pub fn doubts(answers: &Answers) -> Doubts {
     let all = [(Area::Clocks, clock::doubtful(answers)), (Area::Mounts, answering::silent(answers))];
     Doubts(all.into_iter().filter(|(_, hosts)| !hosts.is_empty()).collect())
 }
 
 impl Doubts {
-    /// The areas of which nothing is told before.
+    /// Returns the areas that are not reported before the second answer.
     pub fn areas(&self) -> impl Iterator<Item = Area> {
         self.0.keys().copied()
     }
 
-    /// Those that these checks are about.
+    /// Keeps only the doubts about areas of these checks.
     pub fn about(self, checks: &[&Check]) -> Doubts {
         Doubts(self.0.into_iter().filter(|(area, _)| checks.iter().any(|check| check.is_about(*area))).collect())
     }
 
-    /// Who is asked.
+    /// Returns the hosts to query again.
     pub fn hosts(&self) -> Vec<String> {
         self.0.values().flatten().cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// For what, besides the time, which all scripts tell.
+    /// Returns the parts to run again, besides the time, which every script prints.
     pub fn parts(&self) -> Vec<&'static Check> {
         if self.0.contains_key(&Area::Mounts) { vec![&answering::CHECK] } else { vec![] }
     }
 }
 
-/// Joins what hosts have told the second time to what they told before.
+/// Joins the second answers of hosts to the first ones.
 pub fn asked_again(answers: &mut Answers, again: &[Host]) {
     for first in &mut answers.hosts {
         if let Some(second) = again.iter().find(|second| second.name == first.name) {
@@ -51,7 +51,7 @@ fn join(first: &mut Host, second: &Host) {
     let key = answering::CHECK.key;
     let rows = match (first.rows(key), second.rows(key)) {
         (Some(before), Some(now)) => answering::with_second(before, now),
-        // The first look did not come to its end: the second one, which has three times as long, counts alone.
+        // The first look did not end: the second one, which has three times as long, counts alone.
         (None, Some(now)) => now.to_vec(),
         (_, None) => return,
     };
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(doubted.areas().collect::<Vec<_>>(), [Area::Mounts]);
         assert_eq!((doubted.hosts(), doubted.parts().len()), (vec!["n1".to_string()], 1));
         assert!(doubted.about(&crate::chosen(&[Area::Clocks], false)).hosts().is_empty(), "nobody asked for it");
-        // Of /d nothing is said any more, and of /b nothing was in doubt.
+        // The second answer lacks /d, and /b was not in doubt.
         let second = "=answering\t/a\t0\t\n=answering\t/b\t137\t\n=answering\t/c\t1\tStale file handle\n";
         asked_again(&mut answers, &[host(second)]);
         let told: Vec<_> = findings(CHECKS, &answers).iter().map(|f| (f.code.name, f.what.clone())).collect();
@@ -89,7 +89,7 @@ mod tests {
                 ("HC-MOUNT-11", "/a answers late")
             ]
         );
-        // A host that is silent the second time has said all it will.
+        // If a host is silent the second time, its first answer counts.
         answers = Answers { hosts: vec![host(first)] };
         asked_again(&mut answers, &[Host::named("n1")]);
         assert_eq!(findings(CHECKS, &answers).len(), 3);

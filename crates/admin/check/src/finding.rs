@@ -1,4 +1,4 @@
-//! What is told of a fault.
+//! A fault of a host: its code, its place, and its remedy.
 
 use crate::Area;
 use crate::answers::Host;
@@ -7,18 +7,18 @@ use homing_model::text::quoted_unless;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// How bad it is.
+/// The severity of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Something fails, or gives wrong results.
+    /// A failure, or wrong results.
     Error,
-    /// It is slow, or will fail.
+    /// Slowness, or a failure to come.
     Warning,
 }
 
 impl Severity {
-    /// For people.
+    /// Returns the word for users.
     pub fn word(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -27,20 +27,20 @@ impl Severity {
     }
 }
 
-/// A kind of fault. Its name never changes its meaning.
+/// A kind of fault. The meaning of a name never changes.
 #[derive(Debug)]
 pub struct Code {
-    /// As `HC-CLOCK-01`.
+    /// Such as `HC-CLOCK-01`.
     pub name: &'static str,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What is wrong, in general.
+    /// The fault, in general.
     pub what: &'static str,
-    /// What it does to a user.
+    /// Its effect on users.
     pub means: &'static str,
-    /// Where it is seen: a command or a file.
+    /// The command or file that shows it.
     pub seen: &'static str,
-    /// What mends it, in general.
+    /// The remedy, in general.
     pub mend: &'static str,
 }
 
@@ -50,38 +50,38 @@ impl PartialEq for Code {
     }
 }
 
-/// A command, and where.
+/// A command, and the hosts for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remedy {
-    /// A line for the shell there.
+    /// A line for a shell there.
     pub line: String,
-    /// It mends the fault; otherwise it shows more, and a person decides.
+    /// Whether the line mends the fault. Otherwise it shows more, and a person decides.
     pub mends: bool,
-    /// Only root may.
+    /// Whether only root may run it.
     pub root: bool,
-    /// The hosts, when they are not those of the finding.
+    /// The hosts, if they are not those of the finding.
     pub elsewhere: Option<NodeSet>,
     /// A file that the line reads, and the host that has it.
     pub input: Option<(String, String)>,
 }
 
-/// A fault that was seen.
+/// A fault that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// Its kind.
     pub code: &'static Code,
-    /// Where.
+    /// The hosts that have it.
     pub hosts: NodeSet,
-    /// What is wrong there.
+    /// The fault on these hosts.
     pub what: String,
-    /// The command or file, and what it said.
+    /// The command or file that shows it, and its output.
     pub seen: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: Option<Remedy>,
 }
 
 impl Code {
-    /// What it is about: the middle of its name says.
+    /// Returns its area, by the middle part of its name.
     pub fn area(&self) -> Area {
         match self.name.split('-').nth(1).unwrap_or_default() {
             "NAME" => Area::Names,
@@ -97,12 +97,12 @@ impl Code {
         }
     }
 
-    /// A finding on a host.
+    /// Returns a finding on a host.
     pub fn on(&'static self, host: &Host, what: impl Into<String>, seen: impl Into<String>) -> Finding {
         self.at(&host.name, what, seen)
     }
 
-    /// A finding on a host by its name.
+    /// Returns a finding on a host by its name.
     pub fn at(&'static self, host: &str, what: impl Into<String>, seen: impl Into<String>) -> Finding {
         let hosts = [host.to_string()].into_iter().collect();
         Finding { code: self, hosts, what: what.into(), seen: seen.into(), remedy: None }
@@ -114,27 +114,27 @@ impl Finding {
         Finding { remedy: Some(Remedy { line: line.into(), mends, root, elsewhere: None, input: None }), ..self }
     }
 
-    /// The command that mends it, as root.
+    /// Adds the command that mends it, as root.
     pub fn mend(self, line: impl Into<String>) -> Finding {
         self.with(line, true, true)
     }
 
-    /// The command that mends it; the user's own rights are enough.
+    /// Adds the command that mends it; the user's own rights are enough.
     pub fn mend_as_user(self, line: impl Into<String>) -> Finding {
         self.with(line, true, false)
     }
 
-    /// A command that tells more.
+    /// Adds a command that shows more.
     pub fn look(self, line: impl Into<String>) -> Finding {
         self.with(line, false, false)
     }
 
-    /// The remedy is a command of homing itself, for this machine.
+    /// Adds a remedy that is a command of homing itself, for this machine.
     pub fn here(self, line: &str) -> Finding {
         self.with(line, true, false).of_this_machine()
     }
 
-    /// A command of homing itself that tells more, for this machine.
+    /// Adds a command of homing itself that shows more, for this machine.
     pub fn look_here(self, line: &str) -> Finding {
         self.with(line, false, false).of_this_machine()
     }
@@ -143,7 +143,7 @@ impl Finding {
         Finding { remedy: self.remedy.map(|r| Remedy { elsewhere: Some(NodeSet::default()), ..r }), ..self }
     }
 
-    /// The remedy runs on this host and not on those of the finding.
+    /// Has the remedy run on this host and not on those of the finding.
     pub fn from_host(mut self, host: &str) -> Finding {
         if let Some(remedy) = &mut self.remedy {
             remedy.elsewhere = Some([host.to_string()].into_iter().collect());
@@ -151,7 +151,7 @@ impl Finding {
         self
     }
 
-    /// The remedy reads a file of another host.
+    /// Has the remedy read a file of another host.
     pub fn fed_by(mut self, host: &str, file: &str) -> Finding {
         if let Some(remedy) = &mut self.remedy {
             remedy.input = Some((host.into(), file.into()));
@@ -159,7 +159,7 @@ impl Finding {
         self
     }
 
-    /// Where the remedy runs as one of these users, `sudo` stands before what only root may.
+    /// Prefixes a remedy for root with `sudo` if it runs as one of these users.
     pub(crate) fn with_sudo(mut self, users: &BTreeSet<&str>) -> Finding {
         let Some(remedy) = self.remedy.as_mut().filter(|r| r.root) else { return self };
         let hosts = remedy.elsewhere.as_ref().unwrap_or(&self.hosts);
@@ -169,17 +169,17 @@ impl Finding {
         self
     }
 
-    /// The same fault, on other hosts perhaps.
+    /// Whether it is the same fault, perhaps on other hosts.
     fn is_like(&self, other: &Finding) -> bool {
         self.code == other.code && self.what == other.what && self.seen == other.seen && self.remedy == other.remedy
     }
 
-    /// The remedy as a command to paste. `way` are options of `homing exec`, with a blank behind each.
+    /// Returns the remedy as a command to paste. `way`: options of `homing exec`, with a blank after each.
     pub fn command(&self, way: &str) -> Option<String> {
         let remedy = self.remedy.as_ref()?;
         let hosts = remedy.elsewhere.as_ref().unwrap_or(&self.hosts);
         if hosts.is_empty() {
-            // A command of homing means the cluster that was checked.
+            // A command of homing applies to the cluster that was checked.
             let cluster = cluster_of(way);
             let is_ours = remedy.line.starts_with("homing ") && !cluster.is_empty();
             return Some(if is_ours { format!("{} {cluster}", remedy.line) } else { remedy.line.clone() });
@@ -197,7 +197,7 @@ impl Finding {
     }
 }
 
-/// Of options of `homing exec` those that name a cluster, which come first.
+/// Returns the options of `homing exec` that name a cluster, which come first.
 fn cluster_of(way: &str) -> &str {
     if !["--cluster ", "--lab "].iter().any(|option| way.starts_with(option)) {
         return "";
@@ -206,12 +206,12 @@ fn cluster_of(way: &str) -> &str {
     way[..end.unwrap_or(way.len())].trim_end()
 }
 
-/// One word for a shell.
+/// Quotes a word for a shell.
 pub(crate) fn word(text: &str) -> String {
     quoted_unless(text, |c| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c))
 }
 
-/// Equal findings once, with all their hosts; worst first, then by area.
+/// Joins equal findings, with all their hosts; worst first, then by area.
 pub(crate) fn folded(all: Vec<Finding>) -> Vec<Finding> {
     let mut kinds: Vec<(Finding, Vec<String>)> = Vec::new();
     for finding in all {
@@ -221,7 +221,7 @@ pub(crate) fn folded(all: Vec<Finding>) -> Vec<Finding> {
             None => kinds.push((finding, hosts)),
         }
     }
-    // A set is made once: a thousand unions of it would be felt.
+    // Each set is made once: a thousand unions would be slow.
     let whole = |(finding, hosts): (Finding, Vec<String>)| Finding { hosts: hosts.into_iter().collect(), ..finding };
     let mut folded: Vec<Finding> = kinds.into_iter().map(whole).collect();
     folded.sort_by_key(|f| (f.code.severity, f.code.area()));

@@ -1,13 +1,11 @@
-//! What is wrong with a cluster: answers of all hosts in, findings out. Pure.
+//! Checks a cluster: answers of all hosts in, findings out. The crate is pure.
 //!
-//! A [`Check`] is a part of one script, which all hosts run once, and a
-//! function from the answers of *all* hosts to findings. Where it is possible
-//! hosts are compared with each other: what differs from what most say is
-//! told, and no constant decides. What a host did not tell is not known, and
-//! never a fault.
+//! A [`Check`] is a part of one script, which all hosts run once, and a function from the answers of *all* hosts to
+//! findings. Where possible, hosts are compared with each other: a value that differs from most hosts' is reported,
+//! and no constant decides. A missing answer is unknown, and never a fault.
 //!
-//! Each file of `checks` holds a question, its judgement and its remedy. Main types: [`Check`], [`Answers`], [`Finding`] with
-//! its [`Code`] and [`Remedy`].
+//! Each file of `checks` holds a question, its judgement and its remedy. Main types: [`Check`], [`Answers`],
+//! [`Finding`] with its [`Code`] and [`Remedy`].
 //!
 //! It does not: connect to hosts (`relay`), or mend anything: a remedy is a command to paste.
 
@@ -32,7 +30,7 @@ pub use script::script;
 
 use serde::Serialize;
 
-/// What checks are about, in the order in which they are told.
+/// The areas of checks, in the order of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Area {
@@ -59,7 +57,7 @@ pub enum Area {
 }
 
 impl Area {
-    /// All, in order.
+    /// All areas, in order.
     pub const ALL: [Area; 10] = [
         Area::Names,
         Area::Clocks,
@@ -73,7 +71,7 @@ impl Area {
         Area::Volumes,
     ];
 
-    /// Its name, for people and for `--only`.
+    /// Returns its name, for users and for `--only`.
     pub fn name(self) -> &'static str {
         match self {
             Area::Names => "names",
@@ -89,46 +87,47 @@ impl Area {
         }
     }
 
-    /// The area of that name; `clock` is as good as `clocks`.
+    /// Returns the area of that name; `clock` means `clocks`, too.
     pub fn named(name: &str) -> Option<Area> {
         let name = name.trim();
         Area::ALL.into_iter().find(|a| a.name() == name || a.name().strip_suffix('s') == Some(name))
     }
 }
 
-/// One check.
+/// A check.
 pub struct Check {
     /// The name of its part of the script.
     pub key: &'static str,
-    /// POSIX shell that prints lines of fields separated by tabs. `$@` are the names of all hosts, `$T` is a tab,
-    /// `$NETWORK` and `$OWN` are [`homing_mounts::network_patterns`], `$WAIT` are the seconds that a mount or a server
-    /// has. In a part that does not wait, `first NAME FILE` prints a row with the first line of a file of /sys.
+    /// POSIX shell that prints lines of fields separated by tabs. `$@` are the names of all hosts, `$T` is a tab.
+    /// `$NETWORK` and `$OWN` are [`homing_mounts::network_patterns`], `$WAIT` are the seconds for a mount or a
+    /// server. In a part that does not wait, `first NAME FILE` prints a row with the first line of a file of /sys.
     pub ask: &'static str,
-    /// It may have to wait for another host, a daemon or a mount: it runs beside the others, with a bound of its own.
+    /// Whether it may have to wait for another host, a daemon or a mount. If so, it runs beside the others, with a
+    /// time limit of its own.
     pub waits: bool,
-    /// It is left out of a quick look.
+    /// Whether a quick check leaves it out.
     pub slow: bool,
-    /// What only root is told.
+    /// The answers that only root gets.
     pub root: Option<&'static str>,
-    /// What it can find.
+    /// The codes of its findings.
     pub codes: &'static [&'static Code],
-    /// From the answers of all hosts to findings, a host each; equal ones are folded later.
+    /// Returns findings from the answers of all hosts, one host each; equal ones are folded later.
     pub judge: fn(&Answers) -> Vec<Finding>,
 }
 
 impl Check {
-    /// Whether it can find something of that area.
+    /// Whether it can find a fault of that area.
     pub fn is_about(&self, area: Area) -> bool {
         self.codes.iter().any(|code| code.area() == area)
     }
 }
 
-/// The checks of these areas (none: all).
+/// Returns the checks of these areas (none: all).
 pub fn chosen(only: &[Area], quick: bool) -> Vec<&'static Check> {
     of_areas(CHECKS, only).filter(|c| !(quick && c.slow)).collect()
 }
 
-/// The parts of a burn-in that are about these areas (none: all).
+/// Returns the parts of a burn-in for these areas (none: all).
 pub fn burn_in_of(only: &[Area]) -> Vec<&'static Check> {
     of_areas(burn_in::CHECKS, only).collect()
 }
@@ -138,13 +137,14 @@ fn of_areas(checks: &[&'static Check], only: &[Area]) -> impl Iterator<Item = &'
     checks.iter().copied().filter(about)
 }
 
-/// The areas that these checks ask hosts about, in order.
+/// Returns the areas for which these checks query hosts, in order.
 pub fn asked(checks: &[&Check]) -> impl Iterator<Item = Area> {
     Area::ALL.into_iter().filter(|area| checks.iter().any(|c| !c.ask.is_empty() && c.is_about(*area)))
 }
 
-/// The areas of which hosts that are still being asked may have more to say, in order. A check may look at what other
-/// checks asked without waiting (a host's mounts, its processor), so that an area is known after these alone.
+/// Returns the areas that may still change, because some of their hosts have not answered yet, in order. A check may
+/// use the answers of other checks that do not wait (a host's mounts, its processor). An area is therefore known only
+/// after these.
 pub fn open(checks: &[&Check], asking: &[Host]) -> Vec<Area> {
     let silent = |check: &Check| asking.iter().any(|host| host.unknown(check.key).is_some());
     let asks = || checks.iter().copied().filter(|check| !check.ask.is_empty());
@@ -153,19 +153,19 @@ pub fn open(checks: &[&Check], asking: &[Host]) -> Vec<Area> {
     asked(checks).filter(|area| all || lacks.iter().any(|check| check.is_about(*area))).collect()
 }
 
-/// All findings of these checks, equal ones with their hosts together.
+/// Returns all findings of these checks, with equal ones joined.
 pub fn findings(checks: &[&Check], answers: &Answers) -> Vec<Finding> {
     let found = checks.iter().flat_map(|check| (check.judge)(answers));
     let users = answers.hosts.iter().filter(|h| h.uid().is_some_and(|uid| uid != 0)).map(|h| h.name.as_str()).collect();
     finding::folded(found.map(|finding| finding.with_sudo(&users)).collect())
 }
 
-/// A code with that name.
+/// Returns the code with that name.
 pub fn code(name: &str) -> Option<&'static Code> {
     all_codes().find(|code| code.name.eq_ignore_ascii_case(name.trim()))
 }
 
-/// Every code, in the order of checks.
+/// Returns every code, in the order of the checks.
 pub fn all_codes() -> impl Iterator<Item = &'static Code> {
     let of_load = burn_in::CHECKS.iter().filter(|check| CHECKS.iter().all(|usual| usual.key != check.key));
     CHECKS.iter().chain(of_load).flat_map(|check| check.codes).chain(volume::CODES).copied()

@@ -1,19 +1,19 @@
-//! Findings that somebody knows of and does not want to be told for a while.
+//! Mutes findings that a user knows and does not want to see for a while.
 
 use crate::Finding;
 use homing_model::NodeSet;
 use serde::{Deserialize, Serialize};
 
-/// What is not told. It holds for the hosts that it names: the same fault on another host is told.
+/// A muted code. It applies to the hosts that it names: the same fault on another host is reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mute {
     /// The code.
     pub code: String,
     /// The hosts, as a node set; empty: all.
     pub hosts: String,
-    /// Until then, seconds since the epoch.
+    /// The end of the mute, seconds since the epoch.
     pub until: u64,
-    /// Why.
+    /// The reason.
     pub because: String,
 }
 
@@ -22,13 +22,13 @@ impl Mute {
         if self.hosts.is_empty() {
             return finding.hosts.clone();
         }
-        // Written by us; what cannot be read mutes nothing.
+        // homing wrote it; a text that cannot be parsed mutes nothing.
         let hosts = NodeSet::parse(&self.hosts).unwrap_or_default();
         finding.hosts.intersection(&hosts)
     }
 }
 
-/// Takes a code in, on these hosts, and leaves out those that have ended by `now`.
+/// Adds a mute of a code on these hosts, and removes mutes that have ended by `now`.
 pub fn add(all: &mut Vec<Mute>, code: &str, hosts: Vec<String>, because: String, now: u64, span: u64) {
     let hosts: NodeSet = hosts.into_iter().collect();
     let fresh = Mute { code: code.to_ascii_uppercase(), hosts: hosts.to_string(), until: now + span, because };
@@ -36,7 +36,7 @@ pub fn add(all: &mut Vec<Mute>, code: &str, hosts: Vec<String>, because: String,
     all.push(fresh);
 }
 
-/// Findings that are told, and those that are not, each with the reason. `now` is in seconds since the epoch.
+/// Splits findings into reported ones and muted ones, with the mute of each. `now` is in seconds since the epoch.
 pub fn sifted(found: Vec<Finding>, mutes: &[Mute], now: u64) -> (Vec<Finding>, Vec<(Finding, Mute)>) {
     let (mut told, mut quiet) = (Vec::new(), Vec::new());
     for mut finding in found {

@@ -1,9 +1,9 @@
-//! The codes as people read them.
+//! Formats the codes for users.
 
 use crate::{Area, Code, all_codes};
 use std::fmt::Write;
 
-/// `--explain`: all that is known of a code.
+/// Returns the text of `--explain`: everything about a code.
 pub fn explained(code: &Code) -> String {
     let rows = [
         ("area", code.area().name()),
@@ -19,7 +19,7 @@ pub fn explained(code: &Code) -> String {
     text
 }
 
-/// The page of the manual with all codes.
+/// Returns the manual page with all codes.
 pub fn manual() -> String {
     let mut text = String::from(
         "# Codes of `homing check`\n\nGenerated; `UPDATE=1 cargo test -p homing-check manual`.\n\

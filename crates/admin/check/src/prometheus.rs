@@ -1,11 +1,11 @@
-//! Findings as Prometheus reads them from a text file.
+//! Formats findings for Prometheus, which reads them from a text file.
 
 use crate::mute::Mute;
 use crate::{Finding, all_codes};
 use homing_model::metrics::{Kind, Metrics};
 use std::collections::BTreeMap;
 
-/// The whole file. Every code has a line, so that an alert can tell 0 from not asked.
+/// Returns the whole file. Every code has a line: an alert can distinguish 0 from a check that did not run.
 pub fn text(told: &[Finding], quiet: &[(Finding, Mute)], answered: usize, silent: usize, now: u64) -> String {
     let mut metrics = Metrics::default();
     let name = "homing_check_findings";

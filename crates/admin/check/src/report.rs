@@ -1,4 +1,4 @@
-//! Findings for people and for programs.
+//! Formats findings for users and for programs.
 
 use crate::mute::Mute;
 use crate::{Answers, Area, Check, Finding, Host, Severity};
@@ -9,32 +9,32 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A host, or a volume, and what is not known of it, with why.
+/// A host or a volume, and the facts that are unknown of it, with the reason.
 pub type Unknown = (String, String);
 
-/// What came back.
+/// The answers of a check.
 #[derive(Default)]
 pub struct Gathered {
-    /// Of those that answered.
+    /// Answers of the hosts that answered.
     pub answers: Answers,
-    /// Hosts that did not, and why.
+    /// Hosts that did not answer, and why.
     pub silent: Vec<(String, String)>,
-    /// Hosts that homing has switched off, which nobody asked, and for how long.
+    /// Hosts that homing has switched off, which were not queried, and for how long.
     pub off: Vec<(String, String)>,
 }
 
-/// How asking a host came to its end.
+/// How the query of a host ended.
 pub enum Ended {
-    /// There was no connection, or it broke.
+    /// The connection failed, or broke.
     Cut(String),
-    /// Its command ended so.
+    /// Its command ended with this status.
     Ran(String),
-    /// It was not waited for any longer than these seconds.
+    /// It did not answer within these seconds.
     Late(f64),
 }
 
 impl Gathered {
-    /// A host has answered when it has said who we are there; what is missing then is not known.
+    /// Adds a host. It has answered if it printed homing's user number there; other missing parts are unknown.
     pub fn add(&mut self, host: Host, ended: Ended) {
         if host.uid().is_some() {
             return self.answers.hosts.push(host);
@@ -48,8 +48,8 @@ impl Gathered {
         self.silent.push((host.name, why));
     }
 
-    /// What hosts that answered did not tell: the host, what, why. A look that did not come to its end is not known, and
-    /// begins with the area that it is about.
+    /// Returns the missing parts of hosts that answered: the host, and the area and part with the reason. A look that
+    /// did not end is unknown.
     pub fn unknown(&self, checks: &[&Check]) -> Vec<Unknown> {
         let of = |host: &Host, check: &Check| {
             let areas: Vec<&str> = Area::ALL.iter().filter(|a| check.is_about(**a)).map(|a| a.name()).collect();
@@ -60,7 +60,7 @@ impl Gathered {
         hosts.flat_map(|host| asked(checks).filter_map(move |check| of(host, check))).collect()
     }
 
-    /// Hosts where we are not root, and what root would see besides.
+    /// Returns the hosts where homing is not root, and the facts that only root would see.
     pub fn unprivileged(&self, checks: &[&Check]) -> (Vec<String>, Vec<&'static str>) {
         let users = self.answers.hosts.iter().filter(|host| host.uid().is_some_and(|uid| uid != 0));
         (users.map(|host| host.name.clone()).collect(), checks.iter().filter_map(|check| check.root).collect())
@@ -71,53 +71,53 @@ fn asked<'c>(checks: &'c [&'c Check]) -> impl Iterator<Item = &'c Check> {
     checks.iter().copied().filter(|check| !check.ask.is_empty())
 }
 
-/// Number of hosts of which a part of an area is not known.
+/// Returns the number of hosts with an unknown part of an area.
 pub fn unknown_in(area: Area, checks: &[&Check], answers: &Answers) -> usize {
     let lacks = |host: &Host| asked(checks).any(|check| check.is_about(area) && host.unknown(check.key).is_some());
     answers.hosts.iter().filter(|host| lacks(host)).count()
 }
 
-/// Whether an area is among those that were asked for; nothing asked for is all.
+/// Whether an area is among the requested ones; an empty list means all.
 pub fn is_wanted(only: &[Area], area: Area) -> bool {
     only.is_empty() || only.contains(&area)
 }
 
-/// The areas that were looked at, with so many volumes.
+/// Returns the areas that were checked, with this number of volumes.
 pub fn looked_at(checks: &[&Check], only: &[Area], volumes: usize) -> Vec<Area> {
     let looked = |area: Area| checks.iter().any(|check| check.is_about(area));
     let is_told = |area: &Area| is_wanted(only, *area) && (looked(*area) || (*area == Area::Volumes && volumes > 0));
     Area::ALL.into_iter().filter(is_told).collect()
 }
 
-/// All that is told.
+/// The data of a report.
 pub struct Report<'a> {
     /// Findings, worst first.
     pub told: Vec<Finding>,
-    /// Those that are muted.
+    /// Findings that are muted.
     pub quiet: Vec<(Finding, Mute)>,
-    /// Areas that were looked at.
+    /// Areas that were checked.
     pub areas: Vec<Area>,
-    /// Their lines that a terminal was shown before.
+    /// Their lines that a terminal already showed.
     pub early: &'a BTreeMap<Area, String>,
-    /// What hosts did not tell: the host, and what, with why.
+    /// The facts that are unknown: the host or volume, and the part with the reason.
     pub unknown: Vec<Unknown>,
-    /// Of areas that are not known of all hosts and volumes: of how many.
+    /// The number of hosts or volumes on which an area is not known, if any.
     pub lacking: BTreeMap<Area, usize>,
-    /// All that were asked.
+    /// All hosts that were queried.
     pub hosts: &'a [String],
-    /// What came back.
+    /// The answers.
     pub gathered: &'a Gathered,
-    /// What was measured, in MB/s, by host and by what.
+    /// Measured rates in MB/s, by host and by quantity.
     pub measured: &'a BTreeMap<String, BTreeMap<String, f64>>,
-    /// Figures of the vaults that were looked at.
+    /// Figures of the vaults that were checked.
     pub vaults: Value,
-    /// Hosts where we are not root, and what is not told there.
+    /// Hosts where homing is not root, and the facts that are not seen there.
     pub unprivileged: (Vec<String>, Vec<&'static str>),
-    /// Options of `homing exec` that lead to the same hosts, with a blank behind each.
+    /// Options of `homing exec` that lead to the same hosts, with a blank after each.
     pub way: String,
 }
 
-/// How many errors and warnings: of an area, or of all.
+/// Returns the number of errors and warnings: of an area, or of all.
 fn summary(told: &[Finding], area: Option<Area>) -> String {
     let of = |severity: Severity| {
         let counts = |f: &&Finding| f.code.severity == severity && area.is_none_or(|a| f.code.area() == a);
@@ -129,8 +129,8 @@ fn summary(told: &[Finding], area: Option<Area>) -> String {
     [of(Severity::Error), of(Severity::Warning)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// An area in a line: its findings, or the number of hosts on which it is well. Hosts of which a part is not known are
-/// counted apart.
+/// Returns the line of an area: its findings, or the number of hosts on which it is well. Hosts with an unknown part
+/// are counted apart.
 pub fn area_line(area: Area, told: &[Finding], hosts: usize, unknown: usize) -> String {
     let summary = summary(told, Some(area));
     let well = hosts.saturating_sub(unknown);
@@ -148,7 +148,7 @@ pub fn area_line(area: Area, told: &[Finding], hosts: usize, unknown: usize) -> 
 }
 
 impl Report<'_> {
-    /// 0: all is well; 1: warnings; 2: errors; 3: something could not be asked.
+    /// Returns the exit status. 0: all is well; 1: warnings; 2: errors; 3: an answer is missing.
     pub fn status(&self) -> i32 {
         let has = |severity| self.told.iter().any(|finding| finding.code.severity == severity);
         match () {
@@ -159,7 +159,7 @@ impl Report<'_> {
         }
     }
 
-    /// A line an area, then what is wrong. A line that a terminal was shown before stands there once.
+    /// Returns a line for each area, then the findings. A line that a terminal already showed is not repeated.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let answered = self.gathered.answers.hosts.len();
@@ -192,7 +192,7 @@ impl Report<'_> {
         }
     }
 
-    /// What could not be asked, what is muted, and the sum.
+    /// Adds the missing answers, the muted findings, and the sum.
     fn rest(&self, text: &mut String) {
         let mut lines = Vec::new();
         let silent =
@@ -220,7 +220,7 @@ impl Report<'_> {
         }
     }
 
-    /// One document.
+    /// Returns the JSON document.
     pub fn json(&self, status: i32) -> String {
         let row = |finding: &Finding| -> Value {
             let code = finding.code;

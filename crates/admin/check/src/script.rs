@@ -1,14 +1,14 @@
-//! The one script that hosts run. Each part's lines bear its name, so that
-//! parts which run at the same time can be told apart.
+//! Builds the one script that hosts run. Each line bears the name of its part, because parts run at the same time.
 
 use crate::Check;
 use homing_model::text::quoted_unless;
 
-/// `put KEY` reads a part's lines, the last of which is its exit status, and prints them with bounds. A line goes out
-/// in one write, short enough for a pipe to keep it whole. `puts` does so for many short parts, one after another: each
-/// begins with a line `\001KEY` and ends with `\002STATUS`. `first NAME FILE` is a row with the first line of a file of
-/// /sys: a process for each would cost more than all else that is done here. A shell reads byte by byte, and numbers of
-/// /proc/sys have but one byte for who does.
+/// `put KEY` reads a part's lines, the last of which is its exit status, and prints them with bounds. It writes a
+/// line at once, short enough for a pipe to keep it whole.
+/// `puts` does the same for many short parts, one after another: each begins with a line `\001KEY` and ends with
+/// `\002STATUS`.
+/// `first NAME FILE` prints a row with the first line of a file of /sys. A process for each file would cost more than
+/// all other work here. A shell reads byte by byte, and numbers of /proc/sys return only one byte to such a reader.
 const BEGIN: &str = r#"LC_ALL=C; export LC_ALL; T=$(printf '\t'); export T; PATH=$PATH:/usr/sbin:/sbin; export PATH
 umask 077
 now() { printf '=now\t%s\n' "$(date +%s.%N)"; }
@@ -23,16 +23,16 @@ now
 printf '=who\t%s\n=end\twho\t0\n' "$(id -u)"
 "#;
 
-/// Mounts are looked at before all else, and alone: whatever waits for one that is frozen waits behind it, and where the host
-/// has much to do forty parts at once would take its time away.
+/// The part that runs before all others, and alone: the look at mounts. A part that waits for a frozen mount runs
+/// behind it. On a busy host forty parts at once would take its time away.
 const FIRST: &str = "answering";
-/// Of a part's time, how long the others let it be alone.
+/// The fraction of a part's time for which it runs alone.
 const AHEAD: f64 = 0.25;
 
-/// Of a part's time, what it gives a mount or a server: the rest is for telling.
+/// The fraction of a part's time for a mount or a server; the rest is for its report.
 const FOR_A_MOUNT: f64 = 2.0 / 3.0;
 
-/// The script, for `sh -s NAME...`. A part that may wait is ended after so many seconds.
+/// Returns the script, for `sh -s NAME...`. A part that may wait is killed after `patience` seconds.
 pub fn script(checks: &[&Check], patience: f64) -> String {
     let parts = checks.iter().filter(|check| !check.ask.is_empty());
     let (mut late, quick): (Vec<&&Check>, Vec<&&Check>) = parts.partition(|check| check.waits);
@@ -43,7 +43,7 @@ pub fn script(checks: &[&Check], patience: f64) -> String {
         let ahead = if c.key == FIRST { format!("ahead {:.0}\n", patience * 10.0 * AHEAD) } else { String::new() };
         format!("{{ {call}; echo $?; }} 2>/dev/null | put {} &\n{ahead}", c.key)
     };
-    // Of those that take long each is told as soon as it is known.
+    // Each long part is printed as soon as it ends.
     let (long, short): (Vec<&&Check>, Vec<&&Check>) = quick.iter().copied().partition(|check| check.slow);
     let long = long.iter().map(|c| format!("{{ (\n{}\n) </dev/null; echo $?; }} 2>/dev/null | put {}\n", c.ask, c.key));
     let short: String = short

@@ -1,23 +1,23 @@
-//! What a node does with itself as Slurm's HealthCheckProgram. Pure.
+//! Decides the state of a Slurm node, as its HealthCheckProgram. The module is pure.
 
 use crate::{Finding, Severity};
 
-/// How a reason of ours begins: only such a drain is taken back.
+/// The beginning of homing's reasons: homing resumes only its own drains.
 pub const MARK: &str = "homing check: ";
-/// Characters of a reason.
+/// The most characters of a reason.
 const LONGEST: usize = 200;
 
-/// What Slurm says of the node: its state and the reason, by `sinfo -h -N -n NODE -o '%T|%E'`.
+/// Slurm's state of the node and the reason, from `sinfo -h -N -n NODE -o '%T|%E'`.
 pub struct NodeState<'a> {
-    /// As `idle`, `drained*`.
+    /// Such as `idle`, `drained*`.
     pub state: &'a str,
-    /// Empty or `none` where there is none.
+    /// The reason; empty or `none` if there is none.
     pub reason: &'a str,
 }
 
-/// The arguments of `scontrol update` behind the node's name; `None`: all stays as it is. A node that somebody else has
-/// drained is left alone, and so is one that is down. `is_known`: every look came to its end; else nothing says that the
-/// node is well again.
+/// Returns the arguments of `scontrol update` after the node's name; `None`: the state stays as it is.
+/// It does not touch a node that another user has drained, or one that is down.
+/// `is_known`: every look ended; otherwise nothing shows that the node is well again.
 pub fn decide(found: &[Finding], is_known: bool, node: &NodeState) -> Option<Vec<String>> {
     let worst = found.iter().find(|f| f.code.severity == Severity::Error);
     let out = ["drain", "down", "fail", "maint"].iter().any(|word| node.state.contains(word));

@@ -1,4 +1,4 @@
-//! What `homing volume status` finds, as findings.
+//! Converts the findings of `homing volume status` to findings of a check.
 
 use crate::finding::word;
 use crate::{Code, Finding, Severity};
@@ -47,30 +47,30 @@ static FILLING: Code = Code {
     mend: "a sooner `expire` in [snapshot.NAME] for the next images, or a larger disk",
 };
 
-/// All of a volume, and of the images of folders.
+/// All codes of volumes, and of the images of folders.
 pub(crate) static CODES: &[&Code] = &[&ILL, &HOST, &OVERDUE, &ADVICE, &FILLING];
 
-/// A vault on `host` whose last good image is too old; `what` says how old.
+/// Returns the finding of a vault on `host` whose last good image is too old, with a text about its age.
 pub fn of_vault(name: &str, host: &str, what: &str) -> Finding {
     let finding = OVERDUE.at(host, format!("snapshot {name}: {what}"), format!("homing snapshot list {name}"));
     finding.here(&format!("homing snapshot {}", word(name)))
 }
 
-/// A bank on `host` that fills up; `what` says how far, `vault` is one of its vaults.
+/// Returns the finding of a bank on `host` that fills up, with a text about its space; `vault` is one of its vaults.
 pub fn of_bank(host: &str, vault: &str, what: &str) -> Finding {
     FILLING
         .at(host, what, format!("homing snapshot list {vault}"))
         .look_here(&format!("homing snapshot list {}", word(vault)))
 }
 
-/// A finding of a volume. Its remedy is a command for a host that serves it, or one of homing itself.
+/// Returns a finding of a volume. Its remedy is a command for a host that serves it, or one of homing itself.
 fn of_health(name: &str, speaker: &str, found: &health::Finding) -> Finding {
     let code = if found.ill { &ILL } else { &ADVICE };
     let finding = code.at(speaker, format!("volume {name}: {}", found.what), format!("homing volume status {name}"));
     if found.remedy.starts_with("homing ") { finding.here(&found.remedy) } else { finding.mend(&found.remedy) }
 }
 
-/// All that is found of a volume on these of its hosts; `whole`: what is not well with it as a whole.
+/// Returns all findings of a volume on these of its hosts; `whole`: the faults of the volume as a whole.
 pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::Finding]) -> Vec<Finding> {
     let name = spec.name.as_str();
     let speaker = hosts.first().into_iter();
@@ -88,7 +88,7 @@ pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::Fi
     found
 }
 
-/// A host that does not do its part: `lack` says what is missing there.
+/// Returns the finding of a host that does not do its part: `lack` names the missing part.
 fn of_host(name: &str, host: &str, lack: &str, unit: Option<&str>) -> Finding {
     let finding = HOST.at(host, format!("volume {name}: {lack}"), format!("homing volume status {name}"));
     match unit {

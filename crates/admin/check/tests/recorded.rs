@@ -1,12 +1,12 @@
-//! Every code is found in answers that show its fault, on the host that has it and nowhere else, and no other code is.
+//! Tests that every code is found in answers that show its fault: on the host that has it, and no other code or host.
 
 use homing_check::{Answers, CHECKS, Host, all_codes, burn_in, findings};
 use std::collections::BTreeSet;
 
-/// What a host says in one part of the script, rows and their fields.
+/// The answers of a host in one part of the script: rows and their fields.
 type Part<'a> = (&'a str, &'a str);
 
-/// A host that says these parts, and of all others that there is nothing to say.
+/// Returns a host with these parts, and with empty answers for all others.
 fn host(name: &str, parts: &[Part], stray: &str, behind_s: f64) -> Host {
     let mut text = format!("{stray}=now\t{}\n=who\t0\n=end\twho\t0\n", 1_000_000.0 - behind_s);
     for check in CHECKS {
@@ -18,7 +18,7 @@ fn host(name: &str, parts: &[Part], stray: &str, behind_s: f64) -> Host {
     Host::read(name, &[(1_000_000.05, text.into_bytes())])
 }
 
-/// `CODE HOSTS` of all that is found.
+/// Returns `CODE HOSTS` of all findings.
 fn found(hosts: Vec<Host>) -> Vec<String> {
     findings(CHECKS, &Answers { hosts }).iter().map(|f| format!("{} {}", f.code.name, f.hosts)).collect()
 }
@@ -27,7 +27,7 @@ const MOUNTINFO: &str = "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n\
                          30 22 0:40 / /data rw,relatime - nfs4 nas:/data rw,vers=4.2,hard,addr=10.0.0.9";
 const TWIN: &str = "model\tXeon\nproduct\tR640\n";
 
-/// The code; the part; what two hosts say there; what the third says.
+/// The code; the part; its rows on two hosts; its rows on the third.
 const FAULTS: &[(&str, &str, &str, &str)] = &[
     ("HC-NAME-01", "own_name", "n1\t10.0.0.1", "n3\t127.0.1.1"),
     ("HC-NAME-02", "resolve", "n1\t10.0.0.1\nn2\t10.0.0.2", "n1\t10.0.0.1\nn2\t10.9.9.9"),
@@ -202,7 +202,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
 #[test]
 fn each_fault_is_found_where_it_is_and_nothing_else() {
     for (code, key, well, ill) in FAULTS {
-        // Every host knows of its mounts, and all are twins.
+        // Every host has its mounts, and all are twins.
         let others = [("mounted", MOUNTINFO), ("processors", TWIN), ("fstab", "/dev/sda1\t/\text4\tdefaults")];
         let says = |name: &str, rows: &str| {
             let rows = if *key == "processors" { format!("{TWIN}{rows}") } else { rows.to_string() };
@@ -245,7 +245,7 @@ fn faults_that_are_no_single_answer_are_found_too() {
     };
     let slower = |day_us: u64| found(vec![clean("n1"), host("n3", &[("drift", &hours(day_us))], "", 0.0)]);
     assert_eq!((slower(150), slower(1000)), (vec![], vec!["HC-DISK-14 n3".into()]));
-    // A host that is slow, HC-NET-10, is so for both others, and both are for it.
+    // A slow host, HC-NET-10, is slow for both others, and both are for it.
     let replies = |slow: u32| {
         let to = |own: &str| -> String {
             let took = |other: &&str| if "n3" == own || **other == *"n3" { slow } else { 200 };
@@ -257,13 +257,13 @@ fn faults_that_are_no_single_answer_are_found_too() {
     let soft = "30 22 0:40 / /data rw - nfs4 nas:/data rw,soft";
     let all = ["n1", "n2"].map(|name| host(name, &[("mounted", soft)], "", 0.0));
     assert_eq!(found(all.into()), ["HC-MOUNT-06 n[1-2]"]);
-    // One client that sees a server ahead is behind itself; and one that may not write as root is squashed.
+    // A single client that sees a server ahead is behind itself.
     let server = |ahead: u32| format!("/data\t0\tyes\t100.5\t100.7\t{}\t0\t61184", 100 + ahead);
     let client = |name: &str, ahead| host(name, &[("mounted", MOUNTINFO), ("written", &server(ahead))], "", 0.0);
     let seen = |ahead: [u32; 3]| found(["n1", "n2", "n3"].iter().zip(ahead).map(|(n, s)| client(n, s)).collect());
     assert_eq!((seen([0, 0, 0]), seen([0, 30, 0])), (vec![], vec![]));
     assert_eq!(seen([30, 30, 30]), ["HC-CLOCK-07 n[1-3]"]);
-    // A server has on its own disk what its clients mount, by its name or by its address.
+    // A server has on its own disk the folder that its clients mount, by its name or by its address.
     let server = |mine: &str, source: &str| {
         let clients = MOUNTINFO.replace("nas:", source);
         let clients = ["n1", "n2"].map(|name| host(name, &[("mounted", &clients)], "", 0.0));
@@ -274,7 +274,7 @@ fn faults_that_are_no_single_answer_are_found_too() {
     let own = "n3\t10.0.0.3";
     assert_eq!((server(own, "n3:"), server(own, "10.0.0.3:")), (vec![], vec![]));
     assert_eq!(server(own, "n4:"), ["HC-MOUNT-03 n3"]);
-    // Where a server trusts nobody's root it is as it should be, until something of root's lies there.
+    // A server that trusts no host's root is set up correctly, until root has files or its home there.
     let refused = |hurt: &str| {
         let row = format!("/data\t0\tno\t{hurt}");
         found(["n1", "n2"].map(|name| host(name, &[("written", &row)], "", 0.0)).into())
@@ -284,7 +284,7 @@ fn faults_that_are_no_single_answer_are_found_too() {
         (refused("home"), refused("files")),
         (vec!["HC-USER-09 n[1-2]".into()], vec!["HC-USER-09 n[1-2]".into()])
     );
-    // Who does not mount it has nothing to do with a server's name.
+    // A host without the mount has nothing to do with a server's name.
     let nas = "nas\t\tserver\nnas\t10.0.0.9\tserver";
     let mounts = |name: &str| host(name, &[("resolve", nas)], "", 0.0);
     assert_eq!(found(vec![mounts("n1"), mounts("n2"), clean("n3")]), [""; 0]);
@@ -297,7 +297,7 @@ fn faults_that_are_no_single_answer_are_found_too() {
     };
     assert_eq!((of("b.org", "sys"), of("A.ORG", "krb5p")), (vec![], vec![]));
     assert_eq!(of("b.org", "krb5p"), ["HC-USER-11 n3"]);
-    // A mount that hangs on all hosts is its server's fault: to mount it again would hang as well.
+    // A mount that hangs on all hosts is its server's fault: a new mount would hang as well.
     let hung = |third: &str| {
         let says = |name: &str, rows: &str| host(name, &[("mounted", MOUNTINFO), ("answering", rows)], "", 0.0);
         let hosts = vec![says("n1", "/data\t137\t"), says("n2", "/data\t137\t"), says("n3", third)];
@@ -310,7 +310,7 @@ fn faults_that_are_no_single_answer_are_found_too() {
         of_two.starts_with("homing exec -w 'n[1-2]' 'timeout") && of_two.contains("|| { umount -fl /data; "),
         "{of_two}"
     );
-    // Two hosts hear one port; one is on another switch than it was.
+    // Two hosts receive from one port; one is on another switch than before.
     let hears = |name: &str, port: &str| {
         host(name, &[("switch", &format!("eth0\t02:00\ts1\t{port}\ton\t\t\tfull\t1500"))], "", 0.0)
     };
@@ -390,7 +390,7 @@ fn every_code_is_planted_here_and_has_a_name_of_its_own() {
     assert_eq!(codes.iter().collect::<BTreeSet<_>>().len(), codes.len());
 }
 
-/// A host that lies gives a remedy that is one word for the shell, whatever it says.
+/// A remedy quotes the words of a lying host as one word for the shell.
 #[test]
 fn what_a_host_says_never_becomes_a_command() {
     let evil = "user\talice\t5$(reboot)\t100\t/h\t/bin/sh";
@@ -398,12 +398,12 @@ fn what_a_host_says_never_becomes_a_command() {
     let hosts = vec![says("n1", evil), says("n2", evil), says("n3", "user\talice\t1\t100\t/h\t/bin/sh")];
     let found = findings(CHECKS, &Answers { hosts });
     let line = &found[0].remedy.as_ref().unwrap().line;
-    // What is no number is given to nobody.
+    // No user gets a number that is no number.
     assert!(line.starts_with("getent passwd 1 '5$(reboot)' alice;") && !line.contains("usermod"), "{line}");
     assert!(found[0].command("").unwrap().starts_with("homing exec -w n3 '"));
 }
 
-/// Rows that are cut short, or hold what nobody expects, are no fault and no end of ours.
+/// Rows that are cut short, or have unexpected values, are no fault and do not end the check.
 #[test]
 fn what_a_host_leaves_out_ends_nothing() {
     let first_words: BTreeSet<&str> = FAULTS.iter().flat_map(|(.., ill)| ill.split(['\t', '\n'])).collect();
@@ -426,14 +426,14 @@ fn what_a_host_leaves_out_ends_nothing() {
     }
 }
 
-/// Of 1000 hosts with the same fault one finding is told.
+/// For 1000 hosts with the same fault one finding is reported.
 #[test]
 fn equal_findings_are_folded() {
     let hosts = (1..=1000).map(|n| host(&format!("n{n}"), &[("nologin", "/etc/nologin")], "", 0.0)).collect();
     assert_eq!(found(hosts), ["HC-USER-07 n[1-1000]"]);
 }
 
-/// As an ordinary user a remedy that needs root begins with sudo.
+/// For an ordinary user a remedy that needs root begins with sudo.
 #[test]
 fn a_user_is_told_to_use_sudo() {
     let text = b"=who\t1000\n=end\twho\t0\n=nologin\t/etc/nologin\n=end\tnologin\t0\n".to_vec();

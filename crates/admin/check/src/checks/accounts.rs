@@ -57,7 +57,8 @@ getent group | awk -F: '$3 >= 1000 && $3 < 60000 {print "group\t" $1 "\t" $3 "\t
     judge,
 };
 
-/// Where a user's local files are; a whole disk of data would take hours, and other file systems are mounted elsewhere too.
+/// The folders with a user's local files. A whole disk of data would take hours, and other file systems are mounted
+/// elsewhere, too.
 const PLACES: &str = "/home /etc /opt /srv /var";
 
 /// Rows of a kind by their second field.
@@ -67,10 +68,10 @@ fn table<'a>(rows: &'a [Vec<String>], kind: &str) -> Table<'a> {
     rows.iter().filter(|r| r[0] == kind && r.len() > 3).map(|r| (r[1].as_str(), &r[1..])).collect()
 }
 
-/// Users, or groups, of a host.
+/// Users, or groups, of each host.
 type Tables<'a> = Vec<(&'a Host, Table<'a>)>;
 
-/// Users and groups of all hosts that told them.
+/// Users and groups of all hosts that answered.
 struct Accounts<'a> {
     users: Tables<'a>,
     groups: Tables<'a>,
@@ -86,7 +87,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     found
 }
 
-/// Other names that have a number on any host. A file on a shared file system may be any of theirs.
+/// Returns other names that have this number on any host. A file on a shared file system may belong to any of them.
 fn sharers<'a>(all: &Tables<'a>, name: &str, number: &str) -> BTreeSet<&'a str> {
     let of = |(_, table): &(&Host, Table<'a>)| -> Vec<&'a str> {
         table.iter().filter(|(other, row)| **other != name && row[1] == number).map(|(other, _)| *other).collect()
@@ -94,8 +95,8 @@ fn sharers<'a>(all: &Tables<'a>, name: &str, number: &str) -> BTreeSet<&'a str> 
     all.iter().flat_map(of).collect()
 }
 
-/// Two users with one number on a host. The one who has another number elsewhere gets that; else the second one gets one
-/// that no host of all has given to a user or a group.
+/// Finds two users with one number on a host. If one has another number elsewhere, the remedy gives that user this
+/// number. Otherwise the second one gets a number that no user or group has on any host.
 fn doubles(accounts: &Accounts) -> Vec<Finding> {
     let all = || accounts.users.iter().chain(&accounts.groups).flat_map(|(_, table)| table.values());
     let most = all().filter_map(|row| row[1].parse::<u32>().ok()).max().unwrap_or(999);
@@ -117,7 +118,7 @@ fn doubles(accounts: &Accounts) -> Vec<Finding> {
                 ),
             };
             let finding = TWICE.on(host, format!("{first} and {name} both have the number {number}"), "getent passwd");
-            // Free now is not free when it is pasted: the host looks again.
+            // A number that is free now may be taken when the line is pasted: the host looks again.
             let line = format!("! getent passwd {to} >/dev/null && usermod -u {to} {}", word(who));
             found.push(finding.mend(line));
         }
@@ -125,7 +126,7 @@ fn doubles(accounts: &Accounts) -> Vec<Finding> {
     found
 }
 
-/// The number that a user has on other hosts, where it is another and nobody else's on any host.
+/// Returns the number that a user has on other hosts, if it differs and no other user has it on any host.
 fn elsewhere(accounts: &Accounts, name: &str, number: &str) -> Option<String> {
     let numbers: BTreeSet<&str> =
         accounts.users.iter().filter_map(|(_, table)| table.get(name)).map(|row| row[1].as_str()).collect();
@@ -134,7 +135,7 @@ fn elsewhere(accounts: &Accounts, name: &str, number: &str) -> Option<String> {
     (one.parse::<u32>().is_ok() && sharers(&accounts.users, name, one).is_empty()).then(|| one.to_string())
 }
 
-/// What has a number: its code, what stands before its name, and the words of the commands for it.
+/// A kind of entry with a number, user or group: its code, the prefix of its name, and the words of its commands.
 struct Numbered {
     code: &'static Code,
     called: &'static str,
@@ -155,8 +156,9 @@ fn known<'a>(name: &str, all: &Tables<'a>) -> Known<'a> {
     all.iter().filter_map(|(h, t)| Some((*h, *t.get(name)?))).collect()
 }
 
-/// Hosts where the name has another number; `None` when it is the same everywhere. Files are given away by number only
-/// where no other name has the old or the new number on any host, and not by a path that somebody can exchange meanwhile.
+/// Returns findings of hosts where the name has another number; `None`: it is the same everywhere. Files change their
+/// owner by number only if no other name has the old or the new number on any host. The command uses no path that
+/// another user can replace meanwhile.
 fn numbers(kind: &Numbered, name: &str, all: &Tables) -> Option<Vec<Finding>> {
     let split = split(known(name, all).iter().map(|(h, row)| (*h, row[1].clone())))?;
     let (right, like) = (&split.most, split.most_of());
@@ -189,7 +191,7 @@ fn of_user(name: &str, accounts: &Accounts) -> Vec<Finding> {
     let (Some((like, [_, uid, gid, home, shell @ ..])), true) = (known.first(), known.len() * 2 > all.len()) else {
         return Vec::new();
     };
-    // The group's name where the user is; one of the system has a number below those that were looked at.
+    // The group's name on the user's host; a system group has a number below those that were queried.
     let group = accounts.groups.iter().find(|(host, _)| host.name == like.name);
     let group = group.and_then(|(_, table)| table.iter().find(|(_, row)| row[1] == *gid)).map(|(name, _)| *name);
     let (uid_word, gid_word, home, name_word) = (word(uid), word(gid), word(home), word(name));
@@ -230,7 +232,7 @@ fn of_group(name: &str, all: &Tables) -> Vec<Finding> {
         let what = format!("the group {name} has the members {:?}, and {right:?} on {like}", joined(own));
         let found = MEMBERS.on(host, what, format!("getent group {name}"));
         let add = split.most.difference(own).map(|user| format!("gpasswd -a {} {}", word(user), word(name)));
-        // Whether somebody is to lose what others may do is for a person.
+        // A person decides whether a user is to lose rights.
         if own.difference(&split.most).next().is_some() {
             return found.look(format!("getent group {}", word(name)));
         }
@@ -268,7 +270,7 @@ mod tests {
         assert!(told[0].2 && told[0].1.contains("-user 2005 -execdir chown -h 2001 {} +"), "{told:?}");
         assert!(told[0].1.contains("$3 == 2005 && $1 != ENVIRON"), "somebody may have it when it is pasted: {told:?}");
         for hosts in [
-            // On the same host, on another one, and the new number is somebody's.
+            // On the same host, on another one, and the new number belongs to another user.
             [("n1", right.clone()), ("n2", right.clone()), ("n3", twin + &user("bob", 2002))],
             [
                 ("n1", right.clone() + &user("twin", 2005)),

@@ -1,23 +1,24 @@
-//! What should be the same on all hosts: a row of a table each.
+//! Compares values that should be the same on all hosts: a row of a table for each.
 
 use crate::compare::split;
 use crate::{Answers, Code, Finding};
 
-/// Something that hosts say in one value.
+/// A value that hosts report.
 pub(crate) struct Row {
-    /// The name before its value.
+    /// The name of its row.
     pub name: &'static str,
-    /// What it is when hosts differ.
+    /// The code of a difference.
     pub code: &'static Code,
-    /// For a sentence.
+    /// Its name in a sentence.
     pub noun: &'static str,
-    /// From the value that most have to the command that gives it to the others.
+    /// Returns the command that sets the others to the value of most hosts.
     pub mend: Option<fn(&str) -> String>,
-    /// The command that tells more, where there is no such.
+    /// The command that shows more, if there is none that sets the value.
     pub look: &'static str,
 }
 
-/// A finding for each host that differs. Hosts that have no value are left out: what is not installed is not another version.
+/// Returns a finding for each host that differs. Hosts without a value are left out: a program that is not installed
+/// has no other version.
 pub(crate) fn differing(answers: &Answers, key: &str, rows: &[Row]) -> Vec<Finding> {
     let of_row = |row: &Row| {
         let split = split(answers.value(key, row.name))?;

@@ -34,8 +34,9 @@ static DEAD: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "answering",
-    // In a name only the kernel's own escapes are undone. A question that FUSE's daemon has taken cannot be killed, and
-    // `timeout` waits for what it has killed: so it kills a shell, whose child holds no pipe of ours.
+    // In a name only the kernel's own escapes are undone. A request that FUSE's daemon has taken cannot be killed,
+    // and `timeout` waits for the process that it has killed. It therefore kills a shell, whose child holds no pipe
+    // of the script.
     ask: r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1)
   if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"]) print $5}' /proc/self/mountinfo | head -40 |
 { while read -r p; do
@@ -52,13 +53,13 @@ done; wait; }"#,
     judge,
 };
 
-/// What is said of a mount that has not answered in time.
+/// The status of a mount that has not answered in time.
 const SILENT: &str = "137";
-/// And of one that has answered when it was asked once more.
+/// The status of a mount that has answered only the second time.
 const AT_LAST: &str = "late";
 
-/// Hosts with mounts that did not answer in time, and hosts whose look at them did not come to its end. A server with much
-/// to do, or a host, looks so too, and the remedy ends what works there: so that it is worth asking again.
+/// Returns hosts with mounts that did not answer in time, and hosts whose look at them did not end. A busy server or
+/// host looks the same, and the remedy kills the programs that work there: a second request is worth it.
 pub fn silent(answers: &Answers) -> Vec<String> {
     let is_silent = |row: &Vec<String>| row.get(1).is_some_and(|status| status == SILENT);
     let is_doubtful = |host: &&Host| match host.rows(CHECK.key) {
@@ -68,7 +69,7 @@ pub fn silent(answers: &Answers) -> Vec<String> {
     answers.hosts.iter().filter(is_doubtful).map(|host| host.name.clone()).collect()
 }
 
-/// What is known of mounts that a host has been asked for twice.
+/// Joins two answers of a host about its mounts.
 pub(crate) fn with_second(first: &[Vec<String>], second: &[Vec<String>]) -> Vec<Vec<String>> {
     let both = |row: &Vec<String>| match second.iter().find(|again| again[0] == row[0] && again.len() == 3) {
         Some(again) if row.get(1).is_some_and(|status| status == SILENT) => match again[1].as_str() {
@@ -80,7 +81,7 @@ pub(crate) fn with_second(first: &[Vec<String>], second: &[Vec<String>]) -> Vec<
     first.iter().map(both).collect()
 }
 
-/// What a host says of a mount: its point, and the line of the mount table.
+/// A host's answer about a mount: its point, and the line of the mount table.
 struct Said<'a> {
     host: &'a Host,
     point: String,
@@ -114,7 +115,7 @@ impl Said<'_> {
         self.status == SILENT
     }
 
-    /// The server, where it does not answer any of the several hosts that mount the same of it.
+    /// Returns the server, if several hosts mount the same source and it answers none of them.
     fn silent_server(&self, all: &[Said]) -> Option<String> {
         let own = self.mount.as_ref()?;
         let like = || all.iter().filter(|other| other.mount.as_ref().is_some_and(|mount| mount.source == own.source));
@@ -122,8 +123,9 @@ impl Said<'_> {
         server(own).filter(|_| hosts.len() > 1 && like().all(Said::hangs))
     }
 
-    /// The command that mounts it again, unless it answers when this is pasted: what works there would be cut off. A
-    /// question that FUSE's daemon has taken cannot be killed, so that a shell is which nobody waits behind.
+    /// Returns the command that mounts it again, unless it answers when the command is pasted: programs there would
+    /// be cut off. A request that FUSE's daemon has taken cannot be killed. A shell is killed instead, and no process
+    /// waits for it.
     fn again(&self) -> String {
         let point = word(&self.point);
         let mount = self.again.clone().unwrap_or_else(|| format!("mount {point}"));
@@ -146,7 +148,7 @@ fn of_mount(said: &Said, all: &[Said]) -> Option<Finding> {
         return Some(found.mend(said.again()));
     }
     let found = HUNG.on(host, format!("{point} does not answer"), format!("stat {point}/NAME: nothing in time"));
-    // Mounting again would hang as well.
+    // A new mount would hang as well.
     Some(match said.silent_server(all) {
         Some(server) => found.look("systemctl --failed; uptime; dmesg | tail").from_host(&server),
         None => found.mend(said.again()),

@@ -1,4 +1,4 @@
-//! Do file systems on disks tell the disk when its cache must be written?
+//! Do file systems on disks make the disk write its cache when it must?
 
 use super::mounted::mounts;
 use crate::finding::word;

@@ -1,4 +1,4 @@
-//! Was something written where a mount lies now?
+//! Are there files beneath a mount point?
 
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Severity};
@@ -14,7 +14,7 @@ static HIDDEN: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "beneath",
-    // What the system itself mounts over is left alone: only network mounts, and those of fstab.
+    // Mounts of the system itself are left alone: only network mounts, and those of fstab.
     ask: r#"[ "$(id -u)" = 0 ] || exit 0
 { awk '$1 !~ /^#/ && $2 ~ /^[/]./ {print $2}' /etc/fstab
 awk '{for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1); if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"]) print $5}' /proc/self/mountinfo
@@ -34,7 +34,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     let rows = answers.each(CHECK.key);
     rows.filter_map(|(host, row)| {
         let [point, first] = row else { return None };
-        // Beside a mount point others may be able to make names: the folder is a new one.
+        // Other users may be able to create names beside a mount point: the folder is a new one.
         let script = format!(
             "mount --bind / /run && a=$(mktemp -d {}) && find {} -mindepth 1 -maxdepth 1 -execdir mv -t \"$a\" {{}} +",
             word(&format!("/run{point}.beneath.XXXXXX")),

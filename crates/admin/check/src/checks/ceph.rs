@@ -1,4 +1,4 @@
-//! What does Ceph itself find, and what is the fault among what follows from it?
+//! Which faults does Ceph itself report, and which one causes the others?
 
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Severity};
@@ -23,7 +23,8 @@ static ADVICE: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "ceph",
-    // Monitors, or the first host: the same answer from all would be a load for them. Who may not ask says nothing.
+    // Only monitors, or the first host, run it: the same query from all would burden Ceph. A user without permission
+    // prints nothing.
     ask: r#"command -v ceph >/dev/null && [ -r /etc/ceph/ceph.conf ] || exit 0
 [ "$(hostname)" = "${1%%.*}" ] || [ "$#" -lt 2 ] || systemctl -q is-active 'ceph-mon@*' || exit 0
 said=$(timeout "$WAIT" ceph --connect-timeout 3 health detail 2>&1)
@@ -39,7 +40,7 @@ printf '%s\n' "$said" | awk -v OFS='\t' '/^\[(ERR|WRN)\] [A-Z_]+: / {
     judge,
 };
 
-/// What an OSD that is down brings about; it is gone when that is up again.
+/// Codes that follow from an OSD that is down; they end when it is up again.
 const BY_OSDS: [&str; 8] = [
     "OSD_HOST_DOWN",
     "OSD_CHASSIS_DOWN",
@@ -50,10 +51,10 @@ const BY_OSDS: [&str; 8] = [
     "SLOW_OPS",
     "MDS_SLOW_METADATA_IO",
 ];
-/// Warnings of lost daemons and copies, which others of Ceph's own severity are not.
+/// Warnings of lost daemons and copies; Ceph's other warnings are no losses.
 const LOSSES: [&str; 5] = ["MON_DOWN", "OSD_DOWN", "PG_AVAILABILITY", "PG_DEGRADED", "OBJECT_UNFOUND"];
 
-/// One code of Ceph's.
+/// One of Ceph's codes.
 #[derive(Default)]
 struct Fault<'a> {
     speaker: &'a str,
@@ -102,7 +103,7 @@ impl Fault<'_> {
     }
 }
 
-/// Number and host of `osd.2 (root=default,host=n3) is down`.
+/// Returns number and host of `osd.2 (root=default,host=n3) is down`.
 fn down(line: &str) -> Option<(&str, &str)> {
     let (number, rest) = line.strip_prefix("osd.")?.split_once(" (")?;
     let places = rest.strip_suffix(") is down")?;

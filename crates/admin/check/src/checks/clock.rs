@@ -1,9 +1,10 @@
-//! Do clocks go together?
+//! Do clocks agree?
 
 use crate::compare::{middle, split};
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 
-/// Seconds. make and Kerberos go by whole seconds, munge refuses at 300; less than half a second may be a busy host.
+/// Seconds. make and Kerberos compare whole seconds, and munge refuses at 300. Less than half a second may come from
+/// a busy host.
 const ILL: f64 = 1.0;
 const ODD: f64 = 0.5;
 
@@ -34,7 +35,7 @@ static HERE: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "clock",
-    // The script tells the time by itself, several times.
+    // The script itself prints the time, several times.
     ask: "",
     waits: false,
     slow: false,
@@ -43,15 +44,15 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-/// How far a host's clock is ahead of this machine's, in seconds: between `least` and `most`.
+/// The lead of a host's clock over this machine's, in seconds: between `least` and `most`.
 #[derive(Clone, Copy)]
 struct Ahead {
     least: f64,
     most: f64,
 }
 
-/// A host reads its clock after the question was sent and before the answer arrived. The distance of its clock lies
-/// between the two differences; each further answer can only narrow it.
+/// Returns the lead of a host's clock. A host reads its clock after the script was sent and before the answer
+/// arrived. The lead is between the two differences; each further answer can only narrow it.
 fn ahead(host: &Host) -> Option<Ahead> {
     let least = host.clock.iter().map(|c| c.shown_s - c.received_s).max_by(f64::total_cmp)?;
     let most = host.clock.iter().filter_map(|c| Some(c.shown_s - c.sent_s?)).min_by(f64::total_cmp);
@@ -86,7 +87,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     found
 }
 
-/// Returns the seconds from `usual` that are certain; 0 where the clocks may agree.
+/// Returns the seconds from `usual` that are certain; 0 if the clocks may agree.
 fn apart(ahead: Ahead, usual: f64) -> f64 {
     (ahead.least - usual).max(0.0) + (ahead.most - usual).min(0.0)
 }
@@ -106,7 +107,7 @@ fn by(apart: f64) -> String {
 mod tests {
     use super::*;
 
-    /// A host whose clock is `ahead_s` ahead, asked at 100 s and heard at `received_s`.
+    /// Returns a host whose clock is `ahead_s` ahead, queried at 100 s, with its answer at `received_s`.
     fn host(name: &str, ahead_s: f64, read_s: f64, received_s: f64) -> Host {
         let text = format!("=now\t{}\n", ahead_s + read_s);
         Host::read(name, &[(received_s, text.into_bytes())]).asked_at(100.0)
@@ -127,11 +128,11 @@ mod tests {
         assert_eq!(seen(vec![quick("n1"), quick("n2"), behind]).1, ["HC-CLOCK-02 n3"]);
         let far = host("n3", -60.0, 102.9, 103.0);
         assert_eq!(seen(vec![quick("n1"), quick("n2"), far]).1, ["HC-CLOCK-01 n3"]);
-        // All are late: nothing is certain of this machine's clock either.
+        // All are late: nothing is certain about this machine's clock either.
         assert_eq!(seen(vec![late("n1"), late("n2")]), (vec!["n1".into(), "n2".into()], vec![]));
     }
 
-    /// Where most answers are late, an answer in time looks ahead. The others are asked again.
+    /// If most answers are late, an answer in time looks ahead. The others are queried again.
     #[test]
     fn hosts_are_asked_again_where_one_looks_ahead() {
         let ahead = host("n1", 30.0, 100.1, 100.2);

@@ -55,7 +55,7 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-/// How the file's name ends, what it is, what is said.
+/// The ending of the file's name, the code, and the message.
 const COUNTERS: [(&str, &Code, &str); 5] = [
     ("/degraded", &DEGRADED, "the array lacks a disk"),
     ("/errors_count", &DAMAGED, "ext4 has found errors"),
@@ -68,7 +68,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     answers.of(CHECK.key).flat_map(|(host, rows)| of_host(host, rows)).collect()
 }
 
-/// The first file of a kind that counts something: 64 hot cores are one fault.
+/// Returns the first file of each kind with a count: 64 hot cores are one fault.
 fn of_host(host: &Host, rows: &[Vec<String>]) -> Vec<Finding> {
     let lines: Vec<(&str, &str)> = rows.iter().filter_map(|row| row.first()?.rsplit_once(':')).collect();
     let of_kind = |(end, code, what): &(&str, &'static Code, &str)| {

@@ -1,4 +1,4 @@
-//! Are the folders and devices that every program expects as it expects them?
+//! Do the folders and devices that every program uses have the right kind and mode?
 
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};

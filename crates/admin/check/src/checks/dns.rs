@@ -1,11 +1,11 @@
-//! Does a name that nobody has come back soon?
+//! Does a look-up of a name that does not exist end soon?
 
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Severity};
 
-/// Milliseconds after which every login, mount and prompt that looks a name up is felt to hang.
+/// Milliseconds from which each login, mount or prompt that looks a name up seems to hang.
 const SLOW_MS: u64 = 1000;
-/// On a host where the same program takes a third of that to look up what stands in a file, it is the host that is slow.
+/// If the same program takes a third of that to look up an entry of a file, the host itself is slow.
 const TIMES: u64 = 3;
 
 static SLOW: Code = Code {
@@ -19,7 +19,7 @@ static SLOW: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "dns",
-    // The shortest of three: a host that is busy is slow now and then, a dead server each time.
+    // The shortest of three counts: a busy host is slow now and then, a dead server each time.
     ask: r#"awk '$1 == "nameserver" {print "server\t" $2}' /etc/resolv.conf
 for _ in 1 2 3; do
   o=$(date +%s%3N); getent protocols tcp; a=$(date +%s%3N); getent hosts homing-check-nobody; b=$(date +%s%3N)
@@ -58,7 +58,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     answers.hosts.iter().filter_map(finding).collect()
 }
 
-/// Of several servers nobody here knows which is dead; one alone is.
+/// Comments a server out. With several servers homing cannot know which one is dead; a single one is.
 fn comment_out(server: &str) -> String {
     let edit = format!("s/^nameserver[[:space:]]+{}/# &/", server.replace('.', "[.]"));
     // It may be back when this is pasted. A link to another program's file stays a link.

@@ -1,26 +1,28 @@
-//! Do tasks wait longer for a host's disks than in the days before, with no more to do?
+//! Do tasks wait longer for a host's disks than in the days before, though they do no more?
 //!
-//! A host is compared with itself, as others have other work; and its last day with hours in which its disks did at least
-//! as much, as who does more may wait more. What is compared is the waiting for each request, and for each byte: work with
-//! larger or smaller requests changes the one or the other, a disk that gets slow both.
+//! A host is compared with itself, because other hosts have other work. Its last day is compared with hours in which
+//! its disks did at least as much, because more work may cause more waiting. The waiting for each request and for
+//! each byte is compared. Work with larger or smaller requests changes only one of them, a disk that becomes slow
+//! changes both.
 
 use crate::compare::middle;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 use std::collections::BTreeSet;
 
-/// Seconds of the time that is compared with what was before.
+/// Seconds of the period that is compared with the time before.
 const DAY_S: f64 = 86_400.0;
-/// So many hours of each time are needed: fewer may be of one job.
+/// The least hours of each period: fewer may come from one job.
 const HOURS: usize = 6;
-/// Hours of so many days are needed to tell what is usual: the work of one may be of another kind.
+/// The least days with such hours that show the usual waiting: the work of a single day may be of another kind.
 const DAYS: usize = 3;
-/// One hour in so many may be any: the rest of the hours before is what is usual. Copies by night are such hours.
+/// One hour in this many is ignored, such as that of a nightly copy: the other hours before define the usual waiting.
 const ONE_IN: usize = 20;
-/// So many times what is usual is more than the noise. Where work is another one each day, as `tests.rs` makes it, three
-/// well hosts in a thousand are told a day; twice would tell four times as many, and so would hours of a single day before.
-/// Where work is the same each day none is, and of disks that are five times as slow four in five are.
+/// A wait of this many times the usual is more than noise. With different work each day, as `tests.rs` makes it,
+/// three healthy hosts in a thousand are reported a day. A factor of two would report four times as many, and so
+/// would the hours of a single day before. With the same work each day no healthy host is reported. Four in five
+/// disks that are five times as slow are.
 const TIMES: f64 = 3.0;
-/// Part of the time in which tasks must wait at all for it to matter: below it nobody would be done much sooner.
+/// The part of the time in which tasks must wait for it to matter: with less, no task would end much sooner.
 const NOTICED: f64 = 0.1;
 /// Microseconds of an hour.
 const HOUR_US: f64 = 3.6e9;
@@ -44,12 +46,12 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-/// An hour in which disks were what tasks waited for.
+/// An hour in which tasks waited for disks, not for the network.
 struct Hour {
     end_s: f64,
-    /// Microseconds in which some task waited.
+    /// Microseconds in which at least one task waited.
     waited_us: f64,
-    /// What disks did.
+    /// Requests and bytes of the disks.
     requests: f64,
     bytes: f64,
 }
@@ -58,11 +60,11 @@ impl Hour {
     fn read(row: &[String]) -> Option<Hour> {
         let numbers: Vec<f64> = row.iter().filter_map(|field| field.parse().ok()).collect();
         let [end_s, waited_us, requests, bytes, received] = numbers[..] else { return None };
-        // Who receives more than the disks move may wait for a file server.
+        // A host that receives more than its disks move may wait for a file server.
         (bytes >= received && requests > 0.0).then_some(Hour { end_s, waited_us, requests, bytes })
     }
 
-    /// The middle of hours, each of its numbers by itself.
+    /// Returns the middle of hours, for each number separately.
     fn middle(hours: &[Hour]) -> Option<Hour> {
         let of = |number: fn(&Hour) -> f64| middle(hours.iter().map(number), HOURS);
         Some(Hour {
@@ -111,14 +113,14 @@ fn of_host(host: &Host, rows: &[Vec<String>]) -> Option<Finding> {
     Some(found.look("homing hosts -w \"$(uname -n)\" --history 7d; cat /proc/mdstat"))
 }
 
-/// Waiting for each request now, what was usual, and in how many hours.
+/// The waiting for each request now, the usual one, and the number of hours for that.
 struct Slower {
     now_us: f64,
     usual_us: f64,
     of: usize,
 }
 
-/// None where the day is as usual, or too little is known.
+/// Compares a day with the hours before; `None`: the day is as usual, or too little is known.
 fn slower(day: &[Hour], mut before: Vec<Hour>, now_s: f64) -> Option<Slower> {
     let now = Hour::middle(day)?;
     before.retain(|hour| hour.does_as_much(&now));
@@ -133,7 +135,7 @@ fn slower(day: &[Hour], mut before: Vec<Hour>, now_s: f64) -> Option<Slower> {
     ill.then(|| Slower { now_us: now.by_request(), usual_us: by_request, of: before.len() })
 }
 
-/// What all hours but one in twenty do not exceed.
+/// Returns the value that all hours but one in twenty do not exceed.
 fn usual(mut waits: Vec<f64>) -> Option<f64> {
     waits.sort_by(f64::total_cmp);
     let worse = waits.len() / ONE_IN;

@@ -1,4 +1,4 @@
-//! What does a host export of the partition that its own system is on?
+//! Does a host export folders of the partition that its own system is on?
 
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Severity};

@@ -1,4 +1,4 @@
-//! Is everything mounted that should be, and as it should?
+//! Are all file systems of /etc/fstab mounted, and writable?
 
 use super::mounted::{Mounts, mounts};
 use crate::finding::word;
@@ -65,7 +65,7 @@ fn of_line(host: &Host, line: &[String], mounts: &Mounts) -> Option<Finding> {
     let broken = ["emergency_ro", "shutdown"].into_iter().find(|o| is(o));
     let state = broken.or((is("ro") && !has("ro")).then_some("ro"))?;
     let found = READ_ONLY.on(host, format!("{point} is read-only"), format!("/proc/self/mountinfo: {point} {state}"));
-    // After an error of the disk each write may break more.
+    // After an error of the disk each write may damage more.
     if broken.is_some() {
         return Some(found.look(format!("dmesg -T | tail -50; findmnt {}", word(point))));
     }

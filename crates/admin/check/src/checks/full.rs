@@ -4,7 +4,7 @@ use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 use homing_model::units::bytes;
 
-/// Full is less than 3 % free, and less than 20 GB: 3 % of a large disk is room for a while.
+/// A file system is full if less than 3 % and less than 20 GB are free: 3 % of a large disk is room for a while.
 const LEAST_PERCENT: u64 = 3;
 const LEAST_BYTES: u64 = 20_000_000_000;
 
@@ -27,7 +27,8 @@ static INODES: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "full",
-    // An overlay below / is a container's, on a disk that is listed anyway. File systems of this host alone: one of the network may not answer, and is the same for all.
+    // An overlay below / is a container's, on a disk that is listed anyway. Only file systems of this host are
+    // listed: one of the network may not answer, and is the same for all.
     ask: r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1)
   if (t ~ /^(ext[234]|xfs|btrfs|zfs|f2fs|tmpfs|overlay|bcachefs|jfs)$/ && $5 !~ /^[/](proc|sys|run[/]credentials)/ && $5 !~ /\\/ && (t != "overlay" || $5 == "/")) print $5}' /proc/self/mountinfo |
 sort -u | head -100 | xargs stat -f -c "%S$T%b$T%a$T%c$T%d$T%n" --"#,

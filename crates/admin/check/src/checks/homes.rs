@@ -1,11 +1,11 @@
-//! Would sshd let users in, by the modes of their homes?
+//! Does sshd accept users' keys, by the modes of their homes?
 
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 
-/// Others may write.
+/// Mode bits: others may write.
 const LOOSE: u32 = 0o022;
-/// Others may read a private key.
+/// Mode bits: others may read a private key.
 const OPEN: u32 = 0o077;
 
 static HOME: Code = Code {
@@ -81,7 +81,8 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     .collect()
 }
 
-/// A command with the rights of a user and no more, also where root pastes it: what lies in a home may be a link by then.
+/// Returns a command with the rights of a user and no more, even if root pastes it. An entry of a home may be a link
+/// by then.
 fn as_user(host: &Host, user: &str, line: &str) -> String {
     if host.uid() == Some(0) && user != "root" {
         format!("su {} -s /bin/sh -c {}", word(user), word(line))
@@ -90,8 +91,8 @@ fn as_user(host: &Host, user: &str, line: &str) -> String {
     }
 }
 
-/// Whose the home is nobody doubts: no other user there has it as the home, and the user has one number on all hosts.
-/// Otherwise the home of somebody else would be given away, on a shared file system for all hosts.
+/// Whether the owner of a home is certain. No other user there has it as the home, and the user has one number on all
+/// hosts. Otherwise the remedy could give the home of another user away, on a shared file system for all hosts.
 fn is_certain(answers: &Answers, host: &Host, user: &str, path: &str) -> bool {
     let others = host.rows(CHECK.key).into_iter().flatten().filter(|row| row.len() == 5 && row[0] == "dir");
     let is_others = others.into_iter().any(|row| row[1] != user && row[4] == path);
@@ -115,7 +116,7 @@ fn of_folder(answers: &Answers, host: &Host, row: [&str; 4]) -> Vec<Finding> {
         let code = if is_home { &OWNER } else { &KEYS };
         let finding =
             code.on(host, format!("{path} of {user} belongs to {owner}"), format!("stat -c %U {path}: {owner}"));
-        // Only of the home itself the folder is root's, in which nobody exchanges names.
+        // Only the home itself is in a folder of root's, in which no other user can replace names.
         let mends = is_home && is_certain(answers, host, user, path);
         let look = format!("ls -ld {}; id {} {}", word(path), word(user), word(owner));
         found.push(if mends {

@@ -1,4 +1,4 @@
-//! Do users get from host to host, where `homing up` has set that up?
+//! Can users log in from host to host, if `homing up` has set that up?
 
 use crate::{Answers, Check, Code, Finding, Severity};
 use homing_setup::{HOST_BASED, host_based_faults};
@@ -22,7 +22,7 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-/// Where a person looks further.
+/// The command that shows more.
 const LOOK: &str = "sshd -T | grep -i hostbased; grep -rniE 'hostbased|keysign' /etc/ssh/sshd_config /etc/ssh/sshd_config.d \
                     /etc/ssh/ssh_config /etc/ssh/ssh_config.d";
 

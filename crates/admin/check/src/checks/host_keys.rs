@@ -1,4 +1,4 @@
-//! Do hosts have the keys by which others know them?
+//! Do hosts have the keys that others know?
 
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Severity};
@@ -14,8 +14,8 @@ static CHANGED: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "host_keys",
-    // A key of a kind that is not known yet is no fault: ssh asks for the kind that it knows. Each kind is a connection,
-    // and where many come at once sshd turns some away (MaxStartups): no others are asked for, and those again.
+    // A key of an unknown kind is no fault: ssh requests the kind that it knows. Each kind costs a connection, and
+    // sshd refuses some if many arrive at once (MaxStartups). Only known kinds are requested, and twice at most.
     ask: r#"command -v ssh-keyscan >/dev/null || exit 0
 keys() { awk '!/^#/ && $1 !~ /^@/ {print $2 " " $3}'; }
 scan() { ssh-keyscan -T 2 -t "$t" -- "$h" | keys | grep .; }
@@ -45,7 +45,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
         let [name, kind, file] = row else { return None };
         let what = format!("{name} has another key than is known here");
         let found = CHANGED.on(host, what, format!("ssh-keyscan {name} and {file}: {kind}"));
-        // To forget the key is to believe the next one: a person compares them on the host itself first.
+        // To forget the key means to trust the next one: a person compares them on the host itself first.
         let name = word(name);
         Some(found.look(format!(
             "ssh-keygen -l -F {name} -f {}; ssh-keyscan {name} 2>/dev/null | ssh-keygen -lf -",

@@ -1,4 +1,4 @@
-//! Do hosts and servers of NFSv4 mean the same users by a name?
+//! Do hosts and servers of NFSv4 map a name to the same user?
 
 use super::mounted::mounts;
 use crate::compare::split;
@@ -17,7 +17,7 @@ static DOMAIN: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "idmap",
-    // `hostname -d` may ask a name server. Who has nothing to do with NFSv4 is not asked.
+    // `hostname -d` may query a name server. Hosts without NFSv4 do not run it.
     ask: r#"grep -qE ' - (nfs4|nfsd) ' /proc/self/mountinfo || exit 0
 for m in nfs nfsd; do f=/sys/module/$m/parameters/nfs4_disable_idmapping; [ ! -r $f ] || printf '%s\t%s\n' $m "$(cat $f)"; done
 d=$(sed -n 's/^[[:space:]]*Domain[[:space:]]*=[[:space:]]*//p' /etc/idmapd.conf | head -1)
@@ -29,7 +29,7 @@ printf 'domain\t%s\n' "${d:-$(hostname -d || :)}""#,
     judge,
 };
 
-/// What rpc.idmapd goes by where nothing tells it a domain (idmapd.conf(5)).
+/// The domain that rpc.idmapd uses by default (idmapd.conf(5)).
 const UNTOLD: &str = "localdomain";
 
 fn judge(answers: &Answers) -> Vec<Finding> {
@@ -50,13 +50,14 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     split.others.iter().map(finding).collect()
 }
 
-/// None of a host that was not asked.
+/// Returns the domain of a host; `None`: the host was not queried.
 fn domain(rows: &[Vec<String>]) -> Option<String> {
     let told = rows.iter().find(|row| row[0] == "domain")?.get(1)?;
     Some(if told.is_empty() { UNTOLD.into() } else { told.to_ascii_lowercase() })
 }
 
-/// Numbers go over the wire by default; names do where the kernel was told so, and with Kerberos.
+/// Whether the host sends names. By default NFSv4 sends numbers; it sends names if the kernel was set to, and with
+/// Kerberos.
 fn goes_by_names(host: &Host, rows: &[Vec<String>]) -> bool {
     let is_on = |module: &str| rows.iter().any(|row| row[0] == module && row.get(1).is_some_and(|value| value == "N"));
     let table = mounts(host).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What does the kernel complain about?
+//! Which faults does the kernel report?
 
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 use homing_model::units::count;
@@ -38,8 +38,8 @@ static HUNG: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "kernel_log",
-    // A container reads the log of the whole machine: what was said before its first process began is not its own.
-    // Floppies and empty drives of virtual machines complain at every boot.
+    // A container reads the log of the whole machine: lines from before its first process are not its own. Floppies
+    // and empty drives of virtual machines cause errors at every boot.
     ask: r#"{ dmesg || journalctl -k -b -q --no-pager -o cat; } |
 awk -v begun="$(sed 's/.*) //' /proc/1/stat | cut -d ' ' -f 20)" -v ticks="$(getconf CLK_TCK)" '
   match($0, /^\[ *[0-9]+\.[0-9]+\]/) && substr($0, 2, RLENGTH - 2) * ticks < begun { next } { print }' |
@@ -51,7 +51,7 @@ grep -E 'I/O error|EXT4-fs error|XFS .*(Shutting down|shutdown)|lost (async|sync
     judge,
 };
 
-/// What a line has in it, and what that is. The first that fits counts.
+/// A part of a line, its code, and the message. The first that matches counts.
 const PATTERNS: [(&str, &Code, &str); 8] = [
     ("Hardware Error", &HARDWARE, "the processor reports a machine check"),
     ("Out of memory: Killed", &OOM, "the kernel killed processes because memory ran out"),
@@ -67,7 +67,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     answers.of(CHECK.key).flat_map(|(host, rows)| of_host(host, rows)).collect()
 }
 
-/// One finding a pattern, with the last line that shows it.
+/// Returns one finding for each pattern, with the last line that shows it.
 fn of_host(host: &Host, rows: &[Vec<String>]) -> Vec<Finding> {
     let is = |text: &str| PATTERNS.iter().position(|(pattern, ..)| text.contains(pattern));
     let kinds: Vec<(usize, &String)> = rows.iter().filter_map(|row| Some((is(row.first()?)?, row.first()?))).collect();

@@ -1,11 +1,11 @@
-//! Is the kernel itself well, and is what runs what is installed?
+//! Is the kernel healthy, and does it run the installed version?
 
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 
 /// Bits of `tainted` that are faults: a machine check (4), an oops (7), a processor that hung (14).
 const FAULTS: [(u32, &str); 3] = [(4, "a machine check"), (7, "a crash in the kernel"), (14, "a processor that hung")];
-/// Processes that have ended and that their parent does not fetch: one program that leaks them.
+/// The most processes that have ended and were not reaped by their parent; more are a leak of one program.
 const MOST_ZOMBIES: u64 = 50;
 
 static TAINTED: Code = Code {
@@ -72,7 +72,7 @@ fn of_row(host: &Host, row: &[String]) -> Option<Finding> {
             let what = format!("{name} leaves dead processes behind");
             let found = ZOMBIES.on(host, what, format!("/proc/*/stat: {n} zombies of process {parent}"));
             let (number, comm) = (word(parent), word(name));
-            // The first process is the host itself; and a number may be another program's when this is pasted.
+            // The first process is the host itself. A number may belong to another program when this is pasted.
             Some(if parent == "1" {
                 found.look("ps -e -o ppid,pid,stat,comm | awk '$1 == 1 && $3 ~ /^Z/' | head")
             } else {

@@ -5,9 +5,9 @@ use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 use std::collections::BTreeSet;
 
-/// A cable that is well loses less than one packet in a million.
+/// The most errors per million packets: a good cable has fewer.
 const PER_MILLION: u64 = 1;
-/// Fewer may be from the moment when the cable was plugged in.
+/// The least errors that count: fewer may come from the moment when the cable was plugged in.
 const LEAST_ERRORS: u64 = 100;
 
 static SPEED: Code = Code {
@@ -94,7 +94,7 @@ fn errors((host, row): &Link) -> Option<Finding> {
     ill.then(|| found.look(format!("ip -s -s link show {0}; ethtool -S {0}", word(name))))
 }
 
-/// A virtual link says -1, or nothing: then nothing is known.
+/// Compares the speeds. A virtual link reports -1 or nothing, and its speed is unknown.
 fn speed(name: &str, same: &[Link]) -> Vec<Finding> {
     let known = same.iter().filter_map(|(h, row)| Some((*h, row[1].parse::<u64>().ok().filter(|s| *s > 0)?)));
     let Some(split) = split(known) else { return Vec::new() };
@@ -108,12 +108,12 @@ fn speed(name: &str, same: &[Link]) -> Vec<Finding> {
         .collect()
 }
 
-/// Who says what of the MTU of interfaces of one name.
+/// Splits hosts by the MTU of their interfaces of one name.
 fn mtus<'a>(same: &[Link<'a>]) -> Option<Split<'a, &'a str>> {
     split(same.iter().map(|(host, row)| (*host, row[3].as_str())))
 }
 
-/// The MTU with which HC-NET-03 names a host; of several the smallest.
+/// Returns the MTU that HC-NET-03 reports for a host; of several the smallest.
 pub(super) fn odd_mtu(answers: &Answers, host: &str) -> Option<u32> {
     let links = all(answers);
     let of_host = links.iter().filter(|(one, _)| one.name == host);

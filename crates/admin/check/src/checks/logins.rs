@@ -1,14 +1,14 @@
-//! How long does a new login take, and in what?
+//! How long does a new login take, and which part of it takes long?
 
 use crate::compare::middle;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 
 /// Milliseconds. A login over a local network takes 200 to 300.
 const SLOW_MS: u64 = 1500;
-/// A login that takes so many times what it takes on most hosts is slow, and so are start-up files that take so many
-/// times what a shell takes without them.
+/// A login that takes this many times the usual time is slow. So are start-up files that take this many times as long
+/// as a shell without them.
 const TIMES: u64 = 3;
-/// It is waited no longer for one.
+/// The script waits no longer for one login.
 const LONGEST_MS: u64 = 2000;
 
 static SLOW: Code = Code {
@@ -22,9 +22,9 @@ static SLOW: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "logins",
-    // All of it has to fit into what a part may take. What took long is looked at again, more often where there is time:
-    // all checks of a host begin at once, and others work there. Where twice as many processes as processors want to
-    // run, nothing is said of sshd. Whether the host lets itself in does not matter.
+    // All of it has to fit into the time limit of a part. A slow result is measured again, more often if there is
+    // time: all checks of a host begin at once, and other users work there. If twice as many processes as processors
+    // want to run, sshd is not measured. It does not matter whether the host permits the login.
     ask: r#"took() { a=$(date +%s%3N); timeout -s KILL "${most:-2}" "$@" >/dev/null </dev/null; echo $(($(date +%s%3N) - a)); }
 again() {
   for _ in 1 2 3 4 5; do
@@ -55,7 +55,7 @@ printf 'sshd\t%s\n' "$t""#,
 };
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    // Hosts that are all slow are busy, and of one or two nobody knows what is usual there.
+    // Hosts that are all slow are busy; one or two hosts do not show a usual time.
     let usual = middle(answers.hosts.iter().filter_map(|host| took(host, "sshd")), 3).unwrap_or(u64::MAX);
     answers.hosts.iter().filter_map(|host| of_host(host, usual)).collect()
 }
@@ -68,7 +68,7 @@ fn number(host: &Host, what: &str, field: usize) -> Option<u64> {
     host.begun(CHECK.key).iter().find(|row| row[0] == what)?.get(field)?.parse().ok()
 }
 
-/// What the start-up files take is part of what a login takes: one of the two is told.
+/// A login includes the start-up files: only one of the two is reported.
 fn of_host(host: &Host, usual: u64) -> Option<Finding> {
     let seconds = |ms: u64| match ms {
         LONGEST_MS.. => format!("more than {} s", LONGEST_MS / 1000),

@@ -1,4 +1,4 @@
-//! Is every host a machine of its own, and not another's clone?
+//! Does every host have a machine number of its own, or is it another's clone?
 
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};

@@ -5,9 +5,9 @@ use crate::{Answers, Check, Code, Finding, Host, Severity};
 use homing_model::units::bytes;
 use std::collections::BTreeSet;
 
-/// Twins of one maker differ by what firmware and kernel keep for themselves.
+/// Twins of one maker differ by the memory that firmware and kernel reserve.
 const SLACK_PERCENT: u64 = 2;
-/// So much of the memory in swap is no longer what nobody ever uses.
+/// If more than this part of the memory is in swap, it includes pages that programs use.
 const SWAPPED_PERCENT: u64 = 5;
 
 static LESS: Code = Code {
@@ -65,7 +65,7 @@ fn less(total: &[(&Host, u64)]) -> Vec<Finding> {
     let of_kind = |kind: &String| {
         let twins: Vec<(&Host, u64)> = total.iter().filter(|(host, _)| host.kind() == *kind).copied().collect();
         let best = twins.iter().map(|(_, m)| *m).max().unwrap_or(0);
-        // Alike are those within the slack of the best; a host that lacks some is odd when most are alike.
+        // Hosts within the slack of the best are alike; a host with less is reported if most are alike.
         let split = split(twins.iter().map(|(h, m)| (*h, best - m <= best / 100 * SLACK_PERCENT)))?;
         let tell = |(host, _): &(&Host, bool)| {
             let own = twins.iter().find(|(h, _)| h.name == host.name).map_or(0, |(_, m)| *m);

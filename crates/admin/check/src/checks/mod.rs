@@ -1,4 +1,4 @@
-//! A file a check.
+//! The checks, one file each.
 
 mod accounts;
 mod alike;

@@ -51,20 +51,20 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-/// Options that are each host's own affair: where it connects from, and what it was given at random.
+/// Options that belong to each host: the address that it connects from, and random values.
 const OWN: [&str; 9] =
     ["clientaddr", "addr", "mountaddr", "mountport", "user_id", "group_id", "max_read", "fd", "nconnect"];
 
 /// A host's mounts.
 pub(crate) type Mounts = Vec<MountLine>;
 
-/// Of a host that told them.
+/// Returns the mounts of a host that printed them.
 pub(crate) fn mounts(host: &Host) -> Option<Mounts> {
     let lines: Vec<&str> = host.rows(CHECK.key)?.iter().filter_map(|row| Some(row.first()?.as_str())).collect();
     Some(parse(lines.join("\n").as_bytes()))
 }
 
-/// What lies on top at a point, which is told with the kernel's escapes.
+/// Returns the topmost mount at a point; the point has the kernel's escapes.
 pub(crate) fn on_top<'t>(table: &'t [MountLine], point: &str) -> Option<&'t MountLine> {
     let point = unescape(point.as_bytes());
     table.iter().rev().find(|line| line.mount.point.0 == point)
@@ -98,7 +98,7 @@ fn of_point(point: &str, all: &[(&Host, Mounts)]) -> Vec<Finding> {
         found.extend(there.iter().filter_map(|(h, m)| soft(h, m)));
         let others = there.iter().filter(|(_, m)| is_another(&m.mount, &first.mount));
         let others: Vec<_> = others.collect();
-        // Which of two is the wrong one only most hosts can tell.
+        // Only the majority of hosts shows which of two is the wrong one.
         let is_right = others.len() * 2 < there.len();
         found.extend(others.into_iter().map(|(h, m)| {
             let (own, right) = (m.mount.source.display(), first.mount.source.display());
@@ -117,14 +117,14 @@ fn of_point(point: &str, all: &[(&Host, Mounts)]) -> Vec<Finding> {
     found
 }
 
-/// Certainly another volume. Each user's ssh may have names of its own for one server.
+/// Whether it is certainly another volume. Each user's ssh may have names of its own for one server.
 fn is_another(mount: &Mount, first: &Mount) -> bool {
     let kinds = [mount, first].map(Kind::of);
     let by_own_names = kinds == [Kind::Sshfs; 2] && server(mount) != server(first);
     kinds[0].is_comparable() && !by_own_names && !same_volume(mount, first)
 }
 
-/// The server of NFS or sshfs has on a disk of its own what the others mount.
+/// Whether the host is the server of NFS or sshfs, with the mounted folder on a disk of its own.
 fn serves(host: &Host, line: &MountLine) -> bool {
     let one = matches!(Kind::of(&line.mount), Kind::Nfs | Kind::Sshfs);
     let Some(server) = server(&line.mount).filter(|_| one) else { return false };
@@ -144,20 +144,21 @@ fn soft(host: &Host, line: &MountLine) -> Option<Finding> {
     })
 }
 
-/// All mounts of a host.
+/// Returns all mounts of a host.
 fn table_of<'t>(host: &Host, all: &'t [(&Host, Mounts)]) -> &'t [MountLine] {
     all.iter().find(|(other, _)| other.name == host.name).map_or(&[], |(_, table)| table)
 }
 
-/// The command that mounts what another host has, with that host's table. Pasted twice it does nothing.
+/// Returns the command that mounts another host's file system here, with that host's table. Pasted twice it does
+/// nothing.
 fn like(line: &MountLine, table: &[MountLine]) -> String {
     let point = word(&line.mount.point.display());
     format!("mountpoint -q {point} || {{ mkdir -p {point} && {{ {}; }}; }}", again(line, table))
 }
 
-/// The command that mounts a file system at its place: as /etc/fstab says, else by the words of its kind. The type in
-/// the mount table is that of the kernel's FUSE, which its mount program does not go by. A folder of a volume that is
-/// bound there has the volume's source: mounted by that the whole volume would be there.
+/// Returns the command that mounts a file system at its point: by /etc/fstab, else with the words of its kind. The
+/// type in the mount table is that of the kernel's FUSE, which its mount program does not accept. A folder of a
+/// volume that is bound there has the volume's source: mounted by that source, the whole volume would be there.
 pub(crate) fn again(line: &MountLine, table: &[MountLine]) -> String {
     let mount = &line.mount;
     let (point, source) = (mount.point.display(), plain_source(mount));
@@ -187,7 +188,7 @@ pub(crate) fn again(line: &MountLine, table: &[MountLine]) -> String {
     format!("mount {} 2>/dev/null || {by_words}", word(&point))
 }
 
-/// `MASTER:PORT[/FOLDER]`, as the mount table has it.
+/// Returns the command for `MASTER:PORT[/FOLDER]`, the source in the mount table.
 fn mfsmount(source: &str, point: &str) -> String {
     let (master, rest) = source.split_once(':').unwrap_or((source, ""));
     let (port, folder) = rest.split_once('/').unwrap_or((rest, ""));

@@ -1,4 +1,4 @@
-//! May anybody but root log in?
+//! May users other than root log in?
 
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Severity};
@@ -26,7 +26,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     let rows = answers.each(CHECK.key).map(|(host, row)| (host, &row[0]));
     rows.map(|(host, file)| {
         let found = CLOSED.on(host, "only root may log in", format!("{file} exists"));
-        // systemd makes the other one while a host comes up or goes down, and takes it away itself.
+        // systemd makes the other one while a host boots or shuts down, and removes it itself.
         if file == "/etc/nologin" {
             found.mend(format!("rm {}", word(file)))
         } else {

@@ -37,8 +37,8 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     of_others.filter_map(finding).collect()
 }
 
-/// Takes a name out of the lines of /etc/hosts whose address begins so. The file is written in place: in a container it
-/// may be a mount.
+/// Removes a name from the lines of /etc/hosts whose address matches this pattern. The file is written in place,
+/// because in a container it may be a mount.
 pub(crate) fn without(name: &str, address: &str) -> String {
     let name = name.replace('.', "[.]");
     let edit = format!("/^{address}/{{s/[[:space:]]{name}([[:space:]]|$)/\\1/g;/^[^[:space:]]+[[:space:]]*$/d}}");

@@ -1,4 +1,4 @@
-//! Does a packet as large as the interface allows come through to the other hosts?
+//! Does a packet as large as the interface permits reach the other hosts?
 
 use super::links::odd_mtu;
 use crate::{Answers, Check, Code, Finding, Severity};
@@ -14,8 +14,8 @@ static NARROW: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "path_mtu",
-    // The kernel sets DF on these and remembers what a router answers; what is dropped in silence only ping can tell, and
-    // one that came too late, from a host that is busy, is no loss.
+    // The kernel sets DF on these packets and remembers the answers of routers. Only ping can find a silent loss. An
+    // answer that came too late, from a busy host, is no loss.
     ask: r#"command -v bash >/dev/null || exit 0
 comes_back() { ping -n -q -c 1 -W 1 "$@" >/dev/null; }
 for h; do
@@ -46,8 +46,9 @@ fn is_narrow(row: &[String]) -> bool {
     number(&row[3]).zip(number(&row[2])).is_some_and(|(path, own)| path < own)
 }
 
-/// It is the other host's interface that takes no larger packets, which HC-NET-03 tells of that host: one fault, and not
-/// one more on each host that sends to it. Where the way's own width is known, it must be as wide as that interface.
+/// Whether the other host's interface is too narrow, which HC-NET-03 reports for that host. It is one fault, and not
+/// one more on each host that sends to it. If the path's own width is known, it must be at least that of the
+/// interface.
 fn is_by_its_end(answers: &Answers, row: &[String]) -> bool {
     let widths = odd_mtu(answers, &row[0]).zip(number(&row[2])).zip(number(&row[3]));
     widths.is_some_and(|((end, own), path)| end < own && (path == 0 || path >= end))

@@ -24,8 +24,8 @@ static NO_ROUTE: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "ports",
-    // Servers of GlusterFS know where their own bricks listen (root may read it), MooseFS's master where its chunk
-    // servers do. Debian's client of MooseFS has the type `fuse`, and the kernel writes its `#` as \043.
+    // Servers of GlusterFS know the ports of their own bricks (root may read them), MooseFS's master those of its
+    // chunk servers. Debian's client of MooseFS has the type `fuse`, and the kernel writes its `#` as \043.
     ask: r#"command -v bash >/dev/null || exit 0
 { { awk '{for (i = 7; i < NF; i++) if ($i == "-") print $(i + 1) "\t" $(i + 2)}' /proc/self/mountinfo
 awk '$1 !~ /^#/ && NF > 3 {print $3 "\t" $1}' /etc/fstab; } | sort -u | awk -F '\t' '
@@ -74,7 +74,7 @@ fn of_port(host: &Host, row: &[String], rows: &[Vec<String>]) -> Option<Finding>
     };
     let seen = format!("connect {server}:{port}: {said}");
     if let Some(volume) = kind.strip_prefix("brick ") {
-        // What starts the daemon starts its bricks.
+        // Starting the daemon starts its bricks.
         let daemon_is_gone = rows
             .iter()
             .any(|row| matches!(row.as_slice(), [s, p, how, _] if s == server && p == GLUSTERD && how != "0"));

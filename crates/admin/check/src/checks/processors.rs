@@ -1,4 +1,4 @@
-//! Are the processors those of the twins, and do they run as fast?
+//! Do hosts have the processors of their twins, at the same speed?
 
 use crate::compare::split;
 use crate::finding::word;

@@ -4,9 +4,9 @@ use crate::compare::middle;
 use crate::{Answers, Check, Code, Finding, Severity};
 use std::collections::BTreeMap;
 
-/// What a host may take more than the others, in microseconds: a busy one takes some milliseconds.
+/// The delay beyond the others' from which a host is slow, in microseconds: a busy one takes some milliseconds.
 const MORE_US: u64 = 5000;
-/// And so many times what they take.
+/// The multiple of the others' delay from which a host is slow.
 const TIMES: u64 = 5;
 
 static SLOW: Code = Code {
@@ -20,8 +20,8 @@ static SLOW: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "reply",
-    // Whether something listens there does not matter: a refusal is an answer. The connections lie a tenth of a second
-    // apart, since a host that is busy for a moment would answer five in a row late.
+    // A refusal is an answer, too: no process has to listen there. The connections are a tenth of a second apart,
+    // because a host that is busy for a moment would answer five in a row late.
     ask: r#"command -v bash >/dev/null || exit 0
 for h; do
   [ $((n += 1)) -le 32 ] || break
@@ -39,7 +39,7 @@ done; wait"#,
 };
 
 fn judge(answers: &Answers) -> Vec<Finding> {
-    // Whoever is slow is so for all that ask it: the best of them counts.
+    // A slow host is slow for all hosts: its best answer counts.
     let mut best: BTreeMap<&str, u64> = BTreeMap::new();
     for (_, row) in answers.each(CHECK.key).filter(|(host, row)| row[0] != host.name) {
         if let Some(took) = row.get(1).and_then(|us| us.parse().ok()) {

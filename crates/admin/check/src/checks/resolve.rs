@@ -1,4 +1,4 @@
-//! Does every host resolve every name alike?
+//! Does every host resolve every name to the same address?
 
 use super::own_name::without;
 use crate::compare::split;
@@ -25,9 +25,9 @@ static MISSING: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "resolve",
-    // Each host asks for each name: of a large cluster the first names stand for all. All addresses of a name are told,
-    // since a name server may give them in another order each time. Servers of network file systems are told apart: a
-    // host asks only for those that it has to do with.
+    // Each host resolves each name; in a large cluster the first 128 names represent all. All addresses of a name are
+    // printed, because a name server may return them in another order each time. Servers of network file systems are
+    // apart: a host resolves only those that it uses.
     ask: r#"for h; do [ $((n += 1)) -le 128 ] || break; echo "= $h"; getent ahostsv4 -- "$h"; done |
 awk '$1 == "=" {h = $2; next} $2 == "STREAM" {print h "\t" $1}' | sort -u
 { awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") {t = $(i + 1); s = $(i + 2)}
@@ -45,7 +45,7 @@ awk -v OFS='\t' '$1 == "=" {h = $2; print h, "", "server"; next} $2 == "STREAM" 
 
 /// Addresses of a name.
 type Addresses<'a> = BTreeSet<&'a str>;
-/// A host, and names as it sees them: of hosts that are looked at, and of servers that it has to do with.
+/// A host, and names as it resolves them: those of the hosts of the check, and those of the servers that it uses.
 struct Book<'a> {
     host: &'a Host,
     hosts: BTreeMap<&'a str, Addresses<'a>>,
@@ -64,7 +64,7 @@ impl<'a> Book<'a> {
         for row in rows {
             match row.as_slice() {
                 [name, at] => drop(book.hosts.entry(name).or_default().insert(at)),
-                // A server that has no address has a row of its own.
+                // A server without an address has a row of its own.
                 [name, at, _] => book.servers.entry(name).or_default().extend((!at.is_empty()).then_some(at.as_str())),
                 _ => {}
             }
@@ -78,13 +78,13 @@ impl<'a> Book<'a> {
 }
 
 fn of_name(books: &[Book], name: &str) -> Vec<Finding> {
-    // All are asked for the name of a host.
+    // All hosts resolve the names of hosts.
     let of_host = books.iter().any(|book| book.hosts.contains_key(name));
     let asked = books.iter().filter_map(|book| {
         let at = if of_host { book.hosts.get(name).cloned() } else { Some(book.servers.get(name)?.clone()) };
         Some((book.host, at.unwrap_or_default()))
     });
-    // Its own loopback address on the host itself is a finding of its own.
+    // A host's own loopback address is a finding of its own.
     let counts = |(host, at): &(&Host, Addresses)| host.name != name || !at.iter().any(|a| a.starts_with("127."));
     let Some(split) = split(asked.filter(counts)).filter(|split| !split.most.is_empty()) else { return Vec::new() };
     let (right, like) = (joined(&split.most), split.most_of());
@@ -98,7 +98,7 @@ fn of_name(books: &[Book], name: &str) -> Vec<Finding> {
                 (DIFFERS.on(host, what, seen), format!("{} && {add}", without(name, "[^#]")))
             }
         };
-        // Several addresses come from a name server: /etc/hosts is not where to mend that.
+        // Several addresses come from a name server: /etc/hosts is the wrong place to mend that.
         if split.most.len() == 1 {
             found.mend(line)
         } else {

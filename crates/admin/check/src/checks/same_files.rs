@@ -1,4 +1,4 @@
-//! Files that must be the same on all hosts.
+//! Are files that must be the same on all hosts the same?
 
 use crate::compare::split;
 use crate::finding::word;
@@ -31,8 +31,8 @@ static SWITCH: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "same_files",
-    // 16 digits tell two apart, and say nothing of a key. The package of munge makes a key of each host's own: where nobody
-    // goes by it that is no fault.
+    // 16 digits distinguish two files, and reveal nothing of a key. The package of munge makes a different key on
+    // each host: where munge is not used, that is no fault.
     ask: r#"k=/etc/munge/munge.key; [ -e /etc/slurm/slurm.conf ] || pidof munged >/dev/null || k=
 sha256sum /etc/slurm/slurm.conf $k /etc/nsswitch.conf | awk '{print $2 "\t" substr($1, 1, 16)}'"#,
     waits: false,
@@ -52,7 +52,8 @@ fn of_file(answers: &Answers, file: &str, code: &'static Code) -> Vec<Finding> {
     let (source, like) = (split.like[0], split.most_of());
     let tell = |(host, own): (&Host, &str)| {
         let found = code.on(host, format!("{file} is another than on {like}"), format!("sha256sum {file}: {own}..."));
-        // What comes may be cut short, or another file by then: it takes the place only when it is the one that was seen.
+        // The transfer may be cut short, or the file may have changed: only a file with the known hash replaces the
+        // old one.
         let line = format!(
             "t=$(mktemp) && cat > \"$t\" && sha256sum \"$t\" | grep -q ^{} && cat \"$t\" > {}; r=$?; rm -f \"$t\"; exit $r",
             word(split.most),

@@ -1,4 +1,4 @@
-//! Are the settings that programs feel the same everywhere?
+//! Are the settings that affect programs the same everywhere?
 
 use super::alike::{Row, differing};
 use crate::finding::word;
@@ -142,8 +142,8 @@ fn sysctl(name: &str, value: &str) -> String {
     format!("sysctl -w {name}={0} && echo {name}={0} > /etc/sysctl.d/zz-{name}.conf", word(value))
 }
 
-/// `*` does not mean root. The name makes it the last file, which wins. Those who are logged in keep what they have: the
-/// next connection has it.
+/// Returns the command that writes limits. `*` does not include root. The name makes it the last file, which wins.
+/// Present sessions keep their limits; the next connection gets the new ones.
 fn limits(rows: &[(&str, &str)]) -> String {
     let lines: Vec<String> =
         rows.iter().flat_map(|(what, v)| ["*", "root"].map(|who| word(&format!("{who} {what} {v}")))).collect();

@@ -15,7 +15,7 @@ static DOWN: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "slurm_nodes",
-    // The controller, or the first host: the same answer from all would be a load for it.
+    // Only the controller, or the first host, runs it: the same query from all would burden the controller.
     ask: r#"command -v sinfo >/dev/null || exit 0
 [ "$(hostname)" = "${1%%.*}" ] || [ "$#" -lt 2 ] || systemctl -q is-active slurmctld || exit 0
 timeout 2 sinfo -h -N -t down,drain,fail,unknown -o '%N	%T	%E'"#,
@@ -37,7 +37,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
             format!("scontrol update nodename={} state=resume", word(node)),
             format!("scontrol show node {}", word(node)),
         );
-        // What somebody has drained is theirs to give back.
+        // Only the user who drained a node returns it to service.
         let is_down = state.starts_with("down");
         fresh.then(|| if is_down { finding.mend(line) } else { finding.look(look) }.from_host(&host.name))
     })

@@ -1,9 +1,9 @@
-//! What do disks say of themselves?
+//! Which faults do disks report of themselves?
 
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 
-/// Bits of smartctl's exit status: the disk is failing, an attribute is below its threshold, a test of its own failed.
+/// Bits of smartctl's exit status: the disk is failing, an attribute is below its threshold, a self-test failed.
 const FAILS: u32 = 8 | 16 | 128;
 
 static FAILING: Code = Code {

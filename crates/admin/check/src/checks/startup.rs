@@ -1,4 +1,4 @@
-//! Do start-up files keep quiet when nobody sits there?
+//! Are start-up files silent in sessions that are not interactive?
 
 use crate::{Answers, Check, Code, Finding, Severity};
 
@@ -13,7 +13,7 @@ static TALKS: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "startup",
-    // It is what comes before the script's own words.
+    // It is the output before the script's own.
     ask: "",
     waits: false,
     slow: false,

@@ -1,5 +1,5 @@
-//! What the other end of a host's cable says of itself, where lldpd listens: does it agree with the host, and is it the port
-//! that it was?
+//! Does the switch at the other end of a host's cable, as lldpd sees it, agree with the host, and is it the usual
+//! port?
 
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 use std::collections::BTreeMap;
@@ -59,11 +59,12 @@ END { told() }'"#,
     judge,
 };
 
-/// Rows that are given to a host from what is known here: where it should be.
+/// The part with the known place of a host, which does not come from the host itself.
 const PLACE: &str = "place";
 
 impl Answers {
-    /// Where a host should be: on a switch of this name or chassis, and on this port where that is known. `who` says so.
+    /// Adds the place of a host: a switch of this name or chassis, and this port where it is known. `who` names the
+    /// source of that.
     pub fn should_be(&mut self, host: &str, switch: &str, port: Option<&str>, who: &str) {
         if let Some(host) = self.hosts.iter_mut().find(|one| one.name == host) {
             let row = [switch, port.unwrap_or(""), who].map(String::from).to_vec();
@@ -73,14 +74,14 @@ impl Answers {
     }
 }
 
-/// A neighbour as a row tells it.
+/// A neighbour, from a row.
 struct Port<'a> {
     interface: &'a str,
     chassis: &'a str,
     name: &'a str,
     port: &'a str,
     frame: Option<u32>,
-    /// What was negotiated, in lldpd's words.
+    /// The negotiated mode, in lldpd's words.
     negotiated: &'a str,
     /// The host's own end: its duplex, and its MTU.
     own: (&'a str, Option<u32>),
@@ -97,7 +98,7 @@ impl Port<'_> {
     }
 }
 
-/// The one switch that each interface hears: of several there is another one in between.
+/// Returns the switch of each interface that receives from a single one: with several another switch is in between.
 fn ports(host: &Host) -> Vec<Port<'_>> {
     let rows = host.rows(CHECK.key).unwrap_or_default().iter().filter(|row| row.len() == 9 && row[4] == "on");
     let mut by: BTreeMap<&str, Vec<Port>> = BTreeMap::new();
@@ -129,7 +130,8 @@ fn duplex(host: &Host, port: &Port) -> Option<Finding> {
     Some(DUPLEX.on(host, what, format!("{}: {}", port.seen(), port.negotiated)).mend(line))
 }
 
-/// IEEE 802.3 counts header and check sum of a frame, and some switches do not: only what is less than the packet is told.
+/// Compares the frame size with the MTU. IEEE 802.3 counts header and check sum of a frame, and some switches do not:
+/// only a frame smaller than the packet is reported.
 fn frame(host: &Host, port: &Port) -> Option<Finding> {
     let (mtu, frame) = (port.own.1?, port.frame?);
     let what = format!("{} has the MTU {mtu}, and its switch port {} takes {frame} bytes", port.interface, port.told());
@@ -137,7 +139,7 @@ fn frame(host: &Host, port: &Port) -> Option<Finding> {
     (frame < mtu).then(|| found.look(format!("ip -d link show {}", crate::finding::word(port.interface))))
 }
 
-/// A switch's name as files of other programs have it.
+/// Returns a switch's name as other programs write it in their files.
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect()
 }

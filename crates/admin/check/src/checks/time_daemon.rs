@@ -1,4 +1,4 @@
-//! Who keeps the clock right?
+//! Does exactly one time daemon keep the clock right?
 
 use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
@@ -69,7 +69,8 @@ fn of_host(host: &Host, rows: &[Vec<String>]) -> Option<Finding> {
                 word(first)
             )))
         }
-        // chrony says of its own clock, without any source, that it is well: but its number is 127.127.1.1 in hex.
+        // chrony without any source reports that its own clock is well, but with the number 127.127.1.1 in
+        // hexadecimal digits.
         [daemon] if source == "none" || source.starts_with("7F7F0101") || source.ends_with("Not synchronised") => {
             let found = UNSYNCED.on(host, format!("{daemon} has no source of time"), format!("{daemon}: {source}"));
             Some(found.look("chronyc sources -v || timedatectl timesync-status"))

@@ -52,7 +52,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
 }
 
 fn stopped(answers: &Answers, name: &str) -> Vec<Finding> {
-    // Where it is not installed it is not missed: not every host has the same part to do.
+    // A host without the unit does not miss it: not every host has the same part to do.
     let of = |rows: &[Vec<String>]| rows.iter().find(|r| r.len() > 2 && r[1] == name).map(|r| r[2].clone());
     let known = answers.of(CHECK.key).filter_map(|(host, rows)| Some((host, of(rows)?)));
     let known = known.filter(|(_, state)| state != "failed").map(|(host, state)| (host, state == "active"));

@@ -1,4 +1,4 @@
-//! What becomes of a file that is written on a network mount: whose it is, and what time it bears.
+//! Which owner and which time does a new file get on a network mount?
 
 use super::mounted::{mounts, on_top};
 use crate::compare::middle;
@@ -6,9 +6,9 @@ use crate::finding::word;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 use std::collections::BTreeMap;
 
-/// Seconds, as between hosts: make goes by whole ones.
+/// Seconds, as between hosts: make compares whole ones.
 const ILL: f64 = 1.0;
-/// The number of a user that the file is given to, whom hardly anybody has.
+/// The number of the user who gets the file; hardly any cluster has such a user.
 const SOMEBODY: &str = "61184";
 
 static CLOCK: Code = Code {
@@ -39,8 +39,8 @@ static MAPPED: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "written",
-    // One file a mount, of one byte, in a folder of its own: others may write where it is, and root would follow their
-    // links. Both are removed at once. The mount may hang: each has a child of its own.
+    // One file per mount, of one byte, in a folder of its own: other users may write beside it, and root would follow
+    // their links. Both are removed at once. The mount may hang: each has a child of its own.
     ask: concat!(
         r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") {t = $(i + 1); s = $(i + 3)}
   if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"] && $6 ~ /^rw/ && s ~ /^rw/) print $5}' /proc/self/mountinfo | head -40 |
@@ -74,7 +74,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     owners.chain(clocks(&rows)).collect()
 }
 
-/// Who owns what root makes on a mount.
+/// Returns the owner of a file that root makes on a mount.
 fn of_root(row: &[String]) -> Option<&str> {
     match row {
         [_, user, made, ..] if user == "0" && made == "no" => Some("nobody"),
@@ -87,7 +87,8 @@ fn look(row: &[String]) -> String {
     format!("grep -F {} /proc/self/mountinfo", word(&format!(" {} ", row[0])))
 }
 
-/// A server that trusts nobody's root is set as it should be. It is told of where somebody is hurt by it.
+/// Reports a server that does not trust root, if that harms a user; a server that trusts no host's root is set up
+/// correctly.
 fn squashed(host: &Host, row: &[String], all: &[(&Host, &[String])]) -> Option<Finding> {
     let owner = of_root(row).filter(|owner| *owner != "0")?;
     let same = || all.iter().filter(|(_, other)| other[0] == row[0]).filter_map(|(_, other)| of_root(other));
@@ -115,7 +116,8 @@ fn mapped(host: &Host, row: &[String]) -> Option<Finding> {
     Some(MAPPED.on(host, format!("{point} gives files to other users"), seen).look(look(row)))
 }
 
-/// A server is told of when most of its clients see it: the clock of a single client is a finding of its own.
+/// Reports a server's clock if most of its clients see a difference: the clock of a single client is a finding of its
+/// own.
 fn clocks(rows: &[(&Host, &[String])]) -> Vec<Finding> {
     let mut of_server: BTreeMap<String, Vec<(&Host, f64, &str)>> = BTreeMap::new();
     for (host, row) in rows {
@@ -142,8 +144,8 @@ fn clocks(rows: &[(&Host, &[String])]) -> Vec<Finding> {
     found
 }
 
-/// By how many seconds the server is ahead for certain, below 0: behind. A server that goes by whole seconds may be up
-/// to one further than it says.
+/// Returns how many seconds the server is certainly ahead; below 0: behind. The time of a server with whole seconds
+/// may be up to one second later than it shows.
 fn ahead(row: &[String]) -> Option<f64> {
     let [_, _, _, before, after, given, ..] = row else { return None };
     let seconds = |text: &String| text.parse::<f64>().ok().filter(|s| s.is_finite());

@@ -1,4 +1,4 @@
-//! A large file in memory: are its bytes what was written, and are they read as fast as on the twins?
+//! A large file in memory: are its bytes unchanged when they are read, and is reading as fast as on the twins?
 
 use super::processors::{LOOK, WRONG};
 use super::{slow, told};
@@ -15,8 +15,8 @@ static SLOW: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "burn_memory",
-    // 2 GB at most and a quarter of what is free. The file has no name once it is open: nothing is left of it, whatever
-    // ends the script.
+    // 2 GB at most and a quarter of the free memory. The file has no name once it is open: nothing of it remains when
+    // the script ends for any reason.
     ask: r#"m=$(awk -v b="$BURN" '$1 == "MemAvailable:" {m = int($2 / 4096); m = m > 2000 ? 2000 : m; print (m > b * 100 ? b * 100 : m)}' /proc/meminfo)
 f=$(mktemp /dev/shm/homing-check-XXXXXX) && exec 9<> "$f" && rm "$f" || exit 1
 head -c "${m}000000" /dev/zero | tr '\0' '\125' >&9

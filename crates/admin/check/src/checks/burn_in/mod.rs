@@ -1,6 +1,6 @@
-//! What hosts can do under load, for `--deep`: whether they compute right, and whether each is as fast as its twins and
-//! as it was. It takes minutes and the whole host, so that it is asked for by itself. The parts run one after another:
-//! none disturbs the next.
+//! Measures hosts under load, for `--deep`: whether they compute right, and whether each is as fast as its twins and
+//! as before. It takes minutes and the whole host, and therefore only runs on request. The parts run one after
+//! another: none disturbs the next.
 
 mod disk;
 mod memory;
@@ -11,40 +11,41 @@ use crate::compare::middle;
 use crate::{Answers, Check, Code, Finding, Host};
 use std::collections::BTreeMap;
 
-/// All parts. The usual look at processors comes first: it says which hosts are twins.
+/// All parts. The usual check of processors comes first: it shows which hosts are twins.
 pub static CHECKS: &[&Check] =
     &[&super::processors::CHECK, &processors::CHECK, &memory::CHECK, &disk::CHECK, &network::CHECK];
 
-/// Twins of one kind differ by a tenth; a host that others use at the time by more.
+/// The least part of the usual rate. Twins of one kind differ by a tenth; a host that others use at the time by more.
 const SHARE: f64 = 0.75;
-/// Fewer others tell nothing of each other.
+/// The least number of twins that show a usual rate.
 const TWINS: usize = 2;
 
-/// What the parts read before they begin: for how long each loads the host, in seconds, and the secret by which two
-/// hosts know each other on the network. It is part of the script, which goes through a pipe: no table of processes
-/// shows it.
+/// Returns variables for the parts: the seconds for which each loads the host, and a secret. By the secret two hosts
+/// know each other on the network. It is part of the script, which goes through a pipe: no table of processes shows
+/// it.
 pub fn words(seconds: u64, token: &str) -> String {
     format!("BURN={seconds} TOKEN={token}; export BURN TOKEN\n")
 }
 
-/// The longest that all parts take, in seconds: each of five measurements, filling memory, waiting for the neighbour.
+/// Returns the longest time of all parts, in seconds: each of five measurements, filling memory, waiting for the
+/// neighbour.
 pub fn longest(seconds: u64) -> u64 {
     5 * seconds + 150
 }
 
-/// The part of a host's answers in which the best of earlier looks is told: what, MB/s, when.
+/// The part of a host's answers with the best of earlier measurements: quantity, MB/s, day.
 const KEPT: &str = "kept";
 
-/// What was measured on a host at its best, in MB/s, and on which day.
+/// The best rates of a host, in MB/s, and their days.
 pub type Best = BTreeMap<String, (f64, String)>;
 
-/// Tells what the host could do at its best before.
+/// Adds the best earlier rates to a host.
 pub fn remember(host: &mut Host, best: &Best) {
     let rows = best.iter().map(|(what, (rate, when))| vec![what.clone(), rate.to_string(), when.clone()]);
     host.say(KEPT, rows.collect());
 }
 
-/// Takes over what was measured now where it is better than what was known.
+/// Replaces rates by the present ones that are better.
 pub fn better(best: &mut Best, host: &Host, now: &str) {
     for (what, rate) in rates(host) {
         let known = best.entry(what.into()).or_insert((rate, now.into()));
@@ -54,17 +55,17 @@ pub fn better(best: &mut Best, host: &Host, now: &str) {
     }
 }
 
-/// A host's rates in MB/s, by what was measured.
+/// Returns a host's rates in MB/s, by quantity.
 pub fn rates(host: &Host) -> BTreeMap<&str, f64> {
     told(host, "rate").filter_map(|row| Some((row.get(1)?.as_str(), positive(row.get(2)?)?))).collect()
 }
 
-/// What could not be measured on a host, and why.
+/// Returns the quantities that could not be measured on a host, and why.
 pub fn notes(host: &Host) -> impl Iterator<Item = &str> {
     told(host, "note").filter_map(|row| Some(row.get(1)?.as_str()))
 }
 
-/// The rows of all parts that begin with a word.
+/// Returns the rows of all parts that begin with a word.
 fn told<'a>(host: &'a Host, first: &'a str) -> impl Iterator<Item = &'a [String]> {
     let rows = CHECKS.iter().flat_map(|check| host.begun(check.key));
     rows.filter(move |row| row[0] == first).map(Vec::as_slice)
@@ -74,7 +75,7 @@ fn positive(text: &str) -> Option<f64> {
     text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0)
 }
 
-/// The hosts that are slow in what begins with this word.
+/// Returns findings of the hosts that are slow in the quantities that begin with this word.
 fn slow(answers: &Answers, code: &'static Code, word: &str, look: &str) -> Vec<Finding> {
     let of_host = |host| {
         let all = rates(host).into_iter().filter(|(what, _)| what.split(' ').next() == Some(word));

@@ -15,9 +15,10 @@ const LOOK: &str = "for i in /sys/class/net/*; do echo ${i##*/} $(cat $i/speed $
 
 pub(crate) static CHECK: Check = Check {
     key: "burn_network",
-    // A port is open for the length of this part alone, on the one address by which the others know the host, and takes
-    // one connection: that of the host before it in the set, with the secret of this look. What the other end has
-    // received is counted, not what was given to the kernel. The port's number is fixed: a firewall can be told of it.
+    // A port is open for the duration of this part alone, on the one address by which the others know the host. It
+    // takes one connection: that of the host before it in the set, with the secret of this run. The bytes that the
+    // other end has received are counted, not those passed to the kernel. The port's number is fixed, because a
+    // firewall may need a rule for it.
     ask: r#"command -v perl >/dev/null || { printf 'note\tnetwork: no perl\n'; exit 0; }
 perl -MIO::Socket::INET -MTime::HiRes=time -e '
   my ($for, $token, $listener) = @ENV{"BURN", "TOKEN"};
@@ -78,7 +79,7 @@ perl -MIO::Socket::INET -MTime::HiRes=time -e '
     judge,
 };
 
-/// What one host sent to the next.
+/// The flow from one host to the next.
 struct Flow<'a> {
     from: &'a Host,
     to: &'a str,
@@ -94,11 +95,12 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     let flows: Vec<Flow> = answers.hosts.iter().filter_map(flow).collect();
     let right = usual(&flows);
     let is_slow = |flow: &Flow| right.is_some_and(|right| flow.rate < right * SHARE);
-    // A bad link slows down what comes and what goes: its host is named once, and its neighbours are not.
+    // A bad link slows down both directions: its host is named once, and its neighbours are not.
     let of =
         |name: &str| -> Vec<&Flow> { flows.iter().filter(|flow| flow.from.name == name || flow.to == name).collect() };
     let both = |name: &str| of(name).len() > 1 && of(name).into_iter().all(is_slow);
-    // What is far slower than the rest of the receiver's is not the receiver's fault, however slow that is.
+    // A flow that is far slower than the receiver's other flow is not the receiver's fault, however slow the receiver
+    // is.
     let explains = |to: &str, slow: &Flow| {
         let others = of(to).into_iter().filter(|flow| flow.from.name != slow.from.name || flow.to != slow.to);
         both(to) && slow.rate >= others.map(|flow| flow.rate).fold(f64::INFINITY, f64::min) * SHARE
@@ -115,7 +117,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     flows.iter().filter_map(told).collect()
 }
 
-/// What two thirds of the flows do not exceed: one bad host of three spoils two of three.
+/// Returns the rate that two thirds of the flows do not exceed: one bad host of three spoils two of three flows.
 fn usual(flows: &[Flow]) -> Option<f64> {
     let mut rates: Vec<f64> = flows.iter().map(|flow| flow.rate).collect();
     rates.sort_by(f64::total_cmp);

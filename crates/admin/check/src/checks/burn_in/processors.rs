@@ -19,7 +19,7 @@ static SLOW: Code = Code {
     seen: "sha256sum on all processors at once",
     mend: "look for heat, a dead fan, a power limit, firmware settings, another user's load",
 };
-/// Where to look on when something computes wrong.
+/// The command that shows more when a host computes wrong.
 pub(super) const LOOK: &str = "dmesg | grep -iE 'mce|edac|error'; grep . /sys/devices/system/edac/mc/mc*/*_count";
 
 pub(crate) static CHECK: Check = Check {
@@ -42,7 +42,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     wrong.chain(slow(answers, &SLOW, "processors", "uptime; lscpu | grep MHz; dmesg | tail -20")).collect()
 }
 
-/// The digest of the same bytes differs, on one host or from most hosts'.
+/// Reports a host whose digests of the same bytes differ among its processors, or from most hosts'.
 fn wrong(answers: &Answers, host: &Host) -> Option<Finding> {
     let sums = |host| -> Vec<&[String]> { told(host, "sum").collect() };
     let own = sums(host);

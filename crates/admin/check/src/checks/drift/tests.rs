@@ -8,8 +8,8 @@ const SIZE: f64 = 4096.0;
 /// Waiting for each request of an hour, microseconds; its requests; the bytes of each.
 type Made = (f64, f64, f64);
 
-/// How many faults are found of a host that kept so many hours, the last one until so long ago, and received so much in
-/// each.
+/// Returns the findings of a host that kept these hours, the last one `old_s` seconds old, and received `received`
+/// bytes in each.
 fn found_of(hours: &[Made], old_s: f64, received: f64) -> Vec<Finding> {
     let rows = hours.iter().rev().enumerate().map(|(back, (wait_us, requests, size))| {
         let end_s = NOW_S - 60.0 - old_s - 3600.0 * back as f64;
@@ -23,7 +23,7 @@ fn found(hours: &[Made]) -> usize {
     found_of(hours, 0.0, 0.0).len()
 }
 
-/// Six days with a wait of 400 microseconds and some noise, and a day of this kind.
+/// Returns six days with a wait of 400 microseconds and some noise, and a day of this kind.
 fn week(day: Made) -> Vec<Made> {
     let before = (0..6 * 24).map(|n| (380.0 + f64::from(n % 21), MANY, SIZE));
     before.chain([day; 24]).collect()
@@ -31,7 +31,7 @@ fn week(day: Made) -> Vec<Made> {
 
 #[test]
 fn a_day_that_is_worse_than_the_noise_is_told_from_that_limit_on() {
-    // Of 380 to 400 six in 144 are 400: 399 is what the others but seven do not exceed.
+    // Of 380 to 400 six in 144 are 400: all but seven do not exceed 399.
     let day = |wait_us| week((wait_us, MANY, SIZE));
     assert_eq!(usual(day(0.0)[..144].iter().map(|hour| hour.0).collect()), Some(399.0));
     assert_eq!([TIMES * 399.0, TIMES * 399.0 + 1.0, 1.0].map(|us| found(&day(us))), [0, 1, 0]);
@@ -58,16 +58,16 @@ fn a_few_hours_are_no_day_and_no_rule() {
 
 #[test]
 fn other_work_is_no_slower_disk() {
-    // More than there was ever to do; fewer requests, but more bytes; more requests, but fewer bytes.
+    // More work than ever before; fewer requests, but more bytes; more requests, but fewer bytes.
     for day in [(2000.0, 1.1 * MANY, SIZE), (9000.0, MANY / 10.0, 64.0 * SIZE), (2000.0, 2.0 * MANY, SIZE / 8.0)] {
         assert_eq!(found(&week(day)), 0, "{day:?}");
     }
-    // Half as much in the same time of waiting is one; so is a disk that nobody ever waited for.
+    // Half as much in the same time of waiting is a slower disk; so is one that no task ever waited for before.
     assert_eq!(found(&week((2000.0, MANY / 2.0, SIZE))), 1);
     let mut never = week((2000.0, MANY, SIZE));
     never[..144].iter_mut().for_each(|hour| hour.0 = 0.0);
     assert_eq!(found(&never), 1);
-    // Small requests before, which cost less each; by the byte they cost as much as now.
+    // Small requests before, which cost less each; per byte they cost as much as now.
     let mut small = week((2000.0, MANY / 8.0, 8.0 * SIZE));
     small[..144].iter_mut().for_each(|hour| hour.0 = 250.0);
     assert_eq!(found(&small), 0);
@@ -79,17 +79,17 @@ fn what_is_too_little_to_tell_is_not_told() {
     let idle = (0.0, 0.0, SIZE);
     let part = |before: usize, day: usize| found(&all[144 - before..144 + day]);
     assert_eq!([part(144, 24), part(0, 24)], [1, 0]);
-    // Six hours of the time before, on so many days.
+    // Six hours of the time before, on this many days.
     let on_days = |days: usize, hours: usize| {
         let is_busy = |at: usize| at % 24 < hours.div_ceil(days) && at / 24 < days;
         let before = (0..144).map(|at| if is_busy(at) { all[at] } else { idle });
         found(&before.chain(all[144..].iter().copied()).collect::<Vec<_>>())
     };
     assert_eq!([on_days(DAYS, HOURS), on_days(DAYS - 1, 24), on_days(DAYS, HOURS - DAYS)], [1, 0, 0]);
-    // Of a day of six hours the rest of 24 are of the days before.
+    // With a day of six hours the rest of 24 are of the days before.
     let short = |hours| [&all[..144], &vec![idle; 24 - hours], &all[144..144 + hours]].concat();
     assert_eq!([found(&short(HOURS)), found(&short(HOURS - 1))], [1, 0]);
-    // Waiting of which nobody takes notice.
+    // Waiting that is too short to matter.
     let requests = NOTICED * HOUR_US / 2000.0;
     assert_eq!([requests, requests - 1.0].map(|n| found(&week((2000.0, n, SIZE)))), [1, 0]);
 }
@@ -101,7 +101,7 @@ fn who_waits_for_a_file_server_or_kept_nothing_lately_is_not_told() {
     assert_eq!([of(0.0, MANY * SIZE), of(0.0, MANY * SIZE + 1.0), of(2.0 * DAY_S, 0.0)], [1, 0, 0]);
 }
 
-/// Numbers from 0 to 1 that look drawn, the same each time: Marsaglia's xorshift64.
+/// Pseudo-random numbers from 0 to 1, the same each time: Marsaglia's xorshift64.
 struct Drawn(u64);
 
 impl Drawn {
@@ -113,11 +113,11 @@ impl Drawn {
     }
 }
 
-/// Bytes of a request, seconds that it takes a disk, and the part of them for which somebody waits: random reads,
-/// sequential ones, what is written behind, small files.
+/// Bytes of a request, seconds that it takes a disk, and the part of them in which a task waits. The kinds are random
+/// reads, sequential reads, delayed writes, small files.
 const KINDS: [(f64, f64, f64); 4] = [(8e3, 0.008, 1.0), (512e3, 0.004, 1.0), (64e3, 0.002, 0.05), (4e3, 0.003, 0.6)];
 
-/// A day of a mix of them, on a disk that is so many times as slow.
+/// Returns a day of a mix of these kinds, on a disk that is `slow` times as slow.
 fn made_day(drawn: &mut Drawn, day: u32, slow: f64) -> Vec<Hour> {
     let shares = KINDS.map(|_| drawn.next().powi(4));
     let (sum, busy) = (shares.iter().sum::<f64>(), drawn.next());
@@ -129,7 +129,7 @@ fn made_day(drawn: &mut Drawn, day: u32, slow: f64) -> Vec<Hour> {
             hour.bytes += seconds / takes_s * size;
             hour.waited_us += seconds * waited * slow * 1e6;
         }
-        // Nobody waits for longer than an hour in an hour: less is done in it.
+        // No task waits longer than an hour in an hour: less work is done in it.
         let done = (HOUR_US / hour.waited_us).min(1.0);
         let Hour { end_s, waited_us, requests, bytes } = hour;
         Hour { end_s, waited_us: waited_us * done, requests: requests * done, bytes: bytes * done }
@@ -137,7 +137,7 @@ fn made_day(drawn: &mut Drawn, day: u32, slow: f64) -> Vec<Hour> {
     (0..24).map(hour).collect()
 }
 
-/// Of a thousand hosts those that are told.
+/// Returns how many of a thousand hosts are reported.
 fn told(seed: u64, slow: f64, same_work: bool) -> usize {
     let mut drawn = Drawn(seed);
     let host = |_| {
