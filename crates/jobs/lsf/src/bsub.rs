@@ -1,5 +1,4 @@
-//! What `bsub` is asked for: its options, those of a script's `#BSUB` lines,
-//! and both together.
+//! A request to `bsub`: its options, those of a script's `#BSUB` lines, and both together.
 
 use crate::grammar::BSUB;
 use crate::options::{Grammar, Parsed, parse, text};
@@ -7,7 +6,7 @@ use crate::require::{Requirement, amount};
 use crate::{env::EnvRule, line, time};
 use homing_model::RawText;
 
-/// Whether the terminal stays joined to the job.
+/// How the terminal is connected to the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interactive {
     /// `-I`: its output and input.
@@ -19,9 +18,9 @@ pub enum Interactive {
 /// One submission.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// The shell line, or nothing when the script is the job.
+    /// The shell line; none if the script is the job.
     pub command: Option<RawText>,
-    /// The words that it came from, for finding the files that they name.
+    /// The words of the line, to find the files that they name.
     pub words: Vec<RawText>,
     /// `-J`, with its array.
     pub name: Option<String>,
@@ -39,7 +38,7 @@ pub struct Request {
     pub overwrite_error: bool,
     /// `-n`, the smaller number.
     pub slots: Option<u32>,
-    /// The larger one.
+    /// `-n`, the larger number.
     pub most_slots: Option<u32>,
     /// `-x`: the whole host.
     pub exclusive: bool,
@@ -69,11 +68,11 @@ pub struct Request {
     pub app: Option<String>,
     /// `-network`, the name of one.
     pub network: Option<String>,
-    /// What the user should know about options that do less than LSF's, a line each.
+    /// Notes to the user about options that do less than LSF's, a line each.
     pub notes: Vec<String>,
-    /// `-E`: run first; the job does not start when it fails.
+    /// `-E`: runs first; if it fails, the job does not start.
     pub before: Option<RawText>,
-    /// `-Ep`: run afterwards.
+    /// `-Ep`: runs afterwards.
     pub then: Option<RawText>,
     /// `-env`.
     pub env: EnvRule,
@@ -81,18 +80,18 @@ pub struct Request {
     pub login_shell: Option<RawText>,
 }
 
-/// What a command line of bsub says.
+/// A parsed command line of bsub.
 #[derive(Debug, PartialEq)]
 pub enum Call {
     /// `-h`.
     Help,
     /// `-V`.
     Version,
-    /// A job. Without a command it is a script on standard input.
+    /// A job. Without a command, standard input is its script.
     Submit(Box<Request>),
 }
 
-/// Reads bsub's arguments; the error is what bsub says before it exits with 255.
+/// Parses bsub's arguments; the error is the text that bsub prints before it exits with 255.
 pub fn call(words: &[RawText]) -> Result<Call, String> {
     let parsed = parse(&BSUB, words)?;
     if parsed.has("h") {
@@ -104,7 +103,7 @@ pub fn call(words: &[RawText]) -> Result<Call, String> {
     Ok(Call::Submit(Box::new(request(&parsed)?)))
 }
 
-/// The options of a script's `#BSUB` lines, for those that the command line does not say itself.
+/// Adds the options of a script's `#BSUB` lines; the command line's own options win.
 pub fn with_script(own: Request, script: &[u8]) -> Result<Request, String> {
     let words = directives(script, "#BSUB")?;
     let parsed = parse(&Grammar { mixed: true, ..BSUB }, &words)?;
@@ -120,8 +119,8 @@ pub fn with_script(own: Request, script: &[u8]) -> Result<Request, String> {
     Ok(merge(own, request(&parsed)?))
 }
 
-/// The words of a script's lines that begin with `mark`, split as a shell splits them: a word that begins with `#`
-/// begins a remark. As in LSF a line needs no blank before its first dash: `#BSUB-J name`.
+/// Returns the words of a script's lines that begin with `mark`, split as a shell splits them: a word that begins
+/// with `#` begins a remark. As in LSF a line needs no blank before its first dash: `#BSUB-J name`.
 pub fn directives(script: &[u8], mark: &str) -> Result<Vec<RawText>, String> {
     let mut words: Vec<RawText> = Vec::new();
     for line in script.split(|b| *b == b'\n') {
@@ -170,7 +169,7 @@ fn merge(own: Request, script: Request) -> Request {
     }
 }
 
-/// What the options of `bsub`, or of `bmod`, ask for.
+/// Returns the request in the options of `bsub` or `bmod`.
 pub fn request(parsed: &Parsed) -> Result<Request, String> {
     let mut require = Requirement::default();
     for (_, value) in parsed.options.iter().filter(|(n, _)| *n == "R") {
@@ -212,7 +211,7 @@ pub fn request(parsed: &Parsed) -> Result<Request, String> {
     })
 }
 
-/// A network by its name; what LSF wants to know of one, types and windows, is for a switch that is not there.
+/// Checks that a network is given by its name. LSF's types and windows are for a switch that LSF no longer supports.
 fn network(text: String) -> Result<String, String> {
     match text.contains([':', '=']) {
         true => {
@@ -226,7 +225,7 @@ fn words(parsed: &Parsed, option: &str) -> Vec<String> {
     parsed.text(option).map(|t| t.split_whitespace().map(String::from).collect()).unwrap_or_default()
 }
 
-/// `"h1+2 h2! others"`: `+N` is a preference, which the order keeps; `!` marks the first host.
+/// Parses `"h1+2 h2! others"`: `+N` is a preference, which the order keeps; `!` marks the first host.
 fn hosts(parsed: &Parsed) -> Vec<String> {
     let mut found: Vec<(i64, String)> = Vec::new();
     for word in words(parsed, "m") {
@@ -238,7 +237,7 @@ fn hosts(parsed: &Parsed) -> Vec<String> {
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// `4` or `2,4`.
+/// Parses `4` or `2,4`.
 fn slots(text: &str) -> Result<(u32, u32), String> {
     let (least, most) = text.split_once(',').unwrap_or((text, text));
     let number = |text: &str| text.trim().parse::<u32>().ok().filter(|n| *n > 0);
@@ -259,7 +258,7 @@ fn interactive(parsed: &Parsed) -> Option<Interactive> {
     any(&["I", "IS"]).then_some(Interactive::Plain)
 }
 
-/// The name that a job has when `-J` gives it none: its command, a script's lines in one.
+/// Returns the name of a job without `-J`: its command, with a script's lines joined.
 pub fn default_name(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     text.lines().map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join(";")

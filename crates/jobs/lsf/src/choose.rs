@@ -1,19 +1,19 @@
-//! Which jobs are meant: by number, name, group and application.
+//! Chooses jobs by number, name, group and application.
 
 use crate::jobs::Job;
 use crate::options::text;
 use homing_model::RawText;
 
-/// Job ids as bkill, bjobs and the others take them.
+/// A job id as bkill, bjobs and the others take it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    /// The job; 0 is every job of the user.
+    /// The job; 0 means every job of the user.
     pub id: u64,
     /// Elements of it; all when empty.
     pub indices: Vec<u32>,
 }
 
-/// Reads `12`, `12[3]`, `12[1-4,7]`, `"12[2]"`, `0`.
+/// Parses `12`, `12[3]`, `12[1-4,7]`, `"12[2]"`, `0`.
 pub fn wanted(text: &str) -> Result<Wanted, String> {
     let bad = || format!("{text}: Illegal job ID.");
     let (id, rest) = text.split_once('[').map_or((text, None), |(id, rest)| (id, Some(rest)));
@@ -31,13 +31,13 @@ pub fn wanted(text: &str) -> Result<Wanted, String> {
     Ok(Wanted { id, indices })
 }
 
-/// The jobs that words name. `"12 13"` is two ids: scripts pass what bjobs printed.
+/// Returns the jobs that words name. `"12 13"` is two ids, because scripts pass the output of bjobs.
 pub fn all_wanted(words: &[RawText]) -> Result<Vec<Wanted>, String> {
     let ids = |word: &RawText| text(word).split_whitespace().map(String::from).collect::<Vec<_>>();
     words.iter().flat_map(ids).map(|id| wanted(&id)).collect()
 }
 
-/// `-J`: a job's name with `*`, and which elements: `name`, `na*`, `name[3]`, `name[*]`.
+/// Whether a job's name fits `-J`, with `*` and elements: `name`, `na*`, `name[3]`, `name[*]`.
 pub fn name_fits(pattern: &str, job: &Job) -> bool {
     if pattern_fits(pattern, &job.name) || pattern_fits(pattern, &job.shown_name()) {
         return true;
@@ -47,7 +47,7 @@ pub fn name_fits(pattern: &str, job: &Job) -> bool {
     pattern_fits(name, &job.name) && (index == "*" || job.index.is_some_and(|i| index == i.to_string()))
 }
 
-/// A job group as it is compared: a path from the root, without a slash at its end.
+/// Returns a job group in the form for comparisons: a path from the root, without a slash at its end.
 pub fn group(text: &str) -> Result<String, String> {
     let path = text.trim_end_matches('/');
     let sound = text.starts_with('/') && !path.contains("//") && !path.contains(char::is_whitespace);
@@ -58,14 +58,14 @@ pub fn group(text: &str) -> Result<String, String> {
     }
 }
 
-/// Whether a job is of the group and of the application that were asked for. As in LSF, the groups
-/// below one are others.
+/// Whether a job is of the wanted group and application. As in LSF, the groups below a group are others.
 pub fn is_of(job: &Job, group: Option<&str>, app: Option<&str>) -> bool {
     group.is_none_or(|g| self::group(g).is_ok_and(|g| g == job.group))
         && app.is_none_or(|a| job.app.as_deref() == Some(a))
 }
 
-/// Whether a text fits a pattern: `*` is any text, everything else is itself. Backtracks to the last star only, so it is never slow.
+/// Whether a text fits a pattern: `*` is any text, other characters are literal. It backtracks to the last star only,
+/// so that it is never slow.
 pub fn pattern_fits(pattern: &str, text: &str) -> bool {
     let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut i, mut j, mut star) = (0, 0, None);

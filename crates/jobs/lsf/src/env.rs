@@ -1,4 +1,4 @@
-//! `bsub -env`: which variables of the submitter a job gets.
+//! `bsub -env`: the variables of the submitter that a job gets.
 
 use homing_model::RawText;
 
@@ -23,7 +23,7 @@ impl Default for EnvRule {
 }
 
 impl EnvRule {
-    /// Reads `all`, `none`, `all, ~A, B=1` or `A, B`.
+    /// Parses `all`, `none`, `all, ~A, B=1` or `A, B`.
     pub fn parse(text: &str) -> Result<EnvRule, String> {
         let mut rule = EnvRule { all: false, items: Vec::new() };
         for word in text.split(',').map(str::trim).filter(|w| !w.is_empty()) {
@@ -43,7 +43,7 @@ impl EnvRule {
         }
     }
 
-    /// The environment of the job.
+    /// Returns the environment of the job.
     pub fn apply(&self, env: Vec<(RawText, RawText)>) -> Vec<(RawText, RawText)> {
         let named = |name: &RawText, want: &str| name.0 == want.as_bytes();
         let keep = |name: &RawText| {

@@ -18,7 +18,7 @@ struct Column {
     right: bool,
 }
 
-/// A field that can be asked for.
+/// A field that a user can name.
 #[derive(Debug, PartialEq)]
 struct Field {
     names: &'static [&'static str],
@@ -29,7 +29,7 @@ const fn field(names: &'static [&'static str], width: usize) -> Field {
     Field { names, width }
 }
 
-/// Names, the first being the head, and default widths, of LSF 10. Those that homing keeps nothing of are empty.
+/// Names of LSF 10, the first for the head, and default widths. Fields of which homing keeps no values are empty.
 static FIELDS: [Field; 99] = [
     field(&["jobid", "id"], 7),
     field(&["jobindex"], 8),
@@ -133,7 +133,7 @@ static FIELDS: [Field; 99] = [
 ];
 
 impl Columns {
-    /// Reads `jobid stat:10 job_name:-20 delimiter=','`.
+    /// Parses `jobid stat:10 job_name:-20 delimiter=','`.
     pub fn parse(text: &str) -> Result<Columns, String> {
         let (text, delimiter) = delimiter(text);
         let mut columns = Vec::new();
@@ -155,7 +155,7 @@ impl Columns {
         if columns.is_empty() { Err("no field is named".into()) } else { Ok(Columns { columns, delimiter }) }
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn table(&self, jobs: &[Job], zone: &TimeZone, now_ns: i64, head: bool) -> String {
         let names = self.columns.iter().map(|c| c.field.names[0].to_uppercase()).collect();
         let rows = jobs.iter().map(|job| self.row(job, zone, now_ns));
@@ -163,7 +163,7 @@ impl Columns {
         all.map(|row| self.line(&row)).collect()
     }
 
-    /// What is asked for of one job, by upper-case names: `-json`.
+    /// Returns the fields of one job by upper-case names, for `-json`.
     pub fn record(&self, job: &Job, zone: &TimeZone, now_ns: i64) -> Vec<(String, String)> {
         let names = self.columns.iter().map(|c| c.field.names[0].to_uppercase());
         let plain = |text: String| if text == "-" { String::new() } else { text };
@@ -180,7 +180,7 @@ impl Columns {
             return row.join(between) + "\n";
         }
         let cell = |(text, c): (&String, &Column)| {
-            // A job id that is cut would be another job's.
+            // A cut job id would be that of another job.
             let name = c.field.names[0];
             let text = match name {
                 "jobid" => text.clone(),
@@ -197,7 +197,7 @@ impl Columns {
     }
 }
 
-/// Cuts `delimiter='x'` out.
+/// Cuts out `delimiter='x'`.
 fn delimiter(text: &str) -> (String, Option<String>) {
     let Some((before, after)) = text.split_once("delimiter=") else { return (text.into(), None) };
     let quote = after.chars().next().filter(|c| matches!(c, '\'' | '"'));
@@ -255,20 +255,20 @@ fn value(field: &str, job: &Job, zone: &TimeZone, now_ns: i64) -> Option<String>
     })
 }
 
-/// Hours and minutes until the run limit, with LSF's mark of a limit.
+/// Returns hours and minutes until the run limit, with LSF's mark of a limit.
 fn left(job: &Job, now_ns: i64) -> Option<String> {
     let ran_s = (now_ns - job.start_ns.filter(|_| !job.is_over())?) / 1_000_000_000;
     let minutes = (i64::try_from(job.limit_s?).ok()? - ran_s).max(0) / 60;
     Some(format!("{}:{} L", minutes / 60, minutes % 60))
 }
 
-/// The part of its run limit that a job has run for, as LSF counts it.
+/// Returns the part of its run limit that a job has used, as LSF counts it.
 fn complete(job: &Job, now_ns: i64) -> Option<String> {
     let ran_ns = job.end_ns.unwrap_or(now_ns) - job.start_ns?;
     Some(format!("{:.2}% L", ran_ns.max(0) as f64 / 1e7 / job.limit_s? as f64))
 }
 
-/// `2*h1:h2`.
+/// Formats `2*h1:h2`.
 fn exec_hosts(hosts: &[String]) -> String {
     let groups: Vec<String> = hosts
         .chunk_by(|a, b| a == b)

@@ -1,6 +1,6 @@
-//! Which options each command of LSF has here. An option that LSF has and
-//! homing has not is refused with what to use: taken in silence it would do
-//! something else than was asked for. What only mails or accounts is noted.
+//! The options of each command of LSF in homing. An option that homing lacks is refused with its replacement: if it
+//! were ignored, the command would do something else than the user wants. An option that only mails or accounts gets
+//! a note.
 
 use crate::options::Grammar;
 
@@ -12,7 +12,7 @@ const NO_LICENSE: &str = "licenses are not there in homing; leave it out";
 const NO_CHECKPOINT: &str = "checkpoints are not there in homing; leave it out";
 const NO_POWER: &str = "it is not there in homing; use -R";
 
-/// What the others add to.
+/// The base of the other grammars.
 const PLAIN: Grammar = Grammar { flags: &["h", "V"], valued: &[], noted: &[], refused: &[], mixed: true };
 
 /// `bsub`, and the `#BSUB` lines of its scripts.
@@ -265,7 +265,7 @@ pub const LSRUN: Grammar = Grammar {
     ..PLAIN
 };
 
-/// `badmin`, whose first operand says what is to be done.
+/// `badmin`, whose first operand is the action.
 pub const BADMIN: Grammar = Grammar { valued: &["C"], ..PLAIN };
 
 /// `lsadmin`, likewise.

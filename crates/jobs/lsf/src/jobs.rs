@@ -4,7 +4,7 @@ use crate::time;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
 
-/// A job, or an element of an array, as any engine tells of it.
+/// A job, or an element of an array, as an engine reports it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Job {
     /// Its number.
@@ -19,9 +19,9 @@ pub struct Job {
     pub stat: &'static str,
     /// Queue.
     pub queue: String,
-    /// Where it was submitted.
+    /// The host where it was submitted.
     pub from_host: String,
-    /// Where it runs or ran, one name a slot.
+    /// The hosts where it runs or ran, one name for each slot.
     pub exec_hosts: Vec<String>,
     /// Its name, without index.
     pub name: String,
@@ -35,19 +35,19 @@ pub struct Job {
     pub end_ns: Option<i64>,
     /// Exit status.
     pub exit: Option<i32>,
-    /// Why it ended, when not by itself, or why it does not run.
+    /// Why it was ended, or why it does not run.
     pub reasons: Vec<String>,
     /// Working directory at submission.
     pub cwd: String,
-    /// Files, as asked for.
+    /// Files, as in the request.
     pub output: Option<String>,
     /// See `output`.
     pub error: Option<String>,
     /// See `output`.
     pub input: Option<String>,
-    /// Project; `default` where none was said.
+    /// Project; `default` if none was given.
     pub project: String,
-    /// Job group, a path; `/` where none was said.
+    /// Job group, a path; `/` if none was given.
     pub group: String,
     /// Application profile.
     pub app: Option<String>,
@@ -66,19 +66,19 @@ pub struct Job {
 }
 
 impl Job {
-    /// `12` or `12[3]`.
+    /// Formats `12` or `12[3]`.
     pub fn shown_id(&self) -> String {
         self.index.map_or(self.id.to_string(), |i| format!("{}[{i}]", self.id))
     }
-    /// `name` or `name[3]`.
+    /// Formats `name` or `name[3]`.
     pub fn shown_name(&self) -> String {
         self.index.map_or(self.name.clone(), |i| format!("{}[{i}]", self.name))
     }
-    /// DONE or EXIT.
+    /// Whether it is DONE or EXIT.
     pub fn is_over(&self) -> bool {
         matches!(self.stat, "DONE" | "EXIT")
     }
-    /// PEND or PSUSP.
+    /// Whether it is PEND or PSUSP.
     pub fn is_waiting(&self) -> bool {
         matches!(self.stat, "PEND" | "PSUSP")
     }
@@ -87,7 +87,7 @@ impl Job {
     }
 }
 
-/// Makes text fit by leaving out its beginning, which `*` stands for.
+/// Shortens text to a width: `*` replaces its beginning.
 pub fn cut_left(text: &str, width: usize) -> String {
     let count = text.chars().count();
     match count > width {
@@ -111,7 +111,7 @@ fn cells(job: &Job, zone: &TimeZone) -> [String; 8] {
     ]
 }
 
-/// The table of eighty columns; `reasons` adds the lines of `bjobs -p` and `-s`.
+/// Returns the table of eighty columns; `reasons` adds the lines of `bjobs -p` and `-s`.
 pub fn table(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String {
     let line = |c: &[String; 8]| {
         let cut: Vec<String> = c
@@ -127,7 +127,7 @@ pub fn table(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String
     let mut out = if head { line(&HEAD.map(String::from)) } else { String::new() };
     for job in jobs {
         let mut row = cells(job, zone);
-        // Several hosts stand one to a line.
+        // Each further host has a line of its own.
         row[5] = job.exec_hosts.first().cloned().unwrap_or_default();
         out += &line(&row);
         for host in job.exec_hosts.iter().skip(1) {
@@ -140,7 +140,7 @@ pub fn table(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String
     out
 }
 
-/// `bjobs -w`: nothing is cut, what is empty is `-`.
+/// `bjobs -w`: no cell is cut, and an empty one is `-`.
 pub fn wide(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String {
     let line = |c: &[String; 8]| {
         let c: Vec<&str> = c.iter().map(|t| if t.is_empty() { "-" } else { t.as_str() }).collect();
@@ -156,7 +156,7 @@ pub fn wide(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String 
     out
 }
 
-/// `bjobs -W`: the wide form, and what each job has used; nothing is cut, and what is not known is `-`.
+/// `bjobs -W`: the wide form with the resources that each job has used. No cell is cut, and an unknown value is `-`.
 pub fn used(jobs: &[Job], zone: &TimeZone, head: bool) -> String {
     let mut out = String::new();
     if head {
@@ -182,7 +182,7 @@ pub fn used(jobs: &[Job], zone: &TimeZone, head: bool) -> String {
     out
 }
 
-/// `bjobs -A`: a row an array.
+/// `bjobs -A`: a row for each array.
 pub fn arrays(jobs: &[Job]) -> String {
     let mut out = format!(
         "{:<7} {:<13} {:<7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}\n",
@@ -205,7 +205,7 @@ pub fn arrays(jobs: &[Job]) -> String {
     out
 }
 
-/// `bacct -l`: the long form of a job that has ended, and what it took.
+/// `bacct -l`: the long form of an ended job with the resources that it took.
 pub fn accounted(job: &Job, zone: &TimeZone) -> String {
     let seconds = |ns: i64| ns.max(0) / 1_000_000_000;
     let end_ns = job.end_ns.unwrap_or(job.submit_ns);
@@ -239,7 +239,7 @@ pub fn long(job: &Job, zone: &TimeZone) -> String {
     })
 }
 
-/// The long form; `how` is the text for how the job ended.
+/// Returns the long form; `how` returns the text for the job's end.
 fn long_with(job: &Job, zone: &TimeZone, how: &dyn Fn(&Job) -> String) -> String {
     let mut first = format!("Job <{}>, ", job.shown_id());
     if job.name != job.command {
@@ -290,7 +290,7 @@ fn long_with(job: &Job, zone: &TimeZone, how: &dyn Fn(&Job) -> String) -> String
     out
 }
 
-/// Long lines go on 21 columns in, after 79, as LSF's do.
+/// Folds lines after 79 columns; the next ones are indented by 21, as in LSF.
 fn fold(text: &str) -> String {
     let mut out = String::new();
     let mut column = 0;

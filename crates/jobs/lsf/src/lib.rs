@@ -1,7 +1,6 @@
-//! The words of LSF and OpenLava: what their commands are asked, and how they
-//! answer. Columns, messages and widths are those of OpenLava 2.2, which
-//! scripts have parsed for years; `-o`, `-cwd`, `-env` and the like come from
-//! the LSF of today, which workflow managers expect. Everything here is pure.
+//! The commands of LSF and OpenLava: their options and their output. Columns, messages and widths are those of
+//! OpenLava 2.2, which scripts have parsed for years. `-o`, `-cwd`, `-env` and similar options are those of today's
+//! LSF, which workflow managers expect. Everything here is pure.
 //!
 //! Main modules: `grammar` and `options` parse the words of each command, `bsub` a submission, `require` a resource
 //! requirement, `jobs` and `tables` print.

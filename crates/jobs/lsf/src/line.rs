@@ -1,11 +1,10 @@
-//! From the words after bsub's options to the line that the job's shell gets.
+//! Makes the line for the job's shell from the words after bsub's options.
 
 use homing_model::RawText;
 use homing_model::text::quoted;
 
-/// Joins the words as LSF does: with blanks. The first is taken as it is, so
-/// that `bsub 'a; b'` is two commands; a later word that holds blanks, quotes
-/// or nothing was one word to the user's shell and stays one.
+/// Joins the words with blanks, as LSF does. The first is not quoted, so that `bsub 'a; b'` is two commands. A later
+/// word that is empty or holds blanks or quotes was one word to the user's shell, and is quoted to stay one.
 pub fn command_line(words: &[RawText]) -> RawText {
     let mut line = Vec::new();
     for (at, word) in words.iter().enumerate() {

@@ -1,6 +1,5 @@
-//! Options as LSF's commands read them: one dash before long names (`-cwd`)
-//! and before letters alike, letters in a heap (`-aJ name`), values joined
-//! (`-n4`) or apart.
+//! Parses options as LSF's commands do. One dash comes before long names (`-cwd`) and before letters alike. Several
+//! letters may come together (`-aJ name`). Values are joined (`-n4`) or apart.
 
 use homing_model::RawText;
 use homing_model::text::by_name;
@@ -11,11 +10,11 @@ pub struct Grammar {
     pub flags: &'static [&'static str],
     /// Options with one.
     pub valued: &'static [&'static str],
-    /// Those among them that do less than LSF's, by names with blanks between them, and what is said of it.
+    /// Options among them that do less than LSF's: names with blanks between them, and the note.
     pub noted: &'static [(&'static str, &'static str)],
-    /// Options that LSF has and homing has not, likewise: what is said, with what to use.
+    /// Options that LSF has and homing lacks, in the same form: the message names the replacement.
     pub refused: &'static [(&'static str, &'static str)],
-    /// Options may follow operands.
+    /// Whether options may follow operands.
     pub mixed: bool,
 }
 
@@ -25,19 +24,19 @@ impl Grammar {
     }
 }
 
-/// What is said of an option.
+/// Returns the note or message on an option.
 fn told(of: &[(&str, &str)], name: &[u8]) -> Option<String> {
     by_name(of).find(|(known, _)| known.as_bytes() == name).map(|(name, what)| format!("-{name}: {what}"))
 }
 
-/// What was found, in order.
+/// The parsed words, in order.
 #[derive(Debug, Default, PartialEq)]
 pub struct Parsed {
     /// Options, without their dash, and their values.
     pub options: Vec<(&'static str, RawText)>,
     /// All other words.
     pub operands: Vec<RawText>,
-    /// What the user should know about options that do less than LSF's, a line each.
+    /// Notes to the user about options that do less than LSF's, a line each.
     pub notes: Vec<String>,
 }
 
@@ -46,21 +45,21 @@ impl Parsed {
         self.notes.extend(told(grammar.noted, option.as_bytes()));
         self.options.push((option, value));
     }
-    /// True when the option is there.
+    /// Whether the option is given.
     pub fn has(&self, name: &str) -> bool {
         self.options.iter().any(|(n, _)| *n == name)
     }
-    /// Its last value.
+    /// Returns its last value.
     pub fn last(&self, name: &str) -> Option<&RawText> {
         self.options.iter().rev().find(|(n, _)| *n == name).map(|(_, v)| v)
     }
-    /// Its last value as text.
+    /// Returns its last value as text.
     pub fn text(&self, name: &str) -> Option<String> {
         self.last(name).map(text)
     }
 }
 
-/// Option values that are words, not file names.
+/// Returns the text of an option value that is a word, not a file name.
 pub fn text(raw: &RawText) -> String {
     String::from_utf8_lossy(&raw.0).into_owned()
 }
@@ -88,8 +87,8 @@ pub fn parse(grammar: &Grammar, words: &[RawText]) -> Result<Parsed, String> {
     Ok(found)
 }
 
-/// One word that begins with a dash, as LSF reads it: a whole name first, then a heap of letters of which the
-/// last may take a value, then a letter with its value joined to it.
+/// Parses one word that begins with a dash, as LSF does. It may be a whole name. It may be several letters, of which
+/// the last may take a value. Or it is a letter with its value joined.
 fn option<'a>(
     grammar: &Grammar,
     name: &[u8],
@@ -122,8 +121,9 @@ fn named(list: &'static [&'static str], name: &[u8]) -> Option<&'static str> {
     list.iter().find(|n| n.as_bytes() == name).copied()
 }
 
-/// `-n4`, `-W01:30`, `-uall`, `-mhost`, `-R'select[mem>1]'`, `-oFILE`: a value joined to its letter. One of LSF's longer
-/// names is never taken for a letter and its value. A letter whose values are numbers or paths takes no other text.
+/// Parses `-n4`, `-W01:30`, `-uall`, `-mhost`, `-R'select[mem>1]'`, `-oFILE`: a value joined to its letter. One of
+/// LSF's longer names is never taken for a letter and its value. A letter whose values are numbers or paths takes no
+/// other text.
 fn joined(grammar: &Grammar, name: &[u8]) -> Option<(&'static str, RawText)> {
     let (letter, value) = name.split_at_checked(1)?;
     let known = match letter {

@@ -1,4 +1,4 @@
-//! `iobsub`: which host a job goes to, by where its data lies.
+//! `iobsub`: chooses the host of a job by the location of its data.
 
 use homing_model::hostname::HostIndex;
 use std::collections::BTreeMap;
@@ -24,17 +24,17 @@ pub fn host_of<'a>(server: &str, known: &'a [Known]) -> Option<&'a str> {
     Some(&known[at].name)
 }
 
-/// What decided.
+/// The reason of the choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The working directory lies there.
+    /// The working directory is there.
     Directory,
-    /// Most bytes of the files that the command names lie there: so many of so many.
+    /// Most bytes of the files that the command names are there: the bytes there, and all bytes.
     Inputs(u64, u64),
 }
 
-/// The host to run on: the one with most bytes of the named files; where none
-/// is named, or none has more than the working directory's own server, that one.
+/// Chooses the host with most bytes of the named files. If no file is named, or no host has more than the server of
+/// the working directory, it is that server.
 pub fn choose(directory: Option<&str>, inputs: &BTreeMap<String, u64>) -> Option<(String, Why)> {
     let all = inputs.values().sum();
     let at_home = directory.and_then(|d| inputs.get(d)).copied().unwrap_or(0);

@@ -1,10 +1,10 @@
-//! Which jobs bjobs, bhist and bacct are about.
+//! Chooses the jobs for bjobs, bhist and bacct.
 
 use crate::choose::{self, Wanted};
 use crate::jobs::Job as Row;
 use crate::options::Parsed;
 
-/// Which jobs are meant, and of which kind, by options that bjobs and bhist share.
+/// The jobs that the options of bjobs and bhist mean.
 pub struct Selection<'a> {
     parsed: &'a Parsed,
     /// The jobs that are named by their ids.
@@ -12,19 +12,20 @@ pub struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// From the options of a command.
+    /// Makes the selection from the options of a command.
     pub fn new(parsed: &Parsed) -> Result<Selection<'_>, String> {
         let wanted = choose::all_wanted(&parsed.operands)?;
         parsed.text("g").map(|g| choose::group(&g)).transpose()?;
         Ok(Selection { parsed, wanted })
     }
 
-    /// Jobs of ids in whatever state; of others those of the kind.
+    /// Whether it has a job: with ids, a named job in any state; otherwise a meant job of the chosen kind.
     pub fn has(&self, row: &Row, own: &str) -> bool {
         self.is_meant(row, own) && (!self.wanted.is_empty() || self.is_kind(row))
     }
 
-    /// Jobs of ids stand for themselves, whoever has them; others are the user's unless `-u` says so.
+    /// Whether a job is meant. A job that is named by its id may be any user's; others are the user's own, or those
+    /// of `-u`.
     pub fn is_meant(&self, row: &Row, own: &str) -> bool {
         if !self.wanted.is_empty() {
             let is = |w: &Wanted| {
@@ -41,7 +42,7 @@ impl Selection<'_> {
         self.parsed.has("u") || !self.wanted.is_empty()
     }
 
-    /// Without an option: what has not ended.
+    /// Whether a job is of the chosen kind; by default one that has not ended.
     fn is_kind(&self, row: &Row) -> bool {
         let has = |o: &str| self.parsed.has(o);
         let kinds = [
@@ -63,7 +64,7 @@ impl Selection<'_> {
             && choose::is_of(row, self.parsed.text("g").as_deref(), self.parsed.text("app").as_deref())
     }
 
-    /// What bjobs says when there is nothing to show, and its exit status.
+    /// Returns the message of bjobs if there is nothing to show, and its exit status.
     pub fn nothing(&self) -> (String, i32) {
         if let Some(first) = self.wanted.first() {
             return (format!("Job <{}> is not found", first.id), 255);

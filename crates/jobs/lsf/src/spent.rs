@@ -1,9 +1,9 @@
-//! How long jobs were in each state: bhist.
+//! The time of jobs in each state: bhist.
 
 use crate::jobs::{self, Job as Row};
 use jiff::tz::TimeZone;
 
-/// Seconds that jobs spent in each state.
+/// Returns a table of the seconds of jobs in each state.
 pub fn table(rows: &[Row], now: i64) -> String {
     let mut out = String::from("Summary of time in seconds spent in various states:\n");
     out += &format!(
@@ -27,14 +27,15 @@ pub fn table(rows: &[Row], now: i64) -> String {
     out
 }
 
-/// Seconds pending and running. Suspensions are not recorded: they count as what they interrupted.
+/// Returns the seconds pending and running. Suspensions are not recorded: they count as the state that they
+/// interrupted.
 fn spent(row: &Row, now: i64) -> [i64; 2] {
     let end = row.end_ns.unwrap_or(now);
     let start = row.start_ns.unwrap_or(end);
     [(start - row.submit_ns).max(0) / 1_000_000_000, (end - start).max(0) / 1_000_000_000]
 }
 
-/// The same of one job, as a summary.
+/// Returns the same for one job, as a summary.
 pub fn summary(row: &Row, now: i64) -> String {
     let [pend, run] = spent(row, now);
     format!(

@@ -1,28 +1,28 @@
-//! `bqueues`, `bhosts`, `lsload`, `lshosts`: one line a queue or a host.
+//! `bqueues`, `bhosts`, `lsload`, `lshosts`: one line for each queue or host.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A queue and what is in it.
+/// A queue with its settings and jobs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Queue {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// Higher ones come first.
     pub priority: i32,
-    /// Takes jobs.
+    /// Whether it takes jobs.
     pub open: bool,
-    /// Starts jobs.
+    /// Whether it starts jobs.
     pub active: bool,
-    /// The one for jobs that name none.
+    /// Whether it is the one for jobs that name none.
     pub default: bool,
     /// QJOB_LIMIT, UJOB_LIMIT, PJOB_LIMIT, HJOB_LIMIT.
     pub limits: [Option<u32>; 4],
     /// Slots of all its jobs, of pending, running and suspended ones.
     pub slots: [u32; 4],
-    /// Now is a time at which it starts jobs.
+    /// Whether it starts jobs at the present time.
     pub in_window: bool,
     /// NICE.
     pub nice: u8,
@@ -32,15 +32,15 @@ pub struct Queue {
     pub cpu_limit: Option<u64>,
     /// Limit of memory, MiB.
     pub memory_limit: Option<u64>,
-    /// Who may use it; all when empty.
+    /// Users who may use it; all when empty.
     pub users: Vec<String>,
-    /// What else is said of it, by LSF's names.
+    /// Other settings, by LSF's names.
     pub settings: Vec<(&'static str, String)>,
     /// Hosts; all when empty.
     pub hosts: Vec<String>,
     /// Load thresholds by index: loadSched and loadStop.
     pub thresholds: BTreeMap<String, (Option<f64>, Option<f64>)>,
-    /// Who has closed or inactivated it, when and why.
+    /// The orders that close or inactivate it: by which user, when and why.
     pub comments: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ impl Queue {
     }
 }
 
-/// A limit, `-` where there is none.
+/// Formats a limit, `-` if there is none.
 pub fn limit(of: Option<u32>) -> String {
     of.map_or("-".into(), |n| n.to_string())
 }
@@ -61,9 +61,9 @@ pub fn limit(of: Option<u32>) -> String {
 pub struct User {
     /// The user's name.
     pub name: String,
-    /// Slots that the user may have at once.
+    /// The most slots that the user may have at once.
     pub most: Option<u32>,
-    /// Slots of all jobs, of pending and running ones, of those that load and that users have suspended.
+    /// Slots of all jobs, of pending and running ones, and of those suspended by load and by users.
     pub slots: [u32; 5],
 }
 
@@ -81,7 +81,7 @@ pub fn users(all: &[User]) -> String {
     out
 }
 
-/// `lsinfo`: those that were asked for, or all, those of the site's own behind them.
+/// `lsinfo`: the wanted resources, or all; the site's own come last.
 pub fn resources<'a>(
     asked: &[String],
     own: impl Iterator<Item = (&'a str, &'a str, &'a str)>,
@@ -92,14 +92,14 @@ pub fn resources<'a>(
     }
     let mut out = format!("{:<14} {:<7} {:<5} DESCRIPTION\n", "RESOURCE_NAME", "TYPE", "ORDER");
     for (name, order, what) in all.iter().filter(|(name, ..)| asked.is_empty() || asked.iter().any(|a| a == name)) {
-        // Names have no order, and nothing else has none.
+        // Only names have no order.
         let kind = if *order == "N/A" { "String" } else { "Numeric" };
         let _ = writeln!(out, "{name:<14} {kind:<7} {order:<5} {what}");
     }
     Ok(out)
 }
 
-/// `bqueues`; `wide` cuts no names.
+/// `bqueues`; with `wide` no name is cut.
 pub fn queues(all: &[Queue], wide: bool) -> String {
     let mut out = String::from("QUEUE_NAME      PRIO STATUS          MAX JL/U JL/P JL/H NJOBS  PEND   RUN  SUSP \n");
     for q in all {
@@ -200,13 +200,13 @@ pub struct Host {
     pub name: String,
     /// `ok`, `closed`, `closed_Adm`, `unavail`, `unreach`.
     pub status: String,
-    /// Who has closed it, when and why.
+    /// The order that closes it: by which user, when and why.
     pub comment: Option<String>,
     /// Slots; JL/U and MAX.
     pub per_user: Option<u32>,
     /// See `per_user`.
     pub max: Option<u32>,
-    /// Slots taken by running jobs, those stopped by load, those stopped by users.
+    /// Slots of running jobs, of those suspended by load, and of those suspended by users.
     pub slots: [u32; 3],
     /// Its load, for `bhosts -l` and `lsload`.
     pub load: BTreeMap<String, f64>,
@@ -221,18 +221,18 @@ pub struct Host {
 }
 
 impl Host {
-    /// It answers.
+    /// Whether it answers.
     pub fn is_up(&self) -> bool {
         self.status != "unavail"
     }
 
-    /// Tasks that run or wait for a processor, for each that it has; very many where that is not known.
+    /// Returns the tasks that run or wait for a processor, per processor; the largest number if that is unknown.
     fn load_per_cpu(&self) -> f64 {
         self.load.get("r1m").copied().unwrap_or(f64::MAX) / f64::from(self.cpus.unwrap_or(1).max(1))
     }
 }
 
-/// The least loaded comes first, as in LSF; what does not answer last.
+/// Sorts by load, the least first, as in LSF; hosts that do not answer come last.
 pub fn by_load(all: &mut [Host]) {
     let load = |a: &Host, b: &Host| a.load_per_cpu().total_cmp(&b.load_per_cpu());
     all.sort_by(|a, b| b.is_up().cmp(&a.is_up()).then(load(a, b)));
@@ -276,7 +276,7 @@ pub fn host_long(h: &Host) -> String {
     out + &h.comment.as_ref().map_or(String::new(), |comment| format!("\n ADMIN ACTION COMMENT: {comment}\n"))
 }
 
-/// What `lsinfo` tells of all hosts: name, whether more of it is a heavier load, and what it is.
+/// The resources of all hosts for `lsinfo`: name, whether a larger value is a heavier load, and meaning.
 pub const RESOURCES: [(&str, &str, &str); 18] = [
     ("r15s", "Inc", "15-second CPU run queue length"),
     ("r1m", "Inc", "1-minute CPU run queue length"),
@@ -298,7 +298,7 @@ pub const RESOURCES: [(&str, &str, &str); 18] = [
     ("hname", "N/A", "Host name"),
 ];
 
-/// The columns of lsload, with their widths; the last are those of homing's own elim.
+/// The columns of lsload, with their widths; the last ones came from homing's own elim.
 const LOAD: [(&str, usize); 13] = [
     ("r15s", 6),
     ("r1m", 6),
@@ -315,7 +315,7 @@ const LOAD: [(&str, usize); 13] = [
     ("rpc", 7),
 ];
 
-/// One value as lsload writes it; `-` where it is not known.
+/// Formats one value as lsload does; `-` if it is unknown.
 fn index(name: &str, value: Option<&f64>) -> String {
     let Some(value) = value else { return "-".into() };
     match name {
@@ -337,7 +337,7 @@ fn mebibytes(mib: f64) -> String {
     }
 }
 
-/// What lsload shows.
+/// The columns of lsload.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Show {
     /// The built-in indices without io.
@@ -349,7 +349,7 @@ pub enum Show {
 }
 
 impl Show {
-    /// Reads the list of `-I`.
+    /// Parses the list of `-I`.
     pub fn only(text: &str, own: &[String]) -> Result<Show, String> {
         let names: Vec<String> = text.split([':', ',', ' ']).filter(|n| !n.is_empty()).map(String::from).collect();
         match names.iter().find(|n| !LOAD.iter().any(|(known, _)| known == n) && !own.contains(n)) {
@@ -375,7 +375,7 @@ pub fn load(all: &[Host], show: &Show, wide: bool, own: &[String]) -> String {
     out.push('\n');
     for h in all {
         let name: String = h.name.chars().take(room).collect();
-        // Whether its slots are in use is none of its load; that nobody is to use it LSF calls locked.
+        // Slots in use do not change the load's status. LSF calls a host that is closed to users locked.
         let status = match h.status.as_str() {
             "closed" => "ok",
             "closed_Adm" => "lockU",

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 
-/// `-W [hour:]minute[/host]`, in seconds.
+/// Parses `-W [hour:]minute[/host]` into seconds.
 pub fn run_limit(text: &str) -> Result<u64, String> {
     let bad = || format!("{text}: Bad RUNLIMIT specification");
     let time = text.split('/').next().unwrap_or_default();
@@ -17,17 +17,17 @@ fn format(ns: i64, zone: &TimeZone, how: &str) -> String {
     time.to_zoned(zone.clone()).strftime(how).to_string()
 }
 
-/// `Mar 28 10:55`, of tables.
+/// Formats `Mar 28 10:55`, for tables.
 pub fn short(ns: i64, zone: &TimeZone) -> String {
     format(ns, zone, "%b %e %H:%M")
 }
 
-/// `03/28-10:55:01`, of `bjobs -W`.
+/// Formats `03/28-10:55:01`, for `bjobs -W`.
 pub fn dense(ns: i64, zone: &TimeZone) -> String {
     format(ns, zone, "%m/%d-%H:%M:%S")
 }
 
-/// `Wed Mar 28 10:55:01`, of the long forms.
+/// Formats `Wed Mar 28 10:55:01`, for the long forms.
 pub fn long(ns: i64, zone: &TimeZone) -> String {
     format(ns, zone, "%a %b %e %H:%M:%S")
 }

@@ -1,16 +1,16 @@
-//! Which units amounts of memory have that are written without one: `LSF_UNIT_FOR_LIMITS` of `lsf.conf`.
+//! The unit of amounts of memory that are written without one: `LSF_UNIT_FOR_LIMITS` of `lsf.conf`.
 
 use crate::bsub::Request;
 use crate::require::amount;
 
-/// What homing takes where no `lsf.conf` says another, and what its own says: the unit of LSF's load indices.
+/// The unit if no `lsf.conf` names another, and of homing's own `lsf.conf`: that of LSF's load indices.
 pub const USUAL: &str = "MB";
-/// Those that `LSF_UNIT_FOR_LIMITS` may name and amounts may have.
+/// The units that `LSF_UNIT_FOR_LIMITS` may name and amounts may have.
 const KNOWN: [&str; 4] = ["KB", "MB", "GB", "TB"];
-/// Resources that are counted in it.
+/// Resources that are counted in the unit.
 const MEMORY: [&str; 6] = ["mem", "swp", "tmp", "maxmem", "maxswp", "maxtmp"];
 
-/// The unit that the text of an `lsf.conf` names; the error is what it names instead of one.
+/// Returns the unit that the text of an `lsf.conf` names; the error is a value that is no unit.
 pub fn of_conf(text: &str) -> Result<&'static str, String> {
     let mut said = text.lines().filter_map(|line| line.split('#').next()?.split_once('='));
     let Some((_, value)) = said.rfind(|(key, _)| key.trim() == "LSF_UNIT_FOR_LIMITS") else {
@@ -22,14 +22,14 @@ pub fn of_conf(text: &str) -> Result<&'static str, String> {
     known.ok_or_else(|| value.to_string())
 }
 
-/// What a request means in a unit.
+/// A request with its amounts read in a unit.
 #[derive(Debug, PartialEq)]
 pub struct Meant {
     /// `-M`, MiB, of all processes of the job together.
     pub memory_mib: Option<f64>,
-    /// `-R`, with the unit at each amount that has none and would be read in another.
+    /// `-R`, with the unit added to each amount that has none and would be read in another.
     pub require: Vec<String>,
-    /// What the user should know.
+    /// A note for the user.
     pub note: Option<String>,
 }
 
@@ -53,13 +53,14 @@ pub fn meant(request: &Request, unit: &str) -> Meant {
     Meant { memory_mib: memory.and_then(|m| amount(&m)), require: texts.iter().map(scale).collect(), note: None }
 }
 
-/// MiB as bytes.
+/// Converts MiB to bytes.
 pub fn bytes(mib: f64) -> u64 {
     (mib * f64::from(1 << 20)) as u64
 }
 
-/// What Nextflow writes where it has found no `lsf.conf`: the limit, for the job or for each slot, and the selection in
-/// kilobytes, the reservation in megabytes. Three amounts that agree so are no accident.
+/// Recognizes a request of Nextflow without an `lsf.conf`. Nextflow then writes the limit, for the job or for each
+/// slot, and the selection in kilobytes, but the reservation in megabytes. Three amounts that agree in this way are
+/// no accident.
 fn in_two_units(request: &Request) -> Option<(String, String)> {
     let amounts: Vec<(String, String)> = request.require.text.iter().flat_map(|text| amounts(text)).collect();
     let of = |op: &str| amounts.iter().find(|(o, _)| o == op).map(|(_, amount)| amount);
@@ -75,7 +76,7 @@ fn is_bare(amount: &str) -> bool {
     amount.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
-/// Words and what stands between them.
+/// Splits a text into words and the text between them.
 fn pieces(text: &str) -> Vec<&str> {
     let is_word = |c: char| c.is_alphanumeric() || "._".contains(c);
     let (mut found, mut rest) = (Vec::new(), text);
@@ -88,7 +89,8 @@ fn pieces(text: &str) -> Vec<&str> {
     found
 }
 
-/// Whether the piece at a place is an amount without a unit that `mem` or its like is compared with, on either side.
+/// Whether the piece at a place is an amount without a unit in a comparison with `mem` or a similar resource, on
+/// either side.
 fn compared(pieces: &[&str], at: usize) -> bool {
     let operator = |at: Option<usize>| at.and_then(|at| pieces.get(at)).is_some_and(|p| is_operator(p));
     let memory = |at: Option<usize>| at.and_then(|at| pieces.get(at)).is_some_and(|p| MEMORY.contains(p));
@@ -101,14 +103,14 @@ fn is_operator(piece: &str) -> bool {
     !bare.is_empty() && bare.chars().all(|c| "<>=!".contains(c))
 }
 
-/// The amounts of `mem` in a text, with what stands before each.
+/// Returns the amounts of `mem` in a text, each with the operator before it.
 fn amounts(text: &str) -> Vec<(String, String)> {
     let pieces = pieces(text);
     let of_mem = |at: usize| at >= 2 && pieces[at - 2] == "mem" && compared(&pieces, at);
     (0..pieces.len()).filter(|at| of_mem(*at)).map(|at| (pieces[at - 1].trim().into(), pieces[at].into())).collect()
 }
 
-/// A text whose amounts of memory without a unit have this one, where they are `meant`.
+/// Adds the unit to amounts of memory in a text that have none, if they are `meant`.
 fn with_unit(text: &str, unit: &str, meant: &dyn Fn(&str) -> bool) -> String {
     let pieces = pieces(text);
     let with = |at: usize| {

@@ -1,4 +1,4 @@
-//! Changes of the layout, and what each would bring.
+//! Changes of the layout, and the prediction for each.
 
 use crate::advise::hot::{Folder, TOLD};
 use crate::advise::{Outcome, Seen, predict};
@@ -19,19 +19,19 @@ pub struct Site {
     pub by_folder: bool,
 }
 
-/// What can be changed.
+/// A possible change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// So many copies of what is in a folder.
+    /// Another number of copies of the files in a folder.
     Copies {
         /// The volume.
         volume: String,
-        /// The folder: the mount point where only all of a volume can be changed.
+        /// The folder; it is the mount point if only a whole volume can be changed.
         path: PathBuf,
         /// Copies.
         copies: u32,
     },
-    /// A folder to a volume that is spread over several hosts.
+    /// A move of a folder to a volume over several hosts.
     Move {
         /// The folder.
         path: PathBuf,
@@ -40,32 +40,33 @@ pub enum Change {
     },
 }
 
-/// Where the time of the runs, played again as files lie now, is this far from what they took, the placer alone does not
-/// tell it: others used the hosts, or few tasks at once were let to a server.
+/// The largest difference, as a fraction, between the predicted and the real time of the runs at which the prediction
+/// of times is used. If it is larger, the placer alone does not explain the time. Others used the hosts, or the tasks
+/// at a server were limited.
 const NEAR: f64 = 0.2;
 
-/// A change with what it would bring.
+/// A change with its prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
     /// The change.
     pub change: Change,
-    /// What the runs come to as files lie now.
+    /// The predicted outcome of the runs with the present layout.
     pub now: Outcome,
-    /// What they would come to.
+    /// The predicted outcome after the change.
     pub then: Outcome,
-    /// What the runs took, microseconds.
+    /// The real time of the runs, microseconds.
     pub took_us: u64,
-    /// Bytes that are written for it.
+    /// Bytes that the change writes.
     pub written: u64,
 }
 
 impl Advice {
-    /// The part of the bytes over the network that is saved, 0 to 1.
+    /// Returns the part of the bytes over the network that it saves, 0 to 1.
     pub fn saves(&self) -> f64 {
         saved(self.now.remote, self.then.remote)
     }
 
-    /// The part of the time that is saved; `None` where more than the placer sets it.
+    /// Returns the part of the time that it saves; `None` if more than the placer decides the time.
     pub fn saves_time(&self) -> Option<f64> {
         let is_told = saved(self.took_us, self.now.us).abs() <= NEAR;
         is_told.then(|| saved(self.now.us, self.then.us))
@@ -76,8 +77,8 @@ fn saved(now: u64, then: u64) -> f64 {
     1.0 - then as f64 / now.max(1) as f64
 }
 
-/// Returns changes of the folders that [`crate::advise::hot`] finds, those first that save most bytes. Only what saves at least
-/// a twentieth of them.
+/// Returns changes of the folders that [`crate::advise::hot`] finds, in order of the bytes that they save. Each saves
+/// at least a twentieth of them.
 pub fn advice(seen: &Seen, folders: &[Folder], sites: &[Site]) -> Vec<Advice> {
     let now = predict(seen, &seen.files);
     let held = |files: &[FileLayout]| files.iter().flat_map(FileLayout::bytes_per_host).map(|(_, n)| n).sum::<u64>();
@@ -97,7 +98,7 @@ pub fn advice(seen: &Seen, folders: &[Folder], sites: &[Site]) -> Vec<Advice> {
     found
 }
 
-/// Changes of a folder, each with all files as they would lie.
+/// Returns changes of a folder, each with the resulting layout of all files.
 fn changes(seen: &Seen, folder: &Folder, sites: &[Site]) -> Vec<(Change, Vec<FileLayout>)> {
     let site = sites.iter().filter(|site| folder.path.starts_with(&site.mount));
     match site.max_by_key(|site| site.mount.as_os_str().len()) {
@@ -130,7 +131,7 @@ fn one_more_copy(seen: &Seen, folder: &Folder, site: &Site) -> Option<(Change, V
     Some((Change::Copies { volume: site.name.clone(), path: path.clone(), copies }, files))
 }
 
-/// To a volume with one copy, file by file in turn: more copies of it are a change of their own.
+/// Returns the move to a volume with one copy, file by file in turn: more copies there are a change of their own.
 fn moved(seen: &Seen, folder: &Folder, to: &Site) -> (Change, Vec<FileLayout>) {
     let mut files = seen.files.clone();
     let within = files.iter_mut().filter(|file| file.path.as_path().starts_with(&folder.path));
@@ -173,7 +174,7 @@ mod tests {
             let change = Change::Copies { volume: "data".into(), path: path.into(), copies: 2 };
             assert_eq!(found.iter().map(|one| &one.change).collect::<Vec<_>>(), [&change]);
             assert_eq!((found[0].saves(), found[0].written), (1.0, 300_000_000), "{found:?}");
-            // Of a run that took as long as its tasks do, or much longer.
+            // The run took as long as its tasks do, or much longer.
             let told = |took_us| Advice { took_us, ..found[0].clone() }.saves_time();
             assert!(told(found[0].now.us + 1000).is_some_and(|part| part > 0.1), "{found:?}");
             assert_eq!(told(found[0].now.us * 2), None);

@@ -1,4 +1,4 @@
-//! What was read, and what to do, in words.
+//! Shows the evidence and the advice in words.
 
 use crate::advise::{Advice, Change, Folder, Seen};
 use homing_batch::quote;
@@ -9,26 +9,26 @@ use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Folders that are shown: a screen's worth beside the advice.
+/// The most folders that are shown, because advice must fit on the screen too.
 const FOLDERS: usize = 10;
-/// Storage hosts that are named of each.
+/// The most storage hosts that are named for each.
 const HOSTS: usize = 3;
 
-/// What the journals and the file systems tell.
+/// The evidence of the journals and the file systems.
 pub struct Told {
-    /// What tasks read, and where that lies.
+    /// The inputs of tasks, and their layout.
     pub seen: Seen,
     /// Runs that read something over a network file system.
     pub runs: usize,
-    /// What a person should know of it.
+    /// Notes for a person.
     pub notes: Vec<String>,
 }
 
-/// What stored bytes cost.
+/// The price of stored bytes.
 pub struct Price<'a> {
-    /// So many of them, a month; nothing where it is not known.
+    /// Returns the price of so many bytes a month; none if it is unknown.
     pub stored: &'a dyn Fn(u64) -> Option<f64>,
-    /// In which currency.
+    /// The currency.
     pub currency: &'a str,
 }
 
@@ -36,7 +36,7 @@ fn part(of: u64, all: u64) -> String {
     format!("{:.0} %", 100.0 * of as f64 / all.max(1) as f64)
 }
 
-/// For people.
+/// Returns the report for people.
 pub fn text(told: &Told, folders: &[Folder], advice: &[Advice], cost: Option<&Price>) -> String {
     let (local, remote) = told.seen.bytes();
     let tasks = told.seen.runs.iter().map(|run| run.tasks.len() as u64).sum();
@@ -98,7 +98,7 @@ fn sentence(one: &Advice, cost: Option<&Price>) -> String {
     format!("{what}: {network} ({part:.0} % less){time}; {stored} more are stored{price}")
 }
 
-/// What a person pastes.
+/// Returns the command for a person to paste.
 fn command(change: &Change) -> String {
     let word = |path: &Path| RawText(quote(path.as_os_str().as_bytes())).display();
     match change {
@@ -110,7 +110,7 @@ fn command(change: &Change) -> String {
     }
 }
 
-/// For programs.
+/// Returns the report for programs.
 pub fn as_json(told: &Told, folders: &[Folder], advice: &[Advice], cost: Option<&Price>) -> Value {
     let (local, remote) = told.seen.bytes();
     let folder = |one: &Folder| {

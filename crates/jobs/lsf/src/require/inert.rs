@@ -1,11 +1,11 @@
-//! Terms of `-R` that LSF has and homing does not carry out: each is refused by its name, with what to use. Pure.
+//! Refuses terms of `-R` that LSF has and homing does not carry out; each message names the replacement. Pure.
 
 use super::select::Expr;
 
 /// Resources whose amounts in `rusage[...]` count: a host needs as much of each when the job starts.
 pub(super) const COUNTED: [&str; 3] = ["mem", "swp", "tmp"];
 
-/// Why `rusage[NAME=...]` counts nothing; `None` where it does.
+/// Returns why `rusage[NAME=...]` counts nothing; `None` if it counts.
 pub(super) fn resource(name: &str) -> Option<String> {
     let gpus = name.starts_with("ngpus") || name.starts_with("gpu");
     match name {
@@ -21,21 +21,21 @@ pub(super) fn resource(name: &str) -> Option<String> {
     }
 }
 
-/// Why a `:KEY=VALUE` behind an amount does nothing.
+/// Returns why a `:KEY=VALUE` behind an amount does nothing.
 pub(super) fn of_reservation(key: &str) -> String {
     format!(
         "rusage[...:{key}]: a host needs the amount when the job starts, and keeps nothing reserved; leave :{key} out"
     )
 }
 
-/// Why an amount for each task does nothing; for a job and for a host it is what each host needs.
+/// Returns why an amount for each task does nothing. Amounts for a job or a host are those that each host needs.
 pub(super) fn of_share(share: &str) -> Option<String> {
     (!matches!(share, "job" | "host")).then(|| {
         format!("rusage[.../{share}]: amounts in homing are those of the job on each of its hosts; write the sum, /job")
     })
 }
 
-/// Why a section other than select, rusage and span does nothing.
+/// Returns why a section other than select, rusage and span does nothing.
 pub(super) fn section(name: &str, body: &str) -> Option<String> {
     let instead = match name {
         "order" => "homing chooses the host with the most free slots; -m 'first+1 second' names an order",
@@ -47,8 +47,8 @@ pub(super) fn section(name: &str, body: &str) -> Option<String> {
     Some(format!("{name}[{}]: {instead}", body.trim()))
 }
 
-/// The least amount of `mem` that a selection of nothing else asks for, MB; the error is the part that Slurm does not
-/// choose nodes by. Slurm gives a job its memory, so that as much is there.
+/// Returns the least amount of `mem`, in MB, of a selection that requires nothing else. The error is the part by
+/// which Slurm cannot choose nodes. Slurm gives a job its memory, so that each node of the job has that much.
 pub(super) fn memory(select: &Expr) -> Result<f64, &Expr> {
     match select {
         Expr::Binary("&&", a, b) => Ok(memory(a)?.max(memory(b)?)),

@@ -1,7 +1,6 @@
-//! What a job asks of its host, in LSF's words (`-R`):
-//! `select[mem>500] rusage[mem=500] span[hosts=1]`. Pure: hosts are functions
-//! from the name of a resource to its value. The queue decides by it, and the
-//! front end checks and shows it.
+//! The requirement of a job on its host, in LSF's words (`-R`): `select[mem>500] rusage[mem=500] span[hosts=1]`.
+//! Pure: hosts are functions from the name of a resource to its value. The queue decides by it, and the front end
+//! checks and shows it.
 
 mod inert;
 mod select;
@@ -10,24 +9,24 @@ pub use select::{Expr, NAMES, Value, amount};
 
 use std::collections::BTreeMap;
 
-/// All that a job asks of its hosts. Several `-R` are one: all must hold.
+/// All requirements of a job on its hosts. Several `-R` are one: all must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requirement {
-    /// What must be true of the host.
+    /// The conditions on the host.
     pub select: Vec<Expr>,
-    /// What the job will use, by resource; mem, swp and tmp in MB.
+    /// The resources that the job will use; mem, swp and tmp in MB.
     pub rusage: BTreeMap<String, f64>,
     /// How its slots are spread, as written: `hosts=1`, `ptile=4`.
     pub span: Option<String>,
-    /// Terms that homing does not carry out, each with what to use instead. They are refused at submission and not
-    /// where a requirement is read, as jobs of an earlier version may wait with some.
+    /// Terms that homing does not carry out, each with its replacement. They are refused at submission, but not where
+    /// a requirement is read, because jobs of an earlier version may wait with some.
     pub inert: Vec<String>,
-    /// The texts, for showing.
+    /// The texts as given, to be shown.
     pub text: Vec<String>,
 }
 
 impl Requirement {
-    /// Adds one `-R`; the error says what is wrong with it.
+    /// Adds one `-R`; the error describes the fault.
     pub fn add(&mut self, text: &str) -> Result<(), String> {
         for (name, body) in sections(text)? {
             match name.as_str() {
@@ -44,7 +43,7 @@ impl Requirement {
         Ok(())
     }
 
-    /// Several requirements in one.
+    /// Joins several requirements.
     pub fn all<S: AsRef<str>>(texts: &[S]) -> Result<Requirement, String> {
         let mut all = Requirement::default();
         texts.iter().try_for_each(|text| all.add(text.as_ref()))?;
@@ -67,7 +66,7 @@ impl Requirement {
         Ok(())
     }
 
-    /// One of two spans would be ignored.
+    /// Sets the span; a second, different one is inert, because one of them would be ignored.
     fn add_span(&mut self, span: String) {
         match &self.span {
             Some(known) if *known != span => {
@@ -79,8 +78,8 @@ impl Requirement {
         self.inert.extend(of_span);
     }
 
-    /// MB of memory that a job of Slurm's has to be given for it; the error is a term that Slurm does not go by, with
-    /// what to use.
+    /// Returns the MB of memory that a Slurm job must be given. The error is a term that Slurm cannot use, with the
+    /// replacement.
     pub fn memory_on_slurm(&self) -> Result<Option<f64>, String> {
         if let Some(name) = self.rusage.keys().find(|name| matches!(name.as_str(), "swp" | "tmp")) {
             return Err(format!("rusage[{name}]: Slurm counts memory alone; use homing sub --slurm-arg=--tmp=SIZE"));
@@ -98,7 +97,7 @@ impl Requirement {
         Ok(Some(least).filter(|least| *least > 0.0))
     }
 
-    /// The first thing that a host lacks, as written; `None` when it will do.
+    /// Returns the first requirement that a host does not meet, as written; `None` if it meets all.
     pub fn lacks(&self, host: &dyn Fn(&str) -> Option<Value>) -> Option<String> {
         let short = self.rusage.iter().find(|(name, want)| {
             inert::COUNTED.contains(&name.as_str()) && matches!(host(name), Some(Value::Number(has)) if has < **want)
@@ -109,7 +108,7 @@ impl Requirement {
         (!self.select.iter().all(|e| e.holds(host))).then(|| self.text.join(" "))
     }
 
-    /// Slots that may lie on one host, where the span says so: `ptile=4`; 0 where all must, `hosts=1`.
+    /// Returns the most slots on one host, if the span sets it: `ptile=4`; 0 if all must be on one, `hosts=1`.
     pub fn per_host(&self) -> Result<Option<u32>, String> {
         let Some(span) = &self.span else { return Ok(None) };
         let not_here = || format!("span[{span}]: hosts=1 or ptile=N");
@@ -120,8 +119,8 @@ impl Requirement {
         }
     }
 
-    /// What no state of a host can fulfil, as written, where `most` is the largest value that a resource of the host
-    /// can have; a resource that it does not know has none.
+    /// Returns the requirement that no state of a host can meet, as written. `most` returns the largest value that a
+    /// resource of the host can have; a resource without one never fails.
     pub fn never(&self, most: &dyn Fn(&str) -> Option<f64>) -> Option<String> {
         let beyond = self.rusage.iter().find(|(name, want)| most(name).is_some_and(|most| most < **want));
         if let Some((name, want)) = beyond {
@@ -130,12 +129,12 @@ impl Requirement {
         self.select.iter().any(|e| e.never(most)).then(|| self.text.join(" "))
     }
 
-    /// What it names that is neither an index or attribute of all hosts nor, as `own` tells, one of the site's.
+    /// Returns a name that is neither an index or attribute of all hosts nor, by `own`, one of the site's.
     pub fn unknown(&self, own: &dyn Fn(&str) -> bool) -> Option<&str> {
         self.select.iter().find_map(|expr| select::unknown_name(expr, own))
     }
 
-    /// As `bjobs -l` shows it.
+    /// Returns it as `bjobs -l` shows it.
     pub fn shown(&self) -> String {
         self.text.join(" ")
     }
@@ -152,7 +151,7 @@ fn span(body: &str) -> Result<String, String> {
     if sound { Ok(body.into()) } else { Err(format!("span[{body}]: hosts=1 or ptile=N")) }
 }
 
-/// `name[body]` parts; text before the first, and alone, is a selection.
+/// Splits into `name[body]` parts; text before the first, or alone, is a selection.
 fn sections(text: &str) -> Result<Vec<(String, String)>, String> {
     if text.contains(['{', '}']) {
         return Err("compound requirements, N*{...}, are not known here".into());

@@ -1,17 +1,17 @@
 //! The expressions of `select[...]`: `mem>500 && (bio<1500 || type==any)`.
 
 /// Resources that an expression may name: load indices and host attributes, each known of every host. A name that no
-/// host has, as LSF's `model`, would be ignored.
+/// host has, such as LSF's `model`, would be ignored.
 pub const NAMES: [&str; 23] = [
     "r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "tmp", "swp", "mem", "bio", "rpc", "status", "type", "hname",
     "ncpus", "ncores", "nprocs", "nthreads", "maxmem", "maxswp", "server",
 ];
-/// Deeper nesting is nobody's requirement.
+/// The deepest nesting; no real requirement is deeper.
 const DEEPEST: u32 = 100;
-/// Nor are more operators; a chain of them is a tree as deep, and is walked by recursion.
+/// The most operators. A chain of them is a tree as deep, which is walked by recursion.
 const MOST_OPERATORS: u32 = 1000;
 
-/// What a host is asked for.
+/// The value of a resource of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// An index or a count.
@@ -23,11 +23,11 @@ pub enum Value {
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    /// A number, in MB where it had a unit.
+    /// A number, in MB if it had a unit.
     Number(f64),
     /// A resource of the host.
     Name(String),
-    /// A word that is compared with.
+    /// A word on the other side of a comparison.
     Word(String),
     /// `!x` or `-x`.
     Unary(char, Box<Expr>),
@@ -35,10 +35,10 @@ pub enum Expr {
     Binary(&'static str, Box<Expr>, Box<Expr>),
 }
 
-/// Operators, by how loosely they bind; longer ones before their beginnings.
+/// Operators, from the loosest binding to the tightest; longer ones before their prefixes.
 const LEVELS: [&[&str]; 5] = [&["||"], &["&&"], &["<=", ">=", "==", "!=", "<", ">", "="], &["+", "-"], &["*", "/"]];
 
-/// Parses an expression; the error says what is wrong.
+/// Parses an expression; the error describes the fault.
 pub fn parse(text: &str) -> Result<Expr, String> {
     let mut parser = Parser { rest: text, depth: 0, operators: 0 };
     let expr = parser.level(0)?;
@@ -49,13 +49,13 @@ pub fn parse(text: &str) -> Result<Expr, String> {
 }
 
 impl Expr {
-    /// True when a host has it. What is not known of a host does not speak
-    /// against it: a kernel without a counter must not stop a queue.
+    /// Whether it holds on a host. An unknown value does not make it fail: a kernel without a counter must not stop a
+    /// queue.
     pub fn holds(&self, host: &dyn Fn(&str) -> Option<Value>) -> bool {
         self.truth(host).unwrap_or(true)
     }
 
-    /// True when it cannot hold while no resource is more than `most` of it.
+    /// Whether it cannot hold while no resource is above its `most`.
     pub(crate) fn never(&self, most: &dyn Fn(&str) -> Option<f64>) -> bool {
         match self {
             Expr::Binary("||", a, b) => a.never(most) && b.never(most),
@@ -106,7 +106,7 @@ impl Expr {
             Expr::Binary(op, a, b) => match (a.value(host)?, b.value(host)?) {
                 (Value::Number(a), Value::Number(b)) => number(op, a, b),
                 (Value::Text(a), Value::Text(b)) => flag(compare_words(op, &a, &b)?),
-                // `type==any` and the like: a word that means every host.
+                // Words such as `any` in `type==any` mean every host.
                 _ => None,
             },
         }
@@ -130,7 +130,7 @@ fn number(op: &str, a: f64, b: f64) -> Option<Value> {
     }))
 }
 
-/// `any` and `local` are every type: here all hosts are of one.
+/// Compares words: `any` and `local` are every type, because all hosts here are of one.
 fn compare_words(op: &str, a: &str, b: &str) -> Option<bool> {
     let same = a == b || matches!(b, "any" | "local");
     match op {
@@ -194,9 +194,9 @@ impl<'a> Parser<'a> {
         }
         let word = self.word()?;
         if word == "defined" && self.eat("(") {
-            // A name and no expression: copied into itself, each level would double.
+            // Only a name, not an expression: the expression is copied, so that each level would double.
             let inner = simple(self.word()?)?;
-            // What is not known counts as there; see `holds`.
+            // An unknown value counts as defined; see `holds`.
             return if self.eat(")") {
                 Ok(Expr::Binary("==", inner.clone().into(), inner.into()))
             } else {
@@ -206,7 +206,7 @@ impl<'a> Parser<'a> {
         simple(word)
     }
 
-    /// A name in quotes, as names with a hyphen are written.
+    /// Parses a name in quotes, which names with a hyphen need.
     fn quoted(&mut self) -> Result<Option<&'a str>, String> {
         let text = self.rest.trim_start();
         let Some(quote) = text.chars().next().filter(|c| "'\"".contains(*c)) else { return Ok(None) };
@@ -235,7 +235,7 @@ fn simple(word: &str) -> Result<Expr, String> {
     Ok(if NAMES.contains(&word) { Expr::Name(word.into()) } else { Expr::Word(word.into()) })
 }
 
-/// `500`, `1.5G`, `2TB`: in MB where a unit is given, as memory, swap and disk are counted.
+/// Parses `500`, `1.5G` or `2TB`: in MB if a unit is given, the unit of memory, swap and disk.
 pub fn amount(text: &str) -> Option<f64> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -249,7 +249,8 @@ pub fn amount(text: &str) -> Option<f64> {
     number.parse::<f64>().ok().filter(|n| n.is_finite()).map(|n| n * factor)
 }
 
-/// Words that stand where only a resource can, the left side of a comparison, or alone, are names: a site has its own.
+/// Turns words into names if only a resource can be there: on the left side of a comparison, or alone. A site has
+/// names of its own.
 pub(crate) fn named(expr: Expr) -> Expr {
     let of = |inner: Box<Expr>| Box::new(named(*inner));
     match expr {
@@ -261,7 +262,7 @@ pub(crate) fn named(expr: Expr) -> Expr {
     }
 }
 
-/// A name that neither all hosts have nor, as `own` tells, the site.
+/// Returns a name that neither all hosts nor, by `own`, the site has.
 pub(crate) fn unknown_name<'a>(expr: &'a Expr, own: &dyn Fn(&str) -> bool) -> Option<&'a str> {
     match expr {
         Expr::Name(name) => Some(name.as_str()).filter(|name| !NAMES.contains(name) && !own(name)),
