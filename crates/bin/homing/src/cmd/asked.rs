@@ -1,4 +1,4 @@
-//! What hosts say of themselves: facts, and two samples that rates are made of.
+//! Queries hosts for their facts, and for two samples that give rates.
 
 use homing_launch::wire::{FromWorker, ToWorker};
 use homing_launch::{Channel, FAN_OUT, Options, Via};
@@ -7,15 +7,15 @@ use homing_os::names::is_here;
 pub use homing_probe::Answer;
 use std::time::Duration;
 
-/// Time between the two samples that rates are made of.
+/// The time between the two samples.
 pub const BETWEEN: Duration = Duration::from_millis(500);
 
-/// Asks hosts for facts and two samples, many at once.
+/// Queries many hosts at once for facts and two samples.
 pub fn ask_all(names: &[String]) -> Vec<Answer> {
     homing_os::threads::each_of(names, FAN_OUT, |name| ask(name))
 }
 
-/// What a worker is told that only samples its host, each time after `every`; `run` is what messages call it.
+/// Returns the message for a worker that only samples its host, once in `every`. `run` is the name in its messages.
 pub fn sampling(run: &str, every: Duration) -> ToWorker {
     ToWorker::Begin {
         run: run.into(),

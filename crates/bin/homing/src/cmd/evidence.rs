@@ -1,4 +1,4 @@
-//! What the journal of a run has: its evidence, its failed tasks, and the words by which both are shown.
+//! Reads the journal of a run: its evidence, its failed tasks, and the command line that both refer to.
 
 use super::runs::to_stdout;
 use crate::progress::has_colors;
@@ -7,7 +7,7 @@ use homing_model::{Event, Failure, RawText};
 use homing_report::{Failures, RunUsage, Tally};
 use std::path::{Path, PathBuf};
 
-/// How a run began, and where it is kept.
+/// How a run began, and the folder that keeps it.
 #[derive(Default)]
 pub struct Opening {
     pub dir: PathBuf,
@@ -15,7 +15,7 @@ pub struct Opening {
     pub cwd: PathBuf,
 }
 
-/// What a journal has.
+/// The content of a journal.
 pub struct Read {
     /// The run's own name.
     pub name: String,
@@ -23,7 +23,7 @@ pub struct Read {
     pub tally: Tally,
     pub failures: Failures,
     pub usage: RunUsage,
-    /// All events, where they are asked for.
+    /// All events, if the caller wants them.
     pub kept: Vec<Event>,
 }
 
@@ -34,7 +34,7 @@ pub fn found(run: &str) -> Result<(PathBuf, String), Failure> {
     Ok((dir, name))
 }
 
-/// Reads the journal of a run; `keep`: all events too; `count`: what it used.
+/// Reads the journal of a run. `keep`: keep all events, too. `count`: add up the resources that it used.
 pub fn read(run: &str, keep: bool, count: bool) -> Result<Read, Failure> {
     let (dir, name) = found(run)?;
     let (mut tally, mut usage, mut kept) = (Tally::new(), RunUsage::new(&name, i64::MIN), Vec::new());
@@ -55,12 +55,12 @@ pub fn read(run: &str, keep: bool, count: bool) -> Result<Read, Failure> {
     Ok(Read { name, opening, tally, failures, usage, kept })
 }
 
-/// Hands over each event of a journal that can be read.
+/// Passes on each event of a journal that can be read.
 pub fn events(dir: &Path, mut take: impl FnMut(Event)) -> Result<(), Failure> {
     for event in homing_journal::replay(dir).map_err(Failure::system)? {
         match event {
             Ok(event) => take(event),
-            // The rest of the evidence is still worth reading.
+            // The rest of the evidence is still useful.
             Err(damage @ JournalError::Damaged { .. }) => eprintln!("homing: {damage}; the line is left out"),
             Err(e) => return Err(Failure::system(e)),
         }

@@ -1,6 +1,7 @@
-//! `--gateway HOST`: from a machine that is no member of the cluster. The same
-//! program goes to the member and is started there, in the folder of the same
-//! name, with the same words; its output and its exit status are those of here.
+//! `--gateway HOST`: runs a command from a machine that is no member of the cluster.
+//!
+//! The same program is copied to the member and started there, in the folder of the same name, with the same words.
+//! Its output and its exit status become those of this process.
 
 use homing_gateway::{Member, Program};
 use homing_launch::{Carried, Options, Via};
@@ -9,7 +10,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-/// Runs `homing WORDS` there; the exit status is that one's.
+/// Runs `homing WORDS` on the host; returns its exit status.
 pub fn run(host: &str, words: &[OsString]) -> Result<i32, Failure> {
     let options = Options { carried: Carried::Program, ..Options::default() };
     let program = Program::Carried(carried(host, &options)?);
@@ -17,12 +18,12 @@ pub fn run(host: &str, words: &[OsString]) -> Result<i32, Failure> {
     let member = Member { host: host.into(), ssh: options.ssh };
     let status = member.run(&program, cwd.as_os_str().as_bytes(), words);
     let status = status.map_err(|e| Failure::system(format!("host {host}: cannot start ssh: {e}")))?;
-    // The member and its hosts see what was made; this machine's caches know nothing of it.
+    // The member and its hosts see the new files, but the caches of this machine do not.
     homing_fence::refresh(&cwd);
     Ok(status.unwrap_or(homing_model::exit::SYSTEM))
 }
 
-/// Name of the program's file there: a worker's start leaves the program on the host.
+/// Returns the name of the program's file on the host. Starting a worker leaves the program there.
 fn carried(host: &str, options: &Options) -> Result<String, Failure> {
     let channel = homing_launch::open(host, &Via::Ssh { target: host.into() }, options).map_err(Failure::system)?;
     let arch = channel.facts.arch;
@@ -32,7 +33,7 @@ fn carried(host: &str, options: &Options) -> Result<String, Failure> {
     Ok(format!("worker-{arch}-{}", hash.map_err(|e| Failure::system(format!("own program: {e}")))?))
 }
 
-/// The words of this command line without the gateway, and the lab that it is in, whose name means nothing there.
+/// Returns the words of this command line without the gateway and without the lab, whose name means nothing there.
 /// The last `kept` words are not homing's.
 pub fn without_gateway(words: Vec<OsString>, kept: usize) -> Vec<OsString> {
     let own = words.len().saturating_sub(kept);
@@ -40,7 +41,7 @@ pub fn without_gateway(words: Vec<OsString>, kept: usize) -> Vec<OsString> {
     while let Some((at, word)) = words.next() {
         let text = word.to_string_lossy();
         let name = text.split('=').next().unwrap_or_default();
-        // `homing run` knows options that are cut short.
+        // `homing run` accepts abbreviated options.
         let ours = at < own && (name == "--lab" || (name.len() > 3 && "--gateway".starts_with(name)));
         match ours {
             true if name.len() == text.len() => drop(words.next()),

@@ -1,4 +1,4 @@
-//! Shell completions and man pages, from the same definitions as the help.
+//! Prints shell completions and man pages, from the same definitions as the help.
 
 use std::path::PathBuf;
 

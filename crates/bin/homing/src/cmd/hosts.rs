@@ -1,4 +1,4 @@
-//! `homing hosts`: who is there, with how many slots, and how loaded each is now.
+//! `homing hosts`: lists hosts, with their slots and their present load.
 
 mod ansible;
 mod history;
@@ -118,7 +118,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
             print!("{}", Serves::table(servers));
         }
         let Some(pause) = args.watch else {
-            // The file says which hosts are silent, and a timer's service has not failed by that.
+            // The file shows which hosts are silent. A timer's service has not failed because of them.
             let silent = || names.iter().zip(&answers).any(|(name, answer)| answer.is_err() && !is_off(name, answer));
             let failed = args.prometheus.is_none() && silent();
             return Ok(if failed { exit::SYSTEM } else { 0 });
@@ -128,7 +128,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
 }
 
 impl Args {
-    /// The hosts that are meant; none where nothing names any.
+    /// Returns the hosts that the options mean; none if no option names any.
     fn named(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
         let group = self.group.as_ref().map(|group| format!("@{group}"));
         let all = self.all.then(|| "@*".to_string());

@@ -127,7 +127,7 @@ struct UpArgs {
     slurm: bool,
 }
 
-/// Runs it.
+/// Executes the subcommand.
 pub fn run(args: Args) -> Result<i32, Failure> {
     match args.verb {
         Verb::Up(args) => up(args),
@@ -175,7 +175,7 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
 
 fn exec(lab: &str, host: &str, command: Vec<OsString>) -> Result<i32, Failure> {
     let mut c = homing_lab::exec(lab, host)?;
-    // Replaced, not waited for: signals and the exit status need no passing on.
+    // This process is replaced, so that signals and the exit status need no forwarding.
     let refused = c.args(command).exec();
     Err(Failure::system(format!("starting nsenter for {host} of lab {lab}: {refused}")))
 }
@@ -193,7 +193,7 @@ fn shell(lab: &str, host: &str, command: Vec<OsString>) -> Result<i32, Failure> 
 fn down(name: &str) -> Result<i32, Failure> {
     let config = homing_lab::reach(name).ok().map(|plan| plan.ssh_config());
     let was_up = homing_lab::down(name)?;
-    // What is kept of its volumes is no word about the next lab of that name.
+    // The kept state of its volumes must not be taken for that of a later lab with the same name.
     let kept = config.map(|config| homing_os::folder::cluster_state_of(&config)).filter(|kept| kept.exists());
     if let Some(Err(e)) = kept.as_ref().map(std::fs::remove_dir_all) {
         return Err(Failure::system(format!("lab {name} is down; removing what is kept of it failed: {e}")));

@@ -1,4 +1,4 @@
-//! How a journal begins.
+//! The first record of a journal.
 
 pub use homing_dispatch::source::environment::hostname;
 use homing_model::RawText;
@@ -6,7 +6,7 @@ use homing_model::event::What;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The first record of the run of this name: what was asked for with these words, and by which process.
+/// Returns the first record of a run: its name, its words, and the process that runs it.
 pub fn opening(run: &str, words: Vec<OsString>, cwd: &Path, tasks: Option<u64>, label: Option<&str>) -> What {
     What::RunStarted {
         v: homing_journal::FORMAT,

@@ -1,4 +1,5 @@
-//! `homing report`: the evidence of a run, as lines, as JSON, as a page; its failed tasks; several runs side by side.
+//! `homing report`: prints the evidence of a run as lines, as JSON or as a page. It also lists failed tasks, and
+//! compares runs.
 
 use super::evidence::{Read, events, evidence, found, read};
 use super::run::again::{failures_json, inputs_of_failed, whole_json};

@@ -1,4 +1,4 @@
-//! `homing resume RUN`: the same command line, without what is done.
+//! `homing resume RUN`: runs the same command line again, without the tasks that are done.
 
 use crate::cmd::run::{self, Again};
 use homing_dispatch::source::joblog;
@@ -20,10 +20,10 @@ pub struct Args {
     skip_damaged: bool,
 }
 
-/// Takes a run up again, in its own working directory.
+/// Resumes a run, in its own working directory.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let dir = homing_journal::find(&homing_journal::root(), &args.run).map_err(Failure::usage)?;
-    // Before it is read: nobody adds to it from here on.
+    // Reopened before it is read: from here on, no other process appends to it.
     let journal = Journal::reopen(&dir).map_err(Failure::system)?;
     let Earlier { opening, done, tally, damage } = Earlier::read(&dir, args.failed).map_err(Failure::system)?;
     if let Some((_, cwd)) = opening.as_ref().filter(|(argv, _)| is_build(argv)) {
@@ -40,7 +40,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         .and_then(|(argv, cwd)| enter(argv, &cwd));
     let joblog = args_of_run.as_ref().ok().and_then(|args| args.joblog.as_deref());
     let unlisted = joblog.map(|path| joblog::unlisted(path, &dir)).transpose()?.unwrap_or_default();
-    // What a damaged record told, its count at the end does not know of.
+    // With damaged records, the counts of the journal are incomplete.
     if damage.is_empty()
         && let Some(exit) = settled(&tally, &done)
         && !dir.join(homing_dispatch::UNPRINTED).exists()
@@ -52,12 +52,12 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     run::start(args_of_run?, Some(Again { journal, done, tally, unlisted }))
 }
 
-/// What is left of a build, its files tell.
+/// Returns the failure for a build. Only make knows from the files which part of it is left.
 fn made_by_make(cwd: &RawText) -> Failure {
     Failure::usage(format!("this is a build, of which make knows what is left: run make again in {}", cwd.display()))
 }
 
-/// Goes to where a run began; returns the arguments that it was given.
+/// Enters the folder where a run began; returns the arguments of the run.
 fn enter(argv: Vec<RawText>, cwd: &RawText) -> Result<run::Args, Failure> {
     std::env::set_current_dir(cwd.as_path())
         .map_err(|e| Failure::system(format!("cannot go to {}, where the run began: {e}", cwd.display())))?;
@@ -73,7 +73,7 @@ fn tell_nothing_left(failed: u64, run: &str) {
     }
 }
 
-/// Names the damage of the journal; refuses to go on unless that was asked for.
+/// Prints the damage of the journal. Refuses to go on unless an option requests it.
 fn told(damage: &[String], args: &Args) -> Result<(), Failure> {
     if args.skip_damaged {
         damage.iter().for_each(|line| eprintln!("homing: {line}; a task that ended there is run again"));

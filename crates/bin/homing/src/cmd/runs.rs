@@ -1,4 +1,4 @@
-//! `homing runs`: the runs that have a journal, newest first; and how old ones go.
+//! `homing runs`: lists the runs that have a journal, newest first, and removes old ones.
 
 use crate::consent::Consent;
 use homing_batch::parse_duration;
@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Runs that a list shows unless it is asked for more: a screen's worth.
+/// The number of runs that a list shows by default: one screen.
 const SHOWN: usize = 20;
 
 /// Arguments.
@@ -76,7 +76,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     to_stdout(&text)
 }
 
-/// Removes old runs; each that stays for an error is told.
+/// Removes old runs. Fails with the last error if a run could not be removed.
 fn prune(root: &Path, age: Duration, dry: bool, consent: Consent) -> Result<i32, Failure> {
     let now = SystemTime::now();
     if let Some(why) = homing_journal::clock_doubt(root, now) {
@@ -135,7 +135,7 @@ fn state(state: &RunState) -> String {
     }
 }
 
-/// A time of this machine (`TZ`, /etc/localtime), with the name of its zone.
+/// Formats a time in the zone of this machine (`TZ`, /etc/localtime), with the name of the zone.
 pub(super) fn local_time(ns: i64) -> String {
     let Ok(time) = jiff::Timestamp::from_nanosecond(i128::from(ns)) else { return "unknown".into() };
     time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
@@ -148,7 +148,7 @@ pub(super) fn clip(text: &str, width: usize) -> String {
     }
 }
 
-/// Writes to standard output; a reader that went away (`| head`) is no failure.
+/// Writes to standard output. A reader that is gone (`| head`) is no failure.
 pub(crate) fn to_stdout(text: &str) -> Result<i32, Failure> {
     match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {

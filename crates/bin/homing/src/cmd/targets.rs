@@ -1,5 +1,5 @@
-//! Which hosts, and how they are reached: the options that `exec`, `push`,
-//! `pull` and `check` share. Letters and meaning are clush's.
+//! The options that name hosts and the connections to them, shared by `exec`, `push`, `pull` and `check`. Letters and
+//! meaning are those of clush.
 
 use crate::cluster::ClusterArgs;
 use homing_model::nodeset::host_lines;
@@ -55,17 +55,17 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Whether any hosts were named.
+    /// Returns whether any hosts were named.
     pub fn named(&self) -> bool {
         self.all || !(self.hosts.is_empty() && self.group.is_empty() && self.hostfile.is_empty())
     }
 
-    /// The cluster that is meant.
+    /// Returns the cluster that the options mean.
     pub fn cluster(&self) -> &ClusterArgs {
         &self.cluster
     }
 
-    /// The options that reach hosts in the same way, for a command to paste; a blank behind each.
+    /// Returns the options that reach hosts in the same way, for a command to paste, with a blank behind each.
     pub fn way_words(&self) -> String {
         let user = self.user.iter().flat_map(|user| ["-l".to_string(), user.clone()]);
         let ssh = self.ssh_options.iter().flat_map(|words| ["-o".to_string(), words.clone()]);
@@ -77,7 +77,7 @@ impl Targets {
             .collect()
     }
 
-    /// The hosts, in order.
+    /// Returns the hosts, in order.
     pub fn hosts(&self) -> Result<Vec<String>, Failure> {
         let groups = |names: &[String]| names.iter().map(|g| format!("@{g}")).collect::<Vec<_>>();
         let mut wanted = self.hosts.clone();
@@ -108,7 +108,7 @@ impl Targets {
         Ok(set.iter().map(String::from).collect())
     }
 
-    /// How to reach them.
+    /// Returns the options for connections.
     pub fn options(&self) -> Result<homing_exec::Options, Failure> {
         let seconds = |value: f64, what: &str| {
             let sound = Duration::try_from_secs_f64(value).ok().filter(|d| !d.is_zero());
@@ -132,7 +132,7 @@ impl Targets {
         })
     }
 
-    /// Hosts at a time.
+    /// Returns the number of hosts at work at the same time.
     pub fn fan_out(&self) -> usize {
         self.fanout
     }

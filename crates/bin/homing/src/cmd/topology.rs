@@ -1,4 +1,4 @@
-//! `homing topology`: which host is on which switch.
+//! `homing topology`: finds which host is on which switch.
 
 use crate::cmd::bench::TELL;
 use crate::cmd::runs::to_stdout;
@@ -52,12 +52,12 @@ pub struct Args {
     sudo: bool,
 }
 
-/// For connections and the answer of a host.
+/// The time limit for the connection to a host and its answer.
 const BESIDES: Duration = Duration::from_secs(60);
-/// How long each pair is loaded a part where the tree is inferred, in seconds.
+/// How long each pair is loaded per part when the tree is inferred, in seconds.
 const LOADED: f64 = 0.5;
 
-/// Finds the tree, keeps it, writes it.
+/// Finds the tree, stores it, and writes the wanted files.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let names = args.targets.hosts()?;
     let mut options = args.targets.options()?;
@@ -86,7 +86,7 @@ fn put(file: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
 }
 
-/// Files for others. Slurm loses hosts that its file leaves out.
+/// Writes files for other programs. Slurm loses hosts that its file leaves out.
 fn write(args: &Args, found: &Found, hosts: &Hosts) -> Result<(), Failure> {
     let addresses = hosts.known.iter().map(|host| host.name.clone()).zip(hosts.addresses.iter().copied()).collect();
     let texts = [

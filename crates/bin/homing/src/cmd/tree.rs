@@ -1,9 +1,9 @@
-//! The option of commands that go along a tree of hosts.
+//! The option of commands that reach hosts along a tree.
 
 use homing_exec::{Options, WIDTH};
 use homing_steps::{Along, SshExecutor};
 
-/// The option of commands that can do so.
+/// The option `--tree`.
 #[derive(Clone, Copy, clap::Args)]
 pub struct TreeArgs {
     /// With more than N hosts, a few of them pass what they are given on to the rest over their own ssh; 0: all from here
@@ -11,7 +11,7 @@ pub struct TreeArgs {
     tree: usize,
 }
 
-/// 0, or 2 and more.
+/// Parses the width of a tree: 0, or 2 and more.
 pub fn width(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(1) => Err("one host behind another would be no tree: 0 for none, or 2 and more".into()),
@@ -32,17 +32,17 @@ impl TreeArgs {
         TreeArgs { tree: 0 }
     }
 
-    /// These options for connections, with that width.
+    /// Returns these options for connections, with the width of the tree.
     pub fn of(&self, options: Options) -> Options {
         Options { tree: self.tree, ..options }
     }
 
-    /// The option again, where it was given.
+    /// Returns the option again as words, if it is not the default.
     pub fn words(&self) -> Vec<String> {
         if self.tree == WIDTH { Vec::new() } else { vec!["--tree".into(), self.tree.to_string()] }
     }
 
-    /// Steps of hosts along a tree of that width.
+    /// Returns the executor of steps along a tree of that width.
     pub fn along(&self, direct: SshExecutor) -> Along {
         homing_relay::along(direct, self.tree)
     }

@@ -1,4 +1,4 @@
-//! `homing usage`: what runs used, added up from their journals, and what it cost.
+//! `homing usage`: adds up the resources of runs from their journals, and their cost.
 
 use super::public_file::write_whole;
 use super::queue::EngineArgs;

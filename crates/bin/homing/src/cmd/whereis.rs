@@ -1,4 +1,4 @@
-//! `homing where`: which hosts hold the bytes of files.
+//! `homing where`: finds the hosts that hold the bytes of files.
 
 use crate::cluster::Cluster;
 use homing_locate::{Locator, locate_everything, name_hosts};
@@ -36,7 +36,7 @@ pub struct Args {
     paths: Vec<PathBuf>,
 }
 
-/// Prints where files lie.
+/// Prints the locations of files.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let patience = Duration::from_secs(args.fs_timeout.into());
     let locator = Locator::new().map_err(Failure::system)?.with_own(Cluster::load(None)?.locators()).patient(patience);
@@ -98,7 +98,8 @@ struct Told<'a> {
 
 fn as_json(files: &[FileLayout]) -> io::Result<()> {
     let hosts = sums(files).into_iter().map(|(h, (n, b))| (h, json!({"files": n, "bytes": b}))).collect();
-    // One call of the system a line or a kilobyte, as standard output is buffered, would take longer than the files.
+    // Standard output is line-buffered: a system call for each line or kilobyte would take longer than finding the
+    // files.
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
     serde_json::to_writer(&mut out, &Told { files, hosts })?;
     out.write_all(b"\n")?;

@@ -1,4 +1,4 @@
-//! `homing advise`: what runs read over the network, and what another layout of it would bring.
+//! `homing advise`: shows the bytes that runs read over the network, and the savings of another layout.
 
 mod read;
 
@@ -31,7 +31,7 @@ pub struct Args {
     cluster: ClusterArgs,
 }
 
-/// Prints what was read, and what to do.
+/// Prints the bytes that were read over the network, and advice.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let since_ns = homing_os::clock::system_ns() - i64::try_from(args.since.as_nanos()).unwrap_or(i64::MAX);
     if let Some(missing) = args.folders.iter().find(|folder| !folder.is_dir()) {
@@ -58,7 +58,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     to_stdout(&text(&told, &folders, &advice, price.as_ref()))
 }
 
-/// The volumes with a record, of which the number of copies can be changed.
+/// Returns the recorded volumes whose number of copies can be changed.
 fn sites() -> Result<Vec<Site>, Failure> {
     let folder = homing_volume::folder();
     let mut sites = Vec::new();

@@ -1,4 +1,4 @@
-//! From journals and file systems to what is looked at.
+//! Reads journals and file systems for the advice.
 
 use crate::cluster::Cluster;
 use homing_account::advise::{Recorded, Run, Seen, Told};
@@ -8,10 +8,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Paths that are looked at: a minute of a file system that tells of 300 files a second.
+/// The most paths that are looked up: a minute on a file system that answers for 300 files a second.
 const MOST_PATHS: usize = 20_000;
 
-/// Reads the runs below these folders that ended since then.
+/// Reads the runs below these folders that ended at `since_ns` or later.
 pub fn told(roots: &[PathBuf], since_ns: i64, cluster: &Cluster, patience: Duration) -> Result<Told, Failure> {
     let mut notes = Vec::new();
     let recorded: Vec<Recorded> = roots.iter().flat_map(|root| runs(root, since_ns, &mut notes)).collect();

@@ -1,4 +1,4 @@
-//! `homing bench volume`: what a shared folder gives, measured from its clients. `homing bench net` is in its own folder.
+//! `homing bench volume`: measures a shared folder from its clients. `homing bench net` is in its own file.
 
 pub(crate) mod net;
 
@@ -109,7 +109,7 @@ pub struct VolumeArgs {
     sudo: bool,
 }
 
-/// What can be tuned.
+/// A kind of mount that can be tuned.
 #[derive(Clone, Copy, Debug)]
 enum Tuned {
     /// A mount of NFS.
@@ -123,7 +123,7 @@ impl std::str::FromStr for Tuned {
     }
 }
 
-/// What is measured, by its words.
+/// Returns the parser of measurements, by their names.
 fn ops() -> impl TypedValueParser<Value = Op> {
     let about = |op| match op {
         Op::Write => "Sequential writes, synced at the end",
@@ -138,7 +138,7 @@ fn ops() -> impl TypedValueParser<Value = Op> {
         .map(|word| Op::ALL.into_iter().find(|op| op.name() == word).unwrap_or(Op::Write))
 }
 
-/// Progress for who waits at a terminal; notes for everybody.
+/// Prints progress for a user at a terminal, and notes always.
 pub(crate) const TELL: Tell = Tell {
     progress: |line| {
         if crate::progress::place().is_some() {
@@ -148,7 +148,7 @@ pub(crate) const TELL: Tell = Tell {
     note: |line| eprintln!("homing: {line}"),
 };
 
-/// Runs it.
+/// Executes the subcommand.
 pub fn run(args: Args) -> Result<i32, Failure> {
     match args.verb {
         Verb::Volume(args) => run_volume(args),
@@ -248,7 +248,7 @@ fn put(file: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
     homing_os::folder::write_file(file, text).map_err(|e| Failure::system(format!("writing {}: {e}", file.display())))
 }
 
-/// A file in which no block fits would be measured as nothing a second.
+/// Refuses a block that is larger than each file: the measured rate would be zero.
 fn check_sizes(args: &VolumeArgs) -> Result<(), Failure> {
     let each = args.size / u64::from(args.in_files.max(1));
     let large = args.bs.iter().find(|bs| homing_lab::parse_size(bs).is_ok_and(|bytes| bytes > each));

@@ -1,4 +1,4 @@
-//! `homing bench net`: which host, direction or link is slow.
+//! `homing bench net`: finds the slow hosts, directions and links.
 
 use crate::cmd::runs::to_stdout;
 use crate::cmd::targets::Targets;
@@ -42,10 +42,10 @@ pub struct Args {
     json: bool,
 }
 
-/// The least time of a part that tells something, and the longest, in seconds.
+/// The shortest useful time of a part, and the longest, in seconds.
 pub(crate) const SECONDS: std::ops::RangeInclusive<f64> = 0.1..=60.0;
 
-/// Measures, and tells what is slow.
+/// Measures the network, and reports its slow parts.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     if !SECONDS.contains(&args.seconds) {
         return Err(Failure::usage(format!("--seconds {}: from 0.1 to 60", args.seconds)));
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(i32::from(!found.is_empty()))
 }
 
-/// The servers that are named, or those that the network mounts of the hosts name.
+/// Returns the named servers, or the servers of the hosts' network mounts.
 fn servers(args: &Args, names: &[String]) -> Result<Vec<String>, Failure> {
     match &args.storage {
         None => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! `homing cache`: packages for many hosts, of which each file is fetched once.
+//! `homing cache`: installs packages on many hosts, and fetches each file once.
 
 mod update;
 
@@ -13,7 +13,7 @@ use homing_relay::{Came, Fetch, Fetched, Load, Packages, Unbrought, ask, bring, 
 use homing_setup::cache::{self, Purpose, Unknown};
 use homing_steps::SshExecutor;
 
-/// Bytes of a host's answer: a line for each package.
+/// The most bytes of a host's answer, which has a line for each package.
 const ANSWER: usize = 8 << 20;
 
 /// Arguments of `homing cache`.
@@ -31,7 +31,7 @@ enum Verb {
     Update(update::Update),
 }
 
-/// How all of them work and tell.
+/// Options that all of these commands have.
 #[derive(clap::Args)]
 struct Manner {
     /// Begin commands with `sudo -n`
@@ -84,7 +84,7 @@ struct Install {
     packages: Vec<String>,
 }
 
-/// Runs it.
+/// Executes the subcommand.
 pub fn run(args: Args) -> Result<i32, Failure> {
     match args.verb {
         Verb::Install(args) => install(&args),
@@ -92,7 +92,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
 }
 
-/// Asks whether hosts are changed.
+/// Requests consent to a change of hosts.
 fn confirm(consent: Consent, hosts: &[String], action: &str) -> Result<(), Failure> {
     let hosts: NodeSet = hosts.iter().cloned().collect();
     consent.confirm(&format!("changing {hosts}"), &format!("{}: {action}", alike::label(&hosts)))
@@ -138,7 +138,7 @@ fn install(args: &Install) -> Result<i32, Failure> {
     concluded(&hosts, &came, &args.manner)
 }
 
-/// Tells what came of it; the exit status.
+/// Prints the result; returns the exit status.
 fn concluded(hosts: &[String], came: &Came, manner: &Manner) -> Result<i32, Failure> {
     let status = if came.failed.is_empty() { 0 } else { exit::SYSTEM };
     if manner.json {

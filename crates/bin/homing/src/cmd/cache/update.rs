@@ -20,7 +20,7 @@ pub struct Update {
     manner: Manner,
 }
 
-/// Runs it.
+/// Updates the indexes of packages on hosts.
 pub fn update(args: &Update) -> Result<i32, Failure> {
     let hosts = args.targets.hosts()?;
     let executor = args.manner.executor(&args.targets)?;

@@ -1,4 +1,4 @@
-//! `--deep`: hosts under load. What they could do at their best is kept, so that one that becomes slower is seen.
+//! `--deep`: measures hosts under load. The best rates are kept, so that a host that becomes slower is noticed.
 
 use homing_check::Answers;
 use homing_check::burn_in::{self, Best, better, notes, rates, remember};
@@ -6,23 +6,23 @@ use homing_model::Failure;
 use homing_os::folder::Kept;
 use std::collections::BTreeMap;
 
-/// What was measured, by host, in MB/s; and what could not be, with why.
+/// The rates by host in MB/s, and the measurements that failed, with the reason.
 #[derive(Default)]
 pub struct Measured {
-    /// By host, then by what.
+    /// Rates by host, then by quantity.
     pub rates: BTreeMap<String, BTreeMap<String, f64>>,
-    /// The host, and what, with why.
+    /// Hosts, each with a failed measurement and its reason.
     pub unknown: Vec<homing_check::report::Unknown>,
 }
 
-/// What stands before the script: how long each part takes, and a secret for the network's part.
+/// Returns the lines before the script: the length of each part, and a secret for the network's part.
 pub fn words(seconds: u64) -> Result<String, Failure> {
     let token =
         homing_os::folder::unguessable().map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
     Ok(burn_in::words(seconds, &token))
 }
 
-/// Tells the answers what is known of earlier looks, and keeps the best of both.
+/// Adds the best rates of earlier checks to the answers, and stores the better of both.
 pub fn measured(answers: &mut Answers) -> Result<Measured, Failure> {
     let file = Kept::of("burn-in.json");
     let (mut known, mut measured) = (file.load::<BTreeMap<String, Best>>()?, Measured::default());

@@ -1,4 +1,4 @@
-//! One script on all hosts, and what a terminal is shown meanwhile.
+//! Runs one script on all hosts, and shows the progress on a terminal meanwhile.
 
 use crate::progress::{self, clear, place};
 use homing_check::report::{Ended, Gathered};
@@ -9,14 +9,14 @@ use homing_relay::{Heard, patiently};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A part that waits has this share of the time: the answer has to come back, too.
+/// The share of the time that a waiting part of the script has. The answer must come back, too.
 const SHARE: f64 = 0.6;
 
-/// Who waits for longer wants to know for how long still.
+/// After this time the screen shows the time that is left.
 const SOON: Duration = Duration::from_secs(2);
 
-/// Asks all hosts. `before` stands before the script. `early` is told, as time goes by, of the areas about which all hosts
-/// have said all, and what they said so far.
+/// Queries all hosts. `before` precedes the script. `early` is called as time goes by with the areas that all hosts
+/// have completed, and with the answers so far.
 pub fn ask(
     options: Options,
     hosts: &[String],
@@ -47,12 +47,12 @@ pub fn ask(
     Ok(gathered)
 }
 
-/// What it takes at the least to ask once more: a mount has six seconds of it, three times what it has at first. Slurm ends
-/// a health check after 60 s, and both have to come to an end before.
+/// The least time of a second query. A mount has six seconds of it, three times as long as at first. Slurm ends a
+/// health check after 60 s, and both queries must end before that.
 const ONCE_MORE: Duration = Duration::from_secs(15);
 
-/// Asks hosts once more for what may only have come late, and for nothing else: what made them late may have passed, and of
-/// a mount that is slow it is not to be said that it hangs.
+/// Queries hosts a second time, only for answers that may have been late. The cause may have passed, and a slow mount
+/// must not be reported as one that hangs.
 pub fn once_more(
     options: Options,
     answers: &mut Answers,
@@ -71,16 +71,16 @@ pub fn once_more(
     Ok(())
 }
 
-/// A line for the user, in the place of the one that tells how far it is.
+/// Prints a line for the user, in place of the line of progress.
 fn aside(text: &str) {
     clear();
     eprintln!("homing: {text}");
 }
 
-/// Told of areas about which all hosts have said all. What they said so far is read when it is asked for.
+/// A function that gets the areas that all hosts have completed, and a function that reads the answers so far.
 pub type Early<'a> = dyn FnMut(&[Area], &dyn Fn() -> Answers) + 'a;
 
-/// What is shown while hosts are asked: areas that are known, and the line that tells how far it is.
+/// The display during a query: completed areas, and the line of progress.
 struct Screen<'a, 'e> {
     hosts: &'a [String],
     checks: &'a [&'a Check],

@@ -1,4 +1,4 @@
-//! `homing check`: what is wrong with a cluster, and the command that mends it.
+//! `homing check`: finds the faults of a cluster, each with the command that mends it.
 
 mod deep;
 mod gather;
@@ -86,12 +86,12 @@ fn areas() -> PossibleValuesParser {
     PossibleValuesParser::new(Area::ALL.map(one))
 }
 
-/// Seconds since the epoch.
+/// Returns the seconds since 1970.
 fn now() -> u64 {
     (homing_os::clock::system_ns() / 1_000_000_000) as u64
 }
 
-/// Asks all hosts, and tells what is wrong.
+/// Queries all hosts, and reports faults.
 pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(code) = args.explain.as_deref().and_then(homing_check::code) {
         return crate::cmd::runs::to_stdout(&homing_check::pages::explained(code));
@@ -115,8 +115,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Some(_) => homing_check::burn_in_of(&only),
         None => homing_check::chosen(&only, args.quick),
     };
-    // Under load hosts measure each other part by part: they have to begin at the same time, which those behind a leader do
-    // only when it has connected to them.
+    // Under load, hosts measure each other part by part and must begin at the same time. Hosts behind a leader would
+    // begin only when it has connected to them.
     let tree = if args.deep.is_some() { TreeArgs::none() } else { args.tree };
     let mut options = tree.of(args.targets.options()?);
     options.connect_timeout = options.connect_timeout.min(deadline);
@@ -140,11 +140,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     Session { args: &args, only, checks, hosts, gathered, measured, muted, early }.tell()
 }
 
-/// Hosts that are switched off, with what is told of each.
+/// Hosts that are switched off, each with a message.
 type Off = Vec<(String, String)>;
 
-/// Those that are not switched off, and those that are, with what is told of them. Others ask each of the first for its
-/// name and its ports, and would find the second wanting.
+/// Returns the hosts that are on, and the hosts that are off with a message for each. The hosts that are on check the
+/// names and ports of all queried hosts, and would report the others as faults.
 fn without_off(hosts: &[String]) -> Result<(Vec<String>, Off), Failure> {
     let known = switched::all();
     let told = |host: &String| Some((host.clone(), switched::told(&known, host)?));
@@ -156,7 +156,7 @@ fn without_off(hosts: &[String]) -> Result<(Vec<String>, Off), Failure> {
     }
 }
 
-/// Where hosts should be: the last `homing topology` knows it, and the cluster file.
+/// Adds the places where hosts should be, from the last `homing topology` and from the cluster file.
 fn place(answers: &mut Answers, args: &Args) -> Result<(), Failure> {
     for leaf in homing_bench::topology::known()?.values().flat_map(|tree| &tree.leaves) {
         for (chassis, place) in
@@ -173,13 +173,13 @@ fn place(answers: &mut Answers, args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lines of areas that a terminal is shown as soon as all hosts have said all about them.
+/// The lines of areas that a terminal shows as soon as all hosts have completed them.
 struct Early<'a> {
     only: &'a [Area],
     checks: &'a [&'a Check],
     muted: &'a [Mute],
     lines: BTreeMap<Area, String>,
-    /// Of these hosts are asked once more when all have ended, and nothing is told of them before.
+    /// Areas that are queried a second time when all hosts have ended. They are not shown before.
     in_doubt: BTreeSet<Area>,
 }
 
@@ -207,14 +207,14 @@ impl Early<'_> {
         for area in new {
             let unknown = unknown_in(area, self.checks, &answers);
             let line = area_line(area, &told, answers.hosts.len(), unknown);
-            // A screen that went away is told by what is written at the end.
+            // If the screen is gone, the final output reports the error.
             let _ = writeln!(std::io::stdout(), "{line}");
             self.lines.insert(area, line);
         }
     }
 }
 
-/// The hosts that were named; those of the volume; those of the cluster file; this one.
+/// Returns the named hosts, those of the volume, those of the cluster file, or this one.
 fn hosts(args: &Args) -> Result<Vec<String>, Failure> {
     if args.targets.named() {
         return args.targets.hosts();
@@ -226,7 +226,7 @@ fn hosts(args: &Args) -> Result<Vec<String>, Failure> {
     Ok(if hosts.is_empty() { vec!["localhost".into()] } else { hosts })
 }
 
-/// All that is known when hosts have answered.
+/// All that is known when the hosts have answered.
 struct Session<'a> {
     args: &'a Args,
     only: Vec<Area>,
@@ -235,7 +235,7 @@ struct Session<'a> {
     gathered: Gathered,
     measured: Measured,
     muted: Vec<Mute>,
-    /// What the terminal was told of areas before.
+    /// The lines that the terminal already shows, by area.
     early: BTreeMap<Area, String>,
 }
 
@@ -280,7 +280,7 @@ impl Session<'_> {
         Ok(status)
     }
 
-    /// Findings of volumes, how many were looked at, and those that could not be.
+    /// Returns the findings of volumes, the number of checked volumes, and the volumes that could not be checked.
     fn volumes(&self) -> Result<(Vec<Finding>, usize, Vec<Unknown>), Failure> {
         let wanted = is_wanted(&self.only, Area::Volumes);
         let names = match &self.args.volume {

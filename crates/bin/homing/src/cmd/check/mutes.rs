@@ -1,4 +1,4 @@
-//! Where mutes are kept, and files that are written whole.
+//! Loads and stores mutes.
 
 use homing_check::mute::{self, Mute};
 use homing_model::Failure;
@@ -8,19 +8,19 @@ fn file() -> Kept {
     Kept::of("mutes.json")
 }
 
-/// All that there are, those that have ended too.
+/// Loads all mutes, ended ones too.
 pub fn load() -> Result<Vec<Mute>, Failure> {
     file().load()
 }
 
-/// Mutes a code for so many seconds.
+/// Mutes a code for a number of seconds.
 pub fn add(code: &str, hosts: Vec<String>, span: u64, because: String) -> Result<i32, Failure> {
     let mut all = load()?;
     mute::add(&mut all, code, hosts, because, super::now(), span);
     file().save(&all).map(|()| 0)
 }
 
-/// Tells of a code again.
+/// Removes the mutes of a code.
 pub fn remove(code: &str) -> Result<i32, Failure> {
     let mut all = load()?;
     all.retain(|mute| !mute.code.eq_ignore_ascii_case(code));

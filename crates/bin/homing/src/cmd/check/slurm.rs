@@ -1,4 +1,4 @@
-//! `--slurm-health`: one host, which drains itself when it is ill.
+//! `--slurm-health`: checks one host, which drains itself in Slurm when it is ill.
 
 use super::{gather, mutes, now};
 use homing_check::Check;
@@ -7,7 +7,7 @@ use homing_exec::Options;
 use homing_model::Failure;
 use std::time::Duration;
 
-/// Looks at this host; drains or resumes it in Slurm. Exit status as of a check.
+/// Checks this host, and drains or resumes it in Slurm. The exit status is that of a check.
 pub fn run(checks: &[&Check], deadline: Duration) -> Result<i32, Failure> {
     let options = Options { command_timeout: Some(deadline), ..Options::default() };
     let mut gathered = gather::ask(options.clone(), &["localhost".into()], "", checks, deadline, None)?;

@@ -1,4 +1,4 @@
-//! `homing push` and `homing pull`: rsync to and from many hosts over the kept connections.
+//! `homing push` and `homing pull`: run rsync to and from many hosts, over the kept connections.
 
 mod told;
 
@@ -68,7 +68,7 @@ pub struct PushArgs {
     tree: TreeArgs,
 }
 
-/// To the hosts.
+/// Copies files to the hosts.
 pub fn push(PushArgs { args, template, tree }: PushArgs) -> Result<i32, Failure> {
     let parts = parts(sources(&args.paths)?, args.dest.as_deref())?;
     let hosts = args.targets.hosts()?;
@@ -83,7 +83,7 @@ pub fn push(PushArgs { args, template, tree }: PushArgs) -> Result<i32, Failure>
             false => errand.begin(&remote, &hosts),
         };
         let mut copied = collected(&args, &hosts, stream, args.verbose || args.dry_run);
-        // All from here, whoever gave them the files: a leader is not asked what it did.
+        // This machine compares all hosts itself, because a leader is not queried for its results.
         verified(&args, &remote, &hosts, &request, &HashMap::new(), &mut copied);
         drop(made);
         all = Some(joined(all, copied));
@@ -91,7 +91,7 @@ pub fn push(PushArgs { args, template, tree }: PushArgs) -> Result<i32, Failure>
     conclude(&args, &hosts, &all.unwrap_or_default(), true)
 }
 
-/// The absolute paths of what is pushed, each once.
+/// Returns the absolute paths to push, each once.
 fn sources(paths: &[String]) -> Result<Vec<String>, Failure> {
     let mut sources: Vec<String> = Vec::new();
     for path in paths {
@@ -104,7 +104,7 @@ fn sources(paths: &[String]) -> Result<Vec<String>, Failure> {
             return Err(Failure::usage(format!("{path:?} has no name that it could have on the hosts"))
                 .hint("the folder's own path"));
         }
-        // With a slash at the end, rsync would copy what lies in it instead of the folder.
+        // With a slash at the end, rsync would copy the content of the folder instead of the folder.
         let text = if text == "/" { text } else { text.trim_end_matches('/') };
         if !sources.iter().any(|other| other == text) {
             sources.push(text.to_string());
@@ -113,7 +113,7 @@ fn sources(paths: &[String]) -> Result<Vec<String>, Failure> {
     Ok(sources)
 }
 
-/// What goes where: all to the place that was said, else each to its own folder.
+/// Returns the sources of each destination: `dest` for all, or else each source's own folder.
 fn parts(sources: Vec<String>, dest: Option<&str>) -> Result<Vec<(String, Vec<String>)>, Failure> {
     if let Some(dest) = dest {
         one_each(&sources, "--dest", "a push for each, with a --dest of its own")?;
@@ -122,7 +122,7 @@ fn parts(sources: Vec<String>, dest: Option<&str>) -> Result<Vec<(String, Vec<St
     let mut parts: Vec<(String, Vec<String>)> = Vec::new();
     for source in sources {
         let parent = Path::new(&source).parent().map_or("/".into(), |p| p.display().to_string());
-        // The slash keeps a folder that is missing there from becoming a file of its name.
+        // Without the slash, a missing folder there would become a file of its name.
         let dest = if parent == "/" { parent } else { parent + "/" };
         match parts.iter_mut().find(|(other, _)| *other == dest) {
             Some((_, of)) => of.push(source),
@@ -132,7 +132,7 @@ fn parts(sources: Vec<String>, dest: Option<&str>) -> Result<Vec<(String, Vec<St
     Ok(parts)
 }
 
-/// Refuses two sources of which one would take the other's place.
+/// Refuses two sources of which one would replace the other.
 fn one_each(sources: &[String], place: &str, hint: &str) -> Result<(), Failure> {
     let Some([one, other]) = same_name(sources) else { return Ok(()) };
     Err(Failure::usage(format!("{one:?} and {other:?} would have one name in {place}, and one would be lost"))
@@ -146,7 +146,7 @@ fn joined(all: Option<Vec<Copied>>, more: Vec<Copied>) -> Vec<Copied> {
     }
 }
 
-/// Puts a file of each host's own in the place of the template. Files of equal length and time may differ.
+/// Replaces the template by a file for each host. Files of equal size and time may differ, so contents are compared.
 fn expanded(args: &Args, hosts: &[String], request: &mut Request) -> Result<tempfile::TempDir, Failure> {
     let [one] = request.sources.as_slice() else {
         return Err(Failure::usage("--template takes one file").hint("homing push --template FILE --dest PATH"));
@@ -157,7 +157,7 @@ fn expanded(args: &Args, hosts: &[String], request: &mut Request) -> Result<temp
     Ok(folder)
 }
 
-/// From the hosts.
+/// Copies files from the hosts.
 pub fn pull(args: Args) -> Result<i32, Failure> {
     let hosts = args.targets.hosts()?;
     if let Some(odd) = hosts.iter().find(|h| h.contains('/')) {
@@ -193,13 +193,13 @@ fn request(args: &Args, push: bool, sources: Vec<String>, dest: String) -> Reque
     Request { push, sources, own: HashMap::new(), dest, checksum, verify: false, dry_run, delete }
 }
 
-/// The hosts on which a path is a folder: rsync is told so by a slash.
+/// Returns the hosts on which a path is a folder. rsync needs a slash behind such a path.
 fn folders(remote: &Remote, hosts: &[String], path: &str) -> HashMap<String, bool> {
     let test = remote.run(hosts, &Command::argv(["test", "-d", path]));
     test.map(|result| (result.host, result.outcome.is_ok())).collect()
 }
 
-/// Compares both sides by content, where that was asked for.
+/// Compares both sides by content, if an option requests it.
 fn verified(
     args: &Args,
     remote: &Remote,

@@ -1,4 +1,4 @@
-//! What came of a copy, as text and as JSON.
+//! The result of a copy, as text and as JSON.
 
 use super::Args;
 use homing_exec::{Outcome, verdict};
@@ -8,7 +8,7 @@ use homing_model::{NodeSet, RawText, units};
 use homing_relay::Copied;
 use serde_json::json;
 
-/// Tells it; the exit status.
+/// Prints the result; returns the exit status.
 pub fn conclude(args: &Args, hosts: &[String], copied: &[Copied], push: bool) -> Result<i32, Failure> {
     let rows = || hosts.iter().zip(copied);
     let status = copied.iter().map(|c| verdict::code(&c.outcome, false)).max().unwrap_or(0);
@@ -45,7 +45,7 @@ pub fn conclude(args: &Args, hosts: &[String], copied: &[Copied], push: bool) ->
     Ok(status)
 }
 
-/// What went over this machine's link, and for whom.
+/// Returns the line with the bytes that left this machine, and the number of hosts that got files from others.
 fn left_here(sent: u64, copied: &[Copied]) -> String {
     let passed = copied.iter().filter(|c| c.by.is_some()).count();
     let rest =

@@ -1,4 +1,4 @@
-//! The cluster file as a dynamic inventory of Ansible.
+//! Prints the cluster file as a dynamic inventory of Ansible.
 
 use crate::cluster::Cluster;
 use homing_model::Failure;
@@ -6,7 +6,7 @@ use homing_model::nodeset::Groups;
 use homing_setup::Site;
 use serde_json::{Map, Value, json};
 
-/// The inventory of these hosts, with the groups that have any of them.
+/// Returns the inventory of these hosts, with the groups that have any of them.
 pub fn inventory(cluster: &Cluster, hosts: &[String]) -> Result<String, Failure> {
     let names = cluster.list(None).map_err(Failure::usage)?;
     let mut groups = Vec::new();

@@ -1,4 +1,4 @@
-//! What hosts did before: samples that a timer of the user's keeps on each of them.
+//! The history of hosts: samples that a timer of the user keeps on each of them.
 
 mod far;
 mod schedule;
@@ -13,13 +13,13 @@ use homing_watch::history::{Record, Ring, SLOTS, Told, step};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A step is a minute, or as much longer as makes so many of them.
+/// The most steps of a history. A step is a minute, or longer if the time has more minutes.
 const STEPS: u64 = 60;
 const MINUTE_S: u64 = 60;
-/// What a file has when it is full.
+/// The time span of a full file.
 const WEEK: Duration = Duration::from_secs(SLOTS as u64 * MINUTE_S);
 
-/// The options that are about it.
+/// The options about histories.
 #[derive(clap::Args)]
 pub struct Wanted {
     /// What hosts did in this time until now (1h, 2d), in up to 60 steps, where --schedule was said before
@@ -49,18 +49,18 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What one host does by itself.
+    /// Returns whether the options are about this host alone.
     pub fn is_of_this_host(&self) -> bool {
         self.sample || self.lines || self.hours
     }
 
-    /// Whether it is this that is asked for, and not how hosts are now.
+    /// Returns whether the options want a history or timers, and not the present state of hosts.
     pub fn is_wanted(&self) -> bool {
         self.schedule || self.history.is_some()
     }
 }
 
-/// The hidden options.
+/// Executes the hidden options.
 pub fn here(args: &Wanted) -> Result<i32, Failure> {
     if args.sample {
         return keep().map(|()| 0);
@@ -93,7 +93,7 @@ fn schedule(args: &Wanted, names: &[String]) -> Result<i32, Failure> {
     schedule::run(names, args.undo)
 }
 
-/// What each host kept in this time until now, in up to so many steps.
+/// Returns the samples of each host in the last `age`, in at most `steps` steps.
 pub fn told(names: &[String], age: Duration, steps: u64) -> Vec<Told> {
     far::told(names, age, steps)
 }
@@ -104,7 +104,7 @@ fn file() -> Result<PathBuf, Failure> {
     Ok(homing_watch::history::file(&folder, &homing_queue::host_name()))
 }
 
-/// Keeps a sample. Another process that keeps one just now does it for both.
+/// Keeps a sample. If another process keeps one at this moment, that one serves both.
 fn keep() -> Result<(), Failure> {
     let record = Record::new(homing_probe::sample(), &homing_queue::boot_id());
     match Ring::open(&file()?, SLOTS).map_err(Failure::system)? {
@@ -113,7 +113,7 @@ fn keep() -> Result<(), Failure> {
     }
 }
 
-/// What was kept here, thinned to steps.
+/// Returns the samples of this host, thinned to steps.
 fn kept(age: Duration, steps: u64) -> Result<Vec<Record>, Failure> {
     let ring = Ring::open_to_read(&file()?).map_err(Failure::system)?;
     let none = || Failure::usage("no history is kept here").hint("homing hosts --schedule");

@@ -1,14 +1,14 @@
-//! `homing hosts --init`: a first cluster file.
+//! `homing hosts --init`: writes a first cluster file.
 
 use homing_model::{Failure, NodeSet};
 use homing_os::folder::{Existing, make_file};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// Where commands look for it in the current folder.
+/// The cluster file in the current folder that all commands find.
 const HERE: &str = "cluster.toml";
 
-/// Writes it. A file that is there stays as it is.
+/// Writes the file. An existing file stays as it is.
 pub fn write(hosts: &str, file: Option<&Path>) -> Result<i32, Failure> {
     let set = NodeSet::parse(hosts)
         .map_err(|e| Failure::usage(format!("{hosts:?} is no node set: {e}")).hint("homing hosts --init 'n[1-16]'"))?;
@@ -28,7 +28,7 @@ pub fn write(hosts: &str, file: Option<&Path>) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// The hosts, and what is often wanted next, as comments.
+/// Returns the text of the file: the hosts, and frequent next keys as comments.
 fn text(hosts: &NodeSet) -> String {
     let first = hosts.iter().next().unwrap_or_default();
     format!(

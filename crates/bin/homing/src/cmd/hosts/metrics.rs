@@ -1,7 +1,7 @@
-//! What a cluster does now, as Prometheus reads it: hosts, the queue, file servers, volumes, and the sums of runs.
+//! Writes the state of a cluster for Prometheus: hosts, the queue, file servers, volumes, and the sums of runs.
 //!
-//! What a part cannot tell is left out, and `homing_hosts_told` is 0 for it, so that an alert can tell nothing from not
-//! known.
+//! Unknown values are left out, and `homing_hosts_told` is 0 for their part. An alert can therefore distinguish zero
+//! from unknown.
 
 use super::Args;
 use crate::cluster::{Cluster, ClusterArgs};
@@ -14,7 +14,7 @@ use homing_model::Failure;
 use homing_model::metrics::{Kind, Metrics};
 use std::path::Path;
 
-/// All that is known.
+/// All that is known of the cluster.
 pub struct Told<'a> {
     pub args: &'a Args,
     pub cluster: &'a Cluster,
@@ -52,7 +52,7 @@ fn queue(engine: &EngineArgs) -> Result<String, Failure> {
     Ok(homing_queue::prometheus(engine.open()?.as_ref())?)
 }
 
-/// Volumes that have a record here: their hosts are asked.
+/// Returns the metrics of volumes with a record here, and queries their hosts for that.
 #[cfg(feature = "admin")]
 fn volumes(cluster: &ClusterArgs, silent: &[&str]) -> Result<String, Failure> {
     let names = homing_volume::Record::names(&homing_volume::folder());
@@ -60,7 +60,7 @@ fn volumes(cluster: &ClusterArgs, silent: &[&str]) -> Result<String, Failure> {
     Ok(homing_volume::prometheus(&all.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// `homing` becomes `homing-admin` before it writes metrics.
+/// Fails: `homing` becomes `homing-admin` before it writes metrics.
 #[cfg(not(feature = "admin"))]
 fn volumes(_: &ClusterArgs, _: &[&str]) -> Result<String, Failure> {
     Err(Failure::usage("volumes are in homing-admin"))

@@ -1,4 +1,4 @@
-//! `homing hosts --trust`: host keys of many hosts put on record at once, after a look at their fingerprints.
+//! `homing hosts --trust`: records the host keys of many hosts at once, after the user saw their fingerprints.
 
 use crate::consent::Consent;
 use homing_model::text::shown;
@@ -9,28 +9,28 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Seconds for the keys of a host.
+/// The time limit for the keys of a host, in seconds.
 const PATIENCE: &str = "5";
 
-/// What ssh makes of a host's name.
+/// How ssh, by its own configuration, reaches a host.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Way {
     hostname: String,
     port: String,
-    /// Where its key is on record.
+    /// The file that records its key.
     known: Option<PathBuf>,
 }
 
-/// The keys of one host that are not on record yet.
+/// The keys of one host that are not recorded yet.
 struct Fresh {
     host: String,
     known: PathBuf,
-    /// Lines for that file.
+    /// The lines for that file.
     lines: String,
     prints: Vec<String>,
 }
 
-/// Asks hosts for their keys, shows them, and puts them on record when that is confirmed.
+/// Requests the keys of hosts, shows their fingerprints, and records them if the user agrees.
 pub fn run(hosts: &[String], consent: Consent) -> Result<i32, Failure> {
     consent.possible("putting host keys on record")?;
     let answers = homing_os::threads::each_of(hosts, homing_launch::FAN_OUT, |host| fresh(host));
@@ -60,7 +60,7 @@ pub fn run(hosts: &[String], consent: Consent) -> Result<i32, Failure> {
     Ok(if failed.is_empty() { 0 } else { exit::SYSTEM })
 }
 
-/// The keys of a host; none where one is on record.
+/// Returns the keys of a host; none if one is recorded.
 fn fresh(host: &str) -> Result<Option<Fresh>, String> {
     let mut asked = ssh().ok_or("HOMING_SSH ends in a quote")?;
     let config = output(asked.args(["-G", "--", host]))?;
@@ -84,7 +84,7 @@ fn fresh(host: &str) -> Result<Option<Fresh>, String> {
     Ok(Some(Fresh { host: host.into(), known, prints: fingerprints(&lines)?, lines }))
 }
 
-/// `ssh` with the options of HOMING_SSH.
+/// Returns the command `ssh` with the options of HOMING_SSH.
 fn ssh() -> Option<Command> {
     let set = std::env::var("HOMING_SSH").ok().filter(|words| !words.trim().is_empty());
     let words = shlex::split(set.as_deref().unwrap_or("ssh"))?;
@@ -99,7 +99,7 @@ fn output(command: &mut Command) -> Result<Output, String> {
     command.stdin(Stdio::null()).output().map_err(|e| format!("starting {name}: {e}"))
 }
 
-/// Reads `ssh -G`.
+/// Parses the output of `ssh -G`.
 fn way(text: &str) -> Way {
     let mut way = Way { port: "22".into(), ..Way::default() };
     for (key, value) in text.lines().filter_map(|line| line.split_once(' ')) {

@@ -1,4 +1,4 @@
-//! `lab demo`: the worth of placement, seen on one machine.
+//! `lab demo`: shows the effect of placement on one machine.
 
 use homing_lab::demo::{Demo, run as demonstrate};
 use homing_model::Failure;

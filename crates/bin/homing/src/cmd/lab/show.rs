@@ -1,4 +1,4 @@
-//! `lab list` and `lab status`, for people and as JSON.
+//! `lab list` and `lab status`: print labs for people and as JSON.
 
 use homing_lab::{HostState, LabStatus};
 use homing_model::Failure;
@@ -8,13 +8,13 @@ use serde::Serialize;
 #[derive(Serialize)]
 struct Listed {
     name: String,
-    /// Made to the end, and all hosts live.
+    /// Whether it is complete and all hosts live.
     up: bool,
-    /// As a node set; none where the lab's record cannot be read.
+    /// The hosts as a node set; none if the lab's record cannot be read.
     hosts: Option<String>,
 }
 
-/// Prints the labs of this machine, whole or not.
+/// Prints the labs of this machine, complete or not.
 pub fn list(json: bool) -> Result<i32, Failure> {
     let listed = homing_lab::names().into_iter().map(|name| Listed {
         up: homing_lab::is_up(&name),
@@ -34,7 +34,7 @@ pub fn list(json: bool) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// Prints the state of a lab; 0 when all of it is up, 1 otherwise.
+/// Prints the state of a lab. Returns 0 if all of it is up, and 1 otherwise.
 pub fn status(name: &str, json: bool) -> Result<i32, Failure> {
     let status = homing_lab::status(name)?;
     if json {

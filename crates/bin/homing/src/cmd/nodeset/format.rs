@@ -1,11 +1,11 @@
-//! Values of `nodeset`'s options: `--autostep` and `--output-format`.
+//! Parses values of `nodeset`'s options: `--autostep` and `--output-format`.
 
 use std::str::FromStr;
 
-/// The value of `--autostep`: from how many nodes on `a-b/step` is written.
+/// The value of `--autostep`: the number of nodes from which on `a-b/step` is written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Autostep {
-    /// At least so many.
+    /// At least this many.
     Nodes(u64),
     /// At least this share of all nodes, in percent.
     Percent(f64),
@@ -39,7 +39,7 @@ impl FromStr for Autostep {
     }
 }
 
-/// A format as printf(3) has it, with one `%s` or `%d`, which may have a width.
+/// A format like that of printf(3), with one `%s` or `%d`, which may have a width.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputFormat {
     before: String,
@@ -50,7 +50,7 @@ pub struct OutputFormat {
 }
 
 impl OutputFormat {
-    /// Reads it; `%%` is a percent sign.
+    /// Parses a format; `%%` is a percent sign.
     pub fn read(text: &str) -> Result<OutputFormat, String> {
         let wrong =
             |why: &str| format!("the output format {text:?} {why}; %s stands for the node, %% for a percent sign");

@@ -1,4 +1,4 @@
-//! `homing nodeset`: ClusterShell's `nodeset`, for those who know it.
+//! `homing nodeset`: ClusterShell's `nodeset`, for users who know it.
 
 use crate::cluster::{Cluster, ClusterArgs};
 use homing_cluster::algebra::{Group, Op, Terms};
@@ -102,7 +102,7 @@ pub struct Args {
     nodesets: Vec<String>,
 }
 
-/// Prints what the sets come to.
+/// Prints the result of the sets.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
     let operands = operands(&mut args)?;
     if args.separator.is_some() && !args.expand {
@@ -129,7 +129,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
 }
 
 /// Puts the options before the first operand, and `--` between them. -x, -i and -X behind an operand stay among the
-/// operands, in two words, since they act on all before them.
+/// operands, as two words each, since they act on all before them.
 pub fn operands_last(words: Vec<OsString>) -> Vec<OsString> {
     let command = <Args as clap::Args>::augment_args(clap::Command::new("nodeset"));
     let takes_value = |short: Option<char>, long: &str| {
@@ -166,7 +166,7 @@ pub fn operands_last(words: Vec<OsString>) -> Vec<OsString> {
     [options, operands].concat()
 }
 
-/// The long option of an operation in a word, and its operand if it is in the word too.
+/// Returns the long option of an operation in a word, and its operand if the word has it.
 fn operation(word: &str) -> Option<(&'static str, Option<String>)> {
     const OPERATIONS: [(&str, &str); 3] = [("-x", "--exclude"), ("-i", "--intersection"), ("-X", "--xor")];
     OPERATIONS.iter().find_map(|(short, long)| {
@@ -178,7 +178,7 @@ fn operation(word: &str) -> Option<(&'static str, Option<String>)> {
     })
 }
 
-/// The words after the options, in their order.
+/// Returns the words after the options, in their order.
 fn operands(args: &mut Args) -> Result<Vec<(Op, String)>, Failure> {
     let mut found = Vec::new();
     let mut words = std::mem::take(&mut args.nodesets).into_iter();
@@ -231,7 +231,7 @@ fn ranges(option: &str, text: &str) -> Result<NodeSet, Failure> {
     NodeSet::parse_ranges(text).map_err(|e| Failure::usage(format!("{option} {text}: {e}")))
 }
 
-/// `count` names at random, each as likely as any other.
+/// Returns `count` random names. All names are equally likely.
 fn picked(set: &NodeSet, count: usize) -> Result<NodeSet, Failure> {
     let mut left: Vec<&str> = set.iter().collect();
     let mut chosen = Vec::new();
@@ -263,7 +263,7 @@ fn style(args: &Args, count: usize) -> Result<FoldStyle, Failure> {
             let wrong = |_| Failure::usage(format!("--axis {last}: a negative number stands alone"));
             Some(vec![last.parse().map_err(wrong)?])
         }
-        // Counted from 1 on; 0 is none.
+        // Counted from 1; 0 is no axis.
         Some(text) => Some(
             ranges("--axis", text)?
                 .iter()
@@ -313,7 +313,7 @@ fn print(args: &Args, set: &NodeSet) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Groups, or those that the hosts of `set` are in, each with its hosts when asked.
+/// Prints groups, or the groups of the hosts of `set`, each with its hosts if an option requests them.
 fn list(args: &Args, set: &NodeSet, cluster: &Cluster) -> Result<i32, Failure> {
     let source = args.groupsource.as_deref();
     let rows = cluster.groups_with(set, source, args.list_all > 0)?;

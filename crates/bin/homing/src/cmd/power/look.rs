@@ -1,14 +1,14 @@
-//! Asking hosts what is at work there.
+//! Queries hosts for the work that goes on there.
 
 use homing_exec::{Command, Options, Outcome, Remote};
 use homing_power::{Answer, HERE, SCRIPT, Seen};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// To list processes takes no disk; a host that takes longer than this hangs.
+/// The time limit of a host. Listing processes takes no disk; a host that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Of each host what it says, in their order. This machine, of which nothing has to be known, is not asked.
+/// Returns the answer of each host, in their order. This machine is not queried, because it always stays on.
 pub fn all(names: &[String], kept: &BTreeMap<String, String>) -> Vec<(String, Answer)> {
     let is_here = |name: &String| kept.get(name).is_some_and(|why| why == HERE);
     let asked: Vec<&String> = names.iter().filter(|name| !is_here(name)).collect();
@@ -21,9 +21,9 @@ fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
 }
 
-/// Of each of these.
+/// Returns the answers of these hosts.
 pub fn these(names: &[impl AsRef<str>]) -> Vec<Answer> {
-    // A connection that was kept would be to a host as it was before it was switched off.
+    // A kept connection could be one to the host as it was before it was switched off.
     let options = Options { command_timeout: Some(PATIENCE), persist: Duration::ZERO, ..Options::default() };
     let results: Vec<_> = Remote::new(options).run(names, &Command::argv(["sh", "-c", SCRIPT])).collect();
     let of = |name: &str| match results.iter().find(|result| result.host == name) {

@@ -1,4 +1,4 @@
-//! `homing power`: which hosts are on, and switching idle ones off and on by the site's own commands.
+//! `homing power`: shows which hosts are on. Switches idle hosts off and on, with the site's own commands.
 
 mod look;
 mod switch;
@@ -62,7 +62,7 @@ enum Verb {
     },
 }
 
-/// Does what is asked.
+/// Executes the subcommand.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let cluster = args.cluster.load()?;
     match args.verb.unwrap_or(Verb::Status { hosts: None, json: false }) {
@@ -81,7 +81,7 @@ fn named(cluster: &Cluster, hosts: Option<&str>) -> Result<Vec<String>, Failure>
     Ok(names)
 }
 
-/// What becomes of each of these hosts. The last one is switched off first, as the first one is switched on first.
+/// Decides about each of these hosts. The last host is switched off first, as the first host is switched on first.
 fn decided(cluster: &Cluster, switching: &Switching, names: &[String], known: &mut Known) -> Vec<(String, Becomes)> {
     let keep = cluster.kept(&switching.keep, &homing_volume::holders(), names);
     let said: Vec<(String, Answer)> = look::all(names, &keep).into_iter().rev().collect();
@@ -92,7 +92,7 @@ fn decided(cluster: &Cluster, switching: &Switching, names: &[String], known: &m
     all
 }
 
-/// Nothing is written: since when hosts are idle is what `save` saw.
+/// Prints the state of hosts and writes nothing. The idle times are those that `save` saw.
 fn status(cluster: &Cluster, hosts: Option<&str>, json: bool) -> Result<i32, Failure> {
     let names = named(cluster, hosts)?;
     let switching = cluster.switching()?;
@@ -108,7 +108,7 @@ fn status(cluster: &Cluster, hosts: Option<&str>, json: bool) -> Result<i32, Fai
 fn save_power(cluster: &Cluster, dry_run: bool) -> Result<i32, Failure> {
     let names = named(cluster, None)?;
     let switching = cluster.switching()?;
-    // Said before anything is asked: a timer without a command would look for ever.
+    // Checked before any query: a timer without a command would query hosts for ever.
     names.first().map_or(Ok(()), |host| switching.off(host).map(drop))?;
     let mut book = Book::open()?;
     let all = decided(cluster, &switching, &names, &mut book.known);

@@ -1,4 +1,4 @@
-//! Switching hosts off and on.
+//! Switches hosts off and on.
 
 use super::look;
 use crate::cluster::{Cluster, Switching};
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Between two looks whether hosts are there.
+/// The time between two queries whether hosts answer.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Switches one off, and writes it down at once: who is killed meanwhile has forgotten none. The inner error is what the
-/// command said.
+/// Switches a host off, and records it at once: a process that is killed next has recorded each host. The inner error
+/// is the output of the command.
 pub fn off_one(switching: &Switching, book: &mut Book, host: &str) -> Result<Result<(), String>, Failure> {
     if let Err(said) = switching.off(host)?.run() {
         return Ok(Err(format!("not switched off: {said}")));
@@ -25,7 +25,7 @@ pub fn off_one(switching: &Switching, book: &mut Book, host: &str) -> Result<Res
     book.write().map(Ok)
 }
 
-/// `homing power off`.
+/// Executes `homing power off`.
 pub fn off(cluster: &Cluster, names: &[String], force: bool, consent: Consent) -> Result<i32, Failure> {
     let switching = cluster.switching()?;
     names.iter().try_for_each(|host| switching.off(host).map(drop))?;
@@ -51,7 +51,7 @@ pub fn off(cluster: &Cluster, names: &[String], force: bool, consent: Consent) -
     told(&failed)
 }
 
-/// `homing power on`.
+/// Executes `homing power on`.
 pub fn on(cluster: &Cluster, names: &[String], no_wait: bool) -> Result<i32, Failure> {
     let switching = cluster.switching()?;
     let commands = names.iter().map(|host| switching.on(host)).collect::<Result<Vec<_>, _>>()?;
@@ -88,7 +88,7 @@ pub fn on(cluster: &Cluster, names: &[String], no_wait: bool) -> Result<i32, Fai
     told(&failed)
 }
 
-/// They are off no more, in what this user has written down. In root's it is `homing power save` that sees it.
+/// Removes hosts from this user's record of hosts that are off. In root's record, `homing power save` does that.
 fn forget(hosts: &[String]) -> Result<(), Failure> {
     if hosts.iter().all(|host| switched::all().off_s(host).is_none()) {
         return Ok(());

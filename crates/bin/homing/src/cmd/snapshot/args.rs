@@ -58,12 +58,12 @@ fn split(word: &str) -> Result<When, String> {
     as_in_the_cluster_file(word).ok_or_else(|| "it is large, always or never".into())
 }
 
-/// What the word means in a section of it.
+/// Parses a word as a section of the cluster file would.
 fn as_in_the_cluster_file<T: DeserializeOwned>(word: &str) -> Option<T> {
     T::deserialize(StrDeserializer::<serde::de::value::Error>::new(word)).ok()
 }
 
-/// Which vault, where no cluster file says it.
+/// The vault, if no cluster file defines it.
 #[derive(clap::Args, Clone, Default)]
 pub struct VaultArgs {
     /// The bank: a folder on the host that keeps the images

@@ -1,4 +1,4 @@
-//! `homing snapshot NAME`: an image.
+//! `homing snapshot NAME`: makes an image.
 
 use super::args::Make as Args;
 use super::show;
@@ -8,7 +8,7 @@ use homing_model::Failure;
 use homing_snapshot::asking::{self, Done, Wishes};
 use homing_snapshot::told;
 
-/// Makes it and tells of it. 1: some of the source could not be read.
+/// Makes the image and reports it. Returns 1 if part of the source could not be read.
 pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     let what = args.what.as_deref().ok_or_else(|| Failure::usage("what is to be copied?"))?;
     let target = target(cluster, what, &args.vault)?;

@@ -1,4 +1,4 @@
-//! `homing snapshot`: copies that are made next to the bytes, and restores that are tried.
+//! `homing snapshot`: makes copies next to the bytes, and tries their restore.
 
 mod args;
 mod make;
@@ -14,7 +14,7 @@ use args::Verb;
 use homing_model::Failure;
 pub use watch::{Watched, watched};
 
-/// Does what is asked.
+/// Executes the subcommand.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let Args { cluster, make, verb } = args;
     match verb {

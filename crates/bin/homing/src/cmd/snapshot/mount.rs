@@ -1,4 +1,4 @@
-//! `homing snapshot mount`: an image as a folder that nobody can change.
+//! `homing snapshot mount`: shows an image as a folder that no user can change.
 
 use super::args::Mount as Args;
 use super::target::target;
@@ -14,15 +14,15 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a mount of an image is like, whoever made it: what lies there is of all users and of another time.
+/// The options of every mount of an image: its files are those of all users, and of another time.
 const OPTIONS: &str = "ro,nosuid,nodev";
 
-/// Mounts it, and tells how to take it away.
+/// Mounts an image, and prints how to unmount it.
 pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     let dir = std::path::absolute(&args.dir).map_err(Failure::system)?;
     let target = target(cluster, &args.past.what, &args.past.vault)?;
     if !target.below.as_os_str().is_empty() {
-        // A user could put a link in the place of a folder below.
+        // A user could replace a folder below by a link.
         let failure = Failure::usage(format!("{} is a part of a source, and whole images are mounted", args.past.what));
         return Err(failure.hint(format!("homing snapshot mount {} {}", target.name, dir.display())));
     }
@@ -46,14 +46,14 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// A mount would hide what lies there.
+/// Checks that the folder is empty: a mount would hide its files.
 fn empty(dir: &Path) -> Result<(), Failure> {
     let told = |why: String| Failure::usage(format!("{}: {why}", dir.display()));
     let mut entries = fs::read_dir(dir).map_err(|e| told(e.to_string()).hint("mkdir it"))?;
     entries.next().map_or(Ok(()), |_| Err(told("it is not empty, and a mount would hide what is there".into())))
 }
 
-/// The bank is of this host.
+/// Mounts an image of a bank on this host.
 fn bind(from: &Path, dir: &Path) -> Result<(), Failure> {
     if !rustix::process::geteuid().is_root() {
         let failure = Failure::system("only root can mount a folder of this host");
@@ -63,14 +63,14 @@ fn bind(from: &Path, dir: &Path) -> Result<(), Failure> {
     run_it("mount", &["-o".into(), options.into(), "--".into(), from.into(), dir.into()])
 }
 
-/// The bank is of another host: sshfs, which needs no root.
+/// Mounts an image of a bank on another host with sshfs, which needs no root.
 fn over_ssh(host: &str, from: &Path, dir: &Path) -> Result<(), Failure> {
     let mut source = OsString::from(format!("{host}:"));
     source.push(from);
-    // A question that nobody can answer would hang.
+    // Without BatchMode, ssh would wait for an answer that no user can give.
     let mut words: Vec<OsString> = vec!["-o".into(), format!("{OPTIONS},BatchMode=yes").into()];
     if let Some(ssh) = std::env::var_os("HOMING_SSH").filter(|ssh| !ssh.is_empty()) {
-        // Options are divided by commas.
+        // Commas separate the options of sshfs.
         let ssh = ssh.to_string_lossy().replace('\\', "\\\\").replace(',', "\\,");
         words.extend(["-o".into(), format!("ssh_command={ssh}").into()]);
     }

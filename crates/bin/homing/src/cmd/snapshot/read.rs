@@ -1,4 +1,4 @@
-//! The verbs that read a vault, and those that write back.
+//! The commands that read a vault, and those that write files back.
 
 use super::args::{self, Cat, Diff, Expire, List, Past, Verify};
 use super::show;
@@ -14,7 +14,7 @@ use homing_snapshot::target::{Target, when};
 use homing_snapshot::told;
 use std::io::Write;
 
-/// `list`.
+/// Executes `list`.
 pub fn list(cluster: &ClusterArgs, args: List) -> Result<i32, Failure> {
     let targets = match &args.what {
         Some(what) => vec![target(cluster, what, &args.vault)?],
@@ -54,7 +54,7 @@ fn meant(cluster: &ClusterArgs, past: &Past) -> Result<(Target, When, RawText), 
     Ok((target, when(past.at.as_deref()), below))
 }
 
-/// `cat`.
+/// Executes `cat`.
 pub fn cat(cluster: &ClusterArgs, args: Cat) -> Result<i32, Failure> {
     let (target, when, below) = meant(cluster, &args.past)?;
     let act = Act::Cat(when.clone(), below.clone());
@@ -70,7 +70,7 @@ pub fn cat(cluster: &ClusterArgs, args: Cat) -> Result<i32, Failure> {
     }
 }
 
-/// `diff`. 1: there are differences.
+/// Executes `diff`. Returns 1 if there are differences.
 pub fn diff(cluster: &ClusterArgs, args: Diff) -> Result<i32, Failure> {
     let (target, earlier, below) = meant(cluster, &args.past)?;
     let with = args.with.as_deref().map(|words| when(Some(words)));
@@ -109,7 +109,7 @@ pub fn diff(cluster: &ClusterArgs, args: Diff) -> Result<i32, Failure> {
     }
 }
 
-/// `restore`. 1: something was there, differed and was left.
+/// Executes `restore`. Returns 1 if an existing file differed and was left.
 pub fn restore(cluster: &ClusterArgs, args: args::Restore) -> Result<i32, Failure> {
     let replaces = args.overwrite && !args.dry_run;
     if replaces {
@@ -136,7 +136,7 @@ pub fn restore(cluster: &ClusterArgs, args: args::Restore) -> Result<i32, Failur
     })
 }
 
-/// `verify`.
+/// Executes `verify`.
 pub fn verify(cluster: &ClusterArgs, args: Verify) -> Result<i32, Failure> {
     let target = target(cluster, &args.one.what, &args.one.vault)?;
     let (when, files) = (when(args.at.as_deref()), args.files.max(1));
@@ -153,7 +153,7 @@ pub fn verify(cluster: &ClusterArgs, args: Verify) -> Result<i32, Failure> {
     }
 }
 
-/// `expire`.
+/// Executes `expire`.
 pub fn expire(cluster: &ClusterArgs, args: Expire) -> Result<i32, Failure> {
     let target = target(cluster, &args.one.what, &args.one.vault)?;
     args.consent.possible("removing expired images")?;

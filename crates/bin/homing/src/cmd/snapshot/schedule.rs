@@ -1,4 +1,4 @@
-//! `homing snapshot schedule`: timers of systemd on one host, with a way back.
+//! `homing snapshot schedule`: sets timers of systemd on one host, and takes them back.
 
 use super::args::Schedule as Args;
 use super::target::all;
@@ -10,7 +10,7 @@ use homing_steps::{SshExecutor, diff};
 use std::path::Path;
 use std::time::Duration;
 
-/// Seconds for the units of a host: a unit that runs is waited for while it stops.
+/// The time limit for the units of a host. A running unit is waited for while it stops.
 const TIMEOUT: Duration = Duration::from_secs(900);
 /// Sets timers, or takes them back.
 pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
@@ -41,7 +41,7 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     Err(Failure::system(format!("{}: not all is as before: {}", place.host, changed.join("; "))))
 }
 
-/// The units of all vaults of the cluster file that have a schedule.
+/// Returns the timers of all vaults of the cluster file that have a schedule.
 fn timers(cluster: &ClusterArgs, spread: u32) -> Result<Vec<Timer>, Failure> {
     let program = crate::programs::homing().map_err(Failure::system)?;
     let program = program.to_str().ok_or_else(|| Failure::system("the path of this program is not UTF-8"))?;
@@ -49,7 +49,7 @@ fn timers(cluster: &ClusterArgs, spread: u32) -> Result<Vec<Timer>, Failure> {
     Timer::of(&all(cluster)?, program, file.as_deref(), spread)
 }
 
-/// The cluster file's whole path. Root will do what it says: nobody else may be able to put another in its place.
+/// Returns the full path of the cluster file. Root will follow this file, so no other user may be able to replace it.
 fn sound(file: &Path) -> Result<String, Failure> {
     let told = |why: String| Failure::usage(format!("the cluster file {}: {why}", file.display()));
     let real = file.canonicalize().map_err(|e| told(e.to_string()))?;

@@ -1,4 +1,4 @@
-//! Where what is told of snapshots goes.
+//! Writes reports of snapshots, to standard output or to a file.
 
 use homing_model::Failure;
 use homing_snapshot::ask::Listed;
@@ -8,14 +8,15 @@ use jiff::Timestamp;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Standard output.
+/// Writes to standard output.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|e| Failure::unwritten("writing to standard output", &e))
 }
 
-/// Writes the whole file, which all may read: the node exporter is another user. What is unknown has no sample.
+/// Writes the whole file, which all users may read, because the node exporter is another user. Unknown values have no
+/// sample.
 pub fn prometheus(file: &Path, vaults: &[(Target, Listed)]) -> Result<(), Failure> {
     let rows: Vec<(&str, &Listed)> = vaults.iter().map(|(target, listed)| (target.name.as_str(), listed)).collect();
     let text = metrics::of_rows(&rows, Timestamp::now());

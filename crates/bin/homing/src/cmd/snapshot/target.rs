@@ -1,4 +1,4 @@
-//! What a word of the command line means: a vault, and what of it.
+//! Resolves a word of the command line to a vault and a path in it.
 
 use super::args::VaultArgs;
 use crate::cluster::ClusterArgs;
@@ -8,7 +8,7 @@ use homing_snapshot::asking::Known;
 use homing_snapshot::target::{Said, Target};
 use homing_volume::Record;
 
-/// Finds it.
+/// Returns the vault and the path that a word means.
 pub fn target(cluster: &ClusterArgs, what: &str, vault: &VaultArgs) -> Result<Target, Failure> {
     let said = Said {
         to: vault.to.clone(),
@@ -20,12 +20,12 @@ pub fn target(cluster: &ClusterArgs, what: &str, vault: &VaultArgs) -> Result<Ta
     Target::of(&cluster.load()?.snapshots(), what, &said, &mount)
 }
 
-/// Each vault of the cluster file.
+/// Returns all vaults of the cluster file.
 pub fn all(cluster: &ClusterArgs) -> Result<Vec<Target>, Failure> {
     Target::all(cluster.load()?.snapshots())
 }
 
-/// What is known here of the cluster.
+/// Returns the facts about the cluster that this machine knows.
 pub fn known(cluster: &ClusterArgs) -> Result<Known, Failure> {
     let servers = cluster.load()?.servers();
     let place = move |names: &[String], volumes: &[homing_locate::Volume]| leases::place(names, volumes, &servers);

@@ -1,4 +1,4 @@
-//! What `homing check` tells of vaults: those that are overdue, banks that will be full, and figures of each.
+//! Findings of `homing check` about vaults: overdue images, banks that fill up, and figures of each vault.
 
 use super::target::{all, known};
 use crate::cluster::ClusterArgs;
@@ -13,10 +13,10 @@ use homing_snapshot::{metrics, told};
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The vaults of a cluster file, with what they hold.
+/// The vaults of a cluster file, with their images.
 pub struct Watched(Vec<(Target, Result<Listed, Failure>)>);
 
-/// Asks the host of each bank.
+/// Queries the host of each bank.
 pub fn watched(cluster: &ClusterArgs) -> Result<Watched, Failure> {
     let known = known(cluster)?;
     let look = |target: Target| {
@@ -27,12 +27,12 @@ pub fn watched(cluster: &ClusterArgs) -> Result<Watched, Failure> {
 }
 
 impl Watched {
-    /// None for a check that does not look at vaults.
+    /// Returns no vaults, for a check that does not look at them.
     pub fn none() -> Watched {
         Watched(Vec::new())
     }
 
-    /// How many there are.
+    /// Returns the number of vaults.
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -41,7 +41,7 @@ impl Watched {
         self.0.iter().filter_map(|(target, listed)| Some((target, listed.as_ref().ok()?)))
     }
 
-    /// What is wrong.
+    /// Returns the faults.
     pub fn findings(&self) -> Vec<Finding> {
         let overdue = |(target, listed): (&Target, &Listed)| {
             told::overdue(target, listed).map(|what| of_vault(&target.name, &target.host, &what))
@@ -50,7 +50,7 @@ impl Watched {
         self.told().filter_map(overdue).chain(banks).collect()
     }
 
-    /// Vaults that could not be asked about, and why. One without images yet is asked about where it has a window.
+    /// Returns the vaults that could not be queried, with the reason. Only vaults with a `window` count.
     pub fn unasked(&self) -> Vec<(String, String)> {
         let why = |(target, listed): &(Target, Result<Listed, Failure>)| {
             let failure = listed.as_ref().err().filter(|_| target.section.window.is_some())?;
@@ -59,12 +59,12 @@ impl Watched {
         self.0.iter().filter_map(why).collect()
     }
 
-    /// Figures, for programs.
+    /// Returns the figures as JSON.
     pub fn json(&self) -> Value {
         self.told().map(|(target, listed)| told::figures(target, listed)).collect()
     }
 
-    /// The same for Prometheus; nothing where there are none.
+    /// Returns the figures for Prometheus; empty if there are none.
     pub fn prometheus(&self) -> String {
         let rows: Vec<(&str, &Listed)> = self.told().map(|(target, listed)| (target.name.as_str(), listed)).collect();
         if rows.is_empty() { String::new() } else { metrics::of_rows(&rows, Timestamp::now()) }

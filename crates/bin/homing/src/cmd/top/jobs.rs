@@ -1,4 +1,4 @@
-//! The jobs of the queue, this machine's or Slurm's, as rows.
+//! The jobs of the queue as rows, those of this machine or of Slurm.
 
 use crate::cmd::queue::EngineArgs;
 use homing_model::live::Waits;
@@ -11,23 +11,23 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Between two looks: Slurm's controller answers for all.
+/// The interval between two queries. Slurm's controller answers for all jobs.
 const LOOK: Duration = Duration::from_secs(2);
-/// Elements of an array are told apart by so many of the lower digits.
+/// The factor of the job's number in the id of a row. The index of the element is added to it.
 const PARTS: u64 = 10_000_000;
 
-/// Jobs at a moment.
+/// The jobs at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Jobs {
-    /// Those that run.
+    /// Running jobs.
     pub tasks: Vec<TaskState>,
-    /// Why the others wait.
+    /// The reasons why other jobs wait.
     pub waits: Vec<Waits>,
-    /// Why nothing is known of them.
+    /// Why no job is known.
     pub why: Option<String>,
 }
 
-/// Begins to look; an engine that hangs holds up nobody.
+/// Begins to query the jobs in a thread, so that an engine that hangs does not block the screen.
 pub fn look(args: EngineArgs) -> std::io::Result<Receiver<Jobs>> {
     let (tell, heard) = channel();
     homing_os::threads::begin(move || {
@@ -38,7 +38,7 @@ pub fn look(args: EngineArgs) -> std::io::Result<Receiver<Jobs>> {
     Ok(heard)
 }
 
-/// What there is now.
+/// Returns the jobs of now.
 pub fn now(args: &EngineArgs) -> Jobs {
     asked(args).unwrap_or_else(|failure| Jobs { why: Some(failure.message), ..Jobs::default() })
 }
@@ -77,7 +77,7 @@ fn row(job: &Job, part: &Part, now_ns: i64) -> TaskState {
     }
 }
 
-/// The job of a row, and which of its elements.
+/// Returns the job of a row, and the index of its element.
 fn job(engine: &dyn Engine, row: TaskId) -> Result<(Job, Option<u32>), Failure> {
     let (id, index) = (row / PARTS, (row % PARTS) as u32);
     crate::cmd::queue::find_own(engine, &homing_queue::array::name(id, (index > 0).then_some(index)))
@@ -90,14 +90,14 @@ pub fn end(args: &EngineArgs, row: TaskId) -> Result<(), Failure> {
     Ok(engine.kill(&job, index, None)?)
 }
 
-/// The end of what the job of a row has printed, at most so many bytes of each file.
+/// Returns the end of the output of the job of a row, at most `most` bytes of each file.
 pub fn output(args: &EngineArgs, row: TaskId, most: usize) -> Result<String, Failure> {
     let engine = args.open()?;
     let (job, index) = job(engine.as_ref(), row)?;
     let Some(part) = job.meant(index).next() else { return Ok(String::new()) };
     let mut all = Vec::new();
     for path in job.outputs(part) {
-        // Not made yet, or on another machine: nothing to show.
+        // The file does not exist yet, or is on another machine.
         let Ok(mut file) = File::open(&path) else { continue };
         let begin = file.metadata().map_or(0, |meta| meta.len().saturating_sub(most as u64));
         let read = file.seek(SeekFrom::Start(begin)).and_then(|_| file.take(most as u64).read_to_end(&mut all));

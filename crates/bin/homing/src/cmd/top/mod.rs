@@ -1,5 +1,5 @@
-//! `homing top`: what a run does now, from any terminal of its user, or what an earlier one did, played again; or the
-//! hosts of a cluster with the jobs on them, now or in the last week.
+//! `homing top`: shows a run as it is now, from any terminal of its user, or replays an earlier one. It also shows
+//! the hosts of a cluster with their jobs, now or in the last week.
 
 mod cluster;
 mod hosts;
@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 
 /// The run that began last.
 const LAST: &str = "last";
-/// Between two looks.
+/// The interval between two looks at the journal.
 const LOOK: Duration = FOLLOWED_EVERY;
-/// The same where a run is played again, in which more may happen: as often as the coordinator's own line changes.
+/// The same interval for a replay, in which more may happen. It is as short as the coordinator's own interval.
 const REPLAY_LOOK: Duration = Duration::from_millis(100);
-/// What a coordinator told is that of now for so long.
+/// The age up to which a coordinator's report counts as current.
 const FRESH: Duration = Duration::from_secs(4);
-/// Between two words that somebody watches.
+/// The interval at which the coordinator is notified that a user watches.
 const SAY: Duration = Duration::from_secs(2);
 /// Lines and columns of a table for a file or a program.
 const UNBOUNDED: (usize, usize) = (1000, 1000);
@@ -67,7 +67,7 @@ fn line(run: &Followed, columns: usize, utf8: bool, now_ns: i64) -> String {
     progress::line(&run.progress(now_ns), None, Place { columns: columns.saturating_sub(1), utf8 })
 }
 
-/// Shows it.
+/// Shows a run or hosts.
 pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(since) = args.since {
         return past::run(&args, since);
@@ -107,11 +107,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
 }
 
-/// The run's coordinator, as far as it hears of us.
+/// The connection to the run's coordinator, if it notices the watcher.
 struct Coordinator {
     watch: Watch,
     said: Option<Instant>,
-    /// What it told last, and when that was new.
+    /// The coordinator's last report, and when it was new.
     told: Option<(Live, Instant)>,
 }
 
@@ -120,7 +120,7 @@ impl Coordinator {
         Coordinator { watch, said: None, told: None }
     }
 
-    /// What it tells of now. A run of another user tells no more than its journal, if that.
+    /// Returns the coordinator's current report. A run of another user gives its journal at most, and no report.
     fn live(&mut self) -> Option<&Live> {
         if self.said.is_none_or(|said| said.elapsed() >= SAY) && self.watch.say().is_ok() {
             self.said = Some(Instant::now());
@@ -145,7 +145,7 @@ impl Coordinator {
     }
 }
 
-/// Until the run has ended or somebody wants to leave.
+/// Follows a run until it has ended or the user leaves.
 fn follow(mut run: Followed, mut screen: Screen, times: Option<u32>, mut with: Coordinator) -> Result<i32, Failure> {
     let (mut clock, mut view) = (Clock::new(times), View::new(progress::has_colors(std::io::stdout())));
     loop {

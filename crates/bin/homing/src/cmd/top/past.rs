@@ -1,4 +1,4 @@
-//! Hosts as they were: what a timer of the user's kept on each of them, at a moment or played again.
+//! Shows hosts as they were at a moment, or replays them. A timer of the user kept the samples on each host.
 
 use super::screen::Screen;
 use super::{Args, REPLAY_LOOK, UNBOUNDED, cluster};
@@ -10,12 +10,12 @@ use homing_watch::history::step;
 use homing_watch::{Clock, Past, Scene, View, Wish};
 use std::time::{Duration, Instant};
 
-/// So many steps of each host are played at the most: the minutes of a day.
+/// The most steps of each host that are replayed: the minutes of a day.
 const STEPS: u64 = 24 * 60;
-/// Whatever time is played again takes so long, unless somebody says otherwise, seconds.
+/// The default length of a replay, in seconds, for a span of any length.
 const PLAYED_S: u64 = 120;
 
-/// Shows what was so long ago, and then what came until now.
+/// Shows the hosts as they were at that time, and replays the time since.
 pub fn run(args: &Args, since: Duration) -> Result<i32, Failure> {
     let own = homing_queue::host_name();
     let names = cluster::names(args, &own)?;
@@ -43,7 +43,7 @@ pub fn run(args: &Args, since: Duration) -> Result<i32, Failure> {
     Ok(if is_silent { exit::SYSTEM } else { 0 })
 }
 
-/// Until somebody wants to leave; at its end it stands still.
+/// Replays until the user leaves. At its end the replay stops and stays on the screen.
 fn follow(past: &Past, mut screen: Screen, times: u32) -> Result<i32, Failure> {
     let (mut clock, mut view) =
         (Clock::new(Some(times)), View::new(progress::has_colors(std::io::stdout())).on_hosts());

@@ -1,4 +1,4 @@
-//! A whole terminal, and its keys. What was there before comes back, also after a panic or a signal.
+//! A whole terminal, and its keys. The earlier content returns at the end, also after a panic or a signal.
 
 use crate::progress;
 use homing_watch::{Key, Scene, View, Wish, draw};
@@ -10,21 +10,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The terminal while it shows something.
+/// The terminal while it shows a scene.
 pub struct Screen {
     terminal: DefaultTerminal,
-    /// Somebody ends us from outside.
+    /// Whether a signal requested the end.
     ends: Arc<AtomicBool>,
-    /// It shows more than ASCII.
+    /// Whether the terminal shows more than ASCII.
     pub utf8: bool,
 }
 
-/// Interval between two looks for a signal, and the time that an end may take.
+/// The interval between two looks for a signal, and the time that an end may take.
 const LOOK: Duration = Duration::from_millis(500);
 const GRACE: Duration = Duration::from_secs(3);
 
 impl Screen {
-    /// None where keys and screen are no terminal.
+    /// Opens the screen. Returns `None` if standard input or output is no terminal.
     pub fn open() -> io::Result<Option<Screen>> {
         if progress::is_dumb() || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return Ok(None);
@@ -38,20 +38,20 @@ impl Screen {
         Ok(Some(Screen { terminal, ends, utf8: progress::locale_is_utf8() }))
     }
 
-    /// Columns.
+    /// Returns the columns of the terminal.
     pub fn columns(&self) -> usize {
         self.terminal.size().map_or(80, |size| usize::from(size.width))
     }
 
-    /// Shows it.
+    /// Draws a scene.
     pub fn draw(&mut self, scene: &Scene, view: &mut View) -> io::Result<()> {
         self.terminal.draw(|frame| draw(frame, scene, view)).map(drop)
     }
 
-    /// What the keys wish that are pressed within this time. Each is answered at once, so that a filter is seen while it
-    /// is typed.
+    /// Returns the wish behind the keys that are pressed within this time. Each key is answered at once, so that a
+    /// filter shows while it is typed.
     pub fn wish(&mut self, longest: Duration, scene: &Scene, view: &mut View) -> io::Result<Option<Wish>> {
-        // Keys that came together are all read at once, and wait here.
+        // Keys that arrive together are all read at once, and wait here.
         let mut pressed = !is_gone(Duration::ZERO) && is_pressed()?;
         if !pressed {
             if is_gone(longest) || self.ends.load(Ordering::Relaxed) {
@@ -71,8 +71,8 @@ impl Screen {
     }
 }
 
-/// Ends the program a while after a signal that asks for its end. A terminal that goes in the moment in which the library
-/// begins to read it is read for ever, past all signals.
+/// Ends the program if a signal does not end it within the grace time. If a terminal goes away just when the library
+/// begins to read it, the library reads for ever and ignores all signals.
 fn end_if_deaf(ends: Arc<AtomicBool>) {
     let watch = move || {
         while !ends.load(Ordering::Relaxed) {
@@ -81,17 +81,17 @@ fn end_if_deaf(ends: Arc<AtomicBool>) {
         std::thread::sleep(GRACE);
         std::process::exit(128 + signal_hook::consts::SIGHUP);
     };
-    // Without a thread the moment is as it was.
+    // Without a thread, that case stays as it was.
     let _ = homing_os::threads::begin(watch);
 }
 
-/// Waits for keys so long; whether there is no terminal any more. The library reads one that is gone for good, deaf to
-/// signals, so it is asked only while there is one.
+/// Waits for keys, at most `longest`. Returns whether the terminal is gone. The library reads a lost terminal for
+/// ever and ignores signals, so it may read only while there is a terminal.
 fn is_gone(longest: Duration) -> bool {
     let stdin = io::stdin();
     let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
     let longest = Timespec::try_from(longest).ok();
-    // A signal ends the waiting.
+    // A signal ends the wait.
     let _ = poll(&mut keys, longest.as_ref());
     keys[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
 }
@@ -123,7 +123,7 @@ fn key(pressed: KeyEvent) -> Option<Key> {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // There is nobody to tell where it is gone.
+        // If the terminal is gone, there is no place for an error message.
         let _ = ratatui::try_restore();
     }
 }

@@ -1,4 +1,4 @@
-//! `homing tune net`: settings of the network, measured before and after, and kept when they are better.
+//! `homing tune net`: measures settings of the network before and after, and keeps the better ones.
 
 use crate::cmd::bench::TELL;
 use crate::cmd::runs::to_stdout;
@@ -82,12 +82,13 @@ fn kinds() -> impl TypedValueParser<Value = Kind> {
         .map(|word| Kind::ALL.into_iter().find(|kind| kind.name() == word).unwrap_or(Kind::Offloads))
 }
 
-/// For a script that sets something: a host that does not answer for so long is cut off. Its guard has not fired by then.
+/// The time limit of a script that changes a setting. A host that is silent for longer is cut off, and its guard has
+/// not fired yet.
 const SETS: Duration = Duration::from_secs(5);
-/// For a new connection, which is tried again.
+/// The time limit of a new connection, which is tried again.
 const CALLED: Duration = Duration::from_secs(3);
 
-/// Tries, or takes back.
+/// Tries settings, or takes them back.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let Verb::Net(args) = args.verb;
     if !crate::cmd::bench::net::SECONDS.contains(&args.seconds) {

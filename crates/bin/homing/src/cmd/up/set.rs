@@ -11,8 +11,8 @@ use homing_steps::{Call, Executor, Lost, News, Observed, Phase, Question, carry_
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-/// The most rounds before the set-up gives up. A full set-up has rounds for packages and volumes, for the copy of
-/// homes, for the host of that copy, and for the other hosts. One more finds nothing to do.
+/// The most rounds before the set-up gives up. A full set-up has a round for packages and volumes, and one for the
+/// copy of homes. The host of that copy and the other hosts have one each, and the last finds nothing to do.
 const ROUNDS: usize = 6;
 /// Seconds in which a host must answer `homing check`. No user waits at the screen for the end of a set-up.
 const CHECK_DEADLINE: &str = "30";

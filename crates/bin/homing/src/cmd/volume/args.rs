@@ -17,7 +17,7 @@ pub struct Args {
     pub verb: Verb,
 }
 
-/// How hosts are reached, and how much is said.
+/// How hosts are reached, and how much is printed.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Way {
     #[command(flatten, next_help_heading = WAY)]
@@ -100,7 +100,7 @@ pub struct Allow {
 }
 
 impl Allow {
-    /// All that are taken on.
+    /// Returns all dangers that the user accepts.
     pub fn list(&self) -> Vec<Danger> {
         let all = [
             (self.allow_system_disk, Danger::SystemDisk),
@@ -276,7 +276,7 @@ mod tests {
         Whole::try_parse_from(words.split(' ').chain([danger.flag()])).unwrap_or_else(|e| panic!("{e}")).args.verb
     }
 
-    /// What a refusal tells to say is what the command understands.
+    /// The option that a refusal names is one that the command accepts.
     #[test]
     fn the_words_of_a_refusal_lift_it() {
         use Danger::{CopiesOnOneHost, DeleteFiles, HangingWrites, LastCopy, MountOverFiles, StoreInUse, SystemDisk};

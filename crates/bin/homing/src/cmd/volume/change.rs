@@ -1,11 +1,11 @@
-//! The verbs that change a volume.
+//! The commands that change a volume.
 
 use super::args::{AddHost, Delete, DrainHost, Heal, On, One, SetCopies, SetStripe, Way};
 use super::{drive, found};
 use homing_model::Failure;
 use homing_volume::{Change, Danger, Drive, Record};
 
-/// Changes a volume, and tells what came of it.
+/// Changes a volume, and prints the result.
 pub fn change(
     way: &Way,
     one: &One,
@@ -24,19 +24,19 @@ fn named(way: &Way, on: Option<&str>) -> Result<Option<Vec<String>>, Failure> {
     on.map(|text| way.cluster.load()?.hosts(Some(text))).transpose()
 }
 
-/// Mounts on more hosts.
+/// Mounts a volume on more hosts.
 pub fn mount(way: &Way, args: &On) -> Result<i32, Failure> {
     let hosts = named(way, args.on.as_deref())?;
     change(way, &args.one, args.allow.list(), |drive, record| drive.mount(record, hosts))
 }
 
-/// Unmounts.
+/// Unmounts a volume on hosts.
 pub fn unmount(way: &Way, args: &On) -> Result<i32, Failure> {
     let hosts = named(way, args.on.as_deref())?;
     change(way, &args.one, Vec::new(), |drive, record| drive.unmount(record, hosts))
 }
 
-/// Takes in more space.
+/// Adds space to a volume.
 pub fn add_host(way: &Way, args: &AddHost) -> Result<i32, Failure> {
     let places = way.cluster.load()?.places(&args.places)?;
     change(way, &args.one, args.allow.list(), |drive, record| drive.add_host(record, places))
@@ -68,23 +68,23 @@ pub fn heal(way: &Way, args: &Heal) -> Result<i32, Failure> {
     change(way, &args.one, Vec::new(), |drive, record| drive.heal(record, args.full))
 }
 
-/// Spreads files again.
+/// Spreads files over all hosts again.
 pub fn rebalance(way: &Way, args: &One) -> Result<i32, Failure> {
     change(way, args, Vec::new(), |drive, record| drive.rebalance(record))
 }
 
-/// Takes the volume away.
+/// Deletes the volume.
 pub fn delete(way: &Way, args: &Delete) -> Result<i32, Failure> {
     let told = args.delete_files.then_some(Danger::DeleteFiles).into_iter().collect();
     change(way, &args.one, told, |drive, record| drive.delete(record))
 }
 
-/// Finishes an interrupted change by its own verb.
+/// Finishes an interrupted change by the function that began it.
 pub fn resume(way: &Way, args: &One) -> Result<i32, Failure> {
     change(way, args, Vec::new(), Drive::resume)
 }
 
-/// Takes an interrupted change back.
+/// Undoes an interrupted change.
 pub fn undo(way: &Way, args: &One) -> Result<i32, Failure> {
     let told = |what: Change| Some(format!("{what} is taken back"));
     change(way, args, Vec::new(), |drive, record| drive.undo(record).map(told))

@@ -30,7 +30,7 @@ fn spec(way: &Way, args: &Create) -> Result<Spec, Failure> {
     Ok(spec)
 }
 
-/// Makes it, or completes it.
+/// Creates a volume, or completes it.
 pub fn run(way: &Way, args: Create) -> Result<i32, Failure> {
     let begun = Instant::now();
     let spec = spec(way, &args)?;

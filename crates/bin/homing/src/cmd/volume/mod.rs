@@ -17,7 +17,7 @@ use homing_volume::{Drive, Figures, Manner, Record};
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Runs it.
+/// Executes the subcommand.
 pub fn run(args: Args) -> Result<i32, Failure> {
     match args.verb {
         Verb::Create(a) => create::run(&args.way, a),
@@ -38,7 +38,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
 }
 
-/// A call of that manner; `lock`: the volume that is changed.
+/// Returns a drive for commands of this manner. `lock`: the volume that is changed.
 pub fn drive(way: &Way, lock: Option<&str>) -> Result<Drive, Failure> {
     let options = Options { command_timeout: Some(Duration::from_secs(way.timeout.max(1))), ..Options::default() };
     let executor = SshExecutor { remote: Remote::new(options), sudo: way.sudo };
@@ -52,15 +52,15 @@ pub fn drive(way: &Way, lock: Option<&str>) -> Result<Drive, Failure> {
     Drive::new(executor, Manner { dry_run: way.dry_run, say, show: |text| print!("{text}"), confirm, live }, lock)
 }
 
-/// The record of a volume, or what its hosts tell.
+/// Returns the record of a volume, or else builds it from the answers of its hosts.
 pub fn found(drive: &Drive, way: &Way, one: &One) -> Result<Record, Failure> {
     drive.find(&one.name, || way.cluster.load()?.hosts(one.hosts.as_deref()))
 }
 
-/// Seconds for a command on a host that is only looked at.
+/// The time limit of a command on a host that is only looked at, in seconds.
 const PATIENCE: u64 = 5;
 
-/// What is known of a volume, and a way to ask in which nothing is changed and nothing is said.
+/// Returns the record of a volume, with a drive for queries that changes and prints nothing.
 fn looked_at(cluster: &ClusterArgs, name: &str) -> Result<(Drive, Record), Failure> {
     let cluster = cluster.clone();
     let consent = Consent::default();
@@ -70,18 +70,19 @@ fn looked_at(cluster: &ClusterArgs, name: &str) -> Result<(Drive, Record), Failu
     Ok((drive, record))
 }
 
-/// A volume in numbers. Hosts that are known to be silent are not asked.
+/// Returns the figures of a volume. Hosts that are known to be silent are not queried.
 pub fn figures(cluster: &ClusterArgs, name: &str, silent: &[&str]) -> Result<Figures, Failure> {
     let (drive, record) = looked_at(cluster, name)?;
     Figures::of(&drive, record, silent)
 }
 
-/// The hosts of a volume.
+/// Returns the hosts of a volume.
 pub fn hosts_of(cluster: &ClusterArgs, name: &str) -> Result<Vec<String>, Failure> {
     Ok(looked_at(cluster, name)?.1.spec.hosts())
 }
 
-/// What `status` would tell of a volume, as findings of `homing check`. Hosts that are known to be silent are not asked.
+/// Returns the faults that `status` would report, as findings of `homing check`. Hosts that are known to be silent
+/// are not queried.
 pub fn checked(cluster: &ClusterArgs, name: &str, silent: &[&str]) -> Result<Vec<homing_check::Finding>, Failure> {
     let (drive, record) = looked_at(cluster, name)?;
     let spec = record.spec;

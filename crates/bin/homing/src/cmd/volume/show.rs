@@ -1,4 +1,4 @@
-//! `list`, `status` and `balance-report`: what the hosts say, and no more.
+//! `list`, `status` and `balance-report`: print the answers of the hosts, and no more.
 
 use super::args::{List, One, Shown, Way};
 use super::{drive, found};
@@ -15,7 +15,7 @@ fn set(hosts: &[String]) -> String {
     hosts.iter().cloned().collect::<NodeSet>().to_string()
 }
 
-/// Volumes with a record here, and those that the hosts asked know.
+/// Lists the volumes with a record here, and those that the queried hosts know.
 pub fn list(way: &Way, args: List) -> Result<i32, Failure> {
     let folder = homing_volume::folder();
     let mut specs: BTreeMap<String, Spec> = BTreeMap::new();
@@ -52,7 +52,7 @@ fn row(s: &Spec) -> Value {
     })
 }
 
-/// Names of volumes on hosts: GlusterFS's own list, and what homing wrote into fstab.
+/// Returns the names of volumes on hosts, from GlusterFS's own list and from homing's lines in fstab.
 fn names_on(drive: &Drive, hosts: &[String]) -> BTreeSet<String> {
     let argv = homing_volume::observe::names_question();
     let questions: Vec<_> = hosts.iter().map(|h| (h.clone(), argv.clone())).collect();
@@ -60,11 +60,11 @@ fn names_on(drive: &Drive, hosts: &[String]) -> BTreeSet<String> {
     answers.iter().flatten().flat_map(|text| text.lines().map(String::from)).filter(|n| !n.is_empty()).collect()
 }
 
-/// A volume as JSON, where that is wanted, and whether it is well.
+/// A volume as JSON, if that is wanted, and whether it is well.
 type Told = Result<(Value, bool), Failure>;
 
-/// Shows the volume that was named, or each that is known. `show` prints it unless JSON is wanted, and tells
-/// what it is as JSON and whether it is well.
+/// Shows the named volume, or each known one. `show` prints a volume unless JSON is wanted. It returns the volume as
+/// JSON, and whether it is well.
 fn each(way: &Way, args: &Shown, show: fn(&Drive, &Record, bool) -> Told) -> Result<i32, Failure> {
     let drive = drive(way, None)?;
     let names = args.name.clone().map_or_else(|| all_names(&drive, way, args), |name| Ok([name].into()))?;
@@ -83,7 +83,7 @@ fn each(way: &Way, args: &Shown, show: fn(&Drive, &Record, bool) -> Told) -> Res
     Ok(if well { 0 } else { exit::SYSTEM })
 }
 
-/// Of all volumes with a record here, or that the hosts of -w know.
+/// Returns the names of all volumes with a record here, and of those that the hosts of -w know.
 fn all_names(drive: &Drive, way: &Way, args: &Shown) -> Result<BTreeSet<String>, Failure> {
     let mut names: BTreeSet<String> = Record::names(&homing_volume::folder()).into_iter().collect();
     let hosts = way.cluster.load()?.hosts(args.hosts.as_deref())?;
@@ -99,7 +99,7 @@ fn all_names(drive: &Drive, way: &Way, args: &Shown) -> Result<BTreeSet<String>,
     Ok(names)
 }
 
-/// Daemons, mounts, what is under way.
+/// Shows daemons, mounts and changes under way.
 pub fn status(way: &Way, args: Shown) -> Result<i32, Failure> {
     each(way, &args, status_of)
 }
@@ -136,7 +136,7 @@ fn status_of(drive: &Drive, record: &Record, as_json: bool) -> Told {
     Ok((Value::Null, well))
 }
 
-/// How full each store is.
+/// Shows how full each store is.
 pub fn balance(way: &Way, args: Shown) -> Result<i32, Failure> {
     each(way, &args, balance_of)
 }

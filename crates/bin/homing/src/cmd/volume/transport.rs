@@ -1,6 +1,7 @@
-//! How the bytes of a volume travel.
+//! The transport of a volume.
 
-/// A word of `--transport`. Whoever read of RDMA in GlusterFS's older manuals learns what became of it.
+/// Parses the value of `--transport`. The error for RDMA, which older manuals of GlusterFS describe, explains its
+/// state.
 pub fn parse(word: &str) -> Result<String, String> {
     match word {
         "tcp" => Ok(word.into()),

@@ -1,4 +1,4 @@
-//! What hosts kept: their own `homing hosts --history`, line by line.
+//! Reads the histories of hosts from their own `homing hosts --history`, line by line.
 
 use super::{STEPS, kept};
 use homing_exec::{Command, Options, Outcome, Remote};
@@ -7,14 +7,14 @@ use homing_os::names::is_here;
 use homing_watch::history::{Kept, Told, read};
 use std::time::Duration;
 
-/// A megabyte is read and some lines are printed; a host that takes longer than this hangs.
+/// The time limit of a host, which reads a megabyte and prints some lines. A host that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Asks all, in the order of their names. This host needs no connection.
+/// Queries all hosts; the answers are in the order of the names. This host needs no connection.
 pub fn told(names: &[String], age: Duration, steps: u64) -> Vec<Told> {
     let others: Vec<String> = names.iter().filter(|name| !is_here(name)).cloned().collect();
     let mut words = ["homing", "hosts", "--lines", &format!("--history={}s", age.as_secs())].map(String::from).to_vec();
-    // A homing of before there was a choice has as many by itself.
+    // A homing from before this option exists has this number of steps by default.
     words.extend((steps != STEPS).then(|| format!("--steps={steps}")));
     let options = Options { command_timeout: Some(PATIENCE), ..Options::default() };
     let results: Vec<_> = Remote::new(options).run(&others, &Command::argv(words)).collect();
@@ -28,13 +28,14 @@ pub fn told(names: &[String], age: Duration, steps: u64) -> Vec<Told> {
     names.iter().map(of).collect()
 }
 
-/// What homing there says is the reason; what a shell says there needs to be told whence it comes.
+/// Returns the reason of a failure. A message of homing is the reason itself; a message of the shell gets its origin
+/// added.
 fn there(said: &str) -> String {
     said.strip_prefix("homing: ").map_or_else(|| format!("homing hosts --history there: {said}"), String::from)
 }
 
 fn here(age: Duration, steps: u64) -> Told {
-    // In the words of a host that is asked, so that hosts of one reason stand together.
+    // In the words that a remote host uses, so that hosts with the same reason share a line.
     let why = |failure: Failure| {
         failure.hint.map_or(failure.message.clone(), |hint| format!("{}; try: {hint}", failure.message))
     };

@@ -1,18 +1,18 @@
-//! The timers: units of the user's own systemd on each host, so that nobody has to be root for it.
+//! Sets the timers: units of the user's own systemd on each host, which need no root.
 
 use homing_exec::{Command, Options, Remote};
 use homing_model::{Failure, alike, exit};
 use homing_snapshot::timer::quoted;
 use std::time::Duration;
 
-/// Seconds for the units of a host.
+/// The time limit for the units of a host.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// What sets them, and takes them away.
+/// The script that sets the timers, and takes them away.
 const SCRIPT: &str = include_str!("schedule.sh");
-/// What a host says when nothing more is to be said.
+/// The result of a host without further notes.
 const WELL: &str = "a sample a minute";
 
-/// Sets them on each host, or takes them away.
+/// Sets the timers on each host, or takes them away.
 pub fn run(names: &[String], undo: bool) -> Result<i32, Failure> {
     let program = std::env::current_exe().map_err(Failure::system)?;
     let program = program.to_str().ok_or_else(|| Failure::system("the path of this program is not UTF-8"))?;
@@ -43,7 +43,7 @@ pub fn run(names: &[String], undo: bool) -> Result<i32, Failure> {
 
 const HEAD: &str = "# Made by homing hosts --schedule, which writes it anew.\n";
 
-/// What it does goes into no log: a line a minute says nothing.
+/// Returns the unit of the service. Its starts are not logged: a line a minute carries no information.
 fn service(program: &str) -> String {
     format!(
         "{HEAD}[Unit]\nDescription=A sample of this host for homing hosts --history\n\n[Service]\nType=oneshot\nNice=19\n\
