@@ -39,7 +39,7 @@ pub struct Make {
     pub server: String,
     /// As in [`crate::section::Section`], like the fields below.
     pub exclude: Vec<String>,
-    /// Leave out other file systems.
+    /// Whether to leave out other file systems.
     pub xdev: Option<bool>,
     /// The image's name.
     pub image: Option<String>,
@@ -73,7 +73,7 @@ pub struct Watch {
     pub gate: Option<Gate>,
     /// The folder that is read.
     pub folder: RawText,
-    /// Whether the copy may write to the same disk.
+    /// Whether only reads count, because the copy itself may write to the same disk.
     pub reads_only: bool,
     /// The mark of the rsync that reads there, if another host starts it.
     pub mark: Option<String>,
@@ -106,7 +106,7 @@ pub enum Ask {
     Make(Box<Make>),
     /// Lock a vault for as long as the channel is open. No other process makes an image there meanwhile.
     Keep(Site),
-    /// Do something with a repository of restic.
+    /// Carry out an order for a repository of restic.
     Restic(Box<Order>),
     /// Record the result of a trial restore.
     Prove(Site, Proof),
@@ -122,7 +122,7 @@ pub enum Ask {
     Diff(Site, When, RawText, Later),
     /// Write files back.
     Restore(Box<Restore>),
-    /// Restore this many files of an image to a place of their own, and compare.
+    /// Restore this many files of an image to a folder of their own, and compare.
     Verify(Site, When, usize),
 }
 
@@ -236,7 +236,7 @@ pub enum Answer {
     Ended(usize),
     /// How an instant copy was made, and its path; `None`: there is none.
     Frozen(Option<(Way, RawText)>),
-    /// The answer to [`Ask::Look`].
+    /// The view of the looked-up paths.
     Seen(Seen),
     /// An image is made.
     Made(Box<Made>),

@@ -90,12 +90,12 @@ impl Conf {
         self.origins.insert(key.into(), origin.into());
     }
 
-    /// A value that is there and not empty.
+    /// Returns a value that is set and not empty.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.values.get(key).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// A list; a single value is a list of one.
+    /// Returns a list; a single value is a list of one.
     pub fn list(&self, key: &str) -> Vec<String> {
         let one = self.value(key).map(String::from);
         one.into_iter().chain(self.lists.get(key).into_iter().flatten().cloned()).collect()
@@ -106,13 +106,13 @@ impl Conf {
         self.values.get(key).map(|value| !["", "0"].contains(&value.as_str()))
     }
 
-    /// All keys that have a value or a list, with the file that set each last.
+    /// Returns all keys that have a value or a list, with the file that set each last.
     pub fn keys(&self) -> impl Iterator<Item = (&str, &str)> {
         let has = |key: &str| self.values.contains_key(key) || self.lists.contains_key(key);
         self.origins.iter().map(|(key, origin)| (key.as_str(), origin.as_str())).filter(move |(key, _)| has(key))
     }
 
-    /// Lines that are neither a key nor a part of a list, with their file.
+    /// Returns the lines that are neither a key nor a part of a list, with their file.
     pub fn odd(&self) -> &[(String, String)] {
         &self.odd
     }

@@ -10,12 +10,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Entries that are examined in one message.
+/// The most entries that are examined in one message.
 pub const AT_ONCE: usize = 2000;
-/// Bytes of their names: a message stays far below [`homing_launch::wire::MAX_FRAME`], however its names are written.
+/// The most bytes of their names: a message stays far below [`homing_launch::wire::MAX_FRAME`], however its names are
+/// written.
 pub const BYTES_AT_ONCE: usize = 1 << 20;
 
-/// The kind of an entry, as lstat has it.
+/// The kind of an entry, by lstat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
@@ -72,7 +73,7 @@ pub struct RestoreEntry {
 }
 
 impl RestoreEntry {
-    /// An entry of an open folder.
+    /// Describes an entry of an open folder.
     ///
     /// # Errors
     /// A link's target that cannot be read.
@@ -100,13 +101,13 @@ impl RestoreEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Presence {
-    /// Nothing: it can be written.
+    /// No entry: it can be written.
     Missing,
     /// The same kind; a file also has the same size and time.
     Same,
     /// The same kind with other bytes, another target or another device.
     Differs,
-    /// Something of another kind.
+    /// An entry of another kind.
     InTheWay(EntryKind),
     /// Nothing can be written there: an entry that is no folder has the name of a folder above.
     Beneath,
@@ -116,13 +117,13 @@ pub enum Presence {
 
 /// Answers for entries in the order of a walk: a folder before its entries.
 pub struct Examiner {
-    /// `None`: the folder is not there yet.
+    /// The folder that gets the files; `None`: it does not exist yet.
     root: Option<OwnedFd>,
     /// The folder of the last entry, held open; `None`: it could not be opened.
     parent: Option<(RawText, Result<OwnedFd, io::ErrorKind>)>,
     /// A folder of the image that the destination lacks.
     lacking: Option<RawText>,
-    /// A folder of the image whose name something else has.
+    /// A folder of the image whose name another kind of entry has.
     blocked: Option<RawText>,
 }
 

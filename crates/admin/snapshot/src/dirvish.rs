@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Where dirvish's own files are; `/etc/dirvish.conf` goes before `/etc/dirvish/master.conf`.
+/// The folder of dirvish's own files; `/etc/dirvish.conf` takes precedence over `/etc/dirvish/master.conf`.
 pub const ETC: &str = "/etc/dirvish";
 
 /// How homing treats a key.

@@ -8,7 +8,7 @@ use jiff::{Span, Timestamp, ToSpan};
 /// The expiry that the rules give an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expiry {
-    /// As it was written, `+15 days`; `None`: never.
+    /// The words of the rule, or of the default: `+15 days`; `None`: never.
     pub words: Option<String>,
     /// The moment; `None`: never.
     pub at: Option<Timestamp>,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-/// The branch of a vault that has no others, as dirvish calls it.
+/// The branch of a vault without other branches, by dirvish's name.
 pub const BRANCH: &str = "default";
 /// The ending of the name of an incomplete image.
 pub const PARTIAL: &str = ".partial";
@@ -91,7 +91,7 @@ impl Image {
         })
     }
 
-    /// Whether the image can be relied upon: it may be a reference for the next one, and the last one of a vault.
+    /// Whether the image can be relied upon: as the reference of the next one, or as the last one that stays.
     pub fn is_good(&self) -> bool {
         self.status.starts_with("success") && self.has_tree
     }

@@ -17,7 +17,7 @@ use std::sync::mpsc;
 /// that follows finds the missing files.
 pub fn copy(copy: &Copy, parts: &[Part], folder: &Path, held: &Held, reins: &Reins, say: Say) -> Vec<Read> {
     let (tell, ended) = mpsc::channel();
-    // This thread begins them all: they end with the thread that began them.
+    // This thread starts them all: they end when this thread ends.
     for (number, part) in parts.iter().enumerate() {
         let errors = folder.join(format!("rsync_error.{number}"));
         let tell = tell.clone();

@@ -50,7 +50,7 @@ impl Place {
     pub fn entry(&self, path: &RawText) -> io::Result<RestoreEntry> {
         let open = walk::below(&self.folder, path.as_path(), OFlags::PATH)?;
         let stat = rustix::fs::fstat(&open)?;
-        // An open link is read by an empty name (readlink(2)).
+        // The target of an open link is read with an empty name (readlink(2)).
         RestoreEntry::of(path, &stat, &open, b"")
     }
 

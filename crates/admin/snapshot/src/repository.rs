@@ -40,7 +40,7 @@ pub enum Act {
     Make(Make),
     /// Return the images.
     List,
-    /// Remove the images that have expired; the values are those of [`crate::ask::Expire`].
+    /// Remove the images that have expired.
     Expire {
         /// Clocks of other hosts.
         clocks: Vec<HostClock>,

@@ -187,7 +187,7 @@ pub fn excluded(line: &str) -> Option<&str> {
 pub enum End {
     /// All files were copied (0), or the missing ones had vanished meanwhile (24).
     Whole,
-    /// Some of it could not be read (23).
+    /// Some files could not be read (23).
     Incomplete,
     /// The bank had no room.
     Full,

@@ -12,7 +12,7 @@ const DAY: f64 = 86_400.0;
 /// Sums over the images of a vault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Space {
-    /// Bytes, were each image a whole copy.
+    /// Bytes, if each image was a whole copy.
     pub whole_bytes: u64,
     /// Bytes that they take: those of each branch's oldest image, and those that each later one did not share with
     /// its reference. Bytes that only a removed image had added are missing.

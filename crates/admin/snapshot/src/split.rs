@@ -140,7 +140,7 @@ pub struct Read {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Bytes over the network; `None`: it is the bank's host.
+    /// Bytes over the network; `None`: the bank's host has read.
     pub network: Option<u64>,
     /// Why it did not read all of its part; the last copy has read the rest.
     pub why: Option<String>,

@@ -134,7 +134,7 @@ impl FirstNames {
     }
 }
 
-/// The image before, walked in step.
+/// The image before, read in step with the tree.
 struct Shared {
     tree: OwnedFd,
     /// Empty if dirvish has made it.

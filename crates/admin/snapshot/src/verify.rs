@@ -117,7 +117,7 @@ fn sample(manifest: &Path, most: usize, random: impl FnMut() -> u64) -> Result<V
 fn random() -> impl FnMut() -> u64 {
     || {
         let mut bytes = [0; 8];
-        // Without the kernel's randomness the first files are taken.
+        // If the kernel gives no random bytes, the sample is the first files, with the last file in place of the first.
         let _ = getrandom(&mut bytes, GetRandomFlags::empty());
         u64::from_ne_bytes(bytes)
     }

@@ -42,7 +42,7 @@ pub struct Home {
     pub ahead: SignedDuration,
     /// The leases of its file server.
     pub gate: Option<Gate>,
-    /// Hosts that would have been better, and why they were passed over.
+    /// Hosts that were better candidates, and why they were passed over.
     pub passed: Vec<String>,
     /// The folder without links and its mount on this machine, if this machine sees it.
     pub here: Option<(PathBuf, MountLine)>,

@@ -30,7 +30,7 @@ const TOLD: usize = 20;
 const LINES: usize = 4;
 /// The most files of a trial: each is an argument of a command.
 const SAMPLE: usize = 500;
-/// restic's status when some of the source could not be read.
+/// restic's exit status when some of the source could not be read.
 const INCOMPLETE: i32 = 3;
 
 /// Sends an answer to the other end.
