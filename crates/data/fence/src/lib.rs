@@ -2,7 +2,7 @@
 //!
 //! The writing side ([`Watch`]) observes the changes of a command, syncs them and describes them as a list of
 //! [`Change`]s, which travels beside the file system. The reading side ([`settle()`]) makes its kernel look again at
-//! exactly these names, by the steps that were measured to work on each file system. Then it waits within a bound
+//! exactly these names. It uses the steps that were measured to work on each file system, and waits within a bound
 //! until it sees the writer's state.
 //!
 //! It does not: decide which changes a task must see (`dispatch`, `make`), or copy bytes.

@@ -7,9 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Returns the files and folders below `root` that changed within the time for which clients of its file system may
-/// see old states; none for coherent file systems. The clock that gave them their times may be `behind` ours by that
-/// much.
+/// Returns the files and folders below `root` that changed recently: clients of the file system may still see old
+/// states of them. Returns none for coherent file systems. The clock that gave them their times may be `behind` ours
+/// by that much.
 pub fn recent(root: &Path, behind: Duration) -> Vec<Change> {
     let (Some(fence), mount) = Fence::at(root) else { return Vec::new() };
     let since = now_s() - (fence.bound + CLOCKS + behind).as_secs() as i64;

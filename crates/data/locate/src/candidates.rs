@@ -1,13 +1,12 @@
-//! Words of a task that may name its inputs. Only text is looked at; whether
-//! a word names a file is asked of the file system elsewhere.
+//! Picks words of a task that may name its inputs. This module looks only at text; another part checks in the file
+//! system whether a word names a file.
 
 use homing_model::{Command, RawText, Task};
 use std::collections::HashSet;
 
-/// Every word of the command but the program itself, every argument, and of
-/// `key=path`, `--opt=path` and `-Ipath` also the path; each once, in order.
-/// Of a shell command the words of all its parts; what `<` reads counts, what
-/// `>` writes does not, nor does a declared output.
+/// Returns every word of the command except the program, every argument, and the path in `key=path`, `--opt=path` and
+/// `-Ipath`. Each is returned once, in order. Of a shell command, it returns the words of all its parts. Inputs of
+/// `<` count; outputs of `>` and declared outputs do not.
 pub fn candidate_words(task: &Task) -> Vec<RawText> {
     let mut found = Candidates { seen: HashSet::new(), words: Vec::new() };
     found.seen.extend(task.outputs.iter().map(|o| o.0.clone()));
@@ -45,7 +44,7 @@ impl Candidates {
     }
 }
 
-/// What the word that comes next is.
+/// The role of the next word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Program,
@@ -56,13 +55,13 @@ enum Next {
     Text,
 }
 
-/// Words after which a program follows.
+/// Words that precede a program.
 const LEADERS: &[&[u8]] = &[
     b"if", b"then", b"else", b"elif", b"while", b"until", b"do", b"!", b"{", b"time", b"exec", b"command", b"env",
     b"nohup", b"nice",
 ];
 
-/// Splits roughly as a shell does: words that may be read, words that are written.
+/// Splits roughly as a shell does. Returns the words that may be read, and the words that are written.
 fn shell_words(line: &[u8]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let mut scan = Scan { line, at: 0, next: Next::Program, read: Vec::new(), written: Vec::new() };
     while scan.at < line.len() {
@@ -87,7 +86,7 @@ impl Scan<'_> {
             b'#' => self.at += rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len()),
             b'&' if rest.get(1) == Some(&b'>') => self.at += 1,
             b'|' | b'&' | b';' | b'(' | b'`' | b'\n' => self.operator(1, Next::Program),
-            // What follows `$(...)` and `<(...)` is a word of the outer command.
+            // The word after `$(...)` and `<(...)` belongs to the outer command.
             b')' => self.operator(1, Next::Argument),
             b'<' if rest.starts_with(b"<<<") => self.operator(3, Next::Text),
             b'<' if rest.starts_with(b"<<-") => self.operator(3, Next::Text),
@@ -111,8 +110,7 @@ impl Scan<'_> {
         self.next = next;
     }
 
-    /// One word with its quotes taken off. What is expanded inside it stays as
-    /// written, and then names no file.
+    /// Reads one word without its quotes. Expansions stay as written, and then name no file.
     fn word(&mut self) -> Vec<u8> {
         let mut word = Vec::new();
         let mut quoted = None;

@@ -1,6 +1,5 @@
-//! CephFS: a file is cut into objects by its layout, and the OSD map tells which
-//! OSDs hold each. The kernel's client tells the primary of each itself; beside
-//! ceph-fuse the map is asked for once, and the rest is computed.
+//! CephFS: a file is cut into objects by its layout, and the OSD map shows which OSDs hold each. The kernel's client
+//! itself reports the primary of each object. With ceph-fuse the map is queried once, and the rest is computed.
 
 mod hash;
 mod map;
@@ -19,14 +18,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a map is believed. An OSD that stops leaves the map at once, and its groups are served by others then: a
-/// task that was placed by the old map fetches, which is what it would have done without any.
+/// How long a map is used. An OSD that stops leaves the map at once, and other OSDs serve its groups. A task that was
+/// placed by the old map then fetches its input, as it would without a map.
 const FRESH: Duration = Duration::from_secs(20);
 
-/// Inode numbers below `.snap` have the snapshot's above these bits; objects are named by the file's own.
+/// Inode numbers below `.snap` contain the snapshot's number above these bits. Objects are named by the file's own
+/// number.
 const OWN_INO: u64 = (1 << 48) - 1;
 
-/// What the cluster said, and when.
+/// The map or the error of the last query, and its time.
 type Told = (Instant, Result<Arc<OsdMap>, String>);
 
 pub(crate) struct Ceph {
@@ -34,7 +34,7 @@ pub(crate) struct Ceph {
     kernel: bool,
     client: Client,
     map: Mutex<Option<Told>>,
-    /// When the kernel's client last spoke with an OSD for this.
+    /// When the kernel's client last contacted an OSD for this.
     spoken: Mutex<Option<Instant>>,
 }
 
@@ -49,7 +49,7 @@ impl Ceph {
         }
     }
 
-    /// Threads that come together wait for the one that asks.
+    /// Returns the map. Other threads wait while one queries it.
     fn map(&self) -> Result<Arc<OsdMap>, String> {
         let mut told = self.map.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = told.as_ref().filter(|(since, _)| since.elapsed() < FRESH) {
@@ -60,7 +60,7 @@ impl Ceph {
         asked
     }
 
-    /// What `ceph` asks without options is the cluster of /etc/ceph, which need not be that of the mount.
+    /// Without options `ceph` queries the cluster of /etc/ceph, which may differ from that of the mount.
     fn of_this_cluster(&self, map: OsdMap) -> Result<OsdMap, String> {
         match ceph::cluster(&self.point) {
             Some(own) if own != map.cluster => Err(format!(
@@ -93,14 +93,15 @@ impl Ceph {
         Ok(())
     }
 
-    /// The kernel's client hears of a new map from OSDs that it speaks with, before their answer, or when one of them
-    /// leaves it. One that reads nothing tells for ever what was so when it last did: so a page is read past the cache.
-    /// Threads that come together wait for the one that reads.
+    /// Makes the kernel's client contact an OSD, so that it has a recent map. The client receives a new map from OSDs
+    /// that it contacts, before their answer, or when one of them leaves the map. A client that reads nothing keeps
+    /// its old map for ever, so this reads a page past the cache. Other threads wait while one reads.
     fn speak(&self, path: &Path) {
         let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
         if spoken.is_none_or(|since| since.elapsed() >= FRESH) {
             let path = path.to_path_buf();
-            // An OSD whose host is dead keeps the reader until others have told of that; the old map is told then.
+            // If an OSD's host is dead, the read blocks until other OSDs have reported that. Then the old map is
+            // used.
             within(FS_TIMEOUT, move || primary::speak(&path));
             *spoken = Some(Instant::now());
         }
@@ -116,7 +117,8 @@ impl FileSystem for Ceph {
             let by_map = |layout: &mut FileLayout| self.by_map(&striping, meta.ino(), layout);
             match (self.kernel, self.client.read_from) {
                 (true, ReadFrom::Primary) => self.by_kernel(path, &striping, layout),
-                // The kernel tells of no other copies: without the map the primary's is known, and is one of them.
+                // The kernel reports no other copies. Without the map only the primary is known, which is one of the
+                // copies.
                 (true, _) => by_map(layout).or_else(|_| self.by_kernel(path, &striping, layout)),
                 (false, _) => by_map(layout),
             }

@@ -1,6 +1,5 @@
-//! What every file system must keep, checked on real files. A new file system
-//! is an adaptor of ten lines: make a directory on it, name the hosts that may
-//! appear, call [`check`].
+//! Checks on real files the rules that every file system must keep. A new file system needs ten lines: make a
+//! directory on it, name the hosts that may appear, call [`check`].
 
 use crate::Locator;
 use std::collections::BTreeSet;
@@ -9,14 +8,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Names that break parsers.
+/// Names that may confuse parsers.
 const NAMES: [&[u8]; 6] =
     [b"plain", b"a b>c<d(e):f)", b"new\nline", b"quo'te\"s", b"\xff\xfe", b"x> <POSIX(b):evil:> "];
 
 /// Runs the suite in `dir`, which must be empty; `allowed` are the hosts of the volume.
 ///
 /// # Panics
-/// With what was broken.
+/// If a rule is broken; the message names it.
 pub fn check(locator: &Locator, dir: &Path, allowed: &BTreeSet<String>) {
     for name in NAMES {
         let path = dir.join(OsStr::from_bytes(name));
@@ -50,7 +49,7 @@ pub fn check(locator: &Locator, dir: &Path, allowed: &BTreeSet<String>) {
     many(locator, dir);
 }
 
-/// So many that several threads ask: each file's layout, in the order of the walk.
+/// Checks enough files for several threads: each file's layout, in the order of the walk.
 fn many(locator: &Locator, dir: &Path) {
     let below = dir.join("many");
     fs::create_dir(&below).expect("the suite writes its files");

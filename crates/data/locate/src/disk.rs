@@ -1,4 +1,4 @@
-//! File systems that lie on disks: of this host, or of several that share one.
+//! File systems on disks: of this host, or of several hosts that share a disk.
 
 use crate::FileSystem;
 use crate::local::{Local, Unknown};
@@ -6,12 +6,13 @@ use homing_mounts::{Kind, MountLine};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Types whose disk many hosts read, each by itself, and what a mount of it says that is this host's alone.
+/// Types whose disk several hosts read directly, and the mount option that means that only this host uses it.
 const SHARED: [(&str, &str); 2] = [("gfs2", "lockproto=lock_nolock"), ("ocfs2", "heartbeat=none")];
-/// Mounts of GFS2 by the kernel: that option is shown only where somebody gave it, and not where `mkfs.gfs2` was told.
+/// GFS2 mounts in the kernel. The mount option is shown only if it was given at mount time, not if `mkfs.gfs2` set
+/// it.
 const GFS2: &str = "/sys/fs/gfs2";
 
-/// `copy`: of DRBD, whether a copy is here, as [`crate::drbd::has_copy`] has it.
+/// Returns the file system on this device. `copy` is the result of [`crate::drbd::has_copy`].
 pub(crate) fn of(first: &MountLine, kind: Kind, copy: Result<bool, String>) -> Arc<dyn FileSystem> {
     let fstype = first.mount.fstype.as_str();
     let shared = SHARED.iter().find(|(shared, _)| *shared == fstype);
@@ -28,7 +29,7 @@ pub(crate) fn of(first: &MountLine, kind: Kind, copy: Result<bool, String>) -> A
     }
 }
 
-/// Who keeps the locks of the GFS2 on a device, by the kernel's folder of all that are mounted.
+/// Returns the lock protocol of the GFS2 on a device, from the kernel's folder of all GFS2 mounts.
 fn locks(mounted: &Path, dev: u64) -> Option<String> {
     let number = format!("{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev));
     let read = |path: &Path| std::fs::read_to_string(path).ok().map(|text| text.trim().to_string());

@@ -1,17 +1,17 @@
-//! DRBD: a disk of which other hosts have copies. One host mounts it, and reads
-//! its own copy, unless that is missing or not yet whole.
+//! DRBD: a disk with copies on other hosts. One host mounts it and reads its own copy, unless that is missing or
+//! incomplete.
 
 use homing_mounts::MountLine;
 use serde::Deserialize;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What the module of Linux itself (8.4) tells anybody; that of version 9 tells its version there.
+/// State file of the module in Linux itself (8.4). Version 9 shows only its version there.
 const PROC: &str = "/proc/drbd";
-/// Where version 9 has the program that asks the kernel, which is in the path of root alone.
+/// The program of version 9 that queries the kernel; only root has its folder in the path.
 const SETUP: &str = "/usr/sbin/drbdsetup";
 
-/// What `drbdsetup status --json` prints.
+/// The output of `drbdsetup status --json`.
 #[derive(Deserialize)]
 struct Resource {
     devices: Vec<Device>,
@@ -24,8 +24,8 @@ struct Device {
     disk_state: String,
 }
 
-/// Why the bytes of what is mounted do not lie on this host, when DRBD is below it and says so; `Ok(false)` where no
-/// DRBD is below.
+/// Returns whether a DRBD is below the mount: `Ok(false)` if none is, `Ok(true)` if its copy on this host is
+/// complete. The error is the reason why this host has no complete copy.
 pub(crate) fn has_copy(line: &MountLine) -> Result<bool, String> {
     let (major, minor) = (rustix::fs::major(line.dev), rustix::fs::minor(line.dev));
     let device = format!("/sys/dev/block/{major}:{minor}");
@@ -35,9 +35,9 @@ pub(crate) fn has_copy(line: &MountLine) -> Result<bool, String> {
     copy_here(minor, disk_state(&old, minor).or_else(asked(minor)).as_deref()).map(|()| true)
 }
 
-/// Names of a block device and of those that it stands on, as LVM's do.
+/// Returns the names of a block device and of the devices below it, such as those of LVM.
 fn below(device: &Path, depth: u8) -> Vec<String> {
-    /// Layers of LVM, RAID and encryption are few; a circle there is none, and nobody waits for one.
+    /// The most layers. LVM, RAID and encryption use few; the bound also ends a circle.
     const DEEPEST: u8 = 8;
     let Ok(real) = device.canonicalize() else { return Vec::new() };
     let own = real.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -46,12 +46,13 @@ fn below(device: &Path, depth: u8) -> Vec<String> {
     own.into_iter().chain(deeper).collect()
 }
 
-/// `drbd0`, and `drbd0p1` of it.
+/// Parses `drbd0`, and its partition `drbd0p1`.
 fn minor_of(name: &str) -> Option<u32> {
     name.strip_prefix("drbd")?.split('p').next()?.parse().ok()
 }
 
-/// The state of this host's disk by [`PROC`]: ` 0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate C r-----`.
+/// Reads the state of this host's disk from [`PROC`]: ` 0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate C
+/// r-----`.
 fn disk_state(text: &str, minor: u32) -> Option<String> {
     let line = text.lines().find(|line| line.trim_start().starts_with(&format!("{minor}: ")))?;
     let states = line.split(' ').find_map(|word| word.strip_prefix("ds:"))?;

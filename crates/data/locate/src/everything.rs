@@ -1,4 +1,4 @@
-//! All that some paths name, with what does not answer among it.
+//! Locates files and folders, including paths whose file system does not answer.
 
 use crate::{HostNames, Locator};
 use homing_model::FileLayout;
@@ -6,7 +6,7 @@ use homing_mounts::{Bounded, Looking, silence};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Each path, and whether it is a directory; those whose file system is silent by themselves.
+/// Returns each path and whether it is a directory. Paths whose file system is silent are errors.
 fn answering(paths: Vec<PathBuf>, patience: Duration) -> Bounded<PathBuf, (), (PathBuf, bool)> {
     Bounded::new(paths.into_iter(), patience, || {
         Box::new(|path: PathBuf, looking: &Looking<()>| {
@@ -28,7 +28,8 @@ fn unanswered(path: &Path, patience: Duration) -> FileLayout {
     }
 }
 
-/// Files, and up to `limit` of those below directories, in this order. `cut` is told of a directory that has more.
+/// Locates files, and up to `limit` files below each directory, in this order. Calls `cut` for a directory that has
+/// more.
 pub fn locate_everything(
     locator: &Locator,
     paths: Vec<PathBuf>,
@@ -61,13 +62,13 @@ pub fn locate_everything(
     found
 }
 
-/// Those of these paths that are regular files and answer.
+/// Locates the given paths that are no directories and answer.
 pub fn answering_files(locator: &Locator, paths: Vec<PathBuf>, patience: Duration) -> Vec<FileLayout> {
     let files = answering(paths, patience).filter_map(Result::ok).filter(|(_, is_dir)| !is_dir).map(|(path, _)| path);
     locator.locate_all(&files.collect::<Vec<_>>())
 }
 
-/// Addresses become the names by which people know their hosts.
+/// Replaces addresses by the names of their hosts.
 pub fn name_hosts(files: &mut [FileLayout]) {
     let names = HostNames::default();
     let replicas = files.iter().flat_map(|f| &f.extents).flat_map(|e| &e.replicas);

@@ -1,6 +1,5 @@
-//! GlusterFS: the `glusterfs.pathinfo` attribute, which ordinary users may
-//! read, joined with the volume's own definition. Where that tells too little,
-//! of shards and of dispersed files, the bricks are asked.
+//! GlusterFS: combines the `glusterfs.pathinfo` attribute, which ordinary users may read, with the volume's own
+//! definition. The attribute is not enough for shards and dispersed files; then the bricks are queried.
 
 mod api;
 mod bricks;
@@ -21,34 +20,34 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// `glusterfs.pathinfo` of a file in a wide volume; one call instead of a second round trip.
+/// Enough for the `glusterfs.pathinfo` of a file in a wide volume, so that one call reads it.
 const PATHINFO_MOST: usize = 64 << 10;
 
-/// A link to the folder of the graph that a mount works by, below the volume's root.
+/// A link to the folder of the mount's active graph, below the volume's root.
 const ACTIVE: &str = ".meta/graphs/active";
 
 pub(crate) struct Gluster {
     lines: Vec<MountLine>,
-    /// As it was read last; a volume that is grown has another.
+    /// The last read definition. A volume that was grown has another one.
     volume: Mutex<Arc<Volume>>,
     names: Names,
 }
 
-/// A volume as a mount knows it, or why it cannot be read.
+/// A volume's definition, or why it cannot be read.
 type Volume = Result<Known, String>;
 
-/// A volume's definition with the connections that it leads to.
+/// A volume's definition with connections to its bricks.
 struct Known {
     definition: Definition,
     bricks: Bricks,
-    /// The mount that showed it.
+    /// The mount that showed the definition.
     mount: PathBuf,
-    /// The graph of translators that the definition is of: that of a volume which has changed has another name.
+    /// Name of the definition's graph of translators. It changes when the volume changes.
     graph: Option<PathBuf>,
 }
 
 impl Gluster {
-    /// `lines` are all places where this volume is mounted here.
+    /// `lines` are all mounts of this volume on this host.
     pub fn read(lines: &[MountLine]) -> Gluster {
         Gluster { lines: lines.to_vec(), volume: Mutex::new(Arc::new(known(lines))), names: Names::system() }
     }
@@ -57,9 +56,9 @@ impl Gluster {
         self.volume.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The volume, when its definition is not what it was in `old`: bricks were added or removed. Most files that ask
-    /// are sparse ones, of which there may be many, so that the name of the graph comes first: to read it takes a sixth
-    /// of the time that the definition takes.
+    /// Returns the volume if its definition differs from `old`: bricks were added or removed. Most callers are sparse
+    /// files, of which there may be many, so the name of the graph is compared first. Reading it takes a sixth of the
+    /// time of the definition.
     fn changed_since(&self, old: &Volume) -> Option<Arc<Volume>> {
         if let Ok(Known { mount, graph: Some(name), .. }) = old
             && graph(mount).as_ref() == Some(name)
@@ -93,7 +92,7 @@ impl Gluster {
         }
     }
 
-    /// A file that is not cut.
+    /// Returns the hosts of a file that is not cut.
     fn whole(&self, definition: &Definition, bricks: &Bricks, path: &Path) -> Result<Vec<Replica>, String> {
         let mut value = vec![0; PATHINFO_MOST];
         match rustix::fs::getxattr(path, c"glusterfs.pathinfo", &mut value[..]) {
@@ -102,7 +101,7 @@ impl Gluster {
                 let better = if all { None } else { asked(definition, bricks, path).ok() };
                 Ok(better.unwrap_or(replicas))
             }
-            // Since GlusterFS 9 dispersed volumes answer so, to everybody.
+            // Since GlusterFS 9 dispersed volumes return this error to every user.
             Err(Errno::NOMEM) => match disperse::any(definition) {
                 Some(group) => Ok(replicas(group, group.bricks.iter())),
                 None => asked(definition, bricks, path),
@@ -111,7 +110,7 @@ impl Gluster {
         }
     }
 
-    /// The hosts that a `glusterfs.pathinfo` tells, and whether these are all.
+    /// Returns the hosts in a `glusterfs.pathinfo`, and whether the list is complete.
     fn told(&self, definition: &Definition, path: &Path, value: &[u8]) -> Result<(Vec<Replica>, bool), String> {
         let below = || below(&self.lines, path);
         let pick = |told: &str, defined: &[&str]| self.names.pick(told, defined);
@@ -128,14 +127,14 @@ impl Gluster {
     }
 }
 
-/// A file in blocks, of a volume that cuts files.
+/// Places a file in blocks, on a volume that cuts files.
 fn cut(definition: &Definition, bricks: &Bricks, path: &Path, layout: &mut FileLayout) -> Result<(), String> {
     let id = bricks::id_of(path).map_err(explain)?;
     let base = bricks.file(definition, &id);
     if let Held::Unknown(why) = base {
         return Err(why);
     }
-    // The volume's option counts for new files only; each file keeps its own.
+    // The volume's option applies to new files only; each file keeps its own block size.
     let block = bricks.attribute(definition, &id, c"trusted.glusterfs.shard.block-size");
     let block = match block.as_deref().map(<[u8; 8]>::try_from) {
         Some(Ok(bytes)) => u64::from_be_bytes(bytes).max(shards::SMALLEST),
@@ -147,7 +146,7 @@ fn cut(definition: &Definition, bricks: &Bricks, path: &Path, layout: &mut FileL
     Ok(())
 }
 
-/// A file that is not cut, by the bricks that have it.
+/// Returns the hosts of a file that is not cut, from the bricks that have it.
 fn asked(definition: &Definition, bricks: &Bricks, path: &Path) -> Result<Vec<Replica>, String> {
     let id = bricks::id_of(path).map_err(explain)?;
     match bricks.file(definition, &id) {
@@ -160,7 +159,7 @@ fn asked(definition: &Definition, bricks: &Bricks, path: &Path) -> Result<Vec<Re
     }
 }
 
-/// Bricks of one subvolume, each with what it can serve by itself.
+/// Returns the hosts of these bricks of one subvolume, each with the part that it can serve by itself.
 fn replicas<'b>(group: &Group, holding: impl Iterator<Item = &'b Brick>) -> Vec<Replica> {
     let share = match group.sharing {
         Sharing::Disperse { redundancy } => 1.0 / group.bricks.len().saturating_sub(redundancy).max(1) as f64,
@@ -169,7 +168,7 @@ fn replicas<'b>(group: &Group, holding: impl Iterator<Item = &'b Brick>) -> Vec<
     once_each(holding.map(|brick| Replica { host: brick.host.clone(), share }).collect())
 }
 
-/// A host with two bricks of one file is still one host.
+/// Merges several bricks of one host.
 fn once_each(replicas: Vec<Replica>) -> Vec<Replica> {
     let mut out: Vec<Replica> = Vec::new();
     for replica in replicas {
@@ -181,15 +180,15 @@ fn once_each(replicas: Vec<Replica>) -> Vec<Replica> {
     out
 }
 
-/// The volume by the first mount that shows its definition.
+/// Reads the volume from the first mount that shows its definition.
 fn known(lines: &[MountLine]) -> Volume {
-    // A bind mount of a folder shows no `.meta`; the volume's root does.
+    // A bind mount of a folder has no `.meta`; the volume's root has it.
     let mut points: Vec<&MountLine> = lines.iter().collect();
     points.sort_by_key(|line| line.root.0 != b"/");
     let mut why = String::from("the volume is not in the mount table");
     for line in points {
         let mount = line.mount.point.as_path();
-        // Before the definition: of a volume that changes in between, the next look reads both again.
+        // Read before the definition: if the volume changes in between, the next check reads both again.
         let graph = graph(mount);
         let file = mount.join(ACTIVE).join("volfile");
         match std::fs::read_to_string(&file) {
@@ -206,12 +205,12 @@ fn known(lines: &[MountLine]) -> Volume {
     Err(why)
 }
 
-/// The name of the graph that a mount works by, such as `n1-237-2026-11-25-04:42:16.145276 +0000`.
+/// Returns the name of the mount's active graph, such as `n1-237-2026-11-25-04:42:16.145276 +0000`.
 fn graph(mount: &Path) -> Option<PathBuf> {
     std::fs::read_link(mount.join(ACTIVE)).ok()
 }
 
-/// The file's path from the volume's root, with a leading slash.
+/// Returns the file's path from the volume's root, with a leading slash.
 fn below(lines: &[MountLine], path: &Path) -> Option<Vec<u8>> {
     let real = path.canonicalize().ok()?;
     let line = holding(lines, &real)?;
@@ -223,7 +222,7 @@ fn below(lines: &[MountLine], path: &Path) -> Option<Vec<u8>> {
     Some(whole.into_os_string().into_encoded_bytes())
 }
 
-/// `/folder` of a source `server:/volume/folder`; `/` when the whole volume is mounted.
+/// Returns `/folder` of a source `server:/volume/folder`; `/` if the whole volume is mounted.
 fn folder_of(source: &[u8]) -> &[u8] {
     let after = source.iter().rposition(|b| *b == b':').map_or(source, |at| &source[at + 1..]);
     let volume = after.strip_prefix(b"/").unwrap_or(after);
@@ -245,7 +244,7 @@ impl FileSystem for Gluster {
         }
         let volume = self.volume();
         self.place(&volume, path, layout);
-        // What lies on a brick that was added since has no place by the old definition, and its shards look like holes.
+        // A file on a recently added brick has no place by the old definition, and its shards look like holes.
         let placed: u64 = layout.extents.iter().map(|extent| extent.length).sum();
         if (layout.reason.is_some() || placed < layout.size)
             && let Some(volume) = self.changed_since(&volume)
@@ -264,7 +263,8 @@ impl FileSystem for Gluster {
     }
 }
 
-/// The sets of bricks of a volume that neither cuts its files nor keeps fragments of them; arbiters have names only.
+/// Returns the sets of bricks of a volume that neither cuts its files nor disperses them. Arbiters are left out,
+/// because they have names only.
 fn whole_files(definition: &Definition) -> Option<Vec<Vec<(String, PathBuf)>>> {
     let disperses = |group: &Group| matches!(group.sharing, Sharing::Disperse { .. });
     if definition.shard.is_some() || definition.groups.iter().any(disperses) {

@@ -1,5 +1,5 @@
-//! HDFS, for those who name it: words like `hdfs://nn/path`, of programs that read HDFS themselves. There is no mount
-//! to ask; the NameNode tells by WebHDFS, its door for HTTP, on which DataNodes the blocks of a file lie.
+//! HDFS, for words like `hdfs://nn/path` of programs that read HDFS themselves. HDFS has no mount. The NameNode
+//! reports by WebHDFS, its HTTP interface, on which DataNodes the blocks of a file are.
 
 mod answer;
 mod http;
@@ -16,29 +16,29 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use word::{Door, encoded};
 
-/// As long is believed what was told: where a file lies, and that a NameNode is silent, so that ten thousand tasks do
-/// not wait for it one by one.
+/// How long answers are used: the place of a file, and the silence of a NameNode. So ten thousand tasks do not wait
+/// for it one by one.
 const KEPT: Duration = Duration::from_secs(20);
-/// A look takes no longer, unless somebody has more patience, or less.
+/// The default time limit of a query.
 const LIMIT: Duration = Duration::from_secs(2);
-/// What a word begins with that is taken for HDFS.
+/// Schemes of words that name files of HDFS.
 const SCHEMES: [&[u8]; 3] = [b"hdfs://", b"webhdfs://", b"swebhdfs://"];
 const NOBODY: &str = "nobody tells the address of this host; a logical name of Hadoop's configuration stands for several \
                       NameNodes: HOMING_WEBHDFS=HOST:9870 names the active one";
 
-/// A word is one by its scheme alone. A path that `cwd` was put before never is.
+/// Whether a word names a file of HDFS, by its scheme alone. A path with a prepended `cwd` never does.
 pub fn is_named(word: &Path) -> bool {
     SCHEMES.iter().any(|scheme| word.as_os_str().as_encoded_bytes().starts_with(scheme))
 }
 
-/// Since when the addresses of a NameNode are known, or why it cannot be asked.
+/// The addresses of a NameNode or why it cannot be queried, and since when that is known.
 type Known = (Instant, Result<Vec<IpAddr>, String>);
 
 /// All NameNodes that words name.
 pub(crate) struct Hdfs {
     begun: Instant,
     limit: Duration,
-    /// Where WebHDFS is, for words that do not tell it.
+    /// The address of WebHDFS for words that do not contain it.
     webhdfs: Option<String>,
     known: Mutex<HashMap<Door, Known>>,
     connections: http::Kept,
@@ -56,22 +56,23 @@ fn set(name: &str) -> Option<String> {
 }
 
 impl Hdfs {
-    /// With so much patience for one look.
+    /// Sets the time limit of a query.
     pub fn patient(self, limit: Duration) -> Hdfs {
         Hdfs { limit, ..self }
     }
 
-    /// When a look that begins now must have ended.
+    /// Returns the time limit of a query that begins now.
     pub fn until(&self) -> Instant {
         Instant::now() + self.limit
     }
 
-    /// Another number when it is time to ask again where a file lies.
+    /// Returns a number that changes when places must be queried again.
     pub fn turn(&self) -> i64 {
         (self.begun.elapsed().as_secs() / KEPT.as_secs()).cast_signed()
     }
 
-    /// Where the file lies that a word names, or the reason where none is there; the error is that nobody tells.
+    /// Returns the place of the file that a word names, or the reason why there is none. The error means that no
+    /// NameNode answered.
     pub fn locate(&self, word: &Path, until: Instant) -> Result<FileLayout, String> {
         if !cfg!(feature = "hdfs") {
             return Err("this homing was built without its feature `hdfs`".into());
@@ -92,10 +93,10 @@ impl Hdfs {
                 layout.size = size;
                 let mut told = ask("GETFILEBLOCKLOCATIONS")?;
                 if told.status == 400 {
-                    // As Hadoop 2 says that it does not know the question.
+                    // Hadoop 2 returns this status for an unknown operation.
                     told = ask("GET_BLOCK_LOCATIONS")?;
                 }
-                // What calls itself by an address that each host has for itself is beside the NameNode.
+                // DataNodes with loopback addresses run beside the NameNode.
                 let here = addresses.iter().all(IpAddr::is_loopback);
                 answer::blocks(layout, &told, &if here { local::host() } else { door.host.clone() })?;
             }
@@ -105,7 +106,7 @@ impl Hdfs {
 
     fn get(&self, door: &Door, to: &[IpAddr], path: &[u8], op: &str, until: Instant) -> Result<http::Answer, String> {
         let account = || Some(homing_os::names::account(rustix::process::getuid().as_raw())?.name);
-        // As Hadoop's own clients have it.
+        // As Hadoop's own clients choose the user.
         let user = set("HADOOP_USER_NAME").or_else(account).unwrap_or_default();
         let target = format!("/webhdfs/v1{}?op={op}&user.name={}", encoded(path), encoded(user.as_bytes()));
         self.connections.get(to, door, &target, until).map_err(|error| {
@@ -132,7 +133,7 @@ impl Hdfs {
     }
 }
 
-/// Those of a host for itself come where it has no others.
+/// Returns the addresses of a host. Loopback addresses are returned only if it has no others.
 fn addresses(host: &str) -> Vec<IpAddr> {
     if let Ok(address) = host.parse() {
         return vec![address];

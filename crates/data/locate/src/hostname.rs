@@ -1,20 +1,20 @@
-//! Names for hosts that a file system knows by address only.
+//! Finds names for hosts that a file system knows by address only.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
-/// Names that are asked for at the same time.
+/// The most simultaneous look-ups of names.
 const AT_ONCE: usize = 16;
 
-/// Turns addresses into names, each asked for once.
+/// Turns addresses into names. Each address is looked up once.
 #[derive(Default)]
 pub struct HostNames {
     known: Mutex<HashMap<String, String>>,
 }
 
 impl HostNames {
-    /// Asks for the names of all these at the same time, to have them for [`Self::of`].
+    /// Looks up the names of all these hosts at the same time, for later calls of [`Self::of`].
     pub fn learn(&self, hosts: &BTreeSet<String>) {
         let hosts: Vec<&String> = hosts.iter().filter(|h| h.parse::<IpAddr>().is_ok()).collect();
         let asked = homing_os::threads::each_of(&hosts, AT_ONCE, |host| name(host));
@@ -24,9 +24,8 @@ impl HostNames {
         }
     }
 
-    /// The name of a storage host that a person knows it by. An address is
-    /// replaced by its first name only when that name means this address; all
-    /// else is returned as it is.
+    /// Returns a storage host's name for people. An address is replaced by its first name only if that name resolves
+    /// to this address. Everything else is returned unchanged.
     pub fn of(&self, host: &str) -> String {
         if host.parse::<IpAddr>().is_err() {
             return host.to_string();
@@ -36,10 +35,10 @@ impl HostNames {
     }
 }
 
-/// A name of the domain name system is no longer, bytes (RFC 1035).
+/// The longest name in the domain name system, bytes (RFC 1035).
 const LONGEST_NAME: usize = 253;
 
-/// Whether a text of unknown origin has the form of a name or an address, and can be no option of a program.
+/// Whether a text of unknown origin has the form of a name or an address, and cannot be an option of a program.
 pub(crate) fn is_host(text: &str) -> bool {
     let sound = |c: char| c.is_ascii_alphanumeric() || "._-:".contains(c);
     !text.is_empty() && text.len() <= LONGEST_NAME && !text.starts_with('-') && text.chars().all(sound)

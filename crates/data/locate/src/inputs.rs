@@ -1,4 +1,4 @@
-//! What a command reads: from its words to paths, from these to bytes by host.
+//! The inputs of a command: turns its words into paths, and these into bytes by host.
 
 mod remote;
 
@@ -13,31 +13,32 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Files looked at below a folder that is an input.
+/// The most files that are examined below a folder that is an input.
 pub const TREE_LIMIT: usize = 2_000;
 
-/// Paths whose places are remembered: what thousands of tasks name again and
-/// again is among the last; an entry takes some 300 bytes.
+/// The most paths whose places are remembered; paths that thousands of tasks name are among the latest. An entry
+/// takes some 300 bytes.
 const MOST_KNOWN: usize = 10_000;
 
 /// Paths that a command may read, absolute; not all need exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// Said to be inputs: a folder stands for the files in it.
+    /// Declared inputs: a folder means the files in it.
     pub declared: Vec<PathBuf>,
-    /// Words of the command: a folder stands for its files when no file of a
-    /// shared volume or of HDFS is named beside it. Beside files it is where the output goes.
+    /// Words of the command. A folder means its files if no file of a shared volume or of HDFS is named beside it.
+    /// Beside files it is the folder of outputs.
     pub words: Vec<PathBuf>,
-    /// Folders in which a shell looks for the words that are patterns: `DIR` of `DIR/*.fq`.
+    /// Folders in which a shell expands patterns: `DIR` of `DIR/*.fq`.
     pub patterns: Vec<PathBuf>,
-    /// Names of HDFS, said to be inputs or words of the command, as they were written.
+    /// Names of HDFS files, declared as inputs or words of the command, unchanged.
     pub remote: Vec<PathBuf>,
-    /// Of a declared file, the only bytes that are read.
+    /// The only bytes that are read of a declared file.
     pub block: Option<Block>,
 }
 
 impl Named {
-    /// What a task names, declared outputs left out; without its words unless `detect`.
+    /// Returns the paths that a task names, without declared outputs. Words of the command are included only if
+    /// `detect`.
     pub fn of(task: &Task, cwd: &Path, detect: bool) -> Named {
         let mut seen: HashSet<PathBuf> = task.outputs.iter().map(|o| cwd.join(o.as_path())).collect();
         let mut once = |path: PathBuf| seen.insert(path.clone()).then_some(path);
@@ -56,7 +57,7 @@ impl Named {
         Named { declared, words, patterns, remote, block: None }
     }
 
-    /// Of the file of `block`, which a word names too, the task reads that block.
+    /// Restricts the file of `block` to that block, and makes it a declared input.
     pub fn reading(mut self, block: Block) -> Named {
         self.words.retain(|path| *path != block.path);
         if !self.declared.contains(&block.path) {
@@ -65,21 +66,21 @@ impl Named {
         Named { block: Some(block), ..self }
     }
 
-    /// What is named itself.
+    /// Returns the named paths themselves.
     pub fn all(&self) -> impl Iterator<Item = &PathBuf> {
         self.declared.iter().chain(&self.words)
     }
 }
 
-/// The folder in which a shell looks for a pattern. One without a slash is as
-/// likely an expression of `grep`.
+/// Returns the folder in which a shell expands a pattern. A pattern without a slash is ignored, because it may as
+/// well be an expression of `grep`.
 fn searched(word: &Path) -> Option<&Path> {
     let has_glob = |path: &Path| path.as_os_str().as_encoded_bytes().iter().any(|b| b"*?[".contains(b));
     let folder = word.ancestors().find(|folder| !has_glob(folder))?;
     (folder != word && !folder.as_os_str().is_empty()).then_some(folder)
 }
 
-/// What a command reads, and where that lies.
+/// The inputs of a command, and their places.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     /// Bytes on shared volumes that could be placed.
@@ -88,17 +89,17 @@ pub struct Inputs {
     pub shared: BTreeMap<String, u64>,
     /// Files that other hosts do not share, as far as is known, and the bytes of each on this host's disks.
     pub own: Vec<(PathBuf, u64)>,
-    /// Volumes that hosts see or do not see.
+    /// Volumes of the inputs; some hosts see them, others may not.
     pub volumes: Vec<Volume>,
-    /// One of a kind that tells nothing.
+    /// A volume of a kind that cannot be compared between hosts.
     pub unknown: Option<Volume>,
-    /// Something has a place.
+    /// Whether some input has a place.
     pub located: bool,
-    /// So has a file of HDFS, which is on no volume.
+    /// Whether a file of HDFS, which is on no volume, has a place.
     pub remote: bool,
-    /// Why the place of a name of HDFS is not known.
+    /// Why the place of an HDFS name is unknown.
     pub untold: Option<String>,
-    /// Folders of which the first files stand for all.
+    /// Folders with too many files, of which only the first were counted.
     pub cut: Vec<PathBuf>,
 }
 
@@ -121,15 +122,15 @@ impl Inputs {
     }
 }
 
-/// What one path was found to be.
+/// The facts about one path.
 #[derive(Debug)]
 struct Known {
     folder: bool,
-    /// Tells another file, or another state of it, under the same name.
+    /// Changes with the file, or with its state: inode, size and time of modification.
     mark: (u64, u64, i64, i64),
-    /// Filled in when it is asked for.
+    /// Filled in at the first use.
     place: Option<Arc<Place>>,
-    /// Tasks whose words named it.
+    /// Number of tasks whose words named it.
     named: u32,
 }
 
@@ -154,20 +155,20 @@ impl Place {
     }
 }
 
-/// Looks for inputs; each path is located once as long as it stays as it was,
-/// a folder once for all. May be shared between threads.
+/// Finds inputs. A file is located once as long as its state stays the same, a folder only once. May be shared
+/// between threads.
 pub struct Finder {
     locator: Locator,
-    /// How many tasks must fetch what all of them name, and the most bytes that
-    /// a host keeps for the next one: a reference is fetched once by each host.
+    /// Number of hosts, and the most bytes that a host caches for the next task. After as many tasks as hosts have
+    /// named a path, it counts as cached: each host fetches a reference once.
     hosts: u32,
     keeps: u64,
     known: Mutex<HashMap<PathBuf, Known>>,
-    /// Of the file that is being cut into blocks.
+    /// Layout of the file that is being cut into blocks.
     cut: Mutex<Option<Arc<FileLayout>>>,
 }
 
-/// Reads the mount table when it is asked first.
+/// Reads the mount table at the first query.
 impl Default for Finder {
     fn default() -> Finder {
         Finder::over(Locator::default())
@@ -175,7 +176,7 @@ impl Default for Finder {
 }
 
 impl Finder {
-    /// Knows the mount table, and nothing else yet.
+    /// Reads the mount table.
     ///
     /// # Errors
     /// [`LocateError::Mounts`].
@@ -183,33 +184,33 @@ impl Finder {
         Locator::new().map(Finder::over)
     }
 
-    /// What is found where the mount table is read when a path needs it, with the site's own commands.
+    /// Makes a finder that reads the mount table when a path needs it, with the site's own commands.
     pub fn with_own(own: OwnLocators) -> Finder {
         Finder::over(Locator::default().with_own(own))
     }
 
-    /// What this locator tells.
+    /// Makes a finder over this locator.
     pub fn over(locator: Locator) -> Finder {
         Finder { locator, hosts: u32::MAX, keeps: 0, known: Mutex::default(), cut: Mutex::default() }
     }
 
-    /// For tasks on so many hosts, which keep what was read within `keeps` bytes of memory.
+    /// Sets the number of hosts, each of which caches read files within `keeps` bytes of memory.
     pub fn on_hosts(self, hosts: u32, keeps: u64) -> Finder {
         self.known().values_mut().for_each(|one| one.named = 0);
         Finder { hosts: hosts.max(1), keeps, ..self }
     }
 
-    /// Waits no longer for a NameNode of HDFS than so long.
+    /// Sets the time limit for a NameNode of HDFS.
     pub fn patient(self, limit: Duration) -> Finder {
         Finder { locator: self.locator.patient(limit), ..self }
     }
 
-    /// Whom it asks.
+    /// Returns the locator in use.
     pub fn locator(&self) -> &Locator {
         &self.locator
     }
 
-    /// What a command reads of what it names. What is not there counts for nothing.
+    /// Returns the inputs among the named paths. Missing paths are left out.
     pub fn inputs(&self, named: &Named) -> Inputs {
         let mut inputs = Inputs::default();
         for path in &named.declared {
@@ -233,14 +234,14 @@ impl Finder {
         inputs
     }
 
-    /// The layouts of the files of shared volumes among what is named, declared ones first, in the order of the names.
+    /// Returns the layouts of the named files on shared volumes, declared ones first, in the order of the names.
     pub fn layouts(&self, named: &Named) -> Vec<FileLayout> {
         let is_shared_file =
             |path: &&PathBuf| self.look(path).is_some_and(|(v, folder)| !folder && v.kind.is_comparable());
         named.all().filter(is_shared_file).map(|path| self.locator.locate(path)).collect()
     }
 
-    /// What lies in a folder, of which `limit` files stand for all.
+    /// Returns the files of a folder as inputs, of which only the first `limit` are counted.
     pub fn folder(&self, dir: &Path, limit: usize) -> Inputs {
         let mut inputs = Inputs::default();
         if let Some(found) = self.look(dir) {
@@ -253,7 +254,7 @@ impl Finder {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The volume of a path, and whether it is a folder; `None` when it is not there.
+    /// Returns the volume of a path, and whether it is a folder; `None` if it does not exist.
     fn look(&self, path: &Path) -> Option<(Volume, bool)> {
         let (volume, _, meta) = self.locator.resolve(path).ok()?;
         let (folder, mark) = (meta.is_dir(), mark(&meta));
@@ -266,7 +267,7 @@ impl Finder {
 
     fn add(&self, path: &Path, (volume, folder): (Volume, bool), by_word: bool, limit: usize, inputs: &mut Inputs) {
         inputs.volume(&volume);
-        // What lies in a folder of this host's own disks says nothing of other hosts.
+        // The place of a folder on this host's own disks does not matter to other hosts.
         if folder && !volume.kind.is_comparable() {
             return;
         }
@@ -296,7 +297,7 @@ impl Finder {
         inputs.add(&Place::of([&within(&self.layout(&block.path), block)], false));
     }
 
-    /// The layout of the file whose blocks come one after the other: asked for once.
+    /// Returns the layout of the file whose blocks are placed one after the other. It is queried once.
     fn layout(&self, path: &Path) -> Arc<FileLayout> {
         let mut last = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         match last.as_ref().filter(|layout| layout.path.as_path() == path) {
@@ -330,7 +331,7 @@ fn remember(mut known: MutexGuard<'_, HashMap<PathBuf, Known>>, path: &Path, wha
     known.insert(path.to_path_buf(), what);
 }
 
-/// The part of a layout that holds a block.
+/// Returns the part of a layout that holds a block.
 fn within(layout: &FileLayout, block: &Block) -> FileLayout {
     let end = block.offset + block.length;
     let from = layout.extents.partition_point(|e| e.offset + e.length <= block.offset);

@@ -1,7 +1,7 @@
-//! Where bytes lie: which hosts hold a file, as its own file system tells it.
+//! Finds the hosts that hold the bytes of a file, as its own file system reports them.
 //!
-//! One file a file system, all behind [`FileSystem`]; [`contract`] is the suite
-//! that each must pass. What cannot be told is a reason, never a guess.
+//! Each file system has one file, all behind [`FileSystem`]; [`contract`] is the suite that each must pass. For
+//! unknown places there is a reason, never a guess.
 //!
 //! Main types: [`Finder`] finds the inputs of a task, [`Named`] is a word that may be a file, [`Inputs`] is the answer.
 //! [`candidate_words`] picks such words from a command.
@@ -42,21 +42,21 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Why nothing at all can be located.
+/// Why no path can be located.
 #[derive(Debug, thiserror::Error)]
 pub enum LocateError {
     /// The mount table cannot be read.
     #[error("cannot read the mount table /proc/self/mountinfo: {0}")]
     Mounts(std::io::Error),
-    /// The path cannot be looked at.
+    /// The path cannot be examined.
     #[error("cannot look at {path}: {error}")]
     Path {
-        /// As asked for, control characters escaped.
+        /// The given path, with control characters escaped.
         path: String,
-        /// What the system answered.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// No line of the mount table fits.
+    /// No line of the mount table contains the path.
     #[error("{0} lies on no file system of the mount table")]
     NoMount(String),
 }
@@ -66,36 +66,36 @@ pub enum LocateError {
 pub struct Volume {
     /// E.g. `gluster:n1:/data`, `nfs:nas:/export`, `local:/dev/sda1`.
     pub name: String,
-    /// What it is.
+    /// The kind of its file system.
     pub kind: Kind,
     /// Its line of the mount table.
     pub mount: Mount,
 }
 
-/// What one file system has to tell. An implementation
+/// The interface of one file system. An implementation
 /// - names only hosts that the volume's own definition names, whatever a file is called;
 /// - gives extents in order of offset, without overlap, within the file's size;
 /// - gives no extents and no reason for an empty file;
 /// - gives a reason for every byte that it leaves out, and never a guess;
-/// - works for an ordinary user, or says what is missing;
+/// - works for an ordinary user, or reports the missing permission;
 /// - changes nothing.
 pub trait FileSystem: Send + Sync {
     /// Adds extents, reason and server path to a layout that has path, size and volume.
     fn fill(&self, file: &mut Asked);
 
-    /// The same for many files, where one question about all costs less.
+    /// As `fill`, for many files. File systems override it if one query about all is cheaper.
     fn fill_all(&self, files: &mut [Asked]) {
         files.iter_mut().for_each(|file| self.fill(file));
     }
 
-    /// The folders of servers in which a folder's files lie whole, under their own names; `None` where there are none
-    /// such.
+    /// Returns the folders of servers that hold a folder's files whole, under their own names; `None` if there are no
+    /// such folders.
     fn spread(&self, _folder: &Path) -> Option<Spread> {
         None
     }
 }
 
-/// Over which bricks the files of a folder are spread.
+/// The bricks over which the files of a folder are spread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spread {
     /// The folder from the volume's root, without a slash before it.
@@ -104,13 +104,13 @@ pub struct Spread {
     pub sets: Vec<Vec<(String, PathBuf)>>,
 }
 
-/// A regular file whose place is asked for.
+/// A regular file whose place is wanted.
 pub struct Asked {
-    /// As the caller named it.
+    /// The path as the caller named it.
     pub path: PathBuf,
-    /// What `stat` told of it.
+    /// Its metadata, from `stat`.
     pub meta: Metadata,
-    /// What is known so far.
+    /// The known part of the layout.
     pub layout: FileLayout,
 }
 
@@ -119,11 +119,12 @@ pub struct Asked {
 pub struct Tree {
     /// Their layouts, in the order of the walk.
     pub files: Vec<FileLayout>,
-    /// There were more than the limit.
+    /// Whether there were more than the limit.
     pub truncated: bool,
 }
 
-/// `depth` tells how many file systems show the files of this one; a site's own locator is asked before all others.
+/// Makes the file system of a mount. `depth` is the number of stacked file systems above it. A site's own locator
+/// comes first.
 fn file_system(first: &MountLine, lines: &[MountLine], depth: u8, own: &OwnLocators) -> Arc<dyn FileSystem> {
     if let Some(asked) = own.iter().find(|own| own.fstype == first.mount.fstype) {
         return Arc::new(own::Own::new(asked));
@@ -142,7 +143,7 @@ fn file_system(first: &MountLine, lines: &[MountLine], depth: u8, own: &OwnLocat
     }
 }
 
-/// Of which nothing is known yet.
+/// Returns a layout without facts.
 fn blank(path: &Path) -> FileLayout {
     FileLayout {
         path: path.into(),

@@ -1,9 +1,9 @@
-//! Disks and memory of this host, and file systems that tell nothing.
+//! Disks and memory of this host, and file systems without any information on places.
 
 use crate::{Asked, FileSystem};
 use homing_model::{Extent, Replica};
 
-/// All bytes lie here.
+/// A file system whose bytes all lie here.
 pub(crate) struct Local {
     host: String,
 }
@@ -14,7 +14,7 @@ impl Local {
     }
 }
 
-/// What this host calls itself.
+/// Returns this host's name.
 pub(crate) fn host() -> String {
     homing_os::names::own_name()
 }
@@ -28,7 +28,7 @@ impl FileSystem for Local {
     }
 }
 
-/// One whose bytes are nowhere that could be told: the reason.
+/// A file system whose bytes have no known place, with the reason.
 pub(crate) struct Unknown(pub String);
 
 impl FileSystem for Unknown {

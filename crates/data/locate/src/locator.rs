@@ -1,4 +1,4 @@
-//! Finds the file system of a path, and asks it: one file, many, or a folder.
+//! Finds the file system of a path and queries it: for one file, many files, or a folder.
 
 use crate::hdfs::{self, Hdfs};
 use crate::walk::{Found, walk};
@@ -12,38 +12,37 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-/// Files that one thread asks for at once: MooseFS answers many questions in one
-/// go. Not so many that the kernel has forgotten them meanwhile.
+/// The number of files in one query of a thread, because MooseFS answers many questions at once. With more, the
+/// kernel would forget their attributes meanwhile.
 const PIECE: usize = 32;
 
-/// Threads that ask for one folder's files. More gain nothing: a FUSE client
-/// is bound by its own process.
+/// The number of threads that query one folder's files. More do not help: a FUSE client is limited by its own
+/// process.
 const THREADS: usize = 8;
 
-/// Threads that ask a MooseFS master while another walks, and files that they ask for at once.
+/// The number of threads that query a MooseFS master while another walks, and the files in one query.
 const ASKERS: usize = 2;
 const BEHIND: usize = 128;
 
-/// Who is to be asked about a path, and what is known before; a layout with
-/// its reason when nobody can be.
+/// The file system that knows a path, and the known facts. If there is none, a layout with the reason.
 type Question = Result<(Arc<dyn FileSystem>, Asked), Box<FileLayout>>;
 
-/// A file system by its device number: where it is mounted here, and who tells its places.
+/// The places where a file system is mounted here, and its interface. The key is its device number.
 #[derive(Clone)]
 struct Known {
     volumes: Arc<[Volume]>,
     fs: Arc<dyn FileSystem>,
 }
 
-/// Finds the volume of a path and asks it. May be shared between threads. The default one reads the mount table
-/// when it is asked first.
+/// Finds the volume of a path and queries it. May be shared between threads. The default one reads the mount table at
+/// the first query.
 #[derive(Default)]
 pub struct Locator {
     mounts: Mutex<Vec<MountLine>>,
     known: Mutex<HashMap<u64, Known>>,
-    /// How many file systems show the files of those that it is asked for.
+    /// The number of stacked file systems above those that it queries.
     depth: u8,
-    /// Commands of the site's own.
+    /// Commands of the site.
     own: OwnLocators,
     hdfs: Hdfs,
 }
@@ -54,12 +53,12 @@ impl Locator {
         Ok(Locator { mounts: Mutex::new(mounts::read().map_err(LocateError::Mounts)?), ..Locator::default() })
     }
 
-    /// Asks these commands about the types of file systems that they are for.
+    /// Uses these commands for the types of file systems that they name.
     pub fn with_own(self, own: OwnLocators) -> Locator {
         Locator { own, ..self }
     }
 
-    /// Waits no longer for a NameNode of HDFS than so long.
+    /// Sets the time limit for a NameNode of HDFS.
     pub fn patient(self, limit: Duration) -> Locator {
         Locator { hdfs: self.hdfs.patient(limit), ..self }
     }
@@ -68,7 +67,7 @@ impl Locator {
         &self.hdfs
     }
 
-    /// For what so many file systems show.
+    /// Makes a locator for files that `depth` file systems show.
     pub(crate) fn at_depth(depth: u8) -> Locator {
         Locator { depth, ..Locator::default() }
     }
@@ -77,27 +76,27 @@ impl Locator {
         self.depth
     }
 
-    /// One file system alone, by its device number.
+    /// Makes a locator that knows one file system alone, by its device number.
     #[cfg(test)]
     pub(crate) fn with(dev: u64, volume: Volume, fs: Arc<dyn FileSystem>) -> Locator {
         let known = Known { volumes: [volume].into(), fs };
         Locator { known: Mutex::new(HashMap::from([(dev, known)])), ..Locator::default() }
     }
 
-    /// The volume that holds an existing path.
+    /// Returns the volume that holds an existing path.
     pub fn volume_of(&self, path: &Path) -> Result<Volume, LocateError> {
         self.resolve(path).map(|(volume, _, _)| volume)
     }
 
-    /// The server of a path on NFS, which may be a directory, and what the
-    /// server is likely to call it; see the note on version 4 in `nfs`.
+    /// Returns the server of a path on NFS, which may be a directory, and the likely path on the server; see the note
+    /// on version 4 in `nfs`.
     pub fn server_of(&self, path: &Path) -> Option<(String, std::path::PathBuf)> {
         let lines = self.lines(path, path.metadata().ok()?.dev(), true).ok()?;
         let nfs = lines.first().is_some_and(|line| Kind::of(&line.mount) == Kind::Nfs);
         nfs.then(|| crate::nfs::Nfs::new(&lines).server_of(path)).flatten()
     }
 
-    /// Over which bricks a folder's files are spread; `None` where no brick has whole files.
+    /// Returns the bricks over which a folder's files are spread; `None` if no brick has whole files.
     pub fn spread(&self, folder: &Path) -> Option<Spread> {
         self.resolve(folder).ok()?.1.spread(folder)
     }
@@ -108,7 +107,7 @@ impl Locator {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let here = match known.get(&meta.dev()) {
             Some(here) if here.volumes.iter().any(|v| goes_through(v, path)) => here.clone(),
-            // Not met before, or mounted at one more place meanwhile, as automount does.
+            // The file system is new, or was mounted at one more place meanwhile, as automount does.
             stale => {
                 let lines = self.lines(path, meta.dev(), stale.is_some())?;
                 let first = lines.first().ok_or_else(|| LocateError::NoMount(shown()))?;
@@ -122,9 +121,8 @@ impl Locator {
         Ok((shows(&here.volumes, path).clone(), here.fs, meta))
     }
 
-    /// The lines of one file system. The device number decides, for the
-    /// longest path may be mounted over; a file system with several numbers
-    /// (btrfs) falls back to the path.
+    /// Returns the lines of one file system, by the device number, because another mount may cover the longest path.
+    /// A file system with several numbers (btrfs) is found by the path.
     fn lines(&self, path: &Path, dev: u64, stale: bool) -> Result<Vec<MountLine>, LocateError> {
         let mut lines = self.mounts.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |lines: &[MountLine]| -> Vec<MountLine> { lines.iter().filter(|l| l.dev == dev).cloned().collect() };
@@ -141,7 +139,7 @@ impl Locator {
         Ok(mounts::holding(&lines, &real).cloned().into_iter().collect())
     }
 
-    /// Where one file lies. Never fails: `reason` says what could not be told.
+    /// Locates one file. Never fails: `reason` explains an unknown place.
     pub fn locate(&self, path: &Path) -> FileLayout {
         match self.ask(path) {
             Err(layout) => *layout,
@@ -152,7 +150,7 @@ impl Locator {
         }
     }
 
-    /// Where many files lie, in their order.
+    /// Locates many files, in their order.
     pub fn locate_all(&self, paths: &[PathBuf]) -> Vec<FileLayout> {
         many(paths.iter().collect(), true, |path: &PathBuf| self.ask(path))
     }
@@ -163,7 +161,7 @@ impl Locator {
             return Err(Box::new(self.hdfs.locate(path, self.hdfs.until()).unwrap_or_else(refused)));
         }
         let refuse = |volume, reason| Box::new(FileLayout { volume, reason: Some(reason), ..blank(path) });
-        // Whoever tells a reason names the file.
+        // The path is left out, because the caller names the file.
         let said = |error| match error {
             LocateError::Path { error, .. } => error.to_string(),
             other => other.to_string(),
@@ -176,12 +174,11 @@ impl Locator {
         Ok((fs, Asked { path: path.to_path_buf(), meta, layout }))
     }
 
-    /// A directory with what lies under it, at most `limit` files, in the
-    /// order of the walk. Symbolic links below it are not followed.
+    /// Locates the files below a directory, at most `limit`, in the order of the walk. Symbolic links below it are
+    /// not followed.
     ///
-    /// Several threads ask a network file system, folder by folder: right
-    /// after its listing the kernel still knows each entry, so that a file
-    /// costs one question to the servers and not two.
+    /// Several threads query a network file system, folder by folder. Right after its listing the kernel still knows
+    /// each entry, so a file costs one query to the servers and not two.
     pub fn locate_tree(&self, path: &Path, limit: usize) -> Tree {
         let kind = self.volume_of(path).map(|v| v.kind).ok();
         if kind == Some(Kind::Moose) {
@@ -195,12 +192,11 @@ impl Locator {
         Tree { files, truncated }
     }
 
-    /// As [`Self::locate_tree`], for MooseFS: this thread lists and looks at each file, others ask the master
-    /// for its chunks meanwhile.
+    /// As [`Self::locate_tree`], for MooseFS: this thread lists and examines each file, while others query the master
+    /// for its chunks.
     ///
-    /// A MooseFS mount answers a `stat` from the folder's listing, eight times as fast
-    /// as by its master, but only until the folder is closed and only to the
-    /// thread that listed it.
+    /// A MooseFS mount answers a `stat` from the folder's listing, eight times as fast as from its master. It does so
+    /// only until the folder is closed, and only for the thread that listed it.
     fn tree_behind_the_walk(&self, path: &Path, limit: usize) -> Tree {
         let (send, receive) = mpsc::channel::<Vec<Question>>();
         let receive = Mutex::new((0, receive));
@@ -216,12 +212,12 @@ impl Locator {
             let truncated = walk(path, limit, &mut |folder| {
                 let mut folder = folder.into_iter().map(|found| self.found(found)).peekable();
                 while folder.peek().is_some() {
-                    // Fails only when the others panicked, which joining them tells.
+                    // Fails only if the other threads panicked, which joining them shows.
                     let _ = send.send(folder.by_ref().take(BEHIND).collect());
                 }
             });
             drop(send);
-            // What they have not come to, all of it where no thread could be begun.
+            // The remaining files, or all of them if no thread could be started.
             let rest = work();
             let ended = running.into_iter().map(|thread| thread.join());
             let theirs = ended.flat_map(|mine| mine.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
@@ -236,17 +232,16 @@ impl Locator {
         }
     }
 
-    /// The layout of a directory that cannot be listed: its reason.
+    /// Returns the layout of a directory that cannot be listed, with the reason.
     pub fn unreadable(&self, dir: &Path, error: &std::io::Error) -> FileLayout {
         let volume = self.volume_of(dir).map(|v| v.name).unwrap_or_default();
         FileLayout { volume, reason: Some(format!("cannot list this directory: {error}")), ..blank(dir) }
     }
 }
 
-/// Where many things lie, in their order, by several threads where that gains.
+/// Locates many things, in their order, by several threads if that is faster.
 ///
-/// They stay close together: what a listing left in the kernel's cache lasts a
-/// second.
+/// The threads stay close together, because a listing stays in the kernel's cache for one second.
 fn many<T: Send>(things: Vec<T>, network: bool, ask: impl Fn(T) -> Question + Sync) -> Vec<FileLayout> {
     let threads = if network { things.len().div_ceil(PIECE).min(THREADS) } else { 1 };
     let rest = Mutex::new((0, things.into_iter()));
@@ -272,7 +267,7 @@ fn in_order(mut pieces: Pieces) -> Vec<FileLayout> {
     pieces.into_iter().flat_map(|(_, layouts)| layouts).collect()
 }
 
-/// Neighbours in one file system are asked for together.
+/// Queries neighbours in one file system together.
 fn piece(questions: impl Iterator<Item = Question>) -> Vec<FileLayout> {
     let mut done: Vec<FileLayout> = Vec::new();
     let mut open: Option<(Arc<dyn FileSystem>, Vec<Asked>)> = None;
@@ -298,7 +293,7 @@ fn piece(questions: impl Iterator<Item = Question>) -> Vec<FileLayout> {
     done
 }
 
-/// Whether a path lies below a volume's mount point; cheap for paths without symbolic links.
+/// Whether a path is below a volume's mount point; cheap for paths without symbolic links.
 fn goes_through(volume: &Volume, path: &Path) -> bool {
     let point = volume.mount.point.as_path();
     path.starts_with(point)
@@ -306,7 +301,7 @@ fn goes_through(volume: &Volume, path: &Path) -> bool {
         || path.canonicalize().is_ok_and(|real| real.starts_with(point))
 }
 
-/// Of several mounts of one file system, the one through which a path goes.
+/// Returns the mount that a path goes through, if one file system has several mounts.
 fn shows<'v>(volumes: &'v [Volume], path: &Path) -> &'v Volume {
     if let [only] = volumes {
         return only;

@@ -1,8 +1,8 @@
-//! Lustre: a file's layout is its `lustre.lov` attribute, which users may read;
-//! the client's own tables tell which host serves each target.
+//! Lustre: a file's layout is its `lustre.lov` attribute, which users may read. The client's own tables show which
+//! host serves each target.
 //!
-//! No Lustre runs where this was written: formats are those of lustre_user.h
-//! (2.15 and the development branch) and of the manual's examples.
+//! This code was written without a running Lustre. The formats are those of lustre_user.h (2.15 and the development
+//! branch) and of the manual's examples.
 
 mod getstripe;
 mod lov;
@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Layouts of thousands of stripes fit; the kernel's own limit for an attribute.
+/// The kernel's own limit for an attribute; layouts of thousands of stripes fit.
 const LOV_MOST: usize = 64 << 10;
 
 /// How a component keeps its bytes.
@@ -27,7 +27,7 @@ enum Pattern {
     Mdt,
     /// In another system.
     Foreign,
-    /// One that this program does not know, by its number.
+    /// A pattern that this program does not know, by its number.
     Other(u32),
 }
 
@@ -37,9 +37,9 @@ struct Component {
     /// First byte, and the one after the last (`u64::MAX`: no end).
     range: (u64, u64),
     mirror: u32,
-    /// It has objects, and they are up to date and on line.
+    /// Whether it has objects that are up to date and on line.
     usable: bool,
-    /// Its bytes were moved to an archive (HSM).
+    /// Whether its bytes were moved to an archive (HSM).
     released: bool,
     pattern: Pattern,
     stripe_size: u64,
@@ -47,7 +47,7 @@ struct Component {
     osts: Vec<u32>,
 }
 
-/// Who serves the targets, by index.
+/// The hosts that serve the targets, by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Targets {
     osts: HashMap<u32, String>,
@@ -66,7 +66,7 @@ impl Lustre {
         Lustre { targets: Targets { osts, mdts } }
     }
 
-    /// The host that has the data of a file on its metadata target.
+    /// Returns the host of the metadata target that has the file's data.
     fn mds(&self, path: &Path) -> Option<String> {
         let mut all = self.targets.mdts.values();
         match (all.next(), all.next()) {
@@ -76,13 +76,13 @@ impl Lustre {
     }
 }
 
-/// `lfs1` of `10.0.0.1@tcp:10.0.0.2@tcp:/lfs1/folder`.
+/// Returns `lfs1` of `10.0.0.1@tcp:10.0.0.2@tcp:/lfs1/folder`.
 fn file_system_of(source: &str) -> &str {
     let after = source.rsplit_once(":/").map_or(source, |(_, after)| after);
     after.split('/').next().unwrap_or(after)
 }
 
-/// Host of each target of a kind: the client's table, or `lctl`, which reads the same.
+/// Returns the host of each target of a kind, from the client's table, or from `lctl`, which reads the same.
 fn served(name: &str, kind: &str, parameter: &str) -> HashMap<u32, String> {
     let mut found = HashMap::new();
     for base in ["/sys/fs/lustre", "/proc/fs/lustre"] {
@@ -103,13 +103,13 @@ fn served(name: &str, kind: &str, parameter: &str) -> HashMap<u32, String> {
     found
 }
 
-/// `osc.lfs1-OST0003-osc-ffff8800.ost_conn_uuid=10.0.0.5@tcp`
+/// Parses `osc.lfs1-OST0003-osc-ffff8800.ost_conn_uuid=10.0.0.5@tcp`.
 fn lctl_line(name: &str, line: &str) -> Option<(u32, String)> {
     let (left, uuid) = line.split_once('=')?;
     target(name, left.split_once('.')?.1, uuid)
 }
 
-/// Index and host from `lfs1-OST0003-osc-ffff8800` and `10.0.0.5@tcp`.
+/// Parses index and host from `lfs1-OST0003-osc-ffff8800` and `10.0.0.5@tcp`.
 fn target(name: &str, device: &str, uuid: &str) -> Option<(u32, String)> {
     let rest = device.strip_prefix(name)?.strip_prefix('-')?;
     let digits = rest.strip_prefix("OST").or_else(|| rest.strip_prefix("MDT"))?.split('-').next()?;
@@ -133,7 +133,7 @@ fn lfs(words: &[&str], path: &Path) -> Result<Vec<u8>, String> {
     Err(format!("lfs {}: {}", words.join(" "), String::from_utf8_lossy(&asked.stderr).trim().escape_debug()))
 }
 
-/// By the attribute, or by `lfs` where a client does not give that.
+/// Reads the components from the attribute, or from `lfs` if a client does not show the attribute.
 fn components(path: &Path) -> Result<Vec<Component>, String> {
     let mut value = vec![0; LOV_MOST];
     let by_attribute = match rustix::fs::getxattr(path, c"lustre.lov", &mut value[..]) {
@@ -142,7 +142,7 @@ fn components(path: &Path) -> Result<Vec<Component>, String> {
     };
     by_attribute.or_else(|why| {
         let said = lfs(&["getstripe", "-y"], path).map_err(|other| format!("{why}; {other}"))?;
-        // The first line may be the file's name, whatever that holds.
+        // The first line may be the file's name, with any content.
         let name = [path.as_os_str().as_bytes(), b"\n"].concat();
         let text = said.strip_prefix(&name[..]).unwrap_or(&said);
         getstripe::parse(&String::from_utf8_lossy(text)).ok_or(why)

@@ -1,5 +1,5 @@
-//! MooseFS: the master knows the chunkservers of each chunk, and every mount
-//! passes questions on to it; `mfsfileinfo` where that way does not work.
+//! MooseFS: the master knows the chunkservers of each chunk, and every mount passes queries on to it. If that fails,
+//! `mfsfileinfo` is used.
 
 mod fileinfo;
 mod master;
@@ -18,12 +18,12 @@ const CHUNK: u64 = 64 << 20;
 
 pub(crate) struct Moose {
     points: Vec<PathBuf>,
-    /// Connections that nobody uses at the moment.
+    /// Connections that are not in use.
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Moose {
-    /// `lines` are all places where this mount is seen here.
+    /// `lines` are all places where this mount is visible here.
     pub fn new(lines: &[MountLine]) -> Moose {
         let points = lines.iter().map(|line| line.mount.point.to_path()).collect();
         Moose { points, idle: Mutex::default() }
@@ -40,7 +40,7 @@ impl Moose {
         Err(why)
     }
 
-    /// Asks the master, once more by a new connection when a kept one broke.
+    /// Queries the master, and retries by a new connection if a kept one fails.
     fn chunks(&self, asks: &[(u32, u32)]) -> Result<Vec<Chunk>, String> {
         let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(connection) = kept
@@ -90,7 +90,7 @@ impl FileSystem for Moose {
     }
 }
 
-/// Chunks, in order, as extents; neighbours on the same hosts are one extent.
+/// Turns chunks, in order, into extents; neighbours on the same hosts are one extent.
 fn place(chunks: &[Chunk], layout: &mut FileLayout) {
     let (mut holes, mut lost) = (0, Vec::new());
     for (index, offset) in (0..layout.size).step_by(CHUNK as usize).enumerate() {
@@ -120,8 +120,8 @@ fn place(chunks: &[Chunk], layout: &mut FileLayout) {
     };
 }
 
-/// Hosts of valid copies. A copy that is marked for removal is read like any
-/// other, but counts only when there is none besides: it will be gone soon.
+/// Returns the hosts of valid copies. A copy that is marked for removal can be read like any other. It counts only if
+/// there are no others, because it will soon be gone.
 fn hosts(copies: &[(Ipv4Addr, CopyState)]) -> Vec<Replica> {
     let of = |state: CopyState| {
         let mut hosts: Vec<Ipv4Addr> = copies.iter().filter(|(_, s)| *s == state).map(|(ip, _)| *ip).collect();

@@ -1,10 +1,9 @@
 //! NFS: one server holds the file; the mount table names it and the export.
 //!
-//! On version 3 the path is the server's own. On version 4 it begins at the
-//! server's pseudo-root, so it is what the server calls it only when no
-//! `fsid=0` export moves the root; whoever runs there must verify it first.
+//! On version 3 the path is the server's own. On version 4 it begins at the server's pseudo-root, so it is the
+//! server's own path only if no `fsid=0` export moves the root. A process on the server must check it first.
 //!
-//! With pNFS data servers have the bytes, and no user is told which of them has a file's.
+//! With pNFS, data servers have the bytes, and users cannot find out which of them has a file.
 
 use crate::{Asked, FileSystem};
 use homing_model::{Extent, RawText, Replica};
@@ -24,14 +23,14 @@ impl Nfs {
         Nfs::told(lines, &std::fs::read(homing_mounts::STATS).unwrap_or_default(), homing_os::names::addresses)
     }
 
-    /// By what the kernel tells of its mounts, and who knows addresses.
+    /// Uses the kernel's report on its mounts, and a function that resolves addresses.
     pub fn told(lines: &[MountLine], stats: &[u8], addresses: impl Fn(&str) -> Vec<String>) -> Nfs {
         let server = lines.first().map(|line| nfs::server_now(line, addresses)).unwrap_or_default();
         let layouts = lines.iter().find_map(|line| homing_mounts::pnfs(stats, line.mount.point.as_path()));
         Nfs { server, layouts, lines: lines.to_vec() }
     }
 
-    /// The server, and what it is likely to call this path.
+    /// Returns the server, and its likely name of this path.
     pub fn server_of(&self, path: &Path) -> Option<(String, PathBuf)> {
         Some((self.server.clone(), self.on_server(path)?))
     }

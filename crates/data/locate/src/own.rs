@@ -1,8 +1,8 @@
-//! A file system that a site asks by a command of its own (`[locator.NAME]` of the cluster file).
+//! A file system that a site queries by a command of its own (`[locator.NAME]` of the cluster file).
 //!
-//! The command gets paths, each ended by NUL, on its standard input, and prints a line of JSON for each, in their
-//! order: where the file lies, or why that is unknown. Names of files are no part of the answer, so that none can
-//! forge one.
+//! The command receives paths, each ended by NUL, on its standard input. It prints a line of JSON for each, in their
+//! order: the place of the file, or why it is unknown. Names of files are no part of the answer, so none can forge
+//! one.
 
 use crate::hostname::is_host;
 use crate::{Asked, FileSystem};
@@ -19,20 +19,20 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Answers are no longer, bytes: thousands of extents of each of the files of one question.
+/// The longest output, bytes: thousands of extents of each file of one query.
 const MOST: u64 = 16 << 20;
-/// Of what the command says when it fails, bytes.
+/// The most of the command's error output that is read if it fails, bytes.
 const LAST: u64 = 4096;
 
 /// `[locator.NAME]` of the cluster file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnLocator {
-    /// The type of the mounts that it is asked about, as the mount table has it.
+    /// The type of mounts that it is used for, as in the mount table.
     pub fstype: String,
     /// A line for /bin/sh.
     pub command: String,
-    /// Seconds that it may take for one question, which is about many files.
+    /// The time limit for one query, which is about many files, seconds.
     #[serde(default = "usual_deadline")]
     pub deadline: u32,
     /// Its name.
@@ -40,12 +40,13 @@ pub struct OwnLocator {
     pub name: String,
 }
 
-/// Seconds. The tools of such file systems start slowly and take a path a call: a question has at most 128.
+/// Returns the default time limit, seconds. The tools of such file systems start slowly and take one path per call; a
+/// query has at most 128 paths.
 fn usual_deadline() -> u32 {
     30
 }
 
-/// All of a site.
+/// All such commands of a site.
 pub type OwnLocators = Arc<[OwnLocator]>;
 
 /// One line of an answer.
@@ -56,7 +57,7 @@ pub(crate) struct Answer {
     pub hosts: Vec<String>,
     /// Parts of it, in order of offset.
     pub extents: Vec<Part>,
-    /// Why it, or the rest of it, is unknown.
+    /// Parts of it, in order of offset.
     pub reason: Option<String>,
 }
 
@@ -69,7 +70,7 @@ pub(crate) struct Part {
     pub hosts: Vec<String>,
 }
 
-/// Such a command, and why it is not asked any more.
+/// Such a command, and why it is not used any more.
 pub(crate) struct Own {
     locator: OwnLocator,
     broken: Mutex<Option<String>>,
@@ -80,7 +81,7 @@ impl Own {
         Own { locator: locator.clone(), broken: Mutex::default() }
     }
 
-    /// One answer for each file; the error holds for all of them.
+    /// Returns one answer for each file; the error holds for all of them.
     fn answers(&self, files: &[&mut Asked]) -> Result<Vec<Answer>, String> {
         let broken = || self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(why) = broken().clone() {
@@ -88,7 +89,7 @@ impl Own {
         }
         let asked = question(files).and_then(|paths| self.locator.ask(paths));
         let text = asked.map_err(|e| format!("cannot be asked: {e}"))?.map_err(|silence| {
-            // Ten thousand files are not to wait for it again and again.
+            // Ten thousand files must not wait for the command again and again.
             broken().get_or_insert(silence).clone()
         })?;
         read(&text?, files.len())
@@ -119,7 +120,7 @@ impl FileSystem for Own {
     }
 }
 
-/// Absolute, as the command begins in another folder.
+/// Writes the paths of a query. They are absolute, because the command begins in another folder.
 fn question(files: &[&mut Asked]) -> io::Result<File> {
     let mut paths = File::from(memfd_create("paths", MemfdFlags::CLOEXEC)?);
     for file in files {
@@ -130,11 +131,11 @@ fn question(files: &[&mut Asked]) -> io::Result<File> {
     Ok(paths)
 }
 
-/// What a command answered, or how it failed.
+/// The output of a command, or how it failed.
 type Said = Result<String, String>;
 
 impl OwnLocator {
-    /// What it answers; the inner error is that it does not within its deadline.
+    /// Runs the command. The inner error means that it did not end within its deadline.
     fn ask(&self, paths: File) -> io::Result<Result<Said, String>> {
         let mut errors = File::from(memfd_create("errors", MemfdFlags::CLOEXEC)?);
         let mut command = Command::new("/bin/sh");
@@ -144,7 +145,7 @@ impl OwnLocator {
         let group = Pid::from_child(&child);
         let limit = Duration::from_secs(self.deadline.max(1).into());
         let ended = homing_os::threads::within(limit, move || ended(&mut child));
-        // Whatever it left behind ends with it.
+        // Processes that the command left behind end with it.
         let _ = kill_process_group(group, Signal::KILL);
         let Some(ended) = ended else {
             return Ok(Err(format!("{:?} did not end within {} s", self.command, limit.as_secs())));
@@ -178,7 +179,7 @@ fn read(text: &str, files: usize) -> Result<Vec<Answer>, String> {
     lines.iter().map(answer).collect()
 }
 
-/// Puts an answer that keeps the contract into a layout.
+/// Puts an answer into a layout, if it keeps the contract.
 pub(crate) fn place(layout: &mut FileLayout, answer: Answer) -> Result<(), String> {
     let whole = Part { offset: 0, length: layout.size, hosts: answer.hosts };
     let parts = if answer.extents.is_empty() && !whole.hosts.is_empty() { vec![whole] } else { answer.extents };
@@ -227,7 +228,7 @@ mod tests {
         Locator::with(dir.metadata().unwrap().dev(), volume, Arc::new(Own::new(&own)))
     }
 
-    /// A line for each path, whatever it is called.
+    /// Returns a command that prints a line for each path, whatever it is called.
     fn each(line: &str) -> String {
         format!(r#"tr -cd '\000' | tr '\000' '\n' | while read -r x; do echo '{line}'; done"#)
     }

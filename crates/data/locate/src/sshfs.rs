@@ -1,5 +1,4 @@
-//! sshfs: one server holds the file, and the source of the mount names it, as
-//! the user's configuration of ssh knows it.
+//! sshfs: one server holds the file. The source of the mount names it, as the user's ssh configuration knows it.
 
 use crate::{Asked, FileSystem};
 use homing_model::hostname::is_loopback;
@@ -7,7 +6,7 @@ use homing_model::{Extent, RawText, Replica};
 use homing_mounts::{Kind, MountLine, nfs, plain_source};
 
 pub(crate) struct Sshfs {
-    /// The server, or why it cannot be told.
+    /// The server, or why it is unknown.
     server: Result<String, String>,
     lines: Vec<MountLine>,
 }
@@ -25,12 +24,12 @@ fn server(line: &MountLine) -> Result<String, String> {
         return Err(format!("its source, {source}, names no host: it may be the end of a tunnel to any"));
     }
     let named = nfs::server(&line.mount);
-    // Another user's names are not known.
+    // Names in another user's configuration are not known.
     let own = format!("user_id={}", rustix::process::getuid().as_raw());
     reached(named.clone(), line.of_super.contains(&own).then(|| homing_os::names::ssh_host(&named)).flatten())
 }
 
-/// The server of which a mount is, which ssh reaches as `real`.
+/// Returns the server of a mount, which ssh reaches as `real`.
 fn reached(named: String, real: Option<String>) -> Result<String, String> {
     match real {
         Some(real) if is_loopback(&real) => {
@@ -44,7 +43,7 @@ fn reached(named: String, real: Option<String>) -> Result<String, String> {
 impl FileSystem for Sshfs {
     fn fill(&self, Asked { path, layout, .. }: &mut Asked) {
         let there = path.canonicalize().ok().and_then(|real| nfs::on_server(&self.lines, &real));
-        // Where a home lies only its host can tell.
+        // Only the server itself knows the path of a home.
         layout.server_path = there.filter(|there| there.is_absolute()).map(|there| RawText::from(there.as_path()));
         if layout.size == 0 {
             return;

@@ -1,5 +1,5 @@
-//! File systems that show the files of others: overlays, mergerfs, and those on
-//! an image that lies on a network volume. The bytes lie where those files lie.
+//! File systems that show the files of others: overlays, mergerfs, and file systems on an image that is on a network
+//! volume. The bytes lie where those files lie.
 
 use crate::{Asked, FileSystem, Locator, OwnLocators};
 use homing_model::{Extent, FileLayout};
@@ -10,22 +10,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// File systems above one another that are asked. The kernel stacks two
-/// (`FILESYSTEM_MAX_STACK_DEPTH`); a FUSE file system may claim anything.
+/// The most stacked file systems that are followed. The kernel stacks two (`FILESYSTEM_MAX_STACK_DEPTH`); a FUSE file
+/// system may claim anything.
 const DEEPEST: u8 = 4;
 
-/// Where a mergerfs tells the path of the file on one of its branches.
+/// The attribute with the path of the file on one branch of a mergerfs.
 const BRANCH: &str = "user.mergerfs.fullpath";
 
-/// What is below.
+/// The source of the shown files.
 enum Below {
-    /// Folders, the first that has a file shows it; where they are mounted as one.
+    /// Folders, of which the first that has a file shows it, and the mounts of the overlay.
     Layers { folders: Vec<PathBuf>, lines: Vec<MountLine>, metacopy: bool },
-    /// A file of several branches, which each file's attribute tells.
+    /// One of several branches, which each file's attribute names.
     Branches,
-    /// Layers that nothing tells.
+    /// Layers that are not visible.
     Untold,
-    /// One file for all that is shown.
+    /// One file that contains everything shown.
     Image(PathBuf),
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Stacked {
 }
 
 impl Stacked {
-    /// `None` when it stands by itself. `depth` tells how many were met before.
+    /// Returns `None` for a file system that shows no others. `depth` is the number of file systems above it.
     pub fn read(first: &MountLine, lines: &[MountLine], depth: u8, own: &OwnLocators) -> Option<Stacked> {
         let below = match first.mount.fstype.as_str() {
             "overlay" => Below::Layers {
@@ -51,7 +51,7 @@ impl Stacked {
         Some(Stacked { below, locator: Locator::at_depth(depth + 1).with_own(own.clone()) })
     }
 
-    /// The file below that holds the bytes of this one.
+    /// Returns the file below that holds the bytes of this one.
     fn file(&self, asked: &Asked) -> Result<PathBuf, String> {
         if self.locator.depth() > DEEPEST {
             return Err(format!("more than {DEEPEST} file systems stand on one another"));
@@ -89,14 +89,14 @@ impl FileSystem for Stacked {
     }
 }
 
-/// What holds each byte of a file, when that is the same everywhere.
+/// Returns the place of each byte of a file, if it is the same for all.
 fn everywhere(layout: &FileLayout) -> Option<Extent> {
     let first = layout.extents.first().filter(|_| layout.reason.is_none())?;
     layout.extents.iter().all(|extent| extent.replicas == first.replicas).then(|| first.clone())
 }
 
-/// The folders of an overlay, the upper one first. Colons in their names come
-/// with a backslash; `lowerdir+` and `datadir+` name one folder each.
+/// Returns the folders of an overlay, the upper one first. Colons in their names are escaped by a backslash;
+/// `lowerdir+` and `datadir+` name one folder each.
 fn layers(options: &[String]) -> Vec<PathBuf> {
     let values = |wanted: &'static str| {
         options.iter().filter_map(move |word| word.split_once('=').filter(|(key, _)| *key == wanted))
@@ -120,13 +120,13 @@ fn split(folders: &[u8]) -> Vec<Vec<u8>> {
             other => all.last_mut().into_iter().for_each(|folder| folder.push(*other)),
         }
     }
-    // Two colons stand before layers that hold content alone.
+    // Two colons precede data-only layers.
     all.retain(|folder| !folder.is_empty());
     all
 }
 
-/// The file in the first layer that has it. What is found by a layer's path may
-/// be another file: a container sees the paths of its own mount namespace.
+/// Returns the file in the first layer that has it. The path of a layer may lead to another file here, because a
+/// container sees the paths of its own mount namespace.
 fn layer(asked: &Asked, folders: &[PathBuf], lines: &[MountLine], metacopy: bool) -> Result<PathBuf, String> {
     let unseen = || "the layers of this overlay cannot be seen from here, as those of a container".to_string();
     let real = asked.path.canonicalize().map_err(|e| e.to_string())?;
@@ -135,7 +135,7 @@ fn layer(asked: &Asked, folders: &[PathBuf], lines: &[MountLine], metacopy: bool
     let root = line.root.as_path();
     let within = root.strip_prefix("/").unwrap_or(root).join(beneath);
     let shown = folders.iter().filter(|folder| folder.is_absolute()).map(|folder| folder.join(&within));
-    // A file of the upper layer may have attributes alone, its content being below.
+    // A file of the upper layer may have attributes only, with its content below.
     let has = |file: &PathBuf| {
         let Ok(meta) = file.symlink_metadata() else { return false };
         !(metacopy && meta.blocks() == 0) && same(&meta, &asked.meta)
@@ -143,8 +143,8 @@ fn layer(asked: &Asked, folders: &[PathBuf], lines: &[MountLine], metacopy: bool
     shown.into_iter().find(has).ok_or_else(unseen)
 }
 
-/// The same file on another file system, as far as `stat` tells. An overlay shows the number that a file has in its layer.
-/// A file that was just written to GlusterFS may bear the time of another server when it is asked for again.
+/// Whether it is the same file on another file system, as far as `stat` shows. An overlay shows the inode number of
+/// the file's layer. A file that was just written to GlusterFS may have the time of another server at the next query.
 fn same(below: &Metadata, above: &Metadata) -> bool {
     let mark = |meta: &Metadata| (meta.len(), meta.mode());
     let time = |meta: &Metadata| (meta.mtime(), meta.mtime_nsec());
@@ -162,12 +162,12 @@ fn branch(asked: &Asked) -> Result<PathBuf, String> {
     if seen { Ok(file) } else { Err("the branches of this mergerfs cannot be seen from here".into()) }
 }
 
-/// The image behind a loop device, when a network volume holds it. An image on a
-/// disk of this host is that disk.
+/// Returns the image behind a loop device, if a network volume holds it. An image on a disk of this host counts as
+/// that disk.
 fn image(source: &Path) -> Option<PathBuf> {
     let device = source.strip_prefix("/dev").ok().filter(|d| d.as_os_str().as_bytes().starts_with(b"loop"))?;
     let class = Path::new("/sys/class/block").join(device);
-    // A partition's device lies below the one that has the file.
+    // A partition's device is below the device that has the file.
     let told =
         ["loop/backing_file", "../loop/backing_file"].iter().find_map(|file| std::fs::read(class.join(file)).ok())?;
     let file = PathBuf::from(OsStr::from_bytes(told.strip_suffix(b"\n").unwrap_or(&told)));

@@ -1,23 +1,22 @@
-//! A GlusterFS volume's own definition, as the client runs it.
+//! A GlusterFS volume's own definition, as the client uses it.
 //!
-//! Every mount shows it at `.meta/graphs/active/volfile`, also to ordinary
-//! users, and it needs no glusterd on this host. `gluster volume info` would
-//! need root and a server.
+//! Every mount shows it at `.meta/graphs/active/volfile`, also to ordinary users, and it needs no glusterd on this
+//! host. `gluster volume info` would need root and a server.
 
 use std::collections::HashMap;
 
 /// A brick, in the terms of the volume's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Brick {
-    /// As the definition names its server.
+    /// The server's name in the definition.
     pub host: String,
     /// Directory there.
     pub dir: String,
-    /// Holds names only.
+    /// Whether it holds names only.
     pub arbiter: bool,
     /// Its client's name in the graph, e.g. `data-client-0`.
     pub client: String,
-    /// Its client alone, as a volfile: what it takes to speak to this brick only.
+    /// A volfile with its client alone, for a connection to this brick only.
     pub volfile: String,
 }
 
@@ -26,9 +25,9 @@ pub(crate) struct Brick {
 pub(crate) enum Sharing {
     /// One brick.
     Alone,
-    /// Each brick a copy.
+    /// Each brick has a copy.
     Replicate,
-    /// Each brick a fragment; so many may be lost.
+    /// Each brick has a fragment; `redundancy` bricks may be lost.
     Disperse { redundancy: usize },
 }
 
@@ -41,7 +40,7 @@ pub(crate) struct Group {
     pub bricks: Vec<Brick>,
 }
 
-/// The definition.
+/// The definition of a volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Definition {
     pub groups: Vec<Group>,
@@ -57,7 +56,7 @@ struct Node<'a> {
     children: Vec<&'a str>,
 }
 
-/// Reads a client volfile. `None` when it is no such thing.
+/// Reads a client volfile. Returns `None` if it is none.
 pub(crate) fn parse(text: &str) -> Option<Definition> {
     let (order, nodes) = nodes(text);
     let mut definition = Definition::default();
@@ -120,14 +119,14 @@ fn brick(node: &Node, arbiter: bool) -> Option<Brick> {
         return None;
     }
     let dir = node.options.get("remote-subvolume")?.to_string();
-    // The snapshot daemon and the like are clients too, but serve no directory.
+    // The snapshot daemon and similar programs are clients too, but serve no directory.
     dir.starts_with('/').then_some(())?;
     let host = node.options.get("remote-host")?.to_string();
     Some(Brick { host, dir, arbiter, client: node.name.into(), volfile: alone(node) })
 }
 
 fn alone(node: &Node) -> String {
-    // A brick's server knows a client by this, and would mix the mount up with us.
+    // A brick's server identifies a client by this option, and would confuse the mount with homing.
     let mut options: Vec<_> = node.options.iter().filter(|(key, _)| **key != "process-uuid").collect();
     options.sort_unstable();
     let options: String = options.iter().map(|(key, value)| format!("    option {key} {value}\n")).collect();

@@ -1,10 +1,10 @@
-//! The regular files below a directory, within a bound.
+//! Walks the regular files below a directory, up to a limit.
 
 use std::fs::ReadDir;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// One thing met on a walk.
+/// A file or directory that a walk found.
 #[derive(Debug)]
 pub enum Found {
     /// A regular file.
@@ -13,10 +13,9 @@ pub enum Found {
     Unreadable(PathBuf, io::Error),
 }
 
-/// Walks below `dir` until `limit` things are found, and gives `visit` each
-/// folder's as it is listed, in order of names, while that folder is still
-/// open. True when there was more than the limit. Symbolic links are not
-/// followed; sockets, devices and the like are passed over.
+/// Walks below `dir` until `limit` things are found. Calls `visit` with each folder's files as it is listed, in order
+/// of names, while that folder is still open. Returns true if there was more than the limit. Symbolic links are not
+/// followed; sockets, devices and the like are skipped.
 pub fn walk(dir: &Path, limit: usize, visit: &mut dyn FnMut(Vec<Found>)) -> bool {
     let mut left = limit;
     let mut open = vec![dir.to_path_buf()];
@@ -38,7 +37,7 @@ pub fn walk(dir: &Path, limit: usize, visit: &mut dyn FnMut(Vec<Found>)) -> bool
     false
 }
 
-/// One directory: its files and directories, and why the list is not whole.
+/// One directory: its files and directories, and why the list is incomplete.
 #[derive(Default)]
 struct Listing {
     files: Vec<PathBuf>,

@@ -1,5 +1,5 @@
-//! The contract suite and the odd cases on a real GlusterFS: a glusterd, its
-//! bricks and mounts in namespaces of their own, which end with this test.
+//! The contract suite and special cases on a real GlusterFS. A glusterd, its bricks and mounts run in namespaces of
+//! their own, which end with this test.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Host of brick `n` in the volumes' definitions; the brick servers all call themselves otherwise.
+/// Returns the host of brick `n` in the volumes' definitions; the brick servers all have another name for themselves.
 fn host(n: usize) -> String {
     format!("g{n}.cluster")
 }
@@ -44,7 +44,7 @@ fn inside(base: &Path) {
     odd_names(&locator, base);
     linked_and_bound(&locator, base);
     renamed(&locator, base);
-    // A mount of a folder, seen through a symbolic link.
+    // A mount of a folder, used through a symbolic link.
     std::os::unix::fs::symlink(at("sub"), base.join("link")).unwrap();
     std::fs::write(base.join("link/f"), "hello").unwrap();
     assert_placed(&locator.locate(&base.join("link/f")), &holding(base, "rep", Path::new("folder/f")));
@@ -59,7 +59,7 @@ fn inside(base: &Path) {
     one_of_several_down(base, "arb", "f");
 }
 
-/// The truth: hosts of the bricks on which the file's bytes are.
+/// Returns the true place: hosts of the bricks on which the file's bytes are.
 fn holding(base: &Path, volume: &str, below: &Path) -> BTreeSet<String> {
     let file = |n: usize| base.join(format!("bricks/{n}/{volume}")).join(below);
     let size = |n: usize| std::fs::metadata(file(n)).map_or(0, |meta| meta.len());
@@ -87,7 +87,7 @@ fn mount(words: &[&str], at: &Path) {
     assert!(status.success(), "mount {words:?}: {status}");
 }
 
-/// An overlay shows its lower layer's files, which a volume holds, and those of its upper one, on this host's disk.
+/// An overlay shows its lower layer's files, which a volume holds, and files of its upper one, on this host's disk.
 fn layers(locator: &Locator, base: &Path) {
     let at = |name: &str| base.join("overlay").join(name);
     for name in ["up", "work", "low:er", "moved"] {
@@ -110,14 +110,14 @@ fn layers(locator: &Locator, base: &Path) {
     for name in ["new", "own"] {
         assert_placed(&locator.locate(&at("shown").join(name)), &own);
     }
-    // Through a bind mount of a folder of it, and when what is changed is copied up.
+    // Through a bind mount of one of its folders, and after a change has copied the file up.
     std::fs::create_dir(at("shown/sub")).unwrap();
     std::fs::write(at("shown/sub/f"), "content").unwrap();
     mount(&["--bind", &at("shown/sub").display().to_string()], &at("bound"));
     assert_placed(&locator.locate(&at("bound/f")), &own);
     std::fs::write(at("shown/layered"), "changed").unwrap();
     assert_placed(&locator.locate(&at("shown/layered")), &own);
-    // In a container the layers' paths lead nowhere, or to something else.
+    // In a container the layers' paths do not exist, or lead to other files.
     std::fs::rename(at("low:er"), at("moved/there")).unwrap();
     std::fs::create_dir(at("low:er")).unwrap();
     std::fs::write(at("low:er").join("own"), "another").unwrap();
@@ -129,8 +129,8 @@ fn layers(locator: &Locator, base: &Path) {
 fn image(locator: &Locator, base: &Path) {
     let (small, large) = (base.join("mnt/rep/disk.img"), base.join("mnt/sh/disk.img"));
     for (file, size, at) in [(&small, 2 << 20, base.join("small")), (&large, 136 << 20, base.join("large"))] {
-        // Written out, so that its shards are on more than one host: of five one test in 16 found all on one, of 17 one in
-        // 65,536 does.
+        // Written out, so that its shards are on more than one host. With 5 shards one test in 16 had all on one
+        // host, with 17 it is one in 65,536.
         std::fs::write(file, vec![7; size]).unwrap();
         assert!(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(file).status().unwrap().success());
         mount(&["-o", "loop", &file.display().to_string()], &at);
@@ -163,7 +163,7 @@ fn snap(locator: &Locator, base: &Path) {
     assert!(Command::new("umount").arg(&at).status().unwrap().success());
 }
 
-/// A mergerfs tells on which of its branches a file is.
+/// A mergerfs reports the branch of each file.
 fn branches(locator: &Locator, base: &Path) {
     if !common::installed("mergerfs") {
         return common::skipped("branches need mergerfs");
@@ -191,7 +191,7 @@ fn odd_names(locator: &Locator, base: &Path) {
         std::fs::write(dir.join(&below), "evil").unwrap();
         assert_placed(&locator.locate(&dir.join(&below)), &holding(base, "rep", Path::new(&below)));
     }
-    // A hard link may be told by its other name: then one copy is certain.
+    // The mount may report another name of a hard link. Then only one copy is certain.
     std::fs::write(dir.join("first"), "linked").unwrap();
     std::fs::hard_link(dir.join("first"), dir.join("second")).unwrap();
     let layout = locator.locate(&dir.join("second"));
@@ -208,7 +208,7 @@ fn dispersed(locator: &Locator, one: &Path, two: &Path) {
     assert!(layout.extents[0].replicas.len() == 3 && layout.extents[0].replicas[0].share == 0.5, "{layout:?}");
 }
 
-/// For each byte of a file in 4 MiB blocks, the hosts that are told against the bricks' own folders.
+/// Compares the hosts of each 4 MiB block of a file with the bricks' own folders.
 fn assert_blocks(locator: &Locator, base: &Path, volume: &str, name: &str) {
     let file = base.join("mnt").join(volume).join(name);
     let layout = locator.locate(&file);
@@ -235,7 +235,7 @@ fn sharded(locator: &Locator, base: &Path, volume: &str) {
     std::fs::write(dir.join("big"), vec![7; (70 << 20) + 5]).unwrap();
     let layout = locator.locate(&dir.join("big"));
     assert_eq!(layout.extents.iter().map(|e| e.length).sum::<u64>(), (70 << 20) + 5, "{layout:?}");
-    // Block by block, since which bricks the hashes of the shards' names meet is luck.
+    // Block by block, because the hashes of the shards' names select the bricks.
     assert_blocks(locator, base, volume, "big");
     // Blocks 1 and 2 are a hole, and lie nowhere.
     use std::os::unix::fs::FileExt;
@@ -253,7 +253,7 @@ fn sharded(locator: &Locator, base: &Path, volume: &str) {
     );
 }
 
-/// A command of glusterd, which refuses one while another is under way.
+/// Runs a command of glusterd, which rejects one while another is in progress.
 fn gluster(words: &str) -> String {
     let mut last = None;
     for _ in 0..120 {
@@ -268,8 +268,8 @@ fn gluster(words: &str) -> String {
     panic!("gluster {words}: {last:?}");
 }
 
-/// The hash says one brick, a rebalance another: the shard is where it is.
-/// And each file keeps the shard size that it was born with.
+/// The hash selects one brick, a rebalance another: the shard is at its real place. Each file keeps the shard size
+/// with which it was created.
 fn shards_moved(before: &Locator, base: &Path) {
     gluster("volume set sh features.shard-block-size 8MB");
     gluster(&format!("volume add-brick sh g3.cluster:{}/bricks/3/sh force", base.display()));
@@ -280,11 +280,11 @@ fn shards_moved(before: &Locator, base: &Path) {
     });
     assert!(ended, "rebalancing has not ended");
     let fresh = Locator::new().unwrap();
-    // One that has read the volume's definition before the brick was added reads it again.
+    // A locator that read the volume's definition before the brick was added reads it again.
     for (locator, name) in [&fresh, before].into_iter().flat_map(|l| ["big", "sparse", "small"].map(|name| (l, name))) {
         assert_blocks(locator, base, "sh", name);
     }
-    // Of so many some lie on the new brick.
+    // Some of so many files are on the new brick.
     for n in 0..40 {
         let name = format!("grown {n}");
         let file = base.join("mnt/sh").join(&name);
@@ -310,8 +310,8 @@ fn linked_and_bound(locator: &Locator, base: &Path) {
     assert_placed(&locator.locate(&base.join("bound/bound file")), &truth("folder/bound file"));
 }
 
-/// What is being renamed is placed truly, or has a reason. After it, DHT's
-/// pointers are no copies: the file stays where it was.
+/// A file that is being renamed has its true place, or a reason. Afterwards, DHT's pointers are no copies: the file
+/// stays at its place.
 fn renamed(locator: &Locator, base: &Path) {
     for volume in ["di2", "sh"] {
         let dir = base.join("mnt").join(volume);
@@ -336,8 +336,8 @@ fn renamed(locator: &Locator, base: &Path) {
     }
 }
 
-/// As an ordinary user, in a process of its own: a file that he may read is
-/// placed without configuration, and one that he may not has a reason.
+/// Runs as an ordinary user, in a process of its own. A readable file is placed without configuration, and an
+/// unreadable one has a reason.
 fn unreadable(dir: &Path) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::write(dir.join("secret"), "s").unwrap();
@@ -362,12 +362,12 @@ fn as_an_ordinary_user() {
     );
 }
 
-/// On a volume of one brick: `f` is there, then its brick is not.
+/// On a volume of one brick, `f` exists, then its brick is killed.
 fn brick_down(locator: &Locator, base: &Path, dir: &Path) {
     let pid = std::fs::read_to_string(base.join("alone.pid")).unwrap();
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    // The client learns it with the broken connection, some moments later.
+    // The client notices the broken connection some moments later.
     let gone = (0..1200).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
         locator.locate(&dir.join("f")).reason.is_some()
@@ -376,8 +376,8 @@ fn brick_down(locator: &Locator, base: &Path, dir: &Path) {
     assert!(gone && layout.extents.is_empty(), "{layout:?}");
 }
 
-/// A brick goes that holds some of a file: what the others hold stays true,
-/// and nothing is told of the one that is down.
+/// Kills a brick that holds a part of a file. The places on other bricks stay true, and the killed brick is not
+/// named.
 fn one_of_several_down(base: &Path, volume: &str, name: &str) {
     let before = Locator::new().unwrap().locate(&base.join("mnt").join(volume).join(name));
     let gone = before.bytes_per_host().into_keys().next().unwrap();

@@ -1,5 +1,5 @@
-//! The contract suite and the odd cases on a real MooseFS: master, chunkservers
-//! and mounts in namespaces of their own, which end with this test.
+//! The contract suite and special cases on a real MooseFS. Master, chunkservers and mounts run in namespaces of their
+//! own, which end with this test.
 
 mod common;
 #[path = "../../../../tests/until.rs"]
@@ -44,13 +44,13 @@ fn inside(base: &Path) {
     chunkserver_down(&locator, base);
 }
 
-/// The truth: chunkservers with a chunk that begins with these bytes.
+/// Returns the true place: chunkservers with a chunk that begins with these bytes.
 fn holding(base: &Path, mark: &[u8]) -> BTreeSet<String> {
     let holds = |n: &usize| {
         let folders = std::fs::read_dir(base.join(format!("cs{n}/disk"))).unwrap().flatten();
         let mut chunks = folders.filter_map(|f| std::fs::read_dir(f.path()).ok()).flatten().flatten();
         chunks.any(|chunk| {
-            // The data follows a head of 5 or 8 KiB.
+            // The data follows a header of 5 or 8 KiB.
             let bytes = std::fs::read(chunk.path()).unwrap_or_default();
             bytes.iter().take(10_000).count() > 0
                 && bytes[..bytes.len().min(10_000)].windows(mark.len()).any(|w| w == mark)
@@ -102,7 +102,7 @@ fn chunks_and_holes(locator: &Locator, base: &Path) {
     }
 }
 
-/// A mount of a folder, a bind mount, and one whose door is shut, so that `mfsfileinfo` is asked.
+/// A mount of a folder, a bind mount, and a mount whose port is closed, so that `mfsfileinfo` is used.
 fn other_mounts(locator: &Locator, base: &Path) {
     let mark = write(&base.join("sub/f"));
     for seen in ["sub/f", "mnt/folder/f", "shut/folder/f", "closed/folder/f"] {
@@ -115,7 +115,7 @@ fn many_at_once(locator: &Locator, dir: &Path) {
     let dir = dir.join("many");
     std::fs::create_dir(&dir).unwrap();
     for n in 0..1500 {
-        // Every tenth is empty and asks for nothing.
+        // Every tenth file is empty and needs no query.
         std::fs::write(dir.join(format!("{n:04}")), if n % 10 == 0 { "" } else { "x" }).unwrap();
     }
     let tree = locator.locate_tree(&dir, 10_000);
@@ -133,7 +133,7 @@ fn as_an_ordinary_user() {
     assert!(layout.reason.is_none() && hosts(&layout).len() == 2, "{layout:?}");
 }
 
-/// A chunkserver whose disk is being emptied is named only where it holds the sole copy.
+/// A chunkserver whose disk is being emptied is named only if it holds the only copy.
 fn disk_marked_for_removal(locator: &Locator, base: &Path) {
     let (sole, shared) = (base.join("mnt/onlyb/sole"), base.join("mnt/both/shared"));
     write(&sole);

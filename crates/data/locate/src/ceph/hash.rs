@@ -1,8 +1,7 @@
-//! Which placement group has an object: Ceph's hash of its name, cut to the
-//! number of groups.
+//! Finds the placement group of an object: Ceph's hash of its name, reduced to the number of groups.
 
-/// Bob Jenkins's hash of 1996 (burtleburtle.net/bob/hash/evahash.html, in the public domain), which Ceph calls rjenkins
-/// and which all of its pools have unless somebody set another.
+/// Bob Jenkins's hash of 1996 (burtleburtle.net/bob/hash/evahash.html, in the public domain). Ceph calls it rjenkins;
+/// it is the default of all pools.
 pub(super) fn rjenkins(name: &[u8]) -> u32 {
     /// The golden ratio, as the hash's author chose it.
     const START: u32 = 0x9e37_79b9;
@@ -16,7 +15,7 @@ pub(super) fn rjenkins(name: &[u8]) -> u32 {
         mix(&mut a, &mut b, &mut c);
     }
     let mut rest = [0; 12];
-    // The lowest byte of the third word is the length's.
+    // The lowest byte of the third word is reserved for the length.
     for (nth, byte) in pieces.remainder().iter().enumerate() {
         rest[if nth < 8 { nth } else { nth + 1 }] = *byte;
     }
@@ -35,7 +34,7 @@ fn mix(a: &mut u32, b: &mut u32, c: &mut u32) {
     }
 }
 
-/// The group of a hash among so many: what stays the same for most when their number grows.
+/// Returns the group of a hash. Most hashes keep their group when the number of groups grows.
 pub(super) fn group(hash: u32, groups: u32) -> u32 {
     let mask = groups.next_power_of_two() - 1;
     if hash & mask < groups { hash & mask } else { hash & (mask >> 1) }

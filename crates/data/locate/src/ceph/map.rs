@@ -1,5 +1,5 @@
-//! The OSD map of a cluster: asked for by the program `ceph` as the user of the
-//! mount, and turned into OSDs of each placement group by `osdmaptool`, which asks nobody.
+//! The OSD map of a cluster. The program `ceph` fetches it as the user of the mount, and `osdmaptool` computes from
+//! it the OSDs of each placement group, without a connection.
 
 use super::hash;
 use homing_model::Replica;
@@ -12,9 +12,9 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::process::{Command, Stdio};
 
-/// Seconds that monitors may take to answer at first.
+/// Seconds that the monitors have for their first answer.
 const PATIENCE: &str = "5";
-/// In the place of an OSD that a group lacks (CRUSH_ITEM_NONE).
+/// In place of an OSD that a group lacks (CRUSH_ITEM_NONE).
 const NO_OSD: u32 = 0x7fff_ffff;
 /// The number of the hash [`hash::rjenkins`] (CEPH_STR_HASH_RJENKINS).
 const RJENKINS: u32 = 2;
@@ -22,7 +22,7 @@ const RJENKINS: u32 = 2;
 /// The type of an erasure-coded pool (pg_pool_t::TYPE_ERASURE).
 const ERASURE: u8 = 3;
 
-/// What is needed of it.
+/// The needed parts of the map.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct OsdMap {
     /// The cluster's id.
@@ -39,7 +39,7 @@ pub(super) struct Pool {
     number: u64,
     name: String,
     groups: u32,
-    /// The part of an object that its primary has itself.
+    /// The part of an object that its primary stores itself.
     share: f64,
     /// Why its objects cannot be placed.
     odd: Option<&'static str>,
@@ -52,7 +52,7 @@ struct Acting {
     all: Vec<u32>,
 }
 
-/// Asks a cluster. `options` say which, and as whom.
+/// Queries a cluster. `options` name the cluster and the user.
 pub(super) fn ask(options: &[String]) -> Result<OsdMap, String> {
     let mut ceph = Command::new("ceph");
     ceph.args(options).args(["--connect-timeout", PATIENCE, "osd", "getmap"]).stdin(Stdio::null());
@@ -66,7 +66,7 @@ pub(super) fn ask(options: &[String]) -> Result<OsdMap, String> {
     read(&dump, &String::from_utf8_lossy(&groups))
 }
 
-/// The program computes from a file, which is one without a name.
+/// Runs `osdmaptool` on the map, in a file without a name.
 fn tool(map: &[u8], words: &[&str]) -> Result<Vec<u8>, String> {
     let file = memfd_create(c"osdmap", MemfdFlags::CLOEXEC).map(File::from).map_err(std::io::Error::from);
     let filled = file.and_then(|mut file| {
@@ -86,7 +86,7 @@ fn output(mut command: Command) -> Result<Vec<u8>, String> {
         return Ok(done.stdout);
     }
     let said = String::from_utf8_lossy(&done.stderr);
-    // The last line is what `ceph` says; others are of its libraries, with times and addresses.
+    // The last line is `ceph`'s own message; others are from its libraries, with times and addresses.
     Err(format!("{name}: {}", shown(said.trim().lines().last().unwrap_or("it said nothing"))))
 }
 
@@ -157,7 +157,7 @@ fn address(text: &str) -> Option<String> {
     Some(host.trim_start_matches('[').trim_end_matches(']').to_string())
 }
 
-/// `2.1f    raw ([1,0], p1) up ([1,0], p1) acting ([1,0], p1)`.
+/// Parses `2.1f    raw ([1,0], p1) up ([1,0], p1) acting ([1,0], p1)`.
 fn group(line: &str) -> Option<((u64, u32), Acting)> {
     let (name, rest) = line.split_once('\t').or_else(|| line.split_once(' '))?;
     let (pool, number) = name.trim().split_once('.')?;
@@ -169,7 +169,7 @@ fn group(line: &str) -> Option<((u64, u32), Acting)> {
 }
 
 impl OsdMap {
-    /// The pool of a layout, which names it, or its number where the client's key does not show its name.
+    /// Returns the pool of a layout, by its name, or by its number if the client's key does not show the name.
     pub fn pool(&self, name: &str) -> Result<&Pool, String> {
         let by_name = self.pools.values().find(|pool| pool.name == name);
         let pool = by_name.or_else(|| self.pools.get(&name.parse().ok()?));
@@ -180,7 +180,7 @@ impl OsdMap {
         }
     }
 
-    /// The hosts from which an object is read; none when no OSD that is up has it.
+    /// Returns the hosts from which an object is read; none if no OSD that is up has it.
     pub fn replicas(
         &self,
         pool: &Pool,
@@ -188,14 +188,14 @@ impl OsdMap {
         object: &str,
         from: ReadFrom,
     ) -> Result<Vec<Replica>, String> {
-        /// Between a namespace and an object's name, which are hashed together.
+        /// The separator of a namespace and an object's name, which are hashed together.
         const BETWEEN: &str = "\u{1f}";
         let whole = space.map_or(object.to_string(), |space| [space, BETWEEN, object].concat());
         let number = hash::group(hash::rjenkins(whole.as_bytes()), pool.groups);
         let acting = self.groups.get(&(pool.number, number));
         let acting = acting
             .ok_or_else(|| format!("osdmaptool tells nothing of the placement group {}.{number:x}", pool.number))?;
-        // Of shards the primary gathers all: whoever has another one has nothing that is read.
+        // With an erasure code the primary gathers all shards. Clients read nothing from hosts of other shards.
         let all = from != ReadFrom::Primary && pool.share == 1.0;
         let osds = if all { acting.all.clone() } else { vec![acting.primary] };
         let mut hosts: Vec<&String> = osds.iter().filter_map(|osd| self.osds.get(osd)).collect();

@@ -1,11 +1,11 @@
-//! A file's layout: which object has which of its bytes. Pure but for one attribute.
+//! A file's layout: the object of each of its bytes. Pure, except for one attribute.
 
 use homing_model::{Extent, FileLayout, Replica};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// Pieces of a file that are told one by one. Of a file of more, neighbours are told together, each host with its
-/// share: 16 GiB of whole objects of the usual size.
+/// The most pieces of a file that are listed one by one, 16 GiB of whole objects of the usual size. In larger files,
+/// neighbours are merged, and each host has its share.
 const PIECES: u64 = 4096;
 
 /// How a file is cut into objects, sizes in bytes.
@@ -14,13 +14,13 @@ pub(super) struct Striping {
     pub unit: u64,
     pub count: u64,
     pub object_size: u64,
-    /// The pool's name, or its number where the client does not know that.
+    /// The pool's name, or its number if the client does not know the name.
     pub pool: String,
     pub namespace: Option<String>,
 }
 
 impl Striping {
-    /// By the attribute that clients show to whoever may read the file.
+    /// Reads the attribute, which clients show to each user who may read the file.
     pub fn of(path: &Path) -> Result<Striping, String> {
         // Names of pools and namespaces are short words.
         let mut value = [0; 1024];
@@ -32,7 +32,7 @@ impl Striping {
             .ok_or_else(|| format!("its layout is of no known form: {}", text.escape_debug()))
     }
 
-    /// `stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=data[ pool_namespace=a]`.
+    /// Parses `stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=data[ pool_namespace=a]`.
     fn parse(text: &str) -> Option<Striping> {
         let (sizes, pool) = text.split_once(" pool=")?;
         let (pool, namespace) =
@@ -43,12 +43,12 @@ impl Striping {
         fits.then_some(Striping { unit, count, object_size, pool: pool.into(), namespace })
     }
 
-    /// Bytes in a row that lie in one object.
+    /// Returns the length of a run of bytes in one object.
     fn step(&self) -> u64 {
         if self.count == 1 { self.object_size } else { self.unit }
     }
 
-    /// The number of the object that has the byte at `offset`.
+    /// Returns the number of the object that has the byte at `offset`.
     fn number(&self, offset: u64) -> u64 {
         let block = offset / self.unit;
         let (stripe, position) = (block / self.count, block % self.count);
@@ -56,14 +56,14 @@ impl Striping {
     }
 }
 
-/// Asks for the hosts of an object by its number and by an offset in the file that lies in it.
+/// Returns the hosts of an object, by its number and by an offset in the file that lies in it.
 pub(super) type OfObject<'a> = dyn FnMut(u64, u64) -> Result<Vec<Replica>, String> + 'a;
 
 /// Fills in extents and reason.
 pub(super) fn place(striping: &Striping, layout: &mut FileLayout, of_object: &mut OfObject) {
     let (size, step) = (layout.size, striping.step());
     let together = step.saturating_mul(size.div_ceil(step).div_ceil(PIECES));
-    // Of one set of objects each is met again with each stripe.
+    // Each stripe meets the same objects of a set again.
     let mut known: HashMap<u64, Vec<Replica>> = HashMap::new();
     let (mut lost, mut at) = (0, 0);
     while at < size {

@@ -1,5 +1,4 @@
-//! The kernel's client: an ioctl tells the primary OSD of an offset, to whoever
-//! may read the file.
+//! The kernel's client: an ioctl reports the primary OSD of an offset to each user who may read the file.
 
 use std::fs::File;
 use std::io;
@@ -26,27 +25,27 @@ struct DataLocation {
 /// `CEPH_IOC_GET_DATALOC`: `_IOWR(0x97, 3, struct ceph_ioctl_dataloc)`.
 const GET_LOCATION: libc::c_ulong = 3 << 30 | (size_of::<DataLocation>() as libc::c_ulong) << 16 | 0x97 << 8 | 3;
 
-/// Whoever replaces it by a FIFO meanwhile keeps nobody waiting.
+/// Opens a file. If it was replaced by a FIFO meanwhile, the call does not block.
 pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
     File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | flags).open(path)
 }
 
-/// What a read past the cache brings, where it may be put.
+/// An aligned buffer for a read past the cache.
 #[repr(align(4096))]
 struct Page([u8; 4096]);
 
-/// Makes the client speak with an OSD, by a read past its cache. Whatever comes of it, it is told of a new map.
+/// Makes the client contact an OSD, by a read past its cache. Even if the read fails, the client receives a new map.
 pub(super) fn speak(path: &Path) {
     let mut page = Box::new(Page([0; 4096]));
     let _ = open(path, libc::O_DIRECT).and_then(|file| file.read_at(&mut page.0, 0));
 }
 
-/// The address of the OSD from which the byte at `offset` is read; `None` when none that is up has it.
+/// Returns the address of the OSD from which the byte at `offset` is read; `None` if no OSD that is up has it.
 pub(super) fn address(file: &File, offset: u64) -> Result<Option<String>, String> {
     // SAFETY: all bits zero are a value of each member.
     let mut location: DataLocation = unsafe { std::mem::zeroed() };
     location.file_offset = offset;
-    // SAFETY: the number tells the kernel the structure's size, and it writes no more than that.
+    // SAFETY: the number contains the structure's size, and the kernel writes no more than that.
     let status = unsafe { libc::ioctl(file.as_raw_fd(), GET_LOCATION as _, &mut location) };
     if status < 0 {
         return Err(format!("Ceph's client does not tell its place: {}", io::Error::last_os_error()));
@@ -59,7 +58,7 @@ pub(super) fn address(file: &File, offset: u64) -> Result<Option<String>, String
     told.map(Some).ok_or_else(|| format!("Ceph's client tells an address of no known family for OSD {}", location.osd))
 }
 
-/// Of a `sockaddr_in` or a `sockaddr_in6`.
+/// Reads the address of a `sockaddr_in` or a `sockaddr_in6`.
 fn ip(bytes: &[u8]) -> Option<IpAddr> {
     match i32::from(u16::from_ne_bytes([bytes[0], bytes[1]])) {
         libc::AF_INET => Some(Ipv4Addr::from(<[u8; 4]>::try_from(&bytes[4..8]).ok()?).into()),

@@ -1,4 +1,5 @@
-//! The contract on what the kernel was seen, or is documented, to tell of file systems that are not at hand.
+//! Checks the contract with mount lines that the kernel wrote, or is documented to write, for unavailable file
+//! systems.
 
 use crate::local::host;
 use crate::nfs::Nfs;
@@ -10,8 +11,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Goes through the contract as a file system at a folder of this host, whose line of the mount table ends in `told`;
-/// where a file of it lies then.
+/// Checks the contract for a file system at a folder of this host. The second argument is the end of its line of the
+/// mount table. Returns the layout of one of its files.
 fn kept(told: &str, make: impl Fn(&MountLine) -> Arc<dyn FileSystem>, hosts: &[&str]) -> FileLayout {
     let dir = tempfile::tempdir().unwrap();
     let real = dir.path().canonicalize().unwrap();
@@ -81,7 +82,7 @@ fn zfs_and_btrfs_lie_here() {
     }
 }
 
-/// A client's lines as its kernel writes them, and what its mountstats add.
+/// A client's lines as its kernel writes them, with lines of its mountstats.
 #[test]
 fn nfs_lies_on_the_server_that_answers_and_pnfs_where_nobody_tells() {
     let options = "rw,vers=4.2,rsize=262144,hard,proto=tcp,clientaddr=10.77.1.2,addr=10.77.1.1";

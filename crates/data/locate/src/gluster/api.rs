@@ -1,9 +1,9 @@
-//! `libgfapi`, GlusterFS's own client library, opened when it is first needed:
-//! every host that mounts GlusterFS has it, and others need not.
+//! `libgfapi`, GlusterFS's own client library, loaded at the first use: every host that mounts GlusterFS has it, and
+//! others do not need it.
 //!
-//! A mount cannot tell where shards and dispersed files lie. A brick can, and
-//! it answers ordinary users. What else was tried: a second FUSE mount without
-//! the shard layer (root only), and the bricks' folders (only on their hosts).
+//! A mount cannot report where shards and dispersed files are. A brick can, and it answers ordinary users. Two other
+//! ways were tried: a second FUSE mount without the shard layer (root only), and the bricks' folders (only on their
+//! hosts).
 
 use libloading::{Library, Symbol};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -52,7 +52,7 @@ impl Api {
     }
 }
 
-/// musl's programs are static, and open no library.
+/// musl's programs are static, and load no library.
 const STATIC: &str =
     if cfg!(target_env = "musl") { ", and a homing that is not static: `cargo install homing`" } else { "" };
 
@@ -66,7 +66,7 @@ fn api() -> Result<&'static Api, String> {
     API.get_or_init(open).as_ref().map_err(Clone::clone)
 }
 
-/// What a brick keeps under a name or an id.
+/// The content of a brick under a name or an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
     /// The file itself.
@@ -77,16 +77,16 @@ pub(super) enum Kept {
 
 impl Kept {
     fn of(stat: &libc::stat) -> Kept {
-        // DHT's pointers: only the sticky bit, and no data.
+        // DHT's pointers have only the sticky bit, and no data.
         let pointer = stat.st_mode & 0o7777 == 0o1000 && stat.st_size == 0;
         if pointer { Kept::Nothing } else { Kept::File }
     }
 }
 
-/// A connection to one brick. Only ever reads.
+/// A connection to one brick, only for reading.
 ///
-/// It is never ended: `glfs_fini` waits for a brick that has gone, and the
-/// connection lives as long as the process in any case.
+/// It is never closed: `glfs_fini` waits for a brick that has gone, and the connection lives as long as the process
+/// in any case.
 pub(super) struct Connection {
     api: &'static Api,
     fs: Fs,
@@ -102,7 +102,7 @@ impl Connection {
     pub fn open(volfile: &str) -> Result<Connection, String> {
         let api = api()?;
         let failed = |doing: &str| format!("{doing}: {}", io::Error::last_os_error());
-        // A volfile holds the volume's password: never on a disk.
+        // A volfile contains the volume's password, so it is never written to a disk.
         let memory = rustix::fs::memfd_create("volfile", rustix::fs::MemfdFlags::CLOEXEC);
         let mut file = std::fs::File::from(memory.map_err(|e| format!("cannot keep a volfile in memory: {e}"))?);
         file.write_all(volfile.as_bytes()).map_err(|e| format!("cannot keep a volfile in memory: {e}"))?;
@@ -121,10 +121,10 @@ impl Connection {
         }
     }
 
-    /// What lies at a path of the brick.
+    /// Returns the content at a path of the brick.
     pub fn at(&self, path: &CStr) -> io::Result<Kept> {
         let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
-        // SAFETY: the path ends with NUL; `stat` has room for what is written, and zeroes are a valid one.
+        // SAFETY: the path ends with NUL; `stat` is large enough, and zeroes are a valid one.
         let (status, stat) = unsafe {
             let status = (self.api.lstat)(self.fs, path.as_ptr(), stat.as_mut_ptr());
             (status, stat.assume_init())
@@ -132,7 +132,7 @@ impl Connection {
         if status == 0 { Ok(Kept::of(&stat)) } else { nothing_or(io::Error::last_os_error()) }
     }
 
-    /// What lies under an id (GFID), and its attribute `name` when it has one.
+    /// Returns the content under an id (GFID), and its attribute `name` if it has one.
     pub fn by_id(&self, id: &[u8; 16], name: Option<&CStr>) -> io::Result<(Kept, Vec<u8>)> {
         let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
         // SAFETY: an id has 16 bytes; `stat` as above.
@@ -141,7 +141,7 @@ impl Connection {
             return nothing_or(io::Error::last_os_error()).map(|kept| (kept, Vec::new()));
         }
         let mut value = vec![0; 256];
-        // SAFETY: the object is live until it is closed here; the buffer has the length that is told.
+        // SAFETY: the object is live until it is closed here; the buffer has the given length.
         let length = unsafe {
             let into = value.as_mut_ptr().cast();
             let length = name.map_or(0, |n| (self.api.object_xattr)(self.fs, object, n.as_ptr(), into, value.len()));
@@ -153,11 +153,11 @@ impl Connection {
         Ok((Kept::of(&unsafe { stat.assume_init() }), value))
     }
 
-    /// An attribute of a path, `None` when there is no such path or attribute.
+    /// Returns an attribute of a path, `None` if there is no such path or attribute.
     pub fn attribute(&self, path: &CStr, name: &CStr) -> Option<Vec<u8>> {
         let mut value = vec![0; 256];
         let into = value.as_mut_ptr().cast();
-        // SAFETY: both strings end with NUL; the buffer has the length that is told.
+        // SAFETY: both strings end with NUL; the buffer has the given length.
         let length = unsafe { (self.api.lgetxattr)(self.fs, path.as_ptr(), name.as_ptr(), into, value.len()) };
         value.truncate(usize::try_from(length).ok()?);
         Some(value)
@@ -165,7 +165,7 @@ impl Connection {
 }
 
 fn nothing_or(error: io::Error) -> io::Result<Kept> {
-    // A brick that does not know an id answers "stale", like NFS.
+    // A brick that does not know an id returns "stale", like NFS.
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ESTALE) => Ok(Kept::Nothing),
         _ => Err(error),

@@ -1,4 +1,4 @@
-//! What the bricks themselves say of a file, where a mount does not tell.
+//! Queries the bricks themselves about a file, if the mount does not know its place.
 
 use super::api::{Connection, Kept};
 use super::hash::Ranges;
@@ -11,21 +11,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// GlusterFS's id of a file (GFID).
 pub(super) type Id = [u8; 16];
 
-/// Where shards lie, from a volume's root, by the file's id and their number.
+/// The folder of shards below a volume's root; their names are the file's id and their number.
 const SHARDS: &str = ".shard";
 
-/// What was found of a file, or of one shard of it.
+/// The place of a file, or of one of its shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Held {
-    /// The subvolume by its number, and those of its bricks that hold it.
+    /// The number of the subvolume, and the numbers of its bricks that hold it.
     At(usize, Vec<usize>),
     /// On no brick: a hole.
     Nowhere,
-    /// Some brick could not be asked; why.
+    /// Some brick could not be queried, for this reason.
     Unknown(String),
 }
 
-/// Connections to a volume's bricks, each made when it is first needed.
+/// Connections to a volume's bricks, each made at its first use.
 pub(super) struct Bricks {
     /// A place where the volume is mounted.
     mount: PathBuf,
@@ -40,12 +40,12 @@ impl Bricks {
         Bricks { mount: mount.to_path_buf(), connections, shards: OnceLock::new() }
     }
 
-    /// Where a file lies, or the first shard of it.
+    /// Finds a file, or its first shard.
     pub fn file(&self, definition: &Definition, id: &Id) -> Held {
         self.search(definition, None, &|brick| brick.by_id(id, None).map(|(kept, _)| kept))
     }
 
-    /// An attribute of a file, from the first brick that has it.
+    /// Returns an attribute of a file, from the first brick that has it.
     pub fn attribute(&self, definition: &Definition, id: &Id, name: &CStr) -> Option<Vec<u8>> {
         data(definition).find_map(|(group, brick)| {
             let (kept, value) = self.connection(definition, group, brick).ok()?.by_id(id, Some(name)).ok()?;
@@ -53,7 +53,7 @@ impl Bricks {
         })
     }
 
-    /// Where shard `number` of a file lies; the first one that is called a shard has number 1.
+    /// Finds shard `number` of a file; the first one that is called a shard has number 1.
     pub fn shard(&self, definition: &Definition, id: &Id, number: u64) -> Held {
         let name = format!("{}.{number}", written(id));
         let path = CString::new(format!("/{SHARDS}/{name}")).unwrap_or_default();
@@ -105,7 +105,7 @@ impl Bricks {
         if !holding.is_empty() {
             return Held::At(group, holding);
         }
-        // One copy that lacks a file may wait for its healing; a dispersed file needs most fragments.
+        // A copy that lacks a file may wait for its healing, and a dispersed file needs most fragments.
         let bricks = data(definition).filter(|(g, _)| *g == group).count();
         let needed = match definition.groups[group].sharing {
             Sharing::Disperse { redundancy } => bricks.saturating_sub(redundancy),
@@ -128,7 +128,7 @@ impl Bricks {
         Ok(slot.insert(Arc::new(connection)).clone())
     }
 
-    /// What the mount knows: whoever asks a host that is off waits for minutes.
+    /// Whether the mount is connected to the brick. A query to a host that is off would wait for minutes.
     fn reached(&self, brick: &Brick) -> bool {
         let told = std::fs::read_to_string(self.mount.join(".meta/graphs/active").join(&brick.client).join("private"));
         let down = |text: &str| text.lines().any(|l| l.split('=').map(str::trim).eq(["connected", "0"]));
@@ -138,7 +138,7 @@ impl Bricks {
 
 type Ask<'a> = &'a dyn Fn(&Connection) -> io::Result<Kept>;
 
-/// All bricks that hold data, with the numbers of their subvolumes.
+/// Returns all bricks that hold data, with the numbers of their subvolumes.
 fn data(definition: &Definition) -> impl Iterator<Item = (usize, usize)> {
     definition.groups.iter().enumerate().flat_map(|(group, defined)| {
         let holding = defined.bricks.iter().enumerate().filter(|(_, brick)| !brick.arbiter);
@@ -154,7 +154,7 @@ fn explain(brick: &Brick, error: &io::Error) -> String {
     }
 }
 
-/// As shards are called: `1f8be953-57c0-409c-b1f9-d171b75ae4c0`.
+/// Formats an id as in names of shards: `1f8be953-57c0-409c-b1f9-d171b75ae4c0`.
 fn written(id: &Id) -> String {
     let mut text: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
     for at in [20, 16, 12, 8] {
@@ -163,7 +163,7 @@ fn written(id: &Id) -> String {
     text
 }
 
-/// The id of a file on a mount.
+/// Returns the id of a file on a mount.
 pub(super) fn id_of(path: &Path) -> Result<Id, rustix::io::Errno> {
     let mut text = [0; 64];
     let length = rustix::fs::getxattr(path, c"glusterfs.gfid.string", &mut text[..])?;

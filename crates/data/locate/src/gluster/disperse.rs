@@ -1,11 +1,11 @@
 //! Dispersed subvolumes: every brick holds 1/(bricks - redundancy) of a file.
 //!
-//! A mount does not tell which subvolume holds it (`glusterfs.pathinfo`
-//! answers ENOMEM since version 9): either it does not matter, or the bricks do.
+//! A mount does not report which subvolume holds a file (`glusterfs.pathinfo` returns ENOMEM since version 9). Either
+//! all subvolumes have the same hosts, or the bricks are queried.
 
 use crate::volfile::{Definition, Group, Sharing};
 
-/// The one subvolume that stands for all, when all lie on the same hosts.
+/// Returns the first subvolume, if all are on the same hosts.
 pub(super) fn any(definition: &Definition) -> Option<&Group> {
     let hosts = |group: &Group| {
         let mut hosts: Vec<&str> = group.bricks.iter().map(|b| b.host.as_str()).collect();

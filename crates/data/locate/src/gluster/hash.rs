@@ -1,9 +1,8 @@
-//! Where a name of a GlusterFS directory would lie: each subvolume has a range
-//! of the names' hashes. A rebalance or a rename leaves names elsewhere, so
-//! this says only whom to ask first.
+//! The subvolume of a name in a GlusterFS directory: each subvolume has a range of the names' hashes. After a
+//! rebalance or a rename, names may be elsewhere, so the range only determines which subvolume is queried first.
 
-/// `DM_DELTA` and the start of `gf_dm_hashfn`: Davies-Meyer over TEA, as in
-/// GlusterFS's `libglusterfs/src/hashfn.c`. It is part of the format on the bricks.
+/// `DM_DELTA` and the start of `gf_dm_hashfn`: Davies-Meyer over TEA, as in GlusterFS's `libglusterfs/src/hashfn.c`.
+/// It is part of the format on the bricks.
 const DELTA: u32 = 0x9e37_79b9;
 const START: (u32, u32) = (0x9464_a485, 0x542e_1a94);
 const ROUNDS: u32 = 6;
@@ -14,8 +13,8 @@ const LAST_ROUNDS: u32 = 10;
 pub(super) struct Ranges(Vec<(u32, u32, usize)>);
 
 impl Ranges {
-    /// Adds what a brick of subvolume `group` keeps as `trusted.glusterfs.dht`
-    /// of the directory: four big endian numbers, the last two first and last hash.
+    /// Adds the value of `trusted.glusterfs.dht` of the directory on a brick of subvolume `group`. It has four big
+    /// endian numbers, of which the last two are the first and last hash.
     pub fn add(&mut self, group: usize, value: &[u8]) {
         let number = |at: usize| value.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes);
         if let (Some(first), Some(last)) = (number(8), number(12))
@@ -25,7 +24,7 @@ impl Ranges {
         }
     }
 
-    /// The subvolume in whose range a name falls.
+    /// Returns the subvolume whose range contains a name.
     pub fn of(&self, name: &[u8]) -> Option<usize> {
         let hash = hash(name);
         self.0.iter().find(|(first, last, _)| (*first..=*last).contains(&hash)).map(|(_, _, group)| *group)
@@ -46,7 +45,7 @@ fn hash(name: &[u8]) -> u32 {
     a ^ b
 }
 
-/// The rest of a name, filled up with its length.
+/// Pads the rest of a name with its length.
 fn last(rest: &[u8], length: usize) -> [u32; 4] {
     let pad = u32::from_le_bytes([length as u8; 4]);
     let mut words = [pad; 4];
@@ -76,8 +75,8 @@ fn mix((a, b): (u32, u32), key: [u32; 4], rounds: u32) -> (u32, u32) {
 mod tests {
     use super::*;
 
-    /// Read from a volume of two bricks: their `trusted.glusterfs.dht` of
-    /// `/.shard`, and where the shards of one file lay.
+    /// Read from a volume of two bricks: their `trusted.glusterfs.dht` of `/.shard`, and the places of the shards of
+    /// one file.
     #[test]
     fn shards_fall_where_glusterfs_put_them() {
         let mut ranges = Ranges::default();

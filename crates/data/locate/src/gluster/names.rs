@@ -1,4 +1,4 @@
-//! Which host of a volume's definition a brick server's own name means.
+//! Finds the host of a volume's definition that a brick server's own name means.
 
 use homing_model::hostname::is_called;
 use homing_os::names::addresses;
@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 type Resolve = fn(&str) -> Vec<String>;
 
-/// Names with their addresses, each asked for once.
+/// Names with their addresses. Each name is looked up once.
 pub(super) struct Names {
     resolve: Resolve,
     known: Mutex<HashMap<String, Arc<Vec<String>>>>,
 }
 
 impl Names {
-    /// By the host's own rules.
+    /// Resolves names by the host's own rules.
     pub fn system() -> Names {
         Names::by(addresses)
     }
@@ -23,8 +23,8 @@ impl Names {
         Names { resolve, known: Mutex::default() }
     }
 
-    /// The one of `defined` that is meant by `told`: by name, by address, by
-    /// short name. `None` when none is or several are.
+    /// Returns the index in `defined` of the host that a brick server's name means: by name, by address, or by short
+    /// name. `None` if no host or several hosts match.
     pub fn pick(&self, told: &str, defined: &[&str]) -> Option<usize> {
         let one = |fits: &dyn Fn(&str) -> bool| {
             let mut all = defined.iter().enumerate().filter(|(_, d)| fits(d)).map(|(i, _)| i);

@@ -1,17 +1,15 @@
-//! Reads a `glusterfs.pathinfo` value against the volume's definition.
+//! Reads a `glusterfs.pathinfo` value with the help of the volume's definition.
 //!
-//! The value holds the file's real path unescaped, so it is no language that
-//! can be parsed from left to right. What is certain: its head, before any
-//! path, names the subvolume; every entry is `<POSIX(DIR):HOST:DIR` + the path
-//! below + `>`, with DIR a brick of the definition and the same path below on
-//! each. All ways to cut a value so are tried, for a name may imitate entries,
-//! and the path by which the file was asked for says which is the true one.
+//! The value contains the file's real path unescaped, so it cannot be parsed from left to right. Two things are
+//! certain. Its head, before any path, names the subvolume. Every entry is `<POSIX(DIR):HOST:DIR` + the path below +
+//! `>`. DIR is a brick of the definition, and the path below is the same in each entry. A name may imitate entries,
+//! so all ways to cut the value are tried, and the requested path of the file decides between them.
 
 use crate::volfile::{Brick, Definition, Group, Sharing};
 
 const MARK: &[u8] = b"<POSIX(";
 
-/// One brick that answered, as the value tells it.
+/// A brick that answered, as the value names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Told<'d> {
     dir: &'d str,
@@ -19,18 +17,18 @@ struct Told<'d> {
     host: String,
 }
 
-/// The bricks of the definition that hold the file, arbiters among them.
+/// The bricks of the definition that hold the file, including arbiters.
 pub(super) struct Holders<'d> {
-    /// `None` when the volume only distributes.
+    /// `None` if the volume only distributes.
     pub group: Option<&'d Group>,
     pub bricks: Vec<&'d Brick>,
-    /// False when only the first brick is certain, as for a file with several names.
+    /// False if only the first brick is certain, as for a file with several names.
     pub all: bool,
 }
 
-/// Joins a value with the definition. `below` gives the file's path from the
-/// volume's root, with a leading slash; it is asked only when the value can be
-/// cut in several ways. `pick` chooses the one of several defined hosts that a told name means.
+/// Finds the bricks that a value names. `below` returns the file's path from the volume's root, with a leading slash.
+/// It is called only if the value can be cut in several ways. `pick` chooses one of several defined hosts for a name
+/// in the value.
 pub(super) fn holders<'d>(
     definition: &'d Definition,
     value: &[u8],
@@ -59,7 +57,7 @@ pub(super) fn holders<'d>(
 }
 
 fn join<'d>(told: &[Told], pool: &[&'d Brick], pick: &dyn Fn(&str, &[&str]) -> Option<usize>) -> Vec<&'d Brick> {
-    // All answered: it does not matter which is called what.
+    // All bricks answered, so it does not matter which entry belongs to which brick.
     if told.len() == pool.len() {
         return pool.to_vec();
     }
@@ -76,7 +74,7 @@ fn join<'d>(told: &[Told], pool: &[&'d Brick], pick: &dyn Fn(&str, &[&str]) -> O
     found
 }
 
-/// The part of the value before the first entry: no file name can be in it.
+/// Returns the part of the value before the first entry: it cannot contain a file name.
 fn head(value: &[u8]) -> &[u8] {
     let at = value.windows(MARK.len()).position(|w| w == MARK).unwrap_or(value.len());
     &value[..at]
@@ -105,14 +103,13 @@ fn entries<'d>(
     {
         return Ok((told.clone(), true));
     }
-    // A hard link may be told by another of its names. The first entry stands
-    // before any name, so it is certain.
+    // The value may contain another name of a hard link. The first entry is before any name, so it is certain.
     let real = below();
     let way = ways.into_iter().find(|(path, _)| real.as_deref() == Some(*path));
     Ok(way.map_or_else(|| (vec![first], false), |(_, told)| (told, true)))
 }
 
-/// The first entry, and what follows its brick directory.
+/// Returns the first entry, and the text after its brick directory.
 fn first<'v, 'd>(rest: &'v [u8], pool: &[&'d Brick]) -> Option<(Told<'d>, &'v [u8])> {
     pool.iter().find_map(|brick| {
         let at = rest.strip_prefix(MARK)?.strip_prefix(brick.dir.as_bytes())?.strip_prefix(b"):")?;
@@ -123,7 +120,7 @@ fn first<'v, 'd>(rest: &'v [u8], pool: &[&'d Brick]) -> Option<(Told<'d>, &'v [u
     })
 }
 
-/// The entries when each one's path below its brick is `below`, to the very end.
+/// Returns the entries if each one's path below its brick is `below`, to the very end.
 fn cut<'d>(mut rest: &[u8], pool: &[&'d Brick], below: &[u8]) -> Option<Vec<Told<'d>>> {
     let mut told = Vec::new();
     loop {

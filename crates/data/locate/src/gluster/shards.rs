@@ -1,5 +1,5 @@
-//! A file that is cut into shards: its first block is the file itself, each
-//! further one a file of its own below `/.shard`, placed by the hash of its name.
+//! A file that is cut into shards. Its first block is the file itself; each further block is a file below `/.shard`,
+//! placed by the hash of its name.
 
 use super::bricks::Held;
 use super::replicas;
@@ -7,10 +7,10 @@ use crate::volfile::Definition;
 use homing_model::Extent;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// GlusterFS makes none smaller (`features.shard-block-size`).
+/// The smallest shard of GlusterFS (`features.shard-block-size`).
 pub(super) const SMALLEST: u64 = 4 << 20;
 
-/// So many shards of one file are asked for, 4 TiB at 64 MiB each.
+/// The most shards of one file that are located, 4 TiB at 64 MiB each.
 const MOST: u64 = 1 << 16;
 
 const THREADS: u64 = 8;
@@ -23,7 +23,7 @@ pub(super) struct Cut {
     pub block: u64,
 }
 
-/// The file's extents, and what could not be placed. `held` tells of a block, counted from 0.
+/// Returns the file's extents, and why some bytes have no place. `held` locates a block, counted from 0.
 pub(super) fn place(
     definition: &Definition,
     cut: &Cut,
@@ -53,7 +53,7 @@ pub(super) fn place(
     (extents, reason)
 }
 
-/// Blocks that follow each other on the same hosts are one extent.
+/// Adds an extent. Blocks that follow each other on the same hosts are one extent.
 fn add(extents: &mut Vec<Extent>, next: Extent) {
     match extents.last_mut() {
         Some(last) if last.offset + last.length == next.offset && last.replicas == next.replicas => {

@@ -1,4 +1,4 @@
-//! What a NameNode answers, as values. All of it is of unknown origin.
+//! Parses answers of a NameNode. All of them are untrusted.
 
 use super::http::Answer;
 use crate::own::{self, Part};
@@ -13,7 +13,7 @@ fn json(answer: &Answer) -> Result<Value, String> {
     serde_json::from_slice(&answer.body).map_err(|e| format!("its answer is no JSON: {e}"))
 }
 
-/// How long a file is (GETFILESTATUS); the inner error is why there is no file to read.
+/// Returns the length of a file (GETFILESTATUS). The inner error is why there is no file to read.
 pub(super) fn size(answer: &Answer) -> Result<Result<u64, String>, String> {
     if answer.status != 200 {
         let told = failure(answer);
@@ -32,7 +32,7 @@ pub(super) fn size(answer: &Answer) -> Result<Result<u64, String>, String> {
     }
 }
 
-/// What the NameNode says in the place of an answer.
+/// Formats an error of the NameNode.
 fn failure(Answer { status, body }: &Answer) -> String {
     let said = serde_json::from_slice::<Value>(body).unwrap_or_default();
     let said = &said["RemoteException"];
@@ -43,8 +43,8 @@ fn failure(Answer { status, body }: &Answer) -> String {
     }
 }
 
-/// Puts the blocks of an answer (to GETFILEBLOCKLOCATIONS, or to the older GET_BLOCK_LOCATIONS) into a layout that has
-/// its size. `near` is the host of DataNodes with an address of the loopback.
+/// Puts the blocks of an answer (to GETFILEBLOCKLOCATIONS, or to the older GET_BLOCK_LOCATIONS) into a layout that
+/// has its size. `near` is the host of DataNodes with a loopback address.
 pub(super) fn blocks(layout: &mut FileLayout, answer: &Answer, near: &str) -> Result<(), String> {
     if answer.status != 200 {
         return Err(failure(answer));
@@ -65,7 +65,7 @@ pub(super) fn blocks(layout: &mut FileLayout, answer: &Answer, near: &str) -> Re
     own::place(layout, own::Answer { extents: parts, reason: lost, ..own::Answer::default() })
 }
 
-/// A block in either form, and whether all of its copies are damaged.
+/// Parses a block in either form. Also returns whether all of its copies are damaged.
 fn part(block: &Value, near: &str) -> Option<(Part, bool)> {
     let host = |ip: IpAddr| if ip.is_loopback() { near.into() } else { ip.to_canonical().to_string() };
     let (offset, length, corrupt, addresses) = if let Some(names) = block["names"].as_array() {

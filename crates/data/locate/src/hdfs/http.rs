@@ -1,4 +1,4 @@
-//! As much of HTTP as questions need: GET, and the whole answer within a bound.
+//! The needed part of HTTP: GET, and the whole answer within a time limit.
 
 use super::word::Door;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// An answer is no longer, bytes: the blocks of 4 TB, of 128 MiB each.
+/// The longest answer, bytes: the blocks of 4 TB, of 128 MiB each.
 const MOST: usize = 16 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -16,16 +16,16 @@ pub(super) struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Connections that the other side lets us keep: one to a NameNode, for the next question.
+/// Connections that the other side keeps open: one per NameNode, for the next query.
 #[derive(Default)]
 pub(super) struct Kept(Mutex<HashMap<Door, TcpStream>>);
 
 impl Kept {
-    /// Asks by the kept connection, or the first of these addresses that lets us in.
+    /// Sends a query by the kept connection, or to the first of these addresses that accepts.
     pub fn get(&self, addresses: &[IpAddr], door: &Door, target: &str, until: Instant) -> io::Result<Answer> {
         let ask = format!("GET {target} HTTP/1.1\r\nHost: {door}\r\n\r\n");
         let kept = self.lock().remove(door);
-        // One that was closed meanwhile answers nothing.
+        // A connection that was closed meanwhile returns no bytes.
         if let Some(Ok(told)) = kept.map(|stream| talk(stream, &ask, until))
             && !told.0.is_empty()
         {
@@ -51,14 +51,14 @@ impl Kept {
     }
 }
 
-/// The time that is left, for a call of the system, which takes no 0.
+/// Returns the remaining time for a system call, which accepts no 0.
 fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
-/// All that is answered until that is whole, with the connection, or until the other side closes. One that answers a byte
-/// at a time has no longer for it.
+/// Sends a query. Reads until the answer is complete, and returns the connection too, or until the other side closes.
+/// The time limit is for all of it, even if single bytes arrive.
 fn talk(mut stream: TcpStream, ask: &str, until: Instant) -> io::Result<(Vec<u8>, Option<TcpStream>)> {
     stream.set_write_timeout(Some(left(until)?))?;
     stream.write_all(ask.as_bytes())?;
@@ -85,7 +85,7 @@ fn odd(what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what)
 }
 
-/// Status, headers in small letters, and body.
+/// Returns status, headers in lower case, and body.
 fn parts(bytes: &[u8]) -> Option<(u16, String, &[u8])> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&bytes[..end]).ok()?.strip_prefix("HTTP/1.")?;
@@ -97,7 +97,7 @@ fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
     all.find(|(known, _)| *known == name).map(|(_, value)| value.trim())
 }
 
-/// Whether nothing follows, though the connection stays open.
+/// Whether the answer is complete while the connection stays open.
 fn is_whole(bytes: &[u8]) -> bool {
     let Some((_, head, body)) = parts(bytes) else { return false };
     if !head.starts_with('1') || header(&head, "connection") == Some("close") {
@@ -110,7 +110,7 @@ fn is_whole(bytes: &[u8]) -> bool {
     }
 }
 
-/// A whole answer; one that was cut off is none.
+/// Parses a complete answer; rejects one that was cut off.
 pub(super) fn parse(bytes: &[u8]) -> io::Result<Answer> {
     let (status, head, body) = parts(bytes).ok_or_else(|| odd("it does not answer as HTTP does"))?;
     let whole = match (header(&head, "transfer-encoding"), header(&head, "content-length")) {
@@ -121,7 +121,7 @@ pub(super) fn parse(bytes: &[u8]) -> io::Result<Answer> {
     Ok(Answer { status, body: whole.ok_or_else(|| odd("its answer is cut off"))? })
 }
 
-/// A body without the lengths of its chunks; `None` without its last one, which is empty.
+/// Joins the chunks of a body; `None` without its last chunk, which is empty.
 fn joined(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut whole = Vec::new();
     loop {

@@ -12,16 +12,16 @@ use std::sync::{Arc, Mutex};
 const STATUS: &str = r#"{"FileStatus":{"accessTime":1795674082069,"blockSize":1048576,"childrenNum":0,"fileId":16389,"group":"supergroup","length":2500000,"modificationTime":1795674082867,"owner":"root","pathSuffix":"","permission":"644","replication":2,"storagePolicy":0,"type":"FILE"}}"#;
 const DIRECTORY: &str = r#"{"FileStatus":{"accessTime":0,"blockSize":0,"childrenNum":2,"fileId":16386,"group":"supergroup","length":0,"modificationTime":1795674084883,"owner":"root","pathSuffix":"","permission":"755","replication":0,"storagePolicy":0,"type":"DIRECTORY"}}"#;
 const BLOCKS: &str = r#"{"BlockLocations":{"BlockLocation":[{"topologyPaths":["/default-rack/10.77.1.3:9866","/default-rack/10.77.1.2:9866"],"corrupt":false,"cachedHosts":[],"names":["10.77.1.3:9866","10.77.1.2:9866"],"offset":0,"hosts":["n3","n2"],"length":1048576,"storageTypes":["DISK","DISK"]},{"topologyPaths":["/default-rack/10.77.1.1:9866","/default-rack/10.77.1.2:9866"],"corrupt":false,"cachedHosts":[],"names":["10.77.1.1:9866","10.77.1.2:9866"],"offset":1048576,"hosts":["n1","n2"],"length":1048576,"storageTypes":["DISK","DISK"]},{"topologyPaths":["/default-rack/10.77.1.2:9866","/default-rack/10.77.1.3:9866"],"corrupt":false,"cachedHosts":[],"names":["10.77.1.2:9866","10.77.1.3:9866"],"offset":2097152,"hosts":["n2","n3"],"length":402848,"storageTypes":["DISK","DISK"]}]}}"#;
-// The same in the older form, of which each block is told with its DataNodes; the second block stands for three.
+// The same in the older form, which lists each block with its DataNodes. The second block covers the rest of the file.
 const OLDER: &str = r#"{"LocatedBlocks":{"fileLength":2500000,"isLastBlockComplete":true,"isUnderConstruction":false,"lastLocatedBlock":null,"locatedBlocks":[{"block":{"blockId":1073741828,"blockPoolId":"BP-1581855385-10.77.1.1-1795673987770","generationStamp":1004,"numBytes":1048576},"blockToken":{"urlString":"AAAAAA"},"cachedLocations":[],"isCorrupt":false,"locations":[{"adminState":"NORMAL","blockPoolUsed":2544129,"cacheCapacity":0,"cacheUsed":0,"capacity":4143677440,"dfsUsed":2544129,"hostName":"n2","infoPort":9864,"infoSecurePort":0,"ipAddr":"10.77.1.2","ipcPort":9867,"lastBlockReportMonotonic":43133818,"lastBlockReportTime":1795674047760,"lastUpdate":1795674086793,"lastUpdateMonotonic":43172851,"name":"10.77.1.2:9866","networkLocation":"/default-rack","remaining":4121755648,"storageID":"180b8a7d-a235-46af-a616-f9961faac45b","xceiverCount":0,"xferPort":9866}],"startOffset":0,"storageTypes":["DISK"]},{"block":{"blockId":1073741829,"blockPoolId":"BP-1581855385-10.77.1.1-1795673987770","generationStamp":1005,"numBytes":1451424},"blockToken":{"urlString":"AAAAAA"},"cachedLocations":[],"isCorrupt":false,"locations":[{"adminState":"NORMAL","hostName":"n1","ipAddr":"10.77.1.1","name":"10.77.1.1:9866","xferPort":9866}],"startOffset":1048576,"storageTypes":["DISK"]}]}}"#;
 const MISSING: &str = r#"{"RemoteException":{"exception":"FileNotFoundException","javaClassName":"java.io.FileNotFoundException","message":"File does not exist: /missing"}}"#;
 const UNKNOWN_OP: &str = r#"{"RemoteException":{"exception":"IllegalArgumentException","javaClassName":"java.lang.IllegalArgumentException","message":"Invalid value for webhdfs parameter \"op\": GETFILEBLOCKLOCATIONS is not a valid GET operation."}}"#;
 const STANDBY: &str = r#"{"RemoteException":{"exception":"StandbyException","javaClassName":"org.apache.hadoop.ipc.StandbyException","message":"Operation category READ is not supported in state standby.\u001b[2J"}}"#;
 
-/// However slow the machine is.
+/// Long enough for the slowest machine.
 const PATIENT: Duration = Duration::from_secs(600);
 
-/// As Jetty answers: in chunks, and here in two of them.
+/// Formats an answer as Jetty does, in chunks, here in two of them.
 fn chunked(status: u16, body: &str) -> Vec<u8> {
     let (one, two) = body.split_at(body.len() / 2);
     let chunks = format!("{:x}\r\n{one}\r\n{:X};x=1\r\n{two}\r\n0\r\n\r\n", one.len(), two.len());
@@ -29,7 +29,7 @@ fn chunked(status: u16, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status} Something\r\n{head}\r\n\r\n{chunks}").into_bytes()
 }
 
-/// The first line of the next question.
+/// Reads a query and returns its first line.
 fn question(stream: &mut std::net::TcpStream) -> String {
     let mut ask = Vec::new();
     while !ask.ends_with(b"\r\n\r\n") {
@@ -40,7 +40,7 @@ fn question(stream: &mut std::net::TcpStream) -> String {
     String::from_utf8(ask).unwrap().lines().next().unwrap().to_string()
 }
 
-/// A NameNode that gives these answers, each to one question, and what it was asked.
+/// Starts a NameNode that gives these answers, each to one query. Also returns the received queries.
 fn namenode(answers: Vec<Vec<u8>>) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (port, asked) = (listener.local_addr().unwrap().port(), Arc::<Mutex<Vec<String>>>::default());
@@ -49,7 +49,7 @@ fn namenode(answers: Vec<Vec<u8>>) -> (u16, Arc<Mutex<Vec<String>>>) {
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
             log.lock().unwrap().push(question(&mut stream));
-            // Whoever has read enough may have gone.
+            // The client may have closed the connection after reading enough.
             let _ = stream.write_all(&answer);
         }
     });
@@ -93,7 +93,7 @@ fn a_connection_that_stays_open_is_asked_again() {
     let word = PathBuf::from(format!("webhdfs://{}/f", listener.local_addr().unwrap()));
     let asked = std::thread::spawn(move || {
         let mut served = Vec::new();
-        // The second is closed after one answer, and the third says that it will be.
+        // The second connection is closed after one answer. The third announces that it will be closed.
         for answers in [vec![chunked(200, STATUS), chunked(200, BLOCKS)], vec![chunked(200, STATUS)], vec![closing()]] {
             let (mut stream, _) = listener.accept().unwrap();
             for answer in answers {

@@ -1,13 +1,13 @@
-//! From a word to the NameNode that is asked, and the path there.
+//! Turns a word into the NameNode's address and the path there.
 
 use crate::hostname::is_host;
 use std::fmt;
 
-/// Where a NameNode listens for HTTP since Hadoop 3, and for HTTPS.
+/// Ports of a NameNode for HTTP since Hadoop 3, and for HTTPS.
 const HTTP: u16 = 9870;
 const HTTPS: u16 = 9871;
 
-/// Where WebHDFS is.
+/// The address of WebHDFS.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Door {
     pub host: String,
@@ -20,8 +20,8 @@ impl fmt::Display for Door {
     }
 }
 
-/// `webhdfs`: what the user says of where WebHDFS is. The port of an `hdfs:` word is that of Hadoop's own protocol, and
-/// tells nothing of it.
+/// Parses a word. `webhdfs` is the user's address of WebHDFS. An `hdfs:` word has the port of Hadoop's own protocol,
+/// from which the port of WebHDFS does not follow.
 pub(super) fn parse(word: &[u8], webhdfs: Option<&str>) -> Result<(Door, Vec<u8>), String> {
     let at = word.windows(3).position(|three| three == b"://").unwrap_or(0);
     let (scheme, rest) = (&word[..at], &word[at + 3..]);
@@ -38,12 +38,12 @@ pub(super) fn parse(word: &[u8], webhdfs: Option<&str>) -> Result<(Door, Vec<u8>
             "WebHDFS by HTTPS (port {HTTPS}) is not for homing; webhdfs://HOST:PORT/PATH, by HTTP ({HTTP})"
         ));
     }
-    // As Hadoop has it: slashes once, none at the end.
+    // As in Hadoop: single slashes, and none at the end.
     let parts = path.split(|b| *b == b'/').filter(|part| !part.is_empty());
     Ok((door, parts.flat_map(|part| [b"/", part].concat()).collect()))
 }
 
-/// `host` or `host:port`. No IPv6, which Hadoop has not either.
+/// Parses `host` or `host:port`. Hadoop does not support IPv6.
 fn door(text: &str) -> Result<Door, String> {
     let (host, port) = text.split_once(':').map_or((text, Ok(HTTP)), |(host, port)| (host, port.parse()));
     match (port, is_host(host)) {
@@ -52,7 +52,7 @@ fn door(text: &str) -> Result<Door, String> {
     }
 }
 
-/// For a URL. Names in HDFS are not written in that way, so that `%` is a letter as any other.
+/// Encodes a path for a URL. Names in HDFS are not encoded, so `%` is an ordinary character.
 pub(super) fn encoded(path: &[u8]) -> String {
     let byte = |b: &u8| match b {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => char::from(*b).to_string(),

@@ -1,4 +1,4 @@
-//! What a command reads of HDFS: it is named, on no volume, and fetched anew by each task.
+//! Inputs from HDFS. They are on no volume, and each task fetches them again.
 
 use super::{Finder, Inputs, Known, Place, remember};
 use homing_model::RawText;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl Finder {
-    /// All of them within the patience for one look.
+    /// Locates all of them within the time limit of one query.
     pub(super) fn add_remote(&self, words: &[PathBuf], inputs: &mut Inputs) {
         let until = self.locator.hdfs().until();
         for word in words {
@@ -23,7 +23,7 @@ impl Finder {
         }
     }
 
-    /// Asks where a file of HDFS lies, unless it was told a moment ago.
+    /// Queries the place of a file of HDFS, unless it is known from a moment ago.
     fn remote(&self, word: &Path, until: Instant) -> Result<Arc<Place>, String> {
         let hdfs = self.locator.hdfs();
         let mark = (0, 0, hdfs.turn(), 0);
@@ -33,7 +33,7 @@ impl Finder {
         }
         let layout = hdfs.locate(word, until)?;
         let place = Arc::new(Place::of([&layout], false));
-        // What is not there may be made at any time.
+        // A missing file may be created at any time, so it is not remembered.
         if layout.reason.is_none() {
             remember(self.known(), word, Known { folder: false, mark, place: Some(place.clone()), named: 0 });
         }

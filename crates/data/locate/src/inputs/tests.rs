@@ -3,7 +3,7 @@ use crate::{Asked, FileSystem};
 use homing_model::{Command, Extent, Mount, RawText, Replica};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A shared volume over two hosts: a file lies on the one that its name begins with.
+/// A shared volume over two hosts: a file is on the host that its name begins with.
 struct Shared(Arc<AtomicUsize>);
 
 impl FileSystem for Shared {
@@ -24,7 +24,7 @@ impl FileSystem for Shared {
     }
 }
 
-/// A folder of that volume, and how often the volume was asked where a file lies.
+/// A folder of that volume, and how often the volume was queried.
 struct World {
     dir: tempfile::TempDir,
     finder: Finder,
@@ -33,7 +33,7 @@ struct World {
 
 impl World {
     fn new(files: &[(&str, usize)]) -> World {
-        // In memory where that is at hand: one test makes 100,000 files.
+        // In memory if possible, because one test makes 100,000 files.
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         for (name, size) in files {
             let path = dir.path().join(name);
@@ -116,7 +116,7 @@ fn a_reference_counts_once_for_each_host_unless_it_is_too_large_to_keep() {
     let mut world = World::new(&[("n1ref", 100), ("n1huge", 2_000), ("n2a", 1)]);
     world.finder = Finder { hosts: 2, keeps: 1_000, ..world.finder };
     let bytes: Vec<u64> = (0..4).map(|_| world.inputs("map n1ref n2a").bytes).collect();
-    // Of n2a likewise: nothing tells it from a reference.
+    // The same holds for n2a: it looks like a reference.
     assert_eq!(bytes, [101, 101, 0, 0]);
     assert!(world.inputs("map n1ref").located, "it still has a place");
     let huge: Vec<u64> = (0..4).map(|_| world.inputs("dd if=n1huge").bytes).collect();

@@ -1,5 +1,4 @@
-//! What `lfs getstripe` prints, with `-y` or without: `key: value` lines, in
-//! which indentation adds nothing to the keys' own meaning.
+//! Parses the output of `lfs getstripe`, with `-y` or without: `key: value` lines, whose indentation does not matter.
 
 use super::{Component, Pattern, lov};
 
@@ -8,12 +7,12 @@ fn fresh() -> Component {
     Component { range: (0, u64::MAX), mirror: 0, usable: true, released: false, pattern, stripe_size: 0, osts }
 }
 
-/// The components; `None` when nothing in the text is of a layout.
+/// Returns the components; `None` if the text contains no layout.
 pub(super) fn parse(text: &str) -> Option<Vec<Component>> {
     let mut found: Vec<Component> = Vec::new();
     for line in text.lines() {
         let line = line.trim().trim_start_matches("- ").trim_start();
-        // Objects stand as `l_ost_idx: 5` or as `0: { l_ost_idx: 5, l_fid: ... }`.
+        // An object is `l_ost_idx: 5` or `0: { l_ost_idx: 5, l_fid: ... }`.
         if let Some(at) = line.find("l_ost_idx:") {
             let digits: String = line[at + 10..].trim_start().chars().take_while(char::is_ascii_digit).collect();
             found.last_mut()?.osts.push(digits.parse().ok()?);
@@ -56,7 +55,7 @@ fn set(component: &mut Component, key: &str, value: &str) -> Option<()> {
     Some(())
 }
 
-/// A flag by its name; those that make no difference here are 0.
+/// Returns a flag by its name; irrelevant flags are 0.
 fn flag(name: &str) -> u32 {
     match name.trim() {
         "init" => lov::INIT,

@@ -10,19 +10,19 @@ const SPECIFIC: u32 = 0x0BD5_0BD0;
 const COMPOSITE: u32 = 0x0BD6_0BD0;
 const FOREIGN: u32 = 0x0BD7_0BD0;
 
-/// lmm_magic, pattern, object id (16), stripe size, stripe count (u16), generation (u16).
+/// Size of the head: lmm_magic, pattern, object id (16), stripe size, stripe count (u16), generation (u16).
 const HEAD: usize = 32;
-/// Between head and objects in version 3.
+/// Size of the pool's name between head and objects in version 3.
 const POOL_NAME: usize = 16;
-/// Object id (16), generation, OST index.
+/// Size of an object: object id (16), generation, OST index.
 const OBJECT: usize = 24;
-/// Head of a composite layout, and each entry of its table.
+/// Sizes of the head of a composite layout, and of each entry of its table.
 const COMPOSITE_HEAD: usize = 32;
 const ENTRY: usize = 48;
 
 const PATTERN_RAID0: u32 = 0x001;
 const PATTERN_MDT: u32 = 0x100;
-/// Several objects of a file on one OST, and compression: places are told as for RAID 0.
+/// Several objects of a file on one OST, and compression. Both are placed like RAID 0.
 const PATTERN_OVERSTRIPING: u32 = 0x200;
 const PATTERN_FOREIGN: u32 = 0x400;
 const PATTERN_COMPRESS: u32 = 0x800;
@@ -34,7 +34,7 @@ pub(super) const OFFLINE: u32 = 0x08;
 pub(super) const INIT: u32 = 0x10;
 /// Space that a component may grow into.
 pub(super) const EXTENSION: u32 = 0x40;
-/// Holds no data, only what helps to restore it.
+/// Holds parity, no data.
 pub(super) const PARITY: u32 = 0x80;
 
 /// Whether a component's objects can be read.
@@ -54,7 +54,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// The components of a layout; `None` when it is none.
+/// Returns the components of a layout; `None` if it is none.
 pub(super) fn parse(bytes: &[u8]) -> Option<Vec<Component>> {
     match u32_at(bytes, 0)? {
         COMPOSITE => composite(bytes),
@@ -95,8 +95,8 @@ fn plain(bytes: &[u8], range: (u64, u64), mirror: u32, usable: bool) -> Option<C
     };
     let released = told & FLAG_RELEASED != 0;
     let stripe_size = u64::from(u32_at(bytes, 24)?);
-    // A layout without objects (a template, a component that nothing was
-    // written to, a released file) still says how many there would be.
+    // A layout without objects still has a number of stripes. Examples are a template, a component that was never
+    // written, and a released file.
     let has_objects = pattern == Pattern::Raid0 && usable && !released;
     let count = if has_objects { usize::from(u16_at(bytes, 28)?) } else { 0 };
     let osts = (0..count).map(|n| u32_at(bytes, objects_at + n * OBJECT + 20)).collect::<Option<Vec<u32>>>()?;

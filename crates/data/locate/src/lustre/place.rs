@@ -1,10 +1,10 @@
-//! From components to extents. Pure.
+//! Turns components into extents. Pure.
 
 use super::{Component, Pattern, Targets};
 use homing_model::{Extent, FileLayout, Replica};
 use std::collections::BTreeMap;
 
-/// Stripes of one range that are still told one by one; of more, each host's share is.
+/// The most stripes of one range that are listed one by one. With more, only each host's share is given.
 const PIECES: u64 = 256;
 
 /// Bytes of a range by host.
@@ -25,7 +25,7 @@ pub(super) fn place(
     }
 }
 
-/// The file cut wherever a component begins or ends.
+/// Cuts the file wherever a component begins or ends.
 fn ranges(components: &[Component], size: u64) -> Vec<(u64, u64)> {
     let mut cuts: Vec<u64> = components.iter().flat_map(|c| [c.range.0, c.range.1]).filter(|at| *at < size).collect();
     cuts.extend([0, size]);
@@ -34,7 +34,7 @@ fn ranges(components: &[Component], size: u64) -> Vec<(u64, u64)> {
     cuts.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// One range, which each component holds whole or not at all. Its mirrors are copies.
+/// Places one range, which each component holds whole or not at all. Its mirrors are copies.
 fn extents(
     components: &[Component],
     targets: &Targets,
@@ -83,7 +83,7 @@ fn host_of(targets: &Targets, ost: u32) -> Result<&str, String> {
     })
 }
 
-/// Stripes one by one; neighbours on one host are one extent.
+/// Places stripes one by one; neighbours on one host are one extent.
 fn pieces(component: &Component, targets: &Targets, range: (u64, u64)) -> Result<Vec<Extent>, String> {
     let mut found: Vec<Extent> = Vec::new();
     let mut at = range.0;
@@ -103,7 +103,7 @@ fn pieces(component: &Component, targets: &Targets, range: (u64, u64)) -> Result
     Ok(found)
 }
 
-/// The OST of a stripe, counted from the file's first byte.
+/// Returns the OST of a stripe, counted from the file's first byte.
 fn object(component: &Component, stripe: u64) -> Result<u32, String> {
     let count = component.osts.len() as u64;
     let nth = stripe.checked_rem(count).ok_or("its layout names no objects")?;
@@ -140,7 +140,7 @@ fn striped(component: &Component, targets: &Targets, range: (u64, u64)) -> Resul
     Ok(sum)
 }
 
-/// Bytes of object `nth` before the file's offset `end`.
+/// Returns the bytes of object `nth` before the file's offset `end`.
 fn held(end: u64, size: u64, count: u64, nth: u64) -> u64 {
     let (round, rest) = (end / (size * count), end % (size * count));
     round * size + rest.saturating_sub(nth * size).min(size)

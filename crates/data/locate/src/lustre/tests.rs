@@ -1,4 +1,4 @@
-//! Layouts as the manual shows them and as lustre_user.h defines them.
+//! Layouts as in the manual and in lustre_user.h.
 
 use super::*;
 use homing_model::{FileLayout, RawText};
@@ -24,7 +24,7 @@ fn layout(size: u64, components: &[Component]) -> FileLayout {
     layout
 }
 
-/// In order, without overlap, within the size, and a reason for what is left out.
+/// Checks that extents are in order, without overlap, within the size, and that missing bytes have a reason.
 fn keeps_the_contract(layout: &FileLayout) {
     let mut end = 0;
     for extent in &layout.extents {
@@ -40,7 +40,7 @@ fn per_host(layout: &FileLayout) -> Vec<(String, u64)> {
     layout.bytes_per_host().into_iter().collect()
 }
 
-/// A plain layout in binary: version 1, or 3 with a pool's name.
+/// Returns a plain layout in binary: version 1, or 3 with a pool's name.
 fn plain(v3: bool, pattern: u32, stripe_size: u32, count: u16, osts: &[u32]) -> Vec<u8> {
     let magic: u32 = if v3 { 0x0BD3_0BD0 } else { 0x0BD1_0BD0 };
     let mut bytes = [magic.to_le_bytes(), pattern.to_le_bytes()].concat();
@@ -59,7 +59,7 @@ fn plain(v3: bool, pattern: u32, stripe_size: u32, count: u16, osts: &[u32]) -> 
     bytes
 }
 
-/// A composite layout of parts (id, flags, start, end, layout).
+/// Returns a composite layout of parts (id, flags, start, end, layout).
 fn composite(parts: &[(u32, u32, u64, u64, Vec<u8>)]) -> Vec<u8> {
     let mut offset = 32 + 48 * parts.len();
     let (mut entries, mut blobs) = (Vec::new(), Vec::new());
@@ -90,7 +90,7 @@ fn plain_layouts_of_both_versions_are_striped_from_the_first_byte() {
             file.extents.iter().map(|e| (e.offset, e.length, e.replicas[0].host.as_str())).collect();
         assert_eq!(told, [(0, MIB, "oss0"), (MIB, MIB, "oss1"), (2 * MIB, MIB, "oss0"), (3 * MIB, 5, "oss1")]);
     }
-    // Two targets of one host: one extent.
+    // Two targets of one host are one extent.
     let file = layout(4 * MIB, &lov::parse(&plain(false, 1, MIB as u32, 2, &[0, 1])).unwrap());
     assert_eq!((file.extents.len(), per_host(&file)), (1, vec![("oss0".into(), 4 * MIB)]));
 }
@@ -117,7 +117,7 @@ fn a_progressive_layout_has_objects_where_it_was_written() {
     assert_eq!(file.reason, None);
     let told: Vec<(u64, &str)> = file.extents.iter().map(|e| (e.offset, e.replicas[0].host.as_str())).collect();
     assert_eq!(told, [(0, "oss3"), (4 * MIB, "oss0"), (5 * MIB, "oss1")]);
-    // Truncated upwards: the last component has no objects yet.
+    // The file was extended by truncate, so the last component has no objects yet.
     let file = layout(100 * MIB, &components);
     assert!(file.reason.is_some_and(|r| r.contains("nothing was written")));
 }
@@ -162,7 +162,7 @@ fn damaged_attributes_are_refused() {
         assert!(lov::parse(&good[..cut]).is_none(), "cut at {cut}");
     }
     assert!(lov::parse(b"\xd0\x0b\xd2\x0bxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx").is_none());
-    // A target that the client's table does not hold.
+    // A target that is not in the client's table.
     let file = layout(MIB, &lov::parse(&plain(false, 1, MIB as u32, 1, &[77])).unwrap());
     assert!(file.extents.is_empty() && file.reason.is_some_and(|r| r.contains("OST004d")));
 }

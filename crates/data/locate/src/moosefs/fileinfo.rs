@@ -1,4 +1,4 @@
-//! `mfsfileinfo`: slower, but it speaks whatever its own version speaks.
+//! `mfsfileinfo`: slower, but it fits the installed version's protocol.
 
 use super::master::{Chunk, CopyState};
 use std::net::Ipv4Addr;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The chunks of one file.
+/// Returns the chunks of one file.
 pub(super) fn chunks(path: &Path) -> Result<Vec<Chunk>, String> {
     // Absolute, so that no name is taken for an option.
     let path = std::path::absolute(path).map_err(|e| format!("cannot tell the working directory: {e}"))?;
@@ -19,7 +19,7 @@ pub(super) fn chunks(path: &Path) -> Result<Vec<Chunk>, String> {
     })
 }
 
-/// The file's name stands first, as it was given: whatever it holds is skipped.
+/// Parses the output. It begins with the file's name as it was given, which is skipped whatever it contains.
 fn parse(text: &[u8], name: &[u8]) -> Option<Vec<Chunk>> {
     let text = std::str::from_utf8(text.strip_prefix(name)?.strip_prefix(b":\n")?).ok()?;
     let mut chunks: Vec<Chunk> = Vec::new();
@@ -37,7 +37,7 @@ fn parse(text: &[u8], name: &[u8]) -> Option<Vec<Chunk>> {
     Some(chunks)
 }
 
-/// `1: 10.0.0.1:9422 (status:VALID)`
+/// Parses `1: 10.0.0.1:9422 (status:VALID)`.
 fn one(copy: &str) -> Option<(Ipv4Addr, CopyState)> {
     let (address, rest) = copy.split_once(": ")?.1.split_once(':')?;
     let state = match rest.split_once("(status:")?.1 {

@@ -1,8 +1,7 @@
-//! The part of the master's protocol that tells of chunks and their copies.
+//! The part of the master's protocol for chunks and their copies.
 //!
-//! A mount listens on its own host and hands messages on to the master in its
-//! own session, so neither a firewall nor the master's address matters. Packets
-//! are `type:u32 length:u32` and the body, big endian. Names and numbers are
+//! A mount listens on its own host and passes messages on to the master in its own session. So neither a firewall nor
+//! the master's address matters. Packets are `type:u32 length:u32` and the body, big endian. Names and numbers are
 //! those of MFSCommunication.h, MooseFS 3.0.117.
 
 use std::io::{self, BufReader, Read, Write};
@@ -10,27 +9,27 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// ANTOAN_NOP: a mount says that it still waits for its master.
+/// ANTOAN_NOP: a mount still waits for its master.
 const WAIT: u32 = 0;
 const REGISTER: u32 = 400;
 const REGISTERED: u32 = 401;
 const CHECK: u32 = 440;
 const CHECKED: u32 = 441;
-/// FUSE_REGISTER_BLOB_ACL: says that the caller knows this protocol, no secret.
+/// FUSE_REGISTER_BLOB_ACL: shows that the caller knows this protocol; it is no secret.
 const BLOB: &[u8; 64] = b"DjI1GAQDULI5d2YjA26ypc3ovkhjvhciTQVx3CS4nYgtBoUcsljiVpsErJENHaw0";
 const REGISTER_TOOLS: u8 = 4;
-/// The version that we say we are: as the tools of the version above.
+/// The version that homing reports: the same as the tools of the version above.
 const VERSION: u32 = 0x0003_0075;
-/// Since then the master tells copies of a chunk by its index.
+/// The first version whose master reports copies of a chunk by its index.
 const LEAST_VERSION: u32 = 0x0003_001a;
-/// Questions under way at once; their answers fit into a socket's buffer.
+/// The most open queries; their answers fit into a socket's buffer.
 const WINDOW: usize = 256;
-/// Longest answer, bytes: 100 copies.
+/// The longest answer, bytes: 100 copies.
 const LONGEST: usize = 1000;
-/// A master that is restarted answers again within seconds; more is an outage.
+/// A master that is restarted answers again within seconds; longer silence is an outage.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How good a copy is.
+/// The state of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CopyState {
     Valid,
@@ -50,7 +49,7 @@ impl CopyState {
     }
 }
 
-/// What is known of one chunk of a file.
+/// The state of one chunk of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Chunk {
     /// Never written: a hole.
@@ -61,7 +60,7 @@ pub(super) enum Chunk {
     Refused(String),
 }
 
-/// Where a mount listens, and the session that it has with the master.
+/// The address of a mount, and its session with the master.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Door {
     address: SocketAddrV4,
@@ -114,7 +113,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// One answer for each inode and chunk index, in order.
+    /// Returns one answer for each inode and chunk index, in order.
     pub fn check(&mut self, asks: &[(u32, u32)]) -> io::Result<Vec<Chunk>> {
         let mut chunks = Vec::with_capacity(asks.len());
         for some in asks.chunks(WINDOW) {
@@ -174,7 +173,7 @@ fn packet(kind: u32, body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// `status:8`, or `chunkid:64 version:32 N*[ip:32 port:16 type:8]`.
+/// Parses `status:8`, or `chunkid:64 version:32 N*[ip:32 port:16 type:8]`.
 fn chunk(body: &[u8]) -> Option<Chunk> {
     if let [status] = body {
         return Some(Chunk::Refused(meaning(*status)));
@@ -191,7 +190,7 @@ fn chunk(body: &[u8]) -> Option<Chunk> {
     Some(Chunk::Copies(copies.collect()))
 }
 
-/// MFS_ERROR_*, those that this question can meet.
+/// Describes MFS_ERROR_* values that can occur here.
 fn meaning(status: u8) -> String {
     match status {
         1 => "operation not permitted".into(),

@@ -1,5 +1,5 @@
-//! A file system's real daemons for one test: raised by a script in namespaces
-//! of their own, which take daemons and mounts with them when the test ends.
+//! Real daemons of a file system for one test. A script starts them in namespaces of their own, which end daemons and
+//! mounts when the test ends.
 
 #[path = "../../../../../tests/skipped.rs"]
 mod skipped;
@@ -10,12 +10,11 @@ use std::process::Command;
 
 /// Set in the process that runs inside the namespaces: its folder.
 const INSIDE: &str = "HOMING_TEST_BASE";
-/// Set in the process that an ordinary user runs: what it is about.
+/// Set in the process that an ordinary user runs: the path for its test.
 const USER: &str = "HOMING_TEST_USER";
 
-/// Runs `test` of this program inside namespaces in which `tests/SCRIPT` has
-/// raised the daemons: `check` gets the folder that holds all. Where root or
-/// one of `programs` is missing, says so and does nothing.
+/// Runs `test` of this program inside namespaces in which `tests/SCRIPT` has started the daemons: `check` receives
+/// the folder that contains everything. If root or one of `programs` is missing, prints that and does nothing.
 pub fn with_daemons(test: &str, script: &str, programs: &[&str], check: impl FnOnce(&Path)) {
     if let Some(base) = std::env::var_os(INSIDE) {
         return check(Path::new(&base));
@@ -39,7 +38,7 @@ pub fn with_daemons(test: &str, script: &str, programs: &[&str], check: impl FnO
 
 pub fn installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // An ordinary user's PATH lacks what daemons are in.
+    // An ordinary user's PATH lacks the folder of daemons.
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
     folders.into_iter().any(|dir| dir.join(program).is_file())
 }
@@ -56,7 +55,7 @@ pub fn as_nobody(about: &Path) {
     assert!(status.success(), "as an ordinary user: {status}");
 }
 
-/// What `as_an_ordinary_user` is about; none when it runs by itself.
+/// Returns the path for `as_an_ordinary_user`; `None` if it runs by itself.
 pub fn about() -> Option<PathBuf> {
     std::env::var_os(USER).map(PathBuf::from)
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// From a cluster of three OSDs, of which one was stopped, with all that is not read left out.
+/// From a cluster of three OSDs, of which one was stopped. Fields that are not read are left out.
 const DUMP: &str = r#"{"epoch":18,"fsid":"d9c75e1a-c272-4e1b-8fcc-37ac8c86059a","pools":[
  {"pool":2,"pool_name":"data","type":1,"pg_num":32,"object_hash":2,"flags_names":"hashpspool","erasure_code_profile":"",
   "read_tier":-1},
@@ -23,7 +23,7 @@ fn hosts(map: &OsdMap, pool: &str, space: Option<&str>, from: ReadFrom) -> Vec<(
 
 const OBJECT: &str = "10000000000.00000000";
 
-/// Groups of names as `ceph osd map` of that cluster tells them.
+/// Hashes of names as `ceph osd map` of that cluster prints them.
 #[test]
 fn names_are_hashed_as_the_cluster_does() {
     for (name, told) in [

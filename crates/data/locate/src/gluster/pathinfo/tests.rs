@@ -2,8 +2,8 @@ use super::*;
 use crate::volfile;
 use proptest::prelude::*;
 
-// Recorded from GlusterFS 10.3 on one host (brick folders and authentication
-// shortened): a value is what getxattr gave, its NUL included.
+// Recorded from GlusterFS 10.3 on one host (brick folders and authentication shortened). A value is the result of
+// getxattr, with its NUL.
 const REP: &str = include_str!("../../../tests/fixtures/rep.vol");
 const ARB: &str = include_str!("../../../tests/fixtures/arb.vol");
 const SHARD: &str = include_str!("../../../tests/fixtures/sh.vol");
@@ -45,7 +45,7 @@ fn a_value_of_another_volume_is_refused() {
     );
 }
 
-/// Four hosts, one brick folder: the usual cluster.
+/// The usual cluster: four hosts with the same brick folder.
 const USUAL: &str = "volume v-client-0\n type protocol/client\n option remote-subvolume /b\n option remote-host n1\nend-volume\n\
     volume v-client-1\n type protocol/client\n option remote-subvolume /b\n option remote-host n2\nend-volume\n\
     volume v-client-2\n type protocol/client\n option remote-subvolume /b\n option remote-host n3\nend-volume\n\
@@ -63,7 +63,7 @@ fn hosts(value: &[u8], real: Option<&[u8]>) -> Result<Vec<String>, String> {
     Ok(found.bricks.iter().map(|b| b.host.clone()).collect())
 }
 
-/// The value as GlusterFS writes it for a path on bricks that answered.
+/// Formats the value as GlusterFS does for a path on bricks that answered.
 fn value(group: usize, answered: &[&str], below: &[u8]) -> Vec<u8> {
     let mut out = format!("(<DISTRIBUTE:v-dht> (<REPLICATE:v-replicate-{group}>").into_bytes();
     for host in answered {
@@ -90,7 +90,7 @@ fn strange_names_join_when_all_answered_and_else_say_so() {
 
 #[test]
 fn a_name_that_imitates_an_entry_is_cut_by_its_real_path_or_to_what_is_certain() {
-    // n4 answered alone; the name pretends that n3 did too.
+    // n4 answered alone; the name pretends that n3 answered too.
     let evil = b"/x> <POSIX(/b):n3:/b/x";
     let told = value(1, &["n4"], evil);
     assert_eq!(hosts(&told, Some(evil)).unwrap(), ["n4"]);
@@ -120,7 +120,7 @@ proptest! {
         let answered = if both { all } else { &all[1..] };
         let told = value(usize::from(second), answered, &below);
         prop_assert_eq!(hosts(&told, Some(&below)).unwrap(), answered);
-        // Without the real path (a hard link) a copy may be missed; none is invented.
+        // Without the real path (a hard link) a copy may be missed, but none is invented.
         let found = hosts(&told, None).unwrap();
         prop_assert!(!found.is_empty() && found.iter().all(|h| answered.contains(&h.as_str())), "{:?}", found);
     }
