@@ -1,9 +1,9 @@
-//! Accounts of what was run.
+//! Accounts of runs and jobs.
 //!
 //! | module | does |
 //! |---|---|
-//! | [`usage`] | adds up what runs and jobs used, and what it cost, by user, project, command or host |
-//! | [`advise`] | predicts what another layout of the files that tasks read would bring; pure |
+//! | [`usage`] | adds up the resources that runs and jobs used, and their cost, by user, project, command or host |
+//! | [`advise`] | predicts the effect of another layout of the files that tasks read; pure |
 //!
 //! It reads journals and records of jobs. It does not measure (`probe`, `worker`) or draw (`report`).
 

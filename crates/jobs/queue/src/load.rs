@@ -12,7 +12,7 @@ const BETWEEN: Duration = Duration::from_secs(2);
 /// Values by index name. Unknown values are absent.
 ///
 /// `r1m` run queue, `ut` processor use in percent, `pg` pages/s, `mem` MiB available. `io` KB/s and `bio` requests/s
-/// of whole disks (`tps` of `sar -b`), `rpc` NFS server calls/s, and the others of [`homing_probe::indices`].
+/// of whole disks (`tps` of `sar -b`), `rpc` NFS server calls/s. The others are those of [`homing_probe::indices`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Load {
     values: BTreeMap<String, f64>,

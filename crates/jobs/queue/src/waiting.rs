@@ -1,4 +1,4 @@
-//! Counts the waiting jobs of one user, and bounds them. The count is in a file of the user: a submitter adds to it,
+//! Counts the waiting jobs of one user, and bounds them. The count is in a file of the user. A submitter adds to it
 //! under the lock of submissions, and the user's runner writes its own count.
 
 use crate::front::Front;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct Site {
     /// Its name.
     pub name: String,
-    /// Where it is mounted.
+    /// The mount point.
     pub mount: PathBuf,
     /// Hosts that give it space.
     pub hosts: Vec<String>,

@@ -1,13 +1,13 @@
-//! Folders with what tasks read over the network.
+//! Finds the folders whose files tasks read over the network.
 
 use crate::advise::Seen;
 use homing_model::FileLayout;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// A folder is told from this part of all bytes that crossed the network: what is less is worth no change.
+/// The smallest part of all bytes over the network for which a folder is reported: a smaller one is worth no change.
 pub(crate) const TOLD: f64 = 0.05;
-/// One folder stands for the folder above it where it has at least this part of its bytes.
+/// Folders replace the folder above them if they have at least this part of its bytes.
 const MOST: f64 = 0.8;
 
 /// A folder that was read.
@@ -17,9 +17,9 @@ pub struct Folder {
     pub path: PathBuf,
     /// Bytes of its files that tasks read, each as often as it was read.
     pub read: u64,
-    /// Those that crossed the network.
+    /// The bytes among them that crossed the network.
     pub remote: u64,
-    /// Storage hosts with the part of its files' bytes that each can serve, 0 to 1; those with most first.
+    /// Storage hosts with the part of its files' bytes that each can serve, 0 to 1; the largest first.
     pub on: Vec<(String, f64)>,
 }
 
@@ -30,7 +30,7 @@ struct Sum {
     below: BTreeSet<PathBuf>,
 }
 
-/// Folders, those first of which most was read over the network. None of them lies in another.
+/// Returns folders in order of the bytes that were read from them over the network. None of them is in another.
 pub fn hot(seen: &Seen) -> Vec<Folder> {
     let mut sums: BTreeMap<PathBuf, Sum> = BTreeMap::new();
     for (file, read, remote) in reads(seen) {
@@ -58,7 +58,7 @@ pub fn hot(seen: &Seen) -> Vec<Folder> {
     folders
 }
 
-/// Goes down to where bytes part.
+/// Descends while reported folders below `at` have most of its bytes; adds each folder at which it stops to `found`.
 fn split(sums: &BTreeMap<PathBuf, Sum>, at: &Path, all: f64, found: &mut Vec<PathBuf>) {
     let sum = &sums[at];
     let told: Vec<&PathBuf> = sum.below.iter().filter(|child| sums[*child].remote >= TOLD * all).collect();
@@ -70,8 +70,8 @@ fn split(sums: &BTreeMap<PathBuf, Sum>, at: &Path, all: f64, found: &mut Vec<Pat
     }
 }
 
-/// Files with the bytes that tasks have read of them, and those of them that crossed the network: of a task with several
-/// files each in the same proportion.
+/// Returns files with the bytes that tasks have read of them, and the part of these that crossed the network. For a
+/// task with several files the proportion is the same for each.
 fn reads(seen: &Seen) -> impl Iterator<Item = (usize, f64, f64)> {
     seen.runs.iter().flat_map(|run| &run.tasks).flat_map(move |task| {
         let all: u64 = task.files.iter().map(|file| seen.files[*file].size).sum();

@@ -1,5 +1,5 @@
-//! What runs have read over the network, and what another layout of it would bring. Pure: from records of tasks and the
-//! layout of their files to folders and predictions.
+//! Finds the bytes that runs have read over the network, and predicts the effect of another layout. Pure: from
+//! records of tasks and the layout of their files to folders and predictions.
 
 mod change;
 mod evidence;
@@ -15,10 +15,10 @@ pub use recorded::Recorded;
 
 use homing_model::FileLayout;
 
-/// What is looked at.
+/// The evidence.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The files that tasks have read, as they lie now.
+    /// The files that tasks have read, with their present layout.
     pub files: Vec<FileLayout>,
     /// The runs of these tasks.
     pub runs: Vec<Run>,
@@ -29,40 +29,40 @@ pub struct Seen {
 pub struct Run {
     /// Its hosts.
     pub hosts: Vec<Worker>,
-    /// Its tasks that ended well.
+    /// Its tasks that ended with status 0.
     pub tasks: Vec<Done>,
-    /// From its first record to its last, microseconds.
+    /// Time from its first record to its last, microseconds.
     pub us: u64,
 }
 
 /// A host of a run.
 #[derive(Clone, Debug)]
 pub struct Worker {
-    /// By the name that storage hosts have, too.
+    /// Its name among the storage hosts, if it is one.
     pub name: String,
-    /// Tasks at once.
+    /// The most tasks at once.
     pub slots: u32,
-    /// Rate of its link, bytes per second; `None` where that is not known.
+    /// Rate of its link, bytes per second; `None` if it is unknown.
     pub link: Option<u64>,
 }
 
-/// A task that ended well.
+/// A task that ended with status 0.
 #[derive(Clone, Debug)]
 pub struct Done {
-    /// Where, an index of the run's hosts.
+    /// The host where it ran, an index of the run's hosts.
     pub host: usize,
     /// Wall time, microseconds.
     pub wall_us: u64,
     /// Bytes of its inputs that were on its host, by their layout then.
     pub local: u64,
-    /// Those that were not.
+    /// Bytes of its inputs that were not.
     pub remote: u64,
     /// Its inputs, indices of the files.
     pub files: Vec<usize>,
 }
 
 impl Seen {
-    /// Bytes that were read at home and over the network.
+    /// Returns the bytes that were read on the tasks' own hosts and over the network.
     pub fn bytes(&self) -> (u64, u64) {
         let tasks = || self.runs.iter().flat_map(|run| &run.tasks);
         (tasks().map(|task| task.local).sum(), tasks().map(|task| task.remote).sum())

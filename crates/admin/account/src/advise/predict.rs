@@ -1,11 +1,11 @@
-//! The same tasks on the same hosts, with files that lie elsewhere.
+//! Predicts the same tasks on the same hosts with another layout of the files.
 
 use crate::advise::{Run, Seen};
 use homing_model::{FileLayout, TaskId};
 use homing_place::{HostModel, Need, Params, simulate};
 use std::collections::{BTreeMap, HashMap};
 
-/// What runs come to.
+/// The result of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Bytes that cross the network.
@@ -14,7 +14,7 @@ pub struct Outcome {
     pub us: u64,
 }
 
-/// Plays the runs through the placer with files in these places, in the order of [`Seen::files`].
+/// Plays the runs through the placer with these layouts, in the order of [`Seen::files`].
 pub fn predict(seen: &Seen, files: &[FileLayout]) -> Outcome {
     seen.runs
         .iter()
@@ -55,9 +55,9 @@ fn need<'a>(places: &HashMap<&str, usize>, files: impl Iterator<Item = &'a FileL
     Need { total, per_host: held.into_iter().collect(), ..Need::default() }
 }
 
-/// The time of each task on a host that has its bytes, microseconds: as those took for each of their bytes which had
-/// theirs. Where none had, the time of the link goes off, at the rate that the placer takes for a link that it does not
-/// know.
+/// Returns the time of each task on a host that has its bytes, microseconds. It is estimated by the time per byte of
+/// the tasks that had their bytes. If there are none, the time of the link is subtracted, at the placer's default
+/// rate if the link is unknown.
 fn work(run: &Run) -> Vec<u64> {
     let at_home = || run.tasks.iter().filter(|task| task.remote == 0 && task.local > 0);
     let (us, bytes) = at_home().fold((0, 0), |(us, bytes), task| (us + task.wall_us, bytes + task.local));
@@ -88,7 +88,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// A run on n1, n2 and n3, of tasks by the host where each ran and the files that it read, a second each at home.
+    /// Makes a run on n1, n2 and n3. Each task has the host where it ran and the files that it read. A task takes 1 s
+    /// if its files are on its host.
     pub fn seen(files: Vec<FileLayout>, tasks: &[(usize, &[usize])]) -> Seen {
         let hosts: Vec<Worker> =
             (1..=3).map(|n| Worker { name: format!("n{n}"), slots: 1, link: Some(1_000_000) }).collect();
@@ -116,7 +117,7 @@ pub(crate) mod tests {
         }
         let then = predict(&seen, &moved);
         assert!(now.remote > 0 && then.remote == 0, "{now:?} {then:?}");
-        // Ten tasks of a second on each host.
+        // Ten tasks of 1 s on each host.
         assert!(then.us <= 11_000_000 && now.us > 14_000_000, "{now:?} {then:?}");
     }
 }

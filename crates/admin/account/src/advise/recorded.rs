@@ -1,4 +1,4 @@
-//! A run as its journal has it, and as it is looked at.
+//! A run by its journal, and its form as evidence.
 
 use crate::advise::{Done, Run, Worker};
 use homing_locate::candidate_words;
@@ -7,19 +7,19 @@ use homing_model::{Command, Outcome, RawText, Task, TaskId};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-/// A run as its journal has it.
+/// A run by its journal.
 #[derive(Default)]
 pub struct Recorded {
     cwd: PathBuf,
     hosts: Vec<(Worker, Vec<String>)>,
     started: HashMap<TaskId, (usize, PlannedBytes, String)>,
     ended: Vec<(usize, PlannedBytes, u64, Vec<PathBuf>)>,
-    /// How long it took.
+    /// Its duration, microseconds.
     pub us: u64,
 }
 
 impl Recorded {
-    /// Takes an event in.
+    /// Takes in an event.
     pub fn add(&mut self, what: What) {
         match what {
             What::RunStarted { cwd, .. } => self.cwd = cwd.to_path(),
@@ -46,12 +46,12 @@ impl Recorded {
         }
     }
 
-    /// The paths that its tasks may have read.
+    /// Returns the paths that its tasks may have read.
     pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         self.ended.iter().flat_map(|(.., paths)| paths)
     }
 
-    /// A run with hosts by the names that storage hosts have, and tasks by the files that are still there.
+    /// Returns the run, with hosts by their names as storage hosts, and tasks with the files that still exist.
     pub fn placed(self, at: &HashMap<PathBuf, usize>, holders: &HashSet<&str>) -> Run {
         let hosts = self.hosts.into_iter().map(|(worker, known)| {
             let name = known.into_iter().find(|name| holders.contains(name.as_str())).unwrap_or(worker.name);
@@ -66,7 +66,7 @@ impl Recorded {
     }
 }
 
-/// Words of a recorded command that may name what it reads.
+/// Returns the words of a recorded command that may name its inputs.
 fn words(command: &str) -> impl Iterator<Item = RawText> {
     candidate_words(&Task::of(Command::Shell(command.into()))).into_iter()
 }

@@ -1,4 +1,4 @@
-//! What a run cost: its part of its hosts, and their energy.
+//! The cost of a run: its part of its hosts, and their energy.
 
 use homing_cluster::{Cluster, Cost};
 use homing_model::text::shown;
@@ -6,7 +6,7 @@ use homing_model::units::span;
 use homing_report::{RunUsage, Taken, Used, between, two};
 use serde_json::{Value, json};
 
-/// What a run used, and what its hosts took for it.
+/// The resources that a run used, and the energy that its hosts took for it.
 #[derive(Default)]
 pub struct Bill {
     /// The part of its hosts.
@@ -16,7 +16,7 @@ pub struct Bill {
 }
 
 impl Bill {
-    /// Of all that a run used.
+    /// Makes the bill of a run.
     pub fn of(usage: RunUsage, cluster: &Cluster) -> Bill {
         let mut bill = Bill::default();
         for (key, used) in usage.rows() {
@@ -26,7 +26,7 @@ impl Bill {
         bill
     }
 
-    /// A part of it, what is known of hosts and energy.
+    /// Returns a part of it, of the hosts and the energy.
     pub fn part(&self, part: f64) -> Bill {
         let host_us = (self.used.host_us as f64 * part) as u64;
         Bill {
@@ -35,7 +35,7 @@ impl Bill {
         }
     }
 
-    /// As further lines of the evidence.
+    /// Formats it as further lines of the evidence.
     pub fn lines(&self, cost: Option<&Cost>) -> String {
         let currency = cost.map_or(String::new(), |cost| shown(&cost.currency));
         let (used, held) = (span(self.used.host_us), span(self.used.held.us));
@@ -56,7 +56,7 @@ impl Bill {
         lines.into_iter().map(|(label, text)| format!("{label:<11}{text}\n")).collect()
     }
 
-    /// For programs.
+    /// Returns it for programs.
     pub fn json(&self, cost: Option<&Cost>) -> Value {
         let price = cost.and_then(Cost::host_hour);
         json!({
@@ -68,17 +68,17 @@ impl Bill {
     }
 }
 
-/// What whole hosts cost for so many microseconds of them.
+/// Returns the price of so many microseconds of whole hosts.
 pub(crate) fn price_of(host_us: u64, host_hour: f64) -> f64 {
     Used { host_us, ..Used::default() }.cost(host_hour)
 }
 
-/// An amount; of one that is less than a hundredth, the first digits that count.
+/// Formats an amount; below a hundredth with its first significant digits.
 pub(crate) fn money(amount: f64) -> String {
     if amount > 0.0 && amount < 0.01 { two(amount) } else { format!("{amount:.2}") }
 }
 
-/// Two bounds of an amount.
+/// Formats the two bounds of an amount.
 pub(crate) fn bounds(amount: [f64; 2]) -> String {
     between(amount, money)
 }

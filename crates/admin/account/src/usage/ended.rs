@@ -1,4 +1,4 @@
-//! Jobs of LSF's language that have ended, with what they took.
+//! Ended jobs as LSF shows them, with the resources that they took.
 
 use crate::usage::{books, use_of, use_of_booked};
 use homing_lsf::account::Ended;
@@ -8,10 +8,10 @@ use homing_report::JobUse;
 use homing_slurm::Booked;
 use std::collections::{BTreeMap, HashMap};
 
-/// Slurm's books are asked for so long, ns: a week, after which this machine's queue forgets.
+/// The period for which Slurm's accounting is queried, ns: a week, as this machine's queue keeps jobs.
 const WEEK_NS: i64 = 7 * 24 * 3600 * 1_000_000_000;
 
-/// Jobs with what they took: by Slurm's books where it keeps some, else as the queue remembers them.
+/// Returns jobs with the resources that they took: from Slurm's accounting if it keeps any, or else from the queue.
 pub fn told(engine: &dyn Engine, of_others: bool) -> Result<Vec<(Row, Ended)>, QueueError> {
     let jobs = if of_others { engine.jobs() } else { engine.own_jobs() };
     match books(engine, of_others, homing_os::clock::system_ns() - WEEK_NS) {
@@ -20,7 +20,7 @@ pub fn told(engine: &dyn Engine, of_others: bool) -> Result<Vec<(Row, Ended)>, Q
     }
 }
 
-/// `measured`: the queue itself has seen what they used; slurmctld does not know it.
+/// Returns the jobs of a queue. `measured`: the queue itself measured the resources; slurmctld does not.
 fn of_queue(jobs: &[Job], measured: bool) -> Vec<(Row, Ended)> {
     let parts = jobs.iter().flat_map(|job| job.parts.iter().map(move |part| (job, part)));
     let told = parts.map(|(job, part)| {
@@ -31,7 +31,7 @@ fn of_queue(jobs: &[Job], measured: bool) -> Vec<(Row, Ended)> {
     told.collect()
 }
 
-/// While slurmctld remembers a job too, it has more words for it.
+/// Returns the jobs of Slurm's accounting. A job that slurmctld still has comes with the more detailed row.
 fn of_books(books: &[Booked], remembered: &[Job]) -> Vec<(Row, Ended)> {
     let parts = remembered.iter().flat_map(|job| job.parts.iter().map(move |part| rows::row(job, part)));
     let mut remembered: HashMap<(u64, Option<u32>), Row> = parts.map(|row| ((row.id, row.index), row)).collect();

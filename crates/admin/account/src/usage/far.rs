@@ -1,4 +1,4 @@
-//! What other hosts tell of the same: their own `homing usage`, line by line.
+//! Sums of other hosts, from the lines of their own `homing usage`.
 
 use crate::usage::Line;
 use homing_exec::{Command, Options, Outcome, Remote};
@@ -7,13 +7,13 @@ use std::time::Duration;
 /// 10,000 runs of a host are added up in some seconds; a host that takes longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is asked for.
+/// The request.
 pub struct Asked {
-    /// Jobs, too.
+    /// Whether jobs are wanted too.
     pub jobs: bool,
-    /// Of all users.
+    /// Whether all users are wanted.
     pub users: bool,
-    /// Only what ended in this time until now.
+    /// Only runs and jobs that ended in this time until now.
     pub since: Option<Duration>,
 }
 
@@ -27,7 +27,7 @@ impl Asked {
     }
 }
 
-/// What they tell, and why some do not.
+/// Returns the lines of the hosts, and why some hosts returned none.
 pub fn lines(hosts: &[String], asked: &Asked) -> (Vec<Line>, Vec<String>) {
     let options = Options { command_timeout: Some(PATIENCE), ..Options::default() };
     let (mut lines, mut failed) = (Vec::new(), Vec::new());

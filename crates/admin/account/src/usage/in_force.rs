@@ -1,4 +1,4 @@
-//! Who uses which storage, and how many may.
+//! The users of each storage server, and its limits.
 
 use homing_cluster::Cluster;
 use homing_dispatch::source::leases::Server;
@@ -13,18 +13,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A place of leases that does not answer within this is passed over.
+/// A folder of leases that does not answer within this time is passed over.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Who uses a storage server that is no host of the run.
+/// The users of a storage server that is no host of the run.
 pub struct Serves {
     /// Its name.
     pub server: String,
-    /// Slurm counts its jobs, not those who use it.
+    /// Whether Slurm counts its jobs, instead of leases.
     pub by_slurm: bool,
-    /// Tasks and jobs at once of everybody together, where that is known.
+    /// The most tasks and jobs of all users together at once, if known.
     pub limit: Option<u32>,
-    /// How many each user has there.
+    /// The number of each user.
     pub users: Vec<(String, u32)>,
 }
 
@@ -33,18 +33,18 @@ impl Serves {
         format!("{}{}", self.server, if self.by_slurm { ", Slurm" } else { "" })
     }
 
-    /// How many there are now.
+    /// Returns how many there are now.
     pub fn tasks(&self) -> u32 {
         self.users.iter().map(|(_, held)| held).sum()
     }
 
-    /// For programs.
+    /// Returns it for programs.
     pub fn as_json(&self) -> Value {
         let users: BTreeMap<&str, u32> = self.users.iter().map(|(user, held)| (user.as_str(), *held)).collect();
         json!({"server": self.name(), "tasks": self.tasks(), "limit": self.limit, "users": users})
     }
 
-    /// A row for each, under a head; nothing where there are none.
+    /// Returns a row for each, under a head; empty if there are none.
     pub fn table(servers: &[Serves]) -> String {
         let row = |one: &Serves| {
             let users: Vec<String> = one.users.iter().map(|(user, held)| format!("{user} {held}")).collect();
@@ -56,7 +56,7 @@ impl Serves {
     }
 }
 
-/// Servers whose jobs Slurm counts, where it answers.
+/// Returns the servers whose jobs Slurm counts, if Slurm answers.
 fn licensed(cluster: &Cluster, notes: &mut Vec<String>) -> Vec<Serves> {
     let servers = cluster.servers();
     if !homing_slurm::ask::is_configured() || servers.values().all(|server| server.license.is_none()) {
@@ -74,7 +74,7 @@ fn licensed(cluster: &Cluster, notes: &mut Vec<String>) -> Vec<Serves> {
     servers.into_iter().filter_map(one).collect()
 }
 
-/// Servers whose place of leases a cluster file names, as they are now.
+/// Returns the present state of the servers for which a cluster file names a folder of leases.
 fn looked_at(cluster: &Cluster) -> impl Iterator<Item = Serves> {
     cluster.servers().into_iter().filter_map(|(server, said)| {
         let limit = said.io.map(|io| io.get());
@@ -86,18 +86,19 @@ fn looked_at(cluster: &Cluster) -> impl Iterator<Item = Serves> {
     })
 }
 
-/// What runs that are under way on this machine have, and who uses which server.
+/// The state of runs that are under way on this machine, and the users of each server.
 #[derive(Default)]
 pub struct InForce {
-    /// How many tasks these runs give each host's storage, added up.
+    /// The most tasks that these runs give each host's storage, added up.
     pub limits: BTreeMap<String, u32>,
-    /// Servers that are no hosts of them: as a place of leases tells, else as the newest look of such a run has it.
+    /// Servers that are no hosts of the runs: as the folder of leases has them, or else the newest record of such a
+    /// run.
     pub servers: Vec<Serves>,
-    /// How many runs that are.
+    /// The number of runs.
     pub runs: usize,
     /// Their attempts under way.
     pub tasks: usize,
-    /// What could not be asked.
+    /// Why some sources did not answer.
     pub notes: Vec<String>,
 }
 
@@ -141,7 +142,8 @@ impl InForce {
     }
 }
 
-/// Gates as Prometheus reads them: how many tasks may use a storage at once, and who holds how many places there.
+/// Returns the gates in the format of Prometheus: the limit of tasks at each storage, and the places of each user
+/// there.
 pub fn prometheus_of_servers(in_force: &InForce) -> String {
     let mut metrics = Metrics::default();
     metrics.only("homing_runs_live", Kind::Gauge, "Runs that are under way on this machine.", in_force.runs);
@@ -175,7 +177,7 @@ pub fn prometheus_of_servers(in_force: &InForce) -> String {
     metrics.text()
 }
 
-/// The same server may be counted by Slurm's licences and by leases.
+/// Returns the labels. The same server may be counted by Slurm's licences and by leases.
 fn labels(one: &Serves) -> [(&str, &str); 2] {
     [("server", one.server.as_str()), ("by", if one.by_slurm { "slurm" } else { "homing" })]
 }

@@ -1,5 +1,5 @@
-//! What jobs of the queue used: of this machine's, or of Slurm's by its books, and without those by what slurmctld still
-//! remembers. A batch is left out: what it ran is in the journal of its run.
+//! The resources that jobs of the queue used: of this machine's queue, or of Slurm by its accounting, or without that
+//! by slurmctld. A batch is left out, because the journal of its run has its tasks.
 
 use crate::usage::Line;
 use homing_model::{Command, NodeSet};
@@ -9,20 +9,20 @@ use homing_slurm::Booked;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Nanoseconds in a second, in which Slurm's books count.
+/// Nanoseconds in a second, the unit of Slurm's accounting.
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// Whose jobs, and which.
+/// The choice of jobs.
 pub struct Wanted<'a> {
-    /// Those of all users.
+    /// Whether jobs of all users are wanted.
     pub all: bool,
-    /// What ended then or later, ns since the epoch.
+    /// The earliest end, ns since the epoch.
     pub since_ns: i64,
     /// Runs that are counted by their journals.
     pub runs: &'a BTreeSet<String>,
 }
 
-/// A line for each job, or element of an array, that has ended.
+/// Returns a line for each job, or element of an array, that has ended.
 pub fn lines(engine: &dyn Engine, wanted: &Wanted) -> Result<Vec<Line>, QueueError> {
     let slots = slots(&engine.machines().unwrap_or_default());
     if let Some(books) = books(engine, wanted.all, wanted.since_ns) {
@@ -39,14 +39,14 @@ pub fn lines(engine: &dyn Engine, wanted: &Wanted) -> Result<Vec<Line>, QueueErr
     Ok(lines.filter(|line| line.used.last_ns >= wanted.since_ns).collect())
 }
 
-/// What Slurm's books say of jobs, of this user or of `all`, that ended then or later, ns since the epoch; none where it
-/// keeps none, and of another engine.
+/// Returns the jobs in Slurm's accounting, of this user or of `all`, that ended at `since_ns` or later, ns since the
+/// epoch. None if Slurm keeps no accounting, or if the engine is another.
 pub fn books(engine: &dyn Engine, all: bool, since_ns: i64) -> Option<Vec<Booked>> {
     if engine.name() != "slurm" {
         return None;
     }
     let mut books = homing_slurm::ask::books(age(since_ns), all).ok()?;
-    // To root sacct tells of all users, asked or not.
+    // sacct shows root the jobs of all users in any case.
     let own = homing_queue::user_name(homing_queue::uid());
     books.retain(|job| (all || job.user == own) && job.end_s.saturating_mul(SECOND_NS) >= since_ns);
     Some(books)
@@ -60,12 +60,13 @@ fn age(since_ns: i64) -> Duration {
     Duration::from_nanos(homing_os::clock::system_ns().saturating_sub(since_ns.max(0)).max(0) as u64)
 }
 
-/// The jobs of Slurm's in which a run's workers were, by their name; and a batch, which has that of the program.
+/// Whether a job of Slurm, by its name, held a run's workers or is a batch, which has the program's name.
 fn is_counted_as_run(name: &str, runs: &BTreeSet<String>) -> bool {
     name == "homing" || name.strip_prefix("homing-").is_some_and(|run| runs.contains(run))
 }
 
-/// It is a batch, a job of Slurm's for workers, or the share of a job that its own machine tells of.
+/// Whether it is counted elsewhere: a batch, a Slurm job for workers, or the share of a job that its own machine
+/// counts.
 fn is_elsewhere(job: &Job, runs: &BTreeSet<String>) -> bool {
     let batch = match &job.spec.command {
         Command::Argv(words) => {
@@ -79,7 +80,7 @@ fn is_elsewhere(job: &Job, runs: &BTreeSet<String>) -> bool {
 
 fn of_queue(job: &Job, part: &Part, slots: &BTreeMap<String, u32>, slurm: bool) -> Option<Line> {
     let used = use_of(job, part, slots)?;
-    // One that another machine has sent here is called as there, so that it counts once.
+    // A job that another machine has sent here has its name there, so that it counts once.
     let (from, id, index) = match &job.spec.origin {
         Some(origin) => (&job.spec.from, origin.id, origin.index),
         None => (&job.spec.from, job.id, part.index),
@@ -95,7 +96,7 @@ fn of_queue(job: &Job, part: &Part, slots: &BTreeMap<String, u32>, slurm: bool) 
     Some(Line { user: job.spec.user.clone(), key, used: Used::from(used) })
 }
 
-/// What an element of a job took that came to run and has ended, by the slots of hosts where they are known.
+/// Returns the resources of an element of a job that ran and has ended, by the slots of hosts if they are known.
 pub fn use_of(job: &Job, part: &Part, slots: &BTreeMap<String, u32>) -> Option<JobUse> {
     let (start, end) = (part.start.as_ref()?, part.end.as_ref()?);
     let between_us = |from_ns: i64, to_ns: i64| to_ns.saturating_sub(from_ns).max(0) as u64 / 1000;
@@ -123,7 +124,7 @@ fn of_books(job: &Booked, slots: &BTreeMap<String, u32>) -> Option<Line> {
     Some(Line { user: job.user.clone(), key, used: Used::from(use_of_booked(job, slots)?) })
 }
 
-/// As [`use_of`], by Slurm's books.
+/// Returns the same as [`use_of`], by Slurm's accounting.
 pub fn use_of_booked(job: &Booked, slots: &BTreeMap<String, u32>) -> Option<JobUse> {
     let second_us = |seconds: i64| seconds.max(0).saturating_mul(1_000_000) as u64;
     let nodes = NodeSet::parse(&job.nodes);
@@ -132,7 +133,7 @@ pub fn use_of_booked(job: &Booked, slots: &BTreeMap<String, u32>) -> Option<JobU
         failed: !job.done,
         wall_us: job.elapsed_s.saturating_mul(1_000_000),
         slots: job.cpus,
-        // Of several hosts it had a part of all of them together.
+        // On several hosts it had a part of all of them together; the host with the most slots is the measure.
         of_slots: nodes.filter_map(|node| slots.get(node)).max().copied().unwrap_or(0),
         cpu_us: job.cpu_us,
         memory: job.memory,

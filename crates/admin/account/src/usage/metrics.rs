@@ -1,10 +1,10 @@
-//! The sums as Prometheus reads them. Pruned runs are still among them, so that they only grow.
+//! The sums in the format of Prometheus. Pruned runs are still among them, so that they only grow.
 
 use homing_cluster::Cost;
 use homing_model::metrics::{Kind, Metrics};
 use homing_report::Used;
 
-/// A name without what all begin with, what it is, and its value of a row that has one.
+/// A name without the common prefix, its help text, and its value of a row that has one.
 type Family = (&'static str, &'static str, fn(&Used) -> Option<f64>);
 
 /// Microseconds in a second.
@@ -30,12 +30,12 @@ const FAMILIES: [Family; 11] = [
     ),
 ];
 
-/// Of attempts without a known layout nothing is known.
+/// Returns bytes unless the layout of all attempts is unknown.
 fn placed(used: &Used, bytes: u64) -> Option<f64> {
     (used.attempts > used.unplaced).then_some(bytes as f64)
 }
 
-/// The whole file; `by` is the label of a row's name. What is unknown has no sample.
+/// Returns the whole file; `by` is the label of a row's name. An unknown value has no sample.
 pub fn text(rows: Vec<(&String, &Used)>, by: &str, cost: Option<&Cost>, now_ns: i64) -> String {
     let mut metrics = Metrics::default();
     for (name, help, value) in FAMILIES {
@@ -46,7 +46,7 @@ pub fn text(rows: Vec<(&String, &Used)>, by: &str, cost: Option<&Cost>, now_ns: 
         }
     }
     if let Some((cost, price)) = cost.and_then(|cost| Some((cost, cost.host_hour()?))) {
-        // Not a counter: the price may be another tomorrow, for what was used before too.
+        // Not a counter: the price may change tomorrow, for earlier use too.
         metrics.family("homing_usage_cost", Kind::Gauge, "What it cost at the price of today.");
         for (row, used) in &rows {
             let labels = [(by, row.as_str()), ("currency", &cost.currency)];

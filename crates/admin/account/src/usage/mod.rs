@@ -1,4 +1,4 @@
-//! What runs and jobs used, added up, and what it cost.
+//! Adds up the resources that runs and jobs used, and their cost.
 
 mod bill;
 mod ended;
@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use table::sorted;
 
-/// What is added up.
+/// The key of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum By {
@@ -40,10 +40,10 @@ pub enum By {
 }
 
 impl By {
-    /// All of them.
+    /// All keys.
     pub const ALL: [By; 5] = [By::Command, By::Host, By::Run, By::User, By::Project];
 
-    /// As a label.
+    /// Returns its label.
     pub fn word(self) -> &'static str {
         match self {
             By::Command => "command",
@@ -54,7 +54,7 @@ impl By {
         }
     }
 
-    /// The row of what a user's attempts used.
+    /// Returns the row to which a user's attempts belong.
     fn row<'a>(self, user: &'a str, key: &'a Key) -> &'a str {
         match self {
             By::Command => &key.command,
@@ -67,24 +67,25 @@ impl By {
     }
 }
 
-/// What one user's attempts of one run used on one host, or what a job used.
+/// The resources that one user's attempts of one run used on one host, or that a job used.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Line {
-    /// Whose they were.
+    /// The user.
     pub user: String,
-    /// Which they were.
+    /// The run or job, with its host, command and project.
     pub key: Key,
-    /// What they used.
+    /// The resources.
     pub used: Used,
 }
 
-/// Rows as Prometheus reads them.
+/// Returns rows in the format of Prometheus.
 pub fn prometheus_of(rows: &BTreeMap<String, Used>, by: By, cost: Option<&Cost>) -> String {
     metrics::text(sorted(rows), by.word(), cost, homing_os::clock::system_ns())
 }
 
-/// The sums of the runs in these folders by user, as Prometheus reads them, and what of them is not counted. Without one of
-/// the folders there are no sums: counters that go back and come again would count all of it once more.
+/// Returns the sums of the runs in these folders by user, in the format of Prometheus, and the reasons why parts are
+/// missing. If a folder cannot be read, there are no sums: counters that fall and rise again would count all of it
+/// twice.
 pub fn prometheus(folders: &[PathBuf], cost: Option<&Cost>) -> Result<(String, Vec<String>), String> {
     let mut sums = Sums::new(None);
     folders.iter().try_for_each(|folder| sums.take_folder(folder))?;

@@ -1,4 +1,4 @@
-//! What is kept of runs that were removed: lines of JSON beside the folders of the others.
+//! Keeps the sums of removed runs: lines of JSON beside the folders of the other runs.
 
 use homing_journal::PRUNED;
 use homing_report::{Key, RunUsage, Used};
@@ -15,16 +15,16 @@ struct Line {
     used: Used,
 }
 
-/// What is to be kept of a run, in lines.
+/// Returns the lines to keep of a run.
 pub fn lines(name: &str, dir: &Path) -> String {
     let mut usage = RunUsage::new(name, i64::MIN);
-    // A journal that cannot be read has nothing that could be kept.
+    // A journal that cannot be read has nothing to keep.
     homing_journal::replay(dir).into_iter().flatten().flatten().for_each(|event| usage.add(&event));
     usage.rows().map(|(key, used)| serde_json::to_string(&Line { key, used }).unwrap_or_default() + "\n").collect()
 }
 
-/// What was noted of the runs that are gone, and why lines are left out. A run whose folder is still there was not
-/// removed after all, and what was noted twice counts once.
+/// Returns the sums of removed runs, and why lines are left out. A run whose folder still exists was not removed, and
+/// a repeated line counts once.
 pub fn kept(root: &Path) -> io::Result<(BTreeMap<Key, Used>, Vec<String>)> {
     let path = root.join(PRUNED);
     let mut text = Vec::new();
@@ -38,7 +38,7 @@ pub fn kept(root: &Path) -> io::Result<(BTreeMap<Key, Used>, Vec<String>)> {
         match serde_json::from_slice::<Line>(line) {
             Ok(line) if line.key.run.contains('/') || root.join(&line.key.run).exists() => {}
             Ok(line) => drop(gone.insert(line.key, line.used)),
-            // Whoever was killed while writing has left a part of a line, which the next to prune writes again, whole.
+            // A process killed while writing has left a part of a line; the next prune writes that line again, whole.
             Err(_) if lines[at + 1..].iter().any(|whole| whole.len() > line.len() && whole.starts_with(line)) => {}
             Err(e) => damaged.push(format!("line {} of {} is damaged: {e}", at + 1, path.display())),
         }

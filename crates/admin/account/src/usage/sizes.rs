@@ -1,4 +1,4 @@
-//! Several runs side by side, by the size of the cluster that they had: how long one took there, and what it cost.
+//! Compares runs by the size of the cluster that they had: the time and the cost of one.
 
 use crate::usage::bill::{Bill, bounds, money, price_of};
 use homing_cluster::Cost;
@@ -22,7 +22,7 @@ struct Size {
 }
 
 impl Size {
-    /// What one of them took, on average.
+    /// Returns the average tasks, time and bill of one of them.
     fn mean(&self) -> (u64, u64, Bill) {
         let n = self.runs.len().max(1) as u64;
         (self.tasks / n, self.wall_us / n, self.bill.part(1.0 / n as f64))
@@ -30,7 +30,7 @@ impl Size {
 }
 
 impl Sizes {
-    /// Takes a run.
+    /// Adds a run.
     pub fn add(&mut self, run: String, tally: &Tally, bill: &Bill) {
         let size = self.0.entry(tally.size()).or_default();
         size.runs.push(run);
@@ -40,7 +40,7 @@ impl Sizes {
         size.bill.taken.add(&bill.taken);
     }
 
-    /// A line for each size, and how the energy is known.
+    /// Returns a line for each size, and the source of the energy.
     pub fn table(&self, cost: Option<&Cost>) -> String {
         let price = cost.and_then(Cost::host_hour);
         let currency = cost.map_or(String::new(), |cost| shown(&cost.currency));
@@ -79,7 +79,7 @@ impl Sizes {
         aligned(&cells, 0..12) + &format!("energy: {}\n", all.how())
     }
 
-    /// For programs: of each size what one of its runs took.
+    /// Returns, for programs, the average run of each size.
     pub fn json(&self, cost: Option<&Cost>) -> Value {
         let size = |((hosts, slots), size): (&(u64, u64), &Size)| {
             let (tasks, wall_us, bill) = size.mean();

@@ -1,4 +1,4 @@
-//! The sums over journals, and over what else there is.
+//! The sums over journals and other sources.
 
 use crate::usage::table::{energy_of_all, sorted};
 use crate::usage::{By, Line, pruned};
@@ -11,28 +11,28 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// What is added up.
+/// The sums.
 #[derive(Default)]
 pub struct Sums {
-    /// What ended then or later counts, ns since the epoch.
+    /// The earliest end that counts, ns since the epoch.
     pub since_ns: i64,
-    /// By user and key: what is told twice, by two hosts that share a home, counts once.
+    /// By user and key, so that a line from two hosts that share a home counts once.
     used: BTreeMap<(String, Key), Used>,
     /// The runs that are counted by their journals.
     pub runs: BTreeSet<String>,
-    /// Why journals could not be read, or not to their end, and which lines of pruned runs.
+    /// Why journals could not be read, or not to their end, and the damaged lines of pruned runs.
     pub damaged: Vec<String>,
 }
 
 impl Sums {
-    /// Of all, or of what ended in this time until now.
+    /// Makes empty sums: of all, or only of runs and jobs that ended in this time until now.
     pub fn new(since: Option<Duration>) -> Sums {
         let before_now =
             |age: Duration| homing_os::clock::system_ns() - i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
         Sums { since_ns: since.map_or(i64::MIN, before_now), ..Sums::default() }
     }
 
-    /// The runs of a folder, and those that were pruned from it.
+    /// Adds the runs of a folder, and those that were pruned from it.
     pub fn take_folder(&mut self, root: &Path) -> Result<(), String> {
         let cannot = |e: std::io::Error| format!("cannot read {}: {e}", root.display());
         match fs::read_dir(root) {
@@ -67,12 +67,12 @@ impl Sums {
         usage.rows().for_each(|(key, used)| self.take(Line { user: user.clone(), key, used }));
     }
 
-    /// A line; one of the same user and key takes its place.
+    /// Adds a line; it replaces one of the same user and key.
     pub fn take(&mut self, line: Line) {
         self.used.insert((line.user, line.key), line.used);
     }
 
-    /// The sums, by the names of rows.
+    /// Returns the sums, by the names of rows.
     pub fn by(&self, by: By) -> BTreeMap<String, Used> {
         let mut rows: BTreeMap<String, Used> = BTreeMap::new();
         for ((user, key), used) in &self.used {
@@ -81,7 +81,7 @@ impl Sums {
         rows
     }
 
-    /// The energy of the same.
+    /// Returns the energy, by the names of rows.
     pub fn energy(&self, by: By, cluster: &Cluster) -> BTreeMap<String, Taken> {
         let mut rows: BTreeMap<String, Taken> = BTreeMap::new();
         for ((user, key), used) in &self.used {
@@ -91,7 +91,7 @@ impl Sums {
         rows
     }
 
-    /// A line of JSON for each that is added up.
+    /// Returns all lines as JSON, one for each user and key.
     pub fn lines(&self) -> String {
         let used = self.used.iter().map(|((user, key), used)| Line {
             user: user.clone(),
@@ -101,7 +101,7 @@ impl Sums {
         used.map(|line| serde_json::to_string(&line).unwrap_or_default() + "\n").collect()
     }
 
-    /// The sums of these rows, and of all, for programs.
+    /// Returns the sums of these rows, and of all, for programs.
     pub fn json(
         &self,
         rows: &BTreeMap<String, Used>,
@@ -130,7 +130,7 @@ impl Sums {
     }
 }
 
-/// The login name of a file's owner.
+/// Returns the login name of a file's owner.
 fn owner(path: &Path) -> String {
     fs::symlink_metadata(path).map_or_else(|_| "-".into(), |file| homing_queue::user_name(file.uid()))
 }

@@ -8,14 +8,14 @@ use homing_model::units::{bytes, count, span};
 use homing_report::{Taken, Used};
 use std::collections::BTreeMap;
 
-/// The rows, those that held slots longest first.
+/// Returns the rows in order of the time that they held slots, the longest first.
 pub(crate) fn sorted(rows: &BTreeMap<String, Used>) -> Vec<(&String, &Used)> {
     let mut rows: Vec<_> = rows.iter().collect();
     rows.sort_by_key(|(_, used)| std::cmp::Reverse(used.slot_us));
     rows
 }
 
-/// A line for each row, and one of all; `energy` is empty where nobody asked for it.
+/// Returns a line for each row, and one for all; `energy` is empty if it is not wanted.
 pub fn table(
     rows: &BTreeMap<String, Used>,
     all: &Used,
@@ -24,7 +24,7 @@ pub fn table(
     energy: &BTreeMap<String, Taken>,
 ) -> String {
     let first = by.word().to_ascii_uppercase();
-    // Runs ask for no memory and wait in no queue: without jobs there is nothing to tell of that.
+    // Runs reserve no memory and wait in no queue: without jobs these columns are empty.
     let [memory_use, queued] = if all.queued_us.is_some() { ["MEM USE", "QUEUED"] } else { ["", ""] };
     let price = cost.filter(|cost| cost.host_hour().is_some()).map_or("", |cost| &cost.currency);
     let power = cost.filter(|cost| cost.kwh.is_some() && !energy.is_empty());
@@ -58,7 +58,7 @@ pub fn table(
     aligned(&cells, 1..head.len()) + &of_all.map_or(String::new(), |all| format!("energy: {}\n", all.how()))
 }
 
-/// None where none is asked for.
+/// Returns the sum of the energy; none if it is not wanted.
 pub(crate) fn energy_of_all(energy: &BTreeMap<String, Taken>) -> Option<Taken> {
     let all = energy.values().fold(Taken::default(), |mut all, taken| {
         all.add(taken);
