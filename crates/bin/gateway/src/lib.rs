@@ -1,6 +1,6 @@
-//! A member of the cluster that runs homing for a machine outside of it: the same words are started there by ssh, and
-//! their output, their exit status and the signals that they are to get are those of the terminal here. It compiles
-//! wherever there is a Unix, since such a machine need not be Linux.
+//! Runs homing on a member of the cluster for a machine outside of it. ssh starts the same words there. Their output
+//! and exit status become those of this terminal, whose signals are passed on. It compiles on every Unix, since such
+//! a machine need not be Linux.
 //!
 //! It does not: copy files to the member, keep a connection, or run a task on this machine.
 
@@ -15,41 +15,41 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How often it is looked whether the far program has ended, or a signal came.
+/// The interval between two checks whether the far program has ended or a signal has come.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Which program of the member is started.
+/// The program of the member that is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// One that was carried there: the name of its file in one of the two folders where hosts keep it.
+    /// A program that was carried there: the name of its file in one of the two folders where hosts keep it.
     Carried(String),
     /// The `homing` that is installed there.
     Installed,
 }
 
-/// A member, and how it is reached.
+/// A member, and the way to reach it.
 pub struct Member {
     /// A host, an alias of ssh's configuration, or `user@host`.
     pub host: String,
-    /// `ssh` and options that precede ours.
+    /// `ssh` and options that precede those of this crate.
     pub ssh: Vec<OsString>,
 }
 
 impl Member {
-    /// Runs `PROGRAM WORDS` in `folder` there; the exit status is that one's, and `None` where a signal ended ssh.
+    /// Runs `PROGRAM WORDS` in `folder` on the member. Returns its exit status, or `None` if a signal ended ssh.
     pub fn run(&self, program: &Program, folder: &[u8], words: &[OsString]) -> io::Result<Option<i32>> {
         let running = running();
         let script = script::start(program, folder, words, &running);
         let ends = [io::stdin().is_terminal(), io::stdout().is_terminal(), io::stderr().is_terminal()];
         match ends {
-            // A terminal there: it carries Ctrl-C, and shows what is shown on terminals.
+            // With a terminal on the member, which passes Ctrl-C on and shows colours and progress.
             [true, true, true] => Ok(self.command("-t", &script).status()?.code()),
             _ => self.attend(&script, &running),
         }
     }
 
-    /// Runs the script without a terminal. ssh itself is deaf to signals: they are for the program, whose last words and
-    /// status are still to come.
+    /// Runs the script without a terminal. ssh itself ignores signals: they are for the far program, whose last
+    /// output and status must still arrive.
     fn attend(&self, script: &[u8], running: &str) -> io::Result<Option<i32>> {
         let (count, last) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicI32::new(0)));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -78,7 +78,7 @@ impl Member {
         }
     }
 
-    /// Sends the program a signal; where that cannot be done, nothing more is waited for.
+    /// Sends the program a signal. If that fails, ends ssh without waiting for the program.
     fn tell(&self, signal: i32, running: &str, ssh: &mut Child) {
         let script = script::tell(signal, running);
         let told = self.command("-T", &script).stdin(Stdio::null()).stdout(Stdio::null()).status();
@@ -95,7 +95,7 @@ impl Member {
     }
 }
 
-/// Name of a file there that holds the number of the program's process while it runs.
+/// Returns the name of a file on the member that holds the process number of the program while it runs.
 fn running() -> String {
     let here = homing_os::names::own_name().replace(|c: char| !c.is_alphanumeric(), "-");
     format!("at-gateway-{here}-{}", std::process::id())

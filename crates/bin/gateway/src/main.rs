@@ -1,4 +1,4 @@
-//! `homing-client`: homing's commands for machines outside of the cluster, Linux or not. Each is run by a member.
+//! `homing-client`: homing's commands for machines outside of the cluster, Linux or not. A member runs each of them.
 
 use clap::Parser;
 use homing_gateway::{Member, Program};
@@ -8,7 +8,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-/// What speaks of the cluster, and so is the same wherever it is typed.
+/// Commands about the cluster, which are the same wherever they are typed.
 const COMMANDS: &[&str] = &[
     "run", "plan", "resume", "runs", "report", "usage", "top", "sub", "jobs", "kill", "peek", "wait", "where", "hosts",
     "exec", "check", "make", "volume", "topology", "nodeset",
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The exit status, or one of ours with a line for the user.
+/// Runs the command. Returns its exit status, or an exit status of this program with a line for the user.
 fn run(args: Args) -> Result<i32, (i32, String)> {
     let (host, command) = (args.gateway, args.command);
     if !COMMANDS.contains(&&*command) {
@@ -85,6 +85,6 @@ fn run(args: Args) -> Result<i32, (i32, String)> {
     let member = Member { host, ssh: homing_os::names::ssh_words() };
     let ended = member.run(&Program::Installed, folder.as_bytes(), &words);
     let ended = ended.map_err(|e| (exit::SYSTEM, format!("host {}: cannot start ssh: {e}", member.host)))?;
-    // A status of ssh's own, 255, is told by ssh itself.
+    // ssh reports its own failure, status 255, itself.
     Ok(ended.unwrap_or(exit::SYSTEM))
 }

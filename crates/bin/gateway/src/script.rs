@@ -1,20 +1,22 @@
-//! The lines of POSIX shell that a member is given.
+//! The lines of POSIX shell that a member runs.
 
 use crate::Program;
 use homing_model::text::quoted;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-/// Functions that the scripts begin with: in a folder of all, somebody else may have made ours.
+/// Functions that the scripts begin with. In a folder that all users can write, another user may have made homing's
+/// folder.
 const OWN: &str = concat!(homing_model::sh_own!(), homing_model::sh_digits!());
 
-/// The folders where hosts keep what was carried to them; the bootstrap of workers has the same.
+/// The folders where hosts keep the programs that were carried to them. The bootstrap of workers has the same.
 const FOLDERS: &str = r#""${XDG_CACHE_HOME:-$HOME/.cache}/homing" "${TMPDIR:-/tmp}/homing-$(id -u)""#;
 
-/// Notes the number of the process in `$r`, becomes `$f` with the words, and forgets the number.
+/// Writes the number of the process to `$r`, and becomes `$f` with the words.
 const NOTED: &[u8] = br#"sh -c 'echo $$ > "$0"; exec "$@"' "$r" "$f" "#;
 
-/// Starts the program with its words in a folder. 254 where it cannot be started, as of a system that failed.
+/// Returns the script that starts the program with its words in a folder. Its status is 254 if the program cannot be
+/// started.
 pub(crate) fn start(program: &Program, folder: &[u8], words: &[OsString], running: &str) -> Vec<u8> {
     let words: Vec<Vec<u8>> = words.iter().map(|word| quoted(word.as_bytes())).collect();
     let (enter, words) = (quoted(folder), words.join(&b' '));
@@ -25,7 +27,7 @@ pub(crate) fn start(program: &Program, folder: &[u8], words: &[OsString], runnin
             ),
             "; s=$?; rm -f \"$r\"; exit $s; done; exit 254",
         ),
-        // Without a folder for the number, a signal here ends ssh alone.
+        // Without a folder for the number, no signal reaches the program.
         Program::Installed => (
             format!(
                 "{OWN}f=$(command -v homing) || {{ echo \"homing: $(uname -n): homing is not in the PATH of a command over \
@@ -38,7 +40,7 @@ pub(crate) fn start(program: &Program, folder: &[u8], words: &[OsString], runnin
     [b"cd ", &*enter, b" || exit 254; ", before.as_bytes(), NOTED, &words, after.as_bytes()].concat()
 }
 
-/// Sends the process that is noted a signal, if there is one.
+/// Returns the script that sends a signal to the noted process, if there is one.
 pub(crate) fn tell(signal: i32, running: &str) -> Vec<u8> {
     format!(
         "{OWN}for d in {FOLDERS}; do r=$d/{running}; [ -L \"$r\" ] && continue; own \"$d\" && [ -f \"$r\" ] && \
@@ -48,7 +50,7 @@ pub(crate) fn tell(signal: i32, running: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A script as one word for the user's login shell, which need not be a POSIX one.
+/// Returns a script as one word for the user's login shell, which need not be a POSIX shell.
 pub(crate) fn word(script: &[u8]) -> Vec<u8> {
     [b"exec /bin/sh -c ".to_vec(), quoted(script)].concat()
 }
@@ -95,7 +97,7 @@ mod tests {
         fs::write(folder.join("noted"), "4242\n").unwrap();
         symlink("noted", folder.join("link")).unwrap();
         assert_eq!(killed("link"), "");
-        // A folder into which others may write.
+        // A folder that others may write.
         mode(0o777);
         assert_eq!(killed("noted"), "");
         mode(0o700);

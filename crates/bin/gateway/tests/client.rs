@@ -1,4 +1,4 @@
-//! The client against a member that is this machine behind a fake ssh, with a fake homing that tells what it was given.
+//! Tests the client with a member that is this machine behind a fake ssh. A fake homing prints its words.
 
 #[path = "../../../../tests/script.rs"]
 mod script;
@@ -8,7 +8,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// An ssh that gives the last word to a shell, deaf to nothing as that of sshd is, which finds `homing` in `bin` alone.
+/// Returns a client whose ssh gives the last word to a shell. Like that of sshd, the shell ignores no signal. It
+/// finds `homing` in `bin` alone.
 fn client(dir: &Path, words: &[&str]) -> Command {
     let bin = dir.join("bin");
     std::fs::create_dir_all(dir.join("there")).unwrap();

@@ -1,4 +1,4 @@
-//! From a command line to the command that does it, and to the exit status.
+//! Parses a command line, runs its command, and returns the exit status.
 
 use crate::cmd::{self, administration};
 use crate::grammar::{Cli, Sub, make_words_last};
@@ -19,7 +19,8 @@ pub fn admin() -> i32 {
     main(true)
 }
 
-/// Parses, runs, prints a failure as one line; returns the exit status. `admin`: all commands are in this program.
+/// Parses the words, runs the command, and prints a failure as one line. Returns the exit status. `admin`: this
+/// program has all commands.
 fn main(admin: bool) -> i32 {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if let Some(status) = crate::roles::play(&mut words) {
@@ -112,7 +113,7 @@ fn main(admin: bool) -> i32 {
     })
 }
 
-/// Refuses options that were typed and do nothing. What is wrong without the user's defaults alone is no matter.
+/// Refuses typed options that do nothing. Faults that only appear without the user's defaults do not matter.
 fn refuse_idle(typed: &[OsString], words: &[OsString], all: &ArgMatches) -> Result<(), Failure> {
     let whole = || std::rc::Rc::new(Cli::command());
     if typed.len() == words.len() {
@@ -130,8 +131,8 @@ fn parse(words: &[OsString]) -> Result<(ArgMatches, Cli), clap::Error> {
     Ok((matches, cli))
 }
 
-/// Commands that scripts start by the thousand: the grammar of all commands takes longer to make than all else of their
-/// start. Nothing when the words are not right: the whole grammar knows what to say.
+/// Parses commands that scripts start by the thousand. Making the grammar of all commands takes longer than the rest
+/// of their start. Returns `None` for wrong words: the whole grammar has the error messages.
 fn by_its_own_grammar(words: &[OsString]) -> Option<(ArgMatches, Cli)> {
     match words.get(1)?.to_str()? {
         "run" => alone(words, "run", Sub::Run),

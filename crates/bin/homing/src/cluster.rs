@@ -1,4 +1,4 @@
-//! Which cluster a command means: the options of all commands that take hosts. What it says is the room `cluster`'s.
+//! The options that choose a cluster, for all commands that take hosts. The crate `cluster` reads the cluster file.
 
 use clap::ArgMatches;
 pub use homing_cluster::*;
@@ -23,18 +23,18 @@ pub struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// Of a file that was named otherwise.
+    /// Returns the options for a file that was named by other means.
     pub fn named(cluster: Option<PathBuf>) -> ClusterArgs {
         ClusterArgs { cluster, ..ClusterArgs::default() }
     }
 
-    /// Makes a lab the cluster of this program and of all that it starts. It
-    /// has to come before other threads and before the cluster file is read.
+    /// Makes a lab the cluster of this program and of all that it starts. Call it before there are other threads, and
+    /// before the cluster file is read.
     pub fn enter(&self) -> Result<(), Failure> {
         self.lab.as_deref().map_or(Ok(()), enter)
     }
 
-    /// What the cluster files say.
+    /// Returns the cluster of the cluster files.
     pub fn load(&self) -> Result<&Cluster, Failure> {
         if let Some(said) = self.said.get() {
             return Ok(said);
@@ -43,32 +43,32 @@ impl ClusterArgs {
         Ok(self.said.get_or_init(|| Rc::new(said)))
     }
 
-    /// The file that was named.
+    /// Returns the named file.
     pub fn file(&self) -> Option<&Path> {
         self.cluster.as_deref()
     }
 
-    /// The user's own file that is read: the one that was named or the first that is found.
+    /// Returns the user's own file: the named one, or the first that is found.
     pub fn own_file(&self) -> Option<PathBuf> {
         own_path(self.file(), true)
     }
 
-    /// A lab was named: its hosts are meant where no others are.
+    /// Returns whether a lab was named. Its hosts are meant if no others are named.
     pub fn is_lab(&self) -> bool {
         self.lab.is_some()
     }
 
-    /// True when it says where hosts are: of a command line that is not entered yet.
+    /// Returns whether the options name hosts, for a command line that is not entered yet.
     pub fn names_hosts(&self) -> Result<bool, Failure> {
         Ok(self.lab.is_some() || self.load()?.has_hosts())
     }
 
-    /// What both say, where the script of a job and the words of its submission have one.
+    /// Merges the options of a submission with those of the job's script.
     pub fn or(self, other: ClusterArgs) -> ClusterArgs {
         if self.cluster.is_some() || self.lab.is_some() { self } else { other }
     }
 
-    /// The same words again, for a program that is to mean the same cluster.
+    /// Returns the same words again, for a program that must use the same cluster.
     pub fn words(&self) -> Vec<OsString> {
         let cluster = self.cluster.iter().flat_map(|file| ["--cluster".into(), file.clone().into_os_string()]);
         let lab = self.lab.iter().flat_map(|name| ["--lab".into(), OsString::from(name)]);
@@ -76,7 +76,7 @@ impl ClusterArgs {
     }
 }
 
-/// [`ClusterArgs::enter`] for a command line whose command is any.
+/// Enters the lab of any command line, as [`ClusterArgs::enter`] does.
 pub fn enter_of(matches: &ArgMatches) -> Result<(), Failure> {
     match matches.subcommand() {
         Some((_, below)) => enter_of(below),

@@ -1,6 +1,7 @@
-//! The question before hosts are changed or data is deleted: the one owner of it for all commands.
+//! The request for consent before hosts are changed or data is deleted. All commands use this one.
 //!
-//! `homing power save` does not ask: a timer runs it by the rules of the cluster file. Labs are made to be thrown away.
+//! `homing power save` requests none: a timer runs it by the rules of the cluster file. Labs need none, because they
+//! are made to be thrown away.
 
 use homing_model::Failure;
 use homing_model::text::shown_lines;
@@ -15,18 +16,18 @@ pub struct Consent {
 }
 
 impl Consent {
-    /// The agreement of a user who has answered the question of another command.
+    /// The consent of a user who has already agreed in another command.
     pub const GIVEN: Consent = Consent { yes: true };
 
-    /// Reports whether a question is asked: its summary is worth being made then.
+    /// Returns whether the user must agree. Only then is a summary worth making.
     pub fn asks(self) -> bool {
         !self.yes
     }
 
-    /// Refuses a call that could neither go on nor ask. It comes before the first host is contacted.
+    /// Refuses a call that can neither go on nor request consent. It comes before the first host is contacted.
     ///
     /// # Errors
-    /// Without a terminal and without `--yes`. `what` names the action: `setting up hosts`.
+    /// There is no terminal and no `--yes`. `what` names the action: `setting up hosts`.
     pub fn possible(self, what: &str) -> Result<(), Failure> {
         if self.yes || (io::stdin().is_terminal() && io::stderr().is_terminal()) {
             return Ok(());
@@ -35,10 +36,10 @@ impl Consent {
         Err(failure.hint("--yes does it without a question; nothing was changed"))
     }
 
-    /// Shows a summary, asks, and waits for the answer. With `--yes` it does neither.
+    /// Shows a summary, and waits for the user's answer. With `--yes` it does neither.
     ///
     /// # Errors
-    /// As [`Consent::possible`], and when the answer is not yes.
+    /// As [`Consent::possible`], and if the answer is not yes.
     pub fn confirm(self, what: &str, summary: &str) -> Result<(), Failure> {
         if self.yes {
             return Ok(());

@@ -93,7 +93,7 @@ pub enum Sub {
     LsfAttach(cmd::lsf::AttachArgs),
 }
 
-/// Puts the words of `homing make` that are make's own behind those that are ours.
+/// Moves make's own words of `homing make` behind homing's.
 pub fn make_words_last(words: &mut Vec<std::ffi::OsString>) {
     if words.get(1).is_some_and(|w| w == "make") {
         let rest = cmd::make::own_first(words.split_off(2));

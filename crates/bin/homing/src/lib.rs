@@ -1,19 +1,20 @@
-//! The programs `homing`, `homing-admin` and `homing-host`: arguments, help, exit statuses. One file a subcommand, in
-//! `cmd/`.
+//! The programs `homing`, `homing-admin` and `homing-host`: arguments, help, exit statuses. Each subcommand has a
+//! file in `cmd/`.
 //!
-//! `homing` runs batches, builds and jobs. `homing-admin` has the commands that administer a cluster, and is built with
-//! the feature `admin`; `homing check` starts it ([`programs`]). `homing-host` is the far side ([`roles`]), which hosts
-//! are sent.
+//! `homing` runs batches, builds and jobs. `homing-admin` has the commands that administer a cluster, and is built
+//! with the feature `admin`; `homing check` starts it ([`programs`]). `homing-host` is the far side ([`roles`]),
+//! which is copied to hosts.
 //!
 //! Each command turns its arguments into the values of the crates below, calls one of them, and prints the result.
-//! `cli` parses and dispatches, `grammar` lists the commands, `help` has the texts, `idle` refuses options that do nothing.
+//! `cli` parses and dispatches, `grammar` lists the commands, `help` has the texts, `idle` refuses options that do
+//! nothing.
 //!
 //! It does not: decide where a task runs, keep state of a run, or hold a rule that a crate below could own.
 
-// Helpers that the commands of homing-admin alone use are beside those that all use.
+// Helpers of homing-admin's commands alone are in the same files as those that all commands use.
 #![cfg_attr(not(feature = "admin"), allow(dead_code, unused_imports))]
 
-// First: its macros stand in for the standard ones in all others.
+// First, because its macros replace the standard ones in all other modules.
 #[macro_use]
 mod stdio;
 
@@ -35,8 +36,8 @@ use homing_cluster::{nodes, switched};
 use homing_model as failure;
 use std::process::ExitCode;
 
-/// A first thread with less stack than this, bytes, leaves the work to a thread with as much: what the kernel gives by
-/// default (`ulimit -s` 8192, setrlimit(2)). The limit itself stays as it is, since tasks have it too.
+/// The least stack of the first thread, in bytes; with less, a new thread does the work. The size is the kernel's
+/// default (`ulimit -s` 8192, setrlimit(2)). The limit itself stays as it is, since tasks inherit it.
 const STACK: u64 = 8 << 20;
 
 /// The program `homing`. Commands that administer a cluster are started in `homing-admin`.
@@ -64,7 +65,7 @@ fn begin(work: fn() -> i32) -> ExitCode {
     ExitCode::from(status.clamp(0, 255) as u8)
 }
 
-/// The work in a thread whose stack `ulimit -s` does not bound.
+/// Runs the work in a thread whose stack `ulimit -s` does not limit.
 fn with_stack(work: fn() -> i32) -> i32 {
     let thread = std::thread::Builder::new().stack_size(STACK as usize).spawn(work);
     match thread.map(std::thread::JoinHandle::join) {

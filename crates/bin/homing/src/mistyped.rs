@@ -1,10 +1,10 @@
-//! What is wrong with the words of a command line, in the style of all other errors, and what was probably meant.
+//! Reports the fault of a wrong command line in the style of all other errors, with the probable intention.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use homing_model::Failure;
 
-/// Words that other programs have for a thing, and what to use here.
+/// Names of commands in other programs, with the commands to use here.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["ls", "list", "ps"], "homing runs lists runs, homing jobs lists jobs, homing hosts lists hosts"),
     (&["status", "info", "stat"], "homing top shows what a run does, homing jobs lists jobs, homing hosts shows hosts"),
@@ -25,7 +25,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["version"], "homing --version"),
 ];
 
-/// A wrong command line as an error of homing. `typed`: the words after the program's name.
+/// Returns a wrong command line as an error of homing. `typed`: the words after the program's name.
 pub fn failure(error: &clap::Error, grammar: &Command, typed: &[String]) -> Failure {
     let command = command_of(grammar, typed);
     if error.kind() == ErrorKind::InvalidSubcommand
@@ -74,7 +74,7 @@ fn unknown_option(grammar: &Command, command: &str, given: &str) -> Failure {
     }
 }
 
-/// The names of commands among the words that were typed.
+/// Returns the names of commands among the typed words.
 fn path<'t>(grammar: &Command, typed: &'t [String]) -> Vec<&'t str> {
     let (mut at, mut path) = (grammar, Vec::new());
     for word in typed.iter().filter(|word| !word.starts_with('-')) {
@@ -93,14 +93,14 @@ fn descend<'g>(grammar: &'g Command, command: &str) -> &'g Command {
     command.split(' ').skip(1).fold(grammar, |at, name| at.find_subcommand(name).unwrap_or(at))
 }
 
-/// The name that differs least, by no more than a third of its letters or one.
+/// Returns the name that differs least: by one letter, or by at most a third of the letters.
 fn nearest<'n>(given: &str, names: &[&'n str]) -> Option<&'n str> {
     let (letters, name) =
         names.iter().map(|name| (distance(given, name), *name)).min_by_key(|(letters, _)| *letters)?;
     (letters <= 1.max(given.chars().count() / 3)).then_some(name)
 }
 
-/// Letters to be changed, added, left out or swapped with their neighbour (optimal string alignment).
+/// Counts the letters to change, add, leave out or swap with their neighbour (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];

@@ -1,4 +1,4 @@
-//! Programs beside this one: `homing-admin` is found in the folder of `homing`, then in PATH.
+//! Finds programs beside this one: `homing-admin` is in the folder of `homing`, or in PATH.
 
 use homing_model::Failure;
 use std::ffi::OsString;
@@ -11,25 +11,25 @@ pub const ADMIN: [&str; 11] =
     ["up", "down", "check", "volume", "snapshot", "bench", "tune", "topology", "power", "cache", "lab"];
 const NAME: &str = "homing-admin";
 
-/// Whether a command line is for `homing-admin`: one of its commands, `help` for one, or a page of all commands.
+/// Returns whether a command line is for `homing-admin`: one of its commands, `help` for one, or metrics of hosts.
 fn is_for_admin(words: &[OsString]) -> bool {
     let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
     match word(1) {
         "help" => ADMIN.contains(&word(2)),
-        // Volumes are among what is written.
+        // The metrics include those of volumes.
         "hosts" => words.iter().any(|word| word.as_encoded_bytes().starts_with(b"--prometheus")),
         command => ADMIN.contains(&command),
     }
 }
 
-/// Whether a command line is for `homing-admin` if that is installed: it has the grammar of all commands.
+/// Returns whether a command line is for `homing-admin` if that is installed: it has the grammar of all commands.
 fn is_better_there(words: &[OsString]) -> bool {
     let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
     word(1) == "man" || ["complete", "describe"].contains(&word(1)) && ADMIN.contains(&word(2))
 }
 
-/// Becomes `homing-admin`, where that is installed and these words are for it. Returns the reason why it cannot; `None`: the
-/// words are for this program, as a single file that has all commands needs no other.
+/// Becomes `homing-admin` if that is installed and these words are for it. Returns the reason why it cannot. `None`
+/// means that the words are for this program, as a single file with all commands needs no other.
 pub fn hand_over(words: &[OsString]) -> Option<Failure> {
     let is_for_admin = is_for_admin(words);
     let found = if is_for_admin || is_better_there(words) { find() } else { None };
@@ -39,7 +39,7 @@ pub fn hand_over(words: &[OsString]) -> Option<Failure> {
     }
 }
 
-/// Becomes `homing-admin` with these words, whichever they are; returns only the reason why it cannot.
+/// Becomes `homing-admin` with these words. Returns only if it cannot, with the reason.
 #[cfg(not(feature = "admin"))]
 pub fn become_admin(words: &[OsString]) -> Failure {
     find().map_or_else(|| missing(words), |program| start(&program, words))
@@ -58,7 +58,7 @@ fn missing(words: &[OsString]) -> Failure {
     Failure::system(why).hint(hint)
 }
 
-/// The program `homing`: beside this one where this is `homing-admin`, so that what starts it later has the name that
+/// Returns the path of `homing`. `homing-admin` returns the one beside it, so that later processes have the name that
 /// users know.
 pub fn homing() -> std::io::Result<PathBuf> {
     let own = std::env::current_exe()?;
@@ -67,7 +67,7 @@ pub fn homing() -> std::io::Result<PathBuf> {
     Ok(if is_admin && is_program(&beside) { beside } else { own })
 }
 
-/// Where `homing-admin` is.
+/// Returns the path of `homing-admin`.
 fn find() -> Option<PathBuf> {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(NAME));

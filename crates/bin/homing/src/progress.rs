@@ -1,13 +1,13 @@
-//! Whether there is a place for a line of progress, and what the terminal shows.
+//! Finds out whether and how a line of progress can be shown on the terminal.
 
 pub use homing_report::progress::{Asked, Place, asked, line};
 use rustix::termios::{isatty, tcgetwinsize};
 
-/// Columns where a terminal does not tell.
+/// The columns of a terminal that does not report its width.
 const USUAL_COLUMNS: u16 = 80;
 
-/// Standard error as such a place, if it is a terminal that moves its cursor. Asked anew for each line:
-/// a window may have another size by then.
+/// Returns the place for a line on standard error, if that is a terminal that moves its cursor. Queried for each
+/// line, because a window may change its size.
 pub fn place() -> Option<Place> {
     let stderr = rustix::stdio::stderr();
     if !isatty(stderr) || is_dumb() {
@@ -18,35 +18,35 @@ pub fn place() -> Option<Place> {
     Some(Place { columns, utf8: locale_is_utf8() })
 }
 
-/// Takes the line away, if there is a place for one.
+/// Removes the line, if there is a place for one.
 pub fn clear() {
     if place().is_some() {
         eprint!("\r\x1b[K");
     }
 }
 
-/// Whether the locale of the environment has more than ASCII.
+/// Returns whether the locale of the environment has more than ASCII.
 pub fn locale_is_utf8() -> bool {
     is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(set))
 }
 
-/// Whether the terminal does not move its cursor, as far as its name tells.
+/// Returns whether the terminal, by its name, does not move its cursor.
 pub fn is_dumb() -> bool {
     set("TERM").is_none_or(|term| term == "dumb")
 }
 
-/// Whether colours may be written to `out`: a terminal, and nobody who asked for none. An empty NO_COLOR
-/// asks for nothing: <https://no-color.org>.
+/// Returns whether colours may be written to `out`: a terminal, without NO_COLOR. An empty NO_COLOR has no effect:
+/// <https://no-color.org>.
 pub fn has_colors(out: impl std::io::IsTerminal) -> bool {
     out.is_terminal() && set("NO_COLOR").is_none()
 }
 
-/// A variable that is set and not empty.
+/// Returns a variable that is set and not empty.
 fn set(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The locale's character set, by the variables in the order in which they count.
+/// Returns whether the locale's character set is UTF-8, by the first variable that is set.
 fn is_utf8(variables: [Option<String>; 3]) -> bool {
     let locale = variables.into_iter().flatten().next().unwrap_or_default().to_ascii_lowercase();
     locale.contains("utf-8") || locale.contains("utf8")

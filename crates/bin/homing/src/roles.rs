@@ -1,12 +1,13 @@
-//! Roles: what homing starts on other hosts, or in the background of this one. They talk in messages, and are no commands
-//! for people. `homing-host` has them alone; `homing` has them too, so that it works as a single file.
+//! Roles: functions that homing starts on other hosts, or in the background of this one. They exchange messages and
+//! are no commands for people. `homing-host` has only roles. `homing` has them, too, so that it works as a single
+//! file.
 
 use crate::cmd;
 use homing_model::{Failure, exit};
 use std::ffi::OsString;
 use std::io::BufReader;
 
-/// The program `homing-host ROLE WORD...`; returns the exit status.
+/// Executes `homing-host ROLE WORD...`; returns the exit status.
 pub fn main() -> i32 {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if let Some(status) = play(&mut words) {
@@ -22,16 +23,16 @@ pub fn main() -> i32 {
     exit::USAGE
 }
 
-/// Plays the role that the second word names; `None` when it names none.
+/// Executes the role that the second word names; `None` if it names none.
 pub fn play(words: &mut Vec<OsString>) -> Option<i32> {
     let word = words.get(1)?.to_str()?;
     let result = match word {
-        // A task of a worker, on its way to its program: nothing of it is for us to parse.
+        // A task of a worker, on its way to its program. Its words are not parsed here.
         "in-view" => return Some(homing_worker::enter_view(&words[2..])),
-        // They fork a guard first, which copies what there is in memory: the grammar is most of it.
+        // They fork a guard first, which copies this process's memory; the grammar would be most of that.
         "worker" => return Some(homing_worker::main_stdio(&words[2..])),
         homing_launch::LEADER => return Some(homing_worker::lead_stdio()),
-        // Once for each line of a makefile: it knows its words without the whole grammar.
+        // Once per line of a makefile: it parses its words without the whole grammar.
         "recipe" => return Some(cmd::make::stub::recipe(words.split_off(2))),
         "queue-runner" => cmd::queue::runner(),
         "queue-keeper" => cmd::queue::keeper(&words[2..]),
@@ -56,7 +57,7 @@ pub fn status(result: Result<i32, Failure>) -> i32 {
     })
 }
 
-/// `snapshot-host`: the end on the host of a bank or a source, on standard input and output.
+/// Executes `snapshot-host`: serves the host of a bank or a source, on standard input and output.
 fn snapshot_host() -> Result<i32, Failure> {
     let mut out = std::io::stdout();
     homing_launch::wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
@@ -64,7 +65,7 @@ fn snapshot_host() -> Result<i32, Failure> {
     Ok(0)
 }
 
-/// `snapshot-remove VAULT`.
+/// Executes `snapshot-remove VAULT`.
 fn snapshot_remove(words: &[OsString]) -> Result<i32, Failure> {
     let vault = words.first().ok_or_else(|| Failure::usage("which vault?"))?;
     homing_snapshot::remove::all(vault.as_ref()).map_err(Failure::system)?;

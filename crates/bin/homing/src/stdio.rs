@@ -1,6 +1,5 @@
-//! A standard output that does not take what is written: closed when we were
-//! started (`>&-`), full, beyond the limit of `ulimit -f`, or with a reader that
-//! has seen enough (`| head`).
+//! Handles a standard output that cannot be written. It may have been closed before the start (`>&-`), be full, or
+//! exceed the limit of `ulimit -f`, or its reader may be gone (`| head`).
 
 use homing_model::exit;
 use rustix::fs::{Mode, OFlags};
@@ -8,22 +7,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Runs before `main`. The standard library opens /dev/null in the place of a
-/// closed descriptor before it calls us, after which nothing tells that from a
-/// user's own `>/dev/null`: so this is the only moment to look.
+/// Runs before `main`. Before it calls `main`, the standard library opens /dev/null in place of a closed descriptor.
+/// After that, the descriptor looks like a user's own `>/dev/null`, so only this moment is left.
 extern "C" fn look() {
     let closed = rustix::io::fcntl_getfd(rustix::stdio::stdout()) == Err(rustix::io::Errno::BADF);
     CLOSED.store(closed, Ordering::Relaxed);
 }
 
-// SAFETY: the section holds functions that the C library calls once each, in
-// the one thread there is; this one makes a system call and sets a flag.
+// SAFETY: the C library calls each function of this section once, in the only thread. This function makes a system
+// call and sets a flag.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;
 
-/// Makes writing fail as it does on a closed descriptor, with the number still
-/// taken, so that no file that is opened later gets what was meant for the user.
+/// Makes writes fail as on a closed descriptor. The descriptor's number stays taken, so that no file that is opened
+/// later gets the user's output.
 pub fn keep_closed() {
     if !CLOSED.load(Ordering::Relaxed) {
         return;
@@ -33,15 +31,15 @@ pub fn keep_closed() {
     }
 }
 
-/// Makes writing beyond the limit of `ulimit -f` fail as on a full disk, which is told; the signal of it would end this
-/// program without a word. Programs that it starts have the signal as it was, which they would not if it were ignored.
+/// Makes writes beyond the limit of `ulimit -f` fail as on a full disk, which is reported. The signal would end this
+/// program without a message. It is caught and not ignored, so that programs that homing starts have it as before.
 pub fn outlive_file_limit() {
     // SAFETY: the handler does nothing.
     let _ = unsafe { signal_hook::low_level::register(signal_hook::consts::SIGXFSZ, || {}) };
 }
 
-/// What the standard macros of these names do, without a panic when standard error cannot be written:
-/// nobody is there to be told, and the work goes on.
+/// As the standard macros of these names, but without a panic if standard error cannot be written. No user would see
+/// the panic, and the work goes on.
 macro_rules! eprint {
     ($($words:tt)*) => { homing_os::process::write_error(format_args!($($words)*), "") };
 }
@@ -49,12 +47,13 @@ macro_rules! eprintln {
     ($($words:tt)*) => { homing_os::say!($($words)*) };
 }
 
-/// `println!` panics when standard output fails. Here it ends the program instead: in silence, with
-/// what a shell says of SIGPIPE, when the reader is gone, and else with a line that says why.
-/// Commands whose work goes on without a reader write with `writeln!` and decide themselves.
-/// Every other panic, in whichever thread, is a fault of homing and ends it with a status of its own:
-/// the library's 101 would mean that more than a hundred tasks failed, and a thread that is
-/// missed would leave the others waiting.
+/// Replaces the panic of `println!` when standard output fails. If the reader is gone, the program ends silently with
+/// a shell's status for SIGPIPE. For other reasons it prints a line with the reason and ends.
+///
+/// Commands that go on without a reader write with `writeln!` and decide themselves.
+///
+/// Any other panic, in any thread, is a fault of homing and ends it with a status of its own. The library's status
+/// 101 would mean that more than a hundred tasks failed, and the other threads would wait for the missing one.
 pub fn end_on_panic() {
     std::panic::set_hook(Box::new(|info| {
         let (words, made) = (info.payload().downcast_ref::<&str>(), info.payload().downcast_ref::<String>());
@@ -79,7 +78,7 @@ fn end_with_a_fault(said: &str, at: Option<&std::panic::Location>) -> ! {
 
 #[cfg(test)]
 mod tests {
-    /// In a process of its own, which is this test again.
+    /// Runs in a process of its own, which is this test again.
     #[test]
     fn a_fault_of_homing_is_not_taken_for_a_hundred_failures() {
         if std::env::var_os("HOMING_TEST_FAULT").is_some() {

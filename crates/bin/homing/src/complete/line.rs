@@ -1,9 +1,8 @@
-//! From the words of a line to what may stand for the last of them. Pure:
-//! names that change from day to day are asked from a function.
+//! Completes the last word of a command line. Pure: names that change from day to day come from a function.
 
 use clap::{Arg, Command};
 
-/// Names that are looked up.
+/// Kinds of names that are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
     Runs,
@@ -13,10 +12,10 @@ pub enum Names {
     Labs,
 }
 
-/// Candidates for the last word, each of which begins with it. None: a file, or nothing known.
+/// Returns the candidates for the last word, each of which begins with it. None: the word is a file, or unknown.
 pub fn candidates(grammar: &Command, words: &[String], known: &dyn Fn(Names) -> Vec<String>) -> Vec<String> {
     let Some((last, before)) = words.split_last() else { return Vec::new() };
-    // Bash makes a word of its own of the = in --hosts=n1.
+    // Bash splits --hosts=n1 at the `=`, which becomes a word.
     let last = if last == "=" { "" } else { last };
     let mut place = Place { command: grammar, path: String::new(), positional: 0, option: None, free: false };
     before.iter().for_each(|word| place.pass(word));
@@ -26,7 +25,7 @@ pub fn candidates(grammar: &Command, words: &[String], known: &dyn Fn(Names) -> 
     fit.map(|c| format!("{}{c}", &last[..done])).collect()
 }
 
-/// What a candidate for the last word does, in a few words: of a command or an option the first sentence of its help.
+/// Describes a candidate for the last word. For a command or an option it is the first sentence of the help.
 pub fn description(grammar: &Command, words: &[String], candidate: &str) -> Option<String> {
     let (_, before) = words.split_last()?;
     let mut place = Place { command: grammar, path: String::new(), positional: 0, option: None, free: false };
@@ -49,7 +48,7 @@ pub fn description(grammar: &Command, words: &[String], candidate: &str) -> Opti
     text.lines().next().map(String::from)
 }
 
-/// Where the next word stands.
+/// The place of the next word.
 struct Place<'g> {
     command: &'g Command,
     /// The command's names, below homing.
@@ -58,7 +57,7 @@ struct Place<'g> {
     positional: usize,
     /// An option that still waits for its value.
     option: Option<&'g Arg>,
-    /// The words are those of a command to be run, or its inputs.
+    /// Whether the words are those of a command to run, or its inputs.
     free: bool,
 }
 
@@ -94,13 +93,13 @@ impl<'g> Place<'g> {
         self.command.get_positionals().nth(self.positional)
     }
 
-    /// The option of this name, if its value is the next word.
+    /// Returns the option of this name, if its value is the next word.
     fn long(&self, name: &str) -> Option<&'g Arg> {
         let named = |a: &&Arg| a.get_long_and_visible_aliases().is_some_and(|all| all.contains(&name));
         self.command.get_arguments().find(named).filter(|a| takes_value(a))
     }
 
-    /// The first option among letters like `-kj` that takes a value, if that is the next word.
+    /// Returns the first option among letters like `-kj` that takes a value, if that is the next word.
     fn shorts(&self, letters: &str) -> Option<&'g Arg> {
         let of = |letter| self.command.get_arguments().find(|a| a.get_short() == Some(letter));
         let (at, arg) = letters.char_indices().find_map(|(at, letter)| {
@@ -110,7 +109,7 @@ impl<'g> Place<'g> {
         (at == letters.len()).then_some(arg)
     }
 
-    /// Bytes of the word that stay as they are, and all that may follow them.
+    /// Returns the number of bytes of the word that stay as they are, and all candidates for the rest.
     fn all(&self, last: &str, known: &dyn Fn(Names) -> Vec<String>) -> (usize, Vec<String>) {
         if self.free {
             return (0, Vec::new());
@@ -146,12 +145,12 @@ impl<'g> Place<'g> {
             return (0, possible.iter().filter(|v| !v.is_hide_set()).map(|v| v.get_name().to_string()).collect());
         }
         let Some(names) = self.names(arg) else { return (0, Vec::new()) };
-        // Of a node set the last part is completed.
+        // Only the last part of a node set is completed.
         let done = if names == Names::Hosts { last.rfind([',', '!', '&']).map_or(0, |at| at + 1) } else { 0 };
         (done, known(names))
     }
 
-    /// What a value is, by the name that help gives it.
+    /// Returns the kind of a value, by its name in the help.
     fn names(&self, arg: &Arg) -> Option<Names> {
         let named = arg.get_value_names().and_then(<[_]>::first).map(|name| name.as_str());
         match named.unwrap_or(arg.get_id().as_str()) {

@@ -1,9 +1,7 @@
-//! Completions: `homing complete WORD...` prints what may stand for the last
-//! word, one a line, and the shells' scripts ask it at each TAB. Nothing
-//! printed means a file: shells complete and quote those best themselves.
+//! Completions: `homing complete WORD...` prints the candidates for the last word, one per line. The shells' scripts
+//! run it at each TAB. An empty output means a file, which shells complete and quote best themselves.
 //!
-//! clap_complete writes tables of options once; runs, jobs, volumes and hosts
-//! are known only when TAB is pressed.
+//! clap_complete writes tables of options once, but runs, jobs, volumes and hosts are known only when TAB is pressed.
 
 mod line;
 mod names;
@@ -13,7 +11,7 @@ use clap::CommandFactory;
 use homing_model::Failure;
 use std::ffi::OsString;
 
-/// Prints a shell's script.
+/// Prints the script of a shell.
 pub fn script(shell: Shell) -> Result<i32, Failure> {
     crate::cmd::runs::to_stdout(match shell {
         Shell::Bash => include_str!("homing.bash"),
@@ -22,8 +20,8 @@ pub fn script(shell: Shell) -> Result<i32, Failure> {
     })
 }
 
-/// Prints what may stand for the last of these words, each with a tab and a description where `described` and it has
-/// one; says nothing when something is wrong.
+/// Prints the candidates for the last of these words. With `described`, a tab and a description follow each candidate
+/// that has one. An error prints nothing.
 pub fn complete(words: &[OsString], described: bool) -> i32 {
     let words: Vec<String> = words.iter().map(|w| w.to_string_lossy().into_owned()).collect();
     let mut grammar = crate::grammar::Cli::command();

@@ -1,13 +1,13 @@
-//! Names that completions look up. What cannot be read has none.
+//! Looks up names for completions. A list that cannot be read is empty.
 
 use super::line::Names;
 use crate::cluster::Cluster;
 use crate::cmd::queue::EngineArgs;
 
-/// Ended jobs are told for a while; more than these at one TAB help nobody.
+/// The most runs or jobs at one TAB. Ended jobs remain in the list for a while.
 const MOST: usize = 200;
 
-/// All names of a kind, the likeliest first.
+/// Returns all names of a kind, the likeliest first.
 pub fn known(names: Names) -> Vec<String> {
     match names {
         Names::Runs => {

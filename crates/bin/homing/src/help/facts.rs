@@ -1,7 +1,7 @@
-//! What the commands read and leave beside their arguments, and how they end:
-//! the rows of help and man pages. `docs/formats.md` tells it at length.
+//! Environment variables, files and exit statuses of the commands: the rows of help and man pages. `docs/formats.md`
+//! has the details.
 
-/// One row: a name, the commands that it concerns (none: all), what it means.
+/// One row: a name, the commands that it concerns (none: all), and its meaning.
 pub struct Fact {
     pub name: &'static str,
     of: &'static [&'static str],
@@ -105,7 +105,7 @@ pub const FILES: &[Fact] = &[
     fact("~/.cache/homing", RUN, "On a host of a run: the worker's program."),
 ];
 
-/// The rows that concern a command, by its path; the program itself is concerned by all.
+/// Returns the rows that concern a command, by its path. All rows concern the program itself.
 pub fn of(path: &str, facts: &'static [Fact]) -> impl Iterator<Item = &'static Fact> {
     let path = path.to_string();
     facts.iter().filter(move |fact| {
@@ -114,7 +114,7 @@ pub fn of(path: &str, facts: &'static [Fact]) -> impl Iterator<Item = &'static F
     })
 }
 
-/// The variables of a command, as a section of its help.
+/// Returns the variables of a command as a section of its help.
 pub fn as_help(path: &str) -> Option<String> {
     let rows: Vec<String> = of(path, VARIABLES).map(|f| format!("  {:14}  {}", f.name, f.meaning)).collect();
     (!rows.is_empty()).then(|| format!("Environment:\n{}", rows.join("\n")))

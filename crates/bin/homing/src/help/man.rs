@@ -1,4 +1,4 @@
-//! Man pages: clap's sections, then examples, exit statuses, variables and files.
+//! Writes man pages: clap's sections, then examples, exit statuses, variables and files.
 
 use super::facts::{self, FILES, Fact, STATUSES, VARIABLES};
 use super::{sections_of, visible};
@@ -54,7 +54,7 @@ fn one(command: &Command, path: &str, page: &mut dyn Write) -> io::Result<()> {
     more.to_writer(page)
 }
 
-/// Sections of text that keeps its lines: a heading at the margin, lines below it.
+/// Adds sections of text that keeps its lines: a heading at the margin, lines below it.
 fn verbatim(page: &mut Roff, text: &str) {
     for line in text.lines() {
         match line.strip_suffix(':').filter(|_| !line.starts_with(' ')) {

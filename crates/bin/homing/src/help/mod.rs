@@ -1,7 +1,7 @@
-//! The grammar as people read it: each command's help begins with examples and
-//! ends with the variables that it reads. Man pages are made from the same.
+//! The grammar with its help texts. The help of each command begins with examples and ends with the variables that it
+//! reads. Man pages are made from the same.
 //!
-//! Only help and man pages pay for this: parsing goes by the bare grammar.
+//! Only help and man pages pay for this: parsing uses the bare grammar.
 
 mod facts;
 mod man;
@@ -12,7 +12,7 @@ pub use man::write as write_man;
 
 /// Blocks of `== COMMAND`, then sections: a heading at the margin, indented lines.
 const EXAMPLES: &str = include_str!("examples.txt");
-/// The commands of the program, by what a person wants to do.
+/// The commands of the program, by purpose.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["run", "plan", "where", "make", "on", "resume", "runs", "report", "top", "usage", "advise"]),
     ("Jobs", &["sub", "jobs", "kill", "peek", "wait", "lsf"]),
@@ -20,18 +20,18 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Administer", &["up", "down", "check", "volume", "snapshot", "bench", "tune", "topology", "power", "cache"]),
     ("Try", &["lab", "completions", "man", "help"]),
 ];
-/// As clap's own, with the commands in groups.
+/// clap's own template, with the commands in groups.
 const TEMPLATE_OF_ALL: &str =
     "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Commands:\nGROUPS\nOptions:\n{options}{after-help}";
-/// As clap's own, but the examples stand between usage and options.
+/// clap's own template, with the examples between usage and options.
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}";
 
-/// The grammar with examples and facts.
+/// Returns the grammar with examples and facts.
 pub fn grammar() -> Command {
     explained(Cli::command(), "homing")
 }
 
-/// The sections of a command, by its path: `homing`, `run`, `volume create`.
+/// Returns the sections of a command, by its path: `homing`, `run`, `volume create`.
 fn sections_of(path: &str) -> Option<&'static str> {
     let blocks = EXAMPLES.split("== ").skip(1).filter_map(|block| block.split_once('\n'));
     blocks.into_iter().find(|(name, _)| *name == path).map(|(_, text)| text.trim_end())
@@ -53,7 +53,7 @@ fn explained(command: Command, path: &str) -> Command {
     if after.is_empty() { command } else { command.after_help(after) }
 }
 
-/// A heading a group, and a line a command below it.
+/// Returns a heading for each group, and a line for each command below it.
 fn grouped(command: &Command) -> String {
     let about = |name: &str| match command.find_subcommand(name) {
         Some(sub) => {
@@ -65,11 +65,11 @@ fn grouped(command: &Command) -> String {
     };
     let line = |name: &&str| format!("  {name:<11}  {}\n", about(name));
     let group = |(title, names): &(&str, &[&str])| format!(" {title}\n{}", names.iter().map(line).collect::<String>());
-    // clap reads braces of a template as names of its own.
+    // clap takes braces in a template for its own placeholders.
     GROUPS.iter().map(group).collect::<String>().replace(['{', '}'], "")
 }
 
-/// The commands below one that people see.
+/// Returns the visible subcommands of a command.
 fn visible(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help")
 }

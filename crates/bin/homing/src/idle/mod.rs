@@ -1,6 +1,8 @@
-//! Options that do nothing beside others, or without them: refused, so that nobody takes for done what was passed over.
-//! clap's own `conflicts_with` holds between two options whatever they say, and where the user's config file has one of
-//! them too. Here what is typed is refused, also by the value of the other option.
+//! Refuses options that do nothing beside others, or without them, so that no user relies on an option without
+//! effect.
+//!
+//! clap's own `conflicts_with` acts between two options whatever their values, and also on options of the user's
+//! config file. Here only typed options are refused, and the value of the other option counts, too.
 
 mod table;
 
@@ -11,10 +13,10 @@ use std::ffi::OsString;
 use std::rc::Rc;
 use table::{TABLE, When};
 
-/// Makes the grammar of all commands, which takes longer than all else of a start: only a message needs it.
+/// Makes the grammar of all commands. That takes longer than the rest of a start, and only a message needs it.
 pub type MakeGrammar<'a> = &'a dyn Fn() -> Rc<clap::Command>;
 
-/// Refuses what was typed and does nothing. `all`: with the options of the user's config file.
+/// Refuses a typed option that does nothing. `all`: with the options of the user's config file.
 pub fn refuse(typed: &ArgMatches, all: &ArgMatches, grammar: MakeGrammar) -> Result<(), Failure> {
     let (mut path, mut typed, mut all) = (Vec::new(), typed, all);
     while let (Some((name, of_typed)), Some((_, of_all))) = (typed.subcommand(), all.subcommand()) {
@@ -35,7 +37,7 @@ pub fn refuse(typed: &ArgMatches, all: &ArgMatches, grammar: MakeGrammar) -> Res
     Ok(())
 }
 
-/// Refuses words of `command` that run later. The command itself reports what else is wrong with them.
+/// Refuses idle options among the words of `command`, which run later. The command itself reports other faults.
 pub fn refuse_words(command: clap::Command, words: &[OsString]) -> Result<(), Failure> {
     let line = ["homing", command.get_name()].map(OsString::from).into_iter().chain(words.iter().cloned());
     let grammar = Rc::new(clap::Command::new("homing").subcommand(command.clone()));
@@ -49,7 +51,7 @@ fn is_given(matches: &ArgMatches, id: &str) -> bool {
 }
 
 impl When {
-    /// Words for a message, with the option that they are about; `None` where it does not hold.
+    /// Returns the words for a message, with the option that they are about. `None` if the condition does not hold.
     fn holds(&self, matches: &ArgMatches) -> Option<(&'static str, &'static str)> {
         let given = |id: &&&'static str| is_given(matches, id);
         let values = |id: &str| -> Vec<String> {
@@ -67,7 +69,7 @@ impl When {
     }
 }
 
-/// An argument as it is typed.
+/// Returns an argument as it is typed.
 fn flag(whole: &clap::Command, path: &[&str], id: &str) -> String {
     let grammar = path.iter().fold(whole, |grammar, name| grammar.find_subcommand(name).unwrap_or(grammar));
     let argument = grammar.get_arguments().find(|argument| argument.get_id() == id);

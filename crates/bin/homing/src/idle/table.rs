@@ -1,34 +1,34 @@
-//! Which options do nothing beside which.
+//! The table of options that do nothing beside others.
 
-/// When options of a row do nothing.
+/// The condition under which the options of a row do nothing.
 #[derive(Clone, Copy, Debug)]
 pub enum When {
-    /// Beside one of these.
+    /// Beside one of these options.
     With(&'static [&'static str]),
-    /// Without any of these.
+    /// Without any of these options.
     Without(&'static [&'static str]),
-    /// Where this option has one of these values.
+    /// If this option has one of these values.
     Is(&'static str, &'static [&'static str]),
-    /// Where this option has so many values.
+    /// If this option has this number of values.
     Counts(&'static str, usize),
 }
 
-/// Some options of a command, and when they do nothing.
+/// Options of a command, and the condition under which they do nothing.
 pub struct Idle {
-    /// The command: words with blanks between them.
+    /// The commands. The words of a command have blanks between them.
     pub commands: &'static [&'static str],
     /// The names of their arguments in the grammar.
     pub options: &'static [&'static str],
-    /// All of it has to hold.
+    /// The conditions, all of which must hold.
     pub when: &'static [When],
-    /// What does the work, or why there is none.
+    /// The replacement, or the reason why there is none.
     pub instead: &'static str,
 }
 
 use When::{Counts, Is, With, Without};
 
 const RUNS: &[&str] = &["run", "plan"];
-/// Options by which `check`, `exec` and others are given hosts.
+/// Options that name the hosts of `check`, `exec` and others.
 const TARGETS: &[&str] = &["hosts", "exclude", "all", "group", "exclude_group", "hostfile"];
 /// Options that make commands of words and input; a task file has the commands.
 const INPUT: &[&str] = &[
@@ -89,7 +89,7 @@ const OF_A_BATCH: &[&str] = &[
     "slurm_arg",
 ];
 
-/// All that is known.
+/// All rows.
 pub const TABLE: &[Idle] = &[
     Idle {
         commands: RUNS,

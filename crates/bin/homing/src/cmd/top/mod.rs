@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 const LAST: &str = "last";
 /// The interval between two looks at the journal.
 const LOOK: Duration = FOLLOWED_EVERY;
-/// The same interval for a replay, in which more may happen. It is as short as the coordinator's own interval.
+/// The same interval for a replay, in which more may happen.
 const REPLAY_LOOK: Duration = Duration::from_millis(100);
 /// The age up to which a coordinator's report counts as current.
 const FRESH: Duration = Duration::from_secs(4);
