@@ -1,5 +1,5 @@
-//! What each constant of the controller is worth: it is halved and doubled over
-//! all rows of the test bed, and the rows that this moves by 3 % are printed.
+//! Shows the effect of each constant of the controller. It is halved and doubled over all rows of the test bed, and
+//! the rows that change by 3 % are printed.
 
 #[path = "../tests/bed/mod.rs"]
 #[allow(dead_code)]
@@ -9,7 +9,7 @@ use bed::devices::{CROWDS, ROWS};
 use bed::{Limit, took};
 use homing_admit::Tuning;
 
-/// A constant by name, and how it is scaled.
+/// The name of a constant, and the function that scales it.
 type Constant = (&'static str, fn(&mut Tuning, f64));
 
 macro_rules! constants {
@@ -17,7 +17,7 @@ macro_rules! constants {
         [
             $((stringify!($share), (|t, by| t.$share *= by) as fn(&mut Tuning, f64)),)*
             $((stringify!($time), |t, by| t.$time = (t.$time as f64 * by) as u64),)*
-            // Of a factor that what it adds to one, or takes from it, is scaled.
+            // For a factor, its distance from one is scaled.
             $((stringify!($factor), |t, by| t.$factor = 1.0 + (t.$factor - 1.0) * by),)*
         ]
     };

@@ -1,4 +1,4 @@
-//! From looks at a storage host to its limit: a slow start, then a search.
+//! Derives the limit of a storage host from looks at it: a slow start, then a search.
 
 mod search;
 mod slow_start;
@@ -7,21 +7,21 @@ use crate::span::{Load, Look};
 use crate::tuning::Tuning;
 use homing_model::Pulse;
 
-/// What does not change for a storage host during a run.
+/// The settings of a storage host that do not change during a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Slots of the run: no limit above this one means anything.
+    /// Slots of the run: a limit above this one has no effect.
     pub most: u32,
     /// Slots of the host itself: a slow start ends there.
     pub open_at: u32,
-    /// The limit that earlier runs of the same command on the same storage ended with.
+    /// The limit with which earlier runs of the same command on the same storage ended.
     pub learnt: Option<u32>,
 }
 
 /// A new limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Tasks at once; `None`: storage does not limit.
+    /// Tasks at once; `None` if storage does not limit.
     pub limit: Option<u32>,
     /// One clause for people.
     pub why: String,
@@ -33,7 +33,7 @@ enum Direction {
     Down,
 }
 
-/// What so many tasks at once were served, bytes per second.
+/// The rate that a number of tasks at once was served, bytes per second.
 #[derive(Clone, Copy, Debug)]
 struct Served {
     tasks: u32,
@@ -42,11 +42,12 @@ struct Served {
 
 #[derive(Debug)]
 enum Phase {
-    /// Twice as many as long as storage is not waited for, or serves more. `before`: what half as many got.
+    /// The number doubles as long as no task waits for storage, or storage serves more. `before`: the rate of half as
+    /// many tasks.
     SlowStart { before: Option<Served> },
-    /// The best number known is in force.
+    /// The best known number is in force.
     Settled { best: Option<Served> },
-    /// Another number is tried; `top` is what served most in this trial.
+    /// Another number is tried; `top` is the highest rate in this trial.
     Trial { best: Served, top: Served },
 }
 
@@ -56,31 +57,32 @@ pub struct Controller {
     settings: Settings,
     tuning: Tuning,
     phase: Phase,
-    /// Tasks at once.
+    /// The current number of tasks at once.
     n: u32,
-    /// The look at which the measurement under way began; `None` until exactly `n` run.
+    /// The look at which the current measurement began; `None` until exactly `n` tasks run.
     from: Option<Look>,
     changed_us: u64,
-    /// Looks since then.
+    /// Number of looks since then.
     looks: u64,
-    /// What the first task took to begin, microseconds.
+    /// The time in which the first task began to read, microseconds.
     starts_us: u64,
     began_us: Option<u64>,
     direction: Direction,
-    /// A trial that failed, until those that began with it have ended: since when, and the share that was lost.
+    /// A failed trial, until the tasks that began with it have ended: its start, and the share of throughput that it
+    /// lost.
     failing: Option<(u64, f64)>,
-    /// What trials that failed have cost, and the last of them, microseconds.
+    /// The cost of all failed trials, and of the last one, microseconds.
     spent_us: f64,
     last_cost_us: f64,
 }
 
 impl Controller {
-    /// Begins with one task, or with what was learnt.
+    /// Begins with one task, or with the learnt limit.
     pub fn new(settings: Settings) -> Controller {
         Controller::tuned(settings, Tuning::default())
     }
 
-    /// The same with other constants: for the test bed, which shows what each is worth.
+    /// Like `new`, with other constants: the test bed shows the effect of each.
     pub fn tuned(settings: Settings, tuning: Tuning) -> Controller {
         let phase = match settings.learnt {
             Some(_) => Phase::Settled { best: None },
@@ -103,12 +105,12 @@ impl Controller {
         }
     }
 
-    /// The limit in force; `None`: storage does not limit.
+    /// Returns the limit in force; `None` if storage does not limit.
     pub fn limit(&self) -> Option<u32> {
         (self.n < self.settings.most).then_some(self.n)
     }
 
-    /// What is worth remembering for the next run: the limit that was found under pressure.
+    /// Returns the limit to remember for the next run: the one that was found under pressure.
     pub fn lesson(&self) -> Option<u32> {
         match self.phase {
             Phase::Settled { best: Some(best) } | Phase::Trial { best, .. } => {
@@ -118,13 +120,13 @@ impl Controller {
         }
     }
 
-    /// Hosts came or went: the run has so many slots now.
+    /// Sets the number of slots of the run, after hosts came or went.
     pub fn set_most(&mut self, most: u32) {
         self.settings.most = most.max(1);
         self.n = self.n.min(self.settings.most);
     }
 
-    /// Takes a look; returns the limit when it changes.
+    /// Takes a look; returns the limit if it changes.
     pub fn observe(&mut self, pulse: &Pulse, load: &Load) -> Option<Change> {
         let before = self.limit();
         let why = self.step(&Look { pulse: *pulse, load: *load });
@@ -134,10 +136,10 @@ impl Controller {
 
     fn step(&mut self, look: &Look) -> Option<String> {
         self.began_us.get_or_insert(look.pulse.at_us);
-        // A measurement counts only while exactly the limit runs: more of them began under another
-        // limit, and with fewer there is nothing to learn unless no more wait.
+        // A measurement counts only while exactly the limit runs. Tasks above it began under another limit. With
+        // fewer tasks there is nothing to learn, unless no more wait.
         if look.load.in_flight > self.n && matches!(self.phase, Phase::SlowStart { .. }) {
-            // They began before anybody knew that they would use the storage.
+            // These tasks began before it was known that they would use the storage.
             self.phase = Phase::Settled { best: None };
             self.go(look.load.in_flight, look);
         }
@@ -160,9 +162,9 @@ impl Controller {
         }
     }
 
-    /// The greatest number that may follow. Whoever reads its data more than once needs it to stay
-    /// in the page cache, which shows only when the cache is full and nothing of it is of use any
-    /// more. So no more run than fit until it is known that data is read once.
+    /// Returns the greatest number that may follow. A task that reads its data more than once needs it in the page
+    /// cache. That shows only when the cache is full and its content useless. Therefore no more tasks run than fit,
+    /// until it is known that data is read once.
     fn cap(&self, look: &Look) -> u32 {
         let Some(fit) = look.fit(self.tuning.filled).filter(|_| look.load.again != Some(false)) else {
             return u32::MAX;
@@ -170,7 +172,7 @@ impl Controller {
         fit.max(self.n)
     }
 
-    /// The measurement begins anew.
+    /// Begins the measurement anew.
     fn restart(&mut self, look: &Look) {
         (self.from, self.looks) = (Some(*look), 0);
     }
@@ -187,7 +189,7 @@ fn told(now: Served, best: Served) -> String {
     format!("{} at once were served {}, {} {}", now.tasks, mb(now.rate), best.tasks, mb(best.rate))
 }
 
-/// A rate for people.
+/// Formats a rate for people.
 fn mb(rate: f64) -> String {
     if rate < 1e6 { format!("{:.0} kB/s", rate / 1e3) } else { format!("{:.0} MB/s", rate / 1e6) }
 }

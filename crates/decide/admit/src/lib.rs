@@ -1,14 +1,13 @@
-//! How many tasks may use one storage host at once.
+//! Decides how many tasks may use one storage host at once.
 //!
-//! Pure: what a host measured and what the run has there go in; a limit comes
-//! out. Pressure says whether storage is what tasks wait for. Only then does
-//! the limit matter, and it is sought by throughput: bytes that the storage
-//! moved, less those that it had moved before and the page cache could not
-//! keep. It is the storage's whole throughput, not this run's, so that two runs
-//! that share a disk have one aim and neither gains by crowding the other out.
+//! Pure: the measurements of a host and the tasks of the run there go in; a limit comes out. Pressure shows whether
+//! tasks wait for storage. Only then does the limit matter. It is sought by throughput: the bytes that the storage
+//! moved, without those moved again because the page cache could not keep them. It is the throughput of the whole
+//! storage, not of this run. Two runs that share a disk therefore have one aim, and neither gains by crowding the
+//! other out.
 //!
-//! No task is stopped once it runs: a trial of a number that is too high lasts
-//! until those that began with it have ended, and is counted at that price.
+//! No task is stopped once it runs. A trial of a number that is too high lasts until the tasks that began with it
+//! have ended, and counts at that price.
 //!
 //! `docs/admission.md` explains the parts.
 //!

@@ -1,53 +1,55 @@
-//! What a storage host and the run say at one time, and what grew between two.
+//! The state of a storage host and of the run at one time, and the growth between two times.
 
 use homing_model::Pulse;
 
-/// What the run has at a storage host.
+/// The tasks of the run at a storage host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     /// Tasks that use it now.
     pub in_flight: u32,
-    /// Tasks that wait; 0: a higher limit would change nothing.
+    /// Tasks that wait; with 0 a higher limit would change nothing.
     pub waiting: usize,
     /// Bytes of the inputs of the tasks that use it now; 0 while unknown.
     pub inputs: u64,
     /// Usual wall time of its tasks, microseconds; 0 while unknown.
     pub task_us: u64,
-    /// Whether tasks of this run read their data more than once, when it has been seen.
+    /// Whether tasks of this run read their data more than once; `None` until it was seen.
     pub again: Option<bool>,
-    /// Tasks read through a network file system, by whose client the kernel counts no disk: all of
-    /// their bytes would seem to come from the page cache.
+    /// Whether tasks read through a network file system. The kernel counts no disk for its client: all of their bytes
+    /// would seem to come from the page cache.
     pub network: bool,
 }
 
-/// Both at one time.
+/// Pulse and load at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub pulse: Pulse,
     pub load: Load,
 }
 
-/// What happened between two looks.
+/// The growth between two looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Span {
     /// Its length, microseconds.
     pub us: u64,
-    /// Share of the time in which somebody on the host waited for I/O, 0 to 1; `None` where the kernel does not tell.
+    /// Share of the time in which any process on the host waited for I/O, 0 to 1; `None` if the kernel does not
+    /// report it.
     host: Option<f64>,
     /// Share of looks at the run's tasks in which these waited for I/O, 0 to 1.
     own: Option<f64>,
-    /// Looks at the run's tasks.
+    /// Number of looks at the run's tasks.
     looked: u64,
-    /// Useful bytes per second: those that moved, less those read again, and those from the page cache.
+    /// Useful bytes per second: those that the storage moved, without those read again, and those from the page
+    /// cache.
     pub rate: f64,
-    /// Bytes that the run's tasks got.
+    /// Bytes that the run's tasks read.
     pub got: u64,
 }
 
 impl Span {
-    /// Whether the run's tasks wait for storage, 0 to 1. Other people's tasks wait too, which must
-    /// not hold back those of the run that only compute: so the lesser of what the host and what the
-    /// tasks say. Where neither is known, bytes that move are all there is.
+    /// Returns how much the run's tasks wait for storage, 0 to 1. Tasks of other users wait, too. They must not hold
+    /// back tasks of the run that only compute: therefore the smaller value of the host and the tasks. If neither is
+    /// known, moving bytes count as pressure.
     pub fn pressure(&self) -> f64 {
         match (self.host, self.own) {
             (Some(host), Some(own)) => host.min(own),
@@ -56,7 +58,8 @@ impl Span {
         }
     }
 
-    /// Whether the pressure is at most `most`; `None` while there were too few looks to tell so small a share.
+    /// Returns whether the pressure is at most `most`; `None` if there were too few looks to measure so small a
+    /// share.
     pub fn quiet(&self, most: f64) -> Option<bool> {
         let few = self.own.is_some() && self.looked as f64 * most < 1.0;
         (self.pressure() > most).then_some(false).or((!few).then_some(true))
@@ -64,7 +67,7 @@ impl Span {
 }
 
 impl Look {
-    /// How many tasks, of the size of those that run, fill the share `filled` of the page cache.
+    /// Returns how many tasks, of the size of the running ones, fill the share `filled` of the page cache.
     pub fn fit(&self, filled: f64) -> Option<u32> {
         if self.load.inputs == 0 || self.load.in_flight == 0 {
             return None;
@@ -73,7 +76,7 @@ impl Look {
         self.pulse.room.map(|room| ((room as f64 * filled / each) as u32).max(1))
     }
 
-    /// What grew since `before`.
+    /// Returns the growth since `before`.
     pub fn since(&self, before: &Look) -> Span {
         let (now, then) = (&self.pulse, &before.pulse);
         let us = now.at_us.saturating_sub(then.at_us).max(1);

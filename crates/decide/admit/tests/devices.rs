@@ -1,4 +1,4 @@
-//! The controller against simulated devices, beside every fixed limit.
+//! The controller on simulated devices, compared with every fixed limit.
 
 mod bed;
 
@@ -6,9 +6,10 @@ use bed::devices::*;
 use bed::{Batch, Device, Limit, best, run};
 use homing_admit::Tuning;
 
-/// A batch may take this much longer than with the best fixed limit, which nobody knows before.
+/// A batch may take this much longer than with the best fixed limit, which is unknown in advance.
 const WITHIN: f64 = 1.15;
-/// Where each task loads its program from another disk first, two seem no worse than one for a second.
+/// The same if each task first loads its program from another disk: two tasks then seem no worse than one for a
+/// second.
 const LOADING: f64 = 1.25;
 
 fn auto(device: Device, batch: Batch) -> f64 {
@@ -43,7 +44,8 @@ fn one_head_gets_one_reader() {
 fn what_does_not_fit_the_page_cache_does_not_run_at_once() {
     let large = Batch { bytes: 800e6, cpu_s: 1.0, ..AGAIN };
     assert!(auto(slow_disk, large) < 0.5 * fixed(slow_disk, large, 50));
-    // Where the kernel does not tell the cache's room it is found out, and not undone for those that run.
+    // If the kernel does not report the cache's room, the controller finds it by trial; running tasks are not
+    // stopped.
     let unknown = Batch { tasks: 200, bytes: 200e6, cpu_s: 0.05, ..READERS };
     assert!(auto(thrash, unknown) < 0.5 * fixed(thrash, unknown, 50));
 }

@@ -1,4 +1,5 @@
-//! What becomes of a file of leases when the process that made it is killed: a shell that waits for that end sees to it.
+//! Shells that outlive a process with a file of leases. When the process is killed, its shell removes the file, or
+//! keeps it for a successor.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -7,30 +8,35 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Who takes over the leases of a process that is killed, where what uses the server goes on without it.
+/// The process that takes over the leases of a killed one, when the users of the server, such as jobs, go on without
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Successor {
-    /// Tells those who succeed each other from all else of their user on this host. Of them one is there at a time.
+    /// The name of the line: of all processes that succeed each other. It is unique for its user on this host. One
+    /// process of a line runs at a time.
     pub line: String,
-    /// The program of the next one.
+    /// The program of the next process.
     pub program: PathBuf,
-    /// Its only word.
+    /// Its only argument.
     pub word: OsString,
 }
 
-/// Waits for the end of its input, which comes with that of the run, whatever ends it; signals for the run are not for
-/// this process.
+/// Waits for the end of its input, which comes with the end of the run, whatever ends it. Ignores signals for the
+/// run.
 const REMOVE: &str = r#"trap '' HUP INT QUIT TERM; read -r end; exec rm -f -- "$1" "$1"+*"#;
 
-/// Likewise, but holds the file's locks meanwhile, which are its standard output's, and keeps the file young, or gives it
-/// the names that say so, until the next of the line has said what it holds itself and has removed the file. SIGTERM for
-/// all of a user's processes ends this one too, and with it the line. What starts the next one is no word of this process:
-/// whoever kills all that are called so does not mean this one. It is started a second later: one that fails at once does
-/// so no more often.
+/// Like [`REMOVE`], but starts the next process of the line. Until that has published its own leases and removed the
+/// file, and for at most 15 s, this shell holds the file's locks: the file is its standard output. It also keeps the
+/// file young, by its time or by new names.
 ///
-/// The folder is open to all users, and a name there may hold any text. No name is calculated with: a shell that is bash
-/// runs `$(...)` in an operand. The counts of beats are words of this script, larger than a run can reach (one each 3 s).
-/// A name counts only if its file is a regular file of this user, and never as a folder to move something into (`-T`).
+/// SIGTERM for all of a user's processes ends this one too, and with it the line. The command that starts the next
+/// process is not among the arguments of this one: a user who kills all processes of that name does not mean this
+/// one. The next process starts a second later, so that one that fails at once is not started more often.
+///
+/// The folder is open to all users, and a name there may hold any text. No name is calculated with: a shell that is
+/// bash runs `$(...)` in an operand. The counts of beats are literals of this script, larger than a run can reach
+/// (one each 3 s). A name counts only if its file is a regular file of this user. It never counts as a folder to move
+/// something into (`-T`).
 pub(super) const SUCCEED: &str = r#"trap '' HUP INT QUIT; read -r end; file=$1
 ( PATH=/usr/bin:/bin
   for beat in 4294967280 4294967281 4294967282 4294967283 4294967284 4294967285 4294967286 4294967287 \
@@ -49,19 +55,19 @@ pub(super) const SUCCEED: &str = r#"trap '' HUP INT QUIT; read -r end; file=$1
   rm -f -- "$file" "$file"+* ) &
 trap - HUP INT QUIT; sleep 1; exec "$HOMING_NEXT" "$HOMING_NEXT_WORD" >/dev/null"#;
 
-/// The shell.
+/// The shell; killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct After(Child);
 
 impl After {
-    /// Will remove the file, so that others need not wait until its run counts as gone.
+    /// Starts a shell that will remove the file, so that others need not wait until its run counts as gone.
     pub(super) fn remove(path: &Path) -> io::Result<After> {
         let mut shell = shell(REMOVE, path);
         shell.stdout(Stdio::null()).stderr(Stdio::null()).env_clear().env("PATH", "/usr/bin:/bin");
         shell.spawn().map(After)
     }
 
-    /// Will start the next one, and hold what this one holds until that one has it.
+    /// Starts a shell that will start the next process, and hold this one's leases until then.
     pub(super) fn succeed(path: &Path, file: &File, next: &Successor) -> io::Result<After> {
         let mut shell = shell(SUCCEED, path);
         shell.env("HOMING_NEXT", &next.program).env("HOMING_NEXT_WORD", &next.word);
@@ -77,8 +83,8 @@ fn shell(script: &str, path: &Path) -> Command {
     shell
 }
 
-/// Another thread may be about to pass on a job's lock, which would stay locked as long as the shell is there. A kernel
-/// before 5.11 does not know the call.
+/// Closes all other descriptors. Another thread may be about to pass on a job's lock, which would stay locked as long
+/// as the shell runs. A kernel before 5.11 does not have the call.
 #[cfg(target_os = "linux")]
 fn keep_no_other() -> io::Result<()> {
     // SAFETY: plain numbers. The call is not in every C library.
@@ -86,7 +92,7 @@ fn keep_no_other() -> io::Result<()> {
     Ok(())
 }
 
-/// Jobs are Linux's.
+/// Does nothing: jobs exist only on Linux.
 #[cfg(not(target_os = "linux"))]
 fn keep_no_other() -> io::Result<()> {
     Ok(())

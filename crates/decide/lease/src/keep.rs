@@ -1,50 +1,50 @@
-//! The leases of one who goes on for long: looks as often as it pays, and what comes of them.
+//! The leases of a process that runs for long: regular looks, and the news from them.
 
 use super::{Leases, Outlook, Place, Successor, Wish};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// What is wished for changes with each task that ends: looks are no closer than this.
+/// Shortest pause between looks: wishes change with each task that ends.
 const PAUSE: Duration = Duration::from_millis(150);
-/// Between two looks at what others have, where there are some.
+/// Interval of looks at the leases of others, if there are others.
 const LOOK: Duration = Duration::from_millis(250);
-/// The same where there are none.
+/// The same if there are none.
 const ALONE: Duration = Duration::from_secs(1);
-/// Who has how many is told to people no more often.
+/// Shortest interval of reports on the users of the leases.
 const TELL: Duration = Duration::from_secs(1);
 
-/// How long whoever begins to share waits for the first look; after that it goes on without leases.
+/// How long a new process waits for the first look; after that it goes on without leases.
 pub const SOON: Duration = Duration::from_secs(5);
 
-/// What there is to tell of a server's leases.
+/// News about a server's leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
-    /// From now on so many; `turn` counts the changes.
+    /// The number that may be used from now on; `turn` counts the changes.
     MayUse {
-        /// Of this change.
+        /// The number of this change.
         turn: u64,
         /// Tasks that may be begun in all.
         may_use: u32,
     },
-    /// Who has how many.
+    /// The numbers of all users.
     Outlook(Outlook),
-    /// Once, for the user.
+    /// A line for the user, sent once.
     Note(String),
-    /// There are no leases, and why.
+    /// There are no leases, for this reason.
     Without(String),
 }
 
 impl News {
-    /// A server that has said nothing within [`SOON`].
+    /// Returns the news of a server that has not answered within [`SOON`].
     pub fn silent() -> News {
         News::Without(format!("its volume did not answer within {} s", SOON.as_secs()))
     }
 }
 
-/// Whoever wished has gone.
+/// The sender of wishes has gone.
 struct Over;
 
-/// The last wish of those that come within `least`, or the first that comes within `most`.
+/// Returns the last wish that comes within `least`, or the first that comes within `most`.
 fn next(wishes: &Receiver<(u64, Wish)>, least: Duration, most: Duration) -> Result<Option<(u64, Wish)>, Over> {
     let (begun, mut last) = (Instant::now(), None);
     loop {
@@ -57,14 +57,14 @@ fn next(wishes: &Receiver<(u64, Wish)>, least: Duration, most: Duration) -> Resu
     }
 }
 
-/// Takes and gives back leases as it is wished, and tells what may be used, until there are no more wishes or nobody
-/// listens. A wish comes with the last turn that its sender knows of. A file server that is slow makes it wait: it wants
-/// a thread of its own.
+/// Takes and gives back leases according to the wishes, and reports the number that may be used, until no more wishes
+/// can come. A wish comes with the last turn that its sender has received. A slow file server blocks this function:
+/// it needs a thread of its own.
 pub fn keep(place: Place, wishes: &Receiver<(u64, Wish)>, tell: impl Fn(News) -> bool) {
     keep_in_line(place, None, wishes, tell);
 }
 
-/// The same by one of a line, which is followed by another where it is killed.
+/// Like [`keep`], for a process of a line, which is followed by another one if it is killed.
 pub fn keep_in_line(
     place: Place,
     successor: Option<&Successor>,

@@ -1,15 +1,16 @@
-//! Leases on a storage server, by which all who use it keep to one limit: several runs, of several users, on several
-//! machines, with no process that would have to run for it.
+//! Leases on a storage server, by which several runs, of several users, on several machines, keep to one limit. No
+//! process has to run for it.
 //!
-//! Each run has a file of its own in a folder of the volume itself, which all clients share, and locks as many of its
-//! bytes as it has leases. What the file server has locked for a process that ends, however it ends, it gives back.
-//! To count leases others only ask for locks: nobody writes, locks or removes what is another's, and a file that
-//! cannot be opened or holds no lock counts for nothing. Slots in one file for all were another way: whoever came
-//! first could make it such that nobody else was able to lock it. Where locks do harm, the file's name says the same
-//! ([`own::By`]): names are what all clients of a file system agree on at once.
+//! Each run has a file of its own in a folder on the volume itself, which all clients share. It locks as many bytes
+//! of it as it has leases. The file server releases the locks of a process that ends, however it ends. Other runs
+//! only query locks to count leases. No run writes, locks or removes the file of another. A file that cannot be
+//! opened or holds no lock counts for nothing. One file with slots for all would not do: the user who made it could
+//! keep all others from locking it. Where locks do harm, the name of the file holds the same data ([`own::By`]): all
+//! clients of a file system agree on names at once.
 //!
-//! [`Leases`] are those of one run, [`keep`] is the loop of a thread that holds them, [`Place`] is the folder and
-//! [`Wish`] the number that a run could use. It does not decide how many a server bears (`admit`), and needs no daemon.
+//! [`Leases`] are those of one run, [`keep`] is the loop of a thread that holds them. [`Place`] is the folder and
+//! [`Wish`] the number that a run could use. It does not decide how many tasks a server can serve (`admit`), and
+//! needs no daemon.
 
 mod after;
 mod keep;
@@ -35,15 +36,15 @@ use std::{fs, io};
 use terms::Claim;
 pub use terms::{Outlook, Place, Wish, has_in_use, serves};
 
-/// The folder's name in the root of a volume, where no other place is said.
+/// The folder's name in the root of a volume, unless another place is set.
 pub const FOLDER: &str = ".homing-leases";
-/// Runs of one user that are counted: more cost others a question each.
+/// Most runs of one user that are counted: each run costs the others a query.
 const RUNS: usize = 64;
-/// A run that may take a lease and does not for this long is passed over: it is stuck, or only pretends to wait.
+/// Time after which a run that may take a lease and does not is passed over: it is stuck, or only pretends to wait.
 const STUCK: Duration = Duration::from_secs(2);
-/// A run that has waited for so long and never got a lease goes on without: nobody holds others back for ever.
+/// Time after which a run that waits and never got a lease goes on without: no user can hold others back for ever.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// A file without a lock that was not touched for so long is no beginner's.
+/// Time after which an untouched file without a lock does not belong to a run that is about to begin.
 const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
 
 /// A run's own leases; given back when dropped.
@@ -53,22 +54,23 @@ pub struct Leases {
     by: By,
     own: Own,
     held: u32,
-    /// By what stays of their files' names, and inode: two files may have the same one.
+    /// The files of other runs by the constant part of their names, and by inode: two files may have the same name
+    /// part.
     others: BTreeMap<(String, u64), Other>,
     may_use: u32,
-    /// When one was given back for others who wait.
+    /// The time at which a lease was last given back for others who wait.
     gave: Option<Instant>,
-    /// Since when there is room that others have the first claim to.
+    /// The time since which there is room that others have the first claim to.
     blocked: Option<Instant>,
-    /// Since when it waits and has none.
+    /// The time since which it waits and has none.
     starved: Option<Instant>,
-    /// When its file was touched.
+    /// The time at which its file was touched.
     beat: Option<Instant>,
-    /// The last of all: NFS keeps a name of a file that is still open.
+    /// The last field, dropped after the file is closed: NFS keeps a name for a file that is still open.
     _made: Option<Made>,
 }
 
-/// A folder that was made here, and goes with the last who has a file there.
+/// A folder that was made here. It is removed with the last file in it.
 #[derive(Debug)]
 struct Made(PathBuf);
 
@@ -79,12 +81,13 @@ impl Drop for Made {
 }
 
 impl Leases {
-    /// Begins to take part; what else is to be told. Fails where leases cannot be had, for a reason that names the place.
+    /// Begins to take part; returns the leases and a line for the user. Fails if leases are impossible, with a reason
+    /// that names the place.
     pub fn open(place: Place) -> Result<(Leases, Option<String>), String> {
         Leases::open_in_line(place, None)
     }
 
-    /// The same by one of a line: it begins with the leases of those before it that were killed.
+    /// Like `open`, for a process of a line: it begins with the leases of its killed predecessors.
     pub fn open_in_line(place: Place, next: Option<&Successor>) -> Result<(Leases, Option<String>), String> {
         if let Some(why) = place.unfit {
             return Err(why);
@@ -116,11 +119,11 @@ impl Leases {
         Ok(leases)
     }
 
-    /// Says that it has what those before it had, and only then removes their files: whoever looks between the two counts
-    /// leases twice, and never too few.
+    /// Publishes the leases of its predecessors as its own, and only then removes their files. A process that looks
+    /// in between counts leases twice, but never too few.
     fn succeed(&mut self) -> io::Result<()> {
         let mut before = files(&self.place)?;
-        // The name of a line is seen by all: it counts only on a file of the line's user.
+        // All users can see the name of a line: it counts only on a file of the line's user.
         before.retain(|found| self.own.succeeds(&self.place, &found.stem) && found.is_own());
         let paths: Vec<PathBuf> = before.iter().map(|found| found.entry.path()).collect();
         let theirs: Vec<Other> = once(before).filter_map(|found| Other::of(&found)).collect();
@@ -133,8 +136,8 @@ impl Leases {
         Ok(())
     }
 
-    /// One look at what others have: takes leases or prepares to give some back. `settled`: the run has begun nothing
-    /// that it was not allowed by the last outlook, so that what is neither used nor allowed can go.
+    /// Looks once at the leases of others: takes leases or prepares to give some back. `settled`: the run has begun
+    /// no task that the last outlook did not allow. Leases that are neither used nor allowed can then go.
     pub fn turn(&mut self, wish: Wish, settled: bool, now: Instant) -> io::Result<Outlook> {
         let wish = Wish { wanted: wish.wanted.min(MOST - 1).max(wish.used), ..wish };
         if settled {
@@ -150,7 +153,7 @@ impl Leases {
         let take = self.patient(weighed.take, &weighed, &others, now);
         if take > 0 && self.say(wish, self.held + take)? {
             self.held += take;
-            // Of two that took the last one at once, at least one sees the other here, and lets go.
+            // If two runs took the last lease at once, at least one of them sees the other here, and gives it back.
             let again = self.look(now)?;
             if self.weigh(wish, &again).excess {
                 self.held -= take;
@@ -175,7 +178,7 @@ impl Leases {
         self.starved = starved;
         let limit = share::limit(self.place.limit, &own, others);
         Outlook {
-            // Where nobody has said a limit, there is nothing to wait for, and leases only tell others what is in use.
+            // Without any limit no task waits, and leases only show others the number in use.
             may_use: if limit.is_some() { self.may_use } else { u32::MAX },
             total: users.values().sum(),
             own: own.held,
@@ -190,7 +193,8 @@ impl Leases {
         share::weigh(self.place.limit, &self.claim(wish), wish.wanted, others)
     }
 
-    /// What was given back for others is theirs to take first, and they have the time of [`STUCK`] to do so.
+    /// Returns how many leases to take now. Leases that were given back for others are theirs to take first, for the
+    /// time of [`STUCK`].
     fn patient(&mut self, take: u32, weighed: &Weighed, others: &[Claim], now: Instant) -> u32 {
         let gave = self.gave.filter(|gave| now.duration_since(*gave) < STUCK);
         let theirs = weighed.room > 0 && (weighed.yields || gave.is_some() && others.iter().any(|o| o.waits));
@@ -217,7 +221,7 @@ impl Leases {
         Claim { name: self.own.stem.clone(), uid, held: self.held, waits, limit: wish.limit }
     }
 
-    /// Lets others see what it holds, its limit, and whether it waits.
+    /// Shows others its leases, its limit, and whether it waits.
     fn show(&mut self, wish: Wish) -> io::Result<()> {
         self.say(wish, self.held).map(drop)
     }
@@ -226,7 +230,7 @@ impl Leases {
         self.own.say(Said::new(held, wish.limit, wish.wanted > held))
     }
 
-    /// What the others have.
+    /// Returns the claims of the others.
     fn look(&mut self, now: Instant) -> io::Result<Vec<Claim>> {
         let (mut there, mut own) = (BTreeMap::new(), false);
         for found in once(self.list()?) {
@@ -260,8 +264,8 @@ impl Leases {
         Ok(claims)
     }
 
-    /// A file that gets another name while the folder is read may be missed under both, so that it is read once more
-    /// where one is missing that was there before.
+    /// Lists the files. A file that gets another name during the listing may be missed under both names. The folder
+    /// is therefore listed again if a known file is missing.
     fn list(&self) -> io::Result<Vec<Found>> {
         let mut all = files(&self.place)?;
         let is_there = |(stem, inode): &(String, u64)| all.iter().any(|f| f.stem == *stem && f.entry.ino() == *inode);
@@ -271,7 +275,7 @@ impl Leases {
         Ok(all)
     }
 
-    /// Whoever owns the folder can remove what lies in it; then nobody sees these leases any more.
+    /// Makes the file again. The owner of the folder can remove files in it, which hides these leases from others.
     fn make_again(&mut self) -> io::Result<()> {
         self.own = self.own.make_again(&self.place)?;
         Ok(())
@@ -288,8 +292,8 @@ impl Leases {
     }
 }
 
-/// The limit of all of a server and what each user has there, as seen by somebody who takes no part; `None` where
-/// nobody does, or nothing can be seen.
+/// Returns the limit of a server and the leases of each user there, for a process that takes no part. `None` if no
+/// run takes part, or if nothing can be read.
 pub fn look(place: &Place) -> Option<Outlook> {
     let found = homing_os::folder::names(place.folder.parent()?, place.folder.file_name()?.to_str()?)
         .find(|f| unfit(f).is_none());

@@ -1,4 +1,4 @@
-//! What somebody else's file says.
+//! The file of another run.
 
 use super::own::By;
 use super::place::Found;
@@ -9,22 +9,23 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The file of somebody else's run.
+/// The file of another run.
 #[derive(Debug)]
 pub(super) struct Other {
     pub(super) file: File,
     pub(super) uid: u32,
-    /// What its name says, where its name does.
+    /// The data in its name, if it publishes by names.
     pub(super) named: Option<Named>,
-    /// What it held when it was found not to take what it could.
+    /// The leases that it held when it was passed over, since it did not take those that it could.
     pub(super) passed_over: Option<u32>,
     pub(super) beat: Option<Beat>,
 }
 
-/// When a file was changed last, seconds and nanoseconds as the file server has it, or which of its names it has.
+/// The time of a file's last change on the file server, in seconds and nanoseconds; or the number of its current
+/// name.
 type Stamp = (i64, u32);
 
-/// When a run's file was seen to be touched.
+/// The last observed touch of a run's file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beat {
     stamp: Option<Stamp>,
@@ -33,7 +34,7 @@ pub(super) struct Beat {
 }
 
 impl Other {
-    /// What is no regular file, or cannot be opened, holds nothing; a pipe is not waited for.
+    /// Opens the file. One that is not regular, or cannot be opened, holds nothing; a pipe does not block.
     pub(super) fn of(Found { entry, named, .. }: &Found) -> Option<Other> {
         if !entry.file_type().ok()?.is_file() {
             return None;
@@ -43,7 +44,8 @@ impl Other {
         Some(Other { uid: meta.uid(), file, named: *named, passed_over: None, beat: None })
     }
 
-    /// What its run says; `None` when there is no such run any more, whose file may be gone on the file server.
+    /// Returns the data that its run publishes; `None` if the run has ended. The file server may have removed its
+    /// file.
     pub(super) fn has(&self) -> Option<Said> {
         if let Some(named) = self.named {
             return Some(named.said);
@@ -53,8 +55,8 @@ impl Other {
         Some(Said::of_flag(flag, held))
     }
 
-    /// Whether its run was there of late. Who has not looked for a while asks anew: the file server may have stood still
-    /// for all.
+    /// Whether its run was alive recently. After a long pause between looks the time starts anew: the file server may
+    /// have stopped for all.
     pub(super) fn lives(&mut self, now: Instant) -> bool {
         let by = if self.named.is_some() { By::Names } else { By::Locks };
         let since = |then: Instant| now.duration_since(then);
@@ -66,7 +68,7 @@ impl Other {
         self.beat.is_none_or(|beat| since(beat.changed) < by.gone())
     }
 
-    /// When its file was touched, or got its name, by this machine's clock.
+    /// Returns the time since its file was touched, or got its name, by this machine's clock.
     fn age(&self) -> Option<Duration> {
         let meta = self.file.metadata().ok()?;
         let since_epoch = |s: i64, ns: i64| Some(Duration::new(s.try_into().ok()?, ns.try_into().ok()?));
@@ -76,20 +78,21 @@ impl Other {
         }
     }
 
-    /// As much can be said by who looks only once. A file that locks tell of is asked for those.
+    /// Whether its run seems alive at a single look. A file with locks needs no such check: the locks themselves are
+    /// queried.
     pub(super) fn seems_alive(&self) -> bool {
-        // A clock may be another by so much, and then some.
+        // The factor leaves a margin for clocks that differ.
         self.named.is_none() || self.age().is_none_or(|age| age < 5 * By::Names.gone())
     }
 
-    /// Whether no run has it, and none has touched it for longer than this.
+    /// Whether no run has it, and no run has touched it for longer than this.
     pub(super) fn is_left(&self, longer: Duration) -> bool {
         let old = self.age().is_some_and(|age| age > longer);
         old && (self.named.is_some() || matches!(flag(&self.file), Ok(None)))
     }
 }
 
-/// When a file was changed last, asked of the file server.
+/// Returns the time of a file's last change, from the file server.
 #[cfg(target_os = "linux")]
 fn touched(file: &File) -> Option<Stamp> {
     use rustix::fs::{AtFlags, StatxFlags, statx};
@@ -97,14 +100,14 @@ fn touched(file: &File) -> Option<Stamp> {
     found.ok().map(|found| (found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec))
 }
 
-/// Only Linux can ask past its caches.
+/// Like the Linux version, but possibly from a cache: only Linux can bypass its caches.
 #[cfg(not(target_os = "linux"))]
 fn touched(file: &File) -> Option<Stamp> {
     let found = file.metadata().ok()?;
     Some((found.mtime(), found.mtime_nsec() as u32))
 }
 
-/// The byte that tells what a run wishes; `None` when no run has this file any more.
+/// Returns the byte that encodes a run's wishes; `None` if no run has this file any more.
 fn flag(file: &File) -> io::Result<Option<u32>> {
     Ok(lock::met(file, (FLAGS, END))?.map(|(from, _)| from))
 }

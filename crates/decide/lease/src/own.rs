@@ -1,4 +1,4 @@
-//! What a run's own file says to the others, and the two ways to say it.
+//! The data that a run's own file shows to others, and the two ways to publish it.
 
 use super::Place;
 use super::after::{After, Successor};
@@ -10,17 +10,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// By what a run tells others what it has.
+/// The way in which a run publishes its leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// Bytes of its file are locked, which the file server gives back when the run ends, however it ends.
+    /// By locks on bytes of its file, which the file server releases when the run ends, however it ends.
     Locks,
-    /// Its file is named so. On FUSE: a lock request that a signal interrupts blocked GlusterFS 10.3's client for good
-    /// (its issue 4371; two processes killed in `fcntl`, 37 times).
+    /// By the name of its file. Used on FUSE: there a lock request that a signal interrupts blocked GlusterFS 10.3's
+    /// client for good (its issue 4371; two processes killed in `fcntl`, 37 times).
     Names,
 }
 
-/// Names that are taken are passed over until one's number is a multiple of this.
+/// A name that is taken is skipped. If its number is a multiple of this, the error is returned instead.
 const TRIED: u32 = 64;
 
 /// FUSE_SUPER_MAGIC of linux/magic.h.
@@ -28,7 +28,7 @@ const TRIED: u32 = 64;
 const FUSE: u64 = 0x6573_5546;
 
 impl By {
-    /// What the file system of this folder bears.
+    /// Returns the way that works on the file system of this folder.
     #[cfg(target_os = "linux")]
     pub(super) fn of(folder: &Path) -> By {
         match rustix::fs::statfs(folder) {
@@ -37,13 +37,13 @@ impl By {
         }
     }
 
-    /// No client of another system is known to suffer.
+    /// Returns `Locks`: on other systems no client is known to suffer.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn of(_: &Path) -> By {
         By::Locks
     }
 
-    /// A run touches its file so often.
+    /// Returns the interval at which a run touches its file.
     pub(super) fn beat(self) -> Duration {
         match self {
             By::Locks => Duration::from_secs(5),
@@ -51,10 +51,10 @@ impl By {
         }
     }
 
-    /// A run counts as gone when nobody has seen it touch its file for this long. Of locks: whatever they say, since
-    /// MooseFS kept those of a host that died for more than 150 s, NFS 4 for 90 s. Of names: four beats, and longer
-    /// than the 10 s that a GlusterFS stands still when a brick dies (`network.ping-timeout`, as `homing volume create`
-    /// sets it). A file server that is slow must not make a run seem dead.
+    /// Returns the time without an observed touch after which a run counts as gone. Its locks may still exist then:
+    /// MooseFS kept those of a dead host for more than 150 s, NFS 4 for 90 s. The time for names is four beats. It is
+    /// longer than the 10 s for which a GlusterFS stops when a brick dies (`network.ping-timeout`, as `homing volume
+    /// create` sets it). A slow file server must not make a run seem dead.
     pub(super) fn gone(self) -> Duration {
         match self {
             By::Locks => Duration::from_secs(30),
@@ -67,21 +67,21 @@ impl By {
 #[derive(Debug)]
 pub(super) struct Own {
     folder: PathBuf,
-    /// What it is called now.
+    /// Its current name.
     name: String,
-    /// The part of its name that stays.
+    /// The constant part of its name.
     pub(super) stem: String,
     pub(super) file: File,
     by: By,
     said: Option<Said>,
-    /// How many names have said something.
+    /// How many names it has had for publishing.
     beats: u32,
     next: Option<Successor>,
     _after: Option<After>,
 }
 
 impl Own {
-    /// Makes it; it says nothing yet.
+    /// Makes the file; it publishes nothing yet.
     pub(super) fn make(place: &Place, by: By, next: Option<&Successor>) -> io::Result<Own> {
         let (name, file) = own_file(place, next)?;
         let path = place.folder.join(&name);
@@ -94,19 +94,19 @@ impl Own {
         Ok(Own { folder, stem, name, file, by, said: None, beats: 0, next, _after: after })
     }
 
-    /// The same anew, which says as much.
+    /// Makes the file again, with the same data.
     pub(super) fn make_again(&self, place: &Place) -> io::Result<Own> {
         let mut own = Own::make(place, self.by, self.next.as_ref())?;
         self.said.map_or(Ok(true), |said| own.say(said))?;
         Ok(own)
     }
 
-    /// Whether a file is that of one whom this one succeeds, killed before.
+    /// Whether a file belongs to a killed predecessor of this process.
     pub(super) fn succeeds(&self, place: &Place, stem: &str) -> bool {
         self.next.as_ref().is_some_and(|next| is_before(place, next, stem))
     }
 
-    /// Says it from now on; `false` when somebody else's lock is in the way.
+    /// Publishes the data; returns false if the lock of another process is in the way.
     pub(super) fn say(&mut self, said: Said) -> io::Result<bool> {
         if self.said == Some(said) {
             return Ok(true);
@@ -122,7 +122,7 @@ impl Own {
 
     fn lock(&self, said: Said) -> io::Result<bool> {
         let held = self.said.map_or(0, |before| before.held);
-        // From the first byte on: others ask for one lock, and not every file system joins those that only touch.
+        // Always from the first byte: others query one lock, and not every file system joins adjacent locks.
         if said.held > held && !lock::try_add(&self.file, (0, Some(said.held)))? {
             return Ok(false);
         }
@@ -137,7 +137,7 @@ impl Own {
         Ok(true)
     }
 
-    /// The run is still there. Whether the file is, the next look at the others tells.
+    /// Shows that the run is still there. If the file itself is gone, the next look at the others finds that.
     pub(super) fn beat(&mut self) {
         match self.by {
             By::Locks => _ = self.file.set_modified(SystemTime::now()),
@@ -145,14 +145,14 @@ impl Own {
         }
     }
 
-    /// Gets a name that it has not had. For a moment it has two, and never none.
+    /// Gives the file a name that it has not had. For a moment it has two names, and never none.
     fn be_called(&mut self, said: Said) -> io::Result<()> {
         let before = self.path();
         loop {
             self.beats += 1;
             let name = said.named(&self.stem, self.beats);
             match link(&before, &self.folder.join(&name)) {
-                // Somebody else has put a file there.
+                // Another process has put a file there.
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && !self.beats.is_multiple_of(TRIED) => {}
                 Err(e) => return Err(e),
                 Ok(()) => {
@@ -164,17 +164,17 @@ impl Own {
         }
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(super) fn path(&self) -> PathBuf {
         self.folder.join(&self.name)
     }
 }
 
-/// Neither renamed nor touched: both make a GlusterFS client lock the file's inode on its bricks, and an unlink that
-/// waits there for the lock of a client whose link is cut is never answered (up to its release 11.1,
-/// `pl_inodelk_client_cleanup` wakes nobody), with the folder locked, until `network.frame-timeout` of half an hour.
-/// Links and their removal lock names only. Of three cuts in the middle of each, renaming and touching hung once, this
-/// never. Nor made anew: MooseFS keeps what is removed for a day.
+/// Adds a name by a link. A file is neither renamed nor touched: both make a GlusterFS client lock the file's inode
+/// on its bricks. An unlink that waits there for the lock of a disconnected client is never answered. (Up to its
+/// release 11.1, `pl_inodelk_client_cleanup` wakes no waiter.) The folder is locked meanwhile, until
+/// `network.frame-timeout` of half an hour. Links and their removal lock names only. Of three cuts during each,
+/// renaming and touching hung once, links never. Nor is the file made anew: MooseFS keeps removed files for a day.
 fn link(before: &Path, name: &Path) -> io::Result<()> {
     fs::hard_link(before, name).or_else(|e| match e.kind() {
         // A file system without links.
@@ -193,7 +193,7 @@ impl Drop for Own {
 mod tests {
     use super::*;
 
-    /// A run that tells by names, and the names in its folder.
+    /// Makes a run that publishes by names; returns it with a function that lists its folder.
     fn by_names(dir: &Path) -> (Own, impl Fn() -> Vec<String>) {
         let place = Place { folder: dir.into(), server: "nas".into(), limit: None, unfit: None };
         let folder = dir.to_path_buf();

@@ -1,4 +1,4 @@
-//! Where the files of runs are, in a folder that all may use.
+//! Finds the files of runs, in a folder that all users share.
 
 use super::Place;
 use super::after::Successor;
@@ -10,8 +10,8 @@ use std::os::unix::fs::{DirEntryExt, MetadataExt, OpenOptionsExt, PermissionsExt
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The first folder of this name that all may use, made where there is none; whether it was made, and what was passed
-/// over.
+/// Returns the first folder of this name that all may use, made if there is none. Also returns whether it was made,
+/// and a line about folders that were passed over.
 pub(super) fn folder(wanted: &Path) -> Result<(PathBuf, bool, Option<String>), String> {
     let (Some(parent), Some(name)) = (wanted.parent(), wanted.file_name().and_then(|name| name.to_str())) else {
         return Err(format!("{} cannot be a folder for leases", wanted.display()));
@@ -24,7 +24,8 @@ pub(super) fn folder(wanted: &Path) -> Result<(PathBuf, bool, Option<String>), S
             }
             _ => format!("cannot make {}: {e}", folder.display()),
         })?;
-        // Who is about to make it is not passed over: all must find the same.
+        // Waits for a process that is just making the folder, and does not pass it over: all must find the same
+        // folder.
         let _ = homing_os::folder::shared::is_for_all(&folder);
         match unfit(&folder) {
             None => return Ok((folder, made, passed)),
@@ -34,8 +35,8 @@ pub(super) fn folder(wanted: &Path) -> Result<(PathBuf, bool, Option<String>), S
     Err(format!("{}; so were all others of that name", passed.unwrap_or_default()))
 }
 
-/// Why a folder will not do: in one without the sticky bit others could remove a run's file, into one that is not
-/// open to all somebody cannot come, and all must find the same.
+/// Returns why a folder is unfit. Without the sticky bit others could remove a run's file. A folder that is not open
+/// to all would shut some users out, and all must find the same one.
 pub(super) fn unfit(folder: &Path) -> Option<String> {
     let meta = match fs::symlink_metadata(folder) {
         Ok(meta) => meta,
@@ -50,13 +51,13 @@ pub(super) fn unfit(folder: &Path) -> Option<String> {
     }
 }
 
-/// As part of a file's name.
+/// Returns the server's name as part of a file's name.
 pub(super) fn plain(server: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() || "-.:".contains(c) { c.to_ascii_lowercase() } else { '_' };
     server.chars().take(64).map(fits).collect()
 }
 
-/// The run's own file, which nobody else opens to write.
+/// Makes the run's own file, which no other process opens to write.
 pub(super) fn own_file(place: &Place, next: Option<&Successor>) -> io::Result<(String, File)> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -64,17 +65,18 @@ pub(super) fn own_file(place: &Place, next: Option<&Successor>) -> io::Result<(S
         let name = format!("{}{}.{number}", on_this_host(place, next), std::process::id());
         let mut options = OpenOptions::new();
         match options.read(true).write(true).create_new(true).mode(0o644).open(place.folder.join(&name)) {
-            // A file left behind, or a stranger's.
+            // A file that was left behind, or that of another user.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < 1 << 16 => {}
             Err(e) => return Err(e),
-            // Others ask for its locks, whatever the umask is. Where it says nothing else, an inode is not locked for it.
+            // Others must be able to query its locks, whatever the umask is. With the right mode already, no chmod
+            // locks the inode.
             Ok(file) if file.metadata()?.mode() & 0o777 == 0o644 => return Ok((name, file)),
             Ok(file) => return file.set_permissions(Permissions::from_mode(0o644)).map(|()| (name, file)),
         }
     }
 }
 
-/// How the names of files begin that are made on this host: `nas@h.`, and of those who succeed each other `nas@h.line.`.
+/// Returns how names of files from this host begin: `nas@h.`, and in a line `nas@h.line.`.
 fn on_this_host(place: &Place, next: Option<&Successor>) -> String {
     let host = plain(&homing_os::names::own_name());
     let line = next.map_or(String::new(), |next| format!("{}.", plain(&next.line)));
@@ -90,29 +92,29 @@ pub(super) fn is_before(place: &Place, next: &Successor, stem: &str) -> bool {
 
 /// A file of a run.
 pub(super) struct Found {
-    /// The part of its name that stays.
+    /// The constant part of its name.
     pub(super) stem: String,
-    /// What its name says, where its name does.
+    /// The data in its name, if it publishes by names.
     pub(super) named: Option<Named>,
     pub(super) entry: DirEntry,
 }
 
 impl Found {
-    /// Whether it is a regular file of this user, and no link to one.
+    /// Whether it is a regular file of this user, and not a link to one.
     pub(super) fn is_own(&self) -> bool {
         let meta = fs::symlink_metadata(self.entry.path());
         meta.is_ok_and(|meta| meta.is_file() && meta.uid() == rustix::process::geteuid().as_raw())
     }
 }
 
-/// The same with one of each file, which may just be getting another name.
+/// Returns each file once, even if it is just getting another name.
 pub(super) fn once(all: Vec<Found>) -> impl Iterator<Item = Found> {
     let mut files: BTreeMap<(String, u64), Found> = BTreeMap::new();
     for found in all {
         let key = (found.stem.clone(), found.entry.ino());
         let before = files.get(&key).and_then(|before| before.named);
         let named = found.named.map(|named| before.map_or(named, |before| named.with(before)));
-        // Of a name that says nothing and one that does, the latter is the later one.
+        // Of a name without data and one with data, the latter is newer.
         if named.is_some() || before.is_none() {
             files.insert(key, Found { named, ..found });
         }
@@ -120,7 +122,7 @@ pub(super) fn once(all: Vec<Found>) -> impl Iterator<Item = Found> {
     files.into_values()
 }
 
-/// The files of this server's runs.
+/// Returns the files of this server's runs.
 pub(super) fn files(place: &Place) -> io::Result<Vec<Found>> {
     let of_server = |name: &String| name.strip_prefix(&place.server).is_some_and(|rest| rest.starts_with('@'));
     let mut all = Vec::new();

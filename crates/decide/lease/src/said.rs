@@ -1,17 +1,17 @@
-//! What a run's file says, as a byte that is locked and as a name: both are written and read here.
+//! The data that a run's file publishes, as a locked byte and as a name: both are written and read here.
 
-/// More leases than this nobody has.
+/// Upper bound of the leases of a run.
 pub(super) const MOST: u32 = 1 << 16;
-/// From this byte on one is locked while the run goes on: its offset says the run's limit (0: none), doubled, and
-/// one more when it waits for leases.
+/// Start of the flag bytes, one of which is locked while the run goes on. Its offset encodes the run's limit (0:
+/// none), doubled, plus one if the run waits for leases.
 pub(super) const FLAGS: u32 = 1 << 17;
-/// Behind all flags.
+/// End of the flag bytes.
 pub(super) const END: u32 = FLAGS + 2 * MOST;
 
-/// Between the part of a name that stays and what it says.
+/// Separates the constant part of a name from its data.
 const MARK: char = '+';
 
-/// What a run says.
+/// The data that a run publishes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     /// Leases that it holds.
@@ -23,38 +23,38 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// What a run that holds so many says of its wishes.
+    /// Returns the data of a run with these leases and wishes.
     pub(super) fn new(held: u32, limit: Option<u32>, waits: bool) -> Said {
         Said { held, limit: limit.map(|limit| limit.min(MOST - 1)).filter(|limit| *limit > 0), waits }
     }
 
-    /// The byte that is locked.
+    /// Returns the byte to lock.
     pub(super) fn flag(self) -> u32 {
         FLAGS + 2 * self.limit.unwrap_or(0) + u32::from(self.waits)
     }
 
-    /// What the byte says beside the leases.
+    /// Returns the data of a locked byte and a number of leases.
     pub(super) fn of_flag(flag: u32, held: u32) -> Said {
         Said::new(held, Some((flag - FLAGS) / 2), (flag - FLAGS) % 2 == 1)
     }
 
-    /// The name.
+    /// Returns the name.
     pub(super) fn named(self, stem: &str, beat: u32) -> String {
         let waits = if self.waits { "w" } else { "" };
         format!("{stem}{MARK}{}{MARK}{}{waits}{MARK}{beat}", self.held, self.limit.unwrap_or(0))
     }
 }
 
-/// What a name says.
+/// The data in a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) said: Said,
-    /// Counts the names that the run's file has had: another one shows that the run is there.
+    /// Counts the names that the run's file has had: a new one shows that the run is there.
     pub(super) beat: u32,
 }
 
 impl Named {
-    /// What of a name stays, and what it says; `None` of a name that says nothing.
+    /// Splits a name into its constant part and its data; `None` for a name without data.
     pub(super) fn of(name: &str) -> Option<(&str, Named)> {
         let (rest, beat) = name.rsplit_once(MARK)?;
         let (rest, limit) = rest.rsplit_once(MARK)?;
@@ -65,7 +65,8 @@ impl Named {
         Some((stem, Named { said, beat: beat.parse().ok()? }))
     }
 
-    /// Of two names of one file, seen as it gets another: what it says last, and the more of what it holds.
+    /// Joins two names of one file that is getting a new one: the wishes of the later name, and the larger number of
+    /// leases.
     pub(super) fn with(self, other: Named) -> Named {
         let (before, after) = if self.beat < other.beat { (self, other) } else { (other, self) };
         let held = before.said.held.max(after.said.held);

@@ -1,32 +1,32 @@
-//! Who may have how many leases: decided by each run for itself, from what all see alike.
+//! Decides how many leases each run may have. Each run decides for itself, from data that is the same for all.
 
 use super::Claim;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What follows for one run.
+/// The decision for one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Weighed {
     /// Leases that it may take now.
     pub take: u32,
-    /// Of those that it has, how many it need not give back when tasks end.
+    /// How many of its leases it need not give back when tasks end.
     pub keep: u32,
-    /// Leases that nobody has.
+    /// Leases that no run has.
     pub room: u32,
-    /// Others who wait have less than this run, or its user has more than theirs.
+    /// Whether a waiting run has less than this one, or its user has less than this one's.
     pub yields: bool,
-    /// All have more than the limit.
+    /// Whether all together have more than the limit.
     pub excess: bool,
 }
 
-/// The limit of all: the administrator's, else the smallest that a run has which is there.
+/// Returns the limit of all: the administrator's, or the smallest of the runs that are there.
 pub(super) fn limit(site: Option<u32>, own: &Claim, others: &[Claim]) -> Option<u32> {
     let said = others.iter().chain([own]).filter_map(|claim| claim.limit).min();
     site.or(said).map(|limit| limit.max(1))
 }
 
-/// Users have as many leases as each other, and so have the runs of one user. Who has more than somebody who waits
-/// gives back when a task ends, and by one at a time where they are about even: with one lease for two users they
-/// take turns.
+/// Decides for one run. All users get equal numbers of leases, and so do the runs of one user. A run with more than a
+/// waiting one gives leases back when its tasks end. It gives back one at a time if both are about even: with one
+/// lease for two users they take turns.
 pub(super) fn weigh(site: Option<u32>, own: &Claim, wanted: u32, others: &[Claim]) -> Weighed {
     let total: u32 = others.iter().map(|claim| claim.held).fold(own.held, u32::saturating_add);
     let Some(limit) = limit(site, own, others) else {
@@ -46,13 +46,13 @@ pub(super) fn weigh(site: Option<u32>, own: &Claim, wanted: u32, others: &[Claim
     let excess = total.saturating_sub(limit);
     let asked_back = if yields { ranks.missing(others, own, limit).max(1).saturating_sub(room) } else { 0 };
     let asked_back = asked_back.max(excess);
-    // Also where a run has come that allows less.
+    // The least that it keeps, also after a run with a smaller limit has come.
     let least = fair.min(own.held.saturating_sub(1));
     let keep = own.held.saturating_sub(asked_back).max(least).min(wanted);
     Weighed { take: more.min(room), keep, room, yields, excess: excess > 0 }
 }
 
-/// Leases of users, and the runs of each user who takes part.
+/// The leases of each user, and the runs of each user who takes part.
 struct Ranks<'a> {
     users: BTreeMap<u32, u32>,
     runs: BTreeSet<(u32, &'a str)>,
@@ -68,7 +68,7 @@ impl<'a> Ranks<'a> {
         Ranks { users, runs }
     }
 
-    /// Whether `other` has less than `own`: its user, or it itself where the user is the same.
+    /// Whether `other` has less than `own`. Compares the users, or the runs themselves if both belong to one user.
     fn is_behind(&self, other: &Claim, own: &Claim) -> bool {
         match other.uid == own.uid {
             true => other.held < own.held,
@@ -76,13 +76,13 @@ impl<'a> Ranks<'a> {
         }
     }
 
-    /// An equal part of the limit for each user, and of that for each run of one.
+    /// Returns an equal part of the limit for each user, divided equally among the user's runs.
     fn fair(&self, of: &Claim, limit: u32) -> u32 {
         let runs = self.runs.iter().filter(|(uid, _)| *uid == of.uid).count() as u32;
         limit / self.users.len().max(1) as u32 / runs.max(1)
     }
 
-    /// What those who wait and are behind lack of their part.
+    /// Returns how many leases the waiting runs that are behind lack of their parts.
     fn missing(&self, others: &[Claim], own: &Claim, limit: u32) -> u32 {
         let behind = others.iter().filter(|other| other.waits && self.is_behind(other, own));
         behind.map(|other| self.fair(other, limit).saturating_sub(other.held)).sum()
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(weighed.take, 3);
     }
 
-    /// Rounds in which each run in turn looks, and now and then one of its tasks ends.
+    /// In each round one run looks, and sometimes one of its tasks ends.
     #[test]
     fn in_the_long_run_users_have_had_as_much_and_never_more_than_the_limit() {
         for (limit, users) in [(1, 2), (3, 2), (4, 3), (8, 2), (8, 5)] {

@@ -1,57 +1,57 @@
-//! What is asked and told of leases.
+//! The inputs and results of leases.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Where the leases of a server are, and what its administrator allows.
+/// The folder for the leases of a server, and the administrator's limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The folder, on a volume that all who use the server have mounted.
+    /// The folder, on a volume that all users of the server have mounted.
     pub folder: PathBuf,
-    /// Tells servers apart whose leases lie in the same folder.
+    /// Name of the server: one folder may hold the leases of several.
     pub server: String,
-    /// Tasks at once of everybody together; `None`: as few as any of those allows who are there.
+    /// Most tasks at once of all users; `None` for the smallest limit of the runs that are there.
     pub limit: Option<u32>,
-    /// Why locks there would tell other machines nothing.
+    /// The reason why other machines would not see locks there.
     pub unfit: Option<String>,
 }
 
-/// What a run would do with leases.
+/// The leases that a run could use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
     /// Tasks that it could have at the server now.
     pub wanted: u32,
-    /// Leases that it must keep: its tasks there.
+    /// Leases that it must keep for its running tasks.
     pub used: u32,
     /// Its own limit.
     pub limit: Option<u32>,
 }
 
-/// Who has how many, and what this run may use of its own.
+/// The leases of all users, and the number that this run may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
-    /// It may begin tasks while it has fewer than this; [`u32::MAX`] where nobody has said a limit.
+    /// It may begin tasks while it has fewer than this; [`u32::MAX`] if there is no limit.
     pub may_use: u32,
     /// Leases of all.
     pub total: u32,
-    /// Those of this run among them.
+    /// The leases of this run among them.
     pub own: u32,
-    /// The limit of all; `None`: nobody has said one.
+    /// The limit of all; `None` if no run has one.
     pub limit: Option<u32>,
-    /// Leases of each user who has some, by user id.
+    /// Leases of each user with at least one, by user id.
     pub users: BTreeMap<u32, u32>,
-    /// Others are there, so that it pays to look often.
+    /// Whether others take part, which makes frequent looks worthwhile.
     pub others: bool,
-    /// It has waited for very long and goes on without leases.
+    /// Whether it has waited for very long and goes on without leases.
     pub gave_up: bool,
 }
 
-/// Who uses a server, for people: `nas serves 8 of 8, 3 of them by user b`. Those of `me` are not named.
+/// Returns a line on the users of a server: `nas serves 8 of 8, 3 of them by user b`. Does not name `me`.
 pub fn serves(server: &str, limit: Option<u32>, users: &[(String, u32)], me: &str) -> String {
     format!("{server} serves {}{}", number(limit, users), by_others(users, me))
 }
 
-/// The same of slots: `queue io has 8 of 8 slots in use, 3 of them by user b`.
+/// Returns the same for slots: `queue io has 8 of 8 slots in use, 3 of them by user b`.
 pub fn has_in_use(queue: &str, limit: Option<u32>, users: &[(String, u32)], me: &str) -> String {
     format!("{queue} has {} slots in use{}", number(limit, users), by_others(users, me))
 }
@@ -67,7 +67,7 @@ fn by_others(users: &[(String, u32)], me: &str) -> String {
     others.map(|(user, held)| format!(", {held} of them by user {user}")).collect()
 }
 
-/// What one run has of a server's leases, as everybody sees it.
+/// One run's part of a server's leases, as all see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) name: String,

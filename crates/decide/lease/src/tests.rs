@@ -17,7 +17,7 @@ fn open(dir: &Path) -> Leases {
     Leases::open(place(dir, None)).unwrap().0
 }
 
-/// Two runs that say what they have by the one way, then by the other.
+/// Runs a test with two runs that publish by locks, then with two that publish by names.
 fn both(test: impl Fn(&Path, Leases, Leases)) {
     for by in [By::Locks, By::Names] {
         let dir = tempfile::tempdir().unwrap();
@@ -41,7 +41,7 @@ fn all_together_have_no_more_than_the_limit_and_what_is_not_needed_goes_back() {
         let seen = b.turn(wants(3, 0), true, now).unwrap();
         assert_eq!((seen.may_use, seen.total, seen.limit, seen.others), (1, 4, Some(4), true));
         assert_eq!(look(&place(dir, None)).unwrap().total, 4);
-        // The first waits for nothing more, but its tasks go on: it keeps what they use.
+        // The first waits for nothing more, but its tasks go on: it keeps their leases.
         assert_eq!(a.turn(wants(2, 2), false, now).unwrap().may_use, 2);
         assert_eq!(b.turn(wants(3, 1), true, now).unwrap().may_use, 1, "it was not said that none has begun meanwhile");
         a.turn(wants(2, 2), true, now).unwrap();
@@ -131,7 +131,7 @@ fn a_run_whose_host_died_counts_for_nothing_though_what_it_said_is_still_there()
     });
 }
 
-/// In beats: from the last one that was seen until a run counts as gone, less one.
+/// Returns the beats from the last observed one until a run counts as gone, less one.
 fn b_gone(by: By, beat: Duration) -> u32 {
     (by.gone().as_secs() / beat.as_secs()) as u32 - 1
 }
@@ -172,7 +172,7 @@ fn what_somebody_else_has_put_there_is_passed_over_and_said() {
 #[test]
 fn others_may_ask_whatever_the_umask_is() {
     let dir = tempfile::tempdir().unwrap();
-    // The umask is that of the whole process: a child has one of its own.
+    // The umask is that of the whole process: a child has its own.
     let run = |umask: &str| {
         let own = format!("umask {umask}; exec {:?} --exact tests::a_beginner", std::env::current_exe().unwrap());
         std::process::Command::new("sh").args(["-c", &own]).env("LEASES", dir.path()).output().unwrap()
@@ -180,7 +180,7 @@ fn others_may_ask_whatever_the_umask_is() {
     assert!(run("077").status.success());
 }
 
-/// In a process of its own, which ends with its input where nobody kills it.
+/// Runs in a separate process.
 #[test]
 fn a_beginner() {
     let Some(dir) = std::env::var_os("LEASES") else { return };
@@ -202,7 +202,7 @@ fn odd_files_hold_nothing_and_stop_nobody() {
     assert_eq!((seen.may_use, seen.others), (4, false));
 }
 
-/// Who may read a file may lock it for reading.
+/// A process that may read a file may lock it for reading.
 #[test]
 fn a_stranger_who_locks_the_bytes_of_leases_leaves_what_is_said_of_wishes_true() {
     let dir = tempfile::tempdir().unwrap();
@@ -258,7 +258,7 @@ fn a_place_that_cannot_be_had_is_named() {
     assert!(refused(narrow).contains("chmod 1777"));
 }
 
-/// Those of a line who say what they have by the one way or the other; each next one leaves a file that says it was started.
+/// Makes the leases of a process in a line; the next process leaves a file that shows that it was started.
 fn in_line(dir: &Path, by: By) -> Leases {
     let (folder, made, _) = folder(&dir.join(FOLDER)).unwrap();
     let next = Successor { line: "queue-1".into(), program: "touch".into(), word: dir.join("started").into() };
@@ -291,7 +291,7 @@ fn leases_of_one_who_is_killed_are_the_next_ones_and_nobody_elses() {
     }
 }
 
-/// In a process of its own.
+/// Runs in a separate process.
 #[test]
 fn one_who_is_killed() {
     let Some(by) = std::env::var_os("LEASES_BY") else { return };
@@ -303,7 +303,7 @@ fn one_who_is_killed() {
 }
 
 /// Runs the successor's shell, as `/bin/sh` and as a bash of that name, beside names that a stranger has planted
-/// before the lease: a command in an index, a link to another file of this user, a pipe and a folder.
+/// before the lease. These are a command in an index, a link to another file of this user, a pipe and a folder.
 #[test]
 fn a_strangers_name_is_neither_run_nor_followed_nor_renamed_by_any_shell() {
     for shell in [&["/bin/sh"][..], &["bash", "--posix"]] {
@@ -317,7 +317,7 @@ fn a_strangers_name_is_neither_run_nor_followed_nor_renamed_by_any_shell() {
         let pipe = rustix::fs::FileType::Fifo;
         rustix::fs::mknodat(rustix::fs::CWD, &planted[2], pipe, 0o666.into(), 0).unwrap();
         std::fs::create_dir(&planted[3]).unwrap();
-        // An ordinary user cannot give a file away: the name is its own then, and is still not run.
+        // An ordinary user cannot give a file away. The name is then the user's own, and is still not run.
         let given = std::os::unix::fs::lchown(&planted[0], Some(61184), None).is_ok();
         let before = std::fs::symlink_metadata(&kept).unwrap().modified().unwrap();
 

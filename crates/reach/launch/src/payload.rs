@@ -1,5 +1,5 @@
 //! The worker's program, with the hash by which hosts keep it. It is read only for a host that lacks it, and hashed
-//! once: both take a noticeable part of a run's start on a slow or busy host.
+//! once. Both take a noticeable part of a run's start on a slow or busy host.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;

@@ -1,8 +1,8 @@
-//! What Slurm's books say of jobs that have ended: the lines of `sacct`.
+//! Jobs that have ended, from Slurm's accounting: the lines of `sacct`.
 
 use std::collections::BTreeMap;
 
-/// Columns asked for, for `sacct --parsable2 --noheader --format`. Times are seconds since the epoch with
+/// The columns for `sacct --parsable2 --noheader --format`. Times are seconds since the epoch with
 /// `SLURM_TIME_FORMAT=%s`.
 pub const SACCT_FORMAT: &str = "JobID,User,Account,JobName,State,ElapsedRaw,AllocCPUS,TotalCPU,ReqMem,NNodes,MaxRSS,NodeList,Submit,Start,End,Partition";
 
@@ -13,13 +13,13 @@ pub struct Booked {
     pub id: String,
     /// Login name.
     pub user: String,
-    /// The account that it was booked on.
+    /// The account that it was charged to.
     pub account: String,
     /// Its name.
     pub name: String,
     /// The partition that it was submitted to.
     pub partition: String,
-    /// It ended with status 0.
+    /// Whether it ended with status 0.
     pub done: bool,
     /// Time that it held its processors, seconds.
     pub elapsed_s: u64,
@@ -27,21 +27,21 @@ pub struct Booked {
     pub cpus: u32,
     /// Processor time of all its steps, microseconds.
     pub cpu_us: u64,
-    /// Memory that it asked for on all its nodes, bytes.
+    /// Memory that it requested on all its nodes, bytes.
     pub memory_asked: Option<u64>,
     /// The largest resident set of one of its tasks, bytes; unknown without accounting of memory.
     pub memory: Option<u64>,
     /// Its nodes, as Slurm writes sets.
     pub nodes: String,
-    /// When it was submitted, started and ended, seconds since the epoch.
+    /// The time of its submission, seconds since the epoch.
     pub submit_s: i64,
-    /// See `submit_s`; none where it never started.
+    /// The time of its start, seconds since the epoch; none if it never started.
     pub start_s: Option<i64>,
-    /// See `submit_s`.
+    /// The time of its end, seconds since the epoch.
     pub end_s: i64,
 }
 
-/// Jobs that have ended, by their numbers. A line of a step adds its memory to its job's.
+/// Returns the jobs that have ended, by their numbers. A line of a step adds its memory to its job's.
 pub fn booked(text: &str) -> Vec<Booked> {
     let mut jobs: BTreeMap<String, Booked> = BTreeMap::new();
     for cells in text.lines().map(|line| line.split('|').collect::<Vec<_>>()) {
@@ -56,7 +56,7 @@ pub fn booked(text: &str) -> Vec<Booked> {
             }
             continue;
         }
-        // One that runs or waits has no end yet.
+        // A job that runs or waits has no end yet.
         let Ok(end_s) = end.parse() else { continue };
         let cpus: u32 = cpus.parse().unwrap_or(0);
         let job = Booked {
@@ -81,7 +81,7 @@ pub fn booked(text: &str) -> Vec<Booked> {
     jobs.into_values().collect()
 }
 
-/// `1-02:03:04`, `03:04`, `03:04.567`.
+/// Parses a time such as `1-02:03:04`, `03:04`, `03:04.567`.
 fn time_us(text: &str) -> Option<u64> {
     let (days, rest) =
         text.split_once('-').map_or(Ok((0, text)), |(days, rest)| days.parse().map(|d: u64| (d, rest))).ok()?;
@@ -91,7 +91,7 @@ fn time_us(text: &str) -> Option<u64> {
     Some((days * 86_400 + seconds) * 1_000_000 + micros)
 }
 
-/// `4000M`, `1.50G`, `128K`, `0`; units of 1024.
+/// Parses a size such as `4000M`, `1.50G`, `128K`, `0`; units of 1024.
 fn size(text: &str) -> Option<u64> {
     let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let power = match text[at..].chars().next() {
@@ -102,14 +102,15 @@ fn size(text: &str) -> Option<u64> {
     Some((number * 1024f64.powi(power as i32)) as u64).filter(|bytes| *bytes > 0)
 }
 
-/// Until Slurm 21.08 memory was told for each node (`4Gn`) or processor (`4Gc`), since then for the job.
+/// Parses a requested size. Until Slurm 21.08 it was for each node (`4Gn`) or processor (`4Gc`), since then it is for
+/// the job.
 fn asked_bytes(text: &str, nodes: u64, cpus: u32) -> Option<u64> {
     let (each, times) = match (text.strip_suffix('n'), text.strip_suffix('c')) {
         (Some(each), _) => (each, nodes),
         (_, Some(each)) => (each, u64::from(cpus)),
         _ => (text, 1),
     };
-    // A job that never had a node or a processor asked for nothing that is known.
+    // For a job that never had a node or a processor the requested size is unknown.
     Some(size(each)? * times).filter(|bytes| *bytes > 0)
 }
 

@@ -5,23 +5,22 @@ use homing_model::NodeSet;
 /// A job of the user's in which workers become steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocation {
-    /// Slurm's number of it.
+    /// Slurm's number of the job.
     pub job: String,
     /// Its nodes with the processors that it has on each.
     pub nodes: Vec<(String, u32)>,
-    /// The node on which this process itself runs as part of the job; `None`
-    /// when `salloc` left it on the login node.
+    /// The node on which this process itself runs as part of the job; `None` if `salloc` left it on the login node.
     pub here: Option<String>,
 }
 
 impl Allocation {
-    /// Reads the variables that salloc, sbatch and srun set. `None` outside of
-    /// a job, or when they do not fit together.
+    /// Reads the variables that salloc, sbatch and srun set. `None` outside of a job, or if they contradict each
+    /// other.
     pub fn from_env(var: impl Fn(&str) -> Option<String>) -> Option<Allocation> {
         let job = var("SLURM_JOB_ID").filter(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()))?;
         let names = expand(&var("SLURM_JOB_NODELIST").or_else(|| var("SLURM_NODELIST"))?)?;
         let cpus = counts(&var("SLURM_JOB_CPUS_PER_NODE")?)?;
-        // One count may stand for all.
+        // The last count is that of all further nodes.
         let count = |at: usize| cpus.get(at).or(cpus.last()).copied().unwrap_or(1);
         let nodes: Vec<(String, u32)> = names.into_iter().enumerate().map(|(at, name)| (name, count(at))).collect();
         let here = var("SLURMD_NODENAME").filter(|own| nodes.iter().any(|(name, _)| name == own));
@@ -29,12 +28,12 @@ impl Allocation {
     }
 }
 
-/// The nodes of a reservation, from a line of `scontrol show reservation --oneliner`.
+/// Returns the nodes of a reservation, from a line of `scontrol show reservation --oneliner`.
 pub(crate) fn reserved(line: &str) -> Option<Vec<String>> {
     expand(line.split(' ').find_map(|word| word.strip_prefix("Nodes="))?)
 }
 
-/// The names in Slurm's own order, which that of the counts follows.
+/// Returns the names in Slurm's own order, which the counts follow.
 fn expand(list: &str) -> Option<Vec<String>> {
     let mut depth = 0;
     let parts = list.split(|c: char| {
@@ -48,7 +47,7 @@ fn expand(list: &str) -> Option<Vec<String>> {
     (!names.is_empty()).then_some(names)
 }
 
-/// `2(x3),1` is 2, 2, 2, 1.
+/// Parses counts: `2(x3),1` is 2, 2, 2, 1.
 fn counts(text: &str) -> Option<Vec<u32>> {
     let mut all = Vec::new();
     for part in text.split(',') {

@@ -1,4 +1,4 @@
-//! Running Slurm's commands, with a deadline: slurmctld may be away.
+//! Runs Slurm's commands with a deadline: slurmctld may be away.
 
 use crate::account::{Booked, SACCT_FORMAT, booked};
 use crate::allocation::reserved;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A command of Slurm's gave no answer.
+/// The error of a Slurm command that gave no answer.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing}: `{command}` {what}")]
 pub struct AskError {
@@ -27,20 +27,20 @@ pub struct AskError {
     what: String,
 }
 
-/// Whether this machine looks like part of a Slurm cluster; costs no process.
-/// Without a configuration the commands would look in the DNS for one.
+/// Whether this machine looks like part of a Slurm cluster; starts no process. Without a configuration the commands
+/// would look in the DNS for one.
 pub fn is_configured() -> bool {
     let files = ["/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/run/slurm/conf/slurm.conf"];
     std::env::var_os("SLURM_CONF").is_some() || files.iter().any(|f| Path::new(f).exists())
 }
 
-/// The nodes of `partition`, else of the default partition.
+/// Returns the nodes of `partition`, or of the default partition.
 pub fn nodes(partition: Option<&str>) -> Result<Vec<Node>, AskError> {
     let text = ask("asking Slurm for its nodes", &["sinfo", "--noheader", "--Node", "--format", SINFO_FORMAT])?;
     Ok(parse_nodes(&text, partition))
 }
 
-/// Of all partitions, the nodes of these names that there are.
+/// Returns those of the named nodes that exist, in all partitions.
 pub fn nodes_named(names: &[String]) -> Result<Vec<Node>, AskError> {
     let list = format!("--nodes={}", names.join(","));
     let words = ["sinfo", "--noheader", "--Node", "--all", &list, "--format", SINFO_FORMAT];
@@ -48,31 +48,31 @@ pub fn nodes_named(names: &[String]) -> Result<Vec<Node>, AskError> {
     Ok(rows(&text).map(|(_, node)| node).collect())
 }
 
-/// The nodes of a reservation; an error when there is none of that name.
+/// Returns the nodes of a reservation; an error if there is none of that name.
 pub fn reservation(name: &str) -> Result<Vec<String>, AskError> {
     let words = ["scontrol", "show", "reservation", "--oneliner", name];
     let text = ask("asking Slurm for a reservation", &words)?;
     Ok(reserved(text.trim()).unwrap_or_default())
 }
 
-/// Slurm's switches; none when it has no topology, or does not answer.
+/// Returns Slurm's switches; none if it has no topology, or does not answer.
 pub fn switches() -> Vec<Switch> {
     ask("asking Slurm for its topology", &["scontrol", "show", "topology"])
         .map_or_else(|_| Vec::new(), |t| parse_topology(&t))
 }
 
-/// The licences that Slurm counts, and who has them.
+/// Returns the licences that Slurm counts, with the users who have them.
 pub fn licenses() -> Result<Vec<License>, AskError> {
     let text = ask("asking Slurm for its licences", &["scontrol", "show", "licenses", "--oneliner"])?;
     let words = ["squeue", "--noheader", "--states=RUNNING", "--format", "%u|%W"];
     Ok(parse_licenses(&text, &ask("asking Slurm who has licences", &words)?))
 }
 
-/// Hours of ten years: books that begin before are read from there.
+/// Hours of ten years, the longest time that is requested from the accounting.
 const BOOKS_H: u64 = 10 * 365 * 24;
 
-/// Jobs that have ended in this time until now, by Slurm's books: of all users, or one's own; some that ended before are
-/// among them. An error where it keeps none.
+/// Returns the jobs of the last `age` that have ended, of all users or of this one, and some that ended earlier. An
+/// error if Slurm keeps no accounting.
 pub fn books(age: Duration, all: bool) -> Result<Vec<Booked>, AskError> {
     let since = format!("--starttime=now-{}hours", (age.as_secs() / 3600 + 1).min(BOOKS_H));
     let format = format!("--format={SACCT_FORMAT}");
@@ -81,17 +81,17 @@ pub fn books(age: Duration, all: bool) -> Result<Vec<Booked>, AskError> {
     Ok(booked(&ask("asking Slurm for its books", &words)?))
 }
 
-/// What slurmctld knows of a job; `None` when it knows nothing or does not answer.
+/// Returns slurmctld's state of a job; `None` if it knows no such job or does not answer.
 pub fn job(id: &str) -> Option<JobState> {
     job_state(ask("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", id]).ok()?.lines().next()?)
 }
 
-/// Gives a job back, if there is still something of it.
+/// Cancels a job, if it still exists.
 pub fn cancel(id: &str) {
     let _ = ask("cancelling a job", &["scancel", "--quiet", id]);
 }
 
-/// Gives the jobs of a run on one node back, of which no number is known.
+/// Cancels the jobs of a run on one node, whose numbers are not known.
 pub fn cancel_on(node: &str, run: &str) {
     let words = ["scancel", "--quiet", &format!("--name={}", job_name(run)), &format!("--nodelist={node}")];
     let _ = ask("cancelling a run's jobs", &words);
@@ -101,7 +101,7 @@ fn ask(doing: &'static str, words: &[&str]) -> Result<String, AskError> {
     command(doing, words, &[], None)
 }
 
-/// Runs a command of Slurm's with this standard input; with `env` as all its environment when there is one.
+/// Runs a Slurm command with this standard input. `env`, if given, replaces the environment.
 pub fn command(
     doing: &'static str,
     words: &[&str],
@@ -117,7 +117,7 @@ pub fn command(
     }
     let mut child = command.spawn().map_err(|e| failed(format!("did not start: {e}")))?;
     let (mut pipe, input) = (child.stdin.take(), input.to_vec());
-    // A thread, because a long input may have to wait for answers to be read.
+    // A separate thread: a long input may have to wait until answers are read.
     let writer = homing_os::threads::begin(move || pipe.as_mut().map(|p| p.write_all(&input)));
     let streams = (child.stdout.take(), child.stderr.take());
     let begun = || -> io::Result<_> { Ok((writer?, reader(streams.0)?, reader(streams.1)?)) };

@@ -1,29 +1,29 @@
-//! Which nodes are asked for, and with how many slots each.
+//! Chooses the nodes to request, and the number of slots of each.
 
 use crate::nodes::Node;
 
-/// What the run wants of the nodes.
+/// The wishes of the run for its nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
     /// Hosts that hold the data, as the file system names them.
     pub holders: Vec<String>,
-    /// Only these nodes, when the user named some.
+    /// The only nodes to use, if the user named some.
     pub only: Option<Vec<String>>,
-    /// Number of nodes, when the user said it.
+    /// Number of nodes, if the user set it.
     pub nodes: Option<usize>,
-    /// Tasks at once on each node, when the user said it.
+    /// Tasks at once on each node, if the user set it.
     pub jobs: Option<u32>,
     /// Processors of a task.
     pub cpus_per_task: u32,
     /// Memory of a task, MiB.
     pub memory_mb: Option<u64>,
-    /// Number of tasks, when it is known.
+    /// Number of tasks, if it is known.
     pub tasks: Option<u64>,
-    /// The job is to run in a reservation.
+    /// Whether the job is to run in a reservation.
     pub in_reservation: bool,
 }
 
-/// A node to ask for.
+/// A node to request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seat {
     /// Slurm's name for it.
@@ -32,23 +32,21 @@ pub struct Seat {
     pub slots: u32,
 }
 
-/// Without data that lies anywhere, a run asks for as many nodes as its tasks
-/// can fill, but no more than this unless `--nodes` says so: a hundred nodes
-/// are not taken in passing.
+/// Most nodes that a run requests if no node holds its data, unless `--nodes` sets another number. It requests as
+/// many as its tasks can fill, up to this: it does not take a hundred nodes by default.
 const UNASKED: usize = 16;
 
-/// Nodes to ask for now, and those to ask for when these fail or are not granted for long.
+/// Nodes to request now, and those to request if these fail or are not granted for long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// At once.
+    /// Nodes to request at once.
     pub seats: Vec<Seat>,
-    /// In this order; none when the user said which nodes, or how many.
+    /// Further nodes in this order; none if the user set the nodes or their number.
     pub spares: Vec<Seat>,
 }
 
-/// Those that hold data first, then the emptiest. Nodes that are down or
-/// drained are left out, and so are others than the holders while holders can
-/// be had, unless the user asks for more nodes than those are.
+/// Chooses nodes: those that hold data first, then the emptiest. Nodes that are down or drained are left out. While
+/// holders are available, other nodes are left out, too, unless the user wants more nodes.
 pub fn choose(nodes: &[Node], wish: &Wish) -> Choice {
     let named = |n: &Node| wish.only.as_ref().is_none_or(|only| only.iter().any(|name| n.is_called(name)));
     let holds = |n: &Node| wish.holders.iter().any(|host| n.is_called(host));
@@ -80,14 +78,13 @@ fn enough_for(able: &[&Node], wish: &Wish) -> usize {
     full.map_or(UNASKED, |at| (at + 1).min(UNASKED))
 }
 
-/// Tasks at once on a node: as said; else what its idle processors and its
-/// memory have room for, so that it is granted at once; else, when it is
-/// full, what it has room for when it will be empty.
+/// Returns the tasks at once on a node. Its number is the user's, or the room in its idle processors and its memory,
+/// so that it is granted at once. For a full node it is the room after it has become empty.
 fn slots(node: &Node, wish: &Wish) -> u32 {
     let cpus = if node.idle_cpus > 0 { node.idle_cpus } else { node.cpus };
     let each = wish.cpus_per_task.max(1);
     let by_cpus = cpus / each;
-    // A node whose idle processors are too few for one task has to become emptier first.
+    // A node with too few idle processors for one task has to become emptier first.
     let by_cpus = if by_cpus == 0 { node.cpus / each } else { by_cpus };
     let by_memory = wish.memory_mb.map_or(u64::MAX, |mb| node.memory_mb / mb.max(1)).min(u64::from(u32::MAX)) as u32;
     let room = wish.jobs.map_or(by_cpus, |jobs| jobs.min(node.cpus / each)).min(by_memory);

@@ -1,17 +1,17 @@
-//! How a job of ours ended, from what srun printed and what slurmctld knows.
+//! Finds out how a job ended, from the messages of srun and the state in slurmctld.
 
-/// The end of a worker, as far as Slurm had a hand in it.
+/// The end of a worker, if Slurm caused it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fate {
     /// For people and the journal.
     pub text: String,
-    /// The tasks may be at fault (memory, time): their attempts count against `--retries`.
+    /// Whether the tasks may be at fault (memory, time): their attempts count against `--retries`.
     pub counts: bool,
-    /// Asking for another worker there makes sense.
+    /// Whether a request for another worker there makes sense.
     pub ask_again: bool,
 }
 
-/// What `scontrol show job --oneliner` tells of a job.
+/// The state of a job in `scontrol show job --oneliner`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobState {
     /// `JobState`, e.g. `RUNNING`.
@@ -21,7 +21,7 @@ pub struct JobState {
 }
 
 impl JobState {
-    /// Nothing of it will run any more.
+    /// Whether nothing of it will run any more.
     pub fn is_over(&self) -> bool {
         !["PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING"].contains(&self.state.as_str())
     }
@@ -33,8 +33,8 @@ pub fn job_state(line: &str) -> Option<JobState> {
     Some(JobState { state: field("JobState")?.into(), reason: field("Reason").unwrap_or("None").into() })
 }
 
-/// Why, what to look for in srun's words, what in slurmctld's; the order matters:
-/// a step that was killed for its memory is also reported as cancelled.
+/// Causes, with their marks in srun's messages and in slurmctld's state. The order matters: a step that was killed
+/// for its memory is also reported as cancelled.
 const CAUSES: &[(Cause, &[&str], &[&str])] = &[
     (
         Cause::Memory,
@@ -56,7 +56,7 @@ enum Cause {
     Cancelled,
 }
 
-/// What became of the worker of `job`. `None` when Slurm has no part in its end.
+/// Returns how Slurm ended the worker of `job`. `None` if Slurm has no part in its end.
 pub fn fate(job: Option<&str>, state: Option<&JobState>, said: &str) -> Option<Fate> {
     let heard = CAUSES.iter().find(|(_, words, _)| words.iter().any(|w| said.contains(w)));
     let known = || {
@@ -75,14 +75,14 @@ pub fn fate(job: Option<&str>, state: Option<&JobState>, said: &str) -> Option<F
     Some(Fate { text, counts, ask_again })
 }
 
-/// The number of the job that an srun waits for or got, from its words.
+/// Returns the number of the job that an srun waits for or got, from its messages.
 pub fn queued_job(said: &str) -> Option<String> {
     let words = said.lines().filter_map(|l| l.trim().strip_prefix("srun: job "));
     let mut numbers = words.filter_map(|l| l.split(' ').next()).filter(|n| n.bytes().all(|b| b.is_ascii_digit()));
     numbers.next_back().map(String::from)
 }
 
-/// Whether srun failed for a reason that goes away by itself: slurmctld restarts, or is too busy to answer.
+/// Whether srun failed for a reason that passes: slurmctld restarts, or is too busy to answer.
 pub fn is_passing(said: &str) -> bool {
     let passing = [
         "Unable to contact slurm controller",

@@ -1,9 +1,8 @@
-//! Slurm's words: which nodes there are, what a worker is asked for with, the
-//! allocation that this process stands in, and how a job of ours ended.
+//! Slurm's interface: the nodes that exist, the request for a worker, the allocation of this process, and the end of
+//! a job.
 //!
-//! The commands' text formats are read, with columns of our own choosing: they
-//! have kept their meaning since Slurm 14, while the JSON changes its shape
-//! with every release. Everything but [`ask`] is pure.
+//! This crate parses the text formats of Slurm's commands, with chosen columns. They have kept their meaning since
+//! Slurm 14, while the JSON changes its shape with every release. Everything but [`ask`] is pure.
 //!
 //! Main types: [`Allocation`], [`Request`], [`Seat`] (the slots of one worker), [`License`], [`Fate`] of a job.
 //!

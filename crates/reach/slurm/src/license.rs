@@ -1,17 +1,17 @@
-//! Slurm's licences: what several jobs share that lies on no node, such as a file server.
+//! Slurm's licences: counted resources that jobs share and that belong to no node, such as a file server.
 
 use std::collections::BTreeMap;
 
 /// A licence that Slurm counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct License {
-    /// `nas`, or `nas@slurmdb` of several clusters.
+    /// `nas`, or `nas@slurmdb` for one of several clusters.
     pub name: String,
-    /// Of all jobs together.
+    /// Number for all jobs together.
     pub total: u32,
-    /// What jobs have now.
+    /// Number that jobs have now.
     pub used: u32,
-    /// How many of them the running jobs of each user of this cluster have.
+    /// The number that the running jobs of each user of this cluster have.
     pub users: BTreeMap<String, u32>,
 }
 
@@ -24,14 +24,14 @@ pub fn is_license(name: &str) -> bool {
     plain(own) && plain(server)
 }
 
-/// `nas:2,scratch@slurmdb`, as a job has it: names with numbers, 1 where none is said.
+/// Parses the licences of a job, such as `nas:2,scratch@slurmdb`: names with numbers, by default 1.
 pub fn taken(text: &str) -> impl Iterator<Item = (&str, u32)> {
     let words = text.split(',').filter(|word| !word.is_empty() && *word != "(null)");
     words.map(|word| word.split_once([':', '*']).map_or((word, 1), |(name, n)| (name, n.parse().unwrap_or(1))))
 }
 
-/// Reads the lines of `scontrol show licenses --oneliner`, and who has how many from those of `squeue --format '%u|%W'`;
-/// lines of another form are skipped.
+/// Parses the lines of `scontrol show licenses --oneliner`, and the users' numbers from those of `squeue --format
+/// '%u|%W'`. Lines of another form are skipped.
 pub fn parse_licenses(text: &str, jobs: &str) -> Vec<License> {
     let mut users: BTreeMap<&str, BTreeMap<String, u32>> = BTreeMap::new();
     for (user, taken_by) in jobs.lines().filter_map(|line| line.trim().split_once('|')) {

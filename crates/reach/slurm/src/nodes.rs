@@ -1,6 +1,6 @@
 //! The nodes that `sinfo` lists.
 
-/// Columns asked for, for `sinfo --noheader --Node --format`; the reason last, since it is free text.
+/// The columns for `sinfo --noheader --Node --format`; the reason comes last, since it is free text.
 pub const SINFO_FORMAT: &str = "%N|%P|%T|%C|%m|%o|%n|%E";
 
 /// A node of a partition.
@@ -12,46 +12,46 @@ pub struct Node {
     pub aliases: Vec<String>,
     /// State as `sinfo` prints it, e.g. `mixed`, `down*`.
     pub state: String,
-    /// Processors that no job has.
+    /// Processors that no job uses.
     pub idle_cpus: u32,
     /// All processors.
     pub cpus: u32,
     /// Memory, MiB.
     pub memory_mb: u64,
-    /// Why it is down or drained; empty when it is not.
+    /// The reason why it is down or drained; otherwise empty.
     pub reason: String,
 }
 
 impl Node {
-    /// Whether a job may come to run there without an administrator's help.
-    /// A reservation's nodes count when the job is to run in it.
+    /// Whether a job may come to run there without an administrator's help. A reservation's nodes count if the job is
+    /// to run in it.
     pub fn is_usable(&self, in_reservation: bool) -> bool {
         let flags = ['*', '~', '#', '!', '%', '$', '@', '^', '-', '+'];
         let base = self.state.trim_end_matches(flags);
         let marks = &self.state[base.len()..];
-        // Not responding, maintenance, powering down, reboot; `~` and `#` wake up, `-` is planned for somebody.
+        // Not responding, maintenance, powering down, reboot; `~` and `#` wake up, `-` is planned for another job.
         let barred = marks.contains(['*', '!', '%', '@', '^']) || (marks.contains('$') && !in_reservation);
         let fits = ["idle", "mixed", "allocated", "completing", "planned", "powered_down", "powering_up"];
         let reserved = in_reservation && ["maint", "reserved"].contains(&base);
         !barred && (fits.contains(&base) || reserved)
     }
 
-    /// Why no new work should be sent to a worker that runs there; `None` when it may be.
+    /// Returns why a worker there should get no new work; `None` if it may.
     pub fn is_wanted_empty(&self) -> Option<String> {
         let leaves = ["drain", "fail", "power_down", "powering_down"].iter().any(|s| self.state.starts_with(s));
         let why = if self.reason.is_empty() { String::new() } else { format!(" ({})", self.reason) };
         leaves.then(|| format!("Slurm has it {}{why}", self.state))
     }
 
-    /// Does a file system mean this node by `host`?
+    /// Whether a file system means this node by `host`.
     pub fn is_called(&self, host: &str) -> bool {
         let names = std::iter::once(&self.name).chain(&self.aliases).map(String::as_str);
         homing_model::hostname::is_called(names, host)
     }
 }
 
-/// Reads the lines of `sinfo`; those of `partition`, else of the default
-/// partition (marked `*`), else of all. Lines of another form are skipped.
+/// Parses the lines of `sinfo`: those of `partition`, else of the default partition (marked `*`), else of all. Lines
+/// of another form are skipped.
 pub fn parse_nodes(text: &str, partition: Option<&str>) -> Vec<Node> {
     let rows: Vec<(&str, Node)> = rows(text).collect();
     let has_default = rows.iter().any(|(p, _)| p.ends_with('*'));
@@ -68,7 +68,7 @@ pub fn parse_nodes(text: &str, partition: Option<&str>) -> Vec<Node> {
     nodes
 }
 
-/// Each line's partition and node; a node stands there once for each partition.
+/// Returns each line's partition and node; there is one line for each partition of a node.
 pub(crate) fn rows(text: &str) -> impl Iterator<Item = (&str, Node)> {
     text.lines().filter_map(row)
 }
@@ -79,7 +79,7 @@ fn row(line: &str) -> Option<(&str, Node)> {
     let (memory, address, hostname, reason) = (words.next()?, words.next()?, words.next()?, words.next()?);
     let counts: Vec<u32> = cpus.split('/').filter_map(|n| n.parse().ok()).collect();
     let [_, idle_cpus, _, cpus] = counts[..] else { return None };
-    // `4000+` stands for nodes that differ.
+    // `4000+` means that nodes differ.
     let memory_mb = memory.trim_end_matches('+').parse().unwrap_or(0);
     let aliases = [address, hostname].into_iter().filter(|a| *a != name).map(String::from).collect();
     let reason = if reason == "none" { "" } else { reason };

@@ -1,9 +1,9 @@
-//! The `srun` that puts a worker onto a node and is its channel.
+//! The `srun` that starts a worker on a node and is its channel.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What a worker is asked for with.
+/// The request for a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// `--partition`.
@@ -22,17 +22,17 @@ pub struct Request {
     pub memory_mb: Option<u64>,
     /// `--licenses`, of file servers that its tasks use.
     pub licenses: Option<String>,
-    /// Further arguments, as given; they stand last, so that they win.
+    /// Further arguments, as given; they come last, and therefore take precedence.
     pub extra: Vec<String>,
-    /// The job in which it becomes a step; a job of its own when `None`.
+    /// The job in which it becomes a step; `None` for a job of its own.
     pub within: Option<String>,
-    /// Name of the run, which its jobs bear.
+    /// Name of the run, which is part of its jobs' names.
     pub run: String,
 }
 
-/// Variables that srun takes its defaults from and that speak of whom and
-/// where. All others are left out: `SLURM_NTASKS_PER_NODE`, `SLURM_MEM_PER_CPU`
-/// and their like are of the job around us, and contradict what a worker needs.
+/// Variables with srun's defaults for user and destination. All others that begin with `SLURM_` are left out.
+/// `SLURM_NTASKS_PER_NODE`, `SLURM_MEM_PER_CPU` and similar ones belong to the surrounding job, and contradict the
+/// needs of a worker.
 const KEPT: &[&str] = &[
     "SLURM_CONF",
     "SLURM_CLUSTERS",
@@ -52,7 +52,8 @@ impl Request {
         !name.starts_with("SLURM_") || KEPT.contains(&name)
     }
 
-    /// Arguments of `srun`, for a worker on `node` that `script` starts; `program` is where it is here.
+    /// Returns the arguments of `srun`, for a worker on `node` that `script` starts. `program` is its path on this
+    /// machine.
     pub fn arguments(&self, node: &str, script: &str, program: &Path) -> Vec<OsString> {
         let mut args: Vec<String> = match &self.within {
             // Beside the user's own steps, with all memory that the job has there.
@@ -61,7 +62,8 @@ impl Request {
         };
         args.extend(["--nodes=1".into(), "--ntasks=1".into(), format!("--nodelist={node}")]);
         args.push(format!("--cpus-per-task={}", self.cpus.max(1)));
-        // The channel is bytes in both directions, at once. No MPI, no binding: tasks see all that the worker has.
+        // The channel carries bytes in both directions at once. No MPI, no binding: tasks see all that the worker
+        // has.
         args.extend(["--unbuffered", "--mpi=none", "--cpu-bind=none", "--chdir=/"].map(String::from));
         args.extend(self.extra.iter().cloned());
         let own = if self.within.is_none() { "own" } else { "step" };
@@ -77,7 +79,7 @@ impl Request {
         args
     }
 
-    /// What the user has said of whom and where, as srun takes it.
+    /// Returns the user's settings for account and destination, as arguments of srun.
     fn given(&self) -> impl Iterator<Item = String> {
         let given = [
             ("partition", &self.partition),
@@ -89,7 +91,7 @@ impl Request {
         given.into_iter().filter_map(|(name, value)| value.as_ref().map(|v| format!("--{name}={v}")))
     }
 
-    /// A refusal of Slurm's with what it was asked for, and what helps, where that is known.
+    /// Returns a refusal of Slurm's with the refused request, and a remedy if one is known.
     pub fn refusal(&self, said: &str) -> String {
         let Some(advice) = advice(said) else { return said.into() };
         let licenses = self.licenses.iter().map(|licenses| format!("--licenses={licenses}"));
@@ -101,9 +103,9 @@ impl Request {
     }
 }
 
-/// What to do about a refusal of Slurm's that has to do with its accounting or its licences.
+/// Returns a remedy for a refusal that concerns Slurm's accounting or its licences.
 pub fn advice(said: &str) -> Option<&'static str> {
-    // The words are those of slurm_strerror().
+    // The texts are those of slurm_strerror().
     let said = said.to_ascii_lowercase();
     if said.contains("invalid account") || said.contains("invalid qos") {
         return Some("`sacctmgr show associations user=$USER format=account,partition,qos` lists what you may use");
@@ -120,14 +122,13 @@ pub fn advice(said: &str) -> Option<&'static str> {
     )
 }
 
-/// Name of the jobs of a run. Each run has its own, so that what is left of one can be found.
+/// Returns the name of a run's jobs. Each run has its own, so that its remaining jobs can be found.
 pub fn job_name(run: &str) -> String {
     format!("homing-{run}")
 }
 
-/// Says the job's number, runs the bootstrap, and gives a job of our own back
-/// when the worker ended without having been let go: the srun that would do so
-/// may have been killed, and Slurm then keeps the allocation until its time limit.
+/// Prints the job's number, runs the bootstrap, and cancels a job of our own if the worker ended with an error. The
+/// srun that would cancel it may have been killed, and Slurm then keeps the allocation until its time limit.
 const WRAP: &str = "echo \"homing-boot job $SLURM_JOB_ID\"; /bin/sh -c \"$1\" homing \"$3\"; s=$?; \
                     [ $s = 0 ] || [ \"$2\" != own ] || scancel \"$SLURM_JOB_ID\" >/dev/null 2>&1; exit $s";
 

@@ -3,9 +3,8 @@
 use homing_model::NodeSet;
 use homing_model::links::Switch;
 
-/// Reads the lines of `scontrol show topology`: the lowest switches have the nodes, those above name the switches
-/// below. Lines of another form are skipped. `LinkSpeed` is a word that Slurm keeps and does not use, so that the rate
-/// of the links stays unknown.
+/// Parses the lines of `scontrol show topology`: the lowest switches list nodes, those above list the switches below.
+/// Lines of another form are skipped. Slurm stores `LinkSpeed` and does not use it: the rate of the links is unknown.
 pub fn parse_topology(text: &str) -> Vec<Switch> {
     let mut switches: Vec<Switch> = Vec::new();
     let mut joined: Vec<(String, Vec<String>)> = Vec::new();

@@ -91,9 +91,9 @@ fn last_words(name: &str, still: &str, with: &str, end: End) -> i32 {
     if end.status == 0 { 0 } else { homing_launch::wire::ALL_ENDED }
 }
 
-/// Gives up the controlling terminal, for this process and its tasks: the terminal can stop none of them, and none
-/// can read a password from it. A session for each task has the same effect and costs a thirtieth of a short task's
-/// time.
+/// Gives up the controlling terminal, for this process and its tasks. The terminal can then stop none of them, and
+/// none can read a password from it. A session for each task has the same effect and costs a thirtieth of a short
+/// task's time.
 fn leave_terminal() {
     if let Ok(terminal) = std::fs::File::open("/dev/tty") {
         // SAFETY: the request takes no argument; the descriptor is open.

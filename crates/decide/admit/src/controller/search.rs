@@ -4,7 +4,7 @@ use super::{Controller, Direction, Phase, Served, mb, told};
 use crate::span::{Look, Span};
 
 impl Controller {
-    /// With the best number known: measures it, and tries another where that costs little.
+    /// Measures the number in force, and tries another if that costs little.
     pub(super) fn settled(&mut self, look: &Look, span: &Span, best: Option<Served>) -> Option<String> {
         if span.us < self.window_us(look) {
             return None;
@@ -16,7 +16,8 @@ impl Controller {
             Some(false) => self.restart(look),
         }
         self.phase = Phase::Settled { best: Some(now) };
-        // What was known is of another time: others came, or those that began first had the storage for themselves.
+        // The old rate is of another time: other users came, or the tasks that began first had the storage for
+        // themselves.
         let strange = best.is_some_and(|best| now.rate < best.rate * self.tuning.plain);
         if strange {
             (self.direction, self.last_cost_us, self.spent_us) = (Direction::Down, 0.0, 0.0);
@@ -38,7 +39,7 @@ impl Controller {
         Some(format!("a limit of {next} is being tried; {} at once were served {}", now.tasks, mb(now.rate)))
     }
 
-    /// Storage is not waited for: more may run, at no price.
+    /// No task waits for storage: more may run, at no price.
     fn grow(&mut self, look: &Look, best: Option<Served>) -> Option<String> {
         self.restart(look);
         self.direction = Direction::Up;
@@ -50,7 +51,7 @@ impl Controller {
         Some("no task waited for storage".into())
     }
 
-    /// With another number.
+    /// Judges another number.
     pub(super) fn trial(&mut self, look: &Look, span: &Span, best: Served, top: Served) -> Option<String> {
         if span.us < self.window_us(look) {
             return None;
@@ -64,7 +65,7 @@ impl Controller {
         let next = self.next(Direction::Down, self.n);
         let goes_on = self.direction == Direction::Down && now.rate >= best.rate * self.tuning.plain && next < self.n;
         if goes_on {
-            // Whatever the number, a disk that seeks serves the same until one is left.
+            // With any number a disk that seeks serves the same, until one task is left.
             self.phase = Phase::Trial { best, top };
             self.go(next, look);
         } else if top.rate >= best.rate * self.tuning.gain {
@@ -76,7 +77,7 @@ impl Controller {
         Some(told(now, best))
     }
 
-    /// Back to the best number known.
+    /// Returns to the best known number after a failed trial.
     pub(super) fn fail(&mut self, now: Served, best: Served, look: &Look) {
         self.failing = Some((self.changed_us, (1.0 - now.rate / best.rate.max(1.0)).max(0.0)));
         self.turn();
@@ -84,7 +85,7 @@ impl Controller {
         self.go(best.tasks, look);
     }
 
-    /// The trial that failed is over: those that began with it have ended.
+    /// Adds the cost of a failed trial, once the tasks that began with it have ended.
     pub(super) fn charge(&mut self, look: &Look) {
         let Some((since_us, lost)) = self.failing.take() else { return };
         self.last_cost_us = look.pulse.at_us.saturating_sub(since_us) as f64 * lost;
@@ -95,7 +96,7 @@ impl Controller {
         self.direction = if self.direction == Direction::Up { Direction::Down } else { Direction::Up };
     }
 
-    /// How long the search measures.
+    /// Returns the time over which the search measures, microseconds.
     fn window_us(&self, look: &Look) -> u64 {
         look.load.task_us.max(self.tuning.measure_us)
     }

@@ -1,4 +1,4 @@
-//! The slow start: twice as many as long as storage is not waited for, or serves more.
+//! The slow start: the number doubles as long as no task waits for storage, or storage serves more.
 
 use super::{Controller, Phase, Served, mb, told};
 use crate::span::{Look, Span};
@@ -8,12 +8,12 @@ impl Controller {
         self.note_start(look, span);
         let (quiet, starts) = (span.pressure() <= self.tuning.quiet, self.only_starts(look, span));
         if look.pulse.at_us < self.changed_us + self.starts_us {
-            // Those that were added begin, as the first did; meanwhile the others are still served alone.
+            // The added tasks are still beginning, as the first one did; until then the others are served alone.
             self.restart(look);
             return None;
         }
         if span.got == 0 && (starts || !quiet) {
-            // Programs are being loaded; what tasks get counts from their first bytes.
+            // Programs are being loaded; the measurement counts from the first bytes of tasks.
             self.restart(look);
         }
         if quiet {
@@ -54,13 +54,13 @@ impl Controller {
         }
     }
 
-    /// Bytes after which a task is at its inputs, and not at its program.
+    /// Returns the bytes after which a task reads its inputs, no longer its program.
     fn enough(&self, look: &Look) -> f64 {
         let half = look.load.inputs as f64 / f64::from(look.load.in_flight.max(1)) / 2.0;
         half.min(self.tuning.step_bytes)
     }
 
-    /// Whether tasks that have inputs may not have come to ask for them: who asks for nothing waits for nothing.
+    /// Whether tasks with inputs may not have begun to read them: such tasks do not wait for storage either.
     fn only_starts(&self, look: &Look, span: &Span) -> bool {
         let few = (span.got as f64) < self.enough(look) * f64::from(look.load.in_flight);
         few && look.pulse.at_us < self.changed_us.max(self.began_us.unwrap_or(0)) + self.tuning.starts_us

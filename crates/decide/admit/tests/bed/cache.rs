@@ -1,21 +1,21 @@
-//! A page cache that drops what was used longest ago, in chunks.
+//! A page cache that drops the least recently used chunks.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// Which task's file, and which chunk of it.
+/// The number of a task, whose file it is, and of a chunk in it.
 pub type Chunk = (u32, u32);
 
 pub enum Found {
     Here,
-    /// Never read before.
+    /// The chunk was never read before.
     New,
-    /// It was dropped.
+    /// The chunk was dropped.
     Again,
 }
 
 pub struct Cache {
     room: usize,
-    /// When each chunk was used last, by chunk; `None` once it was dropped.
+    /// The last use of each chunk; `None` once it was dropped.
     used: HashMap<Chunk, Option<u64>>,
     order: BTreeMap<u64, Chunk>,
     now: u64,
@@ -26,7 +26,7 @@ impl Cache {
         Cache { room, used: HashMap::new(), order: BTreeMap::new(), now: 0 }
     }
 
-    /// A task asks for a chunk, which is there afterwards.
+    /// Reads a chunk, which is in the cache afterwards.
     pub fn ask(&mut self, chunk: Chunk) -> Found {
         self.now += 1;
         let before = self.used.insert(chunk, Some(self.now));

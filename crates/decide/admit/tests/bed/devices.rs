@@ -6,7 +6,7 @@ fn plain(rate: f64) -> Served {
     Served { moved: rate, again: 0.0, useful: rate }
 }
 
-/// One head: alone a reader streams, others cost seeks (facts measured on the lab's disk).
+/// One head: a single reader streams, more cause seeks (measured on the lab's disk).
 pub fn one_head(readers: u32, _: u32, _: f64) -> Served {
     let rate = if readers < 2 { 120e6 } else { 28e6 * (f64::from(readers) / 2.0).powf(-0.06) };
     plain(rate)
@@ -17,19 +17,19 @@ pub fn ssd(readers: u32, _: u32, _: f64) -> Served {
     plain(300e6 * f64::from(readers.min(8)))
 }
 
-/// Eight disks with a head each; files lie anywhere.
+/// Eight disks with a head each; files are spread at random.
 pub fn raid(readers: u32, _: u32, _: f64) -> Served {
     let busy = 8.0 * (1.0 - (7.0f64 / 8.0).powi(readers as i32));
     let queue = f64::from(readers) / busy.max(1.0);
     plain(busy * 120e6 / (1.0 + 1.2 * (queue - 1.0).max(0.0)))
 }
 
-/// 1 Gbit/s; a window that fills half of it.
+/// 1 Gbit/s; the window of one reader fills half of it.
 pub fn link(readers: u32, _: u32, _: f64) -> Served {
     plain((60e6 * f64::from(readers)).min(118e6))
 }
 
-/// 10 MB/s, whoever reads.
+/// 10 MB/s for any number of readers.
 pub fn slow_link(_: u32, _: u32, _: f64) -> Served {
     plain(10e6)
 }
@@ -37,7 +37,7 @@ pub fn slow_link(_: u32, _: u32, _: f64) -> Served {
 /// Tasks read their 25 MB eight times; 200 MB of page cache hold eight of them.
 pub fn thrash(readers: u32, tasks: u32, _: f64) -> Served {
     let fits = (8.0 / f64::from(tasks.max(1))).min(1.0);
-    // The first of eight passes comes from the disk, of the others what was dropped.
+    // The first of eight passes comes from the disk; of the others, the dropped chunks do.
     let missed = 1.0 / 8.0 + 7.0 / 8.0 * (1.0 - fits);
     let disk = 100e6 * f64::from(readers.min(4));
     Served { moved: disk, again: disk * (missed - 1.0 / 8.0) / missed, useful: disk / missed }
@@ -49,17 +49,17 @@ pub fn shared_ssd(readers: u32, tasks: u32, at_s: f64) -> Served {
     if (2.0..4.0).contains(&at_s) { plain(mine.useful * 0.3) } else { mine }
 }
 
-/// A disk of a cloud whose requests take long, however many: they look like seeks.
+/// A disk of a cloud with long requests, for any number of readers: they look like seeks.
 pub fn cloud(readers: u32, _: u32, _: f64) -> Served {
     plain(50e6 * f64::from(readers.min(8)))
 }
 
-/// A disk that serves all alike.
+/// A disk with the same rate for any number of readers.
 pub fn slow_disk(_: u32, _: u32, _: f64) -> Served {
     plain(150e6)
 }
 
-/// A server without disks of its own to look at, which collapses when many ask: only throughput tells.
+/// A server without disks that can be watched, which collapses under many readers: only throughput shows it.
 pub fn crowded(readers: u32, _: u32, _: f64) -> Served {
     let many = f64::from(readers.max(8)) / 8.0;
     plain(40e6 * f64::from(readers.min(8)) / many.powf(0.7))
@@ -72,7 +72,7 @@ pub const READERS: Batch =
 /// 400 MB of page cache over a disk of 150 MB/s.
 pub const SMALL: Batch = Batch { room: Some(400e6), ..READERS };
 
-/// What is measured beside every fixed limit: a name, the device, the batch.
+/// The rows that are compared with every fixed limit: a name, the device, the batch.
 pub const ROWS: [(&str, Device, Batch); 26] = [
     ("one head", one_head, READERS),
     ("one head, 20", one_head, short(8e6)),
@@ -109,7 +109,7 @@ const fn short(bytes: f64) -> Batch {
     Batch { tasks: 20, bytes, ..READERS }
 }
 
-/// Batches of which nobody knows that they read before all run.
+/// Batches whose reading is not known before all tasks run.
 pub const CROWDS: [(&str, Device, Batch); 2] = [
     ("crowd, one head", one_head, Batch { tasks: 600, ..READERS }),
     ("crowd, link", link, Batch { tasks: 200, ..READERS }),

@@ -1,5 +1,5 @@
-//! A test bed for the controller: tasks that read and compute on a simulated
-//! device, in steps of a millisecond, with noise from a seeded generator.
+//! A test bed for the controller. Tasks read and compute on a simulated device, in steps of a millisecond, with noise
+//! from a seeded generator.
 
 pub mod cache;
 pub mod devices;
@@ -8,19 +8,19 @@ use cache::{Cache, Found};
 use homing_admit::{Controller, Load, Settings, Tuning};
 use homing_model::Pulse;
 
-/// Bytes a task reads before it computes on them: what read-ahead brings at most.
+/// Bytes that a task reads before it computes on them: the most that read-ahead brings.
 const CHUNK: f64 = 131_072.0 * 8.0;
 const STEP_S: f64 = 0.001;
-/// The worker looks so often: first, and after so many looks.
+/// The worker's intervals between looks, at first and after a number of looks.
 const QUICK_MS: u64 = 5;
 const USUAL_MS: u64 = 40;
 const QUICK_LOOKS: u64 = 50;
 
-/// xorshift: seeded, so that a failure repeats.
+/// An xorshift generator; seeded, so that a failure repeats.
 pub struct Dice(pub u64);
 
 impl Dice {
-    /// From 0 to 1.
+    /// Returns a number from 0 to 1.
     pub fn roll(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -29,17 +29,17 @@ impl Dice {
     }
 }
 
-/// What a device does for some readers at once.
+/// The rates of a device for a number of readers at once.
 pub struct Served {
     /// Bytes that it moves per second.
     pub moved: f64,
-    /// Bytes of these, per second, that the page cache had before and dropped.
+    /// Bytes of these, per second, that were in the page cache before and were dropped.
     pub again: f64,
-    /// Bytes per second that tasks get, at most; more than `moved` when a cache helps.
+    /// Most bytes per second that tasks get; more than `moved` if a cache helps.
     pub useful: f64,
 }
 
-/// What `readers` of `tasks` get at a time in seconds.
+/// Returns the rates for `readers` of `tasks` at a time in seconds.
 pub type Device = fn(readers: u32, tasks: u32, at_s: f64) -> Served;
 
 /// A batch.
@@ -48,29 +48,29 @@ pub struct Batch {
     pub tasks: u32,
     pub slots: u32,
     pub cores: u32,
-    /// Each task reads so much.
+    /// Bytes that each task reads.
     pub bytes: f64,
-    /// Each task computes so long on a processor of its own.
+    /// Time that each task computes on a processor of its own.
     pub cpu_s: f64,
-    /// Before that it waits so long for its program, which comes from another disk.
+    /// Time before that in which it waits for its program, which comes from another disk.
     pub load_s: f64,
-    /// And so long for its program to begin, on a processor of its own.
+    /// Time for its program to begin, on a processor of its own.
     pub start_s: f64,
-    /// So many times it reads the same file.
+    /// Number of times that it reads the same file.
     pub passes: u32,
-    /// Bytes of a page cache that drops what was used longest ago; `None`: the device says all.
+    /// Bytes of a page cache that drops the least recently used chunks; `None` if the device itself models the cache.
     pub room: Option<f64>,
 }
 
-/// How many may run at once.
+/// How many tasks may run at once.
 pub enum Limit {
     Fixed(u32),
     Auto(Option<u32>),
-    /// The same, but nobody knows that the tasks use the device before some have run for so long, ms.
+    /// Like `Auto`, but it is unknown that tasks use the device until some have run for this time, ms.
     Late(u64),
 }
 
-/// What came of it.
+/// The result of a run.
 pub struct Outcome {
     pub took_s: f64,
     pub lesson: Option<u32>,
@@ -79,7 +79,7 @@ pub struct Outcome {
 struct Task {
     id: u32,
     began_us: u64,
-    /// Of its file, bytes; what it has asked for; and what is left to ask for.
+    /// Bytes of its file, bytes that it has requested, and bytes that it has yet to request.
     file: f64,
     asked: f64,
     bytes: f64,
@@ -108,17 +108,17 @@ struct Bed {
     mood: f64,
 }
 
-/// The fixed limits beside which the controller is judged.
+/// The fixed limits with which the controller is compared.
 pub const FIXED: [u32; 7] = [1, 2, 4, 8, 16, 32, 50];
-/// A failure repeats.
+/// Fixed seeds, so that a failure repeats.
 pub const SEEDS: [u64; 3] = [7, 77, 777];
 
-/// Seconds that a batch takes, the mean of the seeds.
+/// Returns the seconds that a batch takes, the mean over the seeds.
 pub fn took(device: Device, batch: Batch, limit: &Limit, tuning: Tuning) -> f64 {
     SEEDS.iter().map(|&seed| tuned(device, batch, limit, seed, tuning).took_s).sum::<f64>() / SEEDS.len() as f64
 }
 
-/// Seconds with the best fixed limit, and which it is.
+/// Returns the seconds with the best fixed limit, and that limit.
 pub fn best(device: Device, batch: Batch) -> (f64, u32) {
     let all = FIXED.iter().map(|&n| (took(device, batch, &Limit::Fixed(n), Tuning::default()), n));
     all.min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are limits")
@@ -129,7 +129,7 @@ pub fn run(device: Device, batch: Batch, limit: &Limit, seed: u64) -> Outcome {
     tuned(device, batch, limit, seed, Tuning::default())
 }
 
-/// The same with other constants of the controller.
+/// Like `run`, with other constants of the controller.
 pub fn tuned(device: Device, batch: Batch, limit: &Limit, seed: u64, tuning: Tuning) -> Outcome {
     let mut bed = Bed {
         device,
