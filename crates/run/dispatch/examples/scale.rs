@@ -1,9 +1,9 @@
-//! Drives the placer, the gates and the coordinator's state with hosts that are numbers, for `bench/scale`: one size, one
-//! line of JSON.
+//! Drives the placer, the gates and the coordinator's state with hosts that are mere numbers, for `bench/scale`. One
+//! size gives one line of JSON.
 //!
-//! `scale plan HOSTS TASKS` plans a batch as `homing plan` does; `scale core HOSTS TASKS` lets the coordinator's core
-//! run it, with a sample of a host for every end. Two levels of switches, three copies of each file: one on any host,
-//! two on another switch. All numbers that are rolled are the same each time.
+//! `scale plan HOSTS TASKS` plans a batch as `homing plan` does. `scale core HOSTS TASKS` lets the coordinator's core
+//! run it, with a sample of a host for every end. There are two levels of switches, and three copies of each file:
+//! one on any host, two on another switch. All random numbers are the same each time.
 
 #![allow(missing_docs, reason = "a program")]
 
@@ -27,11 +27,11 @@ const ABOVE_LEAF: u64 = 5_000_000_000;
 const ABOVE_SPINE: u64 = 12_500_000_000;
 const SLOTS: u32 = 2;
 const SIZE: u64 = 256 << 20;
-/// Tasks that the coordinator holds to choose from, and messages that it takes at once, as in a run.
+/// The tasks that the coordinator holds to choose from, and the messages that it takes at once, as in a run.
 const WINDOW: usize = 20_000;
 const BATCH: usize = 512;
 
-/// xorshift: seeded, so that each run is the same.
+/// xorshift with a fixed seed, so that each run is the same.
 struct Dice(u64);
 
 impl Dice {
@@ -74,7 +74,7 @@ fn switches(hosts: usize) -> Links {
     Links::new((0..leaves(hosts)).map(leaf).chain((0..spines).map(spine)).collect()).expect("a tree")
 }
 
-/// Three hosts: any, and two of the hosts on another switch.
+/// Returns three hosts: any host, and two of the hosts on another switch.
 fn copies(dice: &mut Dice, hosts: usize) -> [HostIx; 3] {
     let first = dice.roll(hosts as u64) as usize;
     let other = (first / PER_LEAF + 1 + dice.roll(leaves(hosts) as u64 - 1) as usize) % leaves(hosts) * PER_LEAF;
@@ -84,12 +84,12 @@ fn copies(dice: &mut Dice, hosts: usize) -> [HostIx; 3] {
     [first, other + second, other + third]
 }
 
-/// Wall time of a task, microseconds: 5 to 15 s.
+/// Returns the wall time of a task, microseconds: 5 to 15 s.
 fn work_us(task: TaskId) -> u64 {
     5_000_000 + (task * 2_654_435_761) % 10_000_000
 }
 
-/// The most memory that this process had, MB.
+/// Returns the most memory that this process had, MB.
 fn peak_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kb =
@@ -97,7 +97,7 @@ fn peak_mb() -> u64 {
     kb.unwrap_or(0) / 1000
 }
 
-/// Seconds of processor time that this process, which has one thread, used so far.
+/// Returns the seconds of processor time that this process, which has one thread, has used so far.
 fn processor_seconds() -> f64 {
     let told = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     told.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e9
@@ -120,7 +120,7 @@ fn plan(hosts: usize, tasks: usize) -> serde_json::Value {
     assert_eq!(plan.len(), tasks, "every task is planned");
     let sum = |of: fn(&Planned) -> u64| plan.iter().map(of).sum::<u64>() as f64;
     let end = plan.iter().map(|planned| planned.end_us).max().unwrap_or(0) as f64;
-    // What is left when no slot is ever idle.
+    // The time in which no slot is ever idle.
     let least = sum(|planned| work_us(planned.task)) / (hosts * SLOTS as usize) as f64;
     serde_json::json!({
         "what": "plan", "hosts": hosts, "tasks": tasks, "seconds": took, "us_per_decision": took / tasks as f64 * 1e6,
@@ -169,7 +169,7 @@ fn offer(id: TaskId, dice: &mut Dice, hosts: usize) -> Offer {
     }
 }
 
-/// The hosts: what runs there ends when its time is up.
+/// The hosts. A task ends there when its time is over.
 struct World {
     ends: BinaryHeap<Reverse<(u64, u64, HostIx)>>,
     journalled: u64,

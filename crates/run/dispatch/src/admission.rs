@@ -1,33 +1,33 @@
-//! How many tasks use each storage server, and how many may: the disks of each
-//! host of the run, and servers that are no hosts of it.
+//! Counts the tasks that use each storage, and limits them. A storage is the disks of a host of the run, or a server
+//! that is not a host of the run.
 
 use homing_admit::{Change, Controller, Load, Settings};
 use homing_model::Pulse;
 use homing_place::{HostIx, Placed, Reason, ServerIx, Storage};
 
-/// How the limit of a storage host comes about.
+/// The source of a storage's limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
-    /// From what is measured.
+    /// From measurements.
     #[default]
     Auto,
-    /// As the user says.
+    /// The number of the user.
     Fixed(u32),
-    /// Slots are the only limit.
+    /// No limit besides the slots.
     Off,
 }
 
-/// A task's inputs, as far as they matter to storage.
+/// The inputs of a task, as far as they matter to storage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reads {
-    /// Their bytes.
+    /// The bytes of the inputs.
     pub bytes: u64,
-    /// They are read through a network file system, by whose client the kernel counts no disk.
+    /// Whether they are read through a network file system. The kernel counts no disk for the client of one.
     pub network: bool,
 }
 
-/// A task that asked for its inputs' bytes so many times and a little has read
-/// them more than once; the little are the files of its program.
+/// A task reads its inputs more than once if its read calls exceed this multiple of the inputs' bytes. `A_LITTLE` is
+/// added for the files of its program, bytes.
 const MORE_THAN_ONCE: f64 = 1.75;
 const A_LITTLE: u64 = 4 << 20;
 
@@ -35,25 +35,26 @@ const A_LITTLE: u64 = 4 << 20;
 struct Gate {
     slots: u32,
     controller: Option<Controller>,
-    /// The journal has a limit of it, or will have when tasks wait while it is reached.
+    /// Whether the journal has a limit of it. Also true if the limit is reached and will be journalled as soon as
+    /// tasks wait.
     told: bool,
-    /// What leases that all runs share allow; `None` where there are none.
+    /// The limit by the leases that all runs share; `None` without leases.
     leased: Option<u32>,
-    /// The administrator's limit for all.
+    /// The administrator's limit for all runs.
     site: Option<u32>,
     in_flight: u32,
-    /// Inputs of those in flight, and how many of them read over a network file system.
+    /// The bytes of the running tasks' inputs, and the number of these tasks that read over a network file system.
     bytes: u64,
     network: u32,
     task_us: f64,
 }
 
-/// What serves a task's bytes.
+/// The storage that serves a task's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StorageIx {
     /// The disks of a host of the run.
     Host(HostIx),
-    /// A server that is none.
+    /// A server that is not a host of the run.
     Server(ServerIx),
 }
 
@@ -63,15 +64,15 @@ pub(crate) struct Admission {
     io: Io,
     gates: Vec<Gate>,
     servers: Vec<Gate>,
-    /// Storage whose limit was reached and is not in the journal.
+    /// Storages whose limit was reached and is not in the journal yet.
     untold: Vec<StorageIx>,
-    /// Bytes of the inputs of the task that has most of them.
+    /// The largest input of a task so far, bytes.
     largest: u64,
-    /// Whether tasks of this run read their data more than once, when it has been seen.
+    /// Whether tasks of this run read their data more than once, if it is known.
     again: Option<bool>,
 }
 
-/// The storage that a placed task reads.
+/// Returns the storage that a placed task reads.
 pub(crate) fn storage_of(host: HostIx, placed: &Placed) -> StorageIx {
     match (placed.need.server, &placed.why) {
         (Some(server), _) if placed.need.reads() => StorageIx::Server(server),
@@ -85,49 +86,49 @@ impl Admission {
         Admission { io, gates: vec![], servers: vec![], untold: vec![], largest: 0, again: None }
     }
 
-    /// Another limit from now on.
+    /// Sets another limit from now on.
     #[cfg(test)]
     pub fn set(&mut self, io: Io) {
         self.io = io;
     }
 
-    /// A further host with `slots` of its own; `most` are those of all hosts.
+    /// Adds a host with `slots` of its own. `most` are the slots of all hosts.
     pub fn host_up(&mut self, slots: u32, most: u32, learnt: Option<u32>) {
         self.gates.push(self.opened(slots, most, learnt));
     }
 
-    /// All hosts of the run have so many slots now.
+    /// Sets the slots of all hosts of the run.
     pub fn set_most(&mut self, most: u32) {
         let all = self.gates.iter_mut().chain(&mut self.servers);
         all.filter_map(|g| g.controller.as_mut()).for_each(|c| c.set_most(most));
     }
 
-    /// A further server, which any of the run's `most` slots may read from.
+    /// Adds a server that any of the run's `most` slots may read from.
     pub fn server_up(&mut self, most: u32, learnt: Option<u32>) {
         self.servers.push(self.opened(u32::MAX, most, learnt));
     }
 
-    /// The administrator says how many may use it.
+    /// Sets the administrator's limit.
     pub fn site_says(&mut self, storage: StorageIx, limit: Option<u32>) {
         self.gate_mut(storage).site = limit;
     }
 
-    /// Other runs share the storage: no more of this one may begin than this; `None`: nobody knows of others.
+    /// Sets the limit of this run by the leases. `None`: no other run is known to use the storage.
     pub fn leased(&mut self, storage: StorageIx, may_use: Option<u32>) {
         self.gate_mut(storage).leased = may_use;
     }
 
-    /// The administrator has said how many may use it.
+    /// Whether the administrator has set a limit.
     pub fn has_site_limit(&self, storage: StorageIx) -> bool {
         self.gate(storage).site.is_some()
     }
 
-    /// Tasks of this run there.
+    /// Returns the number of this run's tasks there.
     pub fn in_flight(&self, storage: StorageIx) -> u32 {
         self.gate(storage).in_flight
     }
 
-    /// What this run may have there, whatever others have.
+    /// Returns the limit of this run alone, without the leases of other runs.
     pub fn own_limit(&self, storage: StorageIx) -> Option<u32> {
         let gate = self.gate(storage);
         let own = match self.io {
@@ -159,17 +160,17 @@ impl Admission {
         }
     }
 
-    /// The limit in force; `None` when storage does not limit.
+    /// Returns the limit in force; `None` if storage does not limit.
     pub fn limit(&self, storage: StorageIx) -> Option<u32> {
         [self.own_limit(storage), self.gate(storage).leased].into_iter().flatten().min()
     }
 
-    /// Limits are found.
+    /// Whether limits come from measurements.
     pub fn is_auto(&self) -> bool {
         self.io == Io::Auto
     }
 
-    /// What the controller of `storage` would have remembered.
+    /// Returns the limit that the controller of `storage` found, for the next run.
     pub fn lesson(&self, storage: StorageIx) -> Option<u32> {
         self.gate(storage).controller.as_ref().and_then(Controller::lesson)
     }
@@ -178,7 +179,7 @@ impl Admission {
         self.limit(storage).is_some_and(|limit| self.gate(storage).in_flight >= limit)
     }
 
-    /// Limits of this run's own that were reached and are still, and that nobody was told of: each once.
+    /// Returns the limits of this run's own that are reached and not reported yet, each once.
     pub fn take_first(&mut self) -> Vec<(StorageIx, u32)> {
         let reached = std::mem::take(&mut self.untold);
         let first = reached.into_iter().filter_map(|storage| {
@@ -193,7 +194,7 @@ impl Admission {
         self.own_limit(storage).filter(|limit| self.in_flight(storage) >= *limit)
     }
 
-    /// How many more it takes.
+    /// Returns how many more tasks it takes.
     pub fn room(&self, storage: StorageIx) -> Storage {
         match self.limit(storage) {
             Some(_) if self.is_full(storage) => Storage::Full,
@@ -202,7 +203,7 @@ impl Admission {
         }
     }
 
-    /// A task starts.
+    /// Counts a started task.
     pub fn started(&mut self, storage: StorageIx, reads: Reads) {
         let gate = self.gate_mut(storage);
         gate.in_flight += 1;
@@ -215,14 +216,14 @@ impl Admission {
         }
     }
 
-    /// A task has ended that asked for so many bytes, not counting what it wrote itself.
+    /// Learns from the read calls of an ended task, in bytes, without the bytes that it wrote itself.
     pub fn asked(&mut self, reads: Reads, asked: u64) {
         if reads.bytes > 0 {
             self.again = Some(self.again == Some(true) || is_again(asked, reads.bytes));
         }
     }
 
-    /// An attempt is over; `wall_us` 0 when it is no measure.
+    /// Counts an ended attempt. `wall_us` is 0 if it is no measure.
     pub fn ended(&mut self, storage: StorageIx, reads: Reads, wall_us: u64) {
         let gate = self.gate_mut(storage);
         gate.in_flight = gate.in_flight.saturating_sub(1);
@@ -234,7 +235,7 @@ impl Admission {
         }
     }
 
-    /// A pulse of the storage came; its limit, when it changes.
+    /// Passes a pulse of the storage to its controller, and returns a changed limit.
     pub fn pulse(&mut self, storage: StorageIx, pulse: &Pulse, waiting: usize) -> Option<Change> {
         if self.largest > 0 && is_again(pulse.longest, self.largest) {
             self.again = Some(true);

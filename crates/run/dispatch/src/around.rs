@@ -1,9 +1,10 @@
-//! Commands that a program runs elsewhere: what its worker is sent. The record, and what is printed, have the user's own.
+//! Wraps commands in a program that runs them elsewhere. Only the message to the worker changes. The record and the
+//! output show the user's own command.
 
 use homing_launch::wire::ToWorker;
 use homing_model::{Command, RawText, Task};
 
-/// The message with the command as the program of these words takes it.
+/// Returns the message with the command in the form that the program of these words expects.
 pub fn around(words: &[RawText], message: &ToWorker) -> ToWorker {
     let mut message = message.clone();
     if let ToWorker::Run { task, .. } = &mut message {

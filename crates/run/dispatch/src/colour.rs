@@ -13,17 +13,17 @@ const DARK: u8 = 0;
 /// White on red.
 const FAILED: Colour = Colour { behind: 196, front: LIGHT };
 
-/// Which tasks have colours.
+/// The tasks whose lines have colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colours {
-    /// `--colour`: all, each its own.
+    /// `--colour`: all tasks, each in its own colour.
     All,
-    /// `--colour-failed`: those that failed.
+    /// `--colour-failed`: the failed tasks.
     Failed,
 }
 
 impl Colours {
-    /// Returns the colour of a task's lines. `failed`: it has ended, and not well.
+    /// Returns the colour of a task's lines. `failed`: the task has ended without success.
     pub(crate) fn of(self, task: u64, failed: bool) -> Option<Colour> {
         match self {
             Colours::All => Some(Colour::of_task(task)),

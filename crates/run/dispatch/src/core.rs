@@ -1,5 +1,5 @@
-//! The coordinator's state: what waits, what runs where, what ends the run.
-//! Events go in, actions come out; no socket, no clock, no file.
+//! The coordinator's state: the waiting tasks, the attempts on hosts, the conditions that end the run. Events go in,
+//! actions come out; no socket, no clock, no file.
 
 mod after;
 mod attempts;
@@ -49,9 +49,9 @@ pub struct Core {
     hosts: Hosts,
     stands: Stands,
     servers: Servers,
-    /// Hosts of which it is known whether they serve others as well.
+    /// Hosts that were checked for files which they serve to other machines.
     met: HashSet<HostIx>,
-    /// Met storage servers whose users Slurm counts, with the licences of one host.
+    /// Known storage servers whose users Slurm counts, with the licences of one host.
     licensed: Vec<(StorageIx, u32)>,
     admission: Admission,
     kinds: Kinds,
@@ -73,7 +73,7 @@ pub struct Core {
     next_start: Mono,
     held_back: held_back::Waits,
     expecting: bool,
-    /// Hosts came since what waits was placed.
+    /// Whether hosts joined since the waiting tasks were placed.
     joined: bool,
     walls: Vec<u64>,
     counts: Counts,
@@ -81,11 +81,11 @@ pub struct Core {
 }
 
 impl Core {
-    /// A run with no hosts yet; `counts`: what became of its tasks so far.
+    /// Makes a run without hosts. `counts` are the tasks by outcome so far.
     pub fn new(policy: Policy, counts: Counts) -> Core {
         let presumed = match policy.io {
             Io::Fixed(_) => true,
-            // An earlier run that found limits has also told who moves bytes.
+            // An earlier run that found limits has also found which commands move bytes.
             Io::Auto => policy.learnt.is_empty(),
             Io::Off => false,
         };
@@ -124,22 +124,22 @@ impl Core {
         }
     }
 
-    /// The hosts, for names and volumes.
+    /// Returns the hosts, for names and volumes.
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
     }
 
-    /// Makes a network volume known; hosts are checked against it.
+    /// Adds a network volume. Hosts are checked for its mount.
     pub fn volume(&mut self, mount: homing_model::Mount) -> VolumeIx {
         self.hosts.volume(mount)
     }
 
-    /// A worker answered.
+    /// Adds a host whose worker answered.
     pub fn host_up(&mut self, name: &str, slots: u32, mut facts: HostFacts) -> HostIx {
         facts.indices.clear();
         facts.nic_bytes_per_s = self.policy.links.rate(name, facts.nic_bytes_per_s);
         let powered = self.power.host_up(self.hosts.len(), name, slots).map(|(most, by)| (most, by.to_string()));
-        // Who may have none at all joins, and leaves again below.
+        // A host that may use no slot joins too, and is drained below.
         let slots = powered.as_ref().map_or(slots, |(most, _)| (*most).max(1));
         let ix = self.placer.host_up(slots, facts.nic_bytes_per_s);
         self.placer.host_on(ix, self.policy.links.leaf(name));
@@ -167,8 +167,8 @@ impl Core {
         ix
     }
 
-    /// What waits may lie on hosts that came. Once for all that came together: of ten thousand hosts each would look
-    /// through all tasks.
+    /// Places the waiting tasks again if hosts joined, because such hosts may hold their inputs. Once for all hosts
+    /// that joined together: with ten thousand hosts, each would cost a pass over all tasks.
     fn place_anew(&mut self) {
         if !std::mem::take(&mut self.joined) {
             return;
@@ -182,7 +182,7 @@ impl Core {
         }
     }
 
-    /// A volume whose files hosts may have without its mount; told before the tasks that use it.
+    /// Adds a volume whose files hosts may have without its mount. Called before the tasks that use it.
     pub fn served(&mut self, served: Served) {
         let volume = self.hosts.volume(served.mount.clone());
         self.stands.add(volume, served);
@@ -198,7 +198,7 @@ impl Core {
         }
     }
 
-    /// A host answered whether it has a volume's files.
+    /// Takes a host's answer whether it has the files of a volume.
     pub fn stands(&mut self, host: HostIx, volume: VolumeIx, accepted: bool, text: String) {
         let answer = if accepted { Answer::Yes } else { Answer::No(text.clone()) };
         if !self.stands.answered(host, volume, answer) {
@@ -211,21 +211,21 @@ impl Core {
         let mut users: Vec<TaskId> = self.waiting.iter().filter(|(_, w)| uses(w)).map(|(id, _)| *id).collect();
         users.sort_unstable();
         for id in users {
-            // It was excluded for nothing else: no task of this volume can have failed there.
+            // This was the only reason for the exclusion: no task of this volume can have failed there.
             self.placer.remove(id);
             self.placer.allow(id, host);
             self.place_again(id);
         }
     }
 
-    /// A task is ready to be placed.
+    /// Adds a task that is ready to be placed.
     pub fn offer(&mut self, offer: Offer) {
         self.arrived(offer.task.id);
         self.count_room(&offer.task);
         self.enqueue(Box::new(Waiting { offer, attempt: 1, losses: 0, failed_on: Vec::new() }));
     }
 
-    /// A task that need not run.
+    /// Records a task that need not run.
     pub fn skipped(&mut self, skipped: Skipped) {
         let Skipped { task, label, reason, failed } = skipped;
         if let Some(reason) = reason {
@@ -235,68 +235,69 @@ impl Core {
         self.settled(task, if failed { after::End::Badly { label } } else { after::End::Well });
     }
 
-    /// A task that an earlier part of the run counts as over will be offered.
+    /// Records that a task will be offered although an earlier part of the run counts it as over.
     pub fn again(&mut self, task: TaskId) {
         self.record(What::TaskAgain { task });
     }
 
-    /// No more tasks will be offered.
+    /// Records that no more tasks will be offered.
     pub fn source_ended(&mut self) {
         self.source_ended = true;
     }
 
-    /// The source failed: what it gave still runs, and the run does not count as whole but ends with `exit`.
+    /// Records that the source failed. Its tasks still run, but the run counts as incomplete and ends with `exit`.
     pub fn source_broken(&mut self, exit: i32) {
         self.broken = Some(exit);
     }
 
-    /// Tasks that wait in memory.
+    /// Returns the number of waiting tasks.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Attempts under way.
+    /// Returns the number of running attempts.
     pub fn running(&self) -> usize {
         self.running.len()
     }
 
-    /// Tasks by what became of them.
+    /// Returns the tasks by outcome.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// The first record of this part of the run, which its caller journals.
+    /// Counts the first record of this part of the run, which the caller journals.
     pub fn opens(&mut self, opening: &What) {
         self.counts.add(opening);
     }
 
-    /// What becomes of a task is counted by the records that tell it.
+    /// Counts a record and journals it. The counts come from the journal's records alone.
     fn record(&mut self, what: What) {
         self.counts.add(&what);
         self.actions.push(Action::Journal(what));
     }
 
-    /// There was something to run, and the user did not end it: a host that did not answer was missed.
+    /// Whether there was a task to run, and the user did not end the run. If so, a host that did not answer was
+    /// missed.
     pub fn wanted_hosts(&self) -> bool {
         self.signal.is_none() && (self.tickets > 0 || !self.waiting.is_empty())
     }
 
-    /// Nothing runs and nothing more will.
+    /// Whether no attempt runs and none will start.
     pub fn is_over(&self) -> bool {
         self.running.is_empty() && self.nothing_to_start()
     }
 
-    /// Nothing runs since no host is left to run it.
+    /// Whether no attempt runs and no host is left.
     pub fn is_stranded(&self) -> bool {
         self.running.is_empty() && !self.hosts.any_up()
     }
 
-    /// Nobody will be sent a task that is known now: all are handed out, or the run is being ended.
+    /// Whether no known task will start any more: all have started, or the run is being ended.
     pub fn nothing_to_start(&self) -> bool {
         self.stage > Stage::Going || (self.source_ended && self.waiting.is_empty() && self.after.is_empty())
     }
 
-    /// What to do since the last call.
+    /// Returns the actions since the last call.
     pub fn take_actions(&mut self) -> Vec<Action> {
         std::mem::take(&mut self.actions)
     }
@@ -317,7 +318,8 @@ impl Core {
         self.placer.add(id, need);
     }
 
-    /// Hosts that have one of these volumes neither mounted nor, as they proved, under another name.
+    /// Returns the hosts without a mount of one of these volumes that have not proved to have its files under another
+    /// name.
     fn blind(&self, volumes: &[VolumeIx]) -> impl Iterator<Item = (HostIx, VolumeIx)> {
         let blind = self.hosts.blind(volumes).into_iter();
         blind.filter(|(host, volume)| self.stands.of(*host, *volume) != Some(&Answer::Yes))
@@ -343,7 +345,7 @@ impl Core {
         }
     }
 
-    /// Hands out work to free slots.
+    /// Assigns tasks to free slots.
     pub fn assign(&mut self, now: Mono) {
         self.hand_out(now, Placer::pick);
         self.tell_of_first_limits();
@@ -353,7 +355,8 @@ impl Core {
         }
     }
 
-    /// As [`Core::assign`], to hosts that hold what their tasks read: hosts that join later change nothing of that.
+    /// Like [`Core::assign`], but only on hosts that hold the task's inputs. Hosts that join later do not affect that
+    /// choice.
     pub fn assign_at_home(&mut self, now: Mono) {
         self.hand_out(now, Placer::pick_at_home);
     }
@@ -379,7 +382,7 @@ impl Core {
         }
     }
 
-    /// A load sample arrived.
+    /// Takes a load sample.
     pub fn sample(&mut self, host: HostIx, sample: homing_model::HostSample) {
         self.hosts.sampled(host, &sample);
         self.tell_room(host);
@@ -387,7 +390,7 @@ impl Core {
         self.actions.push(Action::Journal(What::Sample { host, sample }));
     }
 
-    /// Limits that were found under pressure, by the storage's name: for the next run.
+    /// Returns the limits that were found under pressure, by the name of the storage, for the next run.
     pub fn lessons(&self) -> Vec<(String, u32)> {
         let storages = (0..self.hosts.len()).map(StorageIx::Host).chain((0..self.servers.len()).map(StorageIx::Server));
         storages.filter_map(|s| Some((self.storage_name(s).to_string(), self.admission.lesson(s)?))).collect()

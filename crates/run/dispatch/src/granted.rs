@@ -1,5 +1,5 @@
-//! Hosts that a scheduler grants and takes away: asking again after a loss,
-//! asking for others, giving back what is idle, taking back what was not granted.
+//! Hosts that a scheduler grants and takes away. Requests a worker again after a loss, requests spare hosts, releases
+//! idle hosts, and withdraws requests that were not granted.
 
 use crate::run::Shell;
 use crate::settings::Listener;
@@ -7,16 +7,16 @@ use homing_launch::wire::ToWorker;
 use homing_launch::{HostPlan, Stop, Via};
 use std::time::{Duration, Instant};
 
-/// A job may be killed that often on one node before it is asked for no more.
+/// The number of times that a job may be killed on one node. After that it is not requested again.
 const ROUNDS: u32 = 20;
-/// A queue that is longer than this is worth a word.
+/// The wait in Slurm's queue that is worth a note.
 const QUEUE_IS_NEWS: Duration = Duration::from_secs(5);
-/// With no host at all for so long, one that does not hold the data serves
-/// better than none; the queue of a batch system seldom moves faster.
+/// After this time without any host, a host without the data is better than none. The queue of a batch system seldom
+/// moves faster.
 const BUSY_FOR_LONG: Duration = Duration::from_secs(30);
 
 impl<L: Listener> Shell<'_, L> {
-    /// Asks Slurm for another worker where one was lost.
+    /// Requests another worker from Slurm after a loss.
     pub(crate) fn ask_again(&mut self, at: usize) {
         let HostPlan { name, via: Via::Slurm(seat), slots } = &self.links[at].plan else { return };
         if seat.round >= ROUNDS || self.core.is_over() {
@@ -30,7 +30,7 @@ impl<L: Listener> Shell<'_, L> {
         self.links.follow(at, plan);
     }
 
-    /// Gives back what is idle, asks for others when nothing is granted, and says once what is waited for.
+    /// Releases idle hosts, requests others if none is granted, and reports once which hosts the run waits for.
     pub(crate) fn tend_slurm(&mut self, elapsed: Duration) {
         let over = self.core.nothing_to_start();
         for at in 0..self.links.len() {
@@ -67,8 +67,8 @@ impl<L: Listener> Shell<'_, L> {
         true
     }
 
-    /// Tasks wait, and no host is there or asked for: asks for one that was given
-    /// back, else for a spare. False when there is none to ask for.
+    /// Requests a host if tasks wait and there is neither a host nor a request for one. Prefers released hosts to
+    /// spares. Returns false if there is none to request.
     pub(crate) fn revive(&mut self) -> bool {
         if self.core.is_over() {
             return false;
@@ -83,7 +83,7 @@ impl<L: Listener> Shell<'_, L> {
         self.links.len() > before || self.ask_for_a_spare("no host is left")
     }
 
-    /// Nodes that are to be empty get nothing new, and are given back when what they run has ended.
+    /// Drains nodes that their administrators want empty. Each is released when its tasks have ended.
     pub(crate) fn leave_alone(&mut self, nodes: &[(String, String)]) {
         for (name, why) in nodes {
             self.spares.retain(|spare| spare.name != *name);
@@ -95,7 +95,7 @@ impl<L: Listener> Shell<'_, L> {
                 link.drained = true;
                 match (link.ix, &link.plan.via) {
                     (Some(ix), _) => self.core.host_draining(ix, why),
-                    // It would wait for the end of the maintenance.
+                    // Such a request would wait for the end of the maintenance.
                     (None, Via::Slurm(seat)) => seat.stop.stop(),
                     (None, _) => {}
                 }
@@ -108,12 +108,12 @@ impl<L: Listener> Shell<'_, L> {
         let wanted = matches!(link.plan.via, Via::Slurm(_)) && link.is_up() && !link.released;
         let Some(ix) = link.ix.filter(|ix| wanted && self.core.is_idle(*ix)) else { return };
         link.say(&ToWorker::Finish).expect("a message without a list");
-        // Its input must stay open until it has said good-bye; the reader thread sees the end.
+        // The worker's input must stay open until it has sent its last message. The reader thread sees the end.
         link.released = true;
         self.core.host_released(ix);
     }
 
-    /// Takes back the requests that were not granted; returns how many there are.
+    /// Withdraws the requests that were not granted, and returns their number.
     pub(crate) fn withdraw(&self) -> usize {
         let stops = self.links.pending().filter_map(|plan| match &plan.via {
             Via::Slurm(seat) => Some(&seat.stop),

@@ -1,4 +1,4 @@
-//! The hosts of a run: names, slots in use, volumes they see.
+//! The hosts of a run: names, used slots, and the volumes that they have mounted.
 
 use crate::units::Units;
 use homing_model::hostname::{HostIndex, spelled};
@@ -7,14 +7,14 @@ use homing_mounts::same_volume;
 use homing_place::HostIx;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A network volume that tasks of this run use.
+/// The index of a network volume that tasks of this run use.
 pub type VolumeIx = usize;
 
-/// Samples after a start that tell what it takes: the first may have been on its way already.
+/// The samples after a start that show its memory use. The first one may have been on its way before the start.
 const SETTLED: u32 = 2;
 
-/// Work handed out in advance, per slot: enough to bridge one round trip,
-/// measured in time so that long tasks are never bound early.
+/// The work that is sent in advance per slot, as time. It bridges one round trip, and as a time it never binds long
+/// tasks early.
 const PREFETCH_US: f64 = 20_000.0;
 const PREFETCH_MOST: f64 = 48.0;
 
@@ -24,53 +24,53 @@ struct Host {
     facts: HostFacts,
     slots: u32,
     used: u32,
-    /// Of its slots those that are the run's now, where others use them too.
+    /// The slots that the run may use now, if other users share them.
     granted: Option<u32>,
     free_slots: BTreeSet<u32>,
     slot_of: HashMap<u64, u32>,
     mean_us: f64,
     mem_available: Option<u64>,
-    /// Its load average of one minute.
+    /// The load average of one minute.
     r1m: Option<f64>,
-    /// What is started only below this load.
+    /// The load from which no task starts.
     load_most: Option<u32>,
-    /// The ticket of the last start, while it runs, and the samples that came since.
+    /// The ticket of the last start while it runs, and the number of samples since.
     newest: Option<(u64, u32)>,
-    /// Memory that running tasks declared, bytes.
+    /// The memory that running tasks declared, bytes.
     claimed: u64,
-    /// What it has of named resources, and what running tasks took of that.
+    /// The amount of each named resource, and the amount that running tasks use.
     resources: BTreeMap<String, (u64, u64)>,
-    /// Which of them running tasks have.
+    /// The units of resources that running tasks have.
     units: Units,
-    /// It is sent tasks.
+    /// Whether tasks may be sent to it.
     up: bool,
-    /// Its worker is there.
+    /// Whether its worker is connected.
     present: bool,
 }
 
-/// All hosts that ever were up in this run, by index.
+/// All hosts that were ever up in this run, by index.
 #[derive(Debug, Default)]
 pub struct Hosts {
     hosts: Vec<Host>,
     names: HostIndex,
-    /// Names and addresses, each group of one machine, as this machine resolves them, in one spelling.
+    /// Names and addresses, one group per machine, as this machine resolves them, in one spelling.
     resolved: Vec<Vec<String>>,
     groups: HostIndex,
     volumes: Vec<Mount>,
-    /// Hosts that do not have each volume mounted.
+    /// For each volume, the hosts that do not have it mounted.
     without: Vec<Vec<HostIx>>,
     told: HashSet<(HostIx, VolumeIx)>,
-    /// Hosts that are up, and their slots: kept, so that nothing has to count ten thousand for one task.
+    /// The hosts that are up, and their slots. Kept as counts, to avoid a pass over ten thousand hosts for one task.
     ups: usize,
     slots_up: u32,
 }
 
 impl Hosts {
-    /// A host answered; `ix` counts from 0 in order of arrival.
+    /// Adds a host that answered. `ix` counts from 0 in order of arrival.
     pub fn up(&mut self, ix: HostIx, name: &str, slots: u32, facts: HostFacts) {
         assert_eq!(ix, self.hosts.len(), "hosts are numbered in order of arrival");
         let names = facts.aliases.iter().map(String::as_str).chain([facts.hostname.as_str(), name]);
-        // A host that was lost and came back is the one that is meant.
+        // If a lost host came back, its name means the new entry.
         self.names.add_over(ix, names, |old| self.hosts.get(old).is_some_and(|old| !old.up));
         self.ups += 1;
         self.slots_up += slots;
@@ -98,7 +98,7 @@ impl Hosts {
         });
     }
 
-    /// It is sent no more tasks. False when it was not before.
+    /// Stops sending tasks to a host. Returns false if none were sent before either.
     pub(crate) fn down(&mut self, ix: HostIx) -> bool {
         let was_up = std::mem::replace(&mut self.hosts[ix].up, false);
         if was_up {
@@ -108,7 +108,7 @@ impl Hosts {
         was_up
     }
 
-    /// Its worker is gone. False when it was gone already.
+    /// Records that its worker is gone. Returns false if it was gone already.
     pub(crate) fn leave(&mut self, ix: HostIx) -> bool {
         self.down(ix);
         std::mem::replace(&mut self.hosts[ix].present, false)
@@ -118,7 +118,7 @@ impl Hosts {
         self.hosts[ix].up
     }
 
-    /// The name by which the user knows it.
+    /// Returns the name by which the user knows it.
     pub fn name(&self, ix: HostIx) -> &str {
         &self.hosts[ix].name
     }
@@ -135,34 +135,34 @@ impl Hosts {
         self.ups
     }
 
-    /// Slots of all hosts that are up.
+    /// Returns the slots of all hosts that are up.
     pub fn slots(&self) -> u32 {
         self.slots_up
     }
 
-    /// Slots of hosts that are up on which nothing runs.
+    /// Returns the free slots of hosts that are up.
     pub(crate) fn free_slots(&self) -> u32 {
         self.hosts.iter().filter(|h| h.up).map(|h| h.slots.saturating_sub(h.used)).sum()
     }
 
-    /// Returns the run's host that a storage host's name or address means.
+    /// Returns the host of the run with this name or address of a storage host.
     pub fn find(&self, storage_host: &str) -> Option<HostIx> {
         let by_address = || self.names_of(storage_host).iter().find_map(|other| self.names.find(other));
         self.names.find(storage_host).or_else(by_address)
     }
 
-    /// These are all names and addresses of one machine, which may be a host of the run or not.
+    /// Adds all names and addresses of one machine, which may be a host of the run or not.
     pub(crate) fn same(&mut self, names: &[String]) {
         self.groups.add(self.resolved.len(), names.iter().map(String::as_str));
         self.resolved.push(names.iter().map(|name| spelled(name)).collect());
     }
 
-    /// What a machine is called besides, this name included; all in one spelling.
+    /// Returns all names of a machine, including this one, in one spelling.
     pub(crate) fn names_of(&self, name: &str) -> Vec<String> {
         self.groups.find(name).map_or_else(|| vec![spelled(name)], |group| self.resolved[group].clone())
     }
 
-    /// Bytes by storage host, as bytes by host of this run.
+    /// Converts bytes by storage host to bytes by host of this run.
     pub(crate) fn join(&self, per_host: &[(String, u64)]) -> Vec<(HostIx, u64)> {
         let mut sum: Vec<(HostIx, u64)> = Vec::new();
         for (name, bytes) in per_host {
@@ -184,17 +184,17 @@ impl Hosts {
         })
     }
 
-    /// Rate of the slowest link that a host knows of itself, bytes per second.
+    /// Returns the rate of the slowest link that a host reported, bytes per second.
     pub(crate) fn slowest_link(&self) -> Option<u64> {
         self.hosts.iter().filter(|h| h.up).filter_map(|h| h.facts.nic_bytes_per_s).min()
     }
 
-    /// Hosts that are up.
+    /// Returns the hosts that are up.
     pub(crate) fn all_up(&self) -> Vec<HostIx> {
         (0..self.hosts.len()).filter(|ix| self.hosts[*ix].up).collect()
     }
 
-    /// Pairs of host and volume where the host does not have the volume mounted.
+    /// Returns each pair of a host and a volume that the host does not have mounted.
     pub(crate) fn blind(&self, volumes: &[VolumeIx]) -> Vec<(HostIx, VolumeIx)> {
         let pairs = volumes.iter().flat_map(|volume| self.without[*volume].iter().map(|host| (*host, *volume)));
         let mut pairs: Vec<(HostIx, VolumeIx)> = pairs.collect();
@@ -202,7 +202,7 @@ impl Hosts {
         pairs
     }
 
-    /// The reason, the first time that a host turns out to be blind for a volume.
+    /// Returns the reason why a host is unfit for a volume, the first time only.
     pub(crate) fn unfit_once(&mut self, host: HostIx, volume: VolumeIx) -> Option<String> {
         let mount = &self.volumes[volume];
         self.told
@@ -210,7 +210,8 @@ impl Hosts {
             .then(|| format!("{} is not mounted at {} there", mount.source.display(), mount.point.display()))
     }
 
-    /// Hosts that are up and may be sent something, most free slots first, in relation to their size.
+    /// Returns the hosts that may receive a task. The order is by free slots in relation to their size, the largest
+    /// part first.
     pub(crate) fn by_free_share(&self, ahead: bool) -> Vec<HostIx> {
         let may = |ix: &HostIx| self.hosts[*ix].up && self.credit(*ix, ahead) > 0;
         let mut order: Vec<HostIx> = (0..self.hosts.len()).filter(may).collect();
@@ -221,21 +222,21 @@ impl Hosts {
         order
     }
 
-    /// It starts nothing at this load, in the words of `--jobs`.
+    /// Sets the load from which the host starts nothing, in the words of `--jobs`.
     pub(crate) fn bounded(&mut self, ix: HostIx, load: Option<&str>) {
         let host = &mut self.hosts[ix];
         host.load_most = load.and_then(|text| homing_batch::jobs("--load", text, host.facts.cores).ok());
     }
 
-    /// Hosts with a free slot that start nothing for their load average, and that.
+    /// Returns the hosts with a free slot that start nothing because of their load average, with that average.
     pub(crate) fn loaded(&self) -> Vec<(&str, f64)> {
         let free = self.hosts.iter().filter(|h| h.up && h.used < h.slots);
         let too_much = |h: &Host| h.r1m.filter(|r1m| h.load_most.is_some_and(|most| *r1m >= f64::from(most)));
         free.filter_map(|h| Some((h.name.as_str(), too_much(h)?))).collect()
     }
 
-    /// True when `memfree` bytes are available there, after what the last start has taken, and its load is below the
-    /// limit. Load averages follow slowly: tasks of the run count at once, as with `make -l`.
+    /// Whether `memfree` bytes are available there after the last start has taken its memory, and the load is below
+    /// the limit. Load averages follow slowly, so tasks of the run count at once, as with `make -l`.
     pub(crate) fn may_start(&self, ix: HostIx, memfree: u64) -> bool {
         let host = &self.hosts[ix];
         let below = |most: u32| host.r1m.is_some_and(|r1m| r1m.max(f64::from(host.used)) < f64::from(most));
@@ -246,19 +247,19 @@ impl Hosts {
         memfree == 0 || settled && host.mem_available.is_some_and(|available| available >= memfree)
     }
 
-    /// Hosts with a free slot and less than `memfree` bytes available, and what they have.
+    /// Returns the hosts with a free slot and less than `memfree` bytes available, with their available bytes.
     pub(crate) fn short_of(&self, memfree: u64) -> Vec<(&str, u64)> {
         let free = self.hosts.iter().filter(|h| h.up && h.used < h.slots);
         free.filter_map(|h| Some((h.name.as_str(), h.mem_available.filter(|a| *a < memfree)?))).collect()
     }
 
-    /// It has so much of named resources.
+    /// Sets the amount of each named resource.
     pub(crate) fn offers(&mut self, ix: HostIx, resources: BTreeMap<String, u64>) {
         self.hosts[ix].units = Units::new(&resources);
         self.hosts[ix].resources = resources.into_iter().map(|(name, all)| (name, (all, 0))).collect();
     }
 
-    /// Hosts on which the task could never start.
+    /// Returns the hosts on which the task can never start.
     pub(crate) fn too_small(&self, task: &Task) -> Vec<HostIx> {
         let memory = task.memory.unwrap_or(0);
         if memory == 0 && task.resources.is_empty() {
@@ -272,8 +273,9 @@ impl Hosts {
         (0..self.hosts.len()).filter(|ix| small(&self.hosts[*ix])).collect()
     }
 
-    /// What is free there: bytes of memory, then of each resource in the order of `names`. Memory is free by the last
-    /// sample, and by what running tasks declared, which they may not have touched when it was taken.
+    /// Returns the free amounts: bytes of memory, then each resource in the order of `names`. Free memory is the
+    /// lower of two values: the last sample, and the memory that running tasks have not declared. Tasks may use their
+    /// declared memory only after the sample.
     pub(crate) fn room(&self, ix: HostIx, names: &[String]) -> Vec<u64> {
         let host = &self.hosts[ix];
         let unclaimed = match host.facts.memory_bytes {
@@ -285,17 +287,17 @@ impl Hosts {
         [memory].into_iter().chain(names.iter().map(free)).collect()
     }
 
-    /// A task starts there: the variables that tell which units of resources are its own.
+    /// Takes units of resources for a task that starts. Returns the variables that name the units.
     pub(crate) fn take_units(&mut self, ix: HostIx, task: &Task) -> Vec<(String, String)> {
         self.hosts[ix].units.take(task.id, &task.resources)
     }
 
-    /// A task has ended there.
+    /// Returns the units of a task that has ended.
     pub(crate) fn give_units_back(&mut self, ix: HostIx, task: TaskId) {
         self.hosts[ix].units.give_back(task);
     }
 
-    /// A task starts (`true`) or has ended.
+    /// Counts a task that starts (`true`) or has ended.
     pub(crate) fn claim(&mut self, ix: HostIx, task: &Task, starts: bool) {
         let changed = |now: u64, by: u64| if starts { now.saturating_add(by) } else { now.saturating_sub(by) };
         let host = &mut self.hosts[ix];
@@ -305,26 +307,27 @@ impl Hosts {
         }
     }
 
-    /// Slots that may still be filled, with what may be sent ahead.
+    /// Returns the slots that may still be filled, including tasks sent in advance.
     pub(crate) fn credit(&self, ix: HostIx, ahead: bool) -> u32 {
         let host = &self.hosts[ix];
         let slots = host.slots.min(host.granted.unwrap_or(host.slots));
-        // What is sent ahead would start as soon as a task ends whose slot is to be given back.
+        // A task sent in advance would start as soon as a task ends whose slot must be returned.
         let extra = if ahead && slots == host.slots { prefetch(host.slots, host.mean_us) } else { 0 };
         (slots + extra).saturating_sub(host.used)
     }
 
-    /// So many of its slots are the run's, until it is told another number.
+    /// Sets how many of its slots the run may use, until the next call.
     pub(crate) fn grant(&mut self, ix: HostIx, slots: u32) {
         self.hosts[ix].granted = Some(slots);
     }
 
-    /// Slots that it has, and of these those in use.
+    /// Returns its slots, and how many of them are in use.
     pub(crate) fn slots_of(&self, ix: HostIx) -> (u32, u32) {
         (self.hosts[ix].slots, self.hosts[ix].used)
     }
 
-    /// A host of whose slots others have some, and all that the run may use are in use: how many these are.
+    /// Returns a host whose remaining slots others use while the run uses all of its own: the name, the run's slots,
+    /// all slots.
     pub(crate) fn crowded(&self) -> Option<(&str, u32, u32)> {
         let few = |h: &&Host| h.up && h.granted.is_some_and(|granted| granted < h.slots && h.used >= granted);
         self.hosts.iter().find(few).map(|h| (h.name.as_str(), h.granted.unwrap_or(0), h.slots))
@@ -333,7 +336,7 @@ impl Hosts {
     pub(crate) fn take_slot(&mut self, ix: HostIx, ticket: u64, cpus: u32) -> u32 {
         let host = &mut self.hosts[ix];
         host.used += cpus;
-        // Sent ahead of a free slot: the number only has to be one of the host's.
+        // A task sent before a slot is free needs any slot number of the host.
         let slot = host.free_slots.pop_first().unwrap_or((ticket % u64::from(host.slots.max(1))) as u32 + 1);
         host.slot_of.insert(ticket, slot);
         host.newest = Some((ticket, 0));
@@ -367,7 +370,7 @@ fn sees(host: &HostFacts, volume: &Mount) -> bool {
     host.mounts.iter().any(|mount| same_volume(mount, volume))
 }
 
-/// How many tasks may be sent ahead to a host with `slots` slots whose tasks take `mean_us`.
+/// Returns how many tasks may be sent in advance to a host with `slots` slots whose tasks take `mean_us`.
 fn prefetch(slots: u32, mean_us: f64) -> u32 {
     if mean_us <= 0.0 || mean_us > PREFETCH_US {
         return 0;

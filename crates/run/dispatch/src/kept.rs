@@ -1,9 +1,9 @@
-//! Output of tasks that are recorded as ended and not printed yet: kept in the
-//! run's folder before the end is journalled, so that neither a coordinator
-//! that dies nor a full standard output loses it. `homing resume` prints it.
+//! Keeps the output of tasks that are recorded as ended and not printed yet. It is written to the run's folder before
+//! the end is journalled. Thus neither the death of a coordinator nor a full standard output loses it. `homing
+//! resume` prints it.
 //!
-//! One file of JSON lines, which is emptied whenever nothing in it waits. What
-//! was printed just before a coordinator died may be printed once more.
+//! The file has JSON lines, and is emptied whenever no output in it waits. Output that was printed just before the
+//! death of a coordinator may be printed once more.
 
 use homing_model::{RawText, TaskId};
 use serde::{Deserialize, Serialize};
@@ -13,25 +13,25 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The file's name in the folder of a run.
+/// The name of the file in the folder of a run.
 pub const FILE: &str = "unprinted.jsonl";
 
 /// One stream of a task's output.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Content {
-    /// All of it.
+    /// The whole output.
     Bytes(RawText),
-    /// A file in the run's folder that holds it.
+    /// A file in the run's folder that holds the output.
     File(PathBuf),
 }
 
-/// What a task printed.
+/// The output of a task.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
     /// The task.
     pub task: TaskId,
-    /// What `--tag` puts before its lines.
+    /// The text that `--tag` puts before its lines.
     pub tag: RawText,
     /// Its standard output.
     pub out: Content,
@@ -54,7 +54,7 @@ pub(crate) struct Unprinted {
 }
 
 impl Unprinted {
-    /// In the folder `dir`, with what an earlier part of the run left.
+    /// Opens the file in the folder `dir`, and returns the output that an earlier part of the run left.
     pub fn open(dir: &Path) -> io::Result<(Unprinted, BTreeMap<TaskId, Kept>)> {
         let path = dir.join(FILE);
         let left = read(&path)?;
@@ -77,7 +77,7 @@ impl Unprinted {
         file.write_all(&bytes)
     }
 
-    /// To be called before the end of these tasks is journalled.
+    /// Keeps output. Called before the end of these tasks is journalled.
     pub fn keep(&mut self, kept: Vec<Kept>) -> io::Result<()> {
         if kept.is_empty() {
             return Ok(());
@@ -86,7 +86,7 @@ impl Unprinted {
         self.append(&kept.into_iter().map(Line::Kept).collect::<Vec<_>>())
     }
 
-    /// These were printed.
+    /// Records that the output of these tasks was printed.
     pub fn printed(&mut self, tasks: &[TaskId]) -> io::Result<()> {
         let known: Vec<Line> = tasks.iter().filter(|t| self.open.remove(t)).map(|t| Line::Printed(*t)).collect();
         match (known.is_empty(), self.open.is_empty(), &self.file) {
@@ -97,7 +97,7 @@ impl Unprinted {
         }
     }
 
-    /// The run is over: nothing is left behind when all was printed.
+    /// Removes the file at the end of the run, if all output was printed.
     pub fn close(&self) {
         if self.open.is_empty() {
             let _ = fs::remove_file(&self.path);
@@ -105,7 +105,7 @@ impl Unprinted {
     }
 }
 
-/// A line that is torn, or a missing file, keeps nothing.
+/// Reads the file. A torn line or a missing file keeps no output.
 fn read(path: &Path) -> io::Result<BTreeMap<TaskId, Kept>> {
     let mut left = BTreeMap::new();
     let file = match File::open(path) {

@@ -1,31 +1,32 @@
-//! Kinds of commands, and which of them were seen to move bytes: a task that
-//! names no input says nothing of what it reads or writes, but others that were
-//! begun with the same word do.
+//! Kinds of commands, and which of them move bytes. A task without named inputs does not show its reads and writes.
+//! Other tasks that begin with the same word do.
 
 use homing_model::Command;
 use homing_place::MOST_KINDS;
 
-/// A task that moves less is not worth a limit: a head streams as much in the time of one seek, 8 ms.
+/// The bytes from which a task counts as moving. Less is not worth a limit: a head streams as much in the time of one
+/// seek, 8 ms.
 const MUCH: u64 = 1 << 20;
-/// What a program reads of itself when it begins, which read calls do not tell from its data.
+/// The bytes of its own files that a program reads when it starts. Read calls do not distinguish them from its data.
 const ITSELF: u64 = 4 << 20;
-/// A kind counts no more when so many of its tasks in a row moved little: one that writes now and then must not come and go.
+/// After so many tasks in a row that moved little, a kind does not count any more. Thus a kind that writes now and
+/// then does not change back and forth.
 const IN_A_ROW: u32 = 10;
 
-/// What a task has moved, or has moved so far.
+/// The bytes that a task has moved so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moved {
     /// Bytes of block devices.
     pub disk: u64,
-    /// Bytes by read calls and by write calls.
+    /// Bytes by read calls.
     pub read: u64,
-    /// See `read`.
+    /// Bytes by write calls.
     pub written: u64,
 }
 
 impl Moved {
-    /// Whether that is much, for a task that has printed so many bytes. The client of most network
-    /// file systems has no block device: there the calls are all there is, pipes among them.
+    /// Whether that is much, for a task that has printed so many bytes. The clients of most network file systems have
+    /// no block device. There only the calls show it, including calls on pipes.
     pub fn is_much(self, printed: u64, network: bool) -> bool {
         let calls = network && (self.written.saturating_sub(printed) >= MUCH || self.read >= MUCH + ITSELF);
         self.disk >= MUCH || calls
@@ -35,7 +36,7 @@ impl Moved {
 #[derive(Debug)]
 struct Kind {
     name: Vec<u8>,
-    /// How many of its tasks in a row moved little; `None` before the first is known.
+    /// The number of its tasks in a row that moved little; `None` before the first is known.
     idle: Option<u32>,
     counts: bool,
 }
@@ -49,15 +50,16 @@ pub(crate) struct Kinds {
 }
 
 impl Kinds {
-    /// `known` to move bytes from an earlier run; of the others it is `presumed` or not until it is seen.
+    /// `known` are the kinds that moved bytes in an earlier run. Whether the others move bytes is `presumed` until it
+    /// is seen.
     pub fn new(known: &[String], presumed: bool) -> Kinds {
         let kind = |name: &String| Kind { name: name.clone().into_bytes(), idle: Some(0), counts: true };
-        // The last of them is for all that come when no more are told apart.
+        // The last place is for all kinds that cannot be distinguished any more.
         let kinds = known.iter().take(usize::from(MOST_KINDS) - 1).map(kind).collect();
         Kinds { kinds, last: 0, presumed }
     }
 
-    /// The kind of a command.
+    /// Returns the kind of a command.
     pub fn of(&mut self, command: &Command) -> u8 {
         let name = first_word(command);
         if self.kinds.get(self.last).is_none_or(|kind| kind.name != name) {
@@ -73,17 +75,17 @@ impl Kinds {
         self.kinds.len() - 1
     }
 
-    /// Whether tasks of this kind count where they run.
+    /// Whether tasks of this kind count at the storage where they run.
     pub fn counts(&self, kind: u8) -> bool {
         self.kinds[usize::from(kind)].counts
     }
 
-    /// What nobody has seen yet counts.
+    /// Whether unknown kinds count.
     pub fn presumes(&self) -> bool {
         self.presumed
     }
 
-    /// From now on it does not; returns the kinds for which that changes something.
+    /// Stops to count unknown kinds. Returns the kinds for which that is a change.
     pub fn presume_no_more(&mut self) -> Vec<u8> {
         self.presumed = false;
         let unseen = (0u8..).zip(&mut self.kinds).filter(|(_, kind)| kind.idle.is_none() && kind.counts);
@@ -94,12 +96,12 @@ impl Kinds {
         unseen.map(change).collect()
     }
 
-    /// Nothing is known of it.
+    /// Whether it is unknown if this kind moves bytes.
     pub fn is_unknown(&self, kind: u8) -> bool {
         self.kinds[usize::from(kind)].idle.is_none()
     }
 
-    /// A further task has moved much or did not. True when the kind counts from now on, or no more.
+    /// Records that another task moved much or did not. Returns whether the kind starts or stops to count.
     pub fn told(&mut self, kind: u8, much: bool) -> bool {
         let kind = &mut self.kinds[usize::from(kind)];
         let idle = match (much, kind.idle) {
@@ -112,12 +114,12 @@ impl Kinds {
         std::mem::replace(&mut kind.counts, counts) != counts
     }
 
-    /// As people would say it.
+    /// Returns the name for users.
     pub fn name(&self, kind: u8) -> String {
         String::from_utf8_lossy(&self.kinds[usize::from(kind)].name).into_owned()
     }
 
-    /// Those that were seen to move bytes.
+    /// Returns the kinds that were seen to move bytes.
     pub fn movers(&self) -> Vec<String> {
         let seen = (0..self.kinds.len()).filter(|k| self.kinds[*k].counts && self.kinds[*k].idle.is_some());
         seen.map(|kind| self.name(kind as u8)).collect()
@@ -128,7 +130,7 @@ fn first_word(command: &Command) -> &[u8] {
     match command {
         Command::Argv(words) => words.first().map_or(&[], |word| word.0.as_slice()),
         Command::Shell(line) => {
-            // As far as it is a name: `f=1;` and `f=2;` begin the same command.
+            // Only the leading name: `f=1;` and `f=2;` begin the same command.
             let named = |b: &u8| b.is_ascii_alphanumeric() || b"_./+-".contains(b) || !b.is_ascii();
             let line = line.0.trim_ascii_start();
             &line[..line.iter().position(|b| !named(b)).unwrap_or(line.len())]

@@ -1,11 +1,10 @@
 //! The coordinator: joins placement, workers, journal and output into a run.
 //!
-//! `core` decides and is pure; `run` owns the threads and channels around it;
-//! `output` prints. Events are appended to the journal before anyone acts on
-//! them, so that a coordinator that dies can be resumed.
+//! `core` decides and is pure; `run` owns the threads and channels around it; `output` prints. Events are appended to
+//! the journal before any action on them. Therefore the run of a coordinator that died can be resumed.
 //!
-//! [`source`] feeds the run: the input as it is read, the layout of each task's files, the environment and the job log.
-//! Main types: `Core` is the state of hosts and attempts, `Settings` the options of a run.
+//! [`source`] feeds the run: the input as it is read, the layout of each task's files, the environment and the job
+//! log. Main types: `Core` is the state of hosts and attempts, `Settings` the options of a run.
 //!
 //! It does not: parse a command line (`batch` and the program), open connections (`launch`), or draw (`report`).
 

@@ -1,6 +1,5 @@
-//! What tasks print: grouped by task, in order when asked for, in a bounded
-//! amount of memory however much they print. What does not fit lies in
-//! files in the run's own folder.
+//! Prints the output of tasks: grouped by task, and in order with `-k`. Memory is bounded for any amount of output.
+//! The rest lies in files in the run's own folder.
 
 use crate::colour::{self, Colour, Colours};
 use crate::core::Record;
@@ -16,27 +15,27 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use tempfile::{NamedTempFile, TempPath};
 
-/// Output of one stream kept in memory before it goes to a file, bytes.
+/// The bytes of one stream that are kept in memory before it goes to a file.
 const IN_MEMORY: usize = 64 << 10;
-/// All output kept in memory; beyond it even small outputs go to files.
+/// The bytes of all output in memory. Beyond it, even small outputs go to files.
 const IN_MEMORY_ALL: usize = 64 << 20;
 
-/// How output reaches the user.
+/// Options of the output.
 #[derive(Clone, Debug, Default)]
 pub struct OutputOptions {
     /// `-k`: in the order of the tasks.
     pub keep_order: bool,
-    /// `--line-buffer`: whole lines as they come.
+    /// `--line-buffer`: whole lines as they arrive.
     pub line_buffer: bool,
-    /// Bytes of a task's output, on both streams, that are taken.
+    /// The most bytes of a task's output, on both streams. The rest is dropped.
     pub limit: Option<u64>,
     /// `--tag`, `--tagstring`: each line begins with this and a tab.
     pub tag: Option<Tag>,
     /// `--colour`, `--colour-failed`.
     pub colours: Option<Colours>,
-    /// `-v`, `-t`: what a task runs is printed before its output, on this stream.
+    /// `-v`, `-t`: the command of a task is printed before its output, on this stream.
     pub commands: Option<Stream>,
-    /// Where files for large output are made.
+    /// The folder for files of large output.
     pub spill: PathBuf,
 }
 
@@ -47,7 +46,7 @@ struct Spool {
 }
 
 impl Spool {
-    /// As it is to be kept; a file then outlives this process.
+    /// Returns the content to be kept. If it is a file, the file outlives this process.
     fn content(&mut self) -> Content {
         match &mut self.file {
             None => Content::Bytes(RawText(self.memory.clone())),
@@ -58,7 +57,7 @@ impl Spool {
         }
     }
 
-    /// What an earlier part of the run kept.
+    /// Restores output that an earlier part of the run kept.
     fn recovered(content: Content) -> io::Result<Spool> {
         Ok(match content {
             Content::Bytes(bytes) => Spool { memory: bytes.0, file: None },
@@ -75,7 +74,7 @@ impl Spool {
         self.memory.is_empty() && self.file.is_none()
     }
 
-    /// The end of what is kept, at most so many bytes.
+    /// Returns the end of the output, at most `most` bytes.
     fn tail(&self, most: usize) -> Vec<u8> {
         match &self.file {
             Some(file) => tail_of(file.as_file(), most),
@@ -97,7 +96,7 @@ impl Spool {
         file.write_all(bytes)
     }
 
-    /// Prints it; its file stays until the caller knows that it reached the user, and drops it.
+    /// Prints the output. Its file is returned; the caller drops it once the output has reached the user.
     fn copy_to(&mut self, to: &mut impl Write, mark: Mark, budget: &mut usize) -> io::Result<Option<NamedTempFile>> {
         *budget += self.memory.len();
         let memory = std::mem::take(&mut self.memory);
@@ -120,7 +119,7 @@ impl Spool {
     }
 }
 
-/// The end of a file, whatever its descriptor was opened for; nothing where it cannot be read.
+/// Returns the end of a file, also if its descriptor is write-only. Empty if it cannot be read.
 fn tail_of(file: &File, most: usize) -> Vec<u8> {
     let mut tail = Vec::new();
     let read = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).and_then(|mut file| {
@@ -171,7 +170,7 @@ impl<W: Write> Marker<'_, W> {
         self.to.write_all(b"\n")
     }
 
-    /// A last line without an end gets one where it has a colour, which would go on behind it.
+    /// Ends a last line without a newline if it has a colour, which would otherwise continue behind it.
     fn end(&mut self) -> io::Result<()> {
         if self.at_line_start || self.mark.colour.is_none() { Ok(()) } else { self.end_of_line() }
     }
@@ -184,14 +183,14 @@ struct Pair {
     results: Option<(File, File)>,
     tag: Option<RawText>,
     colour: Option<Colour>,
-    /// Bytes that were taken.
+    /// The number of bytes that were taken.
     taken: u64,
-    /// No more is.
+    /// Whether further bytes are dropped.
     cut: bool,
 }
 
 impl Pair {
-    /// Of the bytes that came, those that are taken.
+    /// Returns the part of the arrived bytes that is within the limit.
     fn take<'a>(&mut self, bytes: &'a [u8], limit: Option<u64>) -> &'a [u8] {
         let left = if self.cut { 0 } else { limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.taken)) };
         self.taken += left.min(bytes.len() as u64);
@@ -213,13 +212,13 @@ pub struct Printer<O: Write, E: Write> {
     unprinted: Unprinted,
     /// Output that an earlier part of the run kept and did not print.
     earlier: BTreeMap<TaskId, Kept>,
-    /// Tasks whose output was written since the last flush, and the files that held it.
+    /// Tasks whose output was written since the last flush, and the files of that output.
     written: Vec<TaskId>,
     files: Vec<NamedTempFile>,
 }
 
 impl<O: Write, E: Write> Printer<O, E> {
-    /// Writes to `out` and `err`.
+    /// Makes a printer that writes to `out` and `err`.
     pub fn new(options: OutputOptions, out: O, err: E) -> io::Result<Self> {
         let (unprinted, earlier) = Unprinted::open(&options.spill)?;
         Ok(Printer {
@@ -239,12 +238,12 @@ impl<O: Write, E: Write> Printer<O, E> {
         })
     }
 
-    /// Sends what a task prints to files instead (`--results`), as GNU parallel does.
+    /// Sends the output of a task to files instead (`--results`), as GNU parallel does.
     pub fn results(&mut self, ticket: u64, out: File, err: File) {
         self.open.entry(ticket).or_default().results = Some((out, err));
     }
 
-    /// A task is sent: what its lines begin with, and its command where that is to be seen.
+    /// Prepares the output of a task that is sent: its tag, its colour, and its command if commands are printed.
     pub fn begins(&mut self, ticket: u64, task: &Task, slot: u32) -> io::Result<()> {
         if let Some(tag) = &self.options.tag {
             self.open.entry(ticket).or_default().tag = Some(tag.of(task, slot));
@@ -260,7 +259,7 @@ impl<O: Write, E: Write> Printer<O, E> {
         self.chunk(ticket, stream, &line)
     }
 
-    /// A chunk of a running task's output.
+    /// Takes a chunk of a running task's output.
     pub fn chunk(&mut self, ticket: u64, stream: Stream, bytes: &[u8]) -> io::Result<()> {
         let pair = self.open.entry(ticket).or_default();
         let bytes = pair.take(bytes, self.options.limit);
@@ -283,12 +282,12 @@ impl<O: Write, E: Write> Printer<O, E> {
         Ok(())
     }
 
-    /// Whether there is no room for more output where it is kept; told once each time that this is found.
+    /// Whether the disk of the output is nearly full. Each discovery is returned once.
     pub fn is_short_of_room(&mut self) -> bool {
         std::mem::take(&mut self.short)
     }
 
-    /// The ends of what an attempt under way has printed, at most so many bytes of each stream: output, then errors.
+    /// Returns the ends of the output of a running attempt, at most `most` bytes of each stream: output, then errors.
     pub fn so_far(&self, ticket: u64, most: usize) -> [Vec<u8>; 2] {
         match self.open.get(&ticket) {
             None => Default::default(),
@@ -297,12 +296,12 @@ impl<O: Write, E: Write> Printer<O, E> {
         }
     }
 
-    /// Takes no more of what this attempt prints.
+    /// Drops all further output of this attempt.
     pub fn cut(&mut self, ticket: u64) {
         self.open.entry(ticket).or_default().cut = true;
     }
 
-    /// Whether something waits to be printed.
+    /// Whether output waits to be printed.
     pub fn waits(&self) -> bool {
         let open = self.open.values().chain(self.held.values());
         open.into_iter().any(|pair| !pair.out.is_empty())
@@ -326,9 +325,9 @@ impl<O: Write, E: Write> Printer<O, E> {
         Ok(())
     }
 
-    /// Takes the rest of what these attempts printed, and keeps all of it that is to be printed: before their end is
-    /// journalled, after which they do not run again. Lines that were printed as they came are kept nowhere, so that
-    /// they are with the user before.
+    /// Takes the rest of these attempts' output, and keeps all of it that is still to be printed. Called before their
+    /// ends are journalled, because then they do not run again. Lines that were printed as they arrived are not kept,
+    /// so they are flushed to the user here.
     pub fn keep<'a>(&mut self, records: impl Iterator<Item = &'a Record>) -> io::Result<()> {
         let (mut all, mut some) = (Vec::new(), false);
         for record in records {
@@ -358,7 +357,8 @@ impl<O: Write, E: Write> Printer<O, E> {
         })
     }
 
-    /// An attempt ended, whose output was kept. That of one that is tried again is dropped, as GNU parallel does.
+    /// Takes the end of an attempt whose output was kept. The output of an attempt that is tried again is dropped, as
+    /// in GNU parallel.
     pub fn ended(&mut self, record: &Record) -> io::Result<()> {
         let mut pair = self.open.remove(&record.ticket).unwrap_or_default();
         if !record.last {
@@ -374,8 +374,8 @@ impl<O: Write, E: Write> Printer<O, E> {
         self.print_due()
     }
 
-    /// A task that does not run must not hold back the order. What it printed in an earlier part of the run, where
-    /// nobody got it, is printed now.
+    /// Takes a task that does not run, so that it does not hold back the order. Output of an earlier part of the run
+    /// that was not printed is printed now.
     pub fn skipped(&mut self, task: TaskId) -> io::Result<()> {
         let mut pair = match self.earlier.remove(&task) {
             None => Default::default(),
@@ -413,7 +413,7 @@ impl<O: Write, E: Write> Printer<O, E> {
         Ok(())
     }
 
-    /// Flushes what was printed so far; then it need not be kept any more.
+    /// Flushes the printed output, which then need not be kept any more.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()?;
         self.err.flush()?;
@@ -423,7 +423,7 @@ impl<O: Write, E: Write> Printer<O, E> {
         Ok(())
     }
 
-    /// The run is over: prints what waits for tasks that never came.
+    /// Ends the run: prints the output that waits for tasks that never arrived.
     pub fn close(&mut self) -> io::Result<()> {
         for (task, mut pair) in std::mem::take(&mut self.held) {
             self.print(task, &mut pair)?;
@@ -549,7 +549,7 @@ mod tests {
         assert_eq!(p.budget, IN_MEMORY_ALL);
     }
 
-    /// What comes is held until it is flushed, for which there is no room.
+    /// A writer that accepts all bytes and fails to flush them, like a full disk.
     #[derive(Default)]
     struct FullDisk(Vec<u8>);
 

@@ -1,34 +1,35 @@
-//! A limit on the power that hosts draw together: no more tasks begin than fit under it. Pure.
+//! Limits the power that hosts draw together: no more tasks start than fit under the limit. Pure.
 //!
-//! A host draws its idle power always, and for each slot in use an equal part of what lies between that and its full
-//! power: the linear model of Fan, Weber and Barroso, "Power Provisioning for a Warehouse-sized Computer" (ISCA 2007),
-//! with slots for utilisation. The full power is the administrator's word, best measured under the site's own load.
+//! A host draws its idle power always. Each used slot adds an equal part of the difference to its full power. This is
+//! the linear model of Fan, Weber and Barroso, "Power Provisioning for a Warehouse-sized Computer" (ISCA 2007), with
+//! slots for utilisation. The administrator configures the full power, best measured under the site's own load.
 
 use homing_place::HostIx;
 use std::collections::HashMap;
 
-/// What one host draws, watts.
+/// The power that one host draws, watts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Draw {
-    /// When nothing runs.
+    /// Without tasks.
     pub idle_w: f64,
-    /// When all slots are in use.
+    /// With all slots in use.
     pub full_w: f64,
 }
 
-/// Hosts with a limit for all of them together: a fuse, a UPS, a contract.
+/// Hosts with a common limit: a fuse, a UPS, a contract.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Circuit {
-    /// How people call it.
+    /// The name for users.
     pub name: String,
     /// The limit, watts.
     pub limit_w: f64,
-    /// All that draw from it, hosts of the run or not.
+    /// All hosts on the circuit, whether in the run or not.
     pub hosts: HashMap<String, Draw>,
 }
 
 impl Circuit {
-    /// What is left when all hosts are idle, milliwatts; `None` where that is too much already.
+    /// Returns the power that is left when all hosts are idle, milliwatts; `None` if their idle power exceeds the
+    /// limit.
     fn room_mw(&self) -> Option<u64> {
         let idle: f64 = self.hosts.values().map(|draw| draw.idle_w).sum();
         let left = (self.limit_w - idle) * 1000.0;
@@ -38,17 +39,17 @@ impl Circuit {
 
 #[derive(Clone, Debug)]
 struct Plug {
-    /// Circuits that the host draws from.
+    /// The circuits that the host draws from.
     circuits: Vec<usize>,
-    /// What a slot takes, milliwatts, rounded up.
+    /// The power of a slot, milliwatts, rounded up.
     slot_mw: u64,
 }
 
-/// What is drawn now.
+/// The power in use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Power {
     circuits: Vec<Circuit>,
-    /// What running tasks take of each circuit, milliwatts.
+    /// The power of running tasks on each circuit, milliwatts.
     used_mw: Vec<u64>,
     plugs: HashMap<HostIx, Plug>,
 }
@@ -58,7 +59,7 @@ impl Power {
         Power { used_mw: vec![0; circuits.len()], circuits, plugs: HashMap::new() }
     }
 
-    /// A host joins; how many of its slots may ever be in use, and which circuit keeps it from more.
+    /// Adds a host. Returns how many of its slots may ever be in use, and the circuit that limits them.
     pub fn host_up(&mut self, host: HostIx, name: &str, slots: u32) -> Option<(u32, &str)> {
         let of = |circuit: &Circuit| circuit.hosts.get(name).copied();
         let on: Vec<usize> = (0..self.circuits.len()).filter(|at| of(&self.circuits[*at]).is_some()).collect();
@@ -70,7 +71,7 @@ impl Power {
         Some((most(&tightest).min(slots), &self.circuits[tightest].name))
     }
 
-    /// How many more slots of a host may be in use now.
+    /// Returns how many more slots of a host may be used now.
     pub fn room(&self, host: HostIx) -> u32 {
         let Some(plug) = self.plugs.get(&host) else { return u32::MAX };
         let of = |at: &usize| {
@@ -80,7 +81,7 @@ impl Power {
         plug.circuits.iter().map(of).min().unwrap_or(u32::MAX)
     }
 
-    /// So many slots are in use, or no more.
+    /// Counts slots that start (`begins`) or stop to be in use.
     pub fn claim(&mut self, host: HostIx, slots: u32, begins: bool) {
         let Some(plug) = self.plugs.get(&host) else { return };
         let watts = plug.slot_mw.saturating_mul(u64::from(slots));
@@ -90,7 +91,7 @@ impl Power {
         }
     }
 
-    /// The circuits that leave no room for one more slot of a host, for people.
+    /// Returns the names of the circuits without power for one more slot of any host.
     pub fn full(&self) -> Vec<&str> {
         let on = |at: usize| self.plugs.values().any(|plug| plug.circuits.contains(&at));
         let full = |at: &usize| {

@@ -1,31 +1,31 @@
-//! What a command may measure: the kernel refuses a larger one, and no worker has to be sent it.
+//! The largest command that can start here. The kernel refuses a larger one, so it need not be sent to a worker.
 
 use homing_model::{Command, RawText, Task};
 
-/// Linux gives words and environment a quarter of the limit on the stack, at least so much and at most three
+/// Linux gives words and environment a quarter of the limit on the stack: at least `LEAST` bytes, and at most three
 /// quarters of 8 MiB (execve(2)).
 const LEAST: usize = 128 << 10;
 const MOST: usize = 6 << 20;
-/// The longest word has so many pages (execve(2), MAX_ARG_STRLEN).
+/// The longest word, in pages (execve(2), MAX_ARG_STRLEN).
 const PAGES_OF_A_WORD: usize = 32;
-/// Each word costs its end and a pointer besides.
+/// The additional bytes of each word: its end and a pointer.
 const BESIDES: usize = 1 + size_of::<usize>();
 
-/// Bytes that commands may have.
+/// The bytes that commands may have.
 pub(crate) struct Room {
     all: usize,
     word: usize,
 }
 
 impl Room {
-    /// On this machine, beside this environment.
+    /// Returns the limits of this machine, less this environment.
     pub fn beside(env: &[(RawText, RawText)]) -> Room {
         let stack = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
         let all = stack.map_or(MOST, |stack| (stack as usize / 4).clamp(LEAST, MOST));
         Room { all: all.saturating_sub(size(env)), word: rustix::param::page_size() * PAGES_OF_A_WORD }
     }
 
-    /// Why this task cannot be started, when it is too large.
+    /// Returns why this task cannot be started, if it is too large.
     pub fn refusal(&self, task: &Task) -> Option<String> {
         let words: &[RawText] = match &task.command {
             Command::Argv(words) => words,

@@ -1,5 +1,5 @@
-//! The shell around the core: one loop that owns the state, fed by threads
-//! that only read and write. What happened is journalled, then acted on.
+//! The shell around the core: one loop that owns the state, fed by threads that only read and write. Each event is
+//! journalled before any action on it.
 
 mod arrivals;
 mod leases;
@@ -32,36 +32,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Tasks held in memory to choose from; the rest stays compact in the source.
+/// The number of tasks in memory to choose from. The rest stays compact in the source.
 const WINDOW: usize = 20_000;
-/// Room in the window that is given back to the source at once: it then
-/// works in spurts, and does not wake the coordinator for each single task.
+/// The free places in the window that are returned to the source at once. Thus the source works in bursts, and does
+/// not wake the coordinator for each task.
 const REFILL: usize = 1024;
 /// Messages taken before the journal is written and frames are sent.
 const BATCH: usize = 512;
 const QUEUE: usize = 4096;
 const TICK: Duration = Duration::from_millis(100);
 const SYNC_EVERY: Duration = Duration::from_secs(1);
-/// A host that has not answered by then joins later. Until then nobody is sent
-/// the tasks of a host that is only a second behind; bounded, so that a dead
-/// host does not hold the rest for the time of its connection.
+/// The longest wait for hosts before the first tasks start. Until then, tasks of a host that is only a second late go
+/// to no other host. Bounded, so that a dead host does not delay the rest until its connection fails. A later host
+/// still joins.
 const ASSEMBLE: Duration = Duration::from_secs(3);
-/// A host that holds what tasks read is waited for longer, if fetching all that would take longer: at most
-/// as long as ssh tries to connect to a host that is dead.
+/// The wait for a host that holds inputs is longer if fetching all of them would take longer. At most as long as ssh
+/// tries to connect to a dead host.
 const HOMES: Patience = Patience { least_us: ASSEMBLE.as_micros() as u64, most_us: 10_000_000 };
-/// Three interrupts within a run mean: now, whatever is left behind.
+/// The number of interrupts within a run that end this process at once, without clean-up.
 const IMPATIENT: u32 = 3;
-/// Two of them, or one signal that does not wait for tasks to end: kill what runs.
+/// Two interrupts, or one signal that does not wait for tasks to end, kill the running tasks.
 const KILLS: u32 = 2;
 
-/// A link, as a run knows it.
+/// The state of a link in a run.
 #[derive(Default)]
 pub(crate) struct Use {
-    /// Once it was up.
+    /// The index of its host, once it was up.
     pub(crate) ix: Option<HostIx>,
-    /// It was told to finish before the run's end.
+    /// Whether it was sent `Finish` before the end of the run.
     pub(crate) released: bool,
-    /// Its administrator wants it empty.
+    /// Whether its administrator wants it empty.
     pub(crate) drained: bool,
 }
 
@@ -72,13 +72,13 @@ pub(crate) struct Shell<'a, L: Listener> {
     terminal: Rc<Terminal>,
     around: Option<Vec<RawText>>,
     pub(crate) links: Links<Use>,
-    /// The links of hosts that were up.
+    /// The link of each host that was up.
     link_of: Vec<usize>,
     need_all: bool,
     assembled: bool,
     in_step: bool,
     window: Sender<usize>,
-    /// To who looks again at tasks that run after others.
+    /// Channel to the thread that locates tasks again which run after others.
     again: Sender<Task>,
     owed: usize,
     room: Room,
@@ -86,20 +86,20 @@ pub(crate) struct Shell<'a, L: Listener> {
     queue: SyncSender<Arrival>,
     pub(crate) spares: VecDeque<HostPlan>,
     pub(crate) patience_told: bool,
-    /// When a host was last asked for or lost.
+    /// The time of the last request for a host, or of the last loss.
     pub(crate) asked: Instant,
     slots: Box<dyn Fn(u32) -> u32>,
     results: Option<ResultFiles>,
     user_name: fn(u32) -> String,
     lessees: Vec<leases::Lessee>,
     watched: Watched,
-    /// Tickets of tasks whose output is wanted by those who watch.
+    /// Tickets of tasks whose output watchers want to see.
     shown: HashMap<TaskId, u64>,
     seated: Option<seats::Seated>,
     pub(crate) listener: &'a mut L,
 }
 
-/// Runs it all; returns the exit status.
+/// Carries out the whole run. Returns the exit status.
 pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, DispatchError> {
     let (queue, arrivals) = sync_channel(QUEUE);
     let (window, more) = channel();
@@ -170,7 +170,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     shell.record(settings.opening)?;
     shell.journal.sync()?;
     let result = shell.serve(&arrivals, &settings.interrupts);
-    // Where that cannot be written down, the last record cannot either.
+    // If this cannot be journalled, the last record cannot be either.
     let _ = shell.tell_of_hosts(true);
     stop.store(true, Ordering::Relaxed);
     shell.give_leases_back();
@@ -215,7 +215,7 @@ impl<L: Listener> Shell<'_, L> {
                 self.name_the_connecting(started.elapsed());
                 self.tell_of_hosts(false)?;
                 self.tend_slurm(started.elapsed());
-                // A write would tell, but with whole tasks to print there may be none for hours.
+                // A write would fail too, but with output grouped by task there may be no write for hours.
                 if self.printer.waits() && stdout_is_unread() {
                     self.core.nobody_reads();
                 }
@@ -227,7 +227,7 @@ impl<L: Listener> Shell<'_, L> {
                 return Err(DispatchError::NotAllHosts(self.links.refused().collect()));
             }
             self.settle_seats();
-            // Once and for all: a host that is connected to anew holds nobody up.
+            // Only once: a host that is connected again delays no task.
             self.assembled = self.assembled || self.are_assembled(started.elapsed());
             if self.assembled {
                 self.core.assign(now.mono);
@@ -261,12 +261,12 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     fn name_the_connecting(&mut self, elapsed: Duration) {
-        // What Slurm queues may come in an hour.
+        // Requests that Slurm queues may be granted only after an hour.
         let hosts = self.links.pending().filter(|plan| matches!(plan.via, Via::Ssh { .. }));
         self.core.connecting(hosts.map(|plan| plan.name.as_str()), elapsed.as_micros() as u64, HOMES);
     }
 
-    /// Hosts of which the user would otherwise hear nothing.
+    /// Reports the hosts that never answered. The user would not learn of them otherwise.
     fn name_the_silent(&mut self, elapsed: Duration) -> Result<(), DispatchError> {
         let hosts: Vec<String> = self.links.pending().map(|plan| plan.name.clone()).collect();
         if hosts.is_empty() {
@@ -278,12 +278,12 @@ impl<L: Listener> Shell<'_, L> {
         hosts.into_iter().try_for_each(|host| self.record(What::HostUnfit { host, reason: reason.clone() }))
     }
 
-    /// True while no host is up yet but one may still answer.
+    /// Whether one of the hosts may still answer.
     fn still_connecting(&self) -> bool {
         self.links.pending().next().is_some()
     }
 
-    /// Tells what has become of hosts, those that have it alike in one line.
+    /// Reports the changes of hosts, equal ones in one line.
     fn tell_of_hosts(&mut self, ends: bool) -> Result<(), DispatchError> {
         let now = Instant::now();
         self.links.refusals(now, ends).iter().for_each(|line| self.listener.note(line));
@@ -316,7 +316,7 @@ impl<L: Listener> Shell<'_, L> {
         }
     }
 
-    /// Nobody reads our output any more (`| head`): then nobody wants the rest.
+    /// Handles the result of a print. If the reader of standard output is gone (`| head`), the run ends.
     fn printed(&mut self, result: io::Result<()>) -> Result<(), DispatchError> {
         match result {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
@@ -327,7 +327,7 @@ impl<L: Listener> Shell<'_, L> {
         }
     }
 
-    /// For the user, and for who looks at the run later.
+    /// Shows a note to the user, and journals it for later readers of the run.
     fn note(&mut self, text: String) -> Result<(), DispatchError> {
         self.listener.note(&text);
         self.record(What::Note { text })
@@ -340,7 +340,7 @@ impl<L: Listener> Shell<'_, L> {
         Ok(())
     }
 
-    /// Journal first, then tell workers, then print.
+    /// Carries out the core's actions: journals first, then sends to workers, then prints.
     fn act(&mut self) -> Result<(), DispatchError> {
         let mut ended = Vec::new();
         let actions = self.core.take_actions();
@@ -364,7 +364,7 @@ impl<L: Listener> Shell<'_, L> {
         self.journal.flush()?;
         self.links.flush();
         for record in ended {
-            // One that was given up while it waited for others was never in the window.
+            // A task that was given up while it waited for others was never in the window.
             self.owed += usize::from(record.last && !matches!(record.outcome, Outcome::NotRun(_)));
             let printed = self.printer.ended(&record);
             self.printed(printed)?;

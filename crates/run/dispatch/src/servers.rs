@@ -1,5 +1,5 @@
-//! Storage servers that are no hosts of the run: appliances, mostly. No worker
-//! runs there, so what they serve is what their clients measure.
+//! Storage servers that are not hosts of the run, mostly appliances. No worker runs there, so their activity is
+//! measured by their clients.
 
 use homing_lease::Place;
 use homing_model::Pulse;
@@ -13,23 +13,23 @@ use std::collections::{BTreeMap, HashMap};
 pub(crate) struct Servers {
     servers: Vec<Server>,
     names: HostIndex,
-    /// Bytes that each host's mounts of a server have moved, by its names.
+    /// The bytes that each host's mounts of a server have moved, by the server's names.
     moved: BTreeMap<(HostIx, String), u64>,
-    /// Where the leases of servers are, by their names.
+    /// The places of the servers' leases, by the servers' names.
     places: HashMap<String, Place>,
 }
 
 #[derive(Debug, Default)]
 struct Server {
     name: String,
-    /// The hosts that tasks which read from it run on. One without such a task stays where its kernel tells what the
-    /// server has moved for it: the last of it comes after the end of the task.
+    /// The hosts with tasks that read from it. If a host's kernel counts the bytes that the server has moved for
+    /// it, the host stays after its last task. The last of these bytes arrive after the end of the task.
     clients: HashMap<HostIx, Client>,
-    /// What all clients together would say, by the clock of this machine since the first pulse: each of theirs begins when
-    /// it likes.
+    /// The sum of all clients' pulses, by the clock of this machine since the first pulse. Each client's own clock
+    /// begins at another time.
     sum: Pulse,
     began: Option<Mono>,
-    /// It has come to be a host of the run, and its leases as a server went back.
+    /// Whether it became a host of the run, and its leases as a server were returned.
     parted: bool,
 }
 
@@ -37,18 +37,18 @@ struct Server {
 struct Client {
     tasks: u32,
     last: Option<Pulse>,
-    /// What the server had moved for it, where its kernel tells, when that was looked at last, bytes.
+    /// The bytes that the server had moved for it at the last look, if its kernel counts them.
     moved: Option<u64>,
-    /// Pulses since the last look at the server.
+    /// The number of pulses since the last look at the server.
     fresh: u32,
 }
 
-/// Nobody waits for a client that was silent while another had so many pulses: it has gone, or its host hangs. A worker
-/// sends eight of its first pulses in the time of one of its later ones.
+/// The number of another client's pulses after which a silent client is not waited for: it has gone, or its host
+/// hangs. A worker sends eight of its first pulses in the time of one of its later ones.
 const PULSES: u32 = 16;
 
 impl Servers {
-    /// The server that a volume calls `name`, and that has these names in all; `true` when it was not known.
+    /// Returns the server that a volume calls `name` and that has the names `all`, and `true` if it is new.
     pub fn of(&mut self, name: &str, all: Vec<String>) -> (ServerIx, bool) {
         let met = all.iter().find_map(|known| self.names.find(known));
         let ix = met.unwrap_or(self.servers.len());
@@ -59,12 +59,12 @@ impl Servers {
         (ix, met.is_none())
     }
 
-    /// Its leases are there; told before it is used.
+    /// Adds the place of a server's leases. Called before the server is used.
     pub fn lies(&mut self, names: Vec<String>, place: &Place) {
         names.into_iter().for_each(|name| _ = self.places.entry(name).or_insert_with(|| place.clone()));
     }
 
-    /// Where the leases are of the server that has these names.
+    /// Returns the place of the leases of the server with these names.
     pub fn place(&self, names: &[String]) -> Option<Place> {
         names.iter().find_map(|name| self.places.get(name)).cloned()
     }
@@ -73,7 +73,7 @@ impl Servers {
         &self.servers[server].name
     }
 
-    /// Its leases go back; `false` where they did before.
+    /// Records that its leases are returned. Returns `false` if they were returned before.
     pub fn part(&mut self, server: ServerIx) -> bool {
         !std::mem::replace(&mut self.servers[server].parted, true)
     }
@@ -82,7 +82,7 @@ impl Servers {
         self.servers.len()
     }
 
-    /// A task on `host` begins to read from it (`true`), or has ended.
+    /// Counts a task on `host` that starts to read from it (`true`), or has ended.
     pub fn used(&mut self, server: ServerIx, host: HostIx, begins: bool) {
         let moved = self.moved_of(server, host);
         let clients = &mut self.servers[server].clients;
@@ -94,28 +94,28 @@ impl Servers {
         }
     }
 
-    /// Servers that tasks on `host` read from now.
+    /// Returns the servers that tasks on `host` read from now.
     pub fn used_by(&self, host: HostIx) -> Vec<ServerIx> {
         let used = |s: &ServerIx| self.servers[*s].clients.contains_key(&host);
         (0..self.servers.len()).filter(used).collect()
     }
 
-    /// What a host's mounts of the server with these names have moved, bytes.
+    /// Sets the bytes that a host's mounts of the server with these names have moved.
     pub fn moved(&mut self, names: Vec<String>, host: HostIx, bytes: u64) {
         self.moved.extend(names.into_iter().map(|name| ((host, name), bytes)));
     }
 
-    /// What a host's mounts of the server have moved, where its kernel tells. Its disks, and interfaces that carry other
-    /// traffic too, say more or less.
+    /// Returns the bytes that a host's mounts of the server have moved, if its kernel counts them. The host's disks
+    /// and interfaces also carry other traffic, so they would be no measure.
     fn moved_of(&self, server: ServerIx, host: HostIx) -> Option<u64> {
         let of_host = self.moved.range((host, String::new())..).take_while(|((of, _), _)| *of == host);
         let told = of_host.into_iter().find(|((_, name), _)| self.names.find(name) == Some(server));
         told.map(|(_, bytes)| *bytes)
     }
 
-    /// A client's pulse came: what the server would say of itself, as far as its clients know, when each of them has
-    /// had one since the last time. Between the pulses of two clients hardly any time may pass, and what the second has
-    /// read since its own last one would count as read in it.
+    /// Takes a client's pulse. Returns the sum for the server once each client has sent a pulse since the last sum.
+    /// A sum for each pulse would be wrong: hardly any time may pass between the pulses of two clients. The bytes that
+    /// the second client read since its own last pulse would count as read in that time.
     pub fn pulse(&mut self, server: ServerIx, host: HostIx, pulse: &Pulse, now: Mono) -> Option<Pulse> {
         let told = self.moved_of(server, host);
         let Server { clients, sum, began, .. } = &mut self.servers[server];
@@ -150,8 +150,8 @@ impl Servers {
     }
 }
 
-/// What grew on one of `clients` hosts. Bytes add up; of the time in which
-/// somebody waited the sum has the mean of the hosts.
+/// Adds the growth on one of `clients` hosts. Bytes are added up. The time in which some task waited is the mean of
+/// the hosts.
 fn add(sum: &mut Pulse, before: &Pulse, now: &Pulse, clients: u64) {
     let grown = |now: u64, before: u64| now.saturating_sub(before);
     let more = |sum: &mut Option<u64>, now: Option<u64>, before: Option<u64>, share: u64| {
@@ -203,12 +203,12 @@ mod tests {
         };
         assert_eq!(both(&mut servers, 1 << 40, 10, 700), [Some(0), Some(0)], "what was before is nobody's");
         assert_eq!(both(&mut servers, (1 << 40) + 5, 20, 900), [Some(5), Some(200)], "its disk moved the rest");
-        // The kernel of another host does not tell servers apart.
+        // The kernel of another host does not distinguish servers.
         servers.used(nas, 1, true);
         assert_eq!(look(&mut servers, nas, 1, 20, 50), None, "the other host's next pulse is still to come");
         assert_eq!(look(&mut servers, nas, 1, 30, 90), None);
         assert_eq!(look(&mut servers, nas, 0, 40, 990), Some(45));
-        // What comes after the end of a task counts with the next look.
+        // Bytes that arrive after the end of a task count with the next look.
         servers.used(nas, 0, false);
         servers.moved(vec!["nas".into(), "10.0.0.9".into()], 0, (1 << 40) + 9);
         assert_eq!((servers.used_by(0), look(&mut servers, nas, 0, 50, 0)), (vec![nas, other], None));
@@ -236,7 +236,7 @@ mod tests {
         servers.used(nas, 0, true);
         servers.used(nas, 1, true);
         assert_eq!((servers.used_by(0), servers.used_by(2)), (vec![nas], Vec::new()));
-        // Their clocks began at different times, and what they moved before is nobody's.
+        // Their clocks began at different times, and the bytes that they moved before do not count.
         servers.pulse(nas, 0, &at(1_000, 700, 0), Mono::from_us(70_000));
         servers.pulse(nas, 1, &at(9_000, 10, 0), Mono::from_us(70_000));
         servers.pulse(nas, 0, &at(1_500, 800, 100), Mono::from_us(70_400));

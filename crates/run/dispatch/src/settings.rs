@@ -1,4 +1,4 @@
-//! What a run is given, and what it tells while it goes on.
+//! The settings of a run, and the interface to its readers.
 
 use crate::core::{Offer, Policy, Record, Skipped};
 use crate::edges::Interrupts;
@@ -15,148 +15,148 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// What the source of tasks yields.
+/// An item of the source of tasks.
 pub enum Incoming {
-    /// A task and what is known of its inputs; volumes as mounted on the coordinator.
+    /// A task with the layout of its inputs. Volumes are as mounted on the coordinator.
     Task {
-        /// All but the volumes.
+        /// The offer, without the volumes.
         offer: Box<Offer>,
-        /// Network volumes that it uses.
+        /// The network volumes that it uses.
         mounts: Vec<Mount>,
     },
-    /// A volume that hosts may have under another name; comes before its tasks.
+    /// A volume that hosts may have under another name. Comes before its tasks.
     Served(Box<Served>),
-    /// All names and addresses of a storage server, and where its leases are; comes before its tasks.
+    /// All names and addresses of a storage server, and the place of its leases. Comes before its tasks.
     Server(Vec<String>, Option<Place>),
-    /// It runs after others: what it names is looked at when these have ended.
+    /// A task that runs after others. Its inputs are located when these have ended.
     After(Box<Task>),
-    /// Need not run.
+    /// A task that need not run.
     Skip(Skipped),
-    /// An earlier part of the run has run something else under this number: the task that follows is not done.
+    /// An earlier part of the run has run another command under this number. The task that follows is not done.
     Again(TaskId),
-    /// What it names cannot be looked at: it fails.
+    /// A task whose inputs cannot be examined: it fails.
     Unread {
         /// The task.
         task: Box<Task>,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The source is broken; what was read before is still run.
+    /// The end of a broken source. The tasks before it still run.
     Broken {
-        /// Why.
+        /// The reason.
         text: String,
-        /// Exit status of the run.
+        /// The exit status of the run.
         exit: i32,
     },
-    /// Something to tell once.
+    /// A note to show once.
     Note(String),
 }
 
 pub use homing_model::live::Progress;
 
-/// Readers of a run: screen, job log, evidence.
+/// A reader of a run: screen, job log, evidence.
 pub trait Listener {
-    /// Each journal record, after it was appended.
+    /// Takes each journal record, after it was appended.
     fn event(&mut self, event: &Event);
-    /// Each end of an attempt.
+    /// Takes each end of an attempt.
     fn record(&mut self, record: &Record);
-    /// About ten times a second.
+    /// Takes the progress, about ten times a second.
     fn progress(&mut self, progress: &Progress);
-    /// For people, at once.
+    /// Shows a note to the user at once.
     fn note(&mut self, text: &str);
-    /// At the end: the limits that were found for storage hosts, by name, and the kinds of commands
-    /// that were seen to move bytes without naming any.
+    /// Takes the lessons at the end. They are the limits that were found for storage hosts, by name, and the kinds of
+    /// commands that moved bytes of unnamed files.
     fn learnt(&mut self, _limits: &[(String, u32)], _movers: &[String]) {}
 }
 
-/// Slots of this machine that others use besides.
+/// Slots of this machine that other users share.
 pub trait Seats {
-    /// The run's tasks here take `used` slots and could take `wanted`: as many as they may take from now on.
+    /// The run's tasks here use `used` slots and could use `wanted`. Returns how many they may use from now on.
     fn settle(&mut self, used: u32, wanted: u32) -> u32;
 }
 
-/// Everything that a run needs.
+/// All settings of a run.
 pub struct Settings {
-    /// Name of the run.
+    /// The name of the run.
     pub name: String,
-    /// Where it is recorded.
+    /// The journal of the run.
     pub journal: Journal,
     /// The first record.
     pub opening: What,
     /// The user's decisions.
     pub policy: Policy,
-    /// Hosts; the run starts with the first that answers.
+    /// The hosts. The run starts with the first that answers.
     pub hosts: Vec<HostPlan>,
-    /// Hosts to use when none of those is granted for long, or none is left.
+    /// Hosts to use if none of the others is granted for long, or none is left.
     pub spares: Vec<HostPlan>,
-    /// With more hosts than this that ssh reaches, a few lead the others; below 2: none does.
+    /// The number of ssh hosts beyond which a few of them lead the others. Below 2: none does.
     pub tree: usize,
-    /// Nothing starts before all hosts have answered; without one of them nothing does.
+    /// Whether no task starts before all hosts have answered. If one host fails, none starts at all.
     pub need_all: bool,
-    /// Hosts whose clock would make files look older or newer than they are get no tasks.
+    /// Whether hosts get no tasks if their clock would make files look older or newer than they are.
     pub in_step: bool,
-    /// By how much the priority of tasks is lowered.
+    /// The amount by which the priority of tasks is lowered.
     pub nice: i32,
-    /// The words of a program that runs the commands elsewhere: what it is given behind them are the names of the task's
-    /// inputs, each behind `--near`, `--` and the command as one line for the shell.
+    /// The words of a program that runs the commands elsewhere. Its further arguments are the names of the task's
+    /// inputs, each after `--near`, then `--` and the command as one line for the shell.
     pub around: Option<Vec<RawText>>,
     /// Slots of this machine that jobs of its queue use too.
     pub seats: Option<Box<dyn Seats>>,
-    /// Slots from cores, where the plan does not say.
+    /// Returns slots from cores, if the plan contains no number.
     pub slots: Box<dyn Fn(u32) -> u32>,
     /// The login name of a user.
     pub user_name: fn(u32) -> String,
-    /// How to launch workers.
+    /// The options to launch workers.
     pub launch: homing_launch::Options,
-    /// Working directory of tasks.
+    /// The working directory of tasks.
     pub cwd: RawText,
-    /// Environment of tasks.
+    /// The environment of tasks.
     pub env: Vec<(RawText, RawText)>,
-    /// File mode creation mask of tasks.
+    /// The file mode creation mask of tasks.
     pub umask: u32,
     /// The site's command that prints the watts of a host; empty: none.
     pub meter: String,
     /// The tasks.
     pub source: Box<dyn Iterator<Item = Incoming> + Send>,
-    /// Looks at tasks again that run after others, where there are some.
+    /// Locates tasks again that run after others, if there are any.
     pub later: Option<Later>,
-    /// What became of tasks in earlier parts of the run.
+    /// The counts of tasks by outcome in earlier parts of the run.
     pub counts: Counts,
-    /// What to do with what they print.
+    /// The options of the tasks' output.
     pub output: OutputOptions,
-    /// Where they print, if that is a terminal.
+    /// The terminal of the output, if it is one.
     pub terminal: Rc<Terminal>,
-    /// Files for a task's output (`--results`).
+    /// The files of a task's output (`--results`).
     pub results: Option<ResultFiles>,
     /// SIGINT, SIGTERM and SIGHUP.
     pub interrupts: Arc<Interrupts>,
 }
 
-/// Makes offers of tasks whose turn has come; ends with them.
+/// Makes offers of tasks whose turn has come. The iterator ends with the channel.
 pub type Later = Box<dyn FnOnce(Receiver<Task>) -> Box<dyn Iterator<Item = Incoming> + Send>>;
 
 /// Makes the files for one task's standard output and error output.
 pub type ResultFiles = Box<dyn Fn(&Task) -> io::Result<(std::fs::File, std::fs::File)>>;
 
-/// Why a run could not go on.
+/// Why a run could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum DispatchError {
-    /// The record of the run cannot be written: going on would lose what happened.
+    /// The journal cannot be written. To go on would lose records.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// No worker answered; why was told as it happened.
+    /// No worker answered. The reasons were reported as they occurred.
     #[error("no host is left to run on: {0} cannot be used")]
     NoHosts(NodeSet),
-    /// Some did not answer, where all were wanted; why was told as it happened.
+    /// Some hosts did not answer, and all were required. The reasons were reported as they occurred.
     #[error("nothing was run, since not all hosts can be used: not {0}")]
     NotAllHosts(NodeSet),
     /// The user's output or a results file cannot be written.
     #[error("cannot write the output of tasks: {0}")]
     Output(io::Error),
-    /// This machine, or its user, has too many.
+    /// This machine or its user has too many threads.
     #[error("{0}")]
     Thread(io::Error),
-    /// What all tasks share cannot be told to a worker.
+    /// The environment and settings of all tasks cannot be sent to a worker.
     #[error("the environment of the run does not reach its workers: {0}")]
     Begin(#[from] homing_launch::wire::WireError),
 }

@@ -1,6 +1,6 @@
-//! Hosts that have a volume's files without its mount: the server of an NFS
-//! export, or a host whose automount has not been touched. Each is asked, and
-//! believed when it finds a file that was just made there.
+//! Hosts that have a volume's files without its mount: the server of an NFS export, or a host whose automount has not
+//! been touched. Each host receives a question. It proves the files by the content of a file that was just made
+//! there.
 
 use crate::hosts::VolumeIx;
 use homing_launch::wire::ToWorker;
@@ -11,13 +11,13 @@ use std::collections::HashMap;
 /// A volume that hosts may have under another name.
 #[derive(Clone, Debug)]
 pub struct Served {
-    /// As it is mounted on the coordinator.
+    /// The mount on the coordinator.
     pub mount: Mount,
-    /// What its source calls the mounted directory.
+    /// The path of the mounted directory at its source.
     pub path: RawText,
-    /// A file just made below the mount point, by its path there.
+    /// The path of a file just made, below the mount point.
     pub nonce: RawText,
-    /// What it holds.
+    /// The content of the file.
     pub secret: RawText,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Answer {
     No(String),
 }
 
-/// What was asked, and what was answered.
+/// The questions to hosts, and their answers.
 #[derive(Debug, Default)]
 pub(crate) struct Stands {
     served: Vec<(VolumeIx, Served)>,
@@ -40,12 +40,12 @@ impl Stands {
         self.served.push((volume, served));
     }
 
-    /// Volumes about which hosts can be asked.
+    /// Returns the volumes about which hosts can be questioned.
     pub fn volumes(&self) -> Vec<VolumeIx> {
         self.served.iter().map(|(volume, _)| *volume).collect()
     }
 
-    /// The question to a host, once.
+    /// Returns the question to a host, once.
     pub fn ask(&mut self, host: HostIx, volume: VolumeIx) -> Option<ToWorker> {
         let (_, served) = self.served.iter().find(|(known, _)| *known == volume)?;
         if self.answers.contains_key(&(host, volume)) {
@@ -61,7 +61,7 @@ impl Stands {
         })
     }
 
-    /// False for an answer to nothing.
+    /// Records an answer. Returns false if no question was open.
     pub fn answered(&mut self, host: HostIx, volume: VolumeIx, answer: Answer) -> bool {
         let known = self.answers.get_mut(&(host, volume)).filter(|a| **a == Answer::Awaited);
         known.map(|a| *a = answer).is_some()
@@ -76,12 +76,12 @@ impl Stands {
         volumes.iter().any(|volume| self.of(host, *volume) == Some(&Answer::Awaited))
     }
 
-    /// A host that is lost answers no more.
+    /// Drops the answers of a lost host.
     pub fn lost(&mut self, host: HostIx) {
         self.answers.retain(|(h, _), _| *h != host);
     }
 
-    /// Somebody may still turn out to have the files.
+    /// Whether a host may still prove to have the files.
     pub fn pending(&self) -> bool {
         self.answers.values().any(|a| *a == Answer::Awaited)
     }

@@ -1,4 +1,4 @@
-//! What tasks read as their standard input: taken from where the run keeps it, and sent ahead of them.
+//! Sends tasks their standard input: reads it from the run's copy, and sends it before the task.
 
 use homing_launch::wire::{CHUNK, ToWorker};
 use homing_model::Block;
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Appends the frames of these blocks to `out`; an error leaves it as it was.
+/// Appends the frames of these blocks to `out`. On an error, `out` stays as it was.
 pub(crate) fn feed(ticket: u64, blocks: &[Block], out: &mut Vec<u8>) -> io::Result<()> {
     let before = out.len();
     let fed = blocks.iter().try_for_each(|block| feed_block(ticket, block, out));

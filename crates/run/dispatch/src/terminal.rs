@@ -1,12 +1,12 @@
-//! The terminal on which tasks print and homing draws one line of progress: what is written to it goes
-//! through here, so that neither gets into the other's line.
+//! The terminal on which tasks print and homing draws one line of progress. All writes pass through here, so that
+//! output and progress never share a line.
 
 use std::cell::Cell;
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
-/// What stands on the last line of the terminal.
+/// The state of the last line of the terminal.
 #[derive(Debug, Default)]
 pub struct Terminal {
     drawn: Cell<bool>,
@@ -14,8 +14,8 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Draws the line of progress in the place of the one before. A line that a task has printed
-    /// without an end stays as it is: nothing is drawn before it is ended.
+    /// Draws the line of progress in the place of the one before. An unfinished line of a task stays as it is: no
+    /// progress is drawn before it ends.
     pub fn draw(&self, line: &str) {
         if !self.unended.get() {
             write(&format!("\r\x1b[K{line}"));
@@ -23,14 +23,14 @@ impl Terminal {
         }
     }
 
-    /// Takes the line of progress away.
+    /// Removes the line of progress.
     pub fn clear(&self) {
         if self.drawn.take() {
             write("\r\x1b[K");
         }
     }
 
-    /// Makes room for a line of homing's own.
+    /// Prepares the terminal for a line of homing's own.
     pub fn begin_line(&self) {
         self.clear();
         if self.unended.take() {
@@ -45,13 +45,13 @@ impl Terminal {
     }
 }
 
-/// In one call: half a control sequence would be shown. A terminal that is gone misses nothing.
+/// Writes in one call, because half a control sequence would be visible. Errors of a vanished terminal are ignored.
 fn write(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// A standard stream for what tasks print, without the standard library's kindness of taking a closed
-/// one for a success: what tasks printed would be lost, and the run look fine.
+/// A standard stream for the output of tasks. The standard library takes a write to a closed stream for a success:
+/// output would be lost, and the run would look fine.
 pub(crate) struct Stream {
     to: BorrowedFd<'static>,
     terminal: Option<Rc<Terminal>>,

@@ -1,25 +1,26 @@
-//! Which units of a named resource a task has: the numbers of graphics processors, for example. Pure.
+//! Assigns units of named resources to tasks, for example the numbers of graphics processors. Pure.
 
 use homing_model::TaskId;
 use std::collections::BTreeMap;
 
-/// An amount that is larger than this counts something else than devices, such as gigabytes: it has no numbered units.
+/// The largest amount that counts devices. A larger one counts a quantity such as gigabytes, which has no numbered
+/// units.
 const MOST: u64 = 256;
-/// Resources whose units are those of CUDA, and the variable by which its programs are given them.
+/// Resources whose units are CUDA devices. Their programs also receive `CUDA_VISIBLE_DEVICES`.
 const CUDA: [&str; 2] = ["gpu", "gpus"];
 
-/// Units of the resources of one host, each with the task that has it.
+/// The units of one host's resources, each with the task that has it.
 #[derive(Debug, Default)]
 pub(crate) struct Units(BTreeMap<String, Vec<Option<TaskId>>>);
 
 impl Units {
-    /// None is taken of so much of each resource.
+    /// Makes so many free units of each resource.
     pub fn new(resources: &BTreeMap<String, u64>) -> Units {
         let counted = resources.iter().filter(|(_, all)| **all <= MOST);
         Units(counted.map(|(name, all)| (name.clone(), vec![None; *all as usize])).collect())
     }
 
-    /// Gives a task the lowest free units of what it takes; the variables by which it knows them.
+    /// Gives a task the lowest free units of its resources. Returns the variables that name them.
     pub fn take(&mut self, task: TaskId, wanted: &[(String, u64)]) -> Vec<(String, String)> {
         let mut variables = Vec::new();
         for (name, amount) in wanted {
@@ -40,7 +41,7 @@ impl Units {
         variables
     }
 
-    /// Takes back all that a task has.
+    /// Takes back all units of a task.
     pub fn give_back(&mut self, task: TaskId) {
         for holder in self.0.values_mut().flatten().filter(|holder| **holder == Some(task)) {
             *holder = None;
@@ -48,7 +49,7 @@ impl Units {
     }
 }
 
-/// `HOMING_RESOURCE_gpu`; what a variable's name cannot have is an underscore.
+/// Returns a variable such as `HOMING_RESOURCE_gpu`. Other characters become underscores.
 fn variable(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     format!("HOMING_RESOURCE_{}", name.chars().map(plain).collect::<String>())

@@ -1,6 +1,6 @@
-//! What passes between a coordinator and those who watch its run from other processes of its user: files in a folder
-//! of the run's own, which is there only when somebody has watched it. No port, no daemon; on another machine that
-//! sees the run's folder too.
+//! Exchanges files between a coordinator and watchers of its run in other processes of the same user. The files are
+//! in a folder below the run's, which exists only if someone has watched the run. It needs no port and no daemon. It
+//! also works from another machine that sees the run's folder.
 
 use homing_model::{Live, TaskId};
 use homing_os::folder::write_whole;
@@ -10,28 +10,28 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The folder, in that of a run.
+/// The folder, in the folder of a run.
 pub(crate) const FOLDER: &str = "watch";
-/// Its time of change tells that somebody watches.
+/// The file whose modification time shows that someone watches.
 pub(crate) const WATCHER: &str = "watcher";
 const LIVE: &str = "live.json";
 const SHOWN_FILE: &str = "shown";
-/// Between two looks of a coordinator. People see no more.
+/// The time between two looks of a coordinator. Users notice no shorter one.
 const LOOK: Duration = Duration::from_secs(1);
-/// Whoever has not said for so long that he watches has gone.
+/// The time after which a silent watcher counts as gone.
 const GONE: Duration = Duration::from_secs(5);
 
-/// What somebody who watches asks for.
+/// A request of a watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// This task is to end.
+    /// End this task.
     End(TaskId),
-    /// What this task prints is to be shown.
+    /// Show the output of this task.
     Show(TaskId),
 }
 
 impl Asked {
-    /// The name of the file that asks for it.
+    /// Returns the name of the file of the request.
     fn file(self) -> String {
         match self {
             Asked::End(task) => format!("end-{task}"),
@@ -50,19 +50,19 @@ impl Asked {
     }
 }
 
-/// A run that somebody watches: the folder for it.
+/// The folder of a run's watchers.
 #[derive(Clone, Debug)]
 pub struct Watch(PathBuf);
 
 impl Watch {
-    /// The run in this folder.
+    /// Returns the folder of the run in `run`.
     pub fn of(run: &Path) -> Watch {
         Watch(run.join(FOLDER))
     }
 
-    /// Says that somebody watches. To be said again every second or two; an error where the folder is another user's
-    /// or its disk is full: then nothing more than the journal is to be had. Root writes nothing into the folder of a
-    /// user either, who may have made it lead elsewhere.
+    /// Signals that someone watches. Called again every second or two. An error means that the folder belongs to
+    /// another user or its disk is full. Then only the journal can be read. Root does not write into the folder of
+    /// another user either, because that user may have made it a link to another place.
     pub fn say(&self) -> io::Result<()> {
         let run = self.0.parent().unwrap_or(&self.0);
         if fs::metadata(run)?.uid() != rustix::process::geteuid().as_raw() {
@@ -74,22 +74,23 @@ impl Watch {
         }
     }
 
-    /// Asks for something; the coordinator takes it up within a second or two.
+    /// Makes a request. The coordinator carries it out within a second or two.
     pub fn ask(&self, what: Asked) -> io::Result<()> {
         write_whole(&self.0.join(what.file()), b"", Some(0o600))
     }
 
-    /// What was told last.
+    /// Returns the last state that the coordinator wrote.
     pub fn live(&self) -> Option<Live> {
         serde_json::from_slice(&fs::read(self.0.join(LIVE)).ok()?).ok()
     }
 
-    /// What a task had printed that was asked for.
+    /// Returns the output of a task that was requested.
     pub fn shown(&self, task: TaskId) -> Option<Vec<u8>> {
         fs::read(self.0.join(format!("{SHOWN_FILE}-{task}"))).ok()
     }
 
-    /// What is asked for. Whoever takes it up removes it first: who asks again then is heard again.
+    /// Returns the requests. Each file is removed before its request is carried out, so a later request is seen
+    /// again.
     fn asked(&self) -> Vec<Asked> {
         let names = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let asked: Vec<Asked> = names.filter_map(|entry| Asked::of(entry.file_name().to_str()?)).collect();
@@ -104,34 +105,35 @@ impl Watch {
         write_whole(&self.0.join(format!("{SHOWN_FILE}-{task}")), text, Some(0o600))
     }
 
-    /// When somebody said last that he watches, as the file system has it.
+    /// Returns the last time at which a watcher signalled, by the clock of the file system.
     fn said(&self) -> Option<SystemTime> {
         fs::symlink_metadata(self.0.join(WATCHER)).and_then(|file| file.modified()).ok()
     }
 
-    /// Nobody needs what was told of a run that is over.
+    /// Removes the folder when the run is over.
     fn end(&self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Those who watch a run, as its coordinator knows them. One that nobody watches looks once a second whether a file is
-/// there.
+/// The coordinator's view of the watchers. Without a watcher it checks once a second whether a file exists.
 pub struct Watched {
     watch: Watch,
     looked: Option<Instant>,
-    /// What the file's time was, and since when it is: by our clock, as the run's folder may be another machine's.
+    /// The file's time, and the instant at which it was first seen. The instant is on the coordinator's clock,
+    /// because the run's folder may be on another machine.
     said: Option<(SystemTime, Instant)>,
     has_told: bool,
 }
 
 impl Watched {
-    /// The run in this folder.
+    /// Makes the view of the run in this folder.
     pub fn new(run: &Path) -> Watched {
         Watched { watch: Watch::of(run), looked: None, said: None, has_told: false }
     }
 
-    /// Whether somebody watches; `None` where it is too early for another look. Those who do are to be told then.
+    /// Returns whether someone watches, or `None` if it is too early for another look. Watchers expect a new state
+    /// then.
     pub fn look(&mut self, now: Instant) -> Option<bool> {
         if self.looked.is_some_and(|looked| now - looked < LOOK) {
             return None;
@@ -151,22 +153,22 @@ impl Watched {
         self.said.is_some_and(|(_, since)| now - since < GONE)
     }
 
-    /// What they ask for, each once.
+    /// Returns the requests of watchers, each once.
     pub fn asked(&self) -> Vec<Asked> {
         self.watch.asked()
     }
 
-    /// Shows what a task has printed. A full disk keeps a run from nothing.
+    /// Writes the output of a task for watchers. Errors such as a full disk do not affect the run.
     pub fn show(&self, task: TaskId, text: &[u8]) {
         let _ = self.watch.show(task, text);
     }
 
-    /// Tells what goes on, likewise.
+    /// Writes the state of the run for watchers. Errors do not affect the run.
     pub fn tell(&self, live: &Live) {
         let _ = self.watch.tell(live);
     }
 
-    /// What was told goes with the run.
+    /// Removes the folder at the end of the run.
     pub fn leave(&self) {
         if self.has_told {
             self.watch.end();
@@ -203,7 +205,7 @@ mod tests {
         assert!(!watched.is_watched(None, begun));
         assert!(watched.is_watched(said(900), at(1)) && watched.is_watched(said(900), at(5)));
         assert!(!watched.is_watched(said(900), at(6)));
-        // Whose clock runs the other way is there, too.
+        // A watcher with a clock that runs the other way is seen, too.
         assert!(watched.is_watched(said(7), at(7)));
     }
 

@@ -1,5 +1,4 @@
-//! What stands at the ends of the coordinator's queue: workers, Slurm's nodes,
-//! the source. All of them only move messages into it.
+//! The senders to the coordinator's queue: workers, Slurm's nodes, the source. They only move messages into it.
 
 use crate::admission::StorageIx;
 use crate::settings::Incoming;
@@ -15,16 +14,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Often enough to be out of the way soon, and seldom enough for a busy slurmctld.
+/// The interval of checks: short enough to leave a drained node soon, long enough for a busy slurmctld.
 const LOOK_AT_NODES: Duration = Duration::from_secs(10);
 
-/// What arrives at the coordinator.
+/// A message to the coordinator.
 pub(crate) enum Arrival {
-    /// Of the host with this number.
+    /// A message of the host with this number.
     Host(usize, Heard),
     Task(Box<Incoming>),
     SourceEnded,
-    /// A host did not see a change in time; `since`: that has changed meanwhile.
+    /// A host did not see a change in time. `since`: the file has changed again meanwhile.
     Late {
         ix: HostIx,
         ticket: u64,
@@ -32,16 +31,16 @@ pub(crate) enum Arrival {
         why: String,
         since: bool,
     },
-    /// A look at the leases of a storage server.
+    /// News about the leases of a storage server.
     Leases(StorageIx, News),
-    /// For people.
+    /// A note for the user.
     Note(String),
-    /// Nodes that their administrators want empty, and why.
+    /// Nodes that their administrators want empty, with the reasons.
     WantedEmpty(Vec<(String, String)>),
 }
 
-/// Sees whether a file that a host saw too late has changed meanwhile, apart from the coordinator, which must not
-/// wait for a file system. Where that is silent it counts as the same.
+/// Checks in a thread whether a file that a host saw too late has changed meanwhile. The coordinator must not wait
+/// for a file system. If the file system does not answer, the file counts as unchanged.
 pub(crate) fn look_again(
     ix: HostIx,
     ticket: u64,
@@ -58,7 +57,7 @@ pub(crate) fn look_again(
     begin(look).map(drop)
 }
 
-/// Looks now and then whether Slurm's nodes are drained while the run is on them.
+/// Checks every 10 s whether Slurm's nodes are drained while the run uses them.
 pub(crate) fn watch_nodes(names: Vec<String>, queue: SyncSender<Arrival>) -> io::Result<()> {
     let watch = move || {
         loop {
@@ -72,7 +71,7 @@ pub(crate) fn watch_nodes(names: Vec<String>, queue: SyncSender<Arrival>) -> io:
     begin(watch).map(drop)
 }
 
-/// Room for tasks in memory; whoever feeds some takes of it.
+/// The room for tasks in memory. Each sender of tasks takes from it.
 pub(crate) struct Credits(Mutex<Untaken>);
 
 struct Untaken {
@@ -81,12 +80,12 @@ struct Untaken {
 }
 
 impl Credits {
-    /// At first as many as `left`; then what `more` brings.
+    /// Starts with room for `left` tasks. `more` adds room later.
     pub(crate) fn new(left: usize, more: Receiver<usize>) -> Credits {
         Credits(Mutex::new(Untaken { left, more }))
     }
 
-    /// Waits for one; false when there will be none any more.
+    /// Waits for room for one task. Returns false if there will be none any more.
     fn take(&self) -> bool {
         let mut untaken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while untaken.left == 0 {
@@ -98,7 +97,7 @@ impl Credits {
     }
 }
 
-/// Pulls tasks from their source, ahead of need by the queue's bound. The end of the list `ends` is told.
+/// Pulls tasks from their source, ahead of need by the bound of the queue. With `ends`, sends the end of the source.
 pub(crate) fn feed(
     source: Box<dyn Iterator<Item = Incoming> + Send>,
     queue: SyncSender<Arrival>,

@@ -1,15 +1,16 @@
-//! What tasks of this run wrote, for tasks on other hosts that read it: these
-//! hosts may hold an older state in their caches and look again first.
+//! The files that tasks of this run wrote, for tasks on other hosts that read them. Such a host may have an older
+//! state in its caches, and looks again first.
 
 use homing_model::{Change, RawText};
 use homing_os::clock::Mono;
 use homing_place::HostIx;
 use std::collections::{BTreeMap, VecDeque};
 
-/// No cache of a shared file system is older: NFS keeps what is missing for 60 s.
+/// The time for which a change is remembered. No cache of a shared file system is older: NFS caches a missing name
+/// for 60 s.
 const REMEMBERED_US: u64 = 75_000_000;
 
-/// The newest known states, while a host may still hold an older one.
+/// The newest known states, as long as a host may have an older one in its cache.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     latest: BTreeMap<RawText, Entry>,
@@ -24,7 +25,7 @@ struct Entry {
 }
 
 impl Written {
-    /// A task on `by` ended and left this.
+    /// Adds the changes that a task on `by` left when it ended.
     pub fn add(&mut self, by: HostIx, changes: Vec<Change>, now: Mono) {
         for change in changes {
             self.order.push_back((now, change.path.clone()));
@@ -38,8 +39,8 @@ impl Written {
         }
     }
 
-    /// What `host` has to look at before a task that reads `reads`. `recent`
-    /// changed before the run knew of it; what is known here is newer.
+    /// Returns the changes that `host` must see before a task that reads `reads`. The changes in `recent` are older
+    /// than the run's knowledge. For the same path, the state known here is newer.
     pub fn fence(&self, host: HostIx, reads: &[RawText], recent: &[Change]) -> Vec<Change> {
         if self.latest.is_empty() {
             return recent.to_vec();
@@ -50,7 +51,7 @@ impl Written {
         unknown.cloned().chain(others).collect()
     }
 
-    /// Who wrote most of what is read here, in bytes: its caches hold it.
+    /// Returns the host that wrote most of these bytes, because its caches hold them.
     pub fn writer(&self, reads: &[RawText]) -> Option<HostIx> {
         if self.latest.is_empty() {
             return None;
@@ -62,19 +63,19 @@ impl Written {
         bytes.into_iter().filter(|(_, bytes)| *bytes > 0).max_by_key(|(_, bytes)| *bytes).map(|(host, _)| host)
     }
 
-    /// A name and, if it is a directory's, all below it.
+    /// Returns the entry of a name and, if it is a directory, of all names below it.
     fn below(&self, path: &RawText) -> impl Iterator<Item = &Entry> {
         let inner = RawText([&path.0[..], b"/"].concat());
         let within = self.latest.range(inner.clone()..).take_while(move |(name, _)| name.0.starts_with(&inner.0));
         self.latest.get(path).into_iter().chain(within.map(|(_, entry)| entry))
     }
 
-    /// Another program has changed it since.
+    /// Forgets a path that another program has changed.
     pub fn forget(&mut self, path: &RawText) {
         self.latest.remove(path);
     }
 
-    /// Whether this is what is known of the name, or nothing newer is.
+    /// Whether no newer state than this change is known.
     pub fn stands(&self, change: &Change) -> bool {
         self.latest.get(&change.path).is_none_or(|entry| entry.change == *change)
     }

@@ -1,5 +1,5 @@
-//! Tasks that run after others. They wait here, and what they read is looked
-//! for when it is there: when the last that they wait for has ended well.
+//! Tasks that run after others. They wait here until the last task that they need has succeeded. Only then are their
+//! inputs located, because only then do they exist.
 
 use super::Core;
 use super::ending::unstarted;
@@ -8,13 +8,13 @@ use homing_model::graph::{Place, Waits};
 use homing_model::{Outcome, Task, TaskId};
 use std::collections::{HashMap, HashSet};
 
-/// Those that wait for others, and those on their way to be looked at.
+/// The tasks that wait for others, and the tasks whose inputs are being located.
 #[derive(Debug, Default)]
 pub(super) struct After {
     waits: Waits,
     tasks: HashMap<TaskId, Task>,
     away: HashSet<TaskId>,
-    /// How messages call tasks that failed, where that is not by their number.
+    /// The labels of failed tasks in messages, if they have one.
     labels: HashMap<TaskId, String>,
 }
 
@@ -23,7 +23,7 @@ impl After {
         self.len() == 0
     }
 
-    /// Tasks that are to run and are in no queue yet.
+    /// Returns the number of tasks that are to run and are in no queue yet.
     pub fn len(&self) -> usize {
         self.tasks.len() + self.away.len()
     }
@@ -32,28 +32,28 @@ impl After {
 /// A task that does not run in this part of the run.
 #[derive(Clone, Debug)]
 pub struct Skipped {
-    /// Which.
+    /// The number of the task.
     pub task: TaskId,
-    /// How messages call it.
+    /// Its label in messages.
     pub label: String,
-    /// Why; `None` when an earlier part of the run already said so.
+    /// The reason; `None` if an earlier part of the run has reported it.
     pub reason: Option<String>,
-    /// It is left out although it has failed.
+    /// Whether it has failed, and is left out all the same.
     pub failed: bool,
 }
 
-/// How a task ended, for those that wait for it.
+/// The end of a task, for the tasks that wait for it.
 pub(super) enum End {
     Well,
     Badly {
-        /// How messages call it.
+        /// Its label in messages.
         label: String,
     },
 }
 
 impl Record {
-    /// What its end is for others, if it is one. One that was killed will run again in another part of the run: who
-    /// waits for it goes on waiting.
+    /// Returns the end of the task for others, if this is one. A killed task runs again in another part of the run,
+    /// and tasks that need it continue to wait.
     pub(super) fn settles(&self) -> Option<End> {
         let well = self.outcome.is_success();
         let end = || if well { End::Well } else { End::Badly { label: self.task.label() } };
@@ -62,7 +62,7 @@ impl Record {
 }
 
 impl Core {
-    /// A task that runs after others, of which some may not be known yet.
+    /// Adds a task that runs after others. Some of these may not be known yet.
     pub fn wait_for(&mut self, mut task: Task) {
         let after = std::mem::take(&mut task.after);
         match self.after.waits.add(task.id, &after) {
@@ -82,12 +82,12 @@ impl Core {
         self.conclude(unstarted(task, 1, Outcome::NotRun(format!("needs {label}, which failed"))));
     }
 
-    /// It has come back from being looked at.
+    /// Records that the inputs of the task were located.
     pub(super) fn arrived(&mut self, task: TaskId) {
         self.after.away.remove(&task);
     }
 
-    /// Tells those that wait for it.
+    /// Continues or gives up the tasks that wait for this one.
     pub(super) fn settled(&mut self, task: TaskId, end: End) {
         self.arrived(task);
         let of_its_own = self.after.waits.root(task).is_none();
@@ -107,7 +107,7 @@ impl Core {
         }
     }
 
-    /// Once for all that a failure keeps from running.
+    /// Reports the tasks that a failure keeps from running, in one note.
     fn tell_not_run(&mut self, label: &str, never: &[TaskId]) {
         let Some(first) = never.first().and_then(|id| self.after.tasks.get(id)) else { return };
         let who = match never.len() - 1 {

@@ -1,4 +1,4 @@
-//! An attempt at a task: how it starts, what it says, how it ends.
+//! An attempt at a task: its start, its messages, its end.
 
 use super::terms::{Given, Running, Stage};
 use super::{Action, Core, Offer, Record};
@@ -30,7 +30,7 @@ impl Core {
             host: self.hosts.name(host).into(),
             slot,
             command: task.command.display(),
-            // A guess is a wish for a place: whether the task reads any of it is not known.
+            // A guess is only a preference for a place. The task may not read any of it.
             planned: (waiting.offer.located && !waiting.offer.guessed)
                 .then(|| self.planned(host, &waiting.offer, &placed)),
             why: (placed.need.total > 0).then(|| placed.why.text(|host| self.hosts.name(host))),
@@ -67,7 +67,7 @@ impl Core {
         }
     }
 
-    /// Who holds what is not on `host`.
+    /// Returns the holders of the bytes that are not on `host`.
     fn holders(&self, host: HostIx, offer: &Offer, placed: &Placed) -> Vec<(String, u64)> {
         if placed.remote == 0 {
             return Vec::new();
@@ -79,8 +79,8 @@ impl Core {
         parts(placed.remote, &others)
     }
 
-    /// A worker says that an attempt ended. Returns false for a ticket that is
-    /// not known: a message after its host was given up, which changes nothing.
+    /// Takes the end of an attempt from a worker. Returns false for an unknown ticket: the message came after its
+    /// host was given up, and changes nothing.
     pub fn ended(&mut self, host: HostIx, mut ended: Ended, now: Moment) -> bool {
         if self.running.get(&ended.ticket).is_none_or(|r| r.host != host) {
             return false;
@@ -104,7 +104,7 @@ impl Core {
         }
         let outcome = ended.outcome.clone();
         let again = match &outcome {
-            // It would print as much again.
+            // Another attempt would print as much.
             Outcome::Exit(0) | Outcome::Killed | Outcome::OutputLimit => false,
             // After a signal it waits for `homing resume`.
             _ if self.stage > Stage::Going && self.signal.is_none() => false,
@@ -114,7 +114,7 @@ impl Core {
         true
     }
 
-    /// What it says of how tasks like it use storage.
+    /// Learns from an ended attempt how tasks of its kind use storage.
     fn learn_storage(&mut self, running: &Running, ended: &Ended) {
         if !running.placed.need.reads() {
             return self.learn_kind(running, ended);
@@ -125,7 +125,7 @@ impl Core {
         }
     }
 
-    /// Gives back what an attempt held. `lesson_us`: how long it took, where that is a measure of its kind, else 0.
+    /// Releases the resources of an attempt. `lesson_us` is its time if that is a measure of its kind, else 0.
     pub(super) fn release(&mut self, host: HostIx, ticket: u64, running: &Running, lesson_us: u64) {
         self.placer.finished(host, running.waiting.offer.task.id, lesson_us);
         self.hosts.release(host, ticket, running.placed.need.cpus);
@@ -178,8 +178,8 @@ impl Core {
         }
     }
 
-    /// Lets a task run elsewhere than on `host`, where it failed. A task that has failed on each host that can run it may
-    /// use all of them again, as with GNU parallel; the last one comes last.
+    /// Lets a task run elsewhere than on `host`, where it failed. A task that has failed on each usable host may use
+    /// all of them again, as with GNU parallel. The host of the last failure comes last.
     fn spare(&mut self, id: TaskId, failed_on: &mut Vec<HostIx>, host: HostIx) {
         failed_on.push(host);
         let up = self.hosts.all_up().into_iter();
@@ -192,7 +192,7 @@ impl Core {
         failed_on.iter().for_each(|host| self.placer.exclude(id, *host));
     }
 
-    /// An end is journalled and counted before anybody is told.
+    /// Journals and counts an end before it is passed on.
     pub(super) fn conclude(&mut self, record: Record) {
         self.record(record.event());
         if record.last {
@@ -204,7 +204,7 @@ impl Core {
         settled.into_iter().for_each(|end| self.settled(task, end));
     }
 
-    /// The attempt is not sent: there is nowhere for what it would print, or what it would read is gone.
+    /// Ends an attempt that cannot be sent, because its output cannot be saved or its standard input cannot be read.
     pub fn unsaved(&mut self, ticket: u64, why: &str, now: Moment) {
         let Some(running) = self.running.remove(&ticket) else { return };
         self.release(running.host, ticket, &running, 0);
@@ -212,7 +212,7 @@ impl Core {
         self.close(ticket, running, Outcome::CannotStart(why.into()), None, false, now);
     }
 
-    /// The attempt did not start: its host does not see `missing`.
+    /// Ends an attempt that did not start because its host does not see `missing`.
     pub fn unfit(&mut self, host: HostIx, ticket: u64, missing: &RawText, now: Moment) {
         let Some(running) = self.running.remove(&ticket) else { return };
         self.release(host, ticket, &running, 0);

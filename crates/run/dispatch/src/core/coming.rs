@@ -1,6 +1,5 @@
-//! Tasks whose home is not there yet: a host of the run that is still being
-//! connected to, or that has not proved yet that it has their files. They wait
-//! for it as long as that costs less than fetching what they read would.
+//! Tasks whose home is not ready yet. Their home is a host of the run that is still being connected to, or that has
+//! not proved yet that it has their files. They wait for it as long as that costs less than fetching their inputs.
 
 use super::{Action, Core};
 use homing_model::TaskId;
@@ -8,30 +7,30 @@ use homing_model::hostname::HostIndex;
 use homing_place::Params;
 use std::collections::BTreeSet;
 
-/// Who may still come, and who waits for it.
+/// The hosts that may still come, and the tasks that wait for them.
 #[derive(Debug, Default)]
 pub(super) struct Coming {
-    /// Hosts that are being connected to.
+    /// The names of the hosts that are being connected to.
     names: BTreeSet<String>,
     index: HostIndex,
-    /// Tasks that wait, in no queue until then.
+    /// The tasks that wait. They are in no queue meanwhile.
     held: BTreeSet<TaskId>,
-    /// Waiting is worth it. Not in a core that is told of no host to come.
+    /// Whether waiting is worth it. Never in a core without hosts to come.
     worth_it: bool,
     told: bool,
 }
 
-/// Bounds of the time for which a home is waited for, microseconds from the run's start.
+/// The bounds of the wait for a home, microseconds from the run's start.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// However little there is to fetch.
+    /// The wait without any input to fetch.
     pub least_us: u64,
-    /// However much.
+    /// The longest wait.
     pub most_us: u64,
 }
 
 impl Core {
-    /// Hosts `names` are still being connected to, `elapsed_us` after the run's start.
+    /// Sets the hosts that are still being connected to, `elapsed_us` after the run's start.
     pub fn connecting<'a>(&mut self, names: impl Iterator<Item = &'a str>, elapsed_us: u64, patience: Patience) {
         let names: BTreeSet<String> = names.map(String::from).collect();
         let worth_it = elapsed_us < self.patience_us(patience);
@@ -46,7 +45,7 @@ impl Core {
         }
     }
 
-    /// Once, to somebody who wonders why idle hosts get nothing.
+    /// Explains once why idle hosts get no tasks.
     fn tell_who_waits(&mut self) {
         let mut homes = self.coming.held.iter().filter_map(|id| self.waiting.get(id)).flat_map(|w| &w.offer.per_host);
         if homes.any(|(name, _)| self.coming.index.find(name).is_some()) {
@@ -57,7 +56,7 @@ impl Core {
         }
     }
 
-    /// Whether the home of a task may still come, and is worth waiting for.
+    /// Whether the home of a task may still come, and is worth the wait.
     pub(super) fn waits_for_home(&mut self, id: TaskId) -> bool {
         let waits = self.home_is_coming(id);
         if waits {
@@ -86,7 +85,8 @@ impl Core {
         coming
     }
 
-    /// What those that wait would have to fetch, over the slowest link that is known.
+    /// Returns how long to wait: the least wait, plus the time to fetch the inputs of the waiting tasks over the
+    /// slowest known link. Returns at most the longest wait.
     fn patience_us(&self, patience: Patience) -> u64 {
         let bytes: u64 = self.coming.held.iter().filter_map(|id| self.waiting.get(id)).map(|w| w.offer.total).sum();
         let link = self.hosts.slowest_link().unwrap_or(Params::default().default_bytes_per_s as u64).max(1);

@@ -1,4 +1,4 @@
-//! How a run ends: on its own, by `--halt`, by a signal, for want of hosts.
+//! The end of a run: on its own, by `--halt`, by a signal, for want of hosts.
 
 use super::terms::{Stage, end};
 use super::{Action, Core, Record};
@@ -8,12 +8,12 @@ use homing_model::event::What;
 use homing_model::{Outcome, Task};
 use homing_os::clock::Mono;
 
-/// What a shell says of a program that SIGPIPE ended.
+/// The status that a shell returns for a program that SIGPIPE ended.
 const SIGPIPE_STATUS: i32 = 141;
-/// No host did its part.
+/// The status of a run for which no host was usable.
 const NO_HOSTS: i32 = 254;
 
-/// Why no host runs a task that takes so many slots.
+/// Returns why no host runs a task that takes so many slots.
 fn nowhere(cpus: u32, most: u32) -> String {
     if cpus > most {
         return format!(
@@ -51,13 +51,13 @@ impl Core {
         }
     }
 
-    /// No host can start this task.
+    /// Ends a task that no host can start.
     pub fn refuse(&mut self, task: Task, why: String) {
         self.conclude(unstarted(task, 1, Outcome::CannotStart(why)));
     }
 
-    /// A signal asks for the end. Nothing starts any more; what runs ends by itself, unless the signal `kills`.
-    /// `signal` is the number that the exit status tells.
+    /// Ends the run after a signal. No task starts any more. Running tasks end by themselves, unless the signal
+    /// `kills`. `signal` is the number for the exit status.
     pub fn interrupt(&mut self, signal: i32, kills: bool) {
         self.signal.get_or_insert(signal);
         let running = self.running.len();
@@ -73,7 +73,7 @@ impl Core {
         self.kill_all();
     }
 
-    /// Ends everything at once: SIGTERM from outside, or output that nobody reads.
+    /// Kills all tasks at once: after SIGTERM from outside, or if the output has no reader.
     pub fn kill_all(&mut self) {
         self.stage = Stage::Killing;
         for (ticket, running) in &mut self.running {
@@ -81,13 +81,13 @@ impl Core {
         }
     }
 
-    /// What tasks print goes nowhere (`| head`): nobody wants the rest.
+    /// Ends the run because the output has no reader (`| head`).
     pub fn nobody_reads(&mut self) {
         self.unread = true;
         self.kill_all();
     }
 
-    /// Time passes: `--timeout` in per cent of the median.
+    /// Applies limits of time: `--timeout` in per cent of the median.
     pub fn tick(&mut self, now: Mono) {
         if matches!(self.policy.io, Io::Fixed(_)) {
             self.acquit(now);
@@ -105,13 +105,14 @@ impl Core {
         }
     }
 
-    /// Exit status of the run as GNU parallel gives it, and the last record.
+    /// Returns the exit status of the run as GNU parallel defines it, and the last record.
     pub fn finish(&mut self) -> (i32, What) {
         let cut = !self.source_ended || self.broken.is_some();
         let counts = self.counts.at_the_end((self.waiting.len() + self.after.len()) as u64, cut);
         let undone = cut || counts.contains_key("unfinished");
         let exit = match self.broken {
-            // What a shell says of a program that a signal ended, whatever else kept it from being whole.
+            // The status that a shell returns for a program that a signal ended. It precedes all other reasons for an
+            // incomplete run.
             _ if undone && self.signal.is_some() => 128 + self.signal.unwrap_or_default(),
             Some(exit) => exit,
             None if self.unread => SIGPIPE_STATUS,
@@ -122,7 +123,7 @@ impl Core {
     }
 }
 
-/// The last record of a run that never began, since it has not the hosts that it wants.
+/// Returns the last record of a run that never began, because it lacks hosts.
 pub(crate) fn without_hosts(ending: What) -> What {
     match ending {
         What::RunEnded { counts, .. } => What::RunEnded { exit: NO_HOSTS, counts },

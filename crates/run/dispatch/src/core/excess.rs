@@ -1,4 +1,4 @@
-//! Tasks that print more than they may, or than there is room for.
+//! Tasks that print more than they may, or more than the disk can hold.
 
 use super::terms::{Running, end};
 use super::{Action, Core};
@@ -7,12 +7,12 @@ use homing_model::Outcome;
 use homing_model::text::keep_tail;
 use homing_model::units::bytes;
 
-/// Kept of the error output of a running task, bytes: a last line of [`homing_model::event::SAID_BYTES`] and blank
-/// lines behind it.
+/// The bytes of a running task's error output that are kept: a last line of [`homing_model::event::SAID_BYTES`], and
+/// blank lines after it.
 const TAIL: usize = 1024;
 
 impl Core {
-    /// A running attempt printed something.
+    /// Counts the output of a running attempt.
     pub fn printed(&mut self, ticket: u64, stream: Stream, bytes: &[u8]) {
         let Some(running) = self.running.get_mut(&ticket) else { return };
         running.printed[usize::from(stream == Stream::Err)] += bytes.len() as u64;
@@ -25,7 +25,7 @@ impl Core {
         }
     }
 
-    /// There is no room for more output: ends the task that has printed most. Returns its ticket.
+    /// Ends the task that has printed most, because the disk is nearly full. Returns its ticket.
     pub fn end_largest_output(&mut self) -> Option<u64> {
         let running = self.running.iter_mut().filter(|(_, running)| !running.killed);
         let (ticket, running) =
@@ -41,7 +41,7 @@ impl Core {
         Some(*ticket)
     }
 
-    /// How an attempt ended that may have printed too much, even if it was through before it could be ended.
+    /// Returns the outcome of an attempt that may have printed too much, even if it ended before it could be killed.
     pub(super) fn limited(&self, running: &Running, ended: &Ended) -> Outcome {
         let rest = (ended.stdout.len() + ended.stderr.len()) as u64;
         let printed = running.printed.iter().sum::<u64>() + rest;

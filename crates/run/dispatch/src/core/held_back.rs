@@ -1,4 +1,4 @@
-//! Starts that wait until a host has memory free, or less to do, or slots that others have.
+//! Starts that wait for free memory on a host, for a lower load, or for slots that others use.
 
 use super::{Action, Core};
 use homing_model::NodeSet;
@@ -6,10 +6,10 @@ use homing_model::units::bytes;
 use homing_os::clock::Mono;
 use homing_place::HostIx;
 
-/// Waiting that is over sooner needs no word, microseconds.
+/// The wait below which no note is due, microseconds.
 const UNTOLD_US: u64 = 2_000_000;
 
-/// What was told of it.
+/// The state of the note about waiting tasks.
 #[derive(Default)]
 pub(super) struct Waits {
     since: Option<Mono>,
@@ -17,7 +17,7 @@ pub(super) struct Waits {
 }
 
 impl Core {
-    /// Says, once a run, that tasks wait for memory or load of hosts that have slots for them.
+    /// Reports once a run that tasks wait for memory, load or slots of hosts.
     pub(super) fn tell_of_waiting(&mut self, now: Mono) {
         let bounded = self.policy.memfree > 0 || self.policy.load.is_some();
         let short = || self.short_of_memory().or_else(|| self.loaded());
@@ -33,7 +33,7 @@ impl Core {
         }
     }
 
-    /// Slots of a host that the run's tasks take, and those that they could take if all were its.
+    /// Returns the slots of a host that the run's tasks use, and those that they could use if all were the run's.
     pub(crate) fn wants(&self, host: HostIx) -> (u32, u32) {
         let (slots, used) = self.hosts.slots_of(host);
         let more = self.waiting.values().take(slots as usize).map(|waiting| waiting.offer.task.cpus.max(1));
@@ -41,7 +41,7 @@ impl Core {
         (used, used.saturating_add(more).min(slots).max(used))
     }
 
-    /// So many slots of a host are the run's, where others use them too.
+    /// Sets how many slots of a host the run may use, if others use them too.
     pub(crate) fn granted(&mut self, host: HostIx, slots: u32) {
         self.hosts.grant(host, slots);
     }

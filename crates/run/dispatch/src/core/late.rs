@@ -1,4 +1,4 @@
-//! A host that does not see a file as another one wrote it.
+//! A host that does not see a file as another host wrote it.
 
 use super::Core;
 use super::terms::Stage;
@@ -7,9 +7,8 @@ use homing_os::clock::Moment;
 use homing_place::HostIx;
 
 impl Core {
-    /// The attempt did not start, since its host did not see `change` within
-    /// the bound. `since`: another program has changed that file in the meantime,
-    /// so that the host was told of a state that is no more.
+    /// Ends an attempt that did not start because its host did not see `change` within the bound. `since`: another
+    /// program has changed the file meanwhile, so the expected state does not exist any more.
     pub fn late(&mut self, host: HostIx, ticket: u64, change: &Change, why: &str, since: bool, now: Moment) {
         let Some(mut running) = self.running.remove(&ticket) else { return };
         self.release(host, ticket, &running, 0);

@@ -1,4 +1,4 @@
-//! The core's dealings with those who use the same storage servers: it begins no more tasks than it has leases.
+//! Shares storage servers with other runs: starts no more tasks than there are leases.
 
 use super::{Action, Core, Licensed};
 use crate::admission::{Io, StorageIx};
@@ -9,7 +9,7 @@ use homing_model::hostname::is_called;
 use homing_place::{HostIx, Need, ServerIx};
 
 impl Core {
-    /// Hosts of the run that serve a task's files to other machines as well are shared like servers that are none.
+    /// Shares hosts of the run that also serve a task's files to other machines, in the same way as other servers.
     pub(super) fn share_hosts(&mut self, id: TaskId, need: &Need) {
         let offer = &self.waiting[&id].offer;
         if offer.served.is_empty() {
@@ -26,7 +26,7 @@ impl Core {
         }
     }
 
-    /// A storage server was met. Nothing begins there before its leases were looked at.
+    /// Shares a storage server that was met. No task starts there before its leases are known.
     pub(super) fn share(&mut self, storage: StorageIx, place: Option<Place>) {
         self.admission.site_says(storage, place.as_ref().and_then(|place| place.limit));
         if let Some(each) = self.licenses_of_one_host(storage) {
@@ -47,7 +47,7 @@ impl Core {
         self.policy.licensed.iter().find(is).map(|licensed| licensed.each)
     }
 
-    /// A host brings its licences, and takes them along: no more tasks than all that are there allow.
+    /// Updates the limits by licences. Each host brings its licences and removes them when it leaves.
     pub(super) fn count_licenses(&mut self) {
         let hosts = self.hosts.all_up().len() as u32;
         for (storage, each) in self.licensed.clone() {
@@ -56,10 +56,11 @@ impl Core {
         }
     }
 
-    /// Servers that were met while the hosts of their names still joined, and that no task uses or waits for any more: who
-    /// shares the host sees its leases beside theirs, with nothing in them, for as long as the run goes on.
+    /// Returns the servers that turned out to be hosts of the run, and that no task uses or waits for any more. Tasks
+    /// met them under their own names before the hosts joined. Without a return, other runs would see their empty
+    /// leases beside those of the hosts until the end of the run.
     pub fn part_from_hosts(&mut self) -> Vec<StorageIx> {
-        // What waited for such a server may lie on its host now.
+        // Tasks that waited for such a server may have their inputs on its host now.
         self.place_anew();
         let is_host = |name: &str| self.hosts.find(name).is_some_and(|host| self.hosts.is_up(host));
         let unused =
@@ -70,19 +71,20 @@ impl Core {
         parted.inspect(|storage| self.admission.leased(*storage, None)).collect()
     }
 
-    /// So many tasks may read from the server; `None`: there is nobody to share it with.
+    /// Sets how many tasks may read from the server. `None`: the server is not shared.
     pub fn leased(&mut self, storage: StorageIx, may_use: Option<u32>) {
         self.admission.leased(storage, may_use);
         self.tell_placer(storage);
     }
 
-    /// Who has leases of the server changed.
+    /// Journals a change of the users with leases of the server.
     pub fn shares(&mut self, storage: StorageIx, limit: Option<u32>, users: Vec<(String, u32)>) {
         let storage = self.storage_name(storage).to_string();
         self.actions.push(Action::Journal(What::Leases { storage, limit, users }));
     }
 
-    /// What this run would do with leases of the server: its tasks there, and one for each slot that could begin another.
+    /// Returns the leases that this run wants: one for each of its tasks there, and one for each slot that could
+    /// start another.
     pub fn wishes(&self, storage: StorageIx) -> Wish {
         let used = self.admission.in_flight(storage);
         let own = self.admission.own_limit(storage);
@@ -96,7 +98,7 @@ impl Core {
         Wish { wanted: (used + more).min(own.unwrap_or(u32::MAX)), used, limit }
     }
 
-    /// Whether somebody has said a limit for it, and none is found.
+    /// Whether a user or administrator has set the limit, so that none is measured.
     pub fn says_limit(&self, storage: StorageIx) -> bool {
         matches!(self.policy.io, Io::Fixed(_)) || self.admission.has_site_limit(storage)
     }

@@ -1,4 +1,4 @@
-//! How hosts leave a run: lost with what ran there, drained, given back.
+//! Hosts that leave a run: lost with their tasks, drained, released.
 
 use super::terms::Stage;
 use super::{Action, Core};
@@ -9,9 +9,9 @@ use homing_os::clock::Moment;
 use homing_place::HostIx;
 
 impl Core {
-    /// A worker, its host or the link to it is gone, and what ran there is lost. When the loss `counts`, tasks may be to
-    /// blame for it, and what ran is tried again only as often as failing tasks are. How often the user said
-    /// (`--retries`) holds for every kind of loss.
+    /// Records that a worker, its host or the link to it is gone, and its tasks are lost. If the loss `counts`, tasks
+    /// may have caused it. Then they are tried again only as often as failing tasks. The user's number of tries
+    /// (`--retries`) applies to every kind of loss.
     pub fn host_lost(&mut self, host: HostIx, reason: &str, counts: bool, now: Moment) {
         if self.leaves(host) {
             let name = self.hosts.name(host).to_string();
@@ -33,7 +33,7 @@ impl Core {
         }
     }
 
-    /// Its worker is of no use any more. False when that was so before.
+    /// Records that a worker is not used any more. Returns false if it was not used before either.
     fn leaves(&mut self, host: HostIx) -> bool {
         let was_there = self.hosts.leave(host);
         if was_there {
@@ -48,7 +48,7 @@ impl Core {
         self.stands.lost(host);
     }
 
-    /// Nothing new is sent to a host whose administrator wants it empty; what runs there may end.
+    /// Drains a host whose administrator wants it empty: it receives no new task, and its tasks may end.
     pub fn host_draining(&mut self, host: HostIx, reason: &str) {
         if self.hosts.down(host) {
             self.forget(host);
@@ -57,8 +57,8 @@ impl Core {
         }
     }
 
-    /// Another worker is asked for in the place of one that cannot be reached any more: it counts as lost from now on, so
-    /// that nobody takes it for the other. What runs there is run elsewhere when [`Core::host_lost`] follows.
+    /// Replaces a worker that cannot be reached any more: another worker is requested. The old one counts as lost
+    /// from now on, so that the two are not confused. Its tasks run elsewhere once [`Core::host_lost`] follows.
     pub fn host_replaced(&mut self, host: HostIx, reason: &str) {
         if self.leaves(host) {
             let host = self.hosts.name(host).to_string();
@@ -66,7 +66,7 @@ impl Core {
         }
     }
 
-    /// A host is given back; the run goes on without it.
+    /// Records that a host was released. The run continues without it.
     pub fn host_released(&mut self, host: HostIx) {
         if self.leaves(host) {
             let text = format!("{} is released: nothing is left for it", self.hosts.name(host));
@@ -74,12 +74,12 @@ impl Core {
         }
     }
 
-    /// Nothing runs there.
+    /// Whether no task runs on the host.
     pub fn is_idle(&self, host: HostIx) -> bool {
         !self.running.values().any(|r| r.host == host)
     }
 
-    /// Whether hosts may still join: then no task is given up for want of a host.
+    /// Sets whether hosts may still join. If so, no task is given up for want of a host.
     pub fn expect_hosts(&mut self, expecting: bool) {
         self.expecting = expecting;
     }

@@ -1,4 +1,4 @@
-//! What those are told who watch the run, and what they may ask for.
+//! The state for watchers of a run, and their requests.
 
 use super::terms::end;
 use super::{Action, Core, Running, Stage};
@@ -10,7 +10,7 @@ use homing_place::{Awaited, HostIx};
 use std::cmp::Reverse;
 
 impl Core {
-    /// Why tasks wait, and what those under way have moved, at `at_ns` of the wall clock.
+    /// Returns why tasks wait, and the bytes that running tasks have moved, at `at_ns` of the wall clock.
     pub fn live(&self, at_ns: i64) -> Live {
         let mut waits = self.waits();
         waits.retain(|waits| waits.tasks > 0);
@@ -72,7 +72,7 @@ impl Core {
         found.map(|(ticket, run)| (*ticket, run))
     }
 
-    /// Ends a task that is under way: somebody who watches wants it. Nothing where it is not.
+    /// Ends a running task at the request of a watcher.
     pub fn end_task(&mut self, task: TaskId) {
         let Some((ticket, run)) = self.under_way(task) else { return };
         let action = end(run, ticket, false);
@@ -82,7 +82,7 @@ impl Core {
         }
     }
 
-    /// What a task under way prints is wanted as it comes; returns its ticket.
+    /// Has a running task's output sent as it is printed. Returns its ticket.
     pub fn show_task(&mut self, task: TaskId) -> Option<u64> {
         let (ticket, run) = self.under_way(task)?;
         let host = run.host;

@@ -1,5 +1,4 @@
-//! Tasks that name no inputs and are seen to move bytes: they and all of their
-//! kind count at storage from then on.
+//! Tasks without named inputs that move bytes. Once one is seen, all tasks of its kind count at their storage.
 
 use super::Core;
 use super::terms::{Running, Waiting};
@@ -11,14 +10,14 @@ use homing_os::clock::Mono;
 use homing_place::{HostIx, Need};
 use std::collections::BTreeSet;
 
-/// With `--io N` what nobody has seen moving after so long moves nothing.
+/// With `--io N`, a task that has moved nothing for so long counts as one that moves nothing.
 const SHOWN_US: u64 = 1_000_000;
-/// With `--io auto` so long after the first start: a reader shows itself within 10 to 150 ms, and
-/// what computes is not held back by pressure meanwhile.
+/// With `--io auto`, the time after the first start in which unknown tasks count as readers. A reader shows itself
+/// within 10 to 150 ms. Pressure meanwhile does not delay tasks that compute.
 const BEGINS_US: u64 = 250_000;
 
 impl Core {
-    /// What a waiting task needs, its kind included.
+    /// Returns the need of a waiting task, including its kind.
     pub(super) fn need(&mut self, id: TaskId) -> Need {
         let Waiting { offer, .. } = &*self.waiting[&id];
         let mut need = offer.need(&self.hosts);
@@ -40,7 +39,7 @@ impl Core {
         need.reads() || self.kinds.counts(need.kind)
     }
 
-    /// A worker tells of a task that is under way.
+    /// Takes a worker's report on the bytes of a running task.
     pub(super) fn seen_moving(&mut self, host: HostIx, mover: Mover) {
         let Some(running) = self.running.get_mut(&mover.ticket).filter(|r| r.host == host) else { return };
         running.moved = Some(mover);
@@ -56,14 +55,14 @@ impl Core {
         self.tell_kind(kind, true);
     }
 
-    /// What a task that has ended says of its kind; one that failed may not have come to it.
+    /// Learns the kind of an ended task. A failed task may have ended before it moved bytes.
     pub(super) fn learn_kind(&mut self, running: &Running, ended: &Ended) {
         if running.seen {
             return;
         }
         let calls = |count: Option<u64>| count.unwrap_or(0);
         let disk = ended.io.read_bytes + ended.io.write_bytes;
-        // What it was sent came from no storage of its host.
+        // Its standard input came from no storage of its host.
         let read = calls(ended.io.rchar).saturating_sub(running.waiting.offer.task.stdin_bytes());
         let moved = Moved { disk, read, written: calls(ended.io.wchar) };
         let printed = running.printed.iter().sum::<u64>() + (ended.stdout.len() + ended.stderr.len()) as u64;
@@ -79,7 +78,7 @@ impl Core {
         }
     }
 
-    /// With `--io N`: kinds that had time to show that they move nothing wait no longer.
+    /// With `--io N`: releases kinds that had time to move bytes and did not.
     pub(super) fn acquit(&mut self, now: Mono) {
         let shown = |r: &&Running| r.counted && !r.placed.need.reads() && now.us_since(r.started) >= SHOWN_US;
         let unknown = |r: &&Running| self.kinds.is_unknown(r.placed.need.kind);
@@ -88,8 +87,8 @@ impl Core {
         kinds.into_iter().for_each(|kind| self.tell_kind(kind, false));
     }
 
-    /// With `--io auto`: at the beginning of a run tasks of which nothing is known start a few at a
-    /// time like those that read, so that a disk which cannot stand all of them is not given them at once.
+    /// With `--io auto`: ends the beginning of a run. In the beginning, unknown tasks start a few at a time like
+    /// readers. Thus a slow disk does not get all of them at once.
     pub(super) fn end_beginning(&mut self, now: Mono) {
         if !(self.admission.is_auto() && self.kinds.presumes() && self.placer.waiting() > 0 && self.hosts.any_up()) {
             return;
@@ -99,7 +98,7 @@ impl Core {
         }
     }
 
-    /// All of a kind that are under way count from now on, or no more.
+    /// Counts all running tasks of a kind from now on, or stops to count them.
     fn recount(&mut self, kind: u8) {
         let counts = self.kinds.counts(kind);
         self.placer.set_moves(kind, counts);
@@ -120,7 +119,7 @@ impl Core {
         storages.into_iter().for_each(|storage| self.tell_placer(storage));
     }
 
-    /// Kinds that were seen to move bytes: for the next run.
+    /// Returns the kinds that were seen to move bytes, for the next run.
     pub fn movers(&self) -> Vec<String> {
         self.kinds.movers()
     }

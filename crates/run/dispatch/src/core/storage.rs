@@ -1,4 +1,4 @@
-//! The core's dealings with storage: limits change, and placement is told.
+//! The storage of a run: its limits change, and placement follows them.
 
 use super::terms::{Given, Running};
 use super::{Action, Core};
@@ -10,7 +10,7 @@ use homing_os::clock::Mono;
 use homing_place::{HostIx, Need, ServerIx, Storage};
 
 impl Core {
-    /// A quick look at a host's storage: its limit may change.
+    /// Takes a pulse of a host's storage, which may change its limit.
     pub fn pulse(&mut self, host: HostIx, pulse: &Pulse, now: Mono) {
         pulse.mover.into_iter().for_each(|mover| self.seen_moving(host, mover));
         self.observe(StorageIx::Host(host), pulse);
@@ -21,7 +21,7 @@ impl Core {
         }
     }
 
-    /// A server has moved so many bytes for a host since its volumes were mounted there.
+    /// Sets the bytes that a server has moved for a host since its volumes were mounted there.
     pub fn moved_for(&mut self, host: HostIx, server: &str, bytes: u64) {
         let names = self.hosts.names_of(server);
         self.servers.moved(names, host, bytes);
@@ -34,7 +34,7 @@ impl Core {
         self.tell_limit(storage, change.limit, change.why);
     }
 
-    /// Tasks wait: what storage begins with, before anything is measured, may be why.
+    /// Journals initial limits of storage if tasks wait, because these limits may be the reason.
     pub(super) fn tell_of_first_limits(&mut self) {
         if self.placer.waiting() > 0 {
             let first = self.admission.take_first();
@@ -42,13 +42,13 @@ impl Core {
         }
     }
 
-    /// For the journal.
+    /// Journals a limit.
     fn tell_limit(&mut self, storage: StorageIx, limit: Option<u32>, why: String) {
         let storage = self.storage_name(storage).to_string();
         self.actions.push(Action::Journal(What::Limit { storage, limit, why }));
     }
 
-    /// Its name, as the user or the file system calls it.
+    /// Returns the name, as the user or the file system knows it.
     pub fn storage_name(&self, storage: StorageIx) -> &str {
         match storage {
             StorageIx::Host(host) => self.hosts.name(host),
@@ -56,8 +56,8 @@ impl Core {
         }
     }
 
-    /// These are all names and addresses of one storage server, which may be a host of the run; told before
-    /// the tasks that read from it.
+    /// Adds all names and addresses of one storage server, which may be a host of the run. Called before the tasks
+    /// that read from it.
     pub fn server(&mut self, names: &[String], leases: Option<&Place>) {
         self.hosts.same(names);
         if let (Some(place), Some(name)) = (leases, names.first()) {
@@ -78,7 +78,7 @@ impl Core {
         server
     }
 
-    /// An earlier run's limit is in force from the beginning.
+    /// Journals the limit of an earlier run, which applies from the beginning.
     pub(super) fn learnt(&mut self, storage: StorageIx, learnt: Option<u32>) {
         if self.admission.is_auto() && learnt.is_some() {
             let why = "an earlier run of this command ended with it".to_string();
@@ -86,8 +86,8 @@ impl Core {
         }
     }
 
-    /// The server of a task none of whose bytes lie on hosts of the run. Of several that have as much,
-    /// as the bricks of a replicated volume have, tasks take one after another.
+    /// Returns the server of a task without bytes on hosts of the run. If several servers have as much, such as the
+    /// bricks of a replicated volume, tasks take them in turn.
     pub(super) fn server_for(&mut self, id: TaskId, need: &Need) -> Option<ServerIx> {
         if !need.reads() || need.per_host.iter().any(|(_, bytes)| *bytes > 0) {
             return None;
@@ -101,7 +101,7 @@ impl Core {
         Some(self.server_of(&name))
     }
 
-    /// An attempt has ended or is lost; `wall_us` 0 when it is no measure of its kind.
+    /// Releases the storage of an attempt that has ended or is lost. `wall_us` is 0 if it is no measure of its kind.
     pub(super) fn leave_storage(&mut self, running: &Running, wall_us: u64) {
         if running.counted {
             let storage = storage_of(running.host, &running.placed);
@@ -111,14 +111,14 @@ impl Core {
         }
     }
 
-    /// A task on `host` begins to use the storage, or has ended.
+    /// Counts a task on `host` that starts to use the storage, or has ended.
     pub(super) fn uses(&mut self, storage: StorageIx, host: HostIx, begins: bool) {
         if let StorageIx::Server(server) = storage {
             self.servers.used(server, host, begins);
         }
     }
 
-    /// Tells placement how many more tasks `storage` takes.
+    /// Updates placement with the number of further tasks that `storage` takes.
     pub(super) fn tell_placer(&mut self, storage: StorageIx) {
         let room = self.admission.room(storage);
         match storage {

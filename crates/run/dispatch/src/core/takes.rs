@@ -1,5 +1,4 @@
-//! What tasks take of the memory and the named resources of their host: never
-//! more at once than it has.
+//! The memory and named resources that tasks use: never more at once than their host has.
 
 use super::Core;
 use homing_model::Task;
@@ -9,20 +8,20 @@ use std::collections::{BTreeMap, HashMap};
 /// Named resources of the hosts of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
-    /// What each host has.
+    /// The amounts of each host.
     pub each: BTreeMap<String, u64>,
-    /// What single hosts have instead, by name.
+    /// The different amounts of single hosts, by name.
     pub hosts: HashMap<String, BTreeMap<String, u64>>,
 }
 
 impl Resources {
-    /// Of one host.
+    /// Returns the amounts of one host.
     pub fn of(&self, host: &str) -> BTreeMap<String, u64> {
         let own = self.hosts.get(host).into_iter().flatten();
         self.each.iter().chain(own).map(|(name, amount)| (name.clone(), *amount)).collect()
     }
 
-    /// Of each resource, the most that a host has.
+    /// Returns the largest amount of each resource on a host.
     pub fn most(&self) -> BTreeMap<String, u64> {
         let mut most = self.each.clone();
         for (name, amount) in self.hosts.values().flatten() {
@@ -33,11 +32,11 @@ impl Resources {
     }
 }
 
-/// The kinds of room: memory, then these resources.
+/// The kinds of amounts: memory, then the named resources.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     names: Vec<String>,
-    /// A task was offered that takes some: until then nobody counts.
+    /// Whether a task with an amount was offered. Before that, amounts are not counted.
     counts: bool,
 }
 
@@ -46,7 +45,7 @@ impl Room {
         Room { names: resources.most().into_keys().collect(), counts: false }
     }
 
-    /// Of each kind; empty for a task that takes none.
+    /// Returns the amount of each kind that a task uses; empty for a task without any.
     pub fn takes(&self, task: &Task) -> Vec<u64> {
         let memory = task.memory.unwrap_or(0);
         if memory == 0 && task.resources.is_empty() {
@@ -58,7 +57,7 @@ impl Room {
 }
 
 impl Core {
-    /// A task starts (`true`) or has ended.
+    /// Counts a task that starts (`true`) or has ended.
     pub(super) fn claim(&mut self, host: HostIx, task: &Task, starts: bool) {
         if self.room.counts {
             self.hosts.claim(host, task, starts);
@@ -66,7 +65,7 @@ impl Core {
         }
     }
 
-    /// A task comes; from the first that takes something on, all is counted.
+    /// Takes a new task. From the first task with an amount on, amounts are counted.
     pub(super) fn count_room(&mut self, task: &Task) {
         if !self.room.counts && !self.room.takes(task).is_empty() {
             self.room.counts = true;

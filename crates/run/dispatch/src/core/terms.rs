@@ -1,5 +1,4 @@
-//! The words of the core: what the user decided, what is offered, what is to
-//! be done, and what is kept of a task that waits or runs.
+//! The types of the core: the user's decisions, offers, actions, and the data of waiting and running tasks.
 
 use super::takes::Resources;
 use crate::admission::{Io, StorageIx};
@@ -15,87 +14,87 @@ use homing_os::clock::Mono;
 use homing_place::{HostIx, Need, Placed};
 use std::collections::HashMap;
 
-/// Between SIGTERM and SIGKILL of a task that is ended, milliseconds.
+/// The time between SIGTERM and SIGKILL of a task that is ended, milliseconds.
 const GRACE_MS: u32 = 500;
 
-/// What the user decided about this run.
+/// The user's decisions about this run.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Attempts at a task, however they ended, at least 1. When the user did not
-    /// say: one at a failing task, three at one that lost its host.
+    /// The number of attempts at a task, however they ended, at least 1. Without a number: one attempt at a failing
+    /// task, three at a task that lost its host.
     pub tries: Option<u32>,
-    /// When failures end the run.
+    /// The failures that end the run.
     pub halt: Halt,
-    /// Least time between two starts, microseconds.
+    /// The least time between two starts, microseconds.
     pub delay_us: u64,
-    /// Memory that must be available on a host before a start, bytes.
+    /// The memory that must be available on a host before a start, bytes.
     pub memfree: u64,
-    /// A host that is loaded so much starts nothing, in the words of `--jobs`.
+    /// The load from which a host starts nothing, in the words of `--jobs`.
     pub load: Option<String>,
-    /// Wall-clock limit of tasks that bring none of their own, milliseconds.
+    /// The wall-clock limit of tasks without one of their own, milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Bytes that a task may print, on both streams.
+    /// The bytes that a task may print, on both streams.
     pub output_limit: Option<u64>,
-    /// Kill tasks that run longer than this share of the median, e.g. 2.0.
+    /// The share of the median beyond which a task is killed, e.g. 2.0.
     pub timeout_of_median: Option<f64>,
-    /// False sends tasks to hosts in turn.
+    /// False assigns tasks to hosts in turn.
     pub locality: bool,
-    /// False when commands use their slot number, which is known only when a slot is free.
+    /// False if commands use their slot number, which is known only when a slot is free.
     pub prefetch: bool,
-    /// How many tasks may use one storage server at once.
+    /// The limit of tasks that use one storage server at once.
     pub io: Io,
-    /// The limit of a storage server is shared with the runs of others.
+    /// Whether the limit of a storage server is shared with the runs of others.
     pub shared: bool,
     /// Storage servers whose users Slurm counts.
     pub licensed: Vec<Licensed>,
     /// Named resources of hosts.
     pub resources: Resources,
-    /// What hosts may draw together.
+    /// The limits of the hosts' common power.
     pub power: Vec<Circuit>,
-    /// What is known of the links between hosts.
+    /// The known links between hosts.
     pub links: Links,
-    /// Limits with which earlier runs of this command ended, by the storage's name.
+    /// The limits at the end of earlier runs of this command, by the storage's name.
     pub learnt: HashMap<String, u32>,
-    /// Kinds of commands, by their first words, that earlier runs saw moving bytes without naming any.
+    /// The kinds of commands, by their first words, that moved bytes of unnamed files in earlier runs.
     pub movers: Vec<String>,
 }
 
-/// A storage server of which each host of the run has licences, so that no leases are needed.
+/// A storage server of which each host of the run has licences, so no leases are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Licensed {
-    /// Names and addresses of the server.
+    /// The names and addresses of the server.
     pub names: Vec<String>,
-    /// Tasks at once that the licences of one host allow.
+    /// The tasks at once that the licences of one host allow.
     pub each: u32,
 }
 
-/// A task with what its inputs say about places.
+/// A task with the locations of its inputs.
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// The task.
     pub task: Task,
-    /// Bytes of its inputs.
+    /// The bytes of its inputs.
     pub total: u64,
-    /// Bytes by storage host name.
+    /// The bytes by the name of the storage host.
     pub per_host: Vec<(String, u64)>,
-    /// Of these hosts, those that serve a network volume: the rest is this machine's own.
+    /// The storage hosts that serve a network volume. The others are this machine.
     pub served: Vec<String>,
-    /// Network volumes that its host must have mounted.
+    /// The network volumes that its host must have mounted.
     pub volumes: Vec<VolumeIx>,
-    /// Local files that must exist on its host.
+    /// The local files that must exist on its host.
     pub requires: Vec<RawText>,
-    /// False when nothing is known of its inputs.
+    /// False if the location of its inputs is unknown.
     pub located: bool,
-    /// Nothing named a file: what lies in the working directory stands for its inputs.
+    /// Whether its words name no file. Then the files of the working directory are used in place of its inputs.
     pub guessed: bool,
-    /// Names on shared file systems that it may read, absolute; not all need exist.
+    /// Names on shared file systems that it may read, absolute. Some may not exist.
     pub reads: Vec<RawText>,
-    /// Of these, what changed so shortly before that hosts may remember an older state.
+    /// The changes of these files that are so recent that hosts may have an older state in their caches.
     pub recent: Vec<Change>,
 }
 
 impl Offer {
-    /// What it needs, in terms of the run's hosts, but for the kind of its command.
+    /// Returns its need in terms of the run's hosts, without the kind of its command.
     pub fn need(&self, hosts: &Hosts) -> Need {
         Need {
             total: self.total,
@@ -110,25 +109,25 @@ impl Offer {
     }
 }
 
-/// What the shell around the core has to do, in order.
+/// An action that the shell around the core must carry out, in order.
 #[derive(Debug)]
 pub enum Action {
-    /// Append to the journal, before anything that follows.
+    /// Append to the journal, before any later action.
     Journal(What),
     /// Send to a worker.
     Send(HostIx, ToWorker),
-    /// An attempt ended; `last` says whether its output is the task's.
+    /// An attempt ended. `last` in the record shows whether its output is the task's.
     Ended {
-        /// What is known.
+        /// The record of the end.
         record: Box<Record>,
     },
-    /// For the user.
+    /// Show a note to the user.
     Note(String),
-    /// The same, about a host: many may have it alike.
+    /// The same, about a host. Equal notes about many hosts are joined.
     HostNote(HostIx, String),
-    /// Other runs may use the storage as well: take part in its leases.
+    /// Take part in the leases of a storage that other runs may use.
     Share(StorageIx, Place),
-    /// Its turn has come: to be looked at again, and offered.
+    /// Locate the inputs of a task whose turn has come, and offer it.
     Locate(Box<Task>),
 }
 
@@ -139,32 +138,32 @@ pub struct Record {
     pub ticket: u64,
     /// The task, with its slot number.
     pub task: Task,
-    /// Counted from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// Host name as the user knows it.
+    /// The host name that the user knows.
     pub host: String,
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// On the coordinator's clock, ns.
+    /// The start on the coordinator's clock, ns.
     pub start_ns: i64,
-    /// Wall time.
+    /// The wall time, microseconds.
     pub wall_us: u64,
-    /// What the worker told.
+    /// The message of the worker.
     pub ended: Option<Ended>,
-    /// Bytes of standard output.
+    /// The bytes of standard output.
     pub stdout_bytes: u64,
-    /// Bytes of error output.
+    /// The bytes of error output.
     pub stderr_bytes: u64,
     /// The end of the error output that was sent while it ran.
     pub tail: Vec<u8>,
-    /// No further attempt follows.
+    /// Whether no further attempt follows.
     pub last: bool,
-    /// The hash of the task as its source gave it, without a slot number; of a last record.
+    /// The hash of the task as its source gave it, without a slot number. Only in a last record.
     pub ran: Option<u64>,
 }
 
 impl Record {
-    /// As the journal has it.
+    /// Returns the event for the journal.
     pub(super) fn event(&self) -> What {
         What::TaskEnded {
             task: self.task.id,
@@ -183,7 +182,7 @@ impl Record {
         }
     }
 
-    /// Why a task failed, in its own words.
+    /// Returns the last line of a failed task's error output.
     fn said(&self) -> Option<String> {
         let failed = self.last && !self.outcome.is_success();
         let sent = failed.then(|| [&self.tail[..], self.ended.as_ref().map_or(&[][..], |e| &e.stderr[..])].concat());
@@ -195,39 +194,39 @@ pub(super) struct Waiting {
     pub(super) offer: Offer,
     pub(super) attempt: u32,
     pub(super) losses: u32,
-    /// Hosts on which it failed, and that are spared until it has failed on all.
+    /// The hosts on which it failed. It avoids them until it has failed on all.
     pub(super) failed_on: Vec<HostIx>,
 }
 
 pub(super) type Running = Attempt<Given>;
 
-/// What is known of an attempt besides.
+/// Further data of a running attempt.
 pub(super) struct Given {
     pub(super) waiting: Box<Waiting>,
     pub(super) placed: Placed,
-    /// Its `{%}`.
+    /// Its slot, `{%}`.
     pub(super) slot: u32,
     pub(super) started: Mono,
-    /// It printed too much, and is ended for that.
+    /// Whether it printed too much, and is ended for that.
     pub(super) excessive: bool,
-    /// Bytes that it printed so far, on each stream.
+    /// The bytes that it printed so far, on each stream.
     pub(super) printed: [u64; 2],
     /// The end of its error output so far.
     pub(super) tail: Vec<u8>,
-    /// It counts at its storage.
+    /// Whether it counts at its storage.
     pub(super) counted: bool,
-    /// It names no inputs, and was seen to move bytes.
+    /// Whether it names no inputs, and was seen to move bytes.
     pub(super) seen: bool,
-    /// What its worker told last of what it has moved.
+    /// The last report of its worker on the bytes that it has moved.
     pub(super) moved: Option<Mover>,
 }
 
-/// What ends an attempt, unless it is being ended already.
+/// Returns the action that ends an attempt, unless it is being ended already.
 pub(super) fn end(running: &mut Running, ticket: u64, timed_out: bool) -> Option<Action> {
     running.kill(ticket, GRACE_MS, timed_out).map(|kill| Action::Send(running.host, kill))
 }
 
-/// How far the run is allowed to go on.
+/// The stage of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     Going,

@@ -98,7 +98,7 @@ fn offer(id: TaskId, holders: &[&str]) -> Offer {
     }
 }
 
-/// Starts since the last call, as (task, host, ticket).
+/// Returns the starts since the last call, as (task, host, ticket).
 fn starts(core: &mut Core) -> Vec<(TaskId, HostIx, u64)> {
     let run = |action: &Action| match action {
         Action::Send(host, ToWorker::Run { ticket, task, .. }) => Some((task.id, *host, *ticket)),
@@ -126,13 +126,13 @@ fn ended(ticket: u64, outcome: Outcome) -> Ended {
     }
 }
 
-/// What the user is told since the last call.
+/// Returns the notes to the user since the last call.
 fn notes(core: &mut Core) -> Vec<String> {
     let note = |action| if let Action::Note(text) = action { Some(text) } else { None };
     core.take_actions().into_iter().filter_map(note).collect()
 }
 
-/// Last records among the actions, as (task, outcome).
+/// Returns the last records among the actions, as (task, outcome).
 fn verdicts(actions: Vec<Action>) -> Vec<(TaskId, Outcome)> {
     let last = |action: Action| match action {
         Action::Ended { record } if record.last => Some((record.task.id, record.outcome)),
@@ -210,7 +210,7 @@ fn declared_memory_is_not_given_out_twice() {
     assert!(assign(&mut core, S).is_empty());
     core.ended(0, ended(begun[0].2, Outcome::Exit(0)), at(S));
     assert_eq!(assign(&mut core, S).len(), 1);
-    // What fits on no host at all is told, not waited for.
+    // A task that fits on no host is reported, and does not wait.
     let mut core = self::core(policy(), &[("n1", 4)]);
     core.offer(heavy(9, 9 << 30));
     core.assign(at(0).mono);

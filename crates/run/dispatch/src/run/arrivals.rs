@@ -1,5 +1,4 @@
-//! What arrives from workers, from the source of tasks, and from those who
-//! launch: told to the core.
+//! Passes messages from workers, from the source of tasks and from launchers to the core.
 
 use super::Shell;
 use crate::settings::{DispatchError, Incoming, Listener};
@@ -139,9 +138,9 @@ impl<L: Listener> Shell<'_, L> {
             FromWorker::Stands { ask, accepted, text } => self.core.stands(ix, ask as usize, accepted, text),
             FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, Moment::now()),
             FromWorker::Late { ticket, change, why } => {
-                // Its bound is past, and with it whatever this host had in its own caches.
+                // The bound of the check is over, and with it any state in the caches of this host.
                 if look_again(ix, ticket, change.clone(), why.clone(), self.queue.clone()).is_err() {
-                    // Nothing is said of it then, as where its file system is silent.
+                    // Then the file counts as unchanged, as with a silent file system.
                     self.core.late(ix, ticket, &change, &why, false, Moment::now());
                 }
             }

@@ -1,5 +1,5 @@
-//! The thread that keeps the run's leases of a server: it asks and locks, which a file server that is slow makes
-//! wait, and the coordinator is told what it may begin.
+//! The thread that keeps the run's leases of a server. It reads and locks files, which blocks on a slow file server.
+//! It reports to the coordinator how many tasks may start.
 
 use super::Shell;
 use crate::admission::StorageIx;
@@ -10,14 +10,14 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long the end of a run waits for its leases to be given back.
+/// The time that the end of a run waits until its leases are returned.
 const PARTING: Duration = Duration::from_secs(1);
 
-/// The coordinator's end of it.
+/// The coordinator's side of the thread.
 pub(super) struct Lessee {
     server: StorageIx,
     wishes: Sender<(u64, Wish)>,
-    /// The last of its turns of which the coordinator knows.
+    /// The last turn of the thread that the coordinator knows.
     turn: u64,
     told: Option<(u64, Wish)>,
     begun: Instant,
@@ -40,7 +40,7 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     pub(super) fn leases_heard(&mut self, server: StorageIx, heard: News) {
-        // One that was given up may still talk.
+        // A thread that was given up may still send.
         let Some(lessee) = self.lessees.iter_mut().find(|lessee| lessee.server == server) else { return };
         match heard {
             News::MayUse { turn, may_use } => {
@@ -59,7 +59,7 @@ impl<L: Listener> Shell<'_, L> {
     fn without_leases(&mut self, server: StorageIx, why: &str) {
         self.lessees.retain(|lessee| lessee.server != server);
         let name = self.core.storage_name(server);
-        // A limit that is found as the run goes on takes the others' load into account.
+        // A limit that is measured during the run includes the load of other runs.
         if self.core.says_limit(server) {
             self.listener
                 .note(&format!("the limit of {name} is this run's alone, and not shared with other runs: {why}"));
@@ -67,7 +67,8 @@ impl<L: Listener> Shell<'_, L> {
         self.core.leased(server, None);
     }
 
-    /// At the end of the run; what does not answer in time is given back by the file server.
+    /// Returns the leases at the end of the run. Leases of a thread that is not done in time are released by the file
+    /// server.
     pub(super) fn give_leases_back(&mut self) {
         let threads: Vec<JoinHandle<()>> = self.lessees.drain(..).map(|lessee| lessee.thread).collect();
         let since = Instant::now();
@@ -76,7 +77,7 @@ impl<L: Listener> Shell<'_, L> {
         }
     }
 
-    /// After each change of what the run could do.
+    /// Sends the threads the wishes of the run after each change.
     pub(super) fn tell_lessees(&mut self) {
         for server in self.core.part_from_hosts() {
             self.lessees.retain(|lessee| lessee.server != server);

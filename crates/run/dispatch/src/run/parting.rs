@@ -1,4 +1,4 @@
-//! The end of a run: workers are let go, and their last words heard.
+//! The end of a run: workers are released, and their last messages read.
 
 use super::Shell;
 use crate::core::Action;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const GOODBYE: Duration = Duration::from_secs(5);
 
 impl<L: Listener> Shell<'_, L> {
-    /// Takes the last sample; counts the good-byes.
+    /// Takes the last sample of a worker, and returns the number of good-byes.
     fn last_words(&mut self, at: usize, messages: Vec<FromWorker>) -> usize {
         let mut byes = 0;
         for message in messages {
@@ -25,14 +25,15 @@ impl<L: Listener> Shell<'_, L> {
         byes
     }
 
-    /// Lets the workers go: `Finish`, their last words, then the end of their input. What is unsaid by now was not
-    /// journalled, as on a full disk, so that a task would begin of which nobody knows.
+    /// Releases the workers: sends `Finish`, reads their last messages, then closes their input. A message that was
+    /// not sent before was not journalled either, for example on a full disk. It must not start a task without a
+    /// record.
     pub(super) fn part(&mut self, arrivals: &Receiver<Arrival>) {
         let mut open = self.withdraw() + self.links.say_last(&ToWorker::Finish, |link| !link.released);
         let deadline = Instant::now() + GOODBYE;
         while open > 0 {
             match arrivals.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                // One that a request of ours was granted to in the last moment ends as its input closes.
+                // A worker that was granted in the last moment ends when its input closes.
                 Ok(Arrival::Host(_, Heard::Gone { .. } | Heard::Refused(_) | Heard::Up { .. })) => {
                     open = open.saturating_sub(1)
                 }

@@ -1,14 +1,14 @@
-//! The slots of this machine that its queue's jobs use too.
+//! The slots of this machine that jobs of its queue also use.
 
 use super::{Shell, TICK};
 use crate::settings::{Listener, Seats};
 use homing_launch::Via;
 use std::time::Instant;
 
-/// The coordinator's end of it.
+/// The coordinator's side of these slots.
 pub(super) struct Seated {
     seats: Box<dyn Seats>,
-    /// What was wanted last, and when that was said.
+    /// The last number of wanted slots, and when it was sent.
     told: Option<(u32, Instant)>,
 }
 
@@ -19,7 +19,8 @@ impl Seated {
 }
 
 impl<L: Listener> Shell<'_, L> {
-    /// Takes slots for what could start here, or gives back what is not used; looks now and then who else wants some.
+    /// Takes slots for tasks that could start here, or returns unused ones. Renews the request at intervals, because
+    /// others may want slots.
     pub(super) fn settle_seats(&mut self) {
         let Some(seated) = &mut self.seated else { return };
         let here = self.links.iter().filter(|link| link.plan.via == Via::Local);

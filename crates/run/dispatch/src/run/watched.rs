@@ -1,4 +1,4 @@
-//! Those who watch the run are told what its journal does not tell, and may ask for little things.
+//! Sends the watchers of a run the state that is not in its journal, and carries out their requests.
 
 use super::Shell;
 use crate::settings::Listener;

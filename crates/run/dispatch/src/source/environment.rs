@@ -1,4 +1,5 @@
-//! What surrounds a run on this side: the environment that travels, the shell, signals, this machine's name.
+//! The surroundings of a run on this machine: the environment that travels, the shell, signals, the name of the
+//! machine.
 
 use crate::Interrupts;
 use homing_model::{Failure, RawText};
@@ -7,8 +8,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The environment that travels with tasks: all that is exported, or what `--env` names. What is of the login that runs
-/// a task ([`homing_os::names::origin`]) travels only where it is named.
+/// Returns the environment that travels with tasks: all exported variables, or those that `--env` names. Variables of
+/// the login that runs a task ([`homing_os::names::origin`]) travel only if they are named.
 ///
 /// `here`: the tasks run on this machine by this login, where exported functions mean the same and `PARALLEL_PID` can
 /// be signalled.
@@ -31,7 +32,7 @@ pub fn exported(names: &[String], here: bool) -> Result<Vec<(RawText, RawText)>,
     Ok(env)
 }
 
-/// Whether a variable goes along; `names` are those of `--env`.
+/// Whether a variable travels. `names` are the names of `--env`.
 fn travels(name: &str, origin: VariableOrigin, names: &[&str], here: bool) -> bool {
     let function = function(name);
     if names.contains(&function.unwrap_or(name)) {
@@ -39,34 +40,34 @@ fn travels(name: &str, origin: VariableOrigin, names: &[&str], here: bool) -> bo
     }
     let all = names.is_empty() || names.contains(&"_");
     match origin {
-        // On this machine both are one login. A task without them would find no program.
+        // On this machine both are one login. A task without these variables would find no program.
         VariableOrigin::Login => here && (all || matches!(name, "PATH" | "HOME")),
         VariableOrigin::Nobody => false,
         VariableOrigin::Submitter => all && (function.is_none() || here),
     }
 }
 
-/// Bash's variable for an exported function.
+/// Returns the name of Bash's variable for an exported function.
 fn variable(function: &str) -> String {
     format!("BASH_FUNC_{function}%%")
 }
 
-/// The function that such a variable holds.
+/// Returns the function that such a variable holds.
 fn function(variable: &str) -> Option<&str> {
     variable.strip_prefix("BASH_FUNC_")?.strip_suffix("%%")
 }
 
-/// Functions that Bash has exported to us.
+/// Returns the functions that Bash has exported to this process.
 pub fn functions() -> Vec<RawText> {
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
     names.filter_map(|name| function(&name).map(RawText::from)).collect()
 }
 
-/// Shells that read POSIX quoting, which inputs get.
+/// The shells that read POSIX quoting, which inputs get.
 const POSIX: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"];
 
-/// The shell for command lines: $HOMING_SHELL, $PARALLEL_SHELL or $SHELL when
-/// it takes POSIX quoting, else /bin/sh.
+/// Returns the shell for command lines: $HOMING_SHELL, $PARALLEL_SHELL or $SHELL if it reads POSIX quoting, else
+/// /bin/sh.
 pub fn shell() -> RawText {
     let named = ["HOMING_SHELL", "PARALLEL_SHELL", "SHELL"].iter().filter_map(|v| std::env::var(v).ok());
     named.into_iter().find(|path| is_posix(path)).map_or_else(|| "/bin/sh".into(), RawText::from)
@@ -77,7 +78,8 @@ fn is_posix(path: &str) -> bool {
     path.starts_with('/') && POSIX.contains(&name) && Path::new(path).exists()
 }
 
-/// Refuses a shell that was named for homing alone and cannot be used; one of the user's login is passed over.
+/// Refuses a shell in HOMING_SHELL that cannot be used. An unusable shell of the user's login is skipped without an
+/// error.
 pub fn check_shell() -> Result<(), Failure> {
     match std::env::var("HOMING_SHELL") {
         Ok(path) if !path.is_empty() && !is_posix(&path) => {
@@ -88,12 +90,12 @@ pub fn check_shell() -> Result<(), Failure> {
     }
 }
 
-/// This machine's name in a journal.
+/// Returns the name of this machine in a journal.
 pub fn hostname() -> String {
     homing_os::names::own_name()
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP are counted instead of ending us.
+/// Counts SIGINT, SIGTERM and SIGHUP from now on, instead of ending this process.
 pub fn count_interrupts() -> Result<Arc<Interrupts>, Failure> {
     let count = Arc::new(Interrupts::default());
     let counted = count.clone();
@@ -102,7 +104,7 @@ pub fn count_interrupts() -> Result<Arc<Interrupts>, Failure> {
         signal_hook::iterator::Signals::new([libc_signal::INT, libc_signal::TERM, libc_signal::HUP]).map_err(failed)?;
     let counting = homing_os::threads::begin(move || {
         for signal in signals.forever() {
-            // Whoever sends TERM or HUP does not wait for tasks to end by themselves.
+            // A sender of TERM or HUP does not wait until tasks end by themselves.
             let steps = if signal == libc_signal::INT { 1 } else { 2 };
             counted.came(signal, steps);
         }

@@ -1,5 +1,5 @@
-//! The input sources of a run, kept in its folder as they are read, and read
-//! from there when it is taken up again.
+//! The input sources of a run. They are kept in its folder as they are read, and read from there when the run is
+//! resumed.
 
 use crate::source::stream::{Cut, NotKept, follow, is_same, not_kept};
 use homing_batch::{BatchError, HELD_FILE, Input, stdin_again};
@@ -13,14 +13,13 @@ use std::path::{Path, PathBuf};
 /// The name under which standard input is kept.
 const STDIN: &str = "stdin";
 
-/// Opens the inputs of one run. Files are kept as `input.1`, `input.2`, ... in
-/// the order of the command line.
+/// Opens the inputs of one run. Files are kept as `input.1`, `input.2`, ... in the order of the command line.
 pub struct Inputs {
     cwd: PathBuf,
     dir: PathBuf,
     resumed: bool,
     files: usize,
-    /// What a person should know of them.
+    /// Notes on the inputs for the user.
     pub said: Vec<String>,
 }
 
@@ -30,14 +29,14 @@ impl Inputs {
         Inputs { cwd: cwd.into(), dir: dir.into(), resumed, files: 0, said: Vec::new() }
     }
 
-    /// Whether standard input, where it is read, is typed by hand.
+    /// Whether standard input would be typed by hand if it was read.
     pub fn stdin_is_typed(&self) -> bool {
         io::stdin().is_terminal() && !(self.resumed && self.dir.join(STDIN).exists())
     }
 
-    /// Gives back the room of standard input, once nothing is left to be made of it.
+    /// Frees the space of standard input, once no task is left to be made of it.
     pub fn forget_stdin(&self) {
-        // What stays only takes room, until the run is pruned.
+        // On an error, the file only takes space until the run is pruned.
         let _ = homing_journal::forget(&self.dir, STDIN);
     }
 
@@ -49,7 +48,7 @@ impl Inputs {
         format!("input.{}", self.files)
     }
 
-    /// The source itself, from its beginning; `None` for one that cannot be had a second time.
+    /// Opens the source itself, from its beginning. Returns `None` if it cannot be read a second time.
     fn again(&self, path: &Path) -> Option<Box<dyn Read + Send>> {
         if path == Path::new("-") {
             return (!io::stdin().is_terminal() && !stdin_is_null()).then(|| Box::new(io::stdin()) as _);
@@ -59,7 +58,7 @@ impl Inputs {
         Some(Box::new(File::open(path).ok()?))
     }
 
-    /// An input that this run has never read.
+    /// Opens an input that this run has never read.
     fn first(&mut self, path: &Path, name: &str) -> io::Result<Input> {
         let mut keeping = Keeping::begin(&self.dir, name).map_err(not_kept)?;
         if path == Path::new("-") {
@@ -86,7 +85,7 @@ impl Inputs {
         Ok(Input { from: Box::new(BufReader::new(File::open(&copy)?)), hold: true, again, copy: Some(copy) })
     }
 
-    /// An input whose end was read before.
+    /// Opens an input whose end was read before.
     fn whole(&mut self, path: &Path, name: &str, kept: &Kept) -> io::Result<Input> {
         if let Some(said) = self.difference(path, kept) {
             let kept = kept.copy.display();
@@ -99,14 +98,14 @@ impl Inputs {
         Ok(Input { from, hold, again: copy.clone(), copy })
     }
 
-    /// How a file is not what the run has read of it.
+    /// Returns how a file differs from the copy that the run has read.
     fn difference(&self, path: &Path, kept: &Kept) -> Option<&'static str> {
         if path == Path::new("-") {
             return None;
         }
         match self.cwd.join(path).metadata() {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Some("is gone since the run has read it"),
-            // A pipe has nothing to be compared with.
+            // A pipe cannot be compared.
             Ok(known) if !known.is_file() => None,
             _ => {
                 let same = self.again(path).zip(File::open(&kept.copy).ok());
@@ -116,7 +115,7 @@ impl Inputs {
         }
     }
 
-    /// An input of which only the beginning was read before.
+    /// Opens an input of which only the beginning was read before.
     fn partial(&mut self, path: &Path, kept: Kept) -> io::Result<Input> {
         let Some(source) = self.again(path) else {
             let cut = Cut { known: kept.length, why: "nothing gives it again" };
@@ -146,8 +145,8 @@ impl homing_batch::Inputs for Inputs {
     }
 }
 
-/// The input sources of a run as it has kept them, for a reader of the run: nothing is kept anew, and nothing is read
-/// from standard input.
+/// The input sources of a run from its copies, for a reader of the run. It makes no copies, and reads nothing from
+/// standard input.
 pub struct KeptInputs {
     cwd: PathBuf,
     dir: PathBuf,
@@ -172,7 +171,8 @@ impl homing_batch::Inputs for KeptInputs {
     }
 }
 
-/// /dev/null is what programs without an input are given: its end is not that of the input that was cut off.
+/// Whether standard input is /dev/null. Programs without an input get it, so its end is not the end of the input that
+/// was cut off.
 fn stdin_is_null() -> bool {
     let null = rustix::fs::makedev(1, 3);
     rustix::fs::fstat(io::stdin()).is_ok_and(|s| {
@@ -196,8 +196,8 @@ fn copy_all(from: &mut impl Read, keeping: &mut Keeping) -> io::Result<()> {
     }
 }
 
-/// The exit status for a batch that cannot be read: what a run has kept of its input may be damaged,
-/// cut or refused by the disk, which is no mistake in the request.
+/// Returns the exit status for a batch that cannot be read. If the kept input of a run is damaged, cut or refused by
+/// the disk, the request of the user is not at fault.
 pub fn status_of(error: &BatchError) -> i32 {
     let (BatchError::Open { source, .. } | BatchError::Read { source, .. }) = error else { return exit::USAGE };
     let kept = |e: &(dyn Error + Send + Sync + 'static)| e.is::<Cut>() || e.is::<NotKept>() || e.is::<JournalError>();

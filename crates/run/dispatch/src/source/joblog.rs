@@ -1,5 +1,4 @@
-//! The job log of a run: what it lists already, and what a run that broke off
-//! did not come to write into it.
+//! The job log of a run: the tasks that it lists already, and the lines that a run which broke off did not write.
 
 use homing_batch::{JoblogEntry, JoblogSeen};
 use homing_model::Failure;
@@ -15,18 +14,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Ends of tasks that are in the journal and not in the job log.
+/// The ends of tasks that are in the journal but not in the job log.
 pub type Unlisted = HashMap<TaskId, End>;
 
-/// One of them.
+/// The end of one task.
 pub struct End {
-    /// Its line, without the command.
+    /// The line of the job log, without the command.
     entry: JoblogEntry,
-    /// `{%}` of its command.
+    /// The slot: `{%}` of its command.
     slot: u32,
 }
 
-/// Tasks that are skipped since the job log lists them, and whether they ended well; `failed`: not those that failed.
+/// Returns the tasks that are skipped because the job log lists them, and whether each succeeded. With `failed`,
+/// failed tasks are not among them.
 pub fn done(path: &Path, failed: bool) -> Result<HashMap<TaskId, bool>, Failure> {
     let (path, _) = place(path);
     if !path.is_file() {
@@ -40,7 +40,7 @@ pub fn done(path: &Path, failed: bool) -> Result<HashMap<TaskId, bool>, Failure>
 
 fn read(path: &Path) -> Result<JoblogSeen, Failure> {
     let cannot = |why: &dyn Display| Failure::usage(format!("cannot read the job log {}: {why}", path.display()));
-    // A pipe would be waited for.
+    // A pipe would block the read.
     if path.metadata().is_ok_and(|meta| !meta.is_file()) {
         return Err(cannot(&"it is no regular file"));
     }
@@ -48,12 +48,12 @@ fn read(path: &Path) -> Result<JoblogSeen, Failure> {
     homing_batch::read_joblog(BufReader::new(file)).map_err(Failure::usage)
 }
 
-/// What `--retry-failed` runs: the commands as the job log has them, under their numbers.
+/// Returns the tasks that `--retry-failed` runs: the commands in the job log, with their numbers.
 pub fn failed(path: &Path) -> Result<Vec<Task>, Failure> {
     Ok(read(&place(path).0)?.failed())
 }
 
-/// `+FILE` adds to a job log.
+/// Returns the path of a job log, and whether lines are added to it, as with `+FILE`.
 fn place(path: &Path) -> (PathBuf, bool) {
     match path.as_os_str().as_bytes().strip_prefix(b"+") {
         Some(rest) if !rest.is_empty() => (OsStr::from_bytes(rest).into(), true),
@@ -61,7 +61,7 @@ fn place(path: &Path) -> (PathBuf, bool) {
     }
 }
 
-/// The job log, ready for the next line. `goes_on`: what it has stays.
+/// Opens the job log for the next line. With `goes_on`, its lines stay.
 pub fn open(path: &Path, goes_on: bool) -> Result<File, Failure> {
     let (path, adds) = place(path);
     let going_on = (adds || goes_on) && path.metadata().is_ok_and(|m| m.is_file() && m.len() > 0);
@@ -79,7 +79,7 @@ pub fn open(path: &Path, goes_on: bool) -> Result<File, Failure> {
     opened.map_err(|e| Failure::usage(format!("cannot write the job log {}: {e}", path.display())))
 }
 
-/// Compares the journal in `dir` with the job log of its run. Damage of the journal is passed over.
+/// Compares the journal in `dir` with the job log of its run. Ignores damage of the journal.
 pub fn unlisted(path: &Path, dir: &Path) -> Result<Unlisted, Failure> {
     let (path, _) = place(path);
     let log = if path.is_file() { read(&path)? } else { JoblogSeen::default() };
@@ -88,7 +88,7 @@ pub fn unlisted(path: &Path, dir: &Path) -> Result<Unlisted, Failure> {
     Ok(ends)
 }
 
-/// How each task ended at last.
+/// Returns the last end of each task.
 fn ends(events: impl Iterator<Item = Event>) -> Unlisted {
     let (mut slots, mut ends) = (HashMap::new(), Unlisted::default());
     for event in events {
@@ -108,13 +108,13 @@ fn ends(events: impl Iterator<Item = Event>) -> Unlisted {
     ends
 }
 
-/// As in GNU parallel, what was killed with the run is not listed, and neither is what never had its turn: both are to
-/// run again.
+/// Whether the job log lists this outcome. As in GNU parallel, it lists neither tasks that were killed with the run
+/// nor tasks that never started. Both must run again.
 pub fn is_listed(outcome: &Outcome) -> bool {
     !matches!(outcome, Outcome::Killed | Outcome::NotRun(_))
 }
 
-/// Writes the lines that a job log lacks, as the tasks are named again.
+/// Writes the missing lines of a job log, as the source yields the tasks again.
 pub struct Missing {
     unlisted: Mutex<Unlisted>,
     file: File,
@@ -122,14 +122,14 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// `file`: the job log; `here`: tasks run on this machine, which it calls `:`.
+    /// `file`: the job log; `here`: tasks run on this machine, which the job log calls `:`.
     pub fn new(unlisted: Unlisted, file: &File, here: bool) -> Result<Missing, Failure> {
-        // A duplicate shares the position in the file, so that neither writer overwrites the other's lines.
+        // A duplicate shares the position in the file, so neither writer overwrites the other's lines.
         let file = file.try_clone().map_err(Failure::system)?;
         Ok(Missing { unlisted: Mutex::new(unlisted), file, here })
     }
 
-    /// `task` is not run again: its line, if the job log lacks it.
+    /// Writes the line of a task that does not run again, if the job log lacks it.
     pub fn write(&self, task: &Task) -> io::Result<()> {
         let mut unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(End { mut entry, slot }) = unlisted.remove(&task.id) else { return Ok(()) };
@@ -140,7 +140,7 @@ impl Missing {
         if entry.host.is_empty() || self.here {
             entry.host = ":".into();
         }
-        // A full disk is told once.
+        // A full disk is reported once.
         entry.write(&mut &self.file).inspect_err(|_| unlisted.clear())
     }
 }

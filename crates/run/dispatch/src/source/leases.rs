@@ -1,4 +1,4 @@
-//! A storage server of the cluster file, and where its leases lie.
+//! A storage server of the cluster file, and the place of its leases.
 
 use homing_lease::{FOLDER, Place};
 use homing_locate::Volume;
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-/// `[server.NAME]`.
+/// The section `[server.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// Tasks of all runs of all users that may use it at once.
+    /// The tasks of all runs of all users that may use it at once.
     pub io: Option<NonZeroU32>,
-    /// A folder on it that all have mounted, where leases are.
+    /// A folder on it that all hosts have mounted, for the leases.
     pub leases: Option<PathBuf>,
     /// The licence by which Slurm counts its jobs that use it: `nas`, or `nas@slurmdb` of several clusters.
     #[serde(default, deserialize_with = "license")]
@@ -30,9 +30,9 @@ fn license<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, 
     }
 }
 
-/// The place of a server that has these names and holds one of the volumes: where a cluster file says, else in the
-/// root of that volume. One server of NFS has one limit, by whatever name its clients mount it and whether or not
-/// their cluster files name it; the bricks of other file systems are told apart.
+/// Returns the place of the leases of a server that has these names and holds one of the volumes. It is the folder in
+/// the cluster file, else the root of that volume. A server of NFS has one limit under any mount name, whether or not
+/// cluster files name it. The bricks of other file systems are separate servers.
 pub fn place(names: &[String], volumes: &[Volume], said: &BTreeMap<String, Server>) -> Option<Place> {
     let ours = said.iter().find(|(section, _)| is_one_of(section, names));
     let volume = volume_of(names, volumes);
@@ -48,7 +48,7 @@ pub fn place(names: &[String], volumes: &[Volume], said: &BTreeMap<String, Serve
     Some(Place { unfit: unfit(&folder), folder, server, limit })
 }
 
-/// Locks of such mounts are of one machine only.
+/// Returns why a folder is unfit for leases: locks of such mounts are valid on one machine only.
 fn unfit(folder: &Path) -> Option<String> {
     let lines = homing_mounts::read().ok()?;
     let line = homing_mounts::holding(&lines, folder)?;
@@ -60,7 +60,8 @@ fn unfit(folder: &Path) -> Option<String> {
     Some(format!("{} is mounted with {option}, so that its locks are this machine's only", line.mount.point.display()))
 }
 
-/// NFS names the server in the mount table; of the others a task's files tell it.
+/// Returns the volume of a server. The mount table names a server of NFS. For other volumes the names come from a
+/// task's files.
 fn volume_of<'v>(names: &[String], volumes: &'v [Volume]) -> Option<&'v Volume> {
     let (nfs, other): (Vec<&Volume>, Vec<&Volume>) = volumes.iter().partition(|volume| volume.kind == Kind::Nfs);
     let serves = |volume: &&&Volume| names.contains(&homing_mounts::nfs::server(&volume.mount));

@@ -1,5 +1,6 @@
-//! What a run takes from this machine: its input sources, kept in its folder as they are read; what each task reads, where
-//! that lies, and whether the task has to run at all; the environment that travels with tasks; the job log.
+//! Feeds a run from this machine. It keeps the input sources in the run's folder as they are read. For each task it
+//! finds the files, where they are, and whether the task must run at all. It also provides the environment that
+//! travels with tasks, and the job log.
 
 pub mod environment;
 mod inputs;

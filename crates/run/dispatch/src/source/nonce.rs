@@ -1,5 +1,5 @@
-//! Files by which hosts prove that they have the files of an NFS volume or an sshfs without
-//! its mount, as its server does. Names that nobody can guess; gone when the run is over.
+//! Files by which hosts prove that they have the files of an NFS volume or an sshfs without its mount, as its server
+//! does. Their names cannot be guessed. They are removed when the run is over.
 
 use crate::Served;
 use homing_locate::{Locator, Volume};
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The files made so far; removed with the last clone.
+/// The files made so far. Dropping the last clone removes them.
 #[derive(Clone, Default)]
 pub struct Nonces(Arc<Made>);
 
@@ -39,13 +39,13 @@ impl Made {
 }
 
 impl Nonces {
-    /// Removes all that were made. The thread that reads tasks may hold a clone until after the process has ended.
+    /// Removes all files. The thread that reads tasks may hold a clone until the end of the process.
     pub fn remove(&self) {
         self.0.remove();
     }
 
-    /// What hosts can be asked of a volume that one server has, the first time that it is met.
-    /// `near` are folders where the user may write if not at the mount point.
+    /// Returns the question to hosts about a volume that one server has, the first time that the volume is met.
+    /// `near` are folders where the user may be able to write, if not at the mount point.
     pub fn served(&self, volume: &Volume, near: &[&Path], locator: &Locator) -> Option<Served> {
         if !matches!(volume.kind, Kind::Nfs | Kind::Sshfs) {
             return None;
@@ -82,7 +82,7 @@ mod tests {
     fn what_was_made_goes_with_the_last_holder() {
         let dir = tempfile::tempdir().unwrap();
         let locator = Locator::new().unwrap();
-        // As if this folder were an NFS mount.
+        // The test treats this folder as an NFS mount.
         let mut volume = locator.volume_of(dir.path()).unwrap();
         let nonces = Nonces::default();
         assert!(nonces.served(&volume, &[dir.path()], &locator).is_none(), "a local disk has no server");

@@ -1,6 +1,5 @@
-//! From tasks to offers: what each task reads, where that lies, and whether
-//! it has to run at all. Works in threads of its own, ahead of need; what a
-//! file system that is silent holds is left behind.
+//! Turns tasks into offers: finds the files of each task, where they are, and whether it must run at all. Works in
+//! threads of its own, ahead of need. Files on a file system that does not answer are left behind.
 
 use crate::source::environment;
 use crate::source::inputs::status_of;
@@ -21,45 +20,47 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Files looked at in a working directory that stands for its task's inputs.
+/// The most files that are located in a working directory that is used in place of a task's inputs.
 const CWD_LIMIT: usize = 64;
 
-/// Names that are remembered as those of no file: what is written into each command is among the first.
+/// The most names that are remembered as no file. Names that occur in each command are among the first.
 const MOST_ABSENT: usize = 256;
 
-/// Tasks that are named because they are not what the run has run: more would hide the rest of what is said.
+/// The most tasks that are named because they differ from the run's earlier ones. More would hide the other notes.
 const MOST_NAMED: u64 = 3;
 
-/// How tasks become offers.
+/// The settings for offers.
 pub struct Sourcing {
-    /// The run's working directory.
+    /// The working directory of the run.
     pub cwd: PathBuf,
-    /// Look at the words of commands.
+    /// Whether the words of commands are examined for files.
     pub detect: bool,
-    /// Whoever a task is handed to finds a place for it: where its inputs lie says nothing of this run's hosts.
+    /// Whether tasks are handed to another program, which chooses their hosts (`--ppn`). Then this run does not look
+    /// for the places of their inputs.
     pub handed_on: bool,
-    /// Skip what is up to date.
+    /// Whether tasks with newer outputs than inputs are skipped.
     pub skip_newer: bool,
-    /// Where a task runs is made if it is not there.
+    /// Whether the working directory of a task is made if it is missing.
     pub makes_workdir: bool,
-    /// Tasks that are not run again: an earlier part of the run has recorded what became of them, and a hash
-    /// of what ran. homing 0.1 did not: its tasks go by their number alone.
+    /// The tasks that do not run again, because an earlier part of the run has recorded their outcome, with a hash of
+    /// their commands. homing 0.1 recorded no hash: its tasks are known by number alone.
     pub done: HashMap<TaskId, Option<u64>>,
-    /// Tasks that are not run, since the job log lists them, and whether they ended well.
+    /// The tasks that do not run because the job log lists them, and whether each succeeded.
     pub listed: HashMap<TaskId, bool>,
-    /// What an earlier part of the run did not come to write into the job log.
+    /// The lines that an earlier part of the run did not write into the job log.
     pub missing: Option<Missing>,
-    /// How many hosts: with several, files that only one machine sees must be there before a task starts.
+    /// The number of hosts. With several, files that only one machine sees must exist on a host before a task starts
+    /// there.
     pub hosts: usize,
-    /// Other hosts run tasks: these look again at what was written just before.
+    /// Whether other hosts run tasks. Such hosts look again at files that were written just before.
     pub fenced: bool,
-    /// For asking hosts whether they serve a volume; `None`: nobody is asked.
+    /// The files to question hosts whether they serve a volume; `None`: no host is questioned.
     pub nonces: Option<Nonces>,
-    /// What the cluster files say of storage servers, by a name of each.
+    /// The storage servers in the cluster files, by a name of each.
     pub servers: BTreeMap<String, Server>,
-    /// Whom the site asks where bytes lie, beside what homing asks itself.
+    /// The site's own locators, in addition to homing's.
     pub own: OwnLocators,
-    /// How long a look at a file may take.
+    /// The longest time to examine a file.
     pub fs_timeout: Duration,
 }
 
@@ -71,22 +72,22 @@ pub struct Source {
     pending: VecDeque<Incoming>,
 }
 
-/// What is known of the tasks so far. Nobody looks at a file while it is locked.
+/// The common knowledge of the looking threads. No thread examines a file while it is locked.
 #[derive(Default)]
 struct Shared {
-    /// Mounts that are silent, and what is told of each.
+    /// The mounts that do not answer, with the message for each.
     silent: Vec<(PathBuf, String)>,
-    /// What was no file when a task first named it: made since by the run's own tasks, here and on other
-    /// hosts as they need it (`flock /tmp/lock ...`), so that no host must have it before.
+    /// Names that were no file when a task first used them. The run's own tasks make them, here and on other hosts as
+    /// they need them (`flock /tmp/lock ...`). Therefore no host must have them before.
     absent: HashSet<PathBuf>,
     told_bound: bool,
     told_unknown: bool,
     told_untold: bool,
-    /// What tasks that are not looked at yet read as their standard input.
+    /// The blocks of standard input of tasks that are not examined yet.
     blocks: HashMap<TaskId, Block>,
-    /// The last task that was made.
+    /// The number of the last task that was made.
     last: TaskId,
-    /// Tasks that are not what ran under their numbers.
+    /// The number of tasks that differ from the earlier ones under their numbers.
     others: u64,
 }
 
@@ -112,7 +113,7 @@ impl Source {
         Source::over(tasks, how, shared, finder)
     }
 
-    /// Looks at tasks of this source that ran after others, when their turn has come.
+    /// Returns a maker of offers for tasks that run after others, when their turn has come.
     pub fn later(&self) -> Later {
         let (how, shared) = (self.how.clone(), self.shared.clone());
         let finder = Finder::with_own(how.own.clone());
@@ -134,13 +135,13 @@ impl Source {
         Source { offers: Bounded::new(tasks, how.fs_timeout, fresh), how, shared, pending: VecDeque::new() }
     }
 
-    /// After the last task: how many were not named that are not what ran.
+    /// Returns a note after the last task: how many changed tasks were not named.
     fn others(&self) -> Option<Incoming> {
         let more = std::mem::take(&mut lock(&self.shared).others).saturating_sub(MOST_NAMED);
         (more > 0).then(|| Incoming::Note(format!("{more} more tasks are not what the run has run; they run again")))
     }
 
-    /// The look at what a task names was in vain: it fails, and with it all that name something on the same mount.
+    /// Fails a task whose files could not be examined. All tasks with a file on the same mount fail, too.
     fn unread(&self, silent: Silent<Task>) -> Incoming {
         let reason = silence(&silent.path, self.how.fs_timeout);
         let lines = homing_mounts::read().unwrap_or_default();
@@ -155,13 +156,13 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One thread's looks at what tasks name.
+/// Examines the files of tasks, in one thread.
 struct Looker {
     how: Arc<Sourcing>,
     shared: Arc<Mutex<Shared>>,
     finder: Finder,
     looks: Looks,
-    /// Storage servers whose addresses were asked for.
+    /// Storage servers whose addresses were resolved.
     resolved: HashSet<String>,
     pending: Vec<Incoming>,
 }
@@ -171,13 +172,13 @@ impl Looker {
         // A reference that fits into half of the memory is fetched once by each host, and read there from then on.
         let system = rustix::system::sysinfo();
         let keeps = system.totalram as u64 * u64::from(system.mem_unit.max(1)) / 2;
-        // A NameNode that is silent is given up before the look at the task's files is.
+        // A silent NameNode is given up before the look at the task's files is.
         let finder = finder.on_hosts(how.hosts as u32, keeps).patient(how.fs_timeout / 2);
         let looks = Looks::from_folder(&how.cwd);
         Looker { how, shared, finder, looks, resolved: HashSet::new(), pending: Vec::new() }
     }
 
-    /// All that one task, or the end of the input, brings.
+    /// Returns the items for one task, or for the end of the input.
     fn incoming(&mut self, task: Result<Task, BatchError>, looking: &Looking<Task>) -> Vec<Incoming> {
         let offer = match task {
             Ok(task) => self.offer(task, looking),
@@ -187,7 +188,8 @@ impl Looker {
         std::mem::take(&mut self.pending)
     }
 
-    /// A cut input is no mistake of the user: all that is known of it is run, and the rest can still be given.
+    /// Returns the end of a broken source. A cut input is not the user's fault: its known tasks run, and the rest can
+    /// still be given.
     fn broken(&self, error: &BatchError) -> Incoming {
         let cut = matches!(error, BatchError::Read { source, .. } if Cut::of(source).is_some());
         if !cut {
@@ -250,7 +252,7 @@ impl Looker {
             return Incoming::Unread { task: Box::new(task), reason };
         }
         looking.begins(task.clone(), &base);
-        // Before anything is asked of them: this host is made to see them as they are.
+        // First of all, this host updates its view of the files.
         let reads: Vec<PathBuf> =
             named.all().filter(|path| self.how.fenced && self.anew(path, looking)).cloned().collect();
         let (inputs, absent): (Vec<_>, Vec<_>) = named.all().cloned().partition(|p| is_there(p, looking));
@@ -284,8 +286,8 @@ impl Looker {
         }
     }
 
-    /// What a task reads. When nothing names a file, the working directory
-    /// stands for the data, as it did for iobsub, but only as a preference (`true`).
+    /// Finds the inputs of a task. If its words name no file, the working directory is used in place of its inputs,
+    /// as in iobsub. Then it is only a preference (`true`).
     fn found(&mut self, named: &Named, base: &Path) -> (Inputs, bool) {
         let mut found = self.finder.inputs(named);
         found.own.retain(|(path, _)| !lock(&self.shared).absent.contains(path));
@@ -302,7 +304,7 @@ impl Looker {
         (found, guessed)
     }
 
-    /// What a person should know of these inputs, each once a run.
+    /// Adds notes about these inputs for the user, each once a run.
     fn tell(&mut self, found: &Inputs) {
         let (mut notes, mut shared) = (Vec::new(), lock(&self.shared));
         if let Some(cut) = found.cut.first().filter(|_| !std::mem::replace(&mut shared.told_bound, true)) {
@@ -329,14 +331,14 @@ impl Looker {
         self.looks.anew(path)
     }
 
-    /// What is told of a mount that holds one of the names and is known to be silent.
+    /// Returns the message for a silent mount that holds one of the names, if there is one.
     fn silent(&self, named: &Named) -> Option<String> {
         let shared = lock(&self.shared);
         let on = |point: &PathBuf| named.all().any(|name| name.starts_with(point));
         shared.silent.iter().find(|(point, _)| on(point)).map(|(_, reason)| reason.clone())
     }
 
-    /// One server may be mounted by several names and addresses.
+    /// Resolves storage servers. One server may be mounted by several names and addresses.
     fn resolve(&mut self, served: &[String], volumes: &[Volume]) {
         for name in served {
             if self.resolved.insert(name.clone()) {
@@ -347,7 +349,7 @@ impl Looker {
         }
     }
 
-    /// Once for each NFS volume, ahead of its first task.
+    /// Adds the question about each NFS volume once, before its first task.
     fn ask_servers(&mut self, volumes: &[Volume], base: &Path, inputs: &[PathBuf]) {
         let Some(nonces) = &self.how.nonces else { return };
         let near: Vec<&Path> = [base].into_iter().chain(inputs.iter().filter_map(|i| i.parent())).collect();

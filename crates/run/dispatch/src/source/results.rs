@@ -8,14 +8,16 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What makes them; refuses a place where nothing could be written. `columns`: the names of the input's columns.
+/// Returns a maker of these files. Refuses a place that cannot be written. `columns`: the names of the input's
+/// columns.
 pub fn results_files(dir: &Path, columns: &[RawText]) -> Result<ResultFiles, Failure> {
     if let Some(kind @ ("csv" | "tsv" | "json")) = dir.extension().and_then(OsStr::to_str) {
         let text = format!("--results writes a folder, or a file for each task; not a .{kind} of all");
         return Err(Failure::usage(text).hint("--joblog lists the tasks; `homing report RUN --json` sums them up"));
     }
     let results = homing_batch::Results::parse(&dir.into(), columns).map_err(Failure::usage)?;
-    // A template names folders that only its tasks make; a plain folder, or where it will be made, is tried now.
+    // A template names folders that only its tasks make. A plain folder, or its nearest existing ancestor, is tested
+    // now.
     if let Some(folder) = results.folder() {
         let there = folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
         tempfile::tempfile_in(there).map_err(|e| {
@@ -29,7 +31,7 @@ pub fn results_files(dir: &Path, columns: &[RawText]) -> Result<ResultFiles, Fai
     }))
 }
 
-/// A new file in the place of what has its name, with the folders that it is in.
+/// Makes a new file in place of one with its name, and the missing folders above it.
 fn file(path: &Path) -> io::Result<File> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::IsADirectory.into());

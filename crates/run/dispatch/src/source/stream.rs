@@ -1,5 +1,5 @@
-//! An input that comes as a stream: one thread reads it ahead of need into its
-//! kept copy, and tasks are made of that copy, so that memory does not grow.
+//! An input that is a stream: one thread reads it ahead of need into its kept copy. Tasks are made of that copy, so
+//! memory does not grow.
 
 use homing_batch::HELD_FILE;
 use homing_journal::{Keeping, Kept};
@@ -10,16 +10,16 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Bytes that are read ahead: that much of an input is soon safe in its copy,
-/// and a source without end does not fill the disk.
+/// The bytes that are read ahead. That much of an input is soon safe in its copy, and an endless source does not fill
+/// the disk.
 const AHEAD: u64 = HELD_FILE;
 
-/// Apart from what is wrong with the source itself.
+/// An error of the copy, as opposed to an error of the source.
 #[derive(Debug, thiserror::Error)]
 #[error("it cannot be kept in the run's folder: {0}")]
 pub struct NotKept(io::Error);
 
-/// The same error, as one of the copy.
+/// Marks an error as one of the copy.
 pub fn not_kept(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), NotKept(error))
 }
@@ -27,9 +27,9 @@ pub fn not_kept(error: io::Error) -> io::Error {
 /// An input of which a run that was cut off had read only the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Bytes that are known.
+    /// The known bytes.
     pub known: u64,
-    /// Why there are no more.
+    /// The reason why there are no more.
     pub why: &'static str,
 }
 
@@ -43,23 +43,23 @@ impl fmt::Display for Cut {
 impl std::error::Error for Cut {}
 
 impl Cut {
-    /// The reason of a read that failed, if it is this one.
+    /// Returns the reason of a failed read, if it is this one.
     pub fn of(error: &io::Error) -> Option<Cut> {
         error.get_ref()?.downcast_ref().copied()
     }
 }
 
-/// Where the input is cut off there is an error, not an end: what stands before it may be half an item.
+/// The end of a cut input is an error, not an end, because the bytes before it may be half an item.
 impl Read for Cut {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         Err(io::Error::other(*self))
     }
 }
 
-/// Bytes that are compared at once.
+/// The bytes that are compared at once.
 const PIECE: u64 = 64 << 10;
 
-/// Whether two sources give the same bytes.
+/// Returns whether two sources give the same bytes.
 pub fn is_same(one: &mut impl Read, other: &mut impl Read) -> io::Result<bool> {
     let (mut a, mut b) = (Vec::new(), Vec::new());
     loop {
@@ -76,14 +76,14 @@ pub fn is_same(one: &mut impl Read, other: &mut impl Read) -> io::Result<bool> {
     }
 }
 
-/// What reader and follower share.
+/// The state that reader and follower share.
 #[derive(Default)]
 struct State {
     written: u64,
     taken: u64,
-    /// Nothing more will be written, and why.
+    /// The end of the copy, if it is complete or failed.
     over: Option<io::Result<()>>,
-    /// Nobody follows any more.
+    /// Whether the follower is gone.
     left: bool,
 }
 
@@ -109,8 +109,8 @@ impl Shared {
     }
 }
 
-/// Reads `source` in a thread into its copy, and returns what follows the copy.
-/// `kept`: the beginning that is in the copy already, and that `source` must give again.
+/// Reads `source` in a thread into its copy, and returns a reader of the growing copy. `kept`: the beginning that is
+/// in the copy already, and that `source` must give again.
 pub fn follow(source: Box<dyn Read + Send>, keeping: Keeping, kept: Option<Kept>) -> io::Result<Follower> {
     let copy = File::open(keeping.copy())?;
     let shared = Arc::new(Shared::default());
@@ -125,7 +125,7 @@ pub fn follow(source: Box<dyn Read + Send>, keeping: Keeping, kept: Option<Kept>
     Ok(Follower { copy, shared })
 }
 
-/// That the source gives the `kept` bytes of the copy again.
+/// Checks that the source gives the `kept` bytes of the copy again.
 fn begins_with(source: &mut impl Read, copy: File, kept: u64) -> io::Result<()> {
     if kept == 0 {
         return Ok(());
@@ -137,7 +137,7 @@ fn begins_with(source: &mut impl Read, copy: File, kept: u64) -> io::Result<()> 
     Err(io::Error::other(Cut { known: kept, why }))
 }
 
-/// Copies the rest; tells each piece when it is in the copy, and the end when it is noted there.
+/// Copies the rest. Each piece is reported once it is in the copy, and the end once its mark is written.
 fn take_in(source: &mut impl Read, mut keeping: Keeping, shared: &Shared) -> io::Result<()> {
     let mut piece = vec![0; 64 << 10];
     loop {
@@ -157,7 +157,7 @@ fn take_in(source: &mut impl Read, mut keeping: Keeping, shared: &Shared) -> io:
     }
 }
 
-/// Reads the copy of an input as it grows.
+/// A reader of the growing copy of an input.
 pub struct Follower {
     copy: File,
     shared: Arc<Shared>,
@@ -168,7 +168,7 @@ impl Read for Follower {
         let mut state = self.shared.wait_while(|state| state.taken == state.written && state.over.is_none());
         let ready = state.written - state.taken;
         if ready == 0 {
-            // An error is told once; after it there is nothing.
+            // An error is returned once, and then the end.
             return state.over.replace(Ok(())).map_or(Ok(0), |over| over.map(|()| 0));
         }
         let at = state.taken;
@@ -245,7 +245,7 @@ mod tests {
         let mut byte = [0];
         follower.read_exact(&mut byte).unwrap();
         drop(follower);
-        // The reader looks up at the next piece, and closes its end.
+        // The reading thread notices the end of its follower at the next piece, and closes its side.
         while to.write_all(&[0; 4096]).is_ok() {}
         assert!(!homing_journal::kept(dir.path(), "stdin").unwrap().unwrap().whole);
     }

@@ -1,4 +1,4 @@
-//! Hosts that may still come, and servers that have yet to answer.
+//! Hosts that may still come, and servers that have not answered yet.
 
 use super::*;
 
@@ -64,7 +64,7 @@ const PATIENCE: Patience = Patience { least_us: 3_000_000, most_us: 10_000_000 }
 fn a_task_waits_for_its_home_while_that_costs_less_than_fetching() {
     let mut core = core(policy(), &[("n2", 1)]);
     core.connecting(["n1.lab"].into_iter(), 0, PATIENCE);
-    // 10 GB take more than a minute to fetch; what lies nowhere, or with who is there, starts at once.
+    // 10 GB take more than a minute to fetch. Tasks with inputs nowhere, or on a present host, start at once.
     core.offer(Offer { total: 10 << 30, per_host: vec![("N1".into(), 10 << 30)], ..offer(1, &["n1"]) });
     core.offer(offer(2, &["n3"]));
     assert_eq!(assign(&mut core, S), [(2, 0, 1)]);
@@ -83,7 +83,7 @@ fn a_task_waits_for_its_home_while_that_costs_less_than_fetching() {
 
 #[test]
 fn a_home_that_does_not_come_is_not_waited_for() {
-    // 100 MB: nearly two seconds over a link of which nothing is told, beside the least.
+    // 100 MB: nearly two seconds over a link of unknown rate, in addition to the least wait.
     for (over_us, refused) in [(2_000_000, true), (5_000_000, false), (10_000_000, false)] {
         let mut core = core(policy(), &[("n2", 1)]);
         core.connecting(["n1"].into_iter(), 0, PATIENCE);

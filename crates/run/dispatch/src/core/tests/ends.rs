@@ -24,7 +24,7 @@ fn who_prints_too_much_is_ended_and_not_tried_again() {
     assert_eq!(core.end_largest_output(), Some(tickets[1]), "the most of those that still run");
     assert_eq!(ended_now(&mut core), [tickets[1]]);
     core.ended(0, ended(tickets[0], Outcome::Killed), at(S));
-    // It was through before the signal came; what it printed was cut all the same.
+    // It had ended before the signal arrived, but its output was cut.
     core.ended(0, ended(tickets[1], Outcome::Exit(0)), at(S));
     // Its output came with its end.
     core.ended(0, Ended { stdout: vec![b'x'; 101], ..ended(tickets[2], Outcome::Exit(0)) }, at(S));

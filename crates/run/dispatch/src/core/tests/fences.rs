@@ -1,8 +1,8 @@
-//! What tasks wrote, before others read it.
+//! The files that tasks wrote, before other tasks read them.
 
 use super::*;
 
-/// The fence with which the only task that starts now is sent, and its ticket.
+/// Returns the fence of the only task that starts now, and its ticket.
 fn fence(core: &mut Core) -> (u64, Vec<Change>) {
     core.assign(at(S).mono);
     let run = |action: Action| match action {
@@ -26,7 +26,7 @@ fn what_a_task_wrote_is_looked_at_by_other_hosts_that_read_it() {
     core.offer(Offer { recent: vec![change("/d/b", 1)], ..reads(4, "n2") });
     let (ticket, told) = fence(&mut core);
     assert_eq!(told, [change("/d/b", 1), change("/d/a", 5)]);
-    // What a program outside of the run changed since is not waited for again.
+    // A change by a program outside of the run is not waited for again.
     core.late(1, ticket, &change("/d/b", 1), "old", true, at(S));
     let (ticket, told) = fence(&mut core);
     assert_eq!(told, [change("/d/a", 5)]);

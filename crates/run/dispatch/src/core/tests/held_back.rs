@@ -18,14 +18,14 @@ fn what_a_task_takes_is_seen_before_the_next_starts() {
     let mut core = with_three_tasks(2 << 30);
     sample(&mut core, 3 << 30);
     assert_eq!(assign(&mut core, 0).len(), 1);
-    // It was taken before the task had begun.
+    // This sample was taken before the task had begun.
     sample(&mut core, 3 << 30);
     assert_eq!(assign(&mut core, S).len(), 0);
     sample(&mut core, 1 << 30);
     assert_eq!(assign(&mut core, 2 * S).len(), 0, "the first has taken the memory");
     sample(&mut core, 3 << 30);
     assert_eq!(assign(&mut core, 3 * S).len(), 1);
-    // A task that has ended takes nothing any more.
+    // A task that has ended uses no memory any more.
     core.ended(0, ended(2, Outcome::Exit(0)), at(4 * S));
     assert_eq!(assign(&mut core, 4 * S).len(), 1);
 }

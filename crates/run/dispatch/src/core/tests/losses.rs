@@ -13,7 +13,7 @@ fn tasks_of_a_lost_host_run_on_the_host_of_the_other_copy_and_count_once() {
     assert!(verdicts(core.take_actions()).is_empty(), "a lost attempt is no outcome");
     let again = assign(&mut core, S);
     assert_eq!((again.len(), again[0].1), (1, 3 - first), "the other holder");
-    // What the host that was given up still says changes nothing.
+    // A late message of a host that was given up changes nothing.
     assert!(!core.ended(first, ended(ticket, Outcome::Exit(0)), at(2 * S)));
     assert!(core.ended(again[0].1, ended(again[0].2, Outcome::Exit(0)), at(2 * S)));
     assert!(!core.ended(again[0].1, ended(again[0].2, Outcome::Exit(0)), at(2 * S)), "an outcome is told once");
@@ -75,7 +75,7 @@ fn a_host_that_drains_ends_what_it_runs_and_gets_nothing_new() {
     assert!(notes == 1 && !core.hosts().is_up(0) && !core.is_idle(0));
     core.ended(0, ended(on_n1, Outcome::Exit(0)), at(S));
     assert!(assign(&mut core, S).iter().all(|(_, host, _)| *host == 1) && core.is_idle(0));
-    // It may also be lost while it drains: what it runs is not forgotten.
+    // It may also be lost while it drains: its task runs again.
     let mut core = self::core(policy(), &[("n1", 1), ("n2", 1)]);
     core.offer(offer(1, &["n1"]));
     assign(&mut core, 0);
@@ -134,7 +134,7 @@ fn a_loss_that_may_be_the_tasks_own_fault_counts_as_a_try() {
 
 #[test]
 fn retries_decide_for_every_kind_of_loss() {
-    // In vain at each try, whether the task may be to blame or not.
+    // Each try fails, whether the task may be to blame or not.
     let attempts = |tries: Option<u32>, counts: bool| {
         let mut core = core(Policy { tries, ..policy() }, &[("n1", 1)]);
         core.offer(offer(1, &[]));

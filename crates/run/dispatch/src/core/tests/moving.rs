@@ -1,4 +1,4 @@
-//! Tasks that name no inputs and move bytes all the same.
+//! Tasks without named inputs that move bytes.
 
 use super::*;
 use homing_model::{Mover, Pulse};
@@ -23,7 +23,7 @@ fn wrote(ticket: u64, bytes: u64) -> Ended {
     Ended { io, ..ended(ticket, Outcome::Exit(0)) }
 }
 
-/// Beyond the beginning of a run, in which little starts at once.
+/// Assigns after the beginning of a run, in which few tasks start at once.
 fn assign_all(core: &mut Core) -> Vec<(TaskId, HostIx, u64)> {
     [assign(core, 0), assign(core, S / 4)].concat()
 }

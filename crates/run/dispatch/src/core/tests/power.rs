@@ -1,4 +1,4 @@
-//! The limit on power, against a meter that is made of what was sent and has not ended.
+//! The limit on power, against a meter of the tasks that were sent and have not ended.
 
 use super::*;
 use crate::power::{Circuit, Draw};
@@ -25,8 +25,8 @@ fn circuit(limit_w: f64, hosts: &[(String, u32)], random: &mut Random) -> Circui
     Circuit { name: "rack".into(), limit_w: idle + limit_w, hosts }
 }
 
-/// One set: hosts, tasks of some slots, that come, run, fail and end in any order. What the meter shows is checked after
-/// each step; returns how many tasks have ended, and the most that it has shown above idle, watts.
+/// Plays one set: hosts, and tasks of some slots that arrive, run, fail and end in any order. Checks the meter after
+/// each step. Returns the number of ended tasks, and the highest reading above idle, watts.
 fn run(seed: u64) -> (usize, f64) {
     let mut random = Random(seed);
     let hosts: Vec<(String, u32)> =

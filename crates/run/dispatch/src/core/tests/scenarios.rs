@@ -1,6 +1,8 @@
-//! Golden scenarios: scripts of hosts, tasks and events in `tests/scenarios`, played through the core with a virtual clock.
+//! Golden scenarios: scripts of hosts, tasks and events in `tests/scenarios`. They are played through the core with a
+//! virtual clock.
 //!
-//! A line that begins with `> ` is a command; the lines behind it are what the core answers. `UPDATE=1` writes them anew.
+//! A line that begins with `> ` is a command. The lines after it are the answer of the core. `UPDATE=1` writes the
+//! answers.
 //!
 //! | command | meaning |
 //! |---|---|
@@ -20,9 +22,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Between two looks of the core while nothing ends, microseconds.
+/// The time between two looks of the core while no task ends, microseconds.
 const TICK_US: u64 = S / 10;
-/// A run that has not ended by then never does, microseconds.
+/// The time after which a run counts as endless, microseconds.
 const LONGEST_US: u64 = 1000 * S;
 
 /// The values of a command, by their names.
@@ -46,7 +48,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// `gpu:2`.
+/// Parses an amount such as `gpu:2`.
 fn amount(text: &str) -> (String, u64) {
     let (name, count) = text.split_once(':').unwrap();
     (name.into(), count.parse().unwrap())
@@ -96,11 +98,11 @@ fn set_policy(policy: &mut Policy, values: &Values) {
 struct Scripted {
     offer: Offer,
     takes_us: u64,
-    /// The status of each attempt; the last one holds for all that follow.
+    /// The status of each attempt. The last one applies to all later attempts.
     exits: Vec<i32>,
 }
 
-/// An attempt that runs.
+/// A running attempt.
 struct Attempted {
     ends_us: u64,
     host: HostIx,
@@ -113,10 +115,10 @@ struct Play {
     core: Core,
     now_us: u64,
     tasks: BTreeMap<TaskId, Scripted>,
-    /// How much longer tasks take, by the host's name.
+    /// The factor by which tasks take longer, by the host's name.
     slow: HashMap<String, f64>,
     running: BTreeMap<u64, Attempted>,
-    /// Attempts of each task so far.
+    /// The number of attempts of each task so far.
     attempts: HashMap<TaskId, u32>,
     out: String,
 }
@@ -193,7 +195,7 @@ impl Play {
         self.act();
     }
 
-    /// Does what the core wants, and writes it down.
+    /// Carries out the actions of the core, and writes them down.
     fn act(&mut self) {
         loop {
             let actions = self.core.take_actions();
@@ -268,7 +270,7 @@ impl Play {
         }
     }
 
-    /// Lets time go on until the run is over, or until `stop_us`.
+    /// Lets time pass until the run is over, or until `stop_us`.
     fn run(&mut self, stop_us: Option<u64>) {
         loop {
             self.end_due();
@@ -321,7 +323,7 @@ impl Play {
     }
 }
 
-/// Plays a script; returns it with the answers of the core.
+/// Plays a script. Returns it with the answers of the core.
 fn transcript(script: &str) -> String {
     let mut policy = policy();
     let mut play: Option<Play> = None;

@@ -6,7 +6,7 @@ use homing_model::Pulse;
 
 const NAS: StorageIx = StorageIx::Server(0);
 
-/// A task that reads a file of a volume which these serve.
+/// Returns a task that reads a file of a volume which these hosts serve.
 fn served(id: TaskId, by: &[&str]) -> Offer {
     Offer { served: by.iter().map(|name| name.to_string()).collect(), ..offer(id, by) }
 }
@@ -22,7 +22,7 @@ fn a_limit_is_that_of_the_server_for_all_its_clients() {
         (1..=60).for_each(|id| core.offer(served(id, &["nas"])));
         let mut running = assign(&mut core, 0);
         assert_eq!(running.len(), begun, "--io {limit}");
-        // As each ends another begins, wherever a slot is free: there are never more.
+        // As each task ends, another starts on any free slot. There are never more.
         for n in 0..40 {
             let (_, host, ticket) = running.remove(0);
             core.ended(host, ended(ticket, Outcome::Exit(0)), at(S * (n + 1)));
@@ -48,7 +48,7 @@ fn names_and_addresses_of_one_server_share_one_limit() {
 fn what_lies_on_hosts_of_the_run_is_charged_to_them() {
     let mut core = three_hosts(Io::Fixed(1));
     (1..=4).for_each(|id| core.offer(served(id, &["n1", "nas"])));
-    // The disk of this machine is no server of anybody.
+    // The disk of this machine is not a storage server.
     core.offer(Offer { served: vec![], ..offer(5, &["login"]) });
     core.offer(Offer { served: vec![], ..offer(6, &["login"]) });
     let begun: Vec<(TaskId, HostIx)> = assign(&mut core, 0).into_iter().map(|(task, host, _)| (task, host)).collect();
@@ -108,7 +108,7 @@ fn a_limit_is_found_from_what_its_clients_measure() {
         };
         core.take_actions().into_iter().filter_map(limit).collect()
     };
-    // Its one client computes: nothing is waited for.
+    // Its only client computes: no task waits for the storage.
     for ms in (5..500).step_by(5) {
         let pulse = Pulse { at_us: ms * 1000, looked: ms, moved: Some(0), io_some_us: Some(0), ..Pulse::default() };
         (0..3).for_each(|host| core.pulse(host, &pulse, Mono::from_us(ms * 1000)));
@@ -198,7 +198,7 @@ fn a_host_of_the_run_that_serves_others_counts_its_own_tasks_for_all() {
     for name in ["n1", "n2", "n3"] {
         core.server(&[name.into()], Some(&place(name)));
     }
-    // Of a volume of three bricks, two on hosts of the run.
+    // Of a volume of three bricks, two are on hosts of the run.
     (1..=8).for_each(|id| core.offer(served(id, &["n1"])));
     (9..=16).for_each(|id| core.offer(served(id, &["n2"])));
     (17..=18).for_each(|id| core.offer(served(id, &["n3"])));

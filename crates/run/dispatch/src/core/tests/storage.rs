@@ -30,7 +30,7 @@ fn the_limit_that_storage_begins_with_is_told_when_it_holds_tasks_back() {
     }
 }
 
-/// Starts on n2, which holds nothing, while n1 has one task under way and a long queue.
+/// Returns the number of starts on n2, which holds nothing, while n1 has one running task and a long queue.
 fn stolen(limit: Io) -> usize {
     let mut core = core(io(limit), &[("n1", 1), ("n2", 1)]);
     core.offer(offer(1, &["n1"]));
@@ -64,7 +64,8 @@ fn what_reads_nothing_does_not_wait_for_storage() {
 
 #[test]
 fn a_limit_makes_nobody_fetch() {
-    // Two slots each, one reader each: that a slot is idle is no reason to read elsewhere what the disk serves one at a time.
+    // Two slots and one reader for each host. An idle slot is no reason to read from another host if the disk serves
+    // one reader at a time.
     let mut core = core(io(Io::Fixed(1)), &[("n1", 2), ("n2", 2), ("n3", 2)]);
     let begin = |core: &mut Core, id: TaskId, on: &str, now_us: u64| {
         core.offer(offer(id, &[on]));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A task that runs after others is told of, then comes back from being looked at.
+/// Has the inputs of the tasks located whose turn has come. Returns these tasks.
 fn come_back(core: &mut Core) -> Vec<TaskId> {
     let turns = core.take_actions().into_iter().filter_map(|action| match action {
         Action::Locate(task) => Some(*task),

@@ -1,4 +1,4 @@
-//! The way that bytes take between hosts.
+//! The path of bytes between hosts.
 
 use super::*;
 use homing_model::links::{Links, Switch};
