@@ -1,19 +1,19 @@
-//! Node sets that are computed from others, and the groups that hosts are in: what `homing nodeset` is asked.
+//! Computes node sets from others, and the groups that contain hosts, for `homing nodeset`.
 
 use crate::Cluster;
 use homing_model::nodeset::host_lines;
 use homing_model::{Failure, NodeSet};
 
-/// What an operand does to the set so far.
+/// The operation of an operand on the set so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Adds its hosts.
     Union,
-    /// Takes its hosts out.
+    /// Removes its hosts.
     Exclude,
-    /// Keeps its hosts alone.
+    /// Keeps only hosts that are in both.
     Intersect,
-    /// Keeps what is in one of both only.
+    /// Keeps hosts that are in exactly one of both.
     Xor,
 }
 
@@ -28,45 +28,45 @@ impl Op {
     }
 }
 
-/// What a set is computed from.
+/// The terms from which a set is computed.
 pub struct Terms<'a> {
-    /// All hosts that are known, first of all.
+    /// Whether to start with all known hosts.
     pub all: bool,
     /// Hosts of these groups.
     pub groups: &'a [String],
-    /// What was said before the first set.
+    /// Terms that were given before the first set.
     pub leading: Vec<(Op, String)>,
-    /// The sets in their order; `-` is read.
+    /// The sets in their order; for `-`, `input` is read.
     pub operands: Vec<(Op, String)>,
-    /// The source of groups without one.
+    /// The source of groups that name none.
     pub source: Option<&'a str>,
-    /// They are numbers, and no hosts.
+    /// Whether the elements are numbers, not hosts.
     pub numbers: bool,
-    /// What `-` means.
+    /// Reads the text for `-`.
     pub input: &'a dyn Fn() -> Result<String, Failure>,
-    /// The set where nothing else is said.
+    /// The set that is used if nothing else is given.
     pub usual: Option<&'a str>,
 }
 
-/// A group, and those of its hosts that were asked about.
+/// A group, and those of its hosts that were queried.
 pub struct Group {
-    /// As a node set names it.
+    /// Its name in a node set.
     pub name: String,
-    /// Without its source.
+    /// Its name without the source.
     pub group: String,
     /// Its hosts.
     pub hosts: NodeSet,
-    /// How many it has in all.
+    /// The number of all its hosts.
     pub all: usize,
 }
 
 impl Cluster {
-    /// The set that terms come to.
+    /// Computes the set from its terms.
     pub fn computed(&self, terms: Terms) -> Result<NodeSet, Failure> {
         let Terms { all, groups, leading, mut operands, source, numbers, input, usual } = terms;
         let read = |text: &str| -> Result<NodeSet, Failure> {
             let read = if text == "-" { Some(input()?) } else { None };
-            // What is typed has no comments: a shell takes them.
+            // Text from the command line has no comments: the shell removes them.
             let lines: Vec<&str> =
                 read.as_deref().map_or_else(|| text.lines().collect(), |read| host_lines(read).collect());
             let mut set = NodeSet::default();
@@ -82,7 +82,7 @@ impl Cluster {
         if !all && groups.is_empty() && operands.is_empty() {
             operands.extend(usual.map(|text| (Op::Union, text.to_string())));
         }
-        // -x before the first set acts at the end: nodeset would let it act on nothing.
+        // `-x` before the first set acts at the end: in ClusterShell's nodeset it would act on an empty set.
         let ordered = if all { [leading, operands].concat() } else { [operands, leading].concat() };
         for (op, text) in ordered {
             set = op.apply(set, &read(&text)?);
@@ -90,7 +90,7 @@ impl Cluster {
         Ok(set)
     }
 
-    /// Groups of a source, or of all of them; with hosts those that have some of them.
+    /// Returns the groups of a source, or of all sources. If hosts are given, only groups that contain some of them.
     pub fn groups_with(&self, hosts: &NodeSet, source: Option<&str>, of_all: bool) -> Result<Vec<Group>, Failure> {
         let sources: Vec<Option<String>> = match of_all {
             true => {

@@ -1,4 +1,4 @@
-//! `[cost]` of the cluster file: prices, of which none is ever assumed.
+//! `[cost]` of the cluster file: prices. homing never assumes a price.
 
 use homing_report::Taken;
 use serde::Deserialize;
@@ -12,35 +12,36 @@ const HIGHEST: f64 = 1e9;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
-    /// What it is counted in.
+    /// The currency.
     pub currency: String,
     host_hour: Option<f64>,
     host_price: Option<f64>,
     host_years: Option<f64>,
     /// Price of a kWh.
     pub kwh: Option<f64>,
-    /// Price of a GB that is stored for a month.
+    /// Price of storing a GB for a month.
     gb_month: Option<f64>,
 }
 
 impl Cost {
-    /// Price of a whole host for an hour: the one that is said, or that of a host by the hours that it is used.
+    /// Returns the price of a whole host for an hour: the given one, or the host's price divided by the hours of its
+    /// use.
     pub fn host_hour(&self) -> Option<f64> {
         self.host_hour.or_else(|| Some(self.host_price? / (self.host_years? * YEAR_HOURS)))
     }
 
-    /// What energy costs, at least and at most; none where the one or the price is not known.
+    /// Returns the cost of energy, at least and at most; `None` if the energy or the price is unknown.
     pub fn of_energy(&self, taken: &Taken) -> Option<[f64; 2]> {
         let kwh = self.kwh.filter(|_| taken.is_known())?;
         Some(taken.kwh().map(|taken| taken * kwh))
     }
 
-    /// What it costs to store so many bytes for a month.
+    /// Returns the cost of storing `bytes` for a month.
     pub fn of_stored(&self, bytes: u64) -> Option<f64> {
         Some(self.gb_month? * bytes as f64 / 1e9)
     }
 
-    /// The key that is wrong, and how.
+    /// Returns the wrong key, with the reason.
     pub(super) fn fault(&self) -> Option<(&'static str, String)> {
         let prices = [
             ("host_hour", self.host_hour),

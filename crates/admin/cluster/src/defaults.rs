@@ -7,11 +7,11 @@ use std::io;
 use std::path::PathBuf;
 use toml::{Spanned, Value};
 
-/// Tells what is wrong with words of a command line.
+/// Checks words of a command line, and returns the fault.
 type Check<'a> = &'a dyn Fn(&[OsString]) -> Result<(), String>;
 
-/// The options of the file that `$HOMING_CONFIG` names (empty: of none), else of `~/.config/homing/config.toml`.
-/// `check` tells what is wrong with the words of one option.
+/// Returns the options of the file that `$HOMING_CONFIG` names, else of `~/.config/homing/config.toml`; an empty
+/// `$HOMING_CONFIG` means no file. `check` is applied to the words of each option.
 pub fn own(check: Check) -> Result<Vec<OsString>, Failure> {
     let named = std::env::var_os("HOMING_CONFIG").map(PathBuf::from);
     let usual = named.is_none();
@@ -27,7 +27,7 @@ pub fn own(check: Check) -> Result<Vec<OsString>, Failure> {
     }
 }
 
-/// The options that stand in `[run]`, as words of a command line; else the line, from 1, and what is wrong there.
+/// Returns the options in `[run]`, as words of a command line; else the line, from 1, and its fault.
 fn options(text: &str, check: Check) -> Result<Vec<OsString>, (usize, String)> {
     type File = std::collections::BTreeMap<String, Spanned<std::collections::BTreeMap<String, Spanned<Value>>>>;
     let file: File = toml::from_str(text)
@@ -41,7 +41,7 @@ fn options(text: &str, check: Check) -> Result<Vec<OsString>, (usize, String)> {
         for (key, value) in keys.into_inner() {
             let line = line_of(text, value.span().start);
             let value = value.into_inner();
-            // A switch that is off is no word, and is one of an option that there is all the same.
+            // A switch with the value false gives no word, but its option must exist all the same.
             let checked = if value == Value::Boolean(false) { Value::Boolean(true) } else { value.clone() };
             let wrong = |why| (line, format!("{key}: {why}"));
             option(&key, checked).and_then(|words| check(&words)).map_err(wrong)?;
@@ -51,7 +51,7 @@ fn options(text: &str, check: Check) -> Result<Vec<OsString>, (usize, String)> {
     Ok(all)
 }
 
-/// One key as options: `quiet = true` is --quiet, a list is an option for each of its values.
+/// Converts one key to options: `quiet = true` is --quiet, a list is an option for each of its values.
 fn option(key: &str, value: Value) -> Result<Vec<OsString>, String> {
     match value {
         Value::Boolean(true) => Ok(vec![format!("--{key}").into()]),

@@ -1,4 +1,4 @@
-//! The text of a cluster file: which files count, and what may stand in them.
+//! Reads cluster files: decides which files count, and checks their content.
 
 use super::cost::Cost;
 use super::power::Power;
@@ -25,10 +25,10 @@ use std::sync::Once;
 const MACHINE: &str = "/etc/homing/cluster.toml";
 /// The one of the current folder.
 const HERE: &str = "cluster.toml";
-/// No cluster file is longer, bytes.
+/// The most bytes of a cluster file.
 const LONGEST: u64 = 4 << 20;
 
-/// What a `cluster.toml` says.
+/// The content of a `cluster.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settings {
@@ -38,20 +38,20 @@ pub(super) struct Settings {
     /// Named node sets, for `@name`.
     #[serde(default)]
     pub groups: BTreeMap<String, String>,
-    /// What differs on hosts, by name; in the file also by node set.
+    /// Settings of single hosts, by name; in the file also by node set.
     #[serde(default)]
     pub host: BTreeMap<String, Host>,
-    /// Load indices of the site's own.
+    /// Load indices that the site defines.
     #[serde(default)]
     pub index: BTreeMap<String, Index>,
-    /// Commands that tell where the bytes of files lie, for file systems that homing does not ask itself.
+    /// Commands that locate the bytes of files, for file systems that homing does not know.
     #[serde(default)]
     pub locator: BTreeMap<String, OwnLocator>,
     /// Storage servers, by a name or an address of each.
     #[serde(default)]
     pub server: BTreeMap<String, Server>,
-    /// The file of `homing topology --json`: which host is on which switch. Of a relative name the folder is that of
-    /// the cluster file.
+    /// The file of `homing topology --json` with the hosts of each switch. A relative name is relative to the folder
+    /// of the cluster file.
     pub topology: Option<PathBuf>,
     /// Switches, by name.
     #[serde(default)]
@@ -63,14 +63,14 @@ pub(super) struct Settings {
     pub up: Option<Up>,
     /// Prices, for `homing usage` and `homing report`.
     pub cost: Option<Cost>,
-    /// What hosts draw, and may draw together.
+    /// The power that hosts draw, and the limits for several hosts together.
     pub power: Option<Power>,
-    /// What `homing snapshot` copies.
+    /// The folders that `homing snapshot` copies.
     #[serde(default)]
     pub snapshot: BTreeMap<String, Section>,
 }
 
-/// A node set in one text, or in several.
+/// Reads a node set from one text, or from several.
 fn node_set<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "a node set, such as \"n[1-4]\", or a list of these")]
@@ -90,17 +90,17 @@ fn node_set<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>,
 pub(super) struct Host {
     /// Tasks at once.
     pub slots: Option<u32>,
-    /// What it has of named resources, for `homing run`.
+    /// Its amounts of named resources, for `homing run`.
     #[serde(default)]
     pub resources: BTreeMap<String, u64>,
     /// Its address in each network.
     #[serde(default)]
     pub addresses: BTreeMap<String, IpAddr>,
-    /// Rate of the link that carries its data, where the interface does not tell it or tells another.
+    /// Rate of the link that carries its data, if the interface does not report it or reports another.
     pub link: Option<Rate>,
-    /// What it draws when nothing runs, watts.
+    /// The power that it draws when nothing runs, watts.
     pub idle_w: Option<f64>,
-    /// What it draws when all slots are in use, watts.
+    /// The power that it draws when all slots are in use, watts.
     pub full_w: Option<f64>,
 }
 
@@ -111,7 +111,7 @@ fn add<T: Copy>(own: &mut BTreeMap<String, T>, other: &BTreeMap<String, T>) {
 }
 
 impl Host {
-    /// What this does not say itself.
+    /// Takes settings that it lacks from `other`.
     fn take_from(&mut self, other: &Host) {
         self.slots = self.slots.or(other.slots);
         self.link = self.link.or(other.link);
@@ -120,25 +120,25 @@ impl Host {
         add(&mut self.resources, &other.resources);
     }
 
-    /// What it draws when nothing runs, and when all slots are in use.
+    /// Returns the power that it draws when nothing runs, and when all slots are in use.
     pub fn watts(&self) -> [Option<f64>; 2] {
         [self.idle_w, self.full_w]
     }
 }
 
-/// The administrator's settings; empty without that file.
+/// Returns the administrator's settings; empty without that file.
 pub(super) fn machine() -> Result<Settings, Failure> {
     let path = Path::new(MACHINE);
     if fs::symlink_metadata(path).is_ok() { read(path) } else { Ok(Settings::default()) }
 }
 
-/// The user's settings: of the file that is named, by the option or by
-/// `$HOMING_CLUSTER`, else of the first that is found.
+/// Returns the user's settings: from the file that the option or `$HOMING_CLUSTER` names, else from the first that is
+/// found.
 pub(super) fn own(option: Option<&Path>, here: bool) -> Result<Settings, Failure> {
     own_path(option, here).map_or_else(|| Ok(Settings::default()), |path| read(&path))
 }
 
-/// That file. `here`: one of the current folder counts.
+/// Returns the path of that file. `here`: a file in the current folder counts.
 pub fn own_path(option: Option<&Path>, here: bool) -> Option<PathBuf> {
     if let Some(path) = option.map(PathBuf::from).or_else(named) {
         return Some(path);
@@ -152,14 +152,14 @@ pub fn own_path(option: Option<&Path>, here: bool) -> Option<PathBuf> {
     config_folder().map(|folder| folder.join("cluster.toml")).filter(|p| fs::symlink_metadata(p).is_ok())
 }
 
-/// Where the user's own files for homing are.
+/// Returns the folder of the user's own files for homing.
 pub fn config_folder() -> Option<PathBuf> {
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let config = config.or_else(|| homing_os::names::home().map(|home| home.join(".config")));
     config.map(|config| config.join("homing"))
 }
 
-/// The file that `$HOMING_CLUSTER` names.
+/// Returns the file that `$HOMING_CLUSTER` names.
 pub(super) fn named() -> Option<PathBuf> {
     std::env::var_os("HOMING_CLUSTER").filter(|name| !name.is_empty()).map(PathBuf::from)
 }
@@ -173,8 +173,8 @@ fn say_once(why: &str) {
     });
 }
 
-/// Why a file that nobody has named is not obeyed: whoever may write it
-/// decides on which machines the user's commands run.
+/// Returns why a file that the user has not named is ignored: a user who can write it decides on which machines the
+/// commands run.
 fn distrust(path: &Path) -> Option<String> {
     let look = || {
         let real = fs::canonicalize(path)?;
@@ -193,8 +193,8 @@ fn distrust(path: &Path) -> Option<String> {
     all.iter().find_map(|(what, meta)| writable_by_others(what, meta, user))
 }
 
-/// Who else than the user and root could change a file or a folder. Where a
-/// folder has the sticky bit, others cannot replace what is the user's.
+/// Returns how a user other than this one and root could change a file or a folder. In a folder with the sticky bit,
+/// others cannot replace the user's files.
 fn writable_by_others(what: &str, meta: &Metadata, user: u32) -> Option<String> {
     if meta.uid() != user && meta.uid() != 0 {
         return Some(format!("{what} belongs to {}", homing_queue::user_name(meta.uid())));
@@ -203,7 +203,7 @@ fn writable_by_others(what: &str, meta: &Metadata, user: u32) -> Option<String> 
     (!shared && meta.mode() & 0o022 != 0).then(|| format!("others may write {what} (chmod go-w)"))
 }
 
-/// Reads a file; whatever is wrong with it names the file, and the line where it has one.
+/// Reads a file. Each error contains the name of the file, and the line if it has one.
 fn read(path: &Path) -> Result<Settings, Failure> {
     let cannot = |e: std::io::Error| Failure::usage(format!("cannot read the cluster file {}: {e}", path.display()));
     let text = text_of(path).map_err(cannot)?;
@@ -216,7 +216,7 @@ fn read(path: &Path) -> Result<Settings, Failure> {
     Ok(Settings { topology: parsed.topology.clone().map(beside), ..parsed })
 }
 
-/// The text of a file of settings.
+/// Returns the text of a file of settings.
 pub fn text_of(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
@@ -224,7 +224,7 @@ pub fn text_of(path: &Path) -> std::io::Result<String> {
     short.then_some(text).ok_or_else(|| std::io::Error::other(format!("it is longer than {LONGEST} bytes")))
 }
 
-/// A pipe without a writer would be waited for, and the opening of a device may do something.
+/// Opens a regular file only: opening a pipe without a writer would block, and opening a device may have effects.
 fn open(path: &Path) -> std::io::Result<File> {
     let irregular = || std::io::Error::other("it is no regular file");
     if !fs::metadata(path)?.is_file() {
@@ -235,7 +235,7 @@ fn open(path: &Path) -> std::io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(irregular()) }
 }
 
-/// The settings, or the line, from 1, and what is wrong there.
+/// Returns the settings, or the line, from 1, and its fault.
 fn parse(text: &str) -> Result<Settings, (usize, String)> {
     let mut settings: Settings = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -268,8 +268,8 @@ fn parse(text: &str) -> Result<Settings, (usize, String)> {
     Ok(settings)
 }
 
-/// Each host of a section's node set; what stands under a host's own name comes before that. `Err`: a section, and what is
-/// wrong with it.
+/// Applies a section of a node set to each of its hosts; settings under a host's own name have priority. `Err`: a
+/// section, and its fault.
 fn by_host(sections: BTreeMap<String, Host>) -> Result<BTreeMap<String, Host>, (String, String)> {
     let is_set = |name: &str| name.contains(['[', ',', '@', '!', '&', '^']);
     let (sets, mut all): (BTreeMap<_, _>, BTreeMap<_, _>) = sections.into_iter().partition(|(name, _)| is_set(name));
@@ -289,8 +289,8 @@ fn by_host(sections: BTreeMap<String, Host>) -> Result<BTreeMap<String, Host>, (
     Ok(all)
 }
 
-/// A key or a value of `[up]` with a control character, and where it begins. All of these become lines of files that know
-/// no quoting, so that a newline would be a second line of root's.
+/// Returns a key or a value of `[up]` with a control character, and its place. All of them become lines of files that
+/// know no quoting: a newline would add a second line to a file of root.
 fn odd_text(text: &str) -> Option<(usize, String)> {
     /// The path of keys, and the last of them.
     fn find(path: &str, key: &str, value: &toml::Value) -> Option<(String, String)> {
@@ -311,7 +311,7 @@ fn odd_text(text: &str) -> Option<(usize, String)> {
     Some((at, format!("{path} has a control character (a newline, a tab) in it, and would be two lines of a file")))
 }
 
-/// What is wrong with a locator of the site's own.
+/// Returns the fault of a locator that the site defines.
 fn odd_locator(own: &OwnLocator) -> Option<String> {
     let mount = Mount { point: "/".into(), fstype: own.fstype.clone(), source: "".into() };
     if !Kind::of(&mount).is_network() {
@@ -320,7 +320,7 @@ fn odd_locator(own: &OwnLocator) -> Option<String> {
     own.command.trim().is_empty().then(|| "command = \"...\" is missing".into())
 }
 
-/// The line, from 1, in which a byte stands.
+/// Returns the line, from 1, that contains a byte.
 pub fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1
 }

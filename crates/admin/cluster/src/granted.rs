@@ -1,10 +1,10 @@
-//! What a run has of Slurm's: nodes that it asks for, or those of the job around it.
+//! Slurm's nodes for a run: nodes that it requests, or those of the job around it.
 
 use homing_launch::{HostPlan, SlurmSeat, Stop, Via};
 use homing_model::Failure;
 use homing_slurm::{Allocation, Choice, Node, Request, Seat, Wish, ask, choose};
 
-/// Nodes of a partition, or of a reservation, that a run asks for.
+/// Chooses the nodes of a partition, or of a reservation, that a run requests.
 pub fn choice(partition: Option<String>, reservation: Option<&str>, wish: &Wish) -> Result<Choice, Failure> {
     let mut nodes =
         ask::nodes(partition.as_deref()).map_err(|e| Failure::system(e).hint("sinfo; or run here with --on local"))?;
@@ -44,7 +44,7 @@ fn none_fits(nodes: &[Node], wish: &Wish) -> Failure {
     Failure::usage(text).hint("sinfo -N -l; --partition NAME takes another")
 }
 
-/// A file system may know its servers by address only.
+/// Adds addresses to the aliases of nodes: a file system may know its servers by address only.
 fn add_addresses(nodes: &mut [Node], holders: &[String]) {
     if !holders.iter().any(|h| h.parse::<std::net::IpAddr>().is_ok()) {
         return;
@@ -55,7 +55,7 @@ fn add_addresses(nodes: &mut [Node], holders: &[String]) {
     }
 }
 
-/// Steps of the job around us: nothing to choose, its nodes are ours already.
+/// Plans steps of the job around us: there is nothing to choose, because its nodes are ours already.
 pub fn within(allocation: &Allocation, wish: &Wish, request: &Request) -> Result<Vec<HostPlan>, Failure> {
     let node = |(name, cpus): &(String, u32)| Node {
         name: name.clone(),
@@ -63,7 +63,7 @@ pub fn within(allocation: &Allocation, wish: &Wish, request: &Request) -> Result
         state: "idle".into(),
         idle_cpus: *cpus,
         cpus: *cpus,
-        // Its limit is the job's own.
+        // The job has a limit of its own.
         memory_mb: u64::MAX >> 1,
         reason: String::new(),
     };
@@ -79,13 +79,13 @@ pub fn within(allocation: &Allocation, wish: &Wish, request: &Request) -> Result
     let plans = seats.into_iter().map(|seat| {
         let here = allocation.here.as_ref() == Some(&seat.node);
         let plan = plan(seat, wish, &request);
-        // A child of ours stands in the same job, and needs no step.
+        // A child of ours is in the same job, and needs no step.
         if here { HostPlan { via: Via::Local, ..plan } } else { plan }
     });
     Ok(plans.collect())
 }
 
-/// How a worker gets there.
+/// Plans how a worker reaches a node.
 pub fn plan(seat: Seat, wish: &Wish, request: &Request) -> HostPlan {
     let request = Request {
         cpus: seat.slots.saturating_mul(wish.cpus_per_task),

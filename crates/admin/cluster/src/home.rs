@@ -1,4 +1,4 @@
-//! Which host of the cluster holds a job's working directory, and the files that its command names.
+//! Finds the host of the cluster that holds a job's working directory, and the files that its command names.
 
 use homing_locate::{Finder, Named};
 use homing_lsf::place::{Known, host_of};
@@ -6,19 +6,19 @@ use homing_mounts::Kind;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Files of a working directory that are looked at to find where most of it lies.
+/// Files of a working directory that are checked to find where most of it lies.
 const LOOKED_AT: usize = 1000;
 
-/// Where the working directory lies.
+/// The place of the working directory.
 #[derive(Debug)]
 pub struct Home {
     /// The host that holds it.
     pub host: String,
-    /// What that host calls it, when that is another name.
+    /// The path of it on that host, if that is another one.
     pub path: Option<PathBuf>,
 }
 
-/// Where it lies; the error tells why no host of the cluster is meant.
+/// Returns its place; the error explains why no host of the cluster holds it.
 pub fn home(finder: &Finder, directory: &Path, known: &[Known], own: &str) -> Result<Home, String> {
     let locator = finder.locator();
     let volume = locator.volume_of(directory).map_err(|e| e.to_string())?;
@@ -31,7 +31,7 @@ pub fn home(finder: &Finder, directory: &Path, known: &[Known], own: &str) -> Re
             Ok(Home { host: host.into(), path: Some(path) })
         }
         _ => {
-            // Spread over hosts: the one that holds most of what is in it.
+            // It is spread over hosts: the host that holds most of its files counts.
             let bytes = bytes(&finder.folder(directory, LOOKED_AT).shared, known);
             let best = bytes.into_iter().max_by_key(|(_, bytes)| *bytes);
             let (host, _) =
@@ -41,7 +41,7 @@ pub fn home(finder: &Finder, directory: &Path, known: &[Known], own: &str) -> Re
     }
 }
 
-/// Bytes by host of the cluster.
+/// Sums up bytes by host of the cluster.
 fn bytes(shared: &BTreeMap<String, u64>, known: &[Known]) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for (storage, bytes) in shared {
@@ -52,11 +52,11 @@ fn bytes(shared: &BTreeMap<String, u64>, known: &[Known]) -> BTreeMap<String, u6
     sums
 }
 
-/// Bytes by host of what the command names.
+/// Returns the bytes of the files that the command names, by host.
 pub fn inputs(finder: &Finder, named: &Named, directory: &Path, known: &[Known], own: &str) -> BTreeMap<String, u64> {
     let found = finder.inputs(named);
     let mut sums = bytes(&found.shared, known);
-    // Programs of this machine are everywhere: they say nothing about where to run.
+    // Programs of this machine are everywhere: they do not favour any host.
     let here: u64 = found.own.iter().filter(|(path, _)| path.starts_with(directory)).map(|(_, bytes)| bytes).sum();
     if here > 0 {
         *sums.entry(own.to_string()).or_default() += here;
@@ -64,7 +64,8 @@ pub fn inputs(finder: &Finder, named: &Named, directory: &Path, known: &[Known],
     sums
 }
 
-/// The folder of every machine's own, next to which no job has to run, in which a directory lies.
+/// Returns the folder that contains a directory and that each machine has for itself: no job has to run next to such
+/// a folder.
 pub fn no_data(directory: &Path) -> Option<&'static str> {
     let real = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
     ["/proc", "/sys", "/dev", "/run", "/tmp"].into_iter().find(|folder| real.starts_with(folder))

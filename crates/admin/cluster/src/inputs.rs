@@ -1,4 +1,4 @@
-//! Where what a job reads lies: the hosts next to which it should run.
+//! Finds the hosts that hold a job's inputs: it should run there.
 
 use crate::Cluster;
 use homing_locate::{Finder, HostNames, Named};
@@ -10,8 +10,8 @@ use homing_queue::several::Found;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Writes into `spec` which hosts hold what the job reads: declared `inputs`, and the words of its command that are
-/// files. `only`: it runs on one of them or waits.
+/// Writes into `spec` the hosts that hold the job's inputs: declared `inputs`, and the words of its command that are
+/// files. `only`: the job runs on one of them or waits.
 pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], only: bool) -> Result<(), Failure> {
     let bytes = match found(spec, inputs) {
         Err(why) if !only => {
@@ -29,14 +29,14 @@ pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], only: bool) -> Result<(), Fa
     Ok(())
 }
 
-/// A host with half of what the best has is worth preferring to one that has nothing.
+/// Returns the hosts to prefer: those with at least half of the bytes that the best one has.
 fn near(bytes: BTreeMap<String, u64>) -> Vec<String> {
     let most = bytes.values().copied().max().unwrap_or(0);
     bytes.into_iter().filter(|(_, b)| *b > 0 && *b * 2 >= most).map(|(host, _)| host).collect()
 }
 
-/// Bytes by host of what a job reads from network file systems, which every node sees at the same path, and the pieces of
-/// its files in the order in which it names them.
+/// Returns the bytes of a job's inputs by host, and the pieces of its files in the order in which it names them. Only
+/// files on network file systems count, which every node has at the same path.
 pub fn found(spec: &JobSpec, inputs: &[PathBuf]) -> Result<Found, Failure> {
     let task = Task {
         inputs: inputs.iter().map(|i| RawText::from(i.as_path())).chain(spec.stdin.clone()).collect(),

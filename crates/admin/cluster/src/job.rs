@@ -1,4 +1,4 @@
-//! Where a job may run and what it may use, as the cluster file says it of hosts, networks and groups.
+//! Settings of a job from the cluster file: the hosts where it may run, and the network that it uses.
 
 use crate::Cluster;
 use homing_model::{Failure, RawText};
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 impl Cluster {
-    /// The hosts of LSF's `-m`: names, groups with or without their sign, node sets. The error is LSF's.
+    /// Returns the hosts of LSF's `-m`: names, groups with or without their sign, node sets. The error is LSF's.
     pub fn hosts_meant(&self, words: &[String], machines: &[Machine]) -> Result<Vec<String>, String> {
         let known = |name: &str| machines.iter().any(|m| m.name == name);
         let mut found: Vec<String> = Vec::new();
@@ -30,8 +30,8 @@ impl Cluster {
         Ok(found)
     }
 
-    /// The variables of a job that is to use the network of this name, for its hosts; where those are not known yet, for
-    /// all hosts with an address in it.
+    /// Returns the variables of a job that is to use the network of this name on its hosts. If the hosts are not
+    /// known yet, all hosts with an address in the network count.
     pub fn network_of(&self, name: &str, hosts: &[&str]) -> Result<Vec<(RawText, RawText)>, Failure> {
         let refused = |why: String| Failure::usage(format!("--net {name}: {why}"));
         let all = self.hosts_with_addresses();

@@ -1,4 +1,4 @@
-//! Hosts that stay on, whatever runs there: what can be told of them from here.
+//! Finds hosts that always stay on, from facts on this machine.
 
 use crate::Cluster;
 use homing_dispatch::source::leases;
@@ -8,7 +8,8 @@ use homing_power::HERE;
 use std::collections::BTreeMap;
 
 impl Cluster {
-    /// Why each of these hosts does; `keep` are those that the file names, `holders` those that hold bytes of a volume.
+    /// Returns the reason of each such host. `keep` has the hosts that the file names, `holders` those that hold
+    /// bytes of a volume.
     pub fn kept(
         &self,
         keep: &[String],
@@ -30,13 +31,13 @@ impl Cluster {
     }
 }
 
-/// The names and addresses of a host.
+/// Returns the names and addresses of a host.
 fn called(cluster: &Cluster, host: &str) -> Vec<String> {
     let said = cluster.addresses_of(host).into_iter().flatten().map(|(_, address)| address.to_string());
     [host.to_string()].into_iter().chain(said).chain(homing_os::names::addresses(host)).collect()
 }
 
-/// Servers that the cluster file names, and those of which this machine has something mounted.
+/// Returns the servers that the cluster file names, and those of this machine's mounts.
 fn servers(cluster: &Cluster) -> Vec<(String, String)> {
     let said = cluster.servers().into_keys().map(|name| (name.clone(), format!("[server.{name}]")));
     let mounts = homing_mounts::read().unwrap_or_default().into_iter().map(|line| line.mount);

@@ -1,10 +1,11 @@
-//! What `cluster.toml` says: hosts, groups, slots and queues. It is read once
-//! a command. The user's own file adds to the administrator's.
+//! The content of `cluster.toml`: hosts, groups, slots and queues. Each command reads it once. The user's own file
+//! adds to the administrator's.
 //!
 //! Main types: [`Cluster`] answers questions about both files and ClusterShell's groups; [`Cost`] has the prices,
 //! [`Switching`] the commands that switch hosts. A mistake in a file is an error with its line.
 //!
-//! It does not: connect to hosts. The sections `[up]`, `[snapshot]` and `[volume]` are types of the crates that act on them.
+//! It does not: connect to hosts. The sections `[up]`, `[snapshot]` and `[volume]` are types of the crates that act
+//! on them.
 
 pub mod algebra;
 mod cost;
@@ -50,8 +51,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// All that names hosts: the cluster files first, then ClusterShell's own
-/// configuration, which is read when it is asked for.
+/// All sources of host names: the cluster files first, then ClusterShell's own configuration, which is read on first
+/// use.
 #[derive(Debug)]
 pub struct Cluster {
     own: Settings,
@@ -61,17 +62,16 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Reads the administrator's file and the user's: that of the option, of
-    /// `$HOMING_CLUSTER`, `./cluster.toml` when nobody else may write it, or
-    /// `~/.config/homing/cluster.toml`.
+    /// Reads the administrator's file and the user's. The user's is that of the option, of `$HOMING_CLUSTER`,
+    /// `./cluster.toml` if no other user can write it, or `~/.config/homing/cluster.toml`.
     pub fn load(option: Option<&Path>) -> Result<Cluster, Failure> {
         let (own, machine) = (file::own(option, true)?, file::machine()?);
         strays::note(&own, &machine);
         Ok(Cluster::of(own, machine))
     }
 
-    /// The same for the queue, whose jobs are of many folders: that of the
-    /// current one does not count, and what another machine told with a job does.
+    /// Reads the files for the queue, whose jobs are in many folders. A file in the current folder does not count,
+    /// and the terms that another machine sent with a job do.
     pub fn of_queue() -> Result<Cluster, Failure> {
         let told = Spool::open().map_or_else(|_| Terms::default(), |spool| spool.terms());
         Ok(Cluster { told, ..Cluster::of(file::own(None, false)?, file::machine()?) })
@@ -81,13 +81,13 @@ impl Cluster {
         Cluster { own, machine, told: Terms::default(), shell: OnceCell::new() }
     }
 
-    /// ClusterShell's groups.
+    /// Returns ClusterShell's groups.
     pub fn shell(&self) -> Result<&ClusterShell, String> {
         let unread = |e: &String| format!("the groups of ClusterShell cannot be read: {e}");
         self.shell.get_or_init(ClusterShell::load).as_ref().map_err(unread)
     }
 
-    /// Reads ClusterShell's groups from `file` instead of its usual places. It comes before anything looks at groups.
+    /// Reads ClusterShell's groups from `file` instead of its usual places. It must be called before groups are used.
     pub fn read_groups_of(&self, file: &Path) -> Result<(), Failure> {
         let groups = ClusterShell::of_file(file);
         let wrong = groups.as_ref().err().cloned();
@@ -95,7 +95,7 @@ impl Cluster {
         wrong.map_or(Ok(()), |e| Err(Failure::usage(format!("the groups of ClusterShell cannot be read: {e}"))))
     }
 
-    /// The set that a text means; groups without a source are those of `source`.
+    /// Returns the set of a text; groups without a source are those of `source`.
     pub fn set(&self, text: &str, source: Option<&str>) -> Result<NodeSet, Failure> {
         let set = NodeSet::parse_in(text, source, self)
             .map_err(|e| Failure::usage(format!("{text:?} is no node set: {e}")).hint("'n[1-4,7]', @group, a,b"))?;
@@ -109,24 +109,25 @@ impl Cluster {
         self.own.hosts.as_ref().or(self.machine.hosts.as_ref())
     }
 
-    /// True when a cluster file names hosts.
+    /// Whether a cluster file names hosts.
     pub fn has_hosts(&self) -> bool {
         self.all_hosts().is_some()
     }
 
-    /// The hosts of a node set; without one those of the cluster files.
+    /// Returns the hosts of a node set; without one, those of the cluster files.
     pub fn hosts(&self, named: Option<&str>) -> Result<Vec<String>, Failure> {
         let text = named.or(self.all_hosts().map(String::as_str)).unwrap_or_default();
         Ok(self.set(text, None)?.iter().map(String::from).collect())
     }
 
-    /// Hosts of a queue; none where it names none.
+    /// Returns the hosts of a queue; none if it names none.
     pub fn hosts_of(&self, queue: Option<&Queue>) -> Result<Vec<String>, Failure> {
         let hosts = queue.map_or("", |queue| queue.hosts.as_str());
         if hosts.trim().is_empty() { Ok(Vec::new()) } else { self.hosts(Some(hosts)) }
     }
 
-    /// What `homing up` is to make of the hosts, but for its volumes: the user's file before the administrator's.
+    /// Returns the set-up that `homing up` makes, without its volumes: the user's file has priority over the
+    /// administrator's.
     pub fn site(&self) -> Result<Site, Failure> {
         let hosts = self.hosts(None)?;
         let up = self.own.up.clone().or_else(|| self.machine.up.clone()).unwrap_or_default();
@@ -135,30 +136,30 @@ impl Cluster {
         Ok(Site { addresses: hosts.iter().filter_map(told).collect(), hosts, up, volumes })
     }
 
-    /// The addresses of a host by network: the user's file before the administrator's.
+    /// Returns the addresses of a host by network: the user's file has priority over the administrator's.
     pub fn addresses_of(&self, host: &str) -> Option<&BTreeMap<String, IpAddr>> {
         let files = [&self.own, &self.machine].into_iter();
         files.filter_map(|settings| Some(&settings.host.get(host)?.addresses)).find(|addresses| !addresses.is_empty())
     }
 
-    /// Hosts of which a cluster file tells addresses.
+    /// Returns the hosts with addresses in a cluster file.
     pub fn hosts_with_addresses(&self) -> BTreeSet<&String> {
         let named = self.own.host.iter().chain(&self.machine.host);
         named.filter(|(_, host)| !host.addresses.is_empty()).map(|(name, _)| name).collect()
     }
 
-    /// Prices: the administrator's before the user's.
+    /// Returns the prices: the administrator's have priority over the user's.
     pub fn cost(&self) -> Option<&Cost> {
         self.machine.cost.as_ref().or(self.own.cost.as_ref())
     }
 
-    /// Slots that the cluster files give to a host: no more than the administrator's says.
+    /// Returns the slots that the cluster files give to a host: the smaller number, if both have one.
     pub fn slots_of(&self, name: &str) -> Option<u32> {
         let said = |settings: &Settings| settings.host.get(name).and_then(|host| host.slots);
         [said(&self.machine), said(&self.own)].into_iter().flatten().min()
     }
 
-    /// Named resources of hosts: of each no more than the administrator's file says, where that names it.
+    /// Returns the named resources of hosts: of each the smaller amount, if both files have one.
     pub fn resources(&self) -> HashMap<String, BTreeMap<String, u64>> {
         let mut all: HashMap<String, BTreeMap<String, u64>> = HashMap::new();
         for (host, settings) in self.own.host.iter().chain(&self.machine.host) {
@@ -171,7 +172,7 @@ impl Cluster {
         all
     }
 
-    /// The limits that the cluster files give a queue, each with what takes its place in Slurm.
+    /// Returns the limits that the cluster files give a queue, each with its equivalent in Slurm.
     pub fn limits_of(&self, queue: &str) -> Option<Vec<(&'static str, &'static str)>> {
         let queue = [&self.machine.queue, &self.own.queue].into_iter().find_map(|all| all.get(queue))?;
         let limits = [
@@ -200,24 +201,25 @@ impl Cluster {
         Some(limits.into_iter().filter(|(said, ..)| *said).map(|(_, name, slurms)| (name, slurms)).collect())
     }
 
-    /// What is asked where bytes lie: the administrator's command for a type before the user's.
+    /// Returns the commands that locate bytes: the administrator's command for a type has priority over the user's.
     pub fn locators(&self) -> OwnLocators {
         let named = |(name, own): (&String, &OwnLocator)| OwnLocator { name: name.clone(), ..own.clone() };
         self.machine.locator.iter().chain(&self.own.locator).map(named).collect()
     }
 
-    /// Load indices of the site's own: the administrator's of a name before a user's, and before what was told.
+    /// Returns the load indices that the site defines: the administrator's have priority over the user's, and those
+    /// over received terms.
     pub fn indices(&self) -> BTreeMap<String, Index> {
         let all = [&self.told.index, &self.own.index, &self.machine.index];
         all.into_iter().flatten().map(|(name, index)| (name.clone(), index.clone())).collect()
     }
 
-    /// What a host is told with a job.
+    /// Returns the terms that are sent to a host with a job.
     pub fn terms_for(&self, host: &str) -> Result<Terms, Failure> {
         Ok(Terms { slots: self.slots_of(host), queue: self.queue_config()?.queues, index: self.indices() })
     }
 
-    /// Refuses thresholds of what nobody measures: they would look as if they were in force.
+    /// Refuses thresholds on indices that are not measured: they would seem to be in force.
     fn thresholds_are_measured(&self, queues: &BTreeMap<String, Queue>) -> Result<(), Failure> {
         let own = self.indices();
         let known = |index: &String| homing_queue::INDICES.contains(&index.as_str()) || own.contains_key(index);
@@ -228,7 +230,7 @@ impl Cluster {
         Err(Failure::usage(why).hint(format!("{measured}, or [index.{index}] command = \"...\"")))
     }
 
-    /// Refuses requirements of what nobody knows, which would never hold.
+    /// Refuses requirements on unknown resources, which would never be met.
     fn requirements_are_known(&self, queues: &BTreeMap<String, Queue>) -> Result<(), Failure> {
         let own = self.indices();
         for (name, queue) in queues.iter().filter(|(_, queue)| !queue.res_req.is_empty()) {
@@ -245,8 +247,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Storage servers: the limit of each is no more than the administrator's, and the place of its leases is that of the
-    /// administrator, where there is one.
+    /// Returns the storage servers. The limit of each is the smaller one, and the administrator's folder for leases
+    /// has priority.
     pub fn servers(&self) -> BTreeMap<String, Server> {
         let mut all = self.machine.server.clone();
         for (name, own) in &self.own.server {
@@ -258,13 +260,13 @@ impl Cluster {
         all
     }
 
-    /// What is copied where: the administrator's of a name before the user's.
+    /// Returns the snapshots to make: the administrator's of a name has priority over the user's.
     pub fn snapshots(&self) -> BTreeMap<String, Section> {
         self.own.snapshot.iter().chain(&self.machine.snapshot).map(|(n, s)| (n.clone(), s.clone())).collect()
     }
 
-    /// Queues and slots: what `homing sub` and the LSF front end go by. Where the administrator
-    /// has queues they are all that there are: one of a user's own would have none of their limits.
+    /// Returns the queues and slots for `homing sub` and the LSF front end. If the administrator has queues, there
+    /// are no others: a user's own queue would have none of their limits.
     pub fn queue_config(&self) -> Result<Config, Failure> {
         let cores = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let mut queues = self.machine.queue.clone();
@@ -290,7 +292,7 @@ impl Cluster {
     }
 }
 
-/// The queues that this user may not use.
+/// Returns the queues that this user may not use.
 fn barred(queues: &BTreeMap<String, Queue>) -> BTreeSet<(u32, String)> {
     let uid = homing_queue::uid();
     let restricted = || queues.iter().filter(|(_, queue)| !queue.users.is_empty());
@@ -302,14 +304,14 @@ fn barred(queues: &BTreeMap<String, Queue>) -> BTreeSet<(u32, String)> {
     shut.map(|(queue, _)| (uid, queue.clone())).collect()
 }
 
-/// The file that `$HOMING_CLUSTER` names, as it is called from every folder.
+/// Returns the absolute path of the file that `$HOMING_CLUSTER` names.
 pub fn named_file() -> Option<PathBuf> {
     file::named().and_then(|path| std::path::absolute(path).ok())
 }
 
 impl Groups for Cluster {
     fn group(&self, source: Option<&str>, name: &str) -> Result<Option<String>, String> {
-        // The hosts of the administrator's queues are said in the administrator's groups.
+        // The administrator's groups have priority: they define the hosts of the administrator's queues.
         let told = self.machine.groups.get(name).or_else(|| self.own.groups.get(name));
         match told.filter(|_| source.is_none()) {
             Some(nodes) => Ok(Some(nodes.clone())),

@@ -1,5 +1,5 @@
-//! Licences of Slurm's, one for each file server: Slurm counts them over all users and nodes, and starts nothing beyond
-//! their number. Jobs take them, and the workers of runs.
+//! Slurm's licences, one for each file server. Slurm counts them over all users and nodes, and starts nothing beyond
+//! their number. Jobs and the workers of runs take them.
 
 use crate::{Cluster, inputs};
 use homing_dispatch::source::leases::{self, Server};
@@ -12,7 +12,8 @@ use homing_slurm::{License, Seat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// What each of these workers takes; `said`: servers that hold inputs of the run, `own`: how many the run may have.
+/// Returns the licences that each of these workers takes. The first argument has the servers that hold inputs of the
+/// run; `own` is the number that the run may have.
 pub fn shares(said: &BTreeMap<String, Server>, known: &[License], own: Io, seats: &[Seat]) -> Vec<(String, Licensed)> {
     let slots = seats.iter().map(|seat| seat.slots).max().unwrap_or(1);
     let one = |(section, server): (&String, &Server)| {
@@ -20,7 +21,7 @@ pub fn shares(said: &BTreeMap<String, Server>, known: &[License], own: Io, seats
         let total = known.iter().find(|known| known.name == license).map(|known| known.total);
         let own = if let Io::Fixed(limit) = own { Some(limit) } else { None };
         let limit = [own, server.io.map(|io| io.get()), total].into_iter().flatten().min();
-        // As much as all of them may have, spread over them: who has too few waits for those that others give back.
+        // All licences of the run, divided by the workers: a worker with too few waits until others give some back.
         let each = limit.map_or(slots, |limit| limit / seats.len().max(1) as u32).clamp(1, slots.max(1));
         let names = [vec![section.clone()], homing_os::names::addresses(section)].concat();
         Some((license, Licensed { names, each }))
@@ -28,19 +29,20 @@ pub fn shares(said: &BTreeMap<String, Server>, known: &[License], own: Io, seats
     said.iter().filter_map(one).collect()
 }
 
-/// What srun is told.
+/// Returns the licences as an argument for srun.
 pub fn of_run(licensed: &[(String, Licensed)]) -> Option<String> {
     words(licensed.iter().map(|(name, server)| (name.as_str(), server.each)))
 }
 
-/// What sbatch is told of a job that takes `each` of these servers.
+/// Returns the licences as an argument for sbatch, for a job that takes `each` of these servers.
 fn of_job(used: &[(&String, &Server)], each: u32) -> Option<String> {
     let taken = |server: &Server| each.clamp(1, server.io.map_or(u32::MAX, |io| io.get()));
     let counts = used.iter().filter_map(|(_, server)| Some((server.license.as_deref()?, taken(server))));
     words(counts).map(|words| format!("--licenses={words}"))
 }
 
-/// Lets the job take `each` licences of every file server that has one and holds what it reads or where it works.
+/// Lets the job take `each` licences of every file server that has licences and holds its inputs or its working
+/// directory.
 pub fn take(spec: &mut JobSpec, inputs: &[PathBuf], each: u32) -> Result<(), Failure> {
     let mut said = Cluster::of_queue()?.servers();
     said.retain(|_, server| server.license.is_some() || server.io.is_some());
@@ -61,12 +63,12 @@ pub fn take(spec: &mut JobSpec, inputs: &[PathBuf], each: u32) -> Result<(), Fai
              Licenses=NAME:N in slurm.conf and license = \"NAME\" in that section hold for jobs"
         );
     }
-    // The user's own words stand last, so that they win.
+    // The user's own words come last, and thereby have priority.
     spec.extra.splice(0..0, of_job(&used, each));
     Ok(())
 }
 
-/// Names and addresses of the servers of a job's files, and of the folder in which it works.
+/// Returns the names and addresses of the servers of a job's files, and of its working directory.
 fn servers(spec: &JobSpec, inputs: &[PathBuf]) -> Result<Vec<String>, Failure> {
     let (of_files, _) = inputs::found(spec, inputs)?;
     let cwd = spec.cwd.to_path();
@@ -80,7 +82,7 @@ fn servers(spec: &JobSpec, inputs: &[PathBuf]) -> Result<Vec<String>, Failure> {
     Ok(addresses.chain(names).collect::<BTreeSet<_>>().into_iter().collect())
 }
 
-/// Each once: one server may have two names.
+/// Joins licences and counts, each licence once: one server may have two names.
 fn words<'w>(counts: impl Iterator<Item = (&'w str, u32)>) -> Option<String> {
     let counts: BTreeMap<&str, u32> = counts.collect();
     let words: Vec<String> = counts.into_iter().map(|(name, count)| format!("{name}:{count}")).collect();

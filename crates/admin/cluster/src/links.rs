@@ -1,4 +1,4 @@
-//! What the cluster files, and the file of `homing topology --json` that they name, tell of the links between hosts.
+//! The links between hosts, from the cluster files and the file of `homing topology --json` that they name.
 
 use super::Cluster;
 use super::file::text_of;
@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 impl Cluster {
-    /// The links of the cluster: `known` switches, else those of the file that is named, and what the cluster files say
-    /// of each by hand, the user's before the administrator's.
+    /// Returns the links of the cluster: `known` switches, else those of the named file. Settings in the cluster
+    /// files are added, the user's with priority over the administrator's.
     pub fn links(&self, known: Vec<Switch>) -> Result<Links, Failure> {
         let file = [&self.own, &self.machine].into_iter().find_map(|settings| settings.topology.as_deref());
         let mut switches = match file.filter(|_| known.is_empty()) {
@@ -27,7 +27,7 @@ impl Cluster {
         Ok(links.with_rates(self.rates()))
     }
 
-    /// The rates of hosts' own links, bytes per second: the administrator's before the user's.
+    /// Returns the rates of hosts' own links, bytes per second: the administrator's have priority over the user's.
     fn rates(&self) -> HashMap<String, u64> {
         let said = [&self.own, &self.machine].into_iter().flat_map(|settings| &settings.host);
         said.filter_map(|(name, host)| Some((name.clone(), host.link?.0))).collect()
@@ -67,7 +67,7 @@ mod tests {
         let of = |host: &str| links.leaf(host).map(|at| (links.name(at), links.uplink(at)));
         assert_eq!(of("n1"), Some(("s1", Some(125_000_000))));
         assert_eq!(of("n3"), Some(("s2", None)));
-        // Where Slurm has told of its switches, the file does not count.
+        // If Slurm has reported its switches, the file does not count.
         let slurms = vec![Switch { name: "s1".into(), hosts: vec!["n9".into()], ..Switch::default() }];
         let links = cluster(&text).links(slurms).unwrap();
         assert_eq!((links.leaf("n1"), links.leaf("n9").and_then(|at| links.uplink(at))), (None, Some(125_000_000)));

@@ -1,8 +1,9 @@
-//! Keys of LSF's lsb.queues that no queue has here: what to use instead is said where a cluster file has one.
+//! Keys of LSF's lsb.queues that homing's queues do not have. If a cluster file has one, homing names the
+//! replacement.
 
 use homing_model::text::by_name;
 
-/// Their names in small letters, those of which the same is said together, and what is said.
+/// Their names in lower case, those with the same message together, and the message.
 const ABSENT: &[(&str, &str)] = &[
     ("administrators", "root closes and opens queues, and whoever $HOMING_QUEUE belongs to"),
     ("backfill", "no slots are kept free for wide jobs, so there is nothing to fill"),
@@ -29,7 +30,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("terminate_when", "what stands still goes on or is ended by its user: bresume, bkill"),
 ];
 
-/// What takes the place of an unknown key that was complained of, if LSF has it.
+/// Returns the replacement of the unknown key in an error message, if LSF has that key.
 pub fn instead(complaint: &str) -> Option<String> {
     let key = complaint.split("unknown key `").nth(1)?.split('`').next()?.to_lowercase();
     by_name(ABSENT).find(|(known, _)| *known == key).map(|(_, instead)| format!("LSF's {key}: {instead}"))

@@ -5,7 +5,7 @@ use homing_model::nodeset::Groups;
 use homing_model::{Failure, NodeSet};
 
 impl Cluster {
-    /// Names with and without what stands before them; sorted when they are of hosts.
+    /// Returns group names, without and with their prefix; sorted if they are of hosts.
     pub fn groups_of(&self, source: Option<&str>, set: &NodeSet) -> Result<Vec<(String, String)>, Failure> {
         let mut names = match self.reverse(source, set).map_err(Failure::usage)? {
             Some(names) => names,
@@ -19,7 +19,7 @@ impl Cluster {
         Ok(names.into_iter().map(|group| (group.clone(), format!("@{prefix}{group}"))).collect())
     }
 
-    /// What the source itself tells of each host, where it can: a query a host
+    /// Returns the groups that the source itself reports for each host, if it can. This takes one query for each host
     /// instead of one for every group.
     fn reverse(&self, source: Option<&str>, set: &NodeSet) -> Result<Option<Vec<String>>, String> {
         let Some((name, found)) = self.shell()?.source(source)? else { return Ok(None) };

@@ -1,13 +1,13 @@
-//! How many hosts a job takes, as `--nodes` says it.
+//! Reads the number of hosts of a job, from `--nodes`.
 
 use std::str::FromStr;
 
-/// So many hosts, or as many as there are between two numbers.
+/// A number of hosts, or a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nodes {
-    /// At least, from 1 on.
+    /// The least number, from 1 on.
     pub least: u32,
-    /// At most.
+    /// The largest number.
     pub most: u32,
 }
 

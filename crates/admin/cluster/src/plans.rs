@@ -1,23 +1,23 @@
-//! Hosts of a cluster file as those of a run.
+//! Makes the hosts of a cluster file the hosts of a run.
 
 use super::Cluster;
 use homing_launch::HostPlan;
 use homing_model::{Failure, NodeSet};
 
 impl Cluster {
-    /// A host with the slots that the cluster files give it.
+    /// Plans a host with the slots that the cluster files give it.
     pub fn plan(&self, name: String) -> HostPlan {
         let slots = self.slots_of(&name);
         HostPlan::named(name, slots)
     }
 
-    /// Hosts that take tasks: without those to which the cluster files give no slot, which is said.
+    /// Plans the hosts that take tasks, and prints the hosts to which the cluster files give no slot.
     pub fn plans(&self, names: Vec<String>) -> Result<Vec<HostPlan>, Failure> {
         with_slots(names.into_iter().map(|name| self.plan(name)).collect())
     }
 }
 
-/// The same of hosts that are planned already.
+/// Filters hosts that are planned already, likewise.
 pub fn with_slots(plans: Vec<HostPlan>) -> Result<Vec<HostPlan>, Failure> {
     let named = !plans.is_empty();
     let (plans, none): (Vec<HostPlan>, Vec<HostPlan>) = plans.into_iter().partition(|plan| plan.slots != Some(0));

@@ -1,4 +1,4 @@
-//! What the cluster files tell of the power that hosts draw.
+//! Settings of the cluster files about the power that hosts draw.
 
 use super::Cluster;
 use homing_dispatch::{Circuit, Draw};
@@ -12,17 +12,17 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Power {
-    /// What all hosts of the file may draw together.
+    /// The limit for all hosts of the file together.
     pub limit_w: Option<f64>,
-    /// What a host draws when nothing runs, where `[host.NAME]` does not say.
+    /// The power of a host when nothing runs, if `[host.NAME]` has no value.
     pub idle_w: Option<f64>,
-    /// When all slots are in use.
+    /// The power of a host when all slots are in use.
     pub full_w: Option<f64>,
-    /// A line for /bin/sh on each host that prints what it draws.
+    /// A line for /bin/sh on each host that prints the power that it draws.
     pub meter: Option<String>,
     /// A line for this machine's /bin/sh that switches `{host}` off.
     pub off: Option<String>,
-    /// The same, that switches it on.
+    /// The same for switching it on.
     pub on: Option<String>,
     /// Minutes for which a host is idle before it is switched off.
     pub idle_min: Option<u64>,
@@ -30,7 +30,7 @@ pub(super) struct Power {
     pub idle_load: Option<f64>,
     /// Hosts that stay on, as a node set.
     pub keep: Option<String>,
-    /// No more hosts than so many are off at once.
+    /// The most hosts that are off at once.
     pub most_off: Option<u32>,
     /// Minutes in which a host that was switched on answers.
     pub boot_min: Option<u64>,
@@ -45,26 +45,27 @@ pub(super) struct Power {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Behind {
-    /// What they may draw together.
+    /// The limit for them together.
     pub limit_w: f64,
     /// The hosts, as a node set.
     pub hosts: String,
 }
 
 impl Power {
-    /// When nothing runs, and when all slots are in use.
+    /// Returns the power when nothing runs, and when all slots are in use.
     fn watts(&self) -> [Option<f64>; 2] {
         [self.idle_w, self.full_w]
     }
 }
 
-/// Minutes for which hosts are idle before they are switched off, where nobody says otherwise.
+/// Default of the minutes for which hosts are idle before they are switched off.
 const IDLE_MIN: u64 = 30;
-/// A process that computes is one. What a system does by itself is taken to be less than this; nobody has measured it.
+/// A computing process gives a load of one. The load of an idle system is assumed to be lower than this; it was not
+/// measured.
 const IDLE_LOAD: f64 = 0.3;
 /// Servers with much memory take several minutes before their system begins.
 const BOOT_MIN: u64 = 10;
-/// Chosen, not measured: `ipmitool` tries several times before it says that a board does not answer.
+/// Chosen, not measured: `ipmitool` tries several times before it reports that a board does not answer.
 const SWITCH_S: u64 = 60;
 
 /// How hosts are switched off and on, and when.
@@ -72,27 +73,27 @@ const SWITCH_S: u64 = 60;
 pub struct Switching {
     off: Option<String>,
     on: Option<String>,
-    /// For so long a host is idle before it is switched off.
+    /// The time for which a host is idle before it is switched off.
     pub idle: Duration,
-    /// A greater load average is work.
+    /// A greater load average counts as work.
     pub load: f64,
     /// Hosts that stay on.
     pub keep: Vec<String>,
-    /// No more hosts than so many are off at once.
+    /// The most hosts that are off at once.
     pub most_off: Option<u32>,
-    /// For so long a host may boot.
+    /// The most time that a host may take to boot.
     pub boot: Duration,
-    /// For so long a command that switches may run.
+    /// The most time that a command that switches may run.
     patience: Duration,
 }
 
 impl Switching {
-    /// The command that switches a host off.
+    /// Returns the command that switches a host off.
     pub fn off(&self, host: &str) -> Result<Switch, Failure> {
         self.switch(self.off.as_deref(), "off", host)
     }
 
-    /// The command that switches a host on.
+    /// Returns the command that switches a host on.
     pub fn on(&self, host: &str) -> Result<Switch, Failure> {
         self.switch(self.on.as_deref(), "on", host)
     }
@@ -117,7 +118,7 @@ fn of_host(line: Option<&str>, key: &str, host: &str) -> Result<String, Failure>
 }
 
 impl Cluster {
-    /// How hosts are switched: by the administrator's file where that has `[power]`, else by the user's.
+    /// Returns how hosts are switched: by the administrator's file if that has `[power]`, else by the user's.
     pub fn switching(&self) -> Result<Switching, Failure> {
         let power = self.power().cloned().unwrap_or_default();
         let load = power.idle_load.unwrap_or(IDLE_LOAD);
@@ -138,7 +139,7 @@ impl Cluster {
         })
     }
 
-    /// Circuits with a limit: of the administrator's file where that has `[power]`, else of the user's.
+    /// Returns the circuits with a limit: of the administrator's file if that has `[power]`, else of the user's.
     pub fn circuits(&self) -> Result<Vec<Circuit>, Failure> {
         let Some(power) = self.power() else { return Ok(Vec::new()) };
         let all = power.limit_w.map(|limit_w| Ok((String::from("limit_w"), limit_w, self.hosts(None)?)));
@@ -152,7 +153,8 @@ impl Cluster {
             .collect()
     }
 
-    /// The command that prints what a host draws, the administrator's before the user's; empty: none.
+    /// Returns the command that prints the power of a host, the administrator's before the user's; empty if there is
+    /// none.
     pub fn meter(&self) -> String {
         let files = [&self.machine, &self.own];
         files.iter().find_map(|file| file.power.as_ref()?.meter.clone()).unwrap_or_default()
@@ -182,12 +184,13 @@ impl Cluster {
         Ok(Circuit { name, limit_w, hosts })
     }
 
-    /// What a host draws when idle and when full, watts, if that is said.
+    /// Returns the power of a host when idle and when full, watts, if that is known.
     pub fn watts(&self, host: &str) -> Option<[f64; 2]> {
         self.draw(host).map(|draw| [draw.idle_w, draw.full_w])
     }
 
-    /// The same: of single hosts before all, the administrator's before the user's.
+    /// Returns the same: values of single hosts have priority over those for all, and the administrator's over the
+    /// user's.
     fn draw(&self, host: &str) -> Option<Draw> {
         let files = [&self.machine, &self.own];
         let single = |which: usize| files.iter().find_map(|file| file.host.get(host)?.watts()[which]);

@@ -1,4 +1,4 @@
-//! The storage server that a job of `iobsub` uses, with the leases that it shares with runs.
+//! Finds the storage server that a job of `iobsub` uses, with the leases that it shares with runs.
 
 use crate::Cluster;
 use homing_dispatch::source::leases;
@@ -8,8 +8,9 @@ use homing_mounts::Kind;
 use homing_queue::Storage;
 use std::path::{Path, PathBuf};
 
-/// The NFS server of a directory. `there` is what the host of the job calls the directory, where that is another host:
-/// it may be the server itself, whose own name for the leases differs. An error says why the job has no lease.
+/// Returns the NFS server of a directory. `there` is the path of the directory on the host of the job, if that is
+/// another host. That host may be the server itself, where the path of the leases differs. An error explains why the
+/// job has no lease.
 pub fn of(finder: &Finder, directory: &Path, there: Option<&Path>) -> Result<Option<Storage>, String> {
     let locator = finder.locator();
     let Some(volume) = locator.volume_of(directory).ok().filter(|volume| volume.kind == Kind::Nfs) else {
@@ -36,8 +37,8 @@ pub fn of(finder: &Finder, directory: &Path, there: Option<&Path>) -> Result<Opt
     }))
 }
 
-/// What a host calls a folder, which calls `directory` below the volume's `root` by the name of `there`. What lies
-/// outside of the volume has one name everywhere.
+/// Returns the path of a folder on a host where `directory`, which is below the volume's `root`, has the path
+/// `there`. A folder outside of the volume has one path everywhere.
 fn moved(folder: &Path, root: &Path, directory: &Path, there: &Path) -> Option<PathBuf> {
     let Ok(below) = folder.strip_prefix(root) else { return Some(folder.to_path_buf()) };
     let deep = directory.strip_prefix(root).ok()?;

@@ -1,4 +1,4 @@
-//! Sections of hosts that the cluster files do not have.
+//! Finds sections of hosts that are not in the cluster files' node sets.
 
 use super::file::Settings;
 use homing_model::NodeSet;
@@ -6,7 +6,7 @@ use homing_model::nodeset::Groups;
 use std::collections::BTreeSet;
 use std::sync::Once;
 
-/// The groups of the cluster files alone: ClusterShell's may be commands, and a look at a file starts none.
+/// The groups of the cluster files alone: those of ClusterShell may be commands, and reading a file must start none.
 struct OwnGroups<'a>([&'a Settings; 2]);
 
 impl Groups for OwnGroups<'_> {
@@ -24,8 +24,8 @@ impl Groups for OwnGroups<'_> {
     }
 }
 
-/// Hosts with a section of their own that no set of the files has: one may be a slip of the pen. None where a set names
-/// groups of ClusterShell, or no file says which hosts there are. `here`: the names of this machine.
+/// Returns the hosts with a section of their own that are in no set of the files: they may be typing errors. Returns
+/// none if a set names groups of ClusterShell, or if no file lists hosts. `here`: the names of this machine.
 fn strays(files: [&Settings; 2], here: &[String]) -> Vec<String> {
     if files.iter().all(|settings| settings.hosts.is_none()) {
         return Vec::new();
@@ -47,7 +47,7 @@ fn strays(files: [&Settings; 2], here: &[String]) -> Vec<String> {
     named.into_iter().filter(|name| !known.contains(*name)).cloned().collect()
 }
 
-/// Prints a note on them, once a process.
+/// Prints a note on them, once in a process.
 pub(super) fn note(own: &Settings, machine: &Settings) {
     static SAID: Once = Once::new();
     if own.host.is_empty() && machine.host.is_empty() {

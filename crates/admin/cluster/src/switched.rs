@@ -1,7 +1,7 @@
-//! The record of hosts that are switched off: who writes it, and who reads it.
+//! The record of hosts that are switched off: its writers and its readers.
 //!
-//! Root's is read by all, since it is usually root's timer that switches hosts off; a user's own is only that user's. What
-//! it says is believed of hosts that do not answer, and of no others: somebody may have pressed the button.
+//! All users can read root's record, because root's timer usually switches hosts off; a user's own record is private.
+//! It is believed only about hosts that do not answer: somebody may have pressed the power button.
 
 use crate::Switching;
 use homing_launch::Asleep;
@@ -14,21 +14,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Root's, which all may read.
+/// Root's record, which all users can read.
 const ROOTS: &str = "/var/lib/homing/power.json";
-/// Who may read it, and its lock.
+/// Permissions of the record.
 const MODE: u32 = 0o644;
 
 /// The record that this user writes, locked.
 pub struct Book {
-    /// What it says.
+    /// Its content.
     pub known: Known,
     file: PathBuf,
     _lock: File,
 }
 
 impl Book {
-    /// Opens it; fails where another process has it open.
+    /// Opens it; fails if another process has it open.
     pub fn open() -> Result<Book, Failure> {
         let file = own();
         let doing = |e: &dyn std::fmt::Display| Failure::system(format!("the record of hosts {}: {e}", file.display()));
@@ -41,7 +41,7 @@ impl Book {
         Ok(Book { known, file, _lock: lock })
     }
 
-    /// Writes it whole.
+    /// Writes the whole record.
     pub fn write(&self) -> Result<(), Failure> {
         let text = serde_json::to_vec_pretty(&self.known).map_err(Failure::system)?;
         homing_os::folder::write_whole(&self.file, &text, Some(MODE))
@@ -66,7 +66,8 @@ fn read(file: &Path) -> io::Result<Option<Known>> {
     }
 }
 
-/// What root and this user have seen. What cannot be read tells nothing: it is only believed of hosts that do not answer.
+/// Merges the records of root and this user. A record that cannot be read counts as empty: records matter only for
+/// hosts that do not answer.
 pub fn all() -> Known {
     let both = match named() {
         Some(file) => vec![file],
@@ -87,18 +88,18 @@ pub fn all() -> Known {
     all
 }
 
-/// In words, of a host that is off.
+/// Describes a host that is off.
 pub fn told(known: &Known, host: &str) -> Option<String> {
     let for_s = now_s().saturating_sub(known.off_s(host)?);
     Some(format!("switched off for {}: homing power on {host}", homing_model::units::seconds(for_s)))
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 pub fn now_s() -> u64 {
     u64::try_from(homing_os::clock::system_ns() / 1_000_000_000).unwrap_or(0)
 }
 
-/// How those of these hosts that are off are switched on when they are connected to.
+/// Returns how those of these hosts that are off are switched on when homing connects to them.
 pub fn asleep<'h>(hosts: impl IntoIterator<Item = &'h str>, switching: &Switching) -> Arc<HashMap<String, Asleep>> {
     let known = all();
     let off = hosts.into_iter().filter(|host| known.off_s(host).is_some());
@@ -107,7 +108,7 @@ pub fn asleep<'h>(hosts: impl IntoIterator<Item = &'h str>, switching: &Switchin
         Some((host.to_string(), Asleep { switch, patience: switching.boot }))
     };
     let asleep: HashMap<String, Asleep> = off.filter_map(how).collect();
-    // Without it, and in root's record, that they are on is seen some minutes later.
+    // If this write fails, or the record is root's, it takes some minutes until the hosts count as on.
     if let Ok(mut book) = Book::open()
         && asleep.keys().filter(|host| book.known.called(host, now_s())).count() > 0
     {

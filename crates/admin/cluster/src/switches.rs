@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Said {
-    /// Who is on it, as a node set.
+    /// Its hosts, as a node set.
     pub hosts: Option<String>,
-    /// Rate of its link to what is above.
+    /// Rate of its link to the switch above.
     pub uplink: Option<Rate>,
     /// The switch above.
     pub above: Option<String>,
@@ -29,19 +29,19 @@ impl<'de> Deserialize<'de> for Rate {
     }
 }
 
-/// What of one file stands against itself, as far as that is known without groups: the switch and why.
+/// Finds a contradiction within one file, as far as possible without groups: the switch and the reason.
 pub(super) fn fault(said: &BTreeMap<String, Said>) -> Option<LinksError> {
     let mut switches = Vec::new();
     let plain = |text: &str| Ok::<NodeSet, ()>(NodeSet::parse(text).unwrap_or_default());
     add(&mut switches, said, &plain).ok()?;
-    // The other file, or the switches that were found, may have what is above.
+    // The other file, or the switches that were found, may have the switch above.
     let names: Vec<String> = switches.iter().map(|switch| switch.name.clone()).collect();
     let there = |above: &String| names.contains(above);
     switches.iter_mut().for_each(|switch| switch.above = switch.above.take().filter(there));
     Links::new(switches).err()
 }
 
-/// Adds what is said of switches to those that are known.
+/// Adds settings of switches to the known switches.
 pub(super) fn add<E>(
     switches: &mut Vec<Switch>,
     all: &BTreeMap<String, Said>,

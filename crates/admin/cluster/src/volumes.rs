@@ -6,7 +6,7 @@ use homing_setup::{Site, SiteVolume};
 use homing_volume::{Place, Spec};
 
 impl Cluster {
-    /// `n[1-4]:/brick` as hosts and path; `n1:/a,n2:/b` as several of these.
+    /// Reads `n[1-4]:/brick` as hosts and path; `n1:/a,n2:/b` as several of these.
     pub fn places(&self, texts: &[String]) -> Result<Vec<Place>, Failure> {
         let mut places = Vec::new();
         for text in texts.iter().flat_map(|text| each(text)) {
@@ -19,14 +19,14 @@ impl Cluster {
         Ok(places)
     }
 
-    /// What `homing up` is to make of the hosts, with its volumes.
+    /// Returns the set-up that `homing up` makes, with its volumes.
     pub fn site_with_volumes(&self) -> Result<Site, Failure> {
         let mut site = self.site()?;
         site.volumes = self.volumes_of(&site)?;
         Ok(site)
     }
 
-    /// The volumes of a cluster file, with the names of their hosts.
+    /// Returns the volumes of a cluster file, with the names of their hosts.
     fn volumes_of(&self, site: &Site) -> Result<Vec<SiteVolume>, Failure> {
         let one = |(name, volume): (&String, &homing_setup::Volume)| {
             let places = self.places(std::slice::from_ref(&volume.hosts))?;
@@ -52,7 +52,7 @@ impl Cluster {
     }
 }
 
-/// A list's parts, each with a path of its own: a comma behind a path ends it.
+/// Returns the parts of a list, each with a path of its own: a comma after a path ends it.
 fn each(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for word in text.split(',') {

@@ -14,8 +14,8 @@ const SURE: i32 = 691;
 pub struct Groups {
     /// The group of each host.
     of: Vec<usize>,
-    /// The partners of each host while a link was full, each with a weight. It is the logarithm, in hundredths, of
-    /// how much likelier the result is if both are on one side than if the link is between them.
+    /// The partners of each host while a link was full, each with a weight. The weight is a logarithm, in hundredths:
+    /// how much likelier the result is with both on one side than with the link between them.
     seen: Vec<Vec<(usize, i32)>>,
     /// Whether any round showed a full link.
     shown: bool,

@@ -1,5 +1,6 @@
-//! Packages for many hosts of which one fetches each file. What a host wants is told by its own signed index, and that is
-//! also what it compares with before it installs: neither the host that fetched nor this machine has to be trusted.
+//! Packages for many hosts, of which one fetches each file. A host's own signed index determines its files. The host
+//! compares received files with that index before it installs them: it need not trust this machine or the host that
+//! fetched them.
 
 pub mod indexes;
 
@@ -12,24 +13,24 @@ const SCRIPT: &str = concat!(include_str!("cache.sh"), include_str!("cache/index
 /// A package's file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PackageFile {
-    /// Under which apt keeps it.
+    /// The name under which apt keeps it.
     pub name: String,
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
-    /// In hexadecimal.
+    /// Its SHA-256 in hexadecimal.
     pub sha256: String,
-    /// Where it is fetched from.
+    /// Its address.
     pub uri: String,
 }
 
 impl PackageFile {
-    /// It lies on the host already, or in a folder that all hosts have.
+    /// Whether it is on the host already, or in a folder that all hosts have.
     pub fn is_at_hand(&self) -> bool {
         ["file:", "copy:", "cdrom:"].iter().any(|scheme| self.uri.starts_with(scheme))
     }
 
-    /// A line of `apt-get --print-uris` with `Acquire::ForceHash=SHA256`. `None` for one without that hash, or with a
-    /// name that is none of a file.
+    /// Reads a line of `apt-get --print-uris` with `Acquire::ForceHash=SHA256`. `None` for a line without that hash,
+    /// or with an invalid file name.
     fn read(line: &str) -> Option<PackageFile> {
         let (uri, rest) = line.strip_prefix('\'')?.split_once("' ")?;
         let [name, size, hash] = *rest.split(' ').collect::<Vec<_>>() else { return None };
@@ -41,7 +42,7 @@ impl PackageFile {
     }
 }
 
-/// What a host said to [`wanted`]; `Err`: a line that names no file, or one without a hash.
+/// Reads a host's output of [`wanted`]; `Err` for a line that names no file, or one without a hash.
 pub fn files(said: &str) -> Result<BTreeSet<PackageFile>, String> {
     let one = |line: &str| {
         PackageFile::read(line)
@@ -50,8 +51,8 @@ pub fn files(said: &str) -> Result<BTreeSet<PackageFile>, String> {
     said.lines().map(one).collect()
 }
 
-/// What has to be fetched once for all hosts. Two files of one name are two versions that differ in nothing but bytes, and
-/// the hosts of the second are named.
+/// Returns the files to fetch once for all hosts. Two different files with one name are two builds of one version;
+/// the hosts of the second are returned.
 pub fn union(wanted: &BTreeMap<String, BTreeSet<PackageFile>>) -> (Vec<PackageFile>, Vec<(String, String)>) {
     let mut all: BTreeMap<&str, &PackageFile> = BTreeMap::new();
     let mut odd = Vec::new();
@@ -75,30 +76,30 @@ fn call(function: &str, words: impl IntoIterator<Item = String>) -> String {
     format!("{APT}{SCRIPT}main() {{\nready\n{function}{words}\n}}\n")
 }
 
-/// What a host needs packages for.
+/// The purpose of packages on a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Purpose {
-    /// `homing cache install`: nothing may have to go for them.
+    /// `homing cache install`: no package may be removed for them.
     Install,
-    /// Steps, which look themselves at what else they would do.
+    /// Steps, which themselves check for further effects.
     Steps,
 }
 
-/// What a host does that finds a package in none of its indexes.
+/// The action of a host that finds a package in none of its indexes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unknown {
-    /// It says [`STALE`], and another may fetch indexes for it.
+    /// It prints [`STALE`], and another host may fetch indexes for it.
     Ask,
     /// It fetches them.
     FetchIndexes,
-    /// It says that there is none.
+    /// It reports that there is none.
     Fail,
 }
 
-/// What a host says whose indexes do not have a package.
+/// The output of a host whose indexes do not have a package.
 pub const STALE: &str = "stale\n";
 
-/// A script that tells which files a host needs for packages.
+/// Returns a script that prints the files which a host needs for packages.
 pub fn wanted(packages: &[String], purpose: Purpose, unknown: Unknown) -> String {
     let function = match purpose {
         Purpose::Install => "wanted",
@@ -112,13 +113,13 @@ pub fn wanted(packages: &[String], purpose: Purpose, unknown: Unknown) -> String
     call(function, [mode.to_string()].into_iter().chain(packages.iter().cloned())) + "main </dev/null\n"
 }
 
-/// A script that fetches files and writes them to its standard output, as tar.
+/// Returns a script that fetches files and writes them to its standard output, as tar.
 pub fn fetch(files: &[PackageFile]) -> String {
     let words = files.iter().flat_map(|file| [file.uri.clone(), file.name.clone(), file.sha256.clone()]);
     call("fetch", words) + "main </dev/null\n"
 }
 
-/// A script, for `sh -c`, that installs packages from the files on its standard input.
+/// Returns a script for `sh -c` that installs packages from the files on its standard input.
 pub fn came(packages: &[String]) -> String {
     call("came", packages.iter().cloned()) + "main\n"
 }

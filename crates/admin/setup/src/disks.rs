@@ -1,4 +1,4 @@
-//! What the cluster file says of disks of the hosts.
+//! Settings of the cluster file about disks of the hosts.
 
 use homing_model::NodeSet;
 use homing_model::folders::system_folder;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
-    /// By host, or by node set: `"n[1-4]" = "/dev/disk/by-path/..."`.
+    /// Devices by host, or by node set: `"n[1-4]" = "/dev/disk/by-path/..."`.
     pub devices: BTreeMap<String, String>,
     /// Its file system.
     #[serde(rename = "type", default = "ext4")]
@@ -17,31 +17,31 @@ pub struct Disk {
     /// As in fstab.
     #[serde(default = "options")]
     pub options: String,
-    /// By host: the serial number of a disk of which all that it holds may go.
+    /// By host: the serial number of a disk whose content may be erased.
     #[serde(default)]
     pub wipe: BTreeMap<String, String>,
 }
 
-/// Those that can be made.
+/// The types that homing can make.
 const TYPES: [&str; 2] = ["ext4", "xfs"];
 
 fn ext4() -> String {
     "ext4".into()
 }
 
-/// A host comes up without the disk, too: it can be mended then.
+/// Returns the default options: a host must boot without the disk, too, so that it can be repaired.
 fn options() -> String {
     "defaults,nofail,x-systemd.device-timeout=30s".into()
 }
 
 impl Disk {
-    /// The name of a host's disk.
+    /// Returns the name of a host's disk.
     pub fn device_of(&self, host: &str) -> Option<&String> {
         let named = |set: &str| NodeSet::parse(set).is_ok_and(|hosts| hosts.contains(host));
         self.devices.iter().find(|(set, _)| named(set)).map(|(_, device)| device)
     }
 
-    /// Without a host that leaves the cluster.
+    /// Removes a host that leaves the cluster.
     fn leave(&mut self, host: &str) {
         let each = |(set, device): (String, String)| {
             let names: Vec<String> = match NodeSet::parse(&set) {
@@ -89,19 +89,19 @@ impl Disk {
     }
 }
 
-/// Every host finds it again in its journal by this name, with tools that take other signs for more.
+/// Whether a name is safe: hosts find it again in their journals, with tools that give other characters a meaning.
 fn is_device(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/_.:+=@,-".contains(c);
     name.strip_prefix("/dev/").is_some_and(|rest| !rest.is_empty()) && name.chars().all(plain) && !name.contains("/..")
 }
 
-/// No disk of this host is asked for any more.
+/// Removes all disks of a host.
 pub(crate) fn leave(disks: &mut BTreeMap<String, Disk>, host: &str) {
     disks.values_mut().for_each(|disk| disk.leave(host));
     disks.retain(|_, disk| !disk.devices.is_empty());
 }
 
-/// What stands against the file itself.
+/// Returns the faults of the file itself.
 pub(crate) fn faults(disks: &BTreeMap<String, Disk>, hosts: &[String]) -> Vec<String> {
     let of = |(point, disk): (&String, &Disk)| {
         let all = disk.faults(hosts).into_iter().chain(system_folder(point));

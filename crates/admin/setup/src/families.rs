@@ -5,10 +5,10 @@ use homing_steps::Observed;
 use std::collections::BTreeSet;
 
 const TABLE: &str = include_str!("families.txt");
-/// Stands for all families that have no line of their own.
+/// Matches all families that have no line of their own.
 const ANY: &str = "*";
 
-/// Things, families and names.
+/// Returns the things, families and names of the table.
 fn lines() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let (thing, rest) = line.split_once(char::is_whitespace)?;
@@ -23,7 +23,7 @@ fn words(names: &str) -> Vec<String> {
 }
 
 impl Site {
-    /// What a thing is called on a host, by the first of its families that has a line.
+    /// Returns the names of a thing on a host, from the first of its families that has a line.
     pub(crate) fn called(&self, there: &Observed, thing: &str) -> Option<Vec<String>> {
         let families = there.family.iter().map(String::as_str).chain([ANY]);
         let told = |family: &str| self.up.family.get(family)?.get(thing).map(String::as_str);
@@ -31,19 +31,19 @@ impl Site {
         families.into_iter().find_map(|family| told(family).or_else(|| known(family))).map(words)
     }
 
-    /// The one name of a thing that has to have one.
+    /// Returns the one name of a thing that has to have one.
     pub(crate) fn called_one(&self, there: &Observed, thing: &str) -> Result<String, Vec<String>> {
         self.called(there, thing).and_then(|names| names.into_iter().next()).ok_or_else(|| vec![unknown(there, thing)])
     }
 
-    /// All that a thing may be called, for a question to hosts whose family is not known yet.
+    /// Returns all possible names of a thing, for a query to hosts whose family is not known yet.
     pub(crate) fn callings(&self, thing: &str) -> BTreeSet<String> {
         let told = self.up.family.values().filter_map(|lines| lines.get(thing)).map(String::as_str);
         let known = lines().filter(|(t, _, _)| *t == thing).map(|(_, _, names)| names);
         told.chain(known).flat_map(words).collect()
     }
 
-    /// Lines of the cluster file about nothing that has names.
+    /// Returns faults of lines in the cluster file about unknown things.
     pub(crate) fn family_faults(&self) -> Vec<String> {
         let things: BTreeSet<&str> = lines().map(|(thing, _, _)| thing).collect();
         let of = |(family, told): (&String, &std::collections::BTreeMap<String, String>)| {
@@ -57,7 +57,7 @@ impl Site {
     }
 }
 
-/// Why an area is not set up on a host.
+/// Explains why an area is not set up on a host.
 pub(crate) fn unknown(there: &Observed, thing: &str) -> String {
     let family = there.family.first().map_or("unknown", String::as_str);
     format!(

@@ -1,9 +1,12 @@
-//! Logins from host to host by host keys, as they are: what sshd and ssh go by for a user, and a login of that user at the
-//! next host. Pure but for the text that hosts run; `homing up` and `homing check` both go by it.
+//! Checks logins from host to host by host keys. It reads the settings of sshd and ssh for a user, and the result of
+//! a login of that user at the next host. Hosts run the script; the code here does no input or output. Both `homing
+//! up` and `homing check` use it.
 
-/// Script for a host that `homing up` has set up. `$@` are the names of all hosts, `u` is a user; without one it takes the
-/// first person there. It prints `server KEY VALUE` and `client KEY VALUE` as they are in force, `SIDE-set FILE:LINE:TEXT` of
-/// files that name such a key, and `login HOST STATUS WORDS`. It waits 5 s for a peer, and tries two at most.
+/// Script for a host that `homing up` has set up. `$@` are the names of all hosts, `u` is a user; without one it
+/// takes the first ordinary user.
+///
+/// It prints `server KEY VALUE` and `client KEY VALUE` as they are in force, and `SIDE-set FILE:LINE:TEXT` of files
+/// that name such a key. Then it prints `login HOST STATUS WORDS`. It waits 5 s for a peer, and tries two at most.
 pub const HOST_BASED: &str = r#"[ -f /etc/ssh/sshd_config.d/60-homing.conf ] && [ "$(id -u)" = 0 ] || exit 0
 [ -n "${u-}" ] || u=$(getent passwd | awk -F: '$3 >= 1000 && $3 < 60000 && $7 !~ /(nologin|false|sync)$/ { print $1; exit }')
 [ -n "$u" ] || exit 0
@@ -32,7 +35,7 @@ for h; do
   case $w in *refused*|*"timed out"*|*"o route"*|*unreachable*) [ $n = 2 ] && break;; *) break;; esac
 done"#;
 
-/// Settings that host-based logins need, by the program that goes by them.
+/// Settings that host-based logins need, with the program that uses them.
 const NEEDED: [(&str, &str, &str); 4] = [
     ("server", "sshd", "hostbasedauthentication"),
     ("server", "sshd", "hostbasedusesnamefrompacketonly"),
@@ -40,8 +43,9 @@ const NEEDED: [(&str, &str, &str); 4] = [
     ("client", "ssh", "enablesshkeysign"),
 ];
 
-/// Reasons why users do not get from `host` to the next, or why that is not known, from the output of [`HOST_BASED`].
-/// `is_there`: a host has answered and has that user. A login that fails at another is no fault of the host that tried.
+/// Returns the reasons why users cannot log in from `host` to the next, or why that is not known, from the output of
+/// [`HOST_BASED`]. `is_there`: whether a host has answered and has that user. A login that fails because of the other
+/// host is no fault of the host that tried.
 pub fn host_based_faults(said: &str, host: &str, is_there: &dyn Fn(&str, &str) -> bool) -> Vec<String> {
     let lines = |key: &str| lines_of(said, key);
     let Some(user) = lines("user").first().copied() else { return Vec::new() };
@@ -70,19 +74,19 @@ pub fn host_based_faults(said: &str, host: &str, is_there: &dyn Fn(&str, &str) -
     against
 }
 
-/// A login's host, status and words.
+/// Returns a login's host, status and words.
 fn login(line: &str) -> Option<(&str, &str, &str)> {
     let (peer, rest) = line.split_once(' ')?;
     let (status, words) = rest.split_once(' ').unwrap_or((rest, ""));
     Some((peer, status, words))
 }
 
-/// What follows a key in the lines that begin with it.
+/// Returns the rest of each line that begins with a key.
 fn lines_of<'s>(said: &'s str, key: &str) -> Vec<&'s str> {
     said.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix(' ')).collect()
 }
 
-/// The lines of other files that may have set it, for a person.
+/// Returns the lines of other files that may have set it, for people.
 fn winner(set: &[&str], key: &str) -> String {
     let names = |line: &&&str| {
         let text = line.splitn(3, ':').nth(2).unwrap_or("").to_ascii_lowercase();

@@ -1,10 +1,10 @@
-//! A host that leaves a cluster.
+//! Plans for a host that leaves a cluster.
 
 use crate::{Site, SiteVolume};
 use homing_volume::Kind;
 
 impl Site {
-    /// What the others cannot do without this host, if anything.
+    /// Returns the service of this host that the others need, if there is one.
     pub fn needed(&self, host: &str) -> Option<String> {
         if self.up.clock.as_deref() == Some(host) {
             return Some(format!("it serves the time: [up] clock = {host:?}"));
@@ -23,7 +23,7 @@ impl Site {
         self.volumes.iter().find(serves).map(|volume| format!("volume {} is served by it alone", volume.spec.name))
     }
 
-    /// The cluster without the host.
+    /// Returns the cluster without the host.
     pub fn without(&self, host: &str) -> Site {
         let mut rest = self.clone();
         rest.hosts.retain(|other| other != host);

@@ -1,8 +1,8 @@
-//! What makes a cluster of hosts that have ssh, area by area: what the cluster file says and what was seen of all hosts
-//! becomes what is wanted of each, and that becomes steps. Pure.
+//! Makes a cluster of hosts that have ssh, area by area. It derives the wanted state of each host from the cluster
+//! file and the observed state of all hosts, and steps from that. It does no input or output.
 //!
-//! Main types: [`Up`] is the section of the cluster file, [`Site`] adds hosts and volumes, each [`Area`] asks and plans,
-//! [`plan()`] joins them for one host.
+//! Main types: [`Up`] is the section of the cluster file, [`Site`] adds hosts and volumes, each [`Area`] queries and
+//! plans, [`plan()`] joins them for one host.
 //!
 //! It does not: run a command on a host (`steps`), or make volumes (`volume`).
 

@@ -1,6 +1,6 @@
-//! What a limit of `[up.limits]` may be.
+//! Checks limits of `[up.limits]`.
 
-/// What can be limited (limits.conf(5)), but for what is no limit of a process.
+/// The items that can be limited (limits.conf(5)), without those that are no limit of a process.
 const ITEMS: [&str; 16] = [
     "as",
     "core",
@@ -20,11 +20,11 @@ const ITEMS: [&str; 16] = [
     "stack",
 ];
 
-/// No process may have more open files (fs.nr_open, Linux's own 1024 x 1024): with a limit beyond it, or none, pam_limits
+/// The most open files of a process (fs.nr_open, Linux's own 1024 x 1024): with a higher limit, or none, pam_limits
 /// refuses each login.
 const MOST_FILES: u64 = 1024 * 1024;
 
-/// What stands against one of them.
+/// Returns the fault of a limit.
 pub(crate) fn fault(item: &str, value: &str) -> Option<String> {
     if !ITEMS.contains(&item) {
         return Some(format!("[up.limits] {item:?} is none of {}", ITEMS.join(", ")));
@@ -39,21 +39,21 @@ pub(crate) fn fault(item: &str, value: &str) -> Option<String> {
         .then(|| format!("[up.limits] nofile = {value:?}: beyond {MOST_FILES} (fs.nr_open) nobody can log in"))
 }
 
-/// Units of limits.conf(5), in those of the kernel.
+/// Conversion from units of limits.conf(5) to those of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LimitUnit {
-    /// As it is.
+    /// The same unit.
     One,
     /// KB, in bytes.
     Kilobytes,
     /// Minutes, in seconds.
     Minutes,
-    /// The nice value, as the kernel has it: 20 less that.
+    /// The nice value, in the kernel's form: 20 less that.
     Nice,
 }
 
 impl LimitUnit {
-    /// The number as /proc/PID/limits has it; without a limit it stays so.
+    /// Converts a number to the unit of /proc/PID/limits; unlimited stays unlimited.
     pub(crate) fn of(self, number: u64) -> u64 {
         match self {
             _ if number == u64::MAX => number,
@@ -65,7 +65,7 @@ impl LimitUnit {
     }
 }
 
-/// A limit's line of /proc/PID/limits, and its unit; `None` for what no process shows.
+/// Returns a limit's line of /proc/PID/limits, and its unit; `None` for a limit that no process shows.
 pub(crate) fn kernel(item: &str) -> Option<(&'static str, LimitUnit)> {
     Some(match item {
         "as" => ("Max address space", LimitUnit::Kilobytes),
@@ -87,7 +87,7 @@ pub(crate) fn kernel(item: &str) -> Option<(&'static str, LimitUnit)> {
     })
 }
 
-/// `unlimited` is more than any number.
+/// Reads a limit; `unlimited` is more than any number.
 pub(crate) fn number(text: &str) -> Option<u64> {
     match text {
         "unlimited" => Some(u64::MAX),

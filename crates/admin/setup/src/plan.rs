@@ -1,29 +1,29 @@
-//! Areas of all hosts to phases.
+//! Plans areas of all hosts as phases.
 
 use crate::areas::Area;
 use crate::site::{AllSeen, Site};
 use homing_steps::{Phase, Question};
 
-/// What is to be done, and what cannot be.
+/// The steps of a set-up, and the obstacles.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// One an area in which anything is to be done.
+    /// A phase for each area that needs steps.
     pub phases: Vec<Phase>,
-    /// A host, and what stands against an area there: nothing of that area is done on it.
+    /// A host, and an objection to an area there: nothing of that area is done on it.
     pub against: Vec<(String, String)>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// What has to be asked of each host.
+/// Returns the query for each host.
 pub fn question(site: &Site, areas: &[Area]) -> Question {
     let mut question = Question::default();
     areas.iter().for_each(|area| area.ask(site, &mut question));
     question
 }
 
-/// The steps of all hosts that answered. A host with something against an area keeps what it has there, and takes part
-/// in the others.
+/// Returns the steps of all hosts that answered. A host with an objection to an area keeps its present state there,
+/// and takes part in the others.
 pub fn plan(site: &Site, areas: &[Area], seen: &AllSeen) -> Plan {
     let mut plan = Plan::default();
     let mut after = seen.clone();
@@ -33,7 +33,7 @@ pub fn plan(site: &Site, areas: &[Area], seen: &AllSeen) -> Plan {
             let wanted = area.wanted(site, host, seen);
             let Some(Ok(there)) = after.get_mut(host) else { continue };
             match wanted.and_then(|wanted| homing_steps::plan(&wanted, there)) {
-                // What is written counts only when the system goes by it.
+                // A written setting counts only if it is in force.
                 Ok(steps) if steps.is_empty() => {
                     let untaken = area.untaken(site, host, seen).into_iter();
                     plan.against.extend(untaken.map(|why| (host.clone(), format!("{}: {why}", area.name()))));

@@ -1,26 +1,26 @@
-//! What this machine keeps of a set-up: which hosts had a part in it, and whether it came to its end. What was changed
-//! is in the journals of the hosts.
+//! The record of a set-up on this machine: the hosts that took part, and whether it is complete. The changes
+//! themselves are in the journals of the hosts.
 
 use homing_model::Failure;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
-/// One a cluster file.
+/// The record of one cluster file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Record {
-    /// The cluster file, where one was named.
+    /// The cluster file, if one was named.
     pub file: Option<PathBuf>,
-    /// All hosts that ever had a part.
+    /// All hosts that ever took part.
     pub hosts: Vec<String>,
-    /// As it was typed.
+    /// The areas of `--only`, as the user typed them.
     pub only: Vec<String>,
-    /// As it was typed.
+    /// Whether `--sudo` was given.
     pub sudo: bool,
     /// Volumes that were made for it.
     #[serde(default)]
     pub volumes: Vec<String>,
-    /// It has not come to its end.
+    /// Whether it is incomplete.
     pub open: bool,
     #[serde(skip)]
     path: PathBuf,
@@ -44,7 +44,7 @@ fn read(path: PathBuf) -> Result<Option<Record>, Failure> {
 }
 
 impl Record {
-    /// That of a cluster file; where none is named, of these hosts.
+    /// Returns the record of a cluster file; if none is named, that of these hosts.
     pub fn of(file: Option<PathBuf>, hosts: &[String]) -> Result<Record, Failure> {
         let key = file.as_ref().map_or_else(|| hosts.join(","), |file| file.display().to_string());
         let name: String = Sha256::digest(&key).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -52,7 +52,8 @@ impl Record {
         Ok(read(path.clone())?.unwrap_or_else(|| Record { file, path, ..Record::default() }))
     }
 
-    /// The one that has not come to its end. Of several none is taken: which is the last one would be a clock's word.
+    /// Returns the record that is incomplete. If there are several, it returns an error: the newest could only be
+    /// chosen by a clock.
     pub fn interrupted() -> Result<Record, Failure> {
         let entries = std::fs::read_dir(folder()).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -73,12 +74,12 @@ impl Record {
         }
     }
 
-    /// The cluster file, or else the hosts.
+    /// Returns the cluster file, or else the hosts.
     fn name(&self) -> String {
         self.file.as_ref().map_or_else(|| self.hosts.join(","), |file| file.display().to_string())
     }
 
-    /// Takes these hosts in, before anything is done on them.
+    /// Adds these hosts, before anything is done on them.
     pub fn begin(&mut self, hosts: &[String], only: &[String], sudo: bool) -> Result<(), Failure> {
         self.hosts.extend(hosts.to_vec());
         self.hosts.sort();
@@ -87,31 +88,31 @@ impl Record {
         self.save()
     }
 
-    /// A host that has no part any more.
+    /// Removes a host that no longer takes part.
     pub fn leave(&mut self, host: &str) -> Result<(), Failure> {
         self.hosts.retain(|known| known != host);
         self.save()
     }
 
-    /// A volume that is about to be made.
+    /// Adds a volume that is about to be made.
     pub fn made_volume(&mut self, name: &str) -> Result<(), Failure> {
         self.volumes.push(name.into());
         self.save()
     }
 
-    /// It is no more.
+    /// Removes a volume that no longer exists.
     pub fn unmade_volume(&mut self, name: &str) -> Result<(), Failure> {
         self.volumes.retain(|known| known != name);
         self.save()
     }
 
-    /// It came to its end.
+    /// Records that it is complete.
     pub fn end(&mut self) -> Result<(), Failure> {
         self.open = false;
         self.save()
     }
 
-    /// Nothing of it is left on any host.
+    /// Removes the record: nothing of the set-up is left on any host.
     pub fn remove(&self) -> Result<(), Failure> {
         match std::fs::remove_file(&self.path) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {

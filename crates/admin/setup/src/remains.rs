@@ -1,15 +1,15 @@
-//! What a set-up left on a host whose journal is gone: nobody can take that back, and it must not go unsaid.
+//! Finds files of a set-up on a host whose journal is gone: homing cannot undo them, and must report them.
 
 use crate::areas::{names, slurm};
 use homing_steps::{Observed, Question};
 
-/// What has to be looked at for [`remains`].
+/// Returns the query for [`remains`].
 pub fn remains_question() -> Question {
     Question { files: [names::HOSTS, slurm::CONF].map(String::from).into(), ..Question::default() }
 }
 
-/// Files of a set-up that are there still, each with what to do about it. Every set-up writes the names, so that they
-/// tell of all others.
+/// Returns the remaining files of a set-up, each with a remedy. Every set-up writes the names: they reveal all
+/// others.
 pub fn remains(there: &Observed) -> Vec<String> {
     let names = names::is_left(there).then(|| format!("the names of homing up are in {}", names::HOSTS));
     let slurm = slurm::is_left(there)

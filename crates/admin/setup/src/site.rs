@@ -1,4 +1,4 @@
-//! What the cluster file says of how hosts are to be set up.
+//! Settings of the cluster file about the set-up of hosts.
 
 use crate::disks::{self, Disk};
 use crate::volumes::{Homes, SiteVolume, Volume};
@@ -14,7 +14,7 @@ use std::path::Path;
 pub struct Up {
     /// The network whose addresses belong to the bare names of hosts.
     pub network: Option<String>,
-    /// Hosts are given their names of the cluster file.
+    /// Whether hosts are given their names of the cluster file.
     #[serde(default)]
     pub hostname: bool,
     /// `[up.group.NAME]`.
@@ -33,7 +33,7 @@ pub struct Up {
     /// Values of the kernel.
     #[serde(default)]
     pub sysctl: BTreeMap<String, String>,
-    /// `[up.limits]`: of what a login starts, for all but root.
+    /// `[up.limits]`: limits of the processes of a login, for all but root.
     #[serde(default)]
     pub limits: BTreeMap<String, String>,
     /// `[up.mtu]`: bytes of the largest packet, by network.
@@ -52,7 +52,7 @@ pub struct Up {
     pub mount: BTreeMap<String, Mount>,
     /// `[up.slurm]`.
     pub slurm: Option<Slurm>,
-    /// `[up.family.FAMILY]`: what things are called there.
+    /// `[up.family.FAMILY]`: the names of things there.
     #[serde(default)]
     pub family: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -76,7 +76,7 @@ pub struct User {
     /// Further groups.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// Where the home is made (default: /home/NAME).
+    /// Folder of the home (default: /home/NAME).
     pub home: Option<String>,
     /// Login shell (default: /bin/bash).
     pub shell: Option<String>,
@@ -94,12 +94,12 @@ pub enum SshWay {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mount {
-    /// As in the first column of fstab: `n1:/export/home`.
+    /// The source, as in the first column of fstab: `n1:/export/home`.
     pub source: String,
     /// Type of the file system.
     #[serde(rename = "type")]
     pub fstype: String,
-    /// As in fstab.
+    /// The options, as in fstab.
     #[serde(default = "defaults")]
     pub options: String,
 }
@@ -108,7 +108,7 @@ pub struct Mount {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slurm {
-    /// The host that leads (default: the first).
+    /// The host that runs the controller (default: the first).
     pub controller: Option<String>,
     /// Slurm's name of the cluster.
     #[serde(default = "cluster")]
@@ -133,10 +133,10 @@ fn defaults() -> String {
     "defaults".into()
 }
 
-/// The cluster as its file has it.
+/// The cluster, from its file.
 #[derive(Clone, Debug, Default)]
 pub struct Site {
-    /// In order.
+    /// The hosts, in order.
     pub hosts: Vec<String>,
     /// `[host.NAME] addresses`: by host, by network.
     pub addresses: BTreeMap<String, BTreeMap<String, IpAddr>>,
@@ -146,11 +146,11 @@ pub struct Site {
     pub volumes: Vec<SiteVolume>,
 }
 
-/// What was seen of all hosts; a reason for those that did not answer.
+/// The state of all hosts; a reason for each that did not answer.
 pub type AllSeen = BTreeMap<String, Result<Observed, String>>;
 
 impl Site {
-    /// What stands against the file itself.
+    /// Returns the faults of the file itself.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = self.family_faults();
         if let Some(host) = self.up.clock.as_ref().filter(|host| !self.hosts.contains(host)) {
@@ -177,7 +177,7 @@ impl Site {
         faults
     }
 
-    /// No disk of this host is asked for any more.
+    /// Removes all disks of a host.
     pub fn leave_disks(&mut self, host: &str) {
         disks::leave(&mut self.up.disk, host);
     }
@@ -215,13 +215,13 @@ impl Site {
         faults
     }
 
-    /// The host that leads Slurm.
+    /// Returns the host that runs Slurm's controller.
     pub fn controller(&self) -> Option<&str> {
         let named = self.up.slurm.as_ref()?.controller.as_deref();
         named.or_else(|| self.hosts.first().map(String::as_str))
     }
 
-    /// The networks of a host in the file, that of the bare name first.
+    /// Returns the networks of a host in the file, that of the bare name first.
     pub fn networks(&self, host: &str) -> impl Iterator<Item = (&String, &IpAddr)> {
         let of = self.addresses.get(host);
         let main = self.main_network(host);
@@ -234,8 +234,8 @@ impl Site {
         self.up.network.as_ref().or_else(|| of.keys().find(|n| *n == "manage")).or_else(|| of.keys().next())
     }
 
-    /// A host's names with the address of each: the bare name's first, `HOST-NETWORK` for those of other networks. Where
-    /// the file has none, the address at which homing reached it. Empty when nothing is known.
+    /// Returns a host's names with the address of each: the bare name first, then `HOST-NETWORK` for other networks.
+    /// If the file has no address, it is the one at which homing reached the host. Empty if none is known.
     pub fn names(&self, host: &str, seen: &AllSeen) -> Vec<(String, String)> {
         let told: Vec<(String, String)> = self
             .networks(host)
@@ -254,7 +254,7 @@ pub(crate) fn is_loopback(address: &str) -> bool {
     address.parse::<IpAddr>().is_ok_and(|a| a.to_canonical().is_loopback())
 }
 
-/// As useradd takes it.
+/// Whether useradd accepts the name.
 fn is_name(name: &str) -> bool {
     let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
     name.len() <= 32 && name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_') && name.chars().all(rest)

@@ -1,9 +1,9 @@
-//! One file with other values on each host.
+//! Expands a file with different values for each host.
 
 use crate::site::Site;
 
-/// The text for a host, which is the `index`th, from 1. `{host}`, `{index}` and `{addr.NETWORK}` become its values; all
-/// other braces stay, since files of settings have them.
+/// Returns the text for a host, which is the `index`th, from 1. `{host}`, `{index}` and `{addr.NETWORK}` are
+/// replaced. All other braces stay, because configuration files contain them.
 pub fn expand(template: &str, host: &str, index: usize, site: &Site) -> Result<String, String> {
     let (mut text, mut rest) = (String::new(), template);
     while let Some(open) = rest.find('{') {

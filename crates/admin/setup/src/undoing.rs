@@ -1,11 +1,12 @@
-//! In what order what was set up goes back where volumes lie on it.
+//! Orders the undo of a set-up with volumes on it.
 
 use homing_steps::{Change, Step, Undone};
 use std::collections::BTreeMap;
 
 const FSTAB: &str = "/etc/fstab";
 
-/// Steps up to the last that takes a mount away, and its line. Those of disks come behind: volumes lie on them.
+/// Returns the number of steps up to the last that removes a mount, or its line. Those of disks come later: volumes
+/// lie on them.
 pub fn mounts_end(steps: &[Step]) -> usize {
     let is_mount = |step: &Step| match &step.change {
         Change::Mount { disk, .. } => !disk,
@@ -15,7 +16,7 @@ pub fn mounts_end(steps: &[Step]) -> usize {
     steps.iter().rposition(is_mount).map_or(0, |last| last + 1)
 }
 
-/// Of each host the part of its steps, where there are some.
+/// Returns a part of each host's steps, for hosts where it is not empty.
 pub fn parts(undone: &BTreeMap<String, Undone>, part: impl Fn(&[Step]) -> &[Step]) -> BTreeMap<String, Vec<Step>> {
     let all = undone.iter().map(|(host, undone)| (host.clone(), part(&undone.steps).to_vec()));
     all.filter(|(_, steps)| !steps.is_empty()).collect()

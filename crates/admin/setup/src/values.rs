@@ -1,25 +1,25 @@
-//! Values of `[up]` that no host could have in force. Each is refused by its key before any host is looked at.
+//! Refuses values of `[up]` that cannot take effect on any host, by their keys, before any host is observed.
 
 use crate::login_limit;
 use crate::site::{Mount, Site, User};
 use homing_model::folders::{odd_path, system_folder};
 use std::collections::BTreeMap;
 
-/// The largest number of a user or group: tools that keep it in 32 bits with a sign read more as negative.
+/// The largest number of a user or group: tools with signed 32-bit numbers read a larger one as negative.
 const LARGEST: u32 = i32::MAX as u32;
-/// Numbers that are taken everywhere, and whose they are. 65535 and 4294967295 are -1 in 16 and 32 bits: chown(2) takes
-/// that for "leave it as it is".
+/// Reserved numbers, and their owners. 65535 and 4294967295 are -1 in 16 and 32 bits: for chown(2) that means "leave
+/// it as it is".
 const RESERVED: [(u32, &str); 4] =
     [(0, "root"), (65534, "nobody"), (65535, "no user in 16 bits"), (u32::MAX, "no user in 32 bits")];
 
-/// Reason why no user or group may have this number.
+/// Returns why no user or group may have this number.
 fn number_fault(number: u32) -> Option<String> {
     let reserved = RESERVED.iter().find(|(taken, _)| *taken == number);
     let why = reserved.map(|(_, whose)| format!("that number is kept for {whose}"));
     why.or_else(|| (number > LARGEST).then(|| format!("no number above {LARGEST} is taken by all tools")))
 }
 
-/// Numbers that two names share.
+/// Finds numbers that two names share.
 fn shared<'n>(numbers: impl Iterator<Item = (&'n String, Option<u32>)>, key: &str) -> Vec<String> {
     let mut holders: BTreeMap<u32, &String> = BTreeMap::new();
     let mut faults = Vec::new();
@@ -50,7 +50,7 @@ fn user_faults(name: &str, user: &User) -> Vec<String> {
     faults.into_iter().map(|why| format!("[up.user.{name}] {why}")).collect()
 }
 
-/// A word of fstab: blanks end it, and `#` begins a comment.
+/// Whether a text is a word of fstab: blanks end a word, and `#` begins a comment.
 fn is_column(text: &str) -> bool {
     !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control()) && !text.starts_with('#')
 }
@@ -64,7 +64,7 @@ fn mount_faults(point: &str, mount: &Mount) -> Vec<String> {
     all.map(|why| format!("[up.mount.{point:?}] {why}")).collect()
 }
 
-/// Name of a value of the kernel, as sysctl(8) takes one and no option or pattern.
+/// Whether a text is the name of a kernel value, as sysctl(8) takes it, and no option or pattern.
 fn is_sysctl(key: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
     key.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -73,20 +73,21 @@ fn is_sysctl(key: &str) -> bool {
         && !key.contains("..")
 }
 
-/// Name of a package, without the patterns, versions and signs by which apt-get does something else than to install it.
+/// Whether a text is the name of a package, without patterns, versions and signs that make apt-get do something other
+/// than install it.
 fn is_package(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "+._:-".contains(c);
     name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain) && !name.ends_with('-')
 }
 
-/// A line `KEY=VALUE` of slurm.conf that is read as it is written: `#` begins a comment, `\` goes on in the next line.
+/// Whether slurm.conf reads a line `KEY=VALUE` unchanged: `#` begins a comment, `\` continues in the next line.
 fn is_setting(key: &str, value: &str) -> bool {
     let is_key = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric());
     is_key && !value.trim().is_empty() && !value.contains(|c: char| c.is_control() || c == '#' || c == '\\')
 }
 
 impl Site {
-    /// Values that are refused, each with its key and the reason.
+    /// Returns the refused values, each with its key and the reason.
     pub(crate) fn value_faults(&self) -> Vec<String> {
         let up = &self.up;
         let mut faults: Vec<String> = up.user.iter().flat_map(|(name, user)| user_faults(name, user)).collect();
@@ -120,7 +121,7 @@ impl Site {
         faults
     }
 
-    /// Mount points that two sections of `[up]` have.
+    /// Finds mount points that are in two sections of `[up]`.
     fn place_faults(&self) -> Vec<String> {
         let mounts = self.up.mount.keys().map(|point| (point.as_str(), format!("[up.mount.{point:?}]")));
         let of_volume = |volume: &'_ crate::SiteVolume| format!("[up.volume.{}]", volume.spec.name);

@@ -1,4 +1,4 @@
-//! What the cluster file says of volumes, and of the homes on one.
+//! Settings of the cluster file about volumes, and about homes on one.
 
 use homing_volume::{Danger, Kind, Spec};
 use serde::Deserialize;
@@ -9,12 +9,12 @@ use serde::Deserialize;
 pub struct Volume {
     /// File system: gluster, moosefs, nfs.
     pub kind: Kind,
-    /// Hosts and the folder of each that gives its space: `n[1-4]:/brick`, several behind commas.
+    /// Hosts and the folder of each that gives its space: `n[1-4]:/brick`, several separated by commas.
     pub hosts: String,
     /// Copies of each file.
     #[serde(default = "one")]
     pub copies: u32,
-    /// Names alone on a third host (GlusterFS).
+    /// Whether a third host keeps names alone (GlusterFS).
     #[serde(default)]
     pub arbiter: bool,
     /// Mount point (default: /NAME).
@@ -23,7 +23,7 @@ pub struct Volume {
     pub clients: Option<String>,
     /// Host of the master (MooseFS; default: the first).
     pub master: Option<String>,
-    /// Dangers that are taken on, as the options of `homing volume` name them.
+    /// Dangers that are accepted, by the options of `homing volume`.
     #[serde(default)]
     pub allow: Vec<String>,
 }
@@ -45,14 +45,14 @@ fn one() -> u32 {
 /// A volume with the names of its hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteVolume {
-    /// As it is made.
+    /// The volume as it is made.
     pub spec: Spec,
-    /// What is taken on for it.
+    /// The dangers that are accepted for it.
     pub allowed: Vec<Danger>,
 }
 
 impl Volume {
-    /// Dangers by the names of their options; `Err`: a word that is none.
+    /// Returns the dangers by the names of their options; `Err` for an unknown name.
     pub fn allowed(&self) -> Result<Vec<Danger>, String> {
         const CREATE: [Danger; 5] = [
             Danger::SystemDisk,

@@ -1,11 +1,11 @@
-//! `groups.conf`: sections, `key: value` or `key = value`, as Python's configparser reads them.
+//! Reads `groups.conf`: sections, `key: value` or `key = value`, in the syntax of Python's configparser.
 
 use std::collections::BTreeMap;
 
 /// A section's name and its values.
 pub type Section = (String, BTreeMap<String, String>);
 
-/// Reads a text; a line that is nothing of it is an error.
+/// Reads a text; a line in no known form is an error.
 pub fn parse(text: &str) -> Result<Vec<Section>, String> {
     let mut sections: Vec<Section> = Vec::new();
     let mut last_key: Option<String> = None;
@@ -37,7 +37,7 @@ pub fn parse(text: &str) -> Result<Vec<Section>, String> {
     Ok(sections)
 }
 
-/// Replaces `$NAME` and `${NAME}` where `values` has it, `$$` by `$`; leaves all others to the shell.
+/// Replaces `$NAME` and `${NAME}` if `values` has the name, and `$$` by `$`; leaves all others to the shell.
 pub fn substitute(template: &str, values: &[(&str, &str)]) -> String {
     let (mut out, mut rest) = (String::new(), template);
     while let Some(at) = rest.find('$') {

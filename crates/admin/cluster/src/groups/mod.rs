@@ -1,5 +1,5 @@
-//! ClusterShell's node groups, read from its own configuration, so that nobody
-//! writes them twice: `groups.conf`, `*.conf` in its `confdir`, `*.yaml` in its `autodir`.
+//! ClusterShell's node groups, read from its own configuration, because users should not write them twice:
+//! `groups.conf`, `*.conf` in its `confdir`, `*.yaml` in its `autodir`.
 
 mod conf;
 mod source;
@@ -24,7 +24,7 @@ pub struct ClusterShell {
     asked: RefCell<HashMap<Asked, Option<String>>>,
 }
 
-/// The folders of the configuration, the last one with the highest priority.
+/// Returns the folders of the configuration, the last one with the highest priority.
 fn folders() -> Vec<PathBuf> {
     let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let home = homing_os::names::home();
@@ -35,13 +35,13 @@ fn folders() -> Vec<PathBuf> {
 }
 
 impl ClusterShell {
-    /// Reads the configuration; nothing at all is no mistake.
+    /// Reads the configuration; its absence is no error.
     pub fn load() -> Result<ClusterShell, String> {
         let read = |folder: PathBuf| Some((std::fs::read_to_string(folder.join("groups.conf")).ok()?, folder));
         ClusterShell::of(folders().into_iter().filter_map(read).collect(), "groups.conf")
     }
 
-    /// Reads `file` alone, which is a `groups.conf` by another name.
+    /// Reads only `file`, which has the format of `groups.conf`.
     pub fn of_file(file: &Path) -> Result<ClusterShell, String> {
         let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -49,14 +49,14 @@ impl ClusterShell {
         ClusterShell::of(vec![(text, folder.to_path_buf())], &name)
     }
 
-    /// Puts texts of `groups.conf` together, each with its folder, the last one with the highest priority.
+    /// Merges texts of `groups.conf`, each with its folder, the last one with the highest priority.
     fn of(texts: Vec<(String, PathBuf)>, name: &str) -> Result<ClusterShell, String> {
         let mut main: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
         let mut order = Vec::new();
         let mut folder = None;
         for (text, candidate) in texts {
             let file = candidate.join(name);
-            // What a later file says of a section is added, and wins.
+            // Values of a section in a later file are added, and have priority.
             for (name, values) in conf::parse(&text).map_err(|e| format!("{}: {e}", file.display()))? {
                 if !main.contains_key(&name) {
                     order.push(name.clone());
@@ -117,7 +117,7 @@ impl ClusterShell {
         Ok(())
     }
 
-    /// Names of the sources, the default one first.
+    /// Returns the names of the sources, the default one first.
     pub fn sources(&self) -> Vec<&str> {
         let default = self.default_name();
         let others = self.sources.iter().map(|(name, _)| name.as_str()).filter(|n| Some(*n) != default);
@@ -128,7 +128,7 @@ impl ClusterShell {
         self.default.as_deref().or(self.sources.first().map(|(name, _)| name.as_str()))
     }
 
-    /// A source by name, or the default one.
+    /// Returns a source by name, or the default one.
     pub fn source(&self, name: Option<&str>) -> Result<Option<(&str, &Source)>, String> {
         let Some(wanted) = name.or_else(|| self.default_name()) else { return Ok(None) };
         match self.sources.iter().find(|(n, _)| n == wanted) {
@@ -175,7 +175,7 @@ fn files_in(dir: &Path, ending: &str) -> Vec<PathBuf> {
     files
 }
 
-/// `source: {group: node set}`; a node set may be a list.
+/// Reads `source: {group: node set}`; a node set may be a list.
 fn tables(text: &str) -> Result<Vec<(String, Source)>, String> {
     let documents = Yaml::load_from_str(text).map_err(|e| e.to_string())?;
     let Some(document) = documents.first() else { return Ok(Vec::new()) };

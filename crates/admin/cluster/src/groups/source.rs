@@ -1,18 +1,18 @@
-//! One group source: commands that tell (`map`, `all`, `list`, `reverse`), or a table from a file.
+//! One group source: commands that print groups (`map`, `all`, `list`, `reverse`), or a table from a file.
 
 use super::conf::substitute;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where the groups of a source come from.
+/// The origin of a source's groups.
 #[derive(Debug)]
 pub enum Source {
     /// Commands of `groups.conf`, run by /bin/sh in its folder.
     Upcalls {
         /// `map`, `all`, `list`, `reverse`.
         commands: BTreeMap<String, String>,
-        /// The folder that `$CFGDIR` stands for.
+        /// The folder that replaces `$CFGDIR`.
         folder: PathBuf,
     },
     /// Group names and node sets.
@@ -20,7 +20,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The nodes of a group; `None` when there is no such group.
+    /// Returns the nodes of a group; `None` if there is no such group.
     pub fn group(&self, own: &str, name: &str) -> Result<Option<String>, String> {
         if let Source::Table(groups) = self {
             return Ok(groups.get(name).cloned());
@@ -29,12 +29,12 @@ impl Source {
         if !nodes.is_empty() {
             return Ok(Some(nodes));
         }
-        // Nothing may mean an empty group, or one that is not there.
+        // No output may mean an empty group, or a missing one.
         let known = self.list(own)?.is_some_and(|names| names.iter().any(|n| n == name));
         Ok(known.then_some(nodes))
     }
 
-    /// All nodes; `None` when the source does not tell.
+    /// Returns all nodes; `None` if the source does not list them.
     pub fn all(&self, own: &str) -> Result<Option<String>, String> {
         match self {
             Source::Table(groups) => Ok(groups.get("all").cloned()),
@@ -42,7 +42,7 @@ impl Source {
         }
     }
 
-    /// Names of the groups, in the source's order; `None` when it does not tell.
+    /// Returns the names of the groups, in the source's order; `None` if the source does not list them.
     pub fn list(&self, own: &str) -> Result<Option<Vec<String>>, String> {
         match self {
             Source::Table(groups) => Ok(Some(groups.keys().cloned().collect())),
@@ -50,7 +50,7 @@ impl Source {
         }
     }
 
-    /// Groups of one node; `None` when the source cannot be asked so.
+    /// Returns the groups of one node; `None` if the source has no such query.
     pub fn reverse(&self, own: &str, node: &str) -> Result<Option<Vec<String>>, String> {
         match self {
             Source::Table(_) => Ok(None),
@@ -58,7 +58,7 @@ impl Source {
         }
     }
 
-    /// What a command printed, its words with commas between; `None` when there is no such command.
+    /// Returns the words that a command printed, joined by commas; `None` if there is no such command.
     fn upcall(&self, own: &str, which: &str, values: &[(&str, &str)]) -> Result<Option<String>, String> {
         let Source::Upcalls { commands, folder } = self else { return Ok(None) };
         let Some(template) = commands.get(which) else { return Ok(None) };
@@ -73,7 +73,7 @@ impl Source {
     }
 }
 
-/// The value becomes part of a shell command.
+/// Checks a value that becomes part of a shell command.
 fn harmless(what: &str, value: &str) -> Result<(), String> {
     let fine = |c: char| c.is_alphanumeric() || "_.:+=@%/-".contains(c);
     if !value.is_empty() && value.chars().all(fine) {

@@ -1,5 +1,6 @@
-//! One host serves the time, by chrony, and the others follow it. Other daemons that set the clock go: Debian's packages
-//! of them cannot be beside chrony. What all is called stands in the table of families.
+//! Plans the clocks: one host serves the time, by chrony, and the others follow it. Other daemons that set the clock
+//! are removed: Debian's packages of them conflict with chrony. The names of packages, units and files are in the
+//! table of families.
 
 use super::Asked;
 use crate::families::unknown;
@@ -7,7 +8,7 @@ use crate::site::{AllSeen, Site};
 use homing_steps::{How, Question, Wanted, block_of};
 
 const BLOCK: &str = "clock";
-/// A host that is alone says the time with this distance from a true clock, so that a better server is preferred.
+/// The stratum of a host without a better source: clients prefer a server with a lower one.
 const STRATUM: u32 = 10;
 
 pub(super) fn ask(site: &Site, question: &mut Question) {
@@ -32,13 +33,13 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
         Some(path) => Wanted::file(&path, text),
         None => Wanted::Block { path: path.clone(), name: BLOCK.into(), lines: text, retire: Vec::new() },
     };
-    // The package starts its unit: before the file is there.
+    // The package starts its unit before the file exists.
     let reads = Wanted::Reads { unit: unit.clone(), paths: vec![path], how: How::Restart, test: None };
     let replaces = site.called(there, "clock.replaces").unwrap_or_default();
     Ok(vec![Wanted::Package { name, replaces }, file, Wanted::Unit { name: unit, on: true }, reads])
 }
 
-/// What was allowed stays so while a host does not answer.
+/// Returns the server's settings. Addresses that were allowed stay so while their host does not answer.
 fn serves(site: &Site, host: &str, seen: &AllSeen, there: &str) -> String {
     let others = site.hosts.iter().filter(|other| *other != host);
     let mut allow: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Disks of the hosts' own: a file system on each, mounted by its UUID.
+//! Plans the hosts' own disks: a file system on each, mounted by its UUID.
 
 use super::Asked;
 use crate::disks::Disk as Named;
@@ -7,7 +7,7 @@ use homing_steps::{Disk, DiskFs, Observed, Question, Wanted};
 
 const FSTAB: &str = "/etc/fstab";
 
-/// Disks of a host, by the places where they are mounted: that of a folder before those below it.
+/// Returns the disks of a host, in the order of their mount points: a folder comes before those below it.
 fn of<'s>(site: &'s Site, host: &str) -> Vec<(&'s String, &'s Named, &'s String)> {
     site.up.disk.iter().filter_map(|(point, disk)| Some((point, disk, disk.device_of(host)?))).collect()
 }
@@ -19,7 +19,7 @@ pub(super) fn ask(site: &Site, question: &mut Question) {
     question.packages.extend(packages(site.up.disk.values()).into_iter().map(String::from));
 }
 
-/// What makes the file systems; that of ext4 is everywhere.
+/// Returns the package that makes the file systems; ext4 needs none.
 fn packages<'d>(disks: impl IntoIterator<Item = &'d Named>) -> Option<&'static str> {
     disks.into_iter().any(|disk| disk.fstype == "xfs").then_some("xfsprogs")
 }
@@ -51,13 +51,13 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     Ok(packages.chain(made).chain([block]).chain(mounted).collect())
 }
 
-/// For who reads fstab and wonders which one it is.
+/// Describes the disk for readers of fstab.
 fn called(device: &str, disk: Option<&Disk>) -> String {
     let words = disk.map(|disk| [disk.model.as_str(), disk.id.as_str()]).into_iter().flatten();
     std::iter::once(device).chain(words).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Two names of one disk, and disks that nothing tells from each other: their file systems would have one UUID.
+/// Finds two names of one disk, and disks that cannot be distinguished: their file systems would have one UUID.
 fn twins(disks: &[(&String, &Named, &String)], there: &Observed) -> Vec<String> {
     let seen: Vec<(&String, &Disk)> =
         disks.iter().filter_map(|(_, _, device)| Some((*device, there.disks.get(*device)?))).collect();
@@ -72,7 +72,7 @@ fn twins(disks: &[(&String, &Named, &String)], there: &Observed) -> Vec<String> 
     against
 }
 
-/// What is mounted where the disk is to be, or where the disk is mounted else.
+/// Returns an objection if something else is mounted at the disk's mount point, or the disk is mounted elsewhere.
 fn misplaced(point: &str, device: &str, disk: &Disk, uuid: &str, there: &Observed) -> Option<String> {
     let at: Vec<&str> = disk.mounted_at().collect();
     if at.contains(&point) {

@@ -1,6 +1,6 @@
-//! Homes on a volume: its folder `home` becomes /home of all that mount it, by a bind mount. What is in /home of one host
-//! is copied there and compared first, and nothing of it is removed: it lies beneath the mount, and is there again when
-//! the mount goes.
+//! Plans homes on a volume: its folder `home` becomes /home of all hosts that mount it, by a bind mount. The files in
+//! /home of one host are first copied there and compared. They are not removed: they lie beneath the mount, and
+//! reappear when the mount is removed.
 
 use super::{Asked, volumes};
 use crate::site::{AllSeen, Site};
@@ -14,7 +14,7 @@ const HOME: &str = "/home";
 const FSTAB: &str = "/etc/fstab";
 const BLOCK: &str = "homes";
 
-/// The folder of the volume.
+/// Returns the folder of the volume.
 fn copy(spec: &Spec) -> String {
     format!("{}/home", spec.mount)
 }
@@ -56,22 +56,22 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
             if from == host { Err(vec![why]) } else { Ok(Vec::new()) }
         }
         Some(Copied::Used(_)) => Ok(mount(spec, false)),
-        // Where somebody is logged in on one host, all would go and that one would keep other homes.
+        // If a user is logged in on one host, the others would change, and that host would keep its old homes.
         _ if !idle(spec, seen) => Ok(Vec::new()),
-        // It is brought up to date once more, and no other host may write into it before that.
+        // The copy is updated once more, and no other host may write into it before that.
         Some(Copied::Whole(from)) => Ok(if from == host { mount(spec, true) } else { Vec::new() }),
         Some(Copied::Partly(_)) | None => gathered(homes, spec, host, seen),
     }
 }
 
-/// The host whose homes were copied has them again: its mount was taken away, and not only lost.
+/// Whether the host whose homes were copied uses its own again: its mount was removed, and not only lost.
 fn is_undone(from: &str, seen: &AllSeen) -> bool {
     let Some(Ok(there)) = seen.get(from) else { return false };
     let has_line = there.text(FSTAB).is_some_and(|text| block_of(text, BLOCK).is_some());
     !there.homes.shared && !has_line && there.homes.homes.iter().any(|home| home.holds)
 }
 
-/// The copy is made on the host that has the homes.
+/// Plans the copy, which is made on the host that has the homes.
 fn gathered(homes: &Homes, spec: &Spec, host: &str, seen: &AllSeen) -> Asked {
     let from = match source(homes, spec, seen) {
         Ok(from) => from,
@@ -99,7 +99,7 @@ fn idle(spec: &Spec, seen: &AllSeen) -> bool {
     clients(spec, seen).all(|(_, homed)| homed.shared || homed.used.is_empty())
 }
 
-/// Users with files of their own in a /home.
+/// Returns the hosts with homes that hold files.
 fn holders<'s>(spec: &'s Spec, seen: &'s AllSeen) -> Vec<(&'s String, Vec<&'s Home>)> {
     let held = |homed: &'s Homed| homed.homes.iter().filter(|home| home.holds).collect::<Vec<_>>();
     let all = clients(spec, seen).filter(|(_, homed)| !homed.shared).map(|(host, homed)| (host, held(homed)));
@@ -110,7 +110,7 @@ fn names(homes: &[&Home]) -> String {
     homes.iter().map(|home| home.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Whose homes are meant; where that is not clear, hosts that have some.
+/// Returns the host whose homes are used; if that is unclear, the hosts that have some.
 fn source(homes: &Homes, spec: &Spec, seen: &AllSeen) -> Result<String, (Vec<String>, String)> {
     if let Some(from) = &homes.from {
         return Ok(from.clone());

@@ -1,4 +1,5 @@
-//! Limits of a login's processes, by pam_limits: for every user but root. In force is what a login of a user has.
+//! Plans limits of a login's processes, by pam_limits, for every user but root. The limits of an actual login show
+//! which are in force.
 
 use super::person;
 use crate::login_limit::{kernel, number};
@@ -6,7 +7,8 @@ use crate::site::{AllSeen, Site};
 use homing_steps::{Question, Wanted};
 
 const FILE: &str = "/etc/security/limits.d/60-homing.conf";
-/// A login of a user, without the files that its shell reads; then what other files have of limits, and what PAM wrote of it.
+/// Prints the limits of a user's login, without the files that its shell reads. Then it prints the limits in other
+/// files, and PAM's message.
 const LOGIN: &str = r#"[ -n "$u" ] || u=nobody
 echo "user $u"
 timeout -s KILL 30 su "$u" -s /bin/sh -c 'cat /proc/self/limits' </dev/null 2>&1 | sed 's/^/login /'
@@ -31,7 +33,7 @@ pub(super) fn wanted(site: &Site) -> Vec<Wanted> {
     vec![Wanted::file(FILE, site.up.limits.iter().map(line).collect::<String>())]
 }
 
-/// Limits that a login does not have.
+/// Returns the limits that a login does not have.
 pub(super) fn untaken(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     let Some(Ok(there)) = seen.get(host) else { return Vec::new() };
     let Some(said) = there.outputs.get(&command(site)) else { return Vec::new() };

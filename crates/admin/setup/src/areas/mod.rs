@@ -21,7 +21,7 @@ pub(crate) mod volumes;
 use crate::site::{AllSeen, Site};
 use homing_steps::{Question, Wanted};
 
-/// What is wanted of a host, or what stands against it.
+/// The things that are wanted of a host, or the objections to them.
 pub(crate) type Asked = Result<Vec<Wanted>, Vec<String>>;
 
 /// A part of a set-up.
@@ -44,7 +44,7 @@ pub enum Area {
 }
 
 impl Area {
-    /// In order.
+    /// All areas, in order.
     pub const ALL: [Area; 13] = [
         Area::Names,
         Area::Users,
@@ -61,7 +61,7 @@ impl Area {
         Area::Slurm,
     ];
 
-    /// As it is typed.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Area::Names => "names",
@@ -80,12 +80,12 @@ impl Area {
         }
     }
 
-    /// By its name.
+    /// Returns the area with this name.
     pub fn named(name: &str) -> Option<Area> {
         Area::ALL.into_iter().find(|area| area.name() == name)
     }
 
-    /// The cluster file wants something of it. Names belong to every cluster.
+    /// Whether the cluster file needs it. Names belong to every cluster.
     pub fn is_wanted(self, site: &Site) -> bool {
         let up = &site.up;
         match self {
@@ -105,7 +105,7 @@ impl Area {
         }
     }
 
-    /// The area of `homing check` that looks at the same.
+    /// Returns the area of `homing check` that checks the same.
     pub fn check(self) -> Option<&'static str> {
         match self {
             Area::Names => Some("names"),
@@ -156,14 +156,14 @@ impl Area {
         }
     }
 
-    /// What is written as wanted on a host, and is not in force there: the system's own words on each.
+    /// Returns the settings that are written on a host and not in force there, each with the system's own message.
     pub(crate) fn untaken(self, site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
         match self {
             Area::Users => users::untaken(site, host, seen),
             Area::Ssh => ssh_in_force::untaken(site, host, seen),
             Area::Sysctl => sysctl::untaken(site, host, seen),
             Area::Limits => limits::untaken(site, host, seen),
-            // Their steps compare what is mounted, set, installed or running.
+            // The steps of these areas compare mounts, settings, packages and units themselves.
             Area::Names | Area::Packages | Area::Clock | Area::Mtu | Area::Disks => Vec::new(),
             Area::Volumes | Area::Homes | Area::Mounts | Area::Slurm => Vec::new(),
         }
@@ -181,7 +181,7 @@ impl Area {
     }
 }
 
-/// Lines of all hosts, in their order: of one that is not known now, those that are there already.
+/// Returns the lines of all hosts, in their order. A host that is not known now keeps its present lines.
 pub(crate) fn lines_of_all(
     site: &Site,
     there: &str,

@@ -1,5 +1,5 @@
-//! File systems of servers that all hosts mount, but for the server itself. A mount point counts as done only when what
-//! is mounted there comes from the wanted source.
+//! Plans file systems of servers that all hosts mount, except the server itself. A mount point counts as done only if
+//! the mounted file system comes from the wanted source.
 
 use super::Asked;
 use crate::Mount;
@@ -7,7 +7,7 @@ use crate::site::{AllSeen, Site};
 use homing_steps::{MountEntry, Observed, Question, Wanted};
 
 const FSTAB: &str = "/etc/fstab";
-/// Options that the kernel shows of each mount that has them.
+/// Options that the kernel shows for each mount that has them.
 const SHOWN: [&str; 4] = ["ro", "nosuid", "nodev", "noexec"];
 
 pub(super) fn ask(site: &Site, question: &mut Question) {
@@ -35,7 +35,7 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     Ok(std::iter::once(block).chain(mounts.iter().map(mount)).collect())
 }
 
-/// Reason why a mount point is not to be had: something else is mounted there, or it is mounted with other options.
+/// Returns the objection to a mount point: something else is mounted there, or it is mounted with other options.
 fn taken(point: &str, wanted: &Mount, there: &Observed) -> Option<String> {
     let entry = there.mounted.get(point)?;
     if !is_wanted(wanted, entry) {
@@ -53,12 +53,13 @@ fn is_wanted(wanted: &Mount, entry: &MountEntry) -> bool {
     if !is_type(&wanted.fstype, &entry.fstype) {
         return false;
     }
-    // Other sources are words for the program that mounts them, such as `mfsmount`.
+    // Other sources are arguments of the program that mounts them, such as `mfsmount`.
     let names_it = wanted.source.contains(":/") || wanted.source.starts_with('/') || wanted.source.contains('=');
     entry.is_wanted || !names_it || plain(&wanted.source) == plain(&entry.source)
 }
 
-/// The type of fstab and of the mount table are one: `nfs` is shown as `nfs4`, `glusterfs` as `fuse.glusterfs`.
+/// Whether a type in fstab and one in the mount table are the same: `nfs` is shown as `nfs4`, `glusterfs` as
+/// `fuse.glusterfs`.
 fn is_type(wanted: &str, there: &str) -> bool {
     fn base(fstype: &str) -> &str {
         match fstype.strip_prefix("fuse.").unwrap_or(fstype) {
@@ -71,7 +72,7 @@ fn is_type(wanted: &str, there: &str) -> bool {
     matches!(wanted, "auto" | "none" | "bind") || there == "fuse" || base(wanted) == base(there)
 }
 
-/// `n1:/data`, `n1:data` and `n1:/data/` are one.
+/// Simplifies a source: `n1:/data`, `n1:data` and `n1:/data/` are the same.
 fn plain(source: &str) -> String {
     let source = source.strip_prefix("mfs#").unwrap_or(source);
     match source.split_once(":/").or_else(|| source.split_once(':')) {

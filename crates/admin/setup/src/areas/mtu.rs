@@ -1,5 +1,5 @@
-//! The largest packet of networks: the same on all hosts of one, or left as it is on all. It is set first; what makes it
-//! last is planned when all have it.
+//! Plans the largest packet of networks: it is the same on all hosts of a network, or left as it is on all. It is set
+//! first; a unit that makes it last is planned when all hosts have it.
 
 use super::Asked;
 use crate::site::{AllSeen, Site};
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 const SETTING: &str = "mtu";
 
 impl Site {
-    /// The hosts of a network, each with its address there.
+    /// Returns the hosts of a network, each with its address there.
     pub fn of_network(&self, network: &str) -> Vec<(String, IpAddr)> {
         let of = |host: &String| Some((host.clone(), *self.addresses.get(host)?.get(network)?));
         self.hosts.iter().filter_map(of).collect()
@@ -44,7 +44,7 @@ fn link(there: &Observed, address: IpAddr, bytes: u32) -> Result<(String, String
     Ok((interface.clone(), setting.value.clone(), wanted))
 }
 
-/// Of a network, what its hosts have to set, by host; or which of them stands against it for all.
+/// Returns the settings that the hosts of a network lack, by host; or the host that prevents them for all.
 fn of_network(site: &Site, network: &str, bytes: u32, seen: &AllSeen) -> Result<BTreeMap<String, Wanted>, String> {
     let (mut lack, mut silent) = (BTreeMap::new(), Vec::new());
     for (host, address) in site.of_network(network) {
@@ -85,7 +85,7 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     }
     match () {
         () if !against.is_empty() => Err(against),
-        // Others do not have it yet, and may not keep it.
+        // Other hosts do not have the value yet, and may not keep it.
         () if waits => Ok(now),
         () => Ok(lasting(Lasting::UP, &all.into_values().collect::<Vec<_>>(), there)),
     }

@@ -1,4 +1,5 @@
-//! Each host knows all by the same names: a block in /etc/hosts. And no host takes its own name for 127.0.1.1.
+//! Plans names: each host knows all others by the same names, from a block in /etc/hosts. No host resolves its own
+//! name to 127.0.1.1.
 
 use super::{Asked, lines_of_all};
 use crate::site::{AllSeen, Site, is_loopback};
@@ -13,7 +14,7 @@ pub(super) fn ask(site: &Site, question: &mut Question) {
     question.files.extend(site.up.hostname.then(|| HOSTNAME.into()));
 }
 
-/// The names of homing up are on a host.
+/// Whether the names of homing up are on a host.
 pub(crate) fn is_left(there: &Observed) -> bool {
     there.text(HOSTS).is_some_and(|text| block_of(text, BLOCK).is_some())
 }
@@ -44,7 +45,7 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     Ok(wanted)
 }
 
-/// The lines for one host in the /etc/hosts of all.
+/// Returns the lines for one host in the /etc/hosts of all.
 fn entries(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     let names = site.names(host, seen);
     let line = |(i, (name, address)): (usize, &(String, String))| {
@@ -54,8 +55,8 @@ fn entries(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     names.iter().enumerate().map(line).collect()
 }
 
-/// The names that a host gives itself on its own loopback line, as Debian's installer writes it, the full one first;
-/// the one of the cluster file is among them.
+/// Returns the names that a host has on its own loopback line, as Debian's installer writes it, the full one first.
+/// The name in the cluster file is among them.
 pub(super) fn own_names(host: &str, seen: &AllSeen) -> Vec<String> {
     let text = seen.get(host).and_then(|s| s.as_ref().ok()?.text(HOSTS)).unwrap_or("");
     let found = lines(text).chain(retired(text)).find_map(|line| {
@@ -71,7 +72,7 @@ fn is_name_of(host: &str, name: &str) -> bool {
     name == host || name.strip_prefix(host).is_some_and(|rest| rest.starts_with('-'))
 }
 
-/// Lines in force outside of the block.
+/// Returns the lines in force outside of the block.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let block = block_of(text, BLOCK);
     let range = block.map(|b| b.as_ptr() as usize..b.as_ptr() as usize + b.len()).unwrap_or_default();
@@ -105,7 +106,7 @@ fn judge(site: &Site, seen: &AllSeen, line: &str) -> Judged {
     Judged::Fine
 }
 
-/// Addresses of the file that the host does not have, and a host of which none is known.
+/// Returns addresses of the file that the host does not have, and a complaint if no address is known.
 fn elsewhere(site: &Site, host: &str, there: &Observed) -> Vec<String> {
     let told: Vec<_> = site.networks(host).collect();
     let has = there.addresses.join(", ");

@@ -1,4 +1,4 @@
-//! Packages that all hosts have, and those that their volumes need.
+//! Plans packages that all hosts have, and those that their volumes need.
 
 use super::volumes;
 use crate::site::{AllSeen, Site};
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 pub(super) fn ask(site: &Site, question: &mut Question) {
     question.packages.extend(site.up.packages.iter().cloned());
-    // Which family a host is of is not known yet.
+    // The family of each host is not known yet.
     let things: BTreeSet<&str> = site.hosts.iter().flat_map(|host| volumes::things(site, host)).collect();
     question.packages.extend(things.into_iter().flat_map(|thing| site.callings(thing)));
 }

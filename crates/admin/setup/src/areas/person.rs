@@ -1,8 +1,9 @@
-//! The user by whose login a host shows what is in force: one of `[up.user]`, else the first person whom the host knows.
+//! Chooses the user whose login shows the settings in force: one of `[up.user]`, else the first ordinary user of the
+//! host.
 
 use crate::site::Site;
 
-/// Commands of sh that set `u` to that user, or to nothing.
+/// Returns shell commands that set `u` to that user, or to nothing.
 pub(super) fn choose(site: &Site) -> String {
     let named: Vec<&str> = site.up.user.keys().map(String::as_str).collect();
     format!(

@@ -1,5 +1,6 @@
-//! Slurm with munge, from Debian's packages. slurm.conf is made of what `slurmd -C` says on the hosts and is the same
-//! on all. Debian's package of munge makes a key; that of the controller is everybody's, and it goes over ssh only.
+//! Plans Slurm with munge, from Debian's packages. slurm.conf is made from the output of `slurmd -C` on the hosts and
+//! is the same on all. Debian's package of munge makes a key. All hosts get the controller's key, which travels over
+//! ssh only.
 
 use super::{Asked, lines_of_all};
 use crate::families::unknown;
@@ -10,17 +11,17 @@ use homing_steps::{How, Observed, Question, Seen, Wanted};
 pub(crate) const CONF: &str = "/etc/slurm/slurm.conf";
 const CGROUP: &str = "/etc/slurm/cgroup.conf";
 const KEY: &str = "/etc/munge/munge.key";
-/// Things of the table of families: packages of every host, and that of the controller.
+/// Entries of the table of families: packages of every host, and that of the controller.
 const EVERYWHERE: &str = "slurm.packages";
 const LEADS: &str = "slurm.controller";
 const CONTROLLER: &str = "slurmctld";
-/// What a host offers, as a line of slurm.conf.
+/// Prints the resources of a host, as a line of slurm.conf.
 const OFFERS: &str = "slurmd -C";
 /// The type of the control groups' file system.
 const GROUPS: &str = "stat -fc %T /sys/fs/cgroup";
 const HEAD: &str = "# Written by homing up, which writes over what is changed here by hand.\n";
-/// Of a host's memory, for jobs. slurmd drains a node that has less than slurm.conf says, and another kernel keeps some
-/// more for itself.
+/// The percentage of a host's memory that jobs may use. slurmd drains a node with less memory than slurm.conf states,
+/// and another kernel may reserve some more.
 const PERCENT: u64 = 95;
 
 /// States, as sinfo shortens them, of nodes that take jobs.
@@ -65,7 +66,7 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     Ok(files.into_iter().chain(units.into_iter().flatten().flat_map(|unit| runs(unit, how))).collect())
 }
 
-/// How slurmd takes in its files. Other nodes are read by one that runs.
+/// Returns how slurmd reads its files again: a running one can reload changes of other nodes.
 fn how(there: &Observed, conf: &str, cgroup: &str) -> How {
     let rest =
         |text: &str| text.lines().filter(|line| !line.starts_with("NodeName=")).map(String::from).collect::<Vec<_>>();
@@ -74,8 +75,8 @@ fn how(there: &Observed, conf: &str, cgroup: &str) -> How {
     if others_only { How::Reload } else { How::Restart }
 }
 
-/// The unit runs and has read its files. slurmctld takes in another number of nodes only when it starts: at a reconfigure
-/// version 22.05 ends with "You have to restart slurmctld". Jobs go on meanwhile.
+/// Wants the unit running with its files read. slurmctld accepts a changed number of nodes only when it starts: at a
+/// reconfigure, version 22.05 ends with "You have to restart slurmctld". Jobs go on meanwhile.
 fn runs(unit: &str, of_slurmd: How) -> [Wanted; 2] {
     let paths: &[&str] = if unit == "munge" { &[KEY] } else { &[CONF, CGROUP] };
     let paths = paths.iter().map(|path| path.to_string()).collect();
@@ -84,7 +85,7 @@ fn runs(unit: &str, of_slurmd: How) -> [Wanted; 2] {
     [Wanted::Unit { name: unit.into(), on: true }, reads]
 }
 
-/// The host is one of another cluster.
+/// Whether the host belongs to another cluster.
 fn is_foreign(there: &Observed) -> bool {
     match there.files.get(CONF) {
         None | Some(Seen::Absent) => false,
@@ -92,7 +93,7 @@ fn is_foreign(there: &Observed) -> bool {
     }
 }
 
-/// A plan made before the packages are there cannot tell of what follows from them.
+/// Returns a note that files and units are planned only once the packages are installed.
 pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
     let without = |there: &Observed| {
         site.called(there, EVERYWHERE).is_some_and(|all| all.iter().any(|package| !there.packages.contains(package)))
@@ -110,7 +111,7 @@ fn no_leader(site: &Site) -> String {
     format!("{}, which is to lead Slurm, does not answer or has no {CONTROLLER}", site.controller().unwrap_or("a host"))
 }
 
-/// Version 2 of the control groups on all hosts that answer.
+/// Whether all hosts that answer have version 2 of the control groups.
 fn has_cgroups(seen: &AllSeen) -> bool {
     seen.values().flatten().all(|there| there.outputs.get(GROUPS).is_some_and(|said| said.trim() == "cgroup2fs"))
 }
@@ -150,7 +151,7 @@ fn conf(site: &Site, slurm: &Slurm, seen: &AllSeen, cgroups: bool) -> Result<Str
     Ok(format!("{HEAD}{base}{settings}{nodes}PartitionName={} Nodes=ALL Default=YES State=UP\n", slurm.partition))
 }
 
-/// A host's line, from what its slurmd says of it.
+/// Returns a host's line, from the report of its slurmd.
 fn node(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     let Some(there) = seen.get(host).and_then(|s| s.as_ref().ok()).filter(|there| !is_foreign(there)) else {
         return Vec::new();
@@ -170,7 +171,7 @@ fn node(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     vec![format!("NodeName={host}{called}{address} {}", offers.join(" "))]
 }
 
-/// The name by which Slurm's daemons know the host that they are on.
+/// Returns the name by which Slurm's daemons know their own host.
 fn own_name<'s>(host: &'s str, there: &'s Observed) -> &'s str {
     Some(homing_model::hostname::short(&there.hostname)).filter(|name| !name.is_empty()).unwrap_or(host)
 }
@@ -179,8 +180,8 @@ fn number(text: &str, key: &str) -> Option<u64> {
     text.split(' ').find_map(|word| word.strip_prefix(key))?.parse().ok()
 }
 
-/// What the controller is told of a host that is to go; it answers with the jobs that stand against that, for [`held`]. A
-/// host that Slurm does not know is gone already.
+/// Returns a script for the controller that drains a host which is to leave. It prints the jobs that prevent that,
+/// for [`held`]. A host that Slurm does not know is gone already.
 pub fn drain(host: &str) -> String {
     let host = quoted_unless(host, |c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     format!(
@@ -191,17 +192,17 @@ pub fn drain(host: &str) -> String {
     )
 }
 
-/// Jobs that stand against a host's leave, as Slurm numbers them.
+/// Jobs that prevent a host from leaving, by Slurm's numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// They run there, or are ending.
+    /// Jobs that run there, or are ending.
     pub run: Vec<String>,
-    /// They wait in the queue and name the host (`--nodelist`). A slurmctld that does not know it any more ends them with
-    /// NODE_FAIL, so that a job would be lost that nobody has seen running (Slurm 22.05).
+    /// Jobs that wait in the queue and name the host (`--nodelist`). A slurmctld that no longer knows the host ends
+    /// them with NODE_FAIL: they would be lost without having run (Slurm 22.05).
     pub queued: Vec<String>,
 }
 
-/// What the controller said to [`drain`].
+/// Reads the controller's output of [`drain`].
 pub fn held(said: &str) -> Held {
     let of = |word: &str| -> Vec<String> {
         said.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ')).map(String::from).collect()
@@ -209,12 +210,13 @@ pub fn held(said: &str) -> Held {
     Held { run: of("runs"), queued: of("queued") }
 }
 
-/// Slurm's file of homing up is on a host.
+/// Whether Slurm's file of homing up is on a host.
 pub(crate) fn is_left(there: &Observed) -> bool {
     there.text(CONF).is_some_and(|text| text.starts_with(HEAD))
 }
 
-/// What the controller is asked at the end: nodes with their states, once those of `hosts` serve or a minute has gone.
+/// Returns a script for the controller at the end. It prints nodes with their states, once those of `hosts` serve or
+/// after a minute.
 pub fn proof(hosts: &[String]) -> String {
     let names = hosts.join(",");
     format!(
@@ -226,7 +228,7 @@ pub fn proof(hosts: &[String]) -> String {
     )
 }
 
-/// Hosts that do not serve, and what Slurm says of them.
+/// Returns the hosts that do not serve, each with Slurm's message.
 pub fn unfit(hosts: &[String], said: &str) -> Vec<(String, String)> {
     let state = |host: &String| {
         let mut lines = said.lines().filter_map(|line| line.split_once(' '));

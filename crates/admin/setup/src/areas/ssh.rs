@@ -1,6 +1,6 @@
-//! From host to host without a password, and without a private key in any home: hosts vouch for their users with their
-//! own keys (`HostbasedAuthentication`). root is left out by sshd itself. A root of one of the hosts can be any user on
-//! all: that is said in the manual.
+//! Plans logins from host to host without a password, and without a private key in any home. Hosts vouch for their
+//! users with their own keys (`HostbasedAuthentication`). sshd itself excludes root. A root of one of the hosts can
+//! be any user on all, as the manual warns.
 
 use super::{Asked, lines_of_all, names, ssh_in_force};
 use crate::site::{AllSeen, Site};
@@ -15,9 +15,10 @@ const SERVER_MAIN: &str = "/etc/ssh/sshd_config";
 const CLIENT: &str = "/etc/ssh/ssh_config.d/60-homing.conf";
 const CLIENT_MAIN: &str = "/etc/ssh/ssh_config";
 const BLOCK: &str = "ssh";
-/// Debian's name of the unit, and Red Hat's.
+/// The names of the unit in Debian and in Red Hat.
 const UNITS: [&str; 2] = ["ssh", "sshd"];
-/// By default sshd looks the client's address up and compares what it finds, without DNS an address, with names.
+/// By default sshd looks up the client's address and compares the result with names; without DNS, the result is an
+/// address.
 const SERVES: &str = "HostbasedAuthentication yes\nHostbasedUsesNameFromPacketOnly yes\n";
 
 pub(super) fn ask(site: &Site, question: &mut Question) {
@@ -26,7 +27,7 @@ pub(super) fn ask(site: &Site, question: &mut Question) {
     question.units.extend(UNITS.map(String::from));
 }
 
-/// All names under which a host may be known.
+/// Returns all names by which a host may be known.
 fn names_of(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     let mut names = names::own_names(host, seen);
     names.retain(|name| name != host);
@@ -85,7 +86,7 @@ fn known_lines(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     there.host_keys.iter().map(|key| format!("{names} {key}")).collect()
 }
 
-/// Hosts that were copied from one disk have one key, and each of them can pass for the others.
+/// Returns notes on hosts with the same key: hosts that were copied from one disk can impersonate each other.
 pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
     let mut holders: BTreeMap<&String, Vec<String>> = BTreeMap::new();
     for host in &site.hosts {

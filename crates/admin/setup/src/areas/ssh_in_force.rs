@@ -1,17 +1,17 @@
-//! The ssh area as it is in force: see [`crate::host_based`].
+//! Checks whether the settings of the ssh area are in force: see [`crate::host_based`].
 
 use super::person;
 use crate::host_based::{HOST_BASED, host_based_faults};
 use crate::site::{AllSeen, Site};
 use homing_model::text::quoted_unless;
 
-/// The command that looks.
+/// Returns the command that checks.
 pub(super) fn command(site: &Site) -> String {
     let hosts: Vec<String> = site.hosts.iter().map(|host| quoted_unless(host, |_| false)).collect();
     format!("set -- {}\n{}{HOST_BASED}", hosts.join(" "), person::choose(site))
 }
 
-/// Reasons why users do not get from this host to the next, or why that is not known.
+/// Returns the reasons why users cannot log in from this host to the next, or why that is not known.
 pub(super) fn untaken(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     let Some(Ok(there)) = seen.get(host) else { return Vec::new() };
     let Some(said) = there.outputs.get(&command(site)) else { return Vec::new() };

@@ -1,12 +1,12 @@
-//! Values of the kernel: now, and at each boot. What a value is now is compared by the steps; another file that sets it
-//! later at boot is named here.
+//! Plans values of the kernel: now, and at each boot. The steps compare the present values; this area finds other
+//! files that override them at boot.
 
 use crate::site::{AllSeen, Site};
 use homing_steps::{Question, Wanted};
 
 const FILE: &str = "/etc/sysctl.d/60-homing.conf";
-/// Lines of all such files in the order in which systemd-sysctl reads them: by their names, and of files of one name the
-/// first folder's (sysctl.d(5)).
+/// Prints the lines of all such files in the order in which systemd-sysctl reads them: sorted by name. Of files with
+/// one name, only that in the first folder counts (sysctl.d(5)).
 const FILES: &str = r#"for f in /etc/sysctl.d/*.conf /run/sysctl.d/*.conf /usr/local/lib/sysctl.d/*.conf /usr/lib/sysctl.d/*.conf /lib/sysctl.d/*.conf; do
   [ ! -f "$f" ] || echo "${f##*/} $f"
 done | sort -s -u -k1,1 | while read -r _ f; do grep -HnE '^[[:space:]]*-?[[:alnum:]]' "$f"; done"#;
@@ -28,7 +28,7 @@ fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
-/// Values that the next boot will not have.
+/// Returns the values that will not be in force after the next boot.
 pub(super) fn untaken(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     let Some(Ok(there)) = seen.get(host) else { return Vec::new() };
     let Some(lines) = there.outputs.get(FILES) else { return Vec::new() };
@@ -47,7 +47,7 @@ pub(super) fn untaken(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     site.up.sysctl.iter().filter_map(one).collect()
 }
 
-/// `FILE:LINE:KEY = VALUE` as place, key and value.
+/// Splits `FILE:LINE:KEY = VALUE` into place, key and value.
 fn setting(line: &str) -> Option<(String, String, &str)> {
     let mut fields = line.splitn(3, ':');
     let (file, number, text) = (fields.next()?, fields.next()?, fields.next()?);

@@ -379,7 +379,7 @@ fn homes_are_copied_then_their_host_has_the_copy_and_then_all() {
         let told = plan.phases.iter().flat_map(|phase| &phase.steps);
         let told: Vec<String> =
             told.map(|(host, steps)| format!("{host} {}", steps.last().unwrap().change.told())).collect();
-        // The copy lies on the volume: what one host says of it all see.
+        // The copy lies on the volume: all hosts see the same state of it.
         let copied = seen["n1"].as_ref().unwrap().homes.copied.clone();
         ["n2", "n3"].iter().for_each(|host| homes_of(seen, host).copied = copied.clone());
         told

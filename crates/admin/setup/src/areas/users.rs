@@ -1,4 +1,4 @@
-//! Users and groups have the same numbers on all hosts. Nobody is renumbered.
+//! Plans users and groups with the same numbers on all hosts. No existing number is changed.
 
 use super::Asked;
 use crate::site::{AllSeen, Site, User};
@@ -7,11 +7,11 @@ use homing_model::text::quoted_unless;
 use homing_steps::{Account, Observed, Question, Wanted};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Debian's and Red Hat's numbers for people.
+/// The numbers that Debian and Red Hat use for people.
 const FREE: std::ops::Range<u32> = 1000..60000;
 
-/// Lines `own USER HOME OWNER` of the homes that users have, `at HOME OWNER` of those that users are to have, and
-/// `shell PATH` of programs that are there; OWNER is a number, `absent` or `unknown`.
+/// Returns a command that prints lines `own USER HOME OWNER` for existing homes, `at HOME OWNER` for wanted homes,
+/// and `shell PATH` for programs that exist. OWNER is a number, `absent` or `unknown`.
 fn command(site: &Site) -> String {
     let names: Vec<&str> = site.up.user.keys().map(String::as_str).collect();
     let homes: Vec<String> =
@@ -39,12 +39,12 @@ fn shell(user: &User) -> &str {
     user.shell.as_deref().unwrap_or("/bin/bash")
 }
 
-/// Lines of the look with this first field.
+/// Returns the lines of the output with this first field.
 fn lines<'s>(said: &'s str, key: &'s str) -> impl Iterator<Item = Vec<&'s str>> {
     said.lines().map(|line| line.split('\t').collect::<Vec<_>>()).filter(move |fields| fields.first() == Some(&key))
 }
 
-/// Reason why a user cannot be made there: the shell is not, or the home is somebody else's.
+/// Returns the reason why a user cannot be made there: the shell is missing, or the home belongs to another user.
 fn unfit(name: &str, account: &Account, said: &str) -> Option<String> {
     let shells: Vec<&str> = lines(said, "shell").filter_map(|fields| fields.get(1).copied()).collect();
     if !shells.contains(&account.shell.as_str()) {
@@ -64,7 +64,7 @@ fn unfit(name: &str, account: &Account, said: &str) -> Option<String> {
     })
 }
 
-/// Homes that are not their user's.
+/// Returns the homes that do not belong to their user.
 pub(super) fn untaken(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     let Some(Ok(there)) = seen.get(host) else { return Vec::new() };
     let Some(said) = there.outputs.get(&command(site)) else { return Vec::new() };
@@ -81,7 +81,7 @@ pub(super) fn untaken(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     lines(said, "own").filter_map(one).collect()
 }
 
-/// Users who are there with another home or shell than the file has, and users without a home.
+/// Returns notes on users with another home or shell than the file has, and on users without a home.
 pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
     let mut notes: BTreeMap<String, NodeSet> = BTreeMap::new();
     for (host, there) in seen.iter().filter_map(|(host, there)| Some((host, there.as_ref().ok()?))) {
@@ -108,7 +108,7 @@ pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
     notes.into_iter().map(|(text, hosts)| format!("users: on {hosts} {text}")).collect()
 }
 
-/// The same for each host, but for shells and homes: what else stands against it there is for the steps to find.
+/// Plans the same users for each host, except for shells and homes. The steps find further objections.
 pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     let mut numbers = Numbers::of(seen);
     let mut against = Vec::new();
@@ -151,7 +151,7 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     if against.is_empty() { Ok(wanted) } else { Err(against) }
 }
 
-/// Which numbers are whose, on all hosts that answered.
+/// The owners of numbers, on all hosts that answered.
 struct Numbers<'s> {
     hosts: Vec<(&'s String, &'s Observed)>,
     taken: BTreeSet<u32>,
@@ -170,7 +170,7 @@ impl Numbers<'_> {
         self.number(&format!("user {name}"), &format!("[up.user.{name}] uid"), told, there, None)
     }
 
-    /// `like`: the number that its only member has, when it is to be made.
+    /// `like` is the number of the group's only member, if the group is to be made.
     fn group(&mut self, name: &str, told: Option<u32>, like: Option<u32>) -> Result<u32, String> {
         let there = self.hosts.iter().filter_map(|(h, s)| Some((*h, s.groups.get(name)?.0))).collect();
         let is_group = |gid: &u32| self.hosts.iter().any(|(_, s)| s.groups.values().any(|(g, _)| g == gid));
@@ -178,7 +178,7 @@ impl Numbers<'_> {
         self.number(&format!("group {name}"), &format!("[up.group.{name}] gid"), told, there, like)
     }
 
-    /// The group that is a user's own where the user is.
+    /// Returns the user's own group on a host that has the user.
     fn group_of(&self, user: &str) -> Option<String> {
         self.hosts.iter().find_map(|(_, s)| {
             let gid = s.users.get(user)?.gid;
@@ -186,7 +186,7 @@ impl Numbers<'_> {
         })
     }
 
-    /// The number that was told; the one that there is on all hosts that have it; one that is free on all.
+    /// Returns the given number; else the one on all hosts that have it; else one that is free on all.
     fn number(
         &mut self,
         what: &str,

@@ -1,4 +1,4 @@
-//! Volumes: which are to be made. How is the business of `homing volume`.
+//! Decides which volumes are to be made. `homing volume` makes them.
 
 use crate::site::{AllSeen, Site};
 use crate::volumes::SiteVolume;
@@ -10,15 +10,15 @@ pub(super) fn ask(site: &Site, question: &mut Question) {
     question.mounts.extend(site.volumes.iter().map(|volume| volume.spec.mount.clone()));
 }
 
-/// The volume is mounted there: something is, and it is not another file system. Where it is, the steps of `homing volume`
-/// refuse to mount over it, and name it.
+/// Whether the volume is mounted there: something is, and it is no other file system. If it is another one, the steps
+/// of `homing volume` refuse to mount over it, and name it.
 pub(super) fn is_mounted(spec: &Spec, host: &str, there: &Observed) -> bool {
     let is_other = |entry: &MountEntry| !may_be(spec, host, &entry.fstype, &entry.source);
     there.mounts.get(&spec.mount).is_some_and(|(state, _)| state.mounted)
         && !there.mounted.get(&spec.mount).is_some_and(is_other)
 }
 
-/// Volumes that a host which answered and is to mount them does not have.
+/// Returns the volumes that are not mounted on one of their clients which answered.
 pub fn lacking<'s>(site: &'s Site, seen: &AllSeen) -> Vec<&'s SiteVolume> {
     let lacks = |volume: &&SiteVolume| {
         let mut clients = volume.spec.clients.iter().filter_map(|host| Some((host, seen.get(host)?.as_ref().ok()?)));
@@ -35,7 +35,7 @@ pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
     lacking(site, seen).into_iter().map(note).collect()
 }
 
-/// What a host needs for its volumes, as things of the table of families.
+/// Returns the things of the table of families that a host needs for its volumes.
 pub(super) fn things(site: &Site, host: &str) -> BTreeSet<&'static str> {
     let of = |spec: &Spec| {
         let serves = spec.places.iter().any(|place| place.host == host);
@@ -50,7 +50,7 @@ pub(super) fn things(site: &Site, host: &str) -> BTreeSet<&'static str> {
         }
     };
     let of_volumes = site.volumes.iter().flat_map(|volume| of(&volume.spec));
-    // The copy of homes is made and compared by it.
+    // The program that copies and compares homes.
     let all = of_volumes.chain([(site.up.homes.is_some(), "homes.copy")]);
     all.filter(|(needed, _)| *needed).map(|(_, thing)| thing).collect()
 }

@@ -1,20 +1,20 @@
-//! Indexes of packages, for hosts that have no way out. apt on each host compares them with the signature that it trusts:
-//! neither the host that fetched them nor this machine has to be trusted.
+//! Indexes of packages, for hosts without internet access. apt on each host compares them with the signature that it
+//! trusts: it need not trust this machine or the host that fetched them.
 
 use super::call;
 use std::collections::BTreeMap;
 
-/// What apt asks for.
+/// An index that apt requests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Index {
     /// The SHA-256 of its address, in hexadecimal.
     pub name: String,
-    /// Where it is fetched.
+    /// Its address.
     pub uri: String,
 }
 
-/// How a file of an index is called. A host that fetches has networks that others do not have, and does not ask there for
-/// anything else on their behalf.
+/// The beginnings of index file names. A host that fetches may have networks that other hosts do not have: it
+/// requests nothing else on their behalf.
 const NAMES: [&str; 10] = [
     "InRelease",
     "Release",
@@ -28,11 +28,11 @@ const NAMES: [&str; 10] = [
     "Index",
 ];
 
-/// How apt calls what is packed.
+/// The extensions of compressed indexes.
 const PACKED: [&str; 6] = ["zst", "lz4", "xz", "bz2", "lzma", "gz"];
 
 impl Index {
-    /// `None`: it is none.
+    /// Reads a line; `None` if it is no index.
     fn read(line: &str) -> Option<Index> {
         let (name, uri) = line.split_once(' ')?;
         let is_hex = |text: &str, digits: &[usize]| {
@@ -47,7 +47,8 @@ impl Index {
     }
 }
 
-/// A source without a list of its files is asked for descriptions by the name of a language alone: `en.xz`, `pt_BR`.
+/// Whether a file name is a language alone: `en.xz`, `pt_BR`. apt requests such names for descriptions from a source
+/// without a list of its files.
 fn is_language(file: &str) -> bool {
     let (language, packed) = file.split_once('.').map_or((file, None), |(language, packed)| (language, Some(packed)));
     let (tongue, country) = language.split_once('_').unwrap_or((language, "XX"));
@@ -59,16 +60,16 @@ fn is_language(file: &str) -> bool {
         && packed.is_none_or(|packed| PACKED.contains(&packed))
 }
 
-/// What a host says.
+/// The answer of a host.
 #[derive(Debug, Default, PartialEq)]
 pub struct Said {
-    /// In the order in which apt asks.
+    /// Missing indexes, in the order in which apt requests them.
     pub lacks: Vec<Index>,
-    /// apt's own words, where nothing lacks.
+    /// apt's own messages, if nothing is missing.
     pub words: Vec<String>,
 }
 
-/// `Err`: a line that names no index.
+/// Reads an answer; `Err` for a line that names no index.
 pub fn said(text: &str) -> Result<Said, String> {
     let mut said = Said::default();
     for line in text.lines() {
@@ -84,7 +85,7 @@ pub fn said(text: &str) -> Result<Said, String> {
     Ok(said)
 }
 
-/// Each once, in the order of the hosts, then of apt.
+/// Returns each index once, in the order of the hosts, then of apt.
 pub fn union<'a>(lacks: impl Iterator<Item = &'a Index>) -> Vec<Index> {
     let (mut seen, mut all) = (BTreeMap::new(), Vec::new());
     for index in lacks {
@@ -95,18 +96,18 @@ pub fn union<'a>(lacks: impl Iterator<Item = &'a Index>) -> Vec<Index> {
     all
 }
 
-/// When a host is asked.
+/// The stage at which a host is queried.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Turn {
-    /// Nothing has come.
+    /// Nothing has arrived.
     Anew,
-    /// Something has come.
+    /// Something has arrived.
     More,
-    /// Nothing more will come.
+    /// Nothing more will arrive.
     Last,
 }
 
-/// A script that has apt take the indexes that have come, and tells what lacks.
+/// Returns a script in which apt takes the indexes that have arrived, and that prints the missing ones.
 pub fn asked(turn: Turn) -> String {
     let word = match turn {
         Turn::Anew => "anew",
@@ -116,14 +117,14 @@ pub fn asked(turn: Turn) -> String {
     call("indexes", [word.to_string()]) + "main </dev/null\n"
 }
 
-/// A script that fetches indexes and writes them to its standard output, as tar. Beside what cannot be had lies an empty
-/// file with this ending.
+/// Returns a script that fetches indexes and writes them to its standard output, as tar. An index that cannot be
+/// fetched has an empty file with the ending [`NONE`].
 pub fn fetch(indexes: &[Index]) -> String {
     call("fetch_indexes", indexes.iter().flat_map(|index| [index.name.clone(), index.uri.clone()]))
         + "main </dev/null\n"
 }
 
-/// Of a file that could not be had.
+/// The ending of a file that could not be fetched.
 pub const NONE: &str = ".none";
 
 /// A script, for `sh -c`, that takes files on its standard input.
