@@ -140,7 +140,7 @@ pub fn table(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String
     out
 }
 
-/// `bjobs -w`: no cell is cut, and an empty one is `-`.
+/// Formats `bjobs -w`: no cell is cut, and an empty one is `-`.
 pub fn wide(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String {
     let line = |c: &[String; 8]| {
         let c: Vec<&str> = c.iter().map(|t| if t.is_empty() { "-" } else { t.as_str() }).collect();
@@ -156,7 +156,7 @@ pub fn wide(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String 
     out
 }
 
-/// `bjobs -W`: the wide form with the resources that each job has used. No cell is cut, and an unknown value is `-`.
+/// Formats `bjobs -W`: the wide form with the resources that each job has used. No cell is cut; unknown values are `-`.
 pub fn used(jobs: &[Job], zone: &TimeZone, head: bool) -> String {
     let mut out = String::new();
     if head {
@@ -182,7 +182,7 @@ pub fn used(jobs: &[Job], zone: &TimeZone, head: bool) -> String {
     out
 }
 
-/// `bjobs -A`: a row for each array.
+/// Formats `bjobs -A`: a row for each array.
 pub fn arrays(jobs: &[Job]) -> String {
     let mut out = format!(
         "{:<7} {:<13} {:<7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}\n",
@@ -205,7 +205,7 @@ pub fn arrays(jobs: &[Job]) -> String {
     out
 }
 
-/// `bacct -l`: the long form of an ended job with the resources that it took.
+/// Formats `bacct -l`: the long form of an ended job with the resources that it took.
 pub fn accounted(job: &Job, zone: &TimeZone) -> String {
     let seconds = |ns: i64| ns.max(0) / 1_000_000_000;
     let end_ns = job.end_ns.unwrap_or(job.submit_ns);
@@ -226,7 +226,7 @@ fn completed(job: &Job) -> &'static str {
     if job.stat == "DONE" { "done" } else { "exit" }
 }
 
-/// `bjobs -l`.
+/// Formats `bjobs -l`.
 pub fn long(job: &Job, zone: &TimeZone) -> String {
     long_with(job, zone, &|job| {
         let cpu = job.cpu_ms.unwrap_or(0) as f64 / 1000.0;

@@ -67,7 +67,7 @@ pub struct User {
     pub slots: [u32; 5],
 }
 
-/// `busers`.
+/// Formats `busers`.
 pub fn users(all: &[User]) -> String {
     let mut out = String::from("USER/GROUP          JL/P    MAX  NJOBS   PEND    RUN  SSUSP  USUSP    RSV \n");
     for User { name, most, slots: [all, pending, running, by_load, by_user] } in all {
@@ -81,7 +81,7 @@ pub fn users(all: &[User]) -> String {
     out
 }
 
-/// `lsinfo`: the wanted resources, or all; the site's own come last.
+/// Formats `lsinfo`: the wanted resources, or all; the site's own come last.
 pub fn resources<'a>(
     asked: &[String],
     own: impl Iterator<Item = (&'a str, &'a str, &'a str)>,
@@ -99,7 +99,7 @@ pub fn resources<'a>(
     Ok(out)
 }
 
-/// `bqueues`; with `wide` no name is cut.
+/// Formats `bqueues`; with `wide` no name is cut.
 pub fn queues(all: &[Queue], wide: bool) -> String {
     let mut out = String::from("QUEUE_NAME      PRIO STATUS          MAX JL/U JL/P JL/H NJOBS  PEND   RUN  SUSP \n");
     for q in all {
@@ -146,7 +146,7 @@ fn thresholds(of: &BTreeMap<String, (Option<f64>, Option<f64>)>) -> String {
         + &line(" loadStop", &|name| show(of(name).1))
 }
 
-/// `bqueues -l`.
+/// Formats `bqueues -l`.
 pub fn queue_long(q: &Queue) -> String {
     let mut out = format!(
         "\nQUEUE: {}\n  -- {}",
@@ -238,7 +238,7 @@ pub fn by_load(all: &mut [Host]) {
     all.sort_by(|a, b| b.is_up().cmp(&a.is_up()).then(load(a, b)));
 }
 
-/// `bhosts`.
+/// Formats `bhosts`.
 pub fn hosts(all: &[Host], wide: bool) -> String {
     let mut out = String::from("HOST_NAME          STATUS       JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV \n");
     for h in all {
@@ -251,7 +251,7 @@ pub fn hosts(all: &[Host], wide: bool) -> String {
     out
 }
 
-/// `bhosts -l`.
+/// Formats `bhosts -l`.
 pub fn host_long(h: &Host) -> String {
     let [run, ssusp, ususp] = h.slots;
     let mut out = format!(
@@ -359,7 +359,7 @@ impl Show {
     }
 }
 
-/// `lsload`, with the names of the site's own indices.
+/// Formats `lsload`, with the names of the site's own indices.
 pub fn load(all: &[Host], show: &Show, wide: bool, own: &[String]) -> String {
     let own = own.iter().map(|name| (name.as_str(), (name.len() + 1).max(7)));
     let known: Vec<(&str, usize)> = LOAD.into_iter().chain(own).collect();
@@ -390,7 +390,7 @@ pub fn load(all: &[Host], show: &Show, wide: bool, own: &[String]) -> String {
     out
 }
 
-/// `lshosts`.
+/// Formats `lshosts`.
 pub fn lshosts(all: &[Host], wide: bool) -> String {
     let mut out = String::from("HOST_NAME      type    model  cpuf ncpus maxmem maxswp server RESOURCES\n");
     for h in all {

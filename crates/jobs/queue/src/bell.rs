@@ -63,7 +63,7 @@ impl Bell {
         }
     }
 
-    /// The descriptor that becomes readable on an event.
+    /// Returns the descriptor that becomes readable on an event.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.notices.as_ref().map(|fd| fd.as_fd())
     }

@@ -23,7 +23,7 @@ pub struct Machine {
 
 /// Keeps jobs and runs them. Every call queries the engine again; only facts that cannot change any more are cached.
 pub trait Engine {
-    /// `homing` or `slurm`.
+    /// Returns `homing` or `slurm`.
     fn name(&self) -> &'static str;
 
     /// Returns queues with their limits, and slots.
@@ -39,7 +39,7 @@ pub trait Engine {
         Ok(None)
     }
 
-    /// Submits; returns the job's number. The job is kept from then on, whatever happens to the caller.
+    /// Submits a job; returns its number. The job is kept from then on, even if the caller is killed.
     fn submit(&self, spec: &JobSpec, private: &Private) -> Result<u64, QueueError>;
 
     /// Returns all known jobs, of all users, by number. Ended ones are known for a while.
@@ -85,7 +85,7 @@ pub trait Engine {
     /// Returns the pause between two looks while waiting.
     fn pace(&self) -> Duration;
 
-    /// Called now and then while waiting: ensures that a process serves the queue.
+    /// Ensures that a process serves the queue; called now and then while waiting.
     fn tend(&self) -> Result<(), QueueError> {
         Ok(())
     }

@@ -206,7 +206,7 @@ pub(crate) fn play(role: &'static str) {
     let _ = ROLE.set(role);
 }
 
-/// A point at which the tests kill the process (`HOMING_QUEUE_DIE=submitter:job-written`), as `kill -9` would.
+/// Marks a point at which the tests kill the process (`HOMING_QUEUE_DIE=submitter:job-written`), as `kill -9` would.
 pub(crate) fn step(name: &str) {
     if !cfg!(debug_assertions) {
         return;

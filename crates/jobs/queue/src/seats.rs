@@ -42,7 +42,7 @@ pub struct Seats {
 }
 
 impl Seats {
-    /// Opens so many slots of this machine, in the usual place of its queue. None if there is no queue and none can
+    /// Opens `count` slots of this machine, in the usual place of its queue. None if there is no queue and none can
     /// be made.
     pub fn open(count: u32) -> Result<Option<Seats>, QueueError> {
         match Places::usual().and_then(|places| Seats::at(places, count)) {
@@ -243,8 +243,8 @@ struct Claim<'a> {
     patient: bool,
 }
 
-/// Returns the slots that a run may use while these users wait: an equal part, without the slots of the widest job.
-/// If that is nothing, it takes all free slots when its turn comes, and returns all of them. Pure.
+/// Returns the slots that a run may use while these users wait: an equal part, or fewer if the widest job leaves
+/// fewer. If that is none, it takes all free slots when its turn comes, and returns all of them. Pure.
 fn may_use(claim: &Claim, waiting: &[(u32, Standing)]) -> u32 {
     let slots = |stands: &Standing| stands.wants.as_ref().map_or(0, |want| want.slots);
     let Some(widest) = waiting.iter().map(|(_, stands)| slots(stands)).max() else { return claim.wanted };

@@ -94,7 +94,7 @@ fn named_alone(host: &str) -> Machine {
     Machine { name: host.into(), slots: None, open: true, state: "ok".into(), closed: None }
 }
 
-/// Puts it on the host with most room of those that have enough.
+/// Puts the job on the host with most room of those that have enough.
 fn on_one(spec: &mut JobSpec, wanted: &Wanted, rooms: &[Room], own: &str) -> Result<(), String> {
     let best = rooms.iter().max_by_key(|room| (room.slots.min(wanted.most), room.bytes));
     let largest = best.map_or(0, |room| room.slots);

@@ -126,8 +126,8 @@ impl Line {
         self.job.parts.iter().any(|part| part.state == State::Pend)
     }
 
-    /// Whether each round must look at it: it runs, a host was requested to start it, it was lost, or another process
-    /// ends it.
+    /// Whether each round must look at it: it runs, a host was requested to start it, it was lost, or it ends with
+    /// another process.
     pub fn is_at_work(&self) -> bool {
         let idle = |part: &Part| matches!(part.state, State::Pend | State::Psusp) && !part.kept;
         let spec = &self.job.spec;

@@ -30,7 +30,7 @@ const FIRST_LOOKS: usize = 2000;
 const SECOND_LOOKS: usize = 100;
 /// The pause between two listings of the user's folder, if the kernel reports new jobs.
 const LIST: Duration = Duration::from_secs(2);
-/// A listing takes at most one part in so many of the time.
+/// The pause between two listings is at least this many times as long as one listing.
 const LIST_SHARE: u32 = 20;
 
 /// The jobs of a runner's user.

@@ -143,7 +143,7 @@ impl Orders<'_> {
         if self.limit.is_some_and(|limit| self.elapsed() > limit) {
             self.end("time limit", GRACE);
         }
-        // A job over its memory limit takes memory from others, so that it has no time for SIGTERM.
+        // A job over its memory limit takes memory from others, so that it gets no grace period.
         if self.memory.is_some_and(|limit| homing_os::process::resident() > limit) {
             self.end("memory limit", Duration::ZERO);
         }

@@ -210,8 +210,8 @@ pub fn leased_by(config: &Config, it: &View) -> Vec<String> {
     shared::taken(config, &Usage::default(), it).into_iter().map(|(storage, ..)| storage.name).collect()
 }
 
-/// The most like elements that request their start on one host at once. When one has started the next is already
-/// there, and the host does not get a request for each waiting element.
+/// The most elements of one kind that request their start on one host at once. When one has started, the next is
+/// already there, and the host does not get a request for each waiting element.
 const ASKING: usize = 4;
 
 /// Returns the element whose start another host is requested next: of the queue of highest priority, then the oldest.

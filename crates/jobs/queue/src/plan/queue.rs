@@ -51,7 +51,7 @@ pub struct Queue {
     pub pre_exec: String,
     /// A line that runs after the job, whether that failed or not (POST_EXEC).
     pub post_exec: String,
-    /// A line for /bin/sh that starts the job's command, which replaces `%USRCMD` or is appended (JOB_STARTER).
+    /// A line for /bin/sh that starts the job's command. The command replaces `%USRCMD` or is appended (JOB_STARTER).
     pub job_starter: String,
 }
 

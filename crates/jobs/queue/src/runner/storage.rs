@@ -46,9 +46,9 @@ struct Idle {
 /// How long too few leases are held before they are left to others for a while. A job of many slots may need the
 /// leases of another host, while such a job there needs these. Four looks at the leases of others fit in.
 const HELD: Duration = Duration::from_secs(1);
-/// The shortest time for which they are left, ms. A random time is added, below twice, four times and at last eight
-/// times as long. Senders on one wire avoid collisions in this way (IEEE 802.3), so that one of them is alone in the
-/// end.
+/// The shortest time for which they are left, ms. A random time is added: the first time below twice this, then below
+/// four times, and at last below eight times this. Senders on one wire avoid collisions in this way (IEEE 802.3), so
+/// that one of them is alone in the end.
 const LEFT_MS: u64 = 500;
 const DOUBLINGS: u32 = 3;
 

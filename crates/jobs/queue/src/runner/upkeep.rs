@@ -21,8 +21,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Ends jobs without a waiting process: the keeper on another machine that sent it, or the command that it ends
-    /// with.
+    /// Ends waiting jobs whose process has gone: the one that answers for a job from another machine, or the command
+    /// that the job ends with.
     pub(super) fn end_forsaken(&self, jobs: &[Job]) -> Result<usize, QueueError> {
         let mut count = 0;
         let boot = files::boot_id();

@@ -143,7 +143,7 @@ impl Engine for Slurm {
         .map(drop)
     }
 
-    /// Slurm's own suspension is for its operators; any user may stop the processes of their own jobs.
+    /// Sends signals: Slurm's own suspension is for its operators, but any user may signal the processes of their jobs.
     fn stop(&self, job: &Job, index: Option<u32>, stop: bool) -> Result<(), QueueError> {
         let waits = meant(job, index).any(|p| matches!(p.state, State::Pend | State::Psusp));
         let runs = meant(job, index).any(|p| p.state.is_running());
