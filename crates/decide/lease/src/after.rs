@@ -25,9 +25,9 @@ pub struct Successor {
 /// run.
 const REMOVE: &str = r#"trap '' HUP INT QUIT TERM; read -r end; exec rm -f -- "$1" "$1"+*"#;
 
-/// Like [`REMOVE`], but starts the next process of the line. Until that has published its own leases and removed the
-/// file, and for at most 15 s, this shell holds the file's locks: the file is its standard output. It also keeps the
-/// file young, by its time or by new names.
+/// Like [`REMOVE`], but starts the next process of the line. This shell holds the file's locks until that process has
+/// published its own leases and removed the file, for at most 15 s. The file is its standard output. It also keeps
+/// the file young, by its time or by new names.
 ///
 /// SIGTERM for all of a user's processes ends this one too, and with it the line. The command that starts the next
 /// process is not among the arguments of this one: a user who kills all processes of that name does not mean this

@@ -5,7 +5,7 @@
 //! of it as it has leases. The file server releases the locks of a process that ends, however it ends. Other runs
 //! only query locks to count leases. No run writes, locks or removes the file of another. A file that cannot be
 //! opened or holds no lock counts for nothing. One file with slots for all would not do: the user who made it could
-//! keep all others from locking it. Where locks do harm, the name of the file holds the same data ([`own::By`]): all
+//! keep all others from locking it. Where locks do harm, the name of the file holds the same data ([`own::By`]). All
 //! clients of a file system agree on names at once.
 //!
 //! [`Leases`] are those of one run, [`keep`] is the loop of a thread that holds them. [`Place`] is the folder and
@@ -42,7 +42,7 @@ pub const FOLDER: &str = ".homing-leases";
 const RUNS: usize = 64;
 /// Time after which a run that may take a lease and does not is passed over: it is stuck, or only pretends to wait.
 const STUCK: Duration = Duration::from_secs(2);
-/// Time after which a run that waits and never got a lease goes on without: no user can hold others back for ever.
+/// Longest time that a run waits without any lease; then it goes on without: no user can hold others back for ever.
 const PATIENCE: Duration = Duration::from_secs(3600);
 /// Time after which an untouched file without a lock does not belong to a run that is about to begin.
 const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);

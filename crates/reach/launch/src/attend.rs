@@ -48,8 +48,8 @@ pub enum Heard {
     },
 }
 
-/// Opens a channel to a host in a separate thread and keeps reading from it, until `tell` returns that no reader is
-/// left. An error means that no thread could be started.
+/// Opens a channel to a host in a separate thread and keeps reading from it, until the callback returns that no
+/// reader is left. An error means that no thread could be started.
 pub fn attend(plan: HostPlan, options: Options, tell: impl Fn(Heard) -> bool + Send + 'static) -> io::Result<()> {
     let attended = move || match crate::open(&plan.name, &plan.via, &options) {
         Ok(channel) => carry(plan.name, &plan.via, channel, tell),

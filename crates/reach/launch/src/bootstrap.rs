@@ -1,8 +1,9 @@
 //! The few lines of POSIX shell that find, check, fetch and start the worker on the far side.
 //!
 //! They arrive as one word of the user's login shell, which may be csh or fish. They are therefore one line, without
-//! single quote, backslash or exclamation mark. The lines that the script prints for the launcher start with
-//! `homing-boot`:
+//! single quote, backslash or exclamation mark. The script prints lines for the launcher, which start with
+//! `homing-boot`.
+//!
 //! - `arch ARCH`: another kind of machine; send hash and size of its program, as one line.
 //! - `need ARCH` or `need ARCH gzip`: send the program now. In the latter case it is packed, after a line with its
 //!   packed size.

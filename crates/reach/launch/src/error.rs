@@ -51,7 +51,7 @@ pub enum LaunchError {
     UnknownHost {
         /// The host.
         host: String,
-        /// The words of ssh, or of the far system.
+        /// The message of ssh, or of the far system.
         said: String,
     },
     /// The host refused the login.
@@ -59,7 +59,7 @@ pub enum LaunchError {
     KeyRefused {
         /// The host.
         host: String,
-        /// The words of ssh, or of the far system.
+        /// The message of ssh, or of the far system.
         said: String,
     },
     /// It answers with another key than the recorded one.
@@ -82,7 +82,7 @@ pub enum LaunchError {
     Unreachable {
         /// The host.
         host: String,
-        /// The words of ssh, or of the far system.
+        /// The message of ssh, or of the far system.
         said: String,
     },
     /// The bootstrap misses a program.
@@ -100,7 +100,7 @@ pub enum LaunchError {
     CannotWrite {
         /// The host.
         host: String,
-        /// The words of ssh, or of the far system.
+        /// The message of ssh, or of the far system.
         said: String,
     },
     /// No folder is fit for the copy.
@@ -111,7 +111,7 @@ pub enum LaunchError {
     NoFolder {
         /// The host.
         host: String,
-        /// The words of ssh, or of the far system.
+        /// The message of ssh, or of the far system.
         said: String,
     },
     /// The copy arrived damaged.
@@ -148,7 +148,7 @@ pub enum LaunchError {
     DoesNotRun {
         /// The host.
         host: String,
-        /// The words of ssh, or of the far system.
+        /// The message of ssh, or of the far system.
         said: String,
     },
     /// It fell silent.
@@ -158,7 +158,7 @@ pub enum LaunchError {
         host: String,
         /// The length of the silence.
         seconds: u64,
-        /// The words of ssh, or of the far system.
+        /// The message of ssh, or of the far system.
         said: String,
     },
     /// It ended without a hello.
@@ -168,7 +168,7 @@ pub enum LaunchError {
         host: String,
         /// Exit status of the child.
         status: String,
-        /// The words of ssh, or of the far system.
+        /// The message of ssh, or of the far system.
         said: String,
     },
     /// It is off, and the site's command does not switch it on.
@@ -176,7 +176,7 @@ pub enum LaunchError {
     NotSwitchedOn {
         /// The host.
         host: String,
-        /// The words of the command, or of this system.
+        /// The message of the command, or of this system.
         said: String,
     },
     /// It was switched on and is not there yet.
@@ -194,7 +194,7 @@ pub enum LaunchError {
     Slurm {
         /// The host.
         host: String,
-        /// The words of srun.
+        /// The message of srun.
         said: String,
     },
     /// The run ended before Slurm granted a worker.

@@ -203,8 +203,8 @@ impl<T> Links<T> {
         up
     }
 
-    /// Ends the input of all links, and waits for the processes behind them, for at most `grace` each. Then kills
-    /// those that are left.
+    /// Ends the input of all links, and waits for the processes behind them, for at most `grace`. Then ends those
+    /// that are left.
     pub fn end(&mut self, grace: Duration) {
         let ends: Vec<_> = self.links.iter_mut().filter_map(|link| link.unlink(Standing::Lost, grace)).collect();
         ends.into_iter().for_each(|end| drop(end.join()));

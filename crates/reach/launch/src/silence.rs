@@ -35,7 +35,7 @@ impl Silence {
             || self.paused.is_some_and(|at| since(at) <= Duration::from_secs(HOST_LOST_S) + PAUSE)
     }
 
-    /// Whether a worker whose last message came at `heard` counts as lost.
+    /// Whether a worker counts as lost, given the time of its last message.
     pub fn is_too_long(heard: Instant, now: Instant) -> bool {
         now.saturating_duration_since(heard) > Duration::from_secs(HOST_LOST_S)
     }

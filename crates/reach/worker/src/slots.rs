@@ -116,7 +116,7 @@ fn recipe(shared: &Shared, run: &Run, recipes: &Recipes, order: Order, buffer: &
 /// one after another: a task may be gone a moment before the worker.
 ///
 /// A failure is held back until it is clear that it is the task's own. So is a success, for a share of the task's own
-/// time: a shell whose command was signalled continues with the next one, and may end with status 0.
+/// time. A shell whose command was signalled continues with the next one, and may end with status 0.
 fn is_our_end(shared: &Shared, answer: &FromWorker) -> bool {
     let FromWorker::Ended(Ended { outcome, wall_us, .. }) = answer else { return false };
     let success = outcome.is_success();

@@ -248,7 +248,7 @@ fn another_leads_where_the_first_cannot_be_used() {
     assert!(heads.notes.recv().unwrap().contains("along the tree: n4: host n[1-3] cannot be reached"));
 }
 
-/// Makes all leaders send a hello, then `said`, and nothing more.
+/// Makes all leaders send a hello, then this text, and nothing more.
 fn lies(world: &World, said: &str) {
     let facts = r#"{"hostname":"far","aliases":[],"cores":1,"memory_bytes":1,"arch":"x","boot_id":"b","mounts":[],"nic_bytes_per_s":null,"now_ns":0}"#;
     let hello = format!("homing-wire {} {} {facts}", homing_launch::wire::VERSION, homing_launch::wire::release());

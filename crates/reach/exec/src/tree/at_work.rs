@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// The hosts at work, as known since the last report.
 #[derive(Default)]
 pub(super) struct AtWork {
-    /// Hosts that this machine serves itself.
+    /// Hosts served from here that have answered.
     own: BTreeSet<usize>,
     /// Hosts that a leader below has reported since then.
     told: BTreeSet<usize>,

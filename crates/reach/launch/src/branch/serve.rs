@@ -111,7 +111,7 @@ struct Ends {
 }
 
 impl Way {
-    /// Sets both ends. Returns false if the member is no longer wanted.
+    /// Sets both ends, unless the member is no longer wanted; returns whether it did.
     fn open(&self, to: Sender<Vec<u8>>, keeper: Keeper) -> bool {
         let mut ends = lock(&self.0);
         if !ends.closed {
