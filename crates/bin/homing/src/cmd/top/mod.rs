@@ -107,7 +107,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
 }
 
-/// The connection to the run's coordinator, if it notices the watcher.
+/// The run's coordinator. Files in the run's folder notify it that a user watches.
 struct Coordinator {
     watch: Watch,
     said: Option<Instant>,

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub fn told(names: &[String], age: Duration, steps: u64) -> Vec<Told> {
     let others: Vec<String> = names.iter().filter(|name| !is_here(name)).cloned().collect();
     let mut words = ["homing", "hosts", "--lines", &format!("--history={}s", age.as_secs())].map(String::from).to_vec();
-    // A homing from before this option exists has this number of steps by default.
+    // A homing from before this option has this number of steps by default.
     words.extend((steps != STEPS).then(|| format!("--steps={steps}")));
     let options = Options { command_timeout: Some(PATIENCE), ..Options::default() };
     let results: Vec<_> = Remote::new(options).run(&others, &Command::argv(words)).collect();
