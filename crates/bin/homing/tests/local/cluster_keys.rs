@@ -105,3 +105,34 @@ fn the_list_of_keys_of_the_cluster_file_is_whole() {
     let now = std::fs::read_to_string(&page).unwrap_or_default();
     assert!(now == wanted, "docs/cluster-keys.md is not what is read: UPDATE=1 cargo test -p homing cluster_keys");
 }
+
+/// The lines of the example file with each example switched on: a sign without a blank stands before it.
+fn switched_on(text: &str) -> String {
+    let on =
+        |line: &str| line.strip_prefix('#').filter(|rest| !rest.is_empty() && !rest.starts_with(' ')).map(String::from);
+    text.lines().map(|line| on(line).unwrap_or_else(|| line.into()) + "\n").collect()
+}
+
+#[test]
+fn the_example_file_has_every_key_and_is_understood_with_all_of_them() {
+    let example = std::fs::read_to_string(root().join("dist/cluster.toml")).unwrap();
+    let keys = std::fs::read_to_string(root().join("docs/cluster-keys.md")).unwrap();
+    let named = keys.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let has = |key: &str| {
+        let mut places = example.match_indices(key).map(|(at, _)| (&example[..at], &example[at + key.len()..]));
+        places.any(|(before, behind)| {
+            let begins = before.ends_with(['\n', '#', '.', ' ', '[', '{']);
+            begins && [" =", ".", "]"].iter().any(|end| behind.starts_with(end))
+        })
+    };
+    let missing: Vec<&str> = named.filter(|key| !has(key)).collect();
+    assert!(missing.is_empty(), "dist/cluster.toml lacks {missing:?}");
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("as it is", example.clone()), ("with all", switched_on(&example))] {
+        let file = folder.path().join("cluster.toml");
+        std::fs::write(&file, text).unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_homing"));
+        let output = command.args(["hosts", "--ansible", "--cluster"]).arg(&file).output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
