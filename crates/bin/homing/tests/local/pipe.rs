@@ -64,10 +64,9 @@ fn what_is_not_done_is_refused_with_what_does_it() {
         (&["--pipe", "--round-robin", "cat"], "a command of its own"),
         (&["--pipe", "--roundrobin", "cat"], "a large --block makes few of them"),
         (&["--pipe", "--cat", "cat"], "/dev/stdin"),
-        (&["--plus", "echo {uniq}", ":::", "a"], "sort -u, awk"),
-        (&["--plus", "echo {choose_k}", ":::", "a"], "awk '$1 < $2', and --colsep"),
         (&["--plus", "echo {host}", ":::", "a"], "$HOMING_HOST"),
-        (&["echo {= s/a/b/ =}", ":::", "a"], "--rpl '{x} s/RE/TEXT/g'"),
+        (&["echo {= syntax( =}", ":::", "a"], "syntax error"),
+        (&["--rpl", "{:(x)} s/$$1//", "echo {:x}", ":::", "a"], "a name with a pattern in it is not there"),
         (&["--sqlmaster", "x", "echo", ":::", "a"], "--tasks FILE: one JSON object a line, and --joblog"),
         (&["--block", "1k", "cat"], "--pipe"),
     ] {
@@ -77,7 +76,7 @@ fn what_is_not_done_is_refused_with_what_does_it() {
     }
     // Of each kind of word that GNU parallel's manual has and homing has not.
     for word in
-        ["--rrs", "--shard", "--tf", "--tmpdir", "--gnu", "--sql-master", "--semaphore-name", "--tty", "-V", "-e"]
+        ["--rrs", "--shard", "--tf", "--tmpdir", "--tee", "--sql-master", "--semaphore-name", "--tty", "-V", "-p"]
     {
         let output = w.homing(&["run", word, "x", ":::", "a"]);
         let said = String::from_utf8_lossy(&output.stderr);
