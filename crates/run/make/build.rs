@@ -1,5 +1,5 @@
-//! Compiles the library that make is started with, by the same compiler as all else and for the same target. It needs no
-//! C compiler, and no C library is linked to it: what it calls is found in the process that loads it.
+//! Compiles the library that is loaded into make, by the same compiler as the rest and for the same target. It needs
+//! no C compiler, and is not linked to a C library: its functions are found in the process that loads it.
 
 use std::env::var;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ fn main() {
     rustc.args(["--edition=2024", "--crate-name=homing_hook", "--crate-type=cdylib", "hook/main.rs"]);
     rustc.args(["-Copt-level=s", "-Cpanic=abort", "-Clto=fat", "-Ccodegen-units=1", "-Cstrip=symbols"]);
     rustc.arg("--target").arg(var("TARGET").unwrap()).arg("-o").arg(&built);
-    // Of the flags of all else those that a release has: its linker and its renamed paths. Others, such as a sanitizer's,
+    // Only the flags of a release are passed on: its linker and its renamed paths. Others, such as a sanitizer's,
     // need a standard library.
     let flags = var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     let wanted = |flag: &&str| ["-Clink", "--remap-path-prefix="].iter().any(|start| flag.starts_with(start));
@@ -26,7 +26,7 @@ fn main() {
     if let Ok(linker) = var("RUSTC_LINKER") {
         rustc.arg(format!("-Clinker={linker}"));
     }
-    // A static target makes shared objects only when told that they are not.
+    // By default, a static target makes no shared objects.
     if var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("musl") {
         rustc.arg("-Ctarget-feature=-crt-static");
     }

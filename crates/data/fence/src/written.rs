@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 /// The most names below one directory that are reported.
 const MOST: usize = 2_000;
-/// The age after which a folder is read again. `ANEW_COSTS` times the duration of the last reading is another limit,
-/// because a listing of 100,000 names takes seconds.
+/// A folder is read again when the last reading is older than `ANEW` and than `ANEW_COSTS` times its duration. A
+/// listing of 100,000 names takes seconds.
 const ANEW: Duration = Duration::from_secs(1);
 const ANEW_COSTS: u32 = 20;
 

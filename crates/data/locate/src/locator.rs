@@ -88,7 +88,7 @@ impl Locator {
         self.resolve(path).map(|(volume, _, _)| volume)
     }
 
-    /// Returns the server of a path on NFS, which may be a directory, and the likely path on the server; see the note
+    /// Returns the server of a path on NFS, which may be a directory, and the likely path on the server. See the note
     /// on version 4 in `nfs`.
     pub fn server_of(&self, path: &Path) -> Option<(String, std::path::PathBuf)> {
         let lines = self.lines(path, path.metadata().ok()?.dev(), true).ok()?;

@@ -1,4 +1,4 @@
-//! How the library gets from one program to the next on the way to a make of its own.
+//! Passes the library on from one program to the next, down to another make.
 
 use crate::libc;
 use crate::memory::Grown;
@@ -6,7 +6,8 @@ use crate::start::state;
 use crate::text::{self, Program};
 use core::ffi::{c_char, c_int};
 
-/// Whether a program may start make or homing, by its words, or as a script whose text has more of them.
+/// Whether a program may start make or homing, judged by its words, or because it is a script, whose text has more of
+/// them.
 ///
 /// # Safety
 /// A path and a list of words.
@@ -26,16 +27,16 @@ unsafe fn is_script(path: *const c_char) -> bool {
     matches!(unsafe { program(path, &mut head) }, Some(Program::Script(_)))
 }
 
-/// As many bytes as the kernel reads of a program to learn what it is.
+/// The number of bytes that the kernel reads of a program to recognize its format.
 pub const HEAD: usize = 256;
 
-/// What a file is; none where it cannot be read.
+/// Returns the format of a file; `None` if it cannot be read.
 ///
 /// # Safety
 /// A path.
 pub unsafe fn program(path: *const c_char, head: &mut [u8; HEAD]) -> Option<Program<'_>> {
     const READ: c_int = 0o2000000;
-    // SAFETY: as the caller's; the buffer has so many bytes. Of a folder nothing is read.
+    // SAFETY: as the caller's; the buffer has so many bytes. Reading a folder fails.
     let length = unsafe {
         let fd = libc::open(path, READ);
         if fd < 0 {
@@ -48,7 +49,7 @@ pub unsafe fn program(path: *const c_char, head: &mut [u8; HEAD]) -> Option<Prog
     Some(text::program(head.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default()))
 }
 
-/// Calls with an environment that has what makes the library go on as well.
+/// Calls a function with an environment that also has the variables that load the library.
 ///
 /// # Safety
 /// A list of strings.
@@ -57,7 +58,7 @@ pub unsafe fn extended(environment: *const *const c_char, call: impl FnOnce(*con
     // SAFETY: as the caller's.
     let whole = unsafe { all.extend_list(environment) } && state().ours().all(|entry| all.push(entry));
     let called = call(if whole && all.push(core::ptr::null()) { all.start() } else { environment });
-    // SAFETY: the list is its own, and nothing has it any more.
+    // SAFETY: the list belongs to this function, and is not used any more.
     unsafe { libc::free(all.start().cast_mut().cast()) };
     called
 }

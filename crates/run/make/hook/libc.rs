@@ -1,4 +1,4 @@
-//! What is called in the C library of the process, whichever that is.
+//! The functions of the process's C library, of any kind.
 
 use core::arch::global_asm;
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
@@ -22,8 +22,8 @@ unsafe extern "C" {
     static HOMING_HOOK_WEAK: [usize; 8];
 }
 
-// Addresses of what may be absent, which are 0 then: a C library without a separate lookup, a make that exports nothing.
-// Stable Rust has no weak symbols.
+// Addresses of optional functions, 0 if absent. Examples are a lookup in a C library that has no separate one, and
+// exports of make. Stable Rust has no weak symbols.
 global_asm!(
     ".weak dlsym",
     ".weak __libc_dlopen_mode",
@@ -62,13 +62,13 @@ pub enum Weak {
     ReadMemory,
 }
 
-/// The address, or 0.
+/// Returns the address, or 0.
 pub fn weak(which: Weak) -> usize {
     // SAFETY: the table has a row for each; the dynamic linker has written it.
     unsafe { (&raw const HOMING_HOOK_WEAK).cast::<usize>().add(which as usize).read_volatile() }
 }
 
-/// The address of the C library's function, kept in `kept`; 0 where there is none.
+/// Returns the address of the C library's function, cached in `kept`; 0 if there is none.
 pub fn next(name: &CStr, kept: &AtomicUsize) -> usize {
     const RTLD_NEXT: *mut c_void = -1isize as *mut c_void;
     /// `RTLD_NOW | __RTLD_DLOPEN`.
@@ -84,7 +84,7 @@ pub fn next(name: &CStr, kept: &AtomicUsize) -> usize {
         if weak(Weak::Dlsym) != 0 {
             core::mem::transmute::<usize, Look>(weak(Weak::Dlsym))(RTLD_NEXT, name.as_ptr()) as usize
         } else if weak(Weak::OldDlopen) != 0 && weak(Weak::OldDlsym) != 0 {
-            // GNU's before 2.34, in a program without libdl.
+            // The GNU C library before 2.34, in a program without libdl.
             let open = core::mem::transmute::<usize, Open>(weak(Weak::OldDlopen));
             let library = open(c"libc.so.6".as_ptr(), OLD_MODE);
             core::mem::transmute::<usize, Look>(weak(Weak::OldDlsym))(library, name.as_ptr()) as usize
@@ -96,7 +96,7 @@ pub fn next(name: &CStr, kept: &AtomicUsize) -> usize {
     found
 }
 
-/// The environment of the process.
+/// Returns the environment of the process.
 pub fn environ() -> *const *const c_char {
     match weak(Weak::Environ) {
         0 => core::ptr::null(),
@@ -105,7 +105,7 @@ pub fn environ() -> *const *const c_char {
     }
 }
 
-/// Puts another environment in the place of the process's.
+/// Replaces the environment of the process.
 pub fn set_environ(to: *const *const c_char) {
     if weak(Weak::Environ) != 0 {
         // SAFETY: it is the C library's variable.
@@ -119,10 +119,10 @@ pub fn set_errno(to: c_int) {
     unsafe { *__errno_location() = to }
 }
 
-/// The kernel's call: that of the C library is what this library stands before.
+/// Makes the kernel's call directly, because this library replaces the C library's function.
 ///
 /// # Safety
-/// Strings and lists as the kernel wants them.
+/// Strings and lists as the kernel requires them.
 pub unsafe fn execve(path: *const c_char, words: *const *const c_char, environment: *const *const c_char) -> c_int {
     #[cfg(target_arch = "x86_64")]
     const NUMBER: c_long = 59;
@@ -132,7 +132,7 @@ pub unsafe fn execve(path: *const c_char, words: *const *const c_char, environme
     unsafe { syscall(NUMBER, path, words, environment) as c_int }
 }
 
-/// A file in memory without a name that a program started from here inherits; -1 where there is none.
+/// Makes a file in memory without a name, which started programs inherit; -1 if that fails.
 pub fn memory_file() -> c_int {
     #[cfg(target_arch = "x86_64")]
     const NUMBER: c_long = 319;
@@ -142,10 +142,10 @@ pub fn memory_file() -> c_int {
     unsafe { syscall(NUMBER, c"recipe".as_ptr(), 0) as c_int }
 }
 
-/// The bytes of a string.
+/// Returns the bytes of a string.
 ///
 /// # Safety
-/// It is one, or null, and lives as long as what is returned.
+/// It is a string or null, and lives as long as the result.
 pub unsafe fn bytes<'a>(text: *const c_char) -> &'a [u8] {
     if text.is_null() {
         return b"";
@@ -154,10 +154,10 @@ pub unsafe fn bytes<'a>(text: *const c_char) -> &'a [u8] {
     unsafe { core::slice::from_raw_parts(text.cast(), strlen(text)) }
 }
 
-/// The strings of a list that ends with a null.
+/// Returns the strings of a list that ends with a null.
 ///
 /// # Safety
-/// It is one, or null.
+/// It is such a list, or null.
 pub unsafe fn list(of: *const *const c_char) -> impl Iterator<Item = *const c_char> {
     let mut at = of;
     core::iter::from_fn(move || {

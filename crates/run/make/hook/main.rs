@@ -1,11 +1,12 @@
-//! Loaded into GNU make by the dynamic linker, ahead of the C library: each program that make starts for a line of a
-//! recipe is replaced by homing's stand-in, which gets the line, what make knows of it, and make's own environment for
-//! it. No variable, function or flag of make is used, so that makefiles, recipes and `$(shell)` see nothing of it.
+//! A library that the dynamic linker loads into GNU make, ahead of the C library. When make starts a program for a
+//! line of a recipe, it starts homing's stub instead. The stub gets the line, make's data on it, and make's
+//! own environment for it. No variable, function or flag of make is used, so makefiles, recipes and `$(shell)` see no
+//! difference.
 //!
-//! In a program other than make, below a recipe that starts makes, it hands itself on to these makes. In all of them the
-//! variables by which it is loaded are gone before the program itself begins.
+//! In a program other than make, below a recipe that starts makes, the library passes itself on to these makes. In
+//! every process it removes the variables that load it before the program itself begins.
 //!
-//! Whatever cannot be done as wanted is done as without the library.
+//! If some step fails, the program runs as without the library.
 
 #![no_std]
 
@@ -31,7 +32,7 @@ type Exec = unsafe extern "C" fn(*const c_char, Words) -> c_int;
 type ExecWith = unsafe extern "C" fn(*const c_char, Words, Words) -> c_int;
 type Spawn = unsafe extern "C" fn(*mut c_int, *const c_char, *const c_void, *const c_void, Words, Words) -> c_int;
 
-/// The C library's function of this name; null is refused by each caller.
+/// Returns the C library's function of this name, if there is one.
 macro_rules! next {
     ($name:literal as $kind:ty) => {{
         static KEPT: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
@@ -61,7 +62,7 @@ fn here() -> usize {
 pub unsafe extern "C" fn execvp(file: *const c_char, words: Words) -> c_int {
     let Some(real) = next!(c"execvp" as Exec) else { return absent() };
     let stack = here();
-    // SAFETY: what the caller gave is what the C library's function takes.
+    // SAFETY: the caller's arguments are valid for the C library's function.
     unsafe {
         match role() {
             Role::Make if start::is_make_itself() => chain::with_ours(|| real(file, words)),
@@ -83,7 +84,7 @@ pub unsafe extern "C" fn execvp(file: *const c_char, words: Words) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execve(path: *const c_char, words: Words, environment: Words) -> c_int {
     let stack = here();
-    // SAFETY: what the caller gave is what the kernel takes.
+    // SAFETY: the caller's arguments are valid for the kernel.
     unsafe {
         match role() {
             Role::Make if start::is_make_itself() => {
@@ -116,7 +117,7 @@ pub unsafe extern "C" fn execv(path: *const c_char, words: Words) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvpe(file: *const c_char, words: Words, environment: Words) -> c_int {
     let Some(real) = next!(c"execvpe" as ExecWith) else { return absent() };
-    // SAFETY: what the caller gave is what the C library's function takes.
+    // SAFETY: the caller's arguments are valid for the C library's function.
     unsafe {
         match role() {
             Role::Between if chain::leads_on(file, words) => {
@@ -139,7 +140,7 @@ pub unsafe extern "C" fn posix_spawn(
     environment: Words,
 ) -> c_int {
     let Some(real) = next!(c"posix_spawn" as Spawn) else { return ENOSYS };
-    // SAFETY: what the caller gave is what the C library's function takes.
+    // SAFETY: the caller's arguments are valid for the C library's function.
     unsafe {
         match role() {
             Role::Make => {
@@ -172,7 +173,7 @@ pub unsafe extern "C" fn posix_spawnp(
     environment: Words,
 ) -> c_int {
     let Some(real) = next!(c"posix_spawnp" as Spawn) else { return ENOSYS };
-    // SAFETY: what the caller gave is what the C library's function takes.
+    // SAFETY: the caller's arguments are valid for the C library's function.
     unsafe {
         match role() {
             Role::Between if chain::leads_on(file, words) => {
@@ -183,7 +184,7 @@ pub unsafe extern "C" fn posix_spawnp(
     }
 }
 
-/// Begins a list of what a program is started with: it does not yet capture output.
+/// Begins a list of actions for a new program, which does not yet capture output.
 ///
 /// # Safety
 /// As the C library's.
@@ -192,11 +193,11 @@ pub unsafe extern "C" fn posix_spawn_file_actions_init(actions: *mut c_void) -> 
     type Init = unsafe extern "C" fn(*mut c_void) -> c_int;
     let Some(real) = next!(c"posix_spawn_file_actions_init" as Init) else { return ENOSYS };
     recipe::forget_capture();
-    // SAFETY: what the caller gave is what the C library's function takes.
+    // SAFETY: the caller's arguments are valid for the C library's function.
     unsafe { real(actions) }
 }
 
-/// Notes a pipe for standard output: make captures what `$(shell)` prints, and nothing else in this way.
+/// Notes a pipe for standard output. Only `$(shell)` has its output captured by make in this way.
 ///
 /// # Safety
 /// As the C library's.
@@ -205,6 +206,6 @@ pub unsafe extern "C" fn posix_spawn_file_actions_adddup2(actions: *mut c_void, 
     type Dup = unsafe extern "C" fn(*mut c_void, c_int, c_int) -> c_int;
     let Some(real) = next!(c"posix_spawn_file_actions_adddup2" as Dup) else { return ENOSYS };
     recipe::note_capture(actions, from, to);
-    // SAFETY: what the caller gave is what the C library's function takes.
+    // SAFETY: the caller's arguments are valid for the C library's function.
     unsafe { real(actions, from, to) }
 }

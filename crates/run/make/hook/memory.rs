@@ -1,10 +1,10 @@
-//! Lists of words and strings, put together without more than the C library's `realloc`. They are kept from one call to
-//! the next: a child that shares the memory of its parent until it executes could give back none.
+//! Lists of words and strings, which need only the C library's `realloc`. They are kept from one call to the next,
+//! because a child that shares its parent's memory until it executes cannot free them.
 
 use crate::libc;
 use core::ffi::c_char;
 
-/// A buffer that grows. There is one thread: make has no other.
+/// A buffer that grows, used by one thread: make has no other.
 pub struct Grown<T> {
     at: *mut T,
     length: usize,
@@ -20,11 +20,11 @@ impl<T: Copy> Grown<T> {
         self.length = 0;
     }
 
-    /// False when there is no memory.
+    /// Adds an item. Returns false if there is no memory.
     pub fn push(&mut self, item: T) -> bool {
         if self.length == self.room {
             let room = (self.room * 2).max(64);
-            // SAFETY: `at` is null or of an earlier call.
+            // SAFETY: `at` is null or from an earlier call.
             let at = unsafe { libc::realloc(self.at.cast(), room * size_of::<T>()) }.cast::<T>();
             if at.is_null() {
                 return false;
@@ -57,17 +57,17 @@ impl Grown<u8> {
 }
 
 impl Grown<*const c_char> {
-    /// Adds all of a list but not its end.
+    /// Adds the items of a list, without its end.
     ///
     /// # Safety
-    /// It is one, or null.
+    /// It is a list, or null.
     pub unsafe fn extend_list(&mut self, list: *const *const c_char) -> bool {
         // SAFETY: as the caller's.
         unsafe { libc::list(list) }.all(|word| self.push(word))
     }
 }
 
-/// Decimal digits and a null.
+/// Writes decimal digits and a null.
 pub fn digits(number: i32, into: &mut [u8; 12]) {
     let mut reversed = [0u8; 12];
     let (mut rest, mut count) = (number.unsigned_abs(), 0);

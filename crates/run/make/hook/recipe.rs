@@ -1,4 +1,4 @@
-//! A program that make starts for a line of a recipe, and homing's stand-in for it.
+//! Replaces a program that make starts for a line of a recipe by homing's stub.
 
 use crate::chain::{HEAD, program};
 use crate::libc;
@@ -10,27 +10,27 @@ use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// The list of actions by which output is captured; 0: none.
+/// Address of the list of actions that captures output; 0 if there is none.
 static CAPTURED: AtomicUsize = AtomicUsize::new(0);
 
-/// A new list of actions captures nothing.
+/// Resets the capture, because a new list of actions captures nothing.
 pub fn forget_capture() {
     CAPTURED.store(0, Ordering::Relaxed);
 }
 
-/// A pipe becomes standard output. With `-O` that is a file.
+/// Notes a pipe that becomes standard output. With `-O` that is a file.
 pub fn note_capture(actions: *mut c_void, from: c_int, to: c_int) {
     if to == 1 && is_pipe(b"/proc/self/fd/", from, &mut [0; 64]) {
         CAPTURED.store(actions as usize, Ordering::Relaxed);
     }
 }
 
-/// Whether make captures what is printed, as it does for `$(shell)` and for nothing else.
+/// Whether make captures the output, which it does for `$(shell)` only.
 pub fn is_captured(actions: *const c_void) -> bool {
     CAPTURED.load(Ordering::Relaxed) == actions as usize && !actions.is_null()
 }
 
-/// Whether a descriptor is a pipe; `into` gets its name in the kernel.
+/// Whether a descriptor is a pipe; its name in the kernel is stored in `into`.
 fn is_pipe(folder: &[u8], fd: c_int, into: &mut [u8; 64]) -> bool {
     let (mut path, mut number) = ([0u8; 64], [0u8; 12]);
     digits(fd, &mut number);
@@ -40,7 +40,7 @@ fn is_pipe(folder: &[u8], fd: c_int, into: &mut [u8; 64]) -> bool {
     length > 0 && into.starts_with(b"pipe:")
 }
 
-/// In a child of make: whether its standard output is a pipe that is not make's own.
+/// Whether, in a child of make, standard output is a pipe that is not make's own.
 fn captures_here() -> bool {
     let (mut folder, mut parent) = ([0u8; 32], [0u8; 12]);
     // SAFETY: it takes nothing.
@@ -53,7 +53,7 @@ fn captures_here() -> bool {
     is_pipe(b"/proc/self/fd/", 1, &mut own) && !(is_pipe(folder, 1, &mut of_make) && own == of_make)
 }
 
-/// What is put together for one recipe, and kept for the next.
+/// Buffers for one recipe, kept for the next.
 struct Parts {
     words: Grown<*const c_char>,
     path: Grown<u8>,
@@ -73,8 +73,8 @@ static PARTS: Kept = Kept(UnsafeCell::new(Parts {
     number: [0; 12],
 }));
 
-/// Calls with the stand-in for a program; none where the program is no recipe, or could not be started: make has its
-/// own words for that.
+/// Calls `call` with the stub for a program. Returns `None` if the program is no recipe, or could not be started:
+/// make reports that itself.
 ///
 /// # Safety
 /// A path, or a name for `search`; lists of strings; an address on the stack that is above those of this call.
@@ -87,7 +87,7 @@ pub unsafe fn redirect(
     stack: usize,
     call: impl FnOnce(*const c_char, *const *const c_char) -> c_int,
 ) -> Option<c_int> {
-    // SAFETY: nothing else has it: see above.
+    // SAFETY: there is no other reference: see above.
     let parts = unsafe { &mut *PARTS.0.get() };
     // SAFETY: as the caller's.
     unsafe {
@@ -116,7 +116,7 @@ pub unsafe fn redirect(
     }
 }
 
-/// Recipes have the level of a make that they would start.
+/// Whether a program is of a recipe: its environment has the level of the next make.
 unsafe fn is_of_recipe(environment: *const *const c_char) -> bool {
     // SAFETY: as the caller's.
     let mut levels = unsafe { libc::list(environment) }
@@ -124,7 +124,7 @@ unsafe fn is_of_recipe(environment: *const *const c_char) -> bool {
     levels.next().is_some_and(|level| text::number(level) == state().level + 1)
 }
 
-/// Whether the kernel starts it.
+/// Whether the kernel can start the file.
 unsafe fn runs(path: *const c_char) -> bool {
     const EXECUTE: c_int = 1;
     let mut head = [0; HEAD];
@@ -134,7 +134,7 @@ unsafe fn runs(path: *const c_char) -> bool {
             return false;
         }
         match program(path, &mut head) {
-            // It may be executed though it may not be read.
+            // An executable file may be unreadable.
             None | Some(Program::Binary) => true,
             Some(Program::Script(interpreter)) => {
                 let mut name = [0u8; HEAD + 1];
@@ -146,7 +146,7 @@ unsafe fn runs(path: *const c_char) -> bool {
     }
 }
 
-/// Where a program is, as `execvp` finds it.
+/// Finds a program as `execvp` does.
 unsafe fn find_program(
     file: *const c_char,
     search: bool,
@@ -173,8 +173,8 @@ unsafe fn find_program(
     path.split(|byte| *byte == b':').any(|folder| whole(folder).is_some_and(is_there)).then_some(())
 }
 
-/// A file with what make knows of the recipe, read from its start by the stand-in: the place of this make, the target
-/// and what that needs, each behind a null but the first. A file has room for what would be too long for a word.
+/// Writes make's data on the recipe into a file, which the stub reads from its start. The file has the place of
+/// this make, the target and the prerequisites, separated by nulls. They may be too long for an argument.
 unsafe fn hand_over(environment: *const *const c_char, stack: usize, known: &mut Grown<u8>) -> c_int {
     known.clear();
     // SAFETY: as the caller's.

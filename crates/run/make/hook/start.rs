@@ -1,4 +1,4 @@
-//! The first moment in a process, ahead of its own code: what it is, and what it must not see.
+//! Runs first in a process: determines the role of the process, and hides the library's variables from it.
 
 use crate::libc::{self, Weak};
 use crate::memory::Grown;
@@ -6,7 +6,7 @@ use crate::text;
 use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int};
 
-/// What this process is.
+/// The role of this process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Not below a build, or homing itself.
@@ -29,15 +29,15 @@ const PRELOAD: &[u8] = b"LD_PRELOAD";
 /// The longest path of a program that is kept, with its null.
 const PATH: usize = 4096;
 
-/// What was found then; written once, ahead of all else.
+/// The findings of the first moment. They are written once, before all other code runs.
 pub struct State {
     role: Role,
     pid: c_int,
     /// Make's own level.
     pub level: i64,
-    /// The variables of ours, whole.
+    /// The library's variables, as whole entries.
     entries: [*const c_char; NAMES.len()],
-    /// `LD_PRELOAD` as it was, whole.
+    /// The original `LD_PRELOAD`, as a whole entry.
     preload: Grown<u8>,
     /// Path of this program.
     program: [u8; PATH],
@@ -45,7 +45,7 @@ pub struct State {
 
 struct Kept(UnsafeCell<State>);
 
-// SAFETY: it is written ahead of the first thread of the program and read after that.
+// SAFETY: it is written before the first thread of the program begins, and only read afterwards.
 unsafe impl Sync for Kept {}
 
 static STATE: Kept = Kept(UnsafeCell::new(State {
@@ -57,25 +57,25 @@ static STATE: Kept = Kept(UnsafeCell::new(State {
     program: [0; PATH],
 }));
 
-/// What was found.
+/// Returns the findings.
 pub fn state() -> &'static State {
     // SAFETY: nothing writes it any more.
     unsafe { &*STATE.0.get() }
 }
 
-/// What this process is.
+/// Returns the role of this process.
 pub fn role() -> Role {
     state().role
 }
 
-/// Whether it is make, and not a child of it that has not executed anything yet.
+/// Whether it is make, and not a child of it before its exec.
 pub fn is_make_itself() -> bool {
     // SAFETY: it takes nothing.
     unsafe { libc::getpid() == state().pid }
 }
 
 impl State {
-    /// The value of a variable of ours.
+    /// Returns the value of a variable of the library.
     pub fn value(&self, which: usize) -> *const c_char {
         let (Some(entry), Some(name)) = (self.entries.get(which), NAMES.get(which)) else { return core::ptr::null() };
         match entry.is_null() {
@@ -90,7 +90,7 @@ impl State {
         self.program.as_ptr().cast()
     }
 
-    /// What makes the library go on to another process.
+    /// Returns the variables that load the library into another process.
     pub fn ours(&self) -> impl Iterator<Item = *const c_char> {
         let entries = self.entries.iter().copied().filter(|entry| !entry.is_null());
         entries.chain(core::iter::once(self.preload.start().cast()))
@@ -113,7 +113,7 @@ extern "C" fn first() {
         }
         let length = libc::readlink(c"/proc/self/exe".as_ptr(), state.program.as_mut_ptr().cast(), PATH - 1);
         let program = state.program.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default();
-        // homing reads them itself.
+        // homing reads the variables itself.
         if text::base(program) == text::base(libc::bytes(state.value(SELF))) {
             return;
         }
@@ -127,11 +127,11 @@ extern "C" fn first() {
     }
 }
 
-/// The variables that matter, where they are.
+/// Finds the relevant variables in the environment.
 unsafe fn find(environment: *mut *const c_char, state: &mut State) {
     // SAFETY: as the caller's.
     for entry in unsafe { libc::list(environment) } {
-        // SAFETY: so it is of its strings.
+        // SAFETY: the caller's promise includes the strings.
         let bytes = unsafe { libc::bytes(entry) };
         for (name, kept) in NAMES.iter().zip(&mut state.entries) {
             if text::value(bytes, name).is_some() {
@@ -149,12 +149,12 @@ unsafe fn find(environment: *mut *const c_char, state: &mut State) {
     }
 }
 
-/// Takes them out of the environment, in place: `main` gets the same list.
+/// Removes the variables from the environment, in place, because `main` gets the same list.
 unsafe fn hide(environment: *mut *const c_char, state: &State) {
     if environment.is_null() {
         return;
     }
-    // SAFETY: as the caller's; the end is not passed, and what is kept moves forward only.
+    // SAFETY: as the caller's; the end is not passed, and kept entries only move forward.
     unsafe {
         let (mut from, mut to) = (environment, environment);
         while !(*from).is_null() {
@@ -175,14 +175,14 @@ unsafe fn hide(environment: *mut *const c_char, state: &State) {
     }
 }
 
-/// The entry without this library; null where nothing else was in it. It is written where it was: the library's path
-/// and the colon behind it leave room for the name.
+/// Returns the entry without this library; null if the library was alone in it. The new entry is written in place:
+/// the library's path and the colon behind it leave room for the name.
 unsafe fn others(entry: *const c_char, all: &[u8], hook: &[u8]) -> *const c_char {
     let Some(rest) = all.strip_prefix(hook) else { return entry };
     if rest.first() != Some(&b':') || hook.len() < PRELOAD.len() + 1 {
         return core::ptr::null();
     }
-    // SAFETY: entry is NAME=HOOK:REST, and as many bytes ahead of REST as NAME= has are in it.
+    // SAFETY: entry is NAME=HOOK:REST, and the bytes of NAME= before REST are part of it.
     unsafe {
         let start = entry.add(PRELOAD.len() + 1 + hook.len() + 1 - (PRELOAD.len() + 1)).cast_mut().cast::<u8>();
         PRELOAD.iter().chain(b"=").enumerate().for_each(|(at, byte)| start.add(at).write(*byte));
@@ -190,7 +190,7 @@ unsafe fn others(entry: *const c_char, all: &[u8], hook: &[u8]) -> *const c_char
     }
 }
 
-/// Makes the file that the probe wants to see, if make can be served.
+/// Makes the file that the probe waits for, if make can be served.
 unsafe fn report(state: &State) {
     const WRITE_NEW: c_int = 0o1 | 0o100 | 0o2000000;
     let can = crate::next!(c"posix_spawn" as crate::Spawn).is_some() && crate::next!(c"execvp" as crate::Exec).is_some();

@@ -1,16 +1,16 @@
-//! Which target a recipe is of. Make hands that to none of the functions that it calls to start a program, so that it is
-//! sought in make's own memory: the record of a child has the environment that the program gets, and a file that make
-//! knows by its name. Both are compared, and memory is read as one process reads another's, so that an address that is
-//! none only ends the search. A make that exports none of its functions, or has other records, has no known targets:
-//! recipes run where they would, and the critical path is not known.
+//! Finds the target of a recipe. Make passes it to no function that starts a program, so this module searches make's
+//! own memory. The record of a child contains the environment of the program, and a file that make knows by its name.
+//! Both are compared. Memory is read as from another process, so an invalid address only ends the search. If make
+//! exports none of its functions, or has other records, targets are unknown. Recipes then run on the same hosts, but
+//! the critical path is unknown.
 
 use crate::libc::{self, Weak};
 use crate::memory::Grown;
 use core::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 
-/// Words of the stack that are searched: the frames of make's functions that start a job.
+/// Number of searched words of the stack: the frames of make's functions that start a job.
 const STACK: usize = 768;
-/// Words of a child's record.
+/// Number of words of a child's record.
 const RECORD: usize = 24;
 /// The longest name of a target.
 const NAME: usize = 4096;
@@ -26,14 +26,14 @@ struct Span {
     bytes: usize,
 }
 
-/// What is wanted of a target.
+/// The wanted property of a target.
 #[derive(Clone, Copy)]
 pub enum Asked {
     Target,
     Needs,
 }
 
-/// How many bytes from this address on could be read.
+/// Copies memory from this address on. Returns how many bytes could be read.
 fn copy(from: usize, into: *mut c_void, bytes: usize) -> usize {
     let read = libc::weak(Weak::ReadMemory);
     if read == 0 || from < PAGE {
@@ -47,15 +47,15 @@ fn copy(from: usize, into: *mut c_void, bytes: usize) -> usize {
     usize::try_from(copied).unwrap_or(0)
 }
 
-/// The words from this address on, and how many they are.
+/// Returns the words from this address on, and how many could be read.
 fn words<const N: usize>(from: usize) -> ([usize; N], usize) {
     let mut words = [0; N];
     let copied = copy(from, words.as_mut_ptr().cast(), size_of_val(&words));
     (words, copied / size_of::<usize>())
 }
 
-/// The record of the target whose recipe gets this environment; null where it is not found. The frames of make are
-/// above `stack`. Not inlined: the copy must not be in a frame that it is of.
+/// Returns the record of the target whose recipe gets this environment; null if it is not found. The frames of make
+/// are above `stack`. Not inlined, because the copy must not be in one of the searched frames.
 #[inline(never)]
 pub fn find(environment: *const *const c_char, stack: usize) -> *const c_void {
     if libc::weak(Weak::LookupFile) == 0 || libc::weak(Weak::ExpandForFile) == 0 {
@@ -65,7 +65,7 @@ pub fn find(environment: *const *const c_char, stack: usize) -> *const c_void {
     let (stack, count) = words::<STACK>(bottom);
     let mut last = 0;
     for word in stack.iter().take(count).copied() {
-        // Records are of `malloc`, and not on the stack.
+        // Records come from `malloc`, and are not on the stack.
         let is_of_stack = word >= bottom && word < bottom + (8 << 20);
         if word % 16 != 0 || word < PAGE || is_of_stack || word == last {
             continue;
@@ -79,7 +79,7 @@ pub fn find(environment: *const *const c_char, stack: usize) -> *const c_void {
     core::ptr::null()
 }
 
-/// The target of a child's record; 0 where it is none.
+/// Returns the target of a child's record; 0 if it is no such record.
 fn of_child(record: usize, environment: usize) -> usize {
     let (record, count) = words::<RECORD>(record);
     let record = record.get(..count).unwrap_or_default();
@@ -89,13 +89,14 @@ fn of_child(record: usize, environment: usize) -> usize {
     record.iter().copied().find(|word| is_file(*word)).unwrap_or(0)
 }
 
-/// Whether make has a file of this name at this address, or another with a rule of two colons.
+/// Whether make has a file record at this address, by its name. It may be another record of a name with double-colon
+/// rules.
 #[inline(never)]
 fn is_file(address: usize) -> bool {
     let ([name], 1) = words::<1>(address) else { return false };
     let mut text = [0u8; NAME];
     let mut length = 0;
-    // By the page: the next one may not be there.
+    // Page by page, because the next page may not be mapped.
     while length < NAME && !text.get(..length).unwrap_or_default().contains(&0) {
         let bytes = (PAGE - (name + length) % PAGE).min(NAME - length);
         let Some(rest) = text.get_mut(length..length + bytes) else { return false };
@@ -109,14 +110,14 @@ fn is_file(address: usize) -> bool {
     }
     // SAFETY: make's function takes any name but the empty one.
     let found = unsafe { core::mem::transmute::<usize, Lookup>(libc::weak(Weak::LookupFile))(text.as_ptr().cast()) };
-    // SAFETY: what it finds is a record that begins with the name, of which make keeps one.
+    // SAFETY: the result is a record that begins with the name, which make stores once.
     !found.is_null() && (found as usize == address || unsafe { *found } == name)
 }
 
-/// Adds what make knows of a target, in make's own words for it.
+/// Adds a property of a target, expanded by make itself.
 ///
 /// # Safety
-/// What [`find`] has found.
+/// The result of [`find`].
 pub unsafe fn expand(file: *const c_void, asked: Asked, into: &mut Grown<u8>) {
     if file.is_null() {
         return;
@@ -125,7 +126,7 @@ pub unsafe fn expand(file: *const c_void, asked: Asked, into: &mut Grown<u8>) {
         Asked::Target => c"$@",
         Asked::Needs => c"$^ $|",
     };
-    // SAFETY: it is make's function of this name, and gives a string of `malloc`.
+    // SAFETY: it is make's function of this name, and returns a string of `malloc`.
     unsafe {
         let expand = core::mem::transmute::<usize, Expand>(libc::weak(Weak::ExpandForFile));
         let text = expand(words.as_ptr(), file);

@@ -1,4 +1,4 @@
-//! What travels between the threads of `homing make`.
+//! Messages between the threads of `homing make`.
 
 use crate::Seen;
 use crate::near::Inputs;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-/// A recipe that wants a host.
+/// A recipe that waits for a host.
 #[derive(Clone)]
 pub struct Asked {
     /// Its connection.
@@ -28,28 +28,28 @@ pub struct Asked {
     pub text: String,
     /// Link, archive or other.
     pub step: Step,
-    /// What it reads.
+    /// Its inputs.
     pub inputs: Inputs,
     /// Folders in which it may write.
     pub folders: Vec<RawText>,
     /// Mount point of the shared file system that holds `cwd`.
     pub mount: Option<PathBuf>,
-    /// Files that its host has to look at besides what others changed.
+    /// Files that its host has to look at, in addition to changes by others.
     pub extra: Vec<Change>,
-    /// It failed once for want of a file.
+    /// Whether it failed once because a file was missing.
     pub again: bool,
-    /// Hosts that were lost with it.
+    /// Number of hosts that were lost while they ran it.
     pub losses: u32,
     /// Hosts that cannot run it.
     pub unfit: Vec<usize>,
     /// When it came.
     pub at: Instant,
-    /// To its connection.
+    /// Channel to its connection.
     pub reply: Sender<ToConnection>,
 }
 
 impl Asked {
-    /// Nothing but the recipe is known of it.
+    /// Makes a recipe without further facts.
     pub fn new(id: u64, words: Vec<RawText>, cwd: RawText, env: Vec<(RawText, RawText)>) -> Asked {
         let text = text_of(words.iter().map(RawText::display));
         let (part, inputs, folders, extra, unfit) = Default::default();
@@ -58,40 +58,40 @@ impl Asked {
         Asked { id, words, cwd, env, part, text, step, inputs, folders, mount, extra, again, losses, unfit, at, reply }
     }
 
-    /// Nobody wanted it any more.
+    /// Reports to the connection that the recipe was stopped because it is not wanted any more.
     pub fn was_killed(&self) {
         let _ = self.reply.send(ToConnection::Ended { ticket: 0, outcome: Outcome::Killed });
     }
 
-    /// Its first line, shortened.
+    /// Returns its first line, shortened.
     pub fn label(&self) -> String {
         let line = self.text.lines().next().unwrap_or("");
         line.chars().take(100).collect()
     }
 }
 
-/// What arrives at the coordinator.
+/// Messages to the coordinator.
 pub enum News {
-    /// Of the host with this number.
+    /// News of the host with this number.
     Host(usize, Heard),
-    /// For people.
+    /// A message for the user.
     Note(String),
     Asked(Box<Asked>),
-    /// The recipe of a connection is to end.
+    /// The recipe of a connection must end.
     Stop {
         id: u64,
     },
-    /// What a recipe wrote was seen here, after so long.
+    /// The files written by a recipe are visible here, after this time.
     Seen {
         ticket: u64,
         took: Duration,
     },
-    /// Somebody watches, and wants to see what these tasks have printed.
+    /// A watching program wants the state of the build, with the output of these tasks.
     Watched {
         shown: Vec<TaskId>,
         reply: Sender<Seen>,
     },
-    /// A task is to end.
+    /// A task must end.
     End {
         task: TaskId,
     },
@@ -99,7 +99,7 @@ pub enum News {
     Over,
 }
 
-/// What a connection is told of its recipe.
+/// Messages to a connection about its recipe.
 pub enum ToConnection {
     Output(Stream, Vec<u8>),
     Ended { ticket: u64, outcome: Outcome },

@@ -1,23 +1,23 @@
-//! What a build is given.
+//! The settings of a build.
 
 use homing_launch::HostPlan;
 use homing_locate::OwnLocators;
 use std::path::PathBuf;
 
-/// What is built, and where.
+/// The folder and the hosts of a build, with its options.
 pub struct Build {
     /// The folder that is watched on all hosts.
     pub root: PathBuf,
     /// The hosts.
     pub plans: Vec<HostPlan>,
-    /// With more hosts than this that ssh reaches, a few lead the others; below 2: none does.
+    /// If ssh reaches more hosts than this, a few lead the others; below 2: none does.
     pub tree: usize,
-    /// The folders are the same everywhere, although the mount tables do not say so.
+    /// Whether the folders are the same everywhere, although the mount tables do not show it.
     pub assume_shared: bool,
-    /// Hosts are kept from seeing what is no more.
+    /// Whether fences keep hosts from seeing outdated files.
     pub fenced: bool,
-    /// Commands of the site's that tell where bytes lie.
+    /// Commands of the site that locate bytes.
     pub locators: OwnLocators,
-    /// One that prints the watts of a host; empty: none.
+    /// A command that prints the watts of a host; empty: none.
     pub meter: String,
 }

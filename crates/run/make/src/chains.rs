@@ -1,4 +1,4 @@
-//! Which recipes a recipe waited for, by the names of what they make and need. Pure.
+//! Finds the recipes that a recipe waited for, by the names of their outputs and inputs. Pure.
 
 use homing_launch::wire::stub::Part;
 use homing_model::graph::plain;
@@ -6,7 +6,7 @@ use homing_model::{RawText, TaskId};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-/// What recipes made so far.
+/// The outputs of the recipes so far.
 #[derive(Default)]
 pub struct Chains {
     made: HashMap<RawText, Made>,
@@ -15,7 +15,8 @@ pub struct Chains {
     longest: Option<Made>,
 }
 
-/// Who made something. Of several recipes the one that ends the longest chain: nobody waited longer for another.
+/// The maker of an output. Of several recipes it is the one that ends the longest chain, because others waited for it
+/// longest.
 #[derive(Clone, Copy)]
 struct Made {
     by: TaskId,
@@ -31,10 +32,11 @@ struct Begun {
 }
 
 impl Chains {
-    /// A recipe begins, with files that its text names; the recipes that it waited for. `None`: make has told nothing of it.
+    /// Records the start of a recipe, with files that its text names. Returns the recipes that it waited for; `None`
+    /// if make's data on it is unknown.
     pub fn begin(&mut self, task: TaskId, part: &Part, named: &[PathBuf], at_ns: i64) -> Option<Vec<TaskId>> {
         let target = part.target.as_ref().map(|target| plain(target.as_path()))?;
-        // Another attempt waited for the same.
+        // An earlier attempt waited for the same recipes.
         if let Some(begun) = self.begun.get(&task) {
             return Some(begun.after.clone());
         }
@@ -51,7 +53,7 @@ impl Chains {
         Some(after)
     }
 
-    /// A recipe has ended, well or not.
+    /// Records the end of a recipe, and whether it succeeded.
     pub fn end(&mut self, task: TaskId, at_ns: i64, well: bool) {
         if !well {
             return;
@@ -78,7 +80,7 @@ mod tests {
         Part { target: Some(target.into()), needs, ..Part::default() }
     }
 
-    /// Each of these runs from its first to its second moment.
+    /// Runs each of these from its first to its second moment.
     fn after(all: &[(&Part, &str, i64, i64)]) -> Vec<Vec<TaskId>> {
         let mut chains = Chains::default();
         let mut one = |(n, (part, named, from, to)): (usize, &(&Part, &str, i64, i64))| {

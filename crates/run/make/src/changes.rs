@@ -1,4 +1,4 @@
-//! What was written where, and which host has been told of it.
+//! The written files with the hosts that wrote them, and which of them each host has received.
 
 use homing_model::{Change, RawText, Stamp};
 use std::collections::HashMap;
@@ -9,29 +9,29 @@ pub struct ChangeLog {
     entries: Vec<(usize, Change)>,
     /// The newest state of each name, and the entry that holds it.
     latest: HashMap<RawText, (Option<Stamp>, usize)>,
-    /// Entries that each host has been told of.
+    /// Number of entries that each host has received.
     told: Vec<usize>,
 }
 
 impl ChangeLog {
-    /// Adds what was seen on `host`. What is known already is left out: two
-    /// observers of one host may tell the same.
+    /// Adds changes seen on `host`. Known changes are left out, because two observers of one host may report the
+    /// same.
     pub fn add(&mut self, host: usize, changes: Vec<Change>) {
         for mut change in changes {
             let known = self.latest.get(&change.path);
             if known.is_some_and(|(state, _)| *state == change.now) {
                 continue;
             }
-            // Only the whole build knows whether a name is new: its observer
-            // may have missed that another host made and removed it before.
+            // Only the whole build shows whether a name is new. Its observer may have missed that another host made
+            // and removed it before.
             change.fresh &= known.is_none();
             self.latest.insert(change.path.clone(), (change.now, self.entries.len()));
             self.entries.push((host, change));
         }
     }
 
-    /// What `host` must see before its next recipe: the newest state of each
-    /// name that others changed since it was told last.
+    /// Returns the changes that `host` must see before its next recipe. They are the newest state of each name that
+    /// others changed since the last call for this host.
     pub fn tell(&mut self, host: usize) -> Vec<Change> {
         let news = self.news(host);
         self.told.resize(self.told.len().max(host + 1), 0);
@@ -39,7 +39,7 @@ impl ChangeLog {
         news
     }
 
-    /// As `tell`, and forgets nothing.
+    /// Returns the same changes, but does not mark them as received.
     pub fn news(&self, host: usize) -> Vec<Change> {
         let from = self.told.get(host).copied().unwrap_or(0);
         let numbered = self.entries.iter().enumerate().skip(from);
@@ -47,14 +47,14 @@ impl ChangeLog {
         newest.filter(|(_, (by, _))| *by != host).map(|(_, (_, change))| change.clone()).collect()
     }
 
-    /// How many changes of existing names below `folder` a host has not been told of.
+    /// Returns the number of changes of existing names below `folder` that a host has not received.
     pub fn untold(&self, host: usize, folder: &RawText) -> usize {
         let from = self.told.get(host).copied().unwrap_or(0);
         let news = self.entries[from..].iter().filter(|(by, c)| *by != host && !c.fresh);
         news.filter(|(_, c)| c.path.as_path().starts_with(folder.as_path())).count()
     }
 
-    /// The newest known state of a name.
+    /// Returns the newest known state of a name.
     pub fn state(&self, path: &RawText) -> Option<Option<Stamp>> {
         self.latest.get(path).map(|(state, _)| *state)
     }

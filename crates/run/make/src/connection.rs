@@ -1,5 +1,5 @@
-//! One stand-in's conversation: its recipe is announced to the coordinator,
-//! and its end is told when this host sees what the recipe wrote.
+//! The conversation with one stub. It announces the recipe to the coordinator, and reports the end when this host
+//! sees the files that the recipe wrote.
 
 use crate::asked::{Asked, News, ToConnection};
 use crate::near::{Near, files_of};
@@ -15,10 +15,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-/// Error output that is searched for missing files, bytes.
+/// The most error output that is searched for missing files, bytes.
 const SEARCHED: usize = 64 << 10;
 
-/// Serves one stand-in to its end.
+/// Serves one stub until its end.
 pub fn serve(id: u64, stream: &UnixStream, near: &Arc<Near>, news: &Sender<News>) {
     let Ok(reading) = stream.try_clone() else { return };
     let mut from = BufReader::new(reading);
@@ -37,8 +37,8 @@ pub fn serve(id: u64, stream: &UnixStream, near: &Arc<Near>, news: &Sender<News>
     }
 }
 
-/// The environment of a recipe without what is of the login here: the host that runs it has its own. What the makefile
-/// has set to something else goes along.
+/// Returns the environment of a recipe without variables of the login here, because the host that runs it has its
+/// own. Variables that the makefile has changed are kept.
 fn without_login(
     mut env: Vec<(RawText, RawText)>,
     own: impl Fn(&OsStr) -> Option<OsString>,
@@ -50,7 +50,7 @@ fn without_login(
     env
 }
 
-/// Tells a stand-in that its recipe does not run, and why.
+/// Reports to a stub that its recipe does not run, and why.
 pub fn refuse(stream: &UnixStream, error: &std::io::Error) {
     end_with(stream, &ToStub::Failed(format!("this recipe cannot be run: {error}")));
 }
@@ -61,11 +61,11 @@ fn end_with(mut stream: &UnixStream, last: &ToStub) {
     let _ = stream.shutdown(std::net::Shutdown::Both);
 }
 
-/// The last message to the stand-in.
+/// Runs the recipe and returns the last message to the stub.
 fn converse(mut asked: Asked, stream: &UnixStream, near: &Near, news: &Sender<News>) -> ToStub {
     let cwd = asked.cwd.to_path();
     let step = Step::of(&asked.text);
-    // Before any look that others would wait for.
+    // Done first, because other connections would wait for later looks.
     let files = match files_of(&asked.text, &cwd, step) {
         Ok(files) => files,
         Err(silent) => return ToStub::Failed(silent),
@@ -93,7 +93,7 @@ fn converse(mut asked: Asked, stream: &UnixStream, near: &Near, news: &Sender<Ne
     }
 }
 
-/// One attempt: how it ended and what it said, or what the stand-in is told at once.
+/// Makes one attempt. Returns how it ended with its error output, or a final message to the stub.
 fn attempt(
     asked: &mut Asked,
     stream: &UnixStream,
@@ -106,7 +106,7 @@ fn attempt(
     news.send(News::Asked(Box::new(asked.clone()))).map_err(|_| gone())?;
     let mut errors = Vec::new();
     let mut to = stream;
-    // Ours would keep the channel open when the coordinator drops the other one.
+    // This sender would keep the channel open when the coordinator drops the other one.
     asked.reply = channel().0;
     loop {
         match answers.recv().map_err(|_| gone())? {
@@ -127,8 +127,8 @@ fn attempt(
     }
 }
 
-/// Files named in error output that a fresh look finds, where the clients of
-/// their file system may be behind: what lies on a disk of its own was not late.
+/// Returns files named in error output that a fresh look finds. Only file systems whose clients may see old states
+/// count: a file on a local disk is never late.
 fn reappeared(near: &Near, errors: &[u8], cwd: &Path) -> Vec<Change> {
     let named = missing_files(&String::from_utf8_lossy(errors)).into_iter().map(|p| cwd.join(p));
     let seen = named.filter(|p| near.may_be_late(p)).filter_map(|p| {

@@ -1,5 +1,5 @@
-//! The coordinator of a build: one loop that knows the hosts, the recipes
-//! that wait and those that run. Threads bring it news and carry its answers.
+//! The coordinator of a build: one loop that owns the state of hosts, waiting recipes and running recipes. Threads
+//! bring it messages and carry its answers.
 
 mod hosts;
 mod live;
@@ -24,15 +24,15 @@ use std::time::{Duration, Instant};
 
 /// Time between SIGTERM and SIGKILL for an interrupted recipe.
 const GRACE_MS: u32 = 2000;
-/// What a recipe is thought to take before any has ended, microseconds.
+/// The assumed duration of a recipe before any has ended, microseconds.
 const FIRST_GUESS_US: f64 = 500_000.0;
-/// From so many on that have ended it is known; of a few, the short ones have.
+/// Number of ended recipes from which on the typical duration is known. Among fewer, the short ones prevail.
 const KNOWN_FROM: usize = 8;
 
 /// The state of the loop.
 pub struct Core {
     build: Build,
-    /// There is one host.
+    /// Whether there is only one host.
     alone: bool,
     near: Arc<Near>,
     hosts: Links<Host>,
@@ -49,7 +49,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// Hosts are being connected to.
+    /// Makes the coordinator while hosts are still being connected to.
     pub fn new(build: Build, hosts: Links<Host>, near: Arc<Near>, told: Told) -> Core {
         Core {
             build,
@@ -69,7 +69,7 @@ impl Core {
         }
     }
 
-    /// Runs until make is over; the evidence of the build.
+    /// Runs until make is over. Returns the evidence of the build.
     pub fn serve(mut self, news: &Receiver<News>) -> Evidence {
         loop {
             match news.recv_timeout(Duration::from_secs(1)) {
@@ -109,7 +109,7 @@ impl Core {
         }
     }
 
-    /// For the user, and for who looks at the build later.
+    /// Shows a message to the user, and records it.
     fn note(&mut self, text: &str) {
         say(text);
         self.tell(What::Note { text: text.into() });
@@ -119,7 +119,7 @@ impl Core {
         self.told.tell(wall_ns(), what);
     }
 
-    /// No worker says how it ended.
+    /// Records the end of a recipe that no worker has reported.
     fn gave_up(&mut self, running: &Running, outcome: Outcome, last: bool) {
         self.told.gave_up(wall_ns(), running, &self.hosts[running.host].name, outcome, last);
     }
@@ -177,7 +177,7 @@ impl Core {
         }
     }
 
-    /// It goes to a host once more, unless nobody wants it any more.
+    /// Puts the recipe back into the queue, unless it was stopped.
     fn again(&mut self, running: Running) {
         match running.killed {
             true => running.asked.was_killed(),
@@ -218,12 +218,12 @@ impl Core {
         let _ = reply.send(ToConnection::Ended { ticket: ended.ticket, outcome: ended.outcome });
     }
 
-    /// A host does not see a file as another one wrote it. When that file has
-    /// changed since, the host was told of a state that is no more.
+    /// Handles a host that does not see a file as another one wrote it. If that file has changed since, the host
+    /// waited for an outdated state.
     fn late(&mut self, ticket: u64, change: &Change, why: String) {
         let Some(running) = self.give_back(ticket) else { return };
         if self.near.is_outdated(change) {
-            // It has not begun: no host is to blame.
+            // It has not begun, and the host is not at fault.
             self.told.has_not_begun(&running);
             return self.again(running);
         }
@@ -241,7 +241,7 @@ impl Core {
         self.kill(id);
     }
 
-    /// Ends what runs for this connection.
+    /// Ends the running recipe of this connection.
     fn kill(&mut self, id: u64) {
         for (ticket, running) in self.running.iter_mut().filter(|(_, r)| r.asked.id == id) {
             if let Some(kill) = running.kill(*ticket, GRACE_MS, false) {
@@ -251,7 +251,7 @@ impl Core {
     }
 
     fn dispatch(&mut self) {
-        // After each piece of output, too.
+        // This is also called after each piece of output.
         if self.waiting.is_empty() {
             return;
         }
@@ -284,7 +284,7 @@ impl Core {
         host.sees(asked, self.build.assume_shared)
     }
 
-    /// How many recipes each host takes at once now.
+    /// Returns how many recipes each host takes at once now.
     fn rooms(&self) -> Vec<u32> {
         let mut ran_us = vec![Vec::new(); self.hosts.len()];
         if self.evidence.ran.len() >= KNOWN_FROM {
@@ -321,7 +321,8 @@ impl Core {
         let _ = asked.reply.send(ToConnection::Here);
     }
 
-    /// The host where make runs has it, as the only one: said once a build, whose hosts would else stand idle unexplained.
+    /// Reports that only the host where make runs has the folder. It reports that once per build; otherwise the other
+    /// hosts would be idle without explanation.
     fn tell_unshared(&mut self, asked: &Asked) {
         let unshared = !self.alone && asked.mount.is_none() && !self.build.assume_shared;
         if unshared && !std::mem::replace(&mut self.told_unshared, true) {
@@ -375,7 +376,7 @@ fn stays(reason: &str) -> String {
     format!("not sent to another host: {reason}")
 }
 
-/// On the recipe's own standard error: below `homing on` nobody else would hear of it.
+/// A line on the recipe's own standard error: below `homing on` no other output reaches the user.
 fn tell_stays(asked: &Asked, reason: &str) {
     let text = format!("homing: {}\n", stays(reason));
     let _ = asked.reply.send(ToConnection::Output(Stream::Err, text.into_bytes()));

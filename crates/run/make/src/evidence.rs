@@ -1,4 +1,4 @@
-//! What is told at the end of a build.
+//! The summary at the end of a build.
 
 use crate::place::Why;
 use homing_model::units::count;
@@ -14,29 +14,29 @@ pub struct Ran {
     pub host: String,
     /// Number of the slot there, for the trace.
     pub slot: u32,
-    /// Why there.
+    /// The reason for this host.
     pub why: Why,
-    /// Asked for, microseconds since the build began.
+    /// Time of the request, microseconds since the build began.
     pub asked_us: u64,
-    /// Sent to the host, likewise.
+    /// Time of sending to the host, likewise.
     pub sent_us: u64,
-    /// Its end was known here, likewise.
+    /// Time when its end was known here, likewise.
     pub ended_us: u64,
     /// The command itself, microseconds.
     pub wall_us: u64,
-    /// Processor time of it, microseconds.
+    /// Its processor time, microseconds.
     pub cpu_us: u64,
-    /// In fences on its host and on this one, microseconds.
+    /// Time in fences on its host and on this one, microseconds.
     pub fence_us: u64,
-    /// It did not exit with 0.
+    /// Whether it exited with another status than 0.
     pub failed: bool,
-    /// The second attempt, since a file was missing that a fresh look found.
+    /// Whether it was the second attempt, because a missing file was found by a fresh look.
     pub again: bool,
 }
 
 impl Ran {
-    /// From the time when it was sent until its end was known and its files
-    /// were seen here, without the command itself: the way there and back, and fences.
+    /// Returns the time between sending and the known end with visible files, without the command itself: transport
+    /// both ways, and fences.
     pub fn beyond_us(&self) -> u64 {
         self.ended_us.saturating_sub(self.sent_us).saturating_sub(self.wall_us)
     }
@@ -54,7 +54,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The lines for the end of a build.
+    /// Returns the lines for the end of a build.
     pub fn text(&self, wall_us: u64) -> String {
         let mut out = String::new();
         let seconds = |us: u64| us as f64 / 1e6;
@@ -62,7 +62,7 @@ impl Evidence {
         let ms_each = |us: u64| us as f64 / 1e3 / self.ran.len().max(1) as f64;
         let beyond: u64 = self.ran.iter().map(Ran::beyond_us).sum();
         if self.ran.is_empty() {
-            // What recipes took and changed is known of workers alone.
+            // Only workers report time and changes of recipes.
             let here = count(self.here.values().sum(), "recipe");
             return format!("homing make: {here} in {:.1} s\n", seconds(wall_us)) + &self.here_text();
         }

@@ -11,10 +11,10 @@ use std::path::Path;
 #[derive(Default)]
 pub struct Host {
     pub name: String,
-    /// It is the one where make runs.
+    /// Whether make runs on it.
     pub is_here: bool,
     pub facts: HostFacts,
-    /// None before it was up and when it is lost.
+    /// Number of its slots; 0 before it was up and after it is lost.
     pub slots: u32,
     pub used: Vec<bool>,
     pub sample: Option<HostSample>,
@@ -22,12 +22,12 @@ pub struct Host {
 }
 
 impl Host {
-    /// Not connected yet.
+    /// Makes a host that is not connected yet.
     pub fn new(plan: &HostPlan) -> Host {
         Host { name: plan.name.clone(), is_here: plan.via == Via::Local, ..Host::default() }
     }
 
-    /// As placement sees it. `fences`: files of the folder that it has to look at again.
+    /// Returns its properties for placement. `fences`: files of the folder that it has to look at again.
     pub fn candidate(&self, at: usize, asked: &Asked, fences: usize, same_folder: bool) -> Candidate {
         let local = self.holds(&asked.inputs);
         let known: u64 = asked.inputs.on.values().sum();
@@ -49,34 +49,34 @@ impl Host {
         [&self.name, &self.facts.hostname].into_iter().chain(&self.facts.aliases).map(String::as_str)
     }
 
-    /// One of its names.
+    /// Whether this is one of its names.
     pub fn is_called(&self, name: &str) -> bool {
         homing_model::hostname::is_called(self.names(), name)
     }
 
-    /// Bytes of these inputs that lie there.
+    /// Returns the bytes of these inputs that it holds.
     pub fn holds(&self, inputs: &Inputs) -> u64 {
         inputs.on.iter().filter(|(holder, _)| self.is_called(holder)).map(|(_, bytes)| *bytes).max().unwrap_or(0)
     }
 
-    /// Recipes that run there.
+    /// Returns the number of recipes that run there.
     pub fn running(&self) -> u32 {
         self.used.iter().filter(|u| **u).count() as u32
     }
 
-    /// The log's number of the kernel through which it sees the files.
+    /// Returns the number in the log of the kernel through which it sees the files.
     pub fn observer(&self, at: usize) -> usize {
         if self.is_here { HERE } else { at + 1 }
     }
 
-    /// Does it have the recipe's folder, or may it turn out to have it?
+    /// Whether it has the recipe's folder, or may turn out to have it.
     pub fn sees(&self, asked: &Asked, assumed: bool) -> bool {
         let unknown = self.slots == 0;
         let shows = |mount: &Path| unknown || self.facts.mounts.iter().any(|m| m.point.as_path() == mount);
         self.is_here || assumed || asked.mount.as_deref().is_some_and(shows)
     }
 
-    /// What others keep busy follows from two samples.
+    /// Stores a sample. Two samples show the processors that others keep busy.
     pub fn take_sample(&mut self, sample: HostSample) {
         let busy = |last: &HostSample| {
             let wall = (sample.at_ns - last.at_ns) as f64 / 1e3;

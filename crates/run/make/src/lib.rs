@@ -1,8 +1,8 @@
-//! A build whose recipes run on many hosts. What decides is pure: which host
-//! gets a recipe (`place`, `order`), which changes it must see before it starts
-//! (`changes`), which recipes it waited for (`chains`), what is told while it goes on (`told`) and at the end (`evidence`). Around that are one loop
-//! that knows the hosts and recipes (`core`), what it asks of file systems here
-//! (`near`), and the threads that bring it news ([`Session`]). How make hands its recipes over is in [`hook`].
+//! A build whose recipes run on many hosts. The decisions are pure: the host of a recipe (`place`, `order`), the
+//! changes that it must see before it starts (`changes`), and the recipes that it waited for (`chains`). So are the
+//! events of the build ([`Listener`]) and its summary (`evidence`). Around them is one loop that knows the hosts and
+//! recipes (`core`). `near` queries the file systems here, and threads bring the loop its messages ([`Session`]).
+//! Make passes its recipes on by [`hook`].
 //!
 //! It does not: parse makefiles, which GNU make does, or run recipes itself (`worker`).
 

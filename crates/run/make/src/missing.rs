@@ -1,18 +1,18 @@
-//! Files for want of which a recipe says that it failed.
+//! Finds files whose absence a recipe reports.
 
 use std::path::PathBuf;
 
-/// How programs say it: the C library's words, and those of compilers and linkers.
+/// How programs report a missing file: the C library's texts, and those of compilers and linkers.
 const SAID: [&str; 5] = ["No such file", "cannot find", "not found", "does not exist", "can't open"];
 
-/// What a line says without who says it: `/bin/sh: 1: `, `/bin/bash: line 1: ` and
-/// `foo.c:3:10: ` name a shell, a script or a source, which are there.
+/// Returns a line without its origin: `/bin/sh: 1: `, `/bin/bash: line 1: ` or `foo.c:3:10: `. An origin names a
+/// shell, a script or a source, which are not missing.
 fn unattributed(line: &str) -> &str {
     let numbered = |rest: &str| rest.trim_start().trim_start_matches("line ").starts_with(|c: char| c.is_ascii_digit());
     line.split_once(':').filter(|(_, rest)| numbered(rest)).map_or(line, |(_, rest)| rest)
 }
 
-/// Names in a recipe's error output that may be such files.
+/// Returns names in a recipe's error output that may be such files.
 pub fn missing_files(errors: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for line in errors.lines().filter(|l| SAID.iter().any(|said| l.contains(said))) {

@@ -1,5 +1,4 @@
-//! This host's part in a build: make and its other children look at files
-//! here and write some themselves.
+//! This host's part in a build: make and its other children read files here and write some themselves.
 
 use crate::{ChangeLog, Step, file_words, folders_named};
 use homing_fence::{Fence, Late, Watch, recent, server_behind, settle_for};
@@ -14,23 +13,23 @@ use std::time::{Duration, Instant};
 pub const HERE: usize = 0;
 /// Smaller inputs do not decide where a recipe runs: 256 KiB cross a 1 Gbit/s link in 2 ms.
 const WORTH_ASKING: u64 = 256 << 10;
-/// Files of one recipe that are asked for, the largest first.
+/// The most files of one recipe that are located, the largest first.
 const MOST_ASKED: usize = 16;
 
-/// A name that is gone here although its writer reported it is waited for so long: a recipe
-/// that still runs there may have moved it on, and tells that when it ends.
+/// How long a file is awaited that is missing here although its writer reported it. A recipe that still runs may have
+/// moved it, and reports that when it ends.
 const MOVED_WITHIN: Duration = Duration::from_secs(60);
 
-/// So often a file that is awaited is compared with what became known since: on NFS one may be
-/// behind for a minute, and a temporary file of `ar` is gone after some milliseconds.
+/// Interval at which an awaited file is compared with later reports. On NFS it may be late by a minute, and a
+/// temporary file of `ar` is gone after some milliseconds.
 const ASK_AGAIN: Duration = Duration::from_millis(2500);
 
-/// Shared by all connections.
+/// The state that all connections share.
 pub struct Near {
-    /// Whether anything is done against hosts that see or write what others do not.
+    /// Whether fences are in use, for hosts that see outdated files.
     pub fenced: bool,
     watch: Mutex<Watch>,
-    /// What was written where.
+    /// The written files with their hosts.
     pub log: Mutex<ChangeLog>,
     pending: Mutex<Vec<Change>>,
     mounts: Mutex<HashMap<PathBuf, (Option<&'static Fence>, PathBuf)>>,
@@ -42,18 +41,17 @@ pub struct Near {
 pub struct Inputs {
     /// All of them.
     pub bytes: u64,
-    /// By host that holds them.
+    /// Bytes by the host that holds them.
     pub on: BTreeMap<String, u64>,
 }
 
-/// A panic elsewhere leaves no half-made state behind: each lock guards one call.
+/// Locks, even after a panic elsewhere: each lock guards one call, so no state is half-made.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Near {
-    /// Watches `root` from now on. Without `fenced` nothing is waited for,
-    /// which serves to show what happens then.
+    /// Watches `root` from now on. Without `fenced` nothing is waited for, which serves to show the effect of fences.
     pub fn new(root: &Path, fenced: bool, own: OwnLocators) -> std::io::Result<Near> {
         let mut watch = Watch::new()?;
         let behind = if fenced { server_behind(root) } else { Duration::ZERO };
@@ -72,14 +70,14 @@ impl Near {
         })
     }
 
-    /// What a host wrote whose clock is behind looks old, and is looked at again everywhere.
+    /// Adds files that a host with a clock behind ours wrote. They look old, and are looked at again everywhere.
     pub fn wrote_behind(&self, root: &Path, ahead: Ahead) {
         let behind = Duration::from_nanos(ahead.certain_ns().min(0).unsigned_abs());
         lock(&self.log).add(HERE, recent(root, behind));
     }
 
-    /// Records what was changed here since the last call: by make itself, by
-    /// what it started without us, by a local worker.
+    /// Records changes on this host since the last call: by make itself, by programs that it started without homing,
+    /// and by a local worker.
     pub fn notice(&self, cwd: &Path) {
         let mut watch = lock(&self.watch);
         watch.add(cwd);
@@ -90,9 +88,8 @@ impl Near {
         }
     }
 
-    /// Returns when this host sees all that was written elsewhere so far.
-    /// Connections wait for each other here: whoever comes later may need
-    /// what another one is just waiting for.
+    /// Returns when this host sees all files that were written elsewhere so far. Connections wait for each other
+    /// here, because a later one may need the files that another one is waiting for.
     pub fn catch_up(&self) -> Result<Duration, String> {
         let began = Instant::now();
         if !self.fenced {
@@ -123,15 +120,14 @@ impl Near {
         Ok(began.elapsed())
     }
 
-    /// Another host did not see `change` within the bound. True when it was told
-    /// of a state that is no more: a recipe that still runs may have removed what
-    /// it found (zlib's makefile moves each object), and this host sees that.
+    /// Handles a host that did not see `change` within the bound. Returns true if the change is outdated. A recipe
+    /// that still runs may have removed the file (zlib's makefile moves each object), and this host sees that.
     pub fn is_outdated(&self, change: &Change) -> bool {
         let known = || lock(&self.log).state(&change.path).is_none_or(|state| state == change.now);
         if !known() {
             return true;
         }
-        // What is awaited here too is not known better; while it is waited for, the host tries again.
+        // If the file is awaited here too, this host knows nothing newer, and the other host tries again.
         match self.pending.try_lock() {
             Ok(pending) if pending.iter().any(|awaited| awaited.path == change.path) => return false,
             Ok(_) => {}
@@ -146,17 +142,17 @@ impl Near {
         true
     }
 
-    /// What a worker has to see before its next recipe.
+    /// Returns the changes that a worker has to see before its next recipe.
     pub fn fence_of(&self, observer: usize) -> Vec<Change> {
         match observer {
-            // What make's own host sees was waited for when each recipe ended.
+            // Make's own host waited for them when each recipe ended.
             HERE => Vec::new(),
             _ if !self.fenced => Vec::new(),
             observer => lock(&self.log).tell(observer),
         }
     }
 
-    /// Where the file system of a folder is mounted; `None` for this host's own disks.
+    /// Returns the mount point of a folder's file system; `None` for this host's own disks.
     pub fn shared_mount(&self, folder: &Path) -> Option<PathBuf> {
         let (_, mount) = self.fence_at(folder);
         let network =
@@ -168,18 +164,18 @@ impl Near {
         lock(&self.mounts).entry(folder.to_path_buf()).or_insert_with(|| Fence::at(folder)).clone()
     }
 
-    /// Whether a host can fail to see a file that is there.
+    /// Whether a host can fail to see a file that exists.
     pub fn may_be_late(&self, path: &Path) -> bool {
         self.fence_at(path.parent().unwrap_or(path)).0.is_some()
     }
 
-    /// The longest that a path may be behind here.
+    /// Returns the longest time for which a path may be late here.
     fn bound_of(&self, path: &Path) -> Duration {
         self.fence_at(path).0.map_or(Duration::ZERO, |fence| fence.bound)
     }
 
-    /// Folders named in a recipe that others may see: those on `cwd`'s file system or on
-    /// another that hosts share, and not `/bin` because a variable names a shell.
+    /// Returns folders named in a recipe that others may see. They are on `cwd`'s file system or on another that
+    /// hosts share. So `/bin` is left out, although a variable may name a shell.
     pub fn folders(&self, text: &str, cwd: &Path) -> Vec<RawText> {
         let (_, own) = self.fence_at(cwd);
         let shared = |folder: &PathBuf| {
@@ -189,7 +185,8 @@ impl Near {
         folders_named(text, cwd).into_iter().filter(shared).map(|f| RawText::from(f.as_path())).collect()
     }
 
-    /// Where that lies which a recipe reads: files of this host's, and those of HDFS, whose sizes their NameNode tells.
+    /// Returns the places of a recipe's inputs: files that this host sees, and files of HDFS, whose sizes the
+    /// NameNode reports.
     pub fn inputs(&self, Files { mut sized, remote }: Files) -> Inputs {
         let bytes: u64 = sized.iter().map(|(size, _)| size).sum();
         let is_worth_it = bytes >= WORTH_ASKING || !remote.is_empty();
@@ -210,12 +207,12 @@ impl Near {
 pub struct Files {
     /// With their sizes.
     sized: Vec<(u64, PathBuf)>,
-    /// As they are named on HDFS.
+    /// Names of files on HDFS.
     remote: Vec<PathBuf>,
 }
 
-/// The files that a recipe reads: the first look at what it names, and at its folder. Fails with
-/// what is told when one of them does not answer.
+/// Returns the files that a recipe reads. It is the first look at its files and its folder. Fails with a message if
+/// one of them does not answer.
 pub fn files_of(text: &str, cwd: &Path, step: Step) -> Result<Files, String> {
     let most = if step == Step::Gather { 200 } else { 8 };
     let (mut remote, words): (Vec<PathBuf>, Vec<PathBuf>) =
@@ -232,21 +229,21 @@ pub fn files_of(text: &str, cwd: &Path, step: Step) -> Result<Files, String> {
     })
 }
 
-/// What to do about a file that this host does not see as it was written.
+/// The treatment of a file that this host does not see as it was written.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It was waited for a state that is no more.
+    /// The awaited state is outdated.
     Outdated,
     Wait,
     Stop,
 }
 
-/// `state` is the newest known one.
+/// Decides about a late file; `state` is the newest known one.
 fn verdict(late: &Late, state: Option<Option<Stamp>>, waited: Duration, bound: Duration) -> Verdict {
     match state {
         Some(newer) if newer != late.change.now => Verdict::Outdated,
         _ if waited < bound => Verdict::Wait,
-        // Removed, and made again.
+        // It was removed, and made again.
         _ if late.change.now.is_none() => Verdict::Outdated,
         _ if late.seen.is_none() && waited < MOVED_WITHIN => Verdict::Wait,
         _ => Verdict::Stop,
@@ -287,7 +284,7 @@ mod tests {
         assert!(near.is_outdated(&change));
         let told = near.fence_of(2);
         assert_eq!(told.iter().map(|c| (c.now, c.was)).collect::<Vec<_>>(), [(None, now.map(|s| s.ino))]);
-        // Its own report comes later.
+        // The writer's own report comes later.
         assert!(near.is_outdated(&change));
     }
 }

@@ -1,28 +1,28 @@
-//! Which of the recipes that wait goes first, and how many a host takes at once.
+//! Decides which waiting recipe goes first, and how many recipes a host takes at once.
 
-/// A recipe that waits so many times what one takes goes before larger ones: what
-/// others wait for may be small.
+/// A recipe that waits for this many typical durations goes before larger ones, because others may wait for a small
+/// recipe.
 const PATIENCE: f64 = 4.0;
 
-/// Indexes in the order in which hosts are sought for: the largest first, since what is begun
-/// last and takes long is what a build ends with. `waiting` are bytes that each reads,
-/// and the microseconds since it was asked for; `typical_us` is what one took so far.
+/// Returns indexes in the order in which recipes get hosts. The largest recipe is first, because a long recipe that
+/// begins last delays the end of the build. `waiting` has the bytes that each reads, and the microseconds since its
+/// request; `typical_us` is the duration of a recipe so far.
 pub fn order(waiting: &[(u64, u64)], typical_us: f64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..waiting.len()).collect();
     let late = |at: usize| waiting[at].1 as f64 > PATIENCE * typical_us;
-    // Stable: those that are equal stay in make's own order, which is that of their age.
+    // Stable: equal recipes stay in make's own order, by age.
     order.sort_by_key(|at| (!late(*at), std::cmp::Reverse(if late(*at) { 0 } else { waiting[*at].0 })));
     order
 }
 
-/// A recipe that has run so many times what one takes is what the build may end with.
+/// A recipe that has run for this many typical durations may determine the end of the build.
 const LONG: f64 = 2.0;
 
-/// Recipes at once on a host of so many slots and processors, where some run for `ran_us` microseconds already.
-/// The slots beyond its processors are for recipes that wait for files; one that lasts far longer
-/// than others computes, and gets nobody to share its processor with. (Measured: one of 93 files of C++, 15 s
-/// of processor time, took 52 s beside two others on half a processor, and the build as long, where 46 s were enough.
-/// On a faster machine it took 27 and 31 s with room given up at four times the usual, 23 to 25 s at twice.)
+/// Returns the number of simultaneous recipes on a host with so many slots and processors, where some have run for
+/// `ran_us` microseconds. Slots beyond the processors are for recipes that wait for files. A recipe that lasts far
+/// longer than others computes, so it should not share its processor. (Measured: one of 93 files of C++ needs 15 s of
+/// processor time. With two others on half a processor it took 52 s, and so did the build; 46 s were enough. On a
+/// faster machine it took 27 and 31 s with the limit at four typical durations, 23 to 25 s at two.)
 pub fn room(slots: u32, cores: u32, ran_us: &[u64], typical_us: f64) -> u32 {
     let lasts = ran_us.iter().any(|ran| *ran as f64 > LONG * typical_us);
     if lasts { slots.min(cores.max(1)) } else { slots }

@@ -1,4 +1,4 @@
-//! Which host gets a recipe: the one where it is expected to end first.
+//! Decides which host gets a recipe: the one where it is expected to end first.
 
 use crate::words::Step;
 use std::fmt;
@@ -12,30 +12,30 @@ pub struct Candidate {
     pub cores: f64,
     /// Recipes of this build that run there.
     pub running: u32,
-    /// Processors that others keep busy.
+    /// Processors that other programs keep busy.
     pub busy: f64,
     /// Memory left, bytes.
     pub memory: Option<u64>,
-    /// Share of time in which something waits for I/O, 0 to 1.
+    /// Part of the time in which some process waits for I/O, 0 to 1.
     pub io_pressure: f64,
-    /// Bytes of the recipe's inputs that lie on other hosts.
+    /// Bytes of the recipe's inputs that other hosts hold.
     pub remote_bytes: u64,
     /// Existing files of its folder that were changed elsewhere and not yet seen there.
     pub fences: usize,
-    /// The last recipe of the same folder ran there.
+    /// Whether the last recipe of the same folder ran there.
     pub same_folder: bool,
 }
 
 /// Why a host was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Why {
-    /// No other had room.
+    /// No other host had room.
     OnlyRoom,
     /// More processor time is left there than elsewhere.
     Load,
-    /// Its inputs lie there.
+    /// It holds the inputs.
     Bytes,
-    /// Its folder's last recipe ran there, so that fewer files have to be looked at again.
+    /// Its folder's last recipe ran there, so fewer files have to be looked at again.
     Folder,
 }
 
@@ -59,22 +59,22 @@ pub struct Choice {
     pub why: Why,
 }
 
-/// Bytes per second over a link, when nothing is known of it: 1 Gbit/s.
+/// Assumed bytes per second over a link of unknown rate: 1 Gbit/s.
 const LINK: f64 = 110e6;
 /// Microseconds of one look at a changed file; measured on GlusterFS.
 const FENCE_US: f64 = 3_000.0;
-/// Less memory than this would make the host swap.
+/// With less memory than this the host would swap.
 const LEAST_MEMORY: u64 = 192 << 20;
-/// Microseconds by which hosts count as equal: then the folder decides.
+/// Hosts within this many microseconds count as equal, and the folder decides.
 const EQUAL_US: f64 = 20_000.0;
 
-/// Chooses among the hosts with room; `None` when there is none: the recipe
-/// waits. `typical_us` is what a recipe took so far.
+/// Chooses among the hosts with room. Returns `None` if there is none; then the recipe waits. `typical_us` is the
+/// duration of a recipe so far.
 pub fn choose(step: Step, typical_us: f64, candidates: &[Candidate]) -> Option<Choice> {
     let roomy = |c: &&Candidate| c.memory.is_none_or(|m| m > LEAST_MEMORY);
     let mut fit: Vec<&Candidate> = candidates.iter().filter(roomy).collect();
     if fit.is_empty() {
-        // Slow is better than never: nobody is refused.
+        // A slow host is better than none, so all hosts are considered.
         fit = candidates.iter().collect();
     }
     let cost = |c: &Candidate| time(c, typical_us) + bytes(c, step) + c.fences as f64 * FENCE_US;
@@ -86,7 +86,7 @@ pub fn choose(step: Step, typical_us: f64, candidates: &[Candidate]) -> Option<C
     Some(Choice { host: chosen.host, why: reason(chosen, &fit, step, typical_us) })
 }
 
-/// Expected time there: as often as much as there are processes for each processor.
+/// Returns the expected time there: the typical time, multiplied by the processes per processor.
 fn time(c: &Candidate, typical_us: f64) -> f64 {
     let demand = c.busy + f64::from(c.running) + 1.0;
     let share = (demand / c.cores.max(0.1)).max(1.0 / c.cores.clamp(0.1, 1.0));
@@ -94,8 +94,8 @@ fn time(c: &Candidate, typical_us: f64) -> f64 {
 }
 
 fn bytes(c: &Candidate, step: Step) -> f64 {
-    // A link reads each input once and whole; of what a compilation reads the
-    // source is the least part, its headers are in every host's cache.
+    // A link step reads each input once and whole. A compilation reads mostly headers, which are in every host's
+    // cache, and its source is the smaller part.
     let weight = if step == Step::Gather { 1.0 } else { 0.5 };
     c.remote_bytes as f64 / LINK * 1e6 * weight
 }

@@ -9,17 +9,17 @@ use homing_model::live::SHOWN_BYTES;
 use homing_model::text::{keep_tail, last_line};
 use std::time::Instant;
 
-/// Kept of the error output of a running recipe, bytes: a compiler draws some lines below each of its errors, and the
-/// first one tells most.
+/// The kept error output of a running recipe, bytes. A compiler prints some lines below each of its errors, and the
+/// first error is the most useful.
 const TAIL: usize = 8 << 10;
 
-/// How compilers and linkers mark what is wrong.
+/// How compilers and linkers mark errors.
 const ERROR: &[u8] = b"error:";
 
-/// What the coordinator knows of it.
+/// A running recipe with its host.
 pub type Running = Attempt<Given>;
 
-/// Besides its host.
+/// The facts besides its host.
 pub struct Given {
     pub asked: Asked,
     pub slot: usize,
@@ -35,14 +35,14 @@ pub struct Given {
 }
 
 impl Given {
-    /// To the host that was chosen.
+    /// Makes the record for the chosen host.
     pub fn new(asked: Asked, choice: Choice, slot: usize) -> Given {
         let (sent, fence_us, printed) = (Instant::now(), 0, [0; 2]);
         let (tail, shown) = Default::default();
         Given { asked, slot, sent, choice, fence_us, printed, tail, shown }
     }
 
-    /// It printed something.
+    /// Stores output of the recipe.
     pub fn prints(&mut self, stream: Stream, bytes: &[u8]) {
         self.printed[usize::from(stream == Stream::Err)] += bytes.len() as u64;
         keep_tail(&mut self.shown, bytes, SHOWN_BYTES);
@@ -51,15 +51,15 @@ impl Given {
         }
     }
 
-    /// The end of what it has printed, for those who watch.
+    /// Returns the end of its output, for watching programs.
     pub fn shown(&self) -> &[u8] {
         &self.shown
     }
 
-    /// Why it failed, in its own words: what it calls an error, else its last line.
+    /// Returns why it failed, in its own words: its first error message, else its last line.
     pub fn said(&self) -> Option<String> {
         let is_error = |line: &&[u8]| line.windows(ERROR.len()).any(|part| part == ERROR);
-        // The first line of what was cut is no whole one.
+        // The first line of a cut text is incomplete.
         let whole = self.tail.split(|b| *b == b'\n').skip(usize::from(self.tail.len() == TAIL));
         last_line(whole.into_iter().find(is_error).unwrap_or(&self.tail), SAID_BYTES)
     }

@@ -1,12 +1,12 @@
-//! What those see who watch a build.
+//! The state of a build for watching programs.
 
 use homing_model::{Live, TaskId};
 
-/// A build at one moment, as far as its listener does not hear of it.
+/// A build at one moment: the facts that its listener does not receive.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Why recipes wait.
     pub live: Live,
-    /// The ends of what was printed by recipes that run.
+    /// The ends of the output of running recipes.
     pub shown: Vec<(TaskId, Vec<u8>)>,
 }

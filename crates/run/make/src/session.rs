@@ -1,4 +1,4 @@
-//! The threads of one build: those that listen to stand-ins, and the coordinator.
+//! The threads of one build: those that receive messages of stubs, and the coordinator.
 
 use crate::asked::News;
 use crate::connection;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-/// Stand-ins that are being served, and how many ever were.
+/// Numbers of stubs.
 #[derive(Default)]
 pub struct Traffic {
     /// Served now.
@@ -27,11 +27,11 @@ pub struct Traffic {
     pub ever: AtomicU64,
 }
 
-/// Asks a coordinator on behalf of those who watch.
+/// Handle of watching programs to a coordinator.
 pub struct Asker(Sender<News>);
 
 impl Asker {
-    /// How the build stands, with what these tasks have printed. `None`: it is over.
+    /// Returns the state of the build, with the output of these tasks. `None` if the build is over.
     pub fn look(&self, shown: &[TaskId]) -> Option<Seen> {
         let (reply, seen) = channel();
         self.0.send(News::Watched { shown: shown.to_vec(), reply }).ok()?;
@@ -48,19 +48,18 @@ impl Asker {
 pub struct Session {
     news: Sender<News>,
     core: JoinHandle<Evidence>,
-    /// Who is served.
+    /// The served stubs.
     pub traffic: Arc<Traffic>,
 }
 
 impl Session {
-    /// Listens at `socket`; the hosts connect meanwhile.
-    /// The `listener` hears what happens.
+    /// Listens at `socket`, while the hosts connect. The `listener` receives the events of the build.
     ///
     /// # Errors
-    /// What could not be begun, for a person.
+    /// The step that failed, for a person.
     pub fn start(socket: &Path, build: Build, listener: Box<dyn Listener>) -> Result<Session, String> {
         let (news, inbox) = channel();
-        // Ahead of the walk through the folder, which takes its time on a large one.
+        // Done before the walk through the folder, which takes time if it is large.
         let hosts = connected(&build, &news).map_err(|e| e.to_string())?;
         let near = Arc::new(looked_through(&build)?);
         let traffic = listen(socket, &near, &news)?;
@@ -69,7 +68,7 @@ impl Session {
         Ok(Session { news, core, traffic })
     }
 
-    /// For those who watch.
+    /// Returns a handle for watching programs.
     pub fn asker(&self) -> Asker {
         Asker(self.news.clone())
     }
@@ -81,7 +80,7 @@ impl Session {
     }
 }
 
-/// Channels go over the connections that `homing exec` keeps too, so that the second build of an afternoon does not
+/// Connects the hosts. Channels use the connections that `homing exec` also keeps, so that a second build does not
 /// exchange keys with each host again.
 fn connected(build: &Build, news: &Sender<News>) -> std::io::Result<Links<Host>> {
     let kept = |target: &str| Remote::new(homing_exec::Options::default()).way_to(target);
@@ -92,7 +91,7 @@ fn connected(build: &Build, news: &Sender<News>) -> std::io::Result<Links<Host>>
     Links::open(Host::new, build.plans.clone(), build.tree, options, tell, note)
 }
 
-/// What is known of the folder and of all below it, however long it takes while the mounts there answer.
+/// Reads the folder and all below it, without a time limit as long as the mounts there answer.
 fn looked_through(build: &Build) -> Result<Near, String> {
     let (root, fenced, own) = (&build.root, build.fenced, build.locators.clone());
     let lines = homing_mounts::read().unwrap_or_default();

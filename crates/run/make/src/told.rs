@@ -1,4 +1,4 @@
-//! A build in the events of a run: what the coordinator learns, as a journal has it. Time is an argument.
+//! Reports a build as the events of a run, for a journal. Time is an argument.
 
 use crate::chains::Chains;
 use crate::file_words;
@@ -10,13 +10,13 @@ use homing_model::event::{PlannedBytes, What, parts};
 use homing_model::{Event, IoCounters, Outcome, TaskId};
 use std::collections::HashMap;
 
-/// Who hears what happens in a build, in order.
+/// A receiver of the events of a build, in order.
 pub trait Listener: Send {
-    /// The next event. The build waits meanwhile.
+    /// Receives the next event. The build waits meanwhile.
     fn event(&mut self, event: Event);
 }
 
-/// Nobody listens.
+/// Discards all events.
 impl Listener for () {
     fn event(&mut self, _: Event) {}
 }
@@ -29,7 +29,7 @@ struct Numbered {
     failed: bool,
 }
 
-/// Tells a listener.
+/// Sends the events of a build to a listener.
 pub struct Told {
     listener: Box<dyn Listener>,
     /// Recipes that may run again, by their connection.
@@ -39,22 +39,22 @@ pub struct Told {
 }
 
 impl Told {
-    /// Nothing has happened yet.
+    /// Makes a reporter before any event.
     pub fn to(listener: Box<dyn Listener>) -> Told {
         Told { listener, numbers: HashMap::new(), chains: Chains::default(), last: 0 }
     }
 
-    /// The number of a connection's recipe that was handed to a host, and may be again.
+    /// Returns the task number of a connection's recipe that was given to a host, and may run again.
     pub fn task(&self, id: u64) -> Option<TaskId> {
         self.numbers.get(&id).map(|numbered| numbered.task)
     }
 
-    /// Anything that is about no recipe.
+    /// Reports an event that is not about a recipe.
     pub fn tell(&mut self, at_ns: i64, what: What) {
         self.listener.event(Event { at_ns, what });
     }
 
-    /// A recipe is handed to one of the hosts.
+    /// Reports that a recipe is given to a host.
     pub fn started(&mut self, at_ns: i64, running: &Running, hosts: &[Link<Host>]) {
         let numbered = self.numbers.entry(running.asked.id).or_insert_with(|| {
             self.last += 1;
@@ -82,20 +82,20 @@ impl Told {
         self.tell(at_ns, started);
     }
 
-    /// It has not begun there, and will be handed to a host again.
+    /// Corrects the count of attempts: the recipe has not begun there, and will be given to a host again.
     pub fn has_not_begun(&mut self, running: &Running) {
         if let Some(numbered) = self.numbers.get_mut(&running.asked.id) {
             numbered.attempt -= 1;
         }
     }
 
-    /// A worker says how it ended. One that failed may still run again: for want of a file that a fresh look finds.
+    /// Reports the end that a worker sent. A failed recipe may still run again, if a fresh look finds a missing file.
     pub fn ended(&mut self, at_ns: i64, running: &Running, host: &str, ended: &Ended) {
         let used = Used { wall_us: ended.wall_us, io: ended.io.clone(), io_wait: ended.io_wait.clone() };
         self.end(at_ns, running, host, ended.outcome.clone(), used, true);
     }
 
-    /// No worker says how it ended.
+    /// Reports an end that no worker has sent.
     pub fn gave_up(&mut self, at_ns: i64, running: &Running, host: &str, outcome: Outcome, last: bool) {
         let used = Used { wall_us: running.sent.elapsed().as_micros() as u64, ..Used::default() };
         self.end(at_ns, running, host, outcome, used, last);
@@ -132,7 +132,7 @@ impl Told {
     }
 }
 
-/// What an attempt used.
+/// The resources that an attempt used.
 #[derive(Default)]
 struct Used {
     wall_us: u64,
@@ -140,7 +140,7 @@ struct Used {
     io_wait: Option<homing_model::IoWait>,
 }
 
-/// Where that lies which it reads; `None` where that is not known.
+/// Returns where its inputs are; `None` if that is unknown.
 fn planned(running: &Running, hosts: &[Link<Host>]) -> Option<PlannedBytes> {
     let (inputs, own) = (&running.asked.inputs, &hosts[running.host]);
     if inputs.on.is_empty() {

@@ -1,10 +1,10 @@
-//! The build as a trace: `chrome://tracing` and Perfetto read it.
+//! Formats the build as a trace for `chrome://tracing` and Perfetto.
 
 use crate::evidence::{Evidence, Ran};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The Trace Event Format's JSON: a process a host, a thread a slot, times in microseconds.
+/// Returns the Trace Event Format's JSON: a process per host, a thread per slot, times in microseconds.
 pub fn trace(evidence: &Evidence) -> Value {
     let mut hosts: BTreeMap<&str, usize> = BTreeMap::new();
     for ran in &evidence.ran {

@@ -1,9 +1,9 @@
-//! What can be read off a recipe's text: only hints for placement and for
-//! the watch. A wrong guess costs time, never a wrong result.
+//! Reads hints for placement and for the watch from a recipe's text. A wrong guess costs time, but never causes a
+//! wrong result.
 
 use std::path::{Path, PathBuf};
 
-/// What a recipe is likely to do.
+/// The likely work of a recipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It reads many files to make one: link or archive.
@@ -17,11 +17,11 @@ pub enum Step {
 pub struct Recipe {
     /// Its folder.
     pub folder: PathBuf,
-    /// What it is likely to do.
+    /// Its likely work.
     pub step: Step,
 }
 
-/// Words as a shell would see them, near enough for hints.
+/// Splits into words roughly as a shell does, which is enough for hints.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || ";&|()<>\"'`=".contains(c)).filter(|w| !w.is_empty())
 }
@@ -30,7 +30,8 @@ fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// The text of a recipe: what its shell is given, or the words of a program that make starts without one.
+/// Returns the text of a recipe: the argument of its shell's `-c`, or the words of a program that make starts without
+/// one.
 pub fn text_of<W: AsRef<str>>(words: impl Iterator<Item = W>) -> String {
     let words: Vec<W> = words.collect();
     if let [shell, .., option, text] = &words[..]
@@ -43,27 +44,27 @@ pub fn text_of<W: AsRef<str>>(words: impl Iterator<Item = W>) -> String {
     words.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" ")
 }
 
-/// `sh`, `tcsh`, `python3`: `-c` is followed by a text for it, and not by the name of a source file.
+/// Whether `-c` precedes a text for the program, and not the name of a source file: `sh`, `tcsh`, `python3`.
 fn is_interpreter(program: &str) -> bool {
     let name = base(program);
     name.ends_with("sh") || name.starts_with("python")
 }
 
-/// Does the recipe hand commands over itself? `homing on` finds the coordinator where make runs.
+/// Whether the recipe itself passes commands on. `homing on` finds the coordinator where make runs.
 pub fn runs_on(text: &str) -> bool {
     let all: Vec<&str> = words(text).collect();
     all.windows(2).any(|pair| base(pair[0]) == "homing" && pair[1] == "on")
 }
 
-/// Does the recipe run make again? Such a one has to keep make's job server,
-/// which is a pipe of this host; its own recipes are sent out one by one.
+/// Whether the recipe runs make again. It must keep make's job server, which is a pipe of this host; its own recipes
+/// are sent out one by one.
 pub fn runs_make(text: &str, make: &str) -> bool {
     let program = |word: &str| ["make", "gmake", base(make)].contains(&base(word));
     words(text).any(program)
 }
 
 impl Step {
-    /// By the program's name and its options.
+    /// Recognizes the work by the program's name and its options.
     pub fn of(text: &str) -> Step {
         let mut first = true;
         let mut compiler = false;
@@ -82,18 +83,18 @@ impl Step {
     }
 }
 
-/// `gcc`, `clang++-15`, `x86_64-linux-gnu-gcc-12`.
+/// Whether the program is a compiler: `gcc`, `clang++-15`, `x86_64-linux-gnu-gcc-12`.
 fn is_compiler(name: &str) -> bool {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-');
     let last = plain.rsplit('-').next().unwrap_or(plain);
     ["gcc", "g++", "cc", "c++", "clang", "clang++"].contains(&last)
 }
 
-/// Options whose value is a file that is made, or is to be made, by the recipe.
+/// Options whose value is a file that the recipe makes.
 const WRITES: [&str; 4] = ["-o", "-MF", "-MT", "-MQ"];
 
-/// Words that may name files it reads, relative to its folder. What it only
-/// writes would be asked for at the servers for nothing.
+/// Returns words that may name files that it reads, relative to its folder. Files that it only writes are left out,
+/// because queries to the servers would be wasted.
 pub fn file_words(text: &str) -> Vec<PathBuf> {
     let text = text.replace('>', " -o ");
     let mut before = "";
@@ -103,7 +104,7 @@ pub fn file_words(text: &str) -> Vec<PathBuf> {
     named.map(PathBuf::from).collect()
 }
 
-/// Folders in which the recipe may write, other than its own.
+/// Returns folders in which the recipe may write, other than its own.
 pub fn folders_named(text: &str, folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for word in words(text).filter(|w| w.contains('/') && w.len() < 4096) {

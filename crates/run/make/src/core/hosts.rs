@@ -1,4 +1,4 @@
-//! How hosts come to a build and leave it.
+//! Handles hosts that join a build or leave it.
 
 use super::{Core, say};
 use crate::asked::ToConnection;
@@ -36,7 +36,7 @@ impl Core {
         self.tell_of_hosts(false);
     }
 
-    /// What has become of hosts, those that have it alike in one line.
+    /// Reports changes of hosts. Hosts with the same message share one line.
     fn tell_of_hosts(&mut self, ends: bool) {
         let now = Instant::now();
         self.hosts.refusals(now, ends).iter().for_each(|line| say(line));
@@ -67,19 +67,19 @@ impl Core {
         let roots = vec![RawText::from(self.build.root.as_path())];
         let watch = ToWorker::Watch { roots };
         [begin, watch].iter().for_each(|message| host.say(message).expect("messages without a list"));
-        // They are those of one moment, and samples follow.
+        // The indices are of one moment only, and samples follow.
         let facts = HostFacts { indices: Default::default(), ..host.facts.clone() };
         let host = host.name.clone();
         self.tell(What::HostUp { host, slots, facts });
     }
 
-    /// It gets no recipes.
+    /// Excludes a host: it gets no recipes.
     fn refuse(&mut self, at: usize, why: String) {
         self.tell(What::HostUnfit { host: self.hosts[at].name.clone(), reason: why.clone() });
         self.hosts.refuse(at, Some(why), Instant::now());
     }
 
-    /// It counts as lost from now on. False when it did before.
+    /// Counts a host as lost from now on. Returns false if it was lost before.
     fn leaves(&mut self, at: usize, why: &str) -> bool {
         let was_there = std::mem::take(&mut self.hosts[at].slots) > 0;
         if was_there {
@@ -88,7 +88,7 @@ impl Core {
         was_there
     }
 
-    /// Nothing runs there any more: recipes that somebody wants are run elsewhere.
+    /// Gives up the recipes of a lost host. Those that are still wanted run elsewhere.
     fn lost(&mut self, at: usize, why: &str) {
         for (_, mut running) in lose(&mut self.running, at) {
             self.vacate(&running);
@@ -105,7 +105,7 @@ impl Core {
         }
     }
 
-    /// Workers end themselves and all that they started when their input ends.
+    /// Ends the workers. They end themselves and all that they started when their input ends.
     pub(super) fn part(&mut self) {
         for running in std::mem::take(&mut self.running).into_values() {
             self.gave_up(&running, Outcome::Killed, true);
@@ -115,9 +115,9 @@ impl Core {
     }
 }
 
-/// Recipes at once for its cores: more than can compute, which do so while others wait for headers from the file system;
-/// but make and this process need a share of their own host, without which all others stand still (measured:
-/// bench/results/make-speed.md).
+/// Returns the number of simultaneous recipes for its cores. It exceeds the cores, because some recipes wait for
+/// headers from the file system. But make and this process need a share of their own host, or all other hosts wait
+/// (measured: bench/results/make-speed.md).
 fn slots(cores: u32, is_here: bool, alone: bool) -> u32 {
     match (alone, is_here) {
         (true, _) => cores + 1,

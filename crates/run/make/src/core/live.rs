@@ -1,4 +1,4 @@
-//! What those are told who watch the build, and what they may ask for.
+//! The state and the requests of programs that watch the build.
 
 use super::Core;
 use crate::Seen;
@@ -10,14 +10,14 @@ use homing_model::{Live, TaskId};
 use homing_os::clock::wall_ns;
 
 impl Core {
-    /// With what these tasks have printed.
+    /// Returns the state, with the output of these tasks.
     pub(super) fn seen(&self, shown: &[TaskId]) -> Seen {
         let end = |task: &TaskId| Some((*task, self.under_way(*task)?.shown().to_vec()));
         let live = Live { at_ns: wall_ns(), waits: self.waits(), moved: Vec::new() };
         Seen { live, shown: shown.iter().filter_map(end).collect() }
     }
 
-    /// Whoever asks for no more recipes at once than there is room waits for nothing.
+    /// Returns why recipes wait. If make starts no more recipes at once than there are slots, none wait.
     fn waits(&self) -> Vec<Waits> {
         let comes = |asked: &&Asked| {
             let mut hosts = self.hosts.iter().enumerate();
@@ -37,7 +37,7 @@ impl Core {
         self.running.values().find(|running| self.told.task(running.asked.id) == Some(task))
     }
 
-    /// Nothing where it is not under way.
+    /// Ends a task if it is running.
     pub(super) fn end_task(&mut self, task: TaskId) {
         let Some(id) = self.under_way(task).map(|running| running.asked.id) else { return };
         self.tell(What::Note { text: format!("task {task} is ended, as somebody who watches wants it") });

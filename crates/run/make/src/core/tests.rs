@@ -1,4 +1,4 @@
-//! The loop with a worker that is none: a shell that greets, hears nothing, and ends when it may.
+//! The loop with a fake worker: a shell that sends a greeting, reads nothing, and ends on a signal file.
 
 use super::*;
 use homing_launch::{HostPlan, Options, Via};
@@ -9,7 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Hands on which recipes are begun, and the ends of hosts.
+/// Forwards the starts of recipes and the losses of hosts.
 struct Ear(Sender<&'static str>);
 
 impl crate::Listener for Ear {
@@ -22,7 +22,7 @@ impl crate::Listener for Ear {
     }
 }
 
-/// Says hello, and ends with all that it started when this file is there.
+/// Prints a greeting, and ends when this file exists.
 fn worker(at: &Path) -> std::path::PathBuf {
     let facts = serde_json::json!({ "hostname": "far", "aliases": [], "cores": 1, "memory_bytes": 1, "arch": "x",
         "boot_id": "b", "mounts": [], "nic_bytes_per_s": null, "now_ns": 0 });

@@ -1,4 +1,4 @@
-//! What the library reads off words; that it does so in make, the tests of `homing make` show.
+//! Tests of the library's parsers; the tests of `homing make` run them inside make.
 
 use super::*;
 use text::{Program, base, is_make, leads_on, number, program, value};
@@ -38,7 +38,7 @@ fn the_library_is_first_and_that_of_an_outer_build_goes() {
     assert_eq!(of("/q/hook.so:a.so", "/q/hook.so"), "/r/hook.so:a.so");
 }
 
-/// Loading it must need nothing that a C library of another kind or age has not.
+/// Loading the library must need nothing that another kind or version of C library lacks.
 #[test]
 fn the_library_is_one_and_asks_for_no_other() {
     assert!(LIBRARY.starts_with(b"\x7fELF") && LIBRARY.len() < 100_000);
@@ -46,6 +46,7 @@ fn the_library_is_one_and_asks_for_no_other() {
     std::fs::write(file.path(), LIBRARY).unwrap();
     let loaded = std::process::Command::new("env").env(PRELOAD, file.path()).output().unwrap();
     assert!(loaded.status.success() && loaded.stderr.is_empty(), "{loaded:?}");
-    // What is linked to glibc names the versions of its symbols. The name of the library alone is a text of the code.
+    // A library that is linked to glibc contains the versions of its symbols. The name of glibc alone may be a text
+    // of the code.
     assert!(!LIBRARY.windows(7).any(|part| part == b"GLIBC_2"));
 }

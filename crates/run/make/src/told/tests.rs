@@ -33,7 +33,7 @@ fn hosts() -> Links<Host> {
     hosts
 }
 
-/// The recipe of a connection, given to the host with this index.
+/// Returns the recipe of a connection, given to the host with this index.
 fn recipe(id: u64, host: usize) -> Running {
     let words = ["/bin/sh", "-c", "cc -c a.c"].map(Into::into).into();
     let asked = Asked::new(id, words, "/p".into(), Vec::new());
@@ -46,7 +46,7 @@ fn ended(outcome: Outcome) -> Ended {
     Ended { ticket: 1, outcome, wall_us: 3, io, io_wait: None, stdout, stderr, set_aside, wrote }
 }
 
-/// As short as a test wants it: the kind, the task, the attempt, and the last word.
+/// Shortens events for tests: the kind, the task, the attempt, and whether it was the last.
 fn short(heard: &Receiver<Event>) -> Vec<String> {
     let short = |event: Event| match event.what {
         What::TaskStarted { task, attempt, host, .. } => format!("started {task}.{attempt} {host}"),
