@@ -11,7 +11,7 @@ pub enum Io {
     /// From measurements.
     #[default]
     Auto,
-    /// The number of the user.
+    /// The limit that the user gave.
     Fixed(u32),
     /// No limit besides the slots.
     Off,

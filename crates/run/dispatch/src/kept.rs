@@ -1,6 +1,6 @@
 //! Keeps the output of tasks that are recorded as ended and not printed yet. It is written to the run's folder before
-//! the end is journalled. Thus neither the death of a coordinator nor a full standard output loses it. `homing
-//! resume` prints it.
+//! the end is journalled. Thus neither the death of a coordinator nor a full standard output loses it.
+//! `homing resume` prints it.
 //!
 //! The file has JSON lines, and is emptied whenever no output in it waits. Output that was printed just before the
 //! death of a coordinator may be printed once more.

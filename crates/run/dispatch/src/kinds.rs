@@ -85,7 +85,7 @@ impl Kinds {
         self.presumed
     }
 
-    /// Stops to count unknown kinds. Returns the kinds for which that is a change.
+    /// From now on, unknown kinds do not count. Returns the kinds for which that is a change.
     pub fn presume_no_more(&mut self) -> Vec<u8> {
         self.presumed = false;
         let unseen = (0u8..).zip(&mut self.kinds).filter(|(_, kind)| kind.idle.is_none() && kind.counts);
@@ -101,7 +101,7 @@ impl Kinds {
         self.kinds[usize::from(kind)].idle.is_none()
     }
 
-    /// Records that another task moved much or did not. Returns whether the kind starts or stops to count.
+    /// Records that another task moved much or did not. Returns whether that changes if the kind counts.
     pub fn told(&mut self, kind: u8, much: bool) -> bool {
         let kind = &mut self.kinds[usize::from(kind)];
         let idle = match (much, kind.idle) {

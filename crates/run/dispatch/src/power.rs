@@ -1,8 +1,9 @@
 //! Limits the power that hosts draw together: no more tasks start than fit under the limit. Pure.
 //!
-//! A host draws its idle power always. Each used slot adds an equal part of the difference to its full power. This is
-//! the linear model of Fan, Weber and Barroso, "Power Provisioning for a Warehouse-sized Computer" (ISCA 2007), with
-//! slots for utilisation. The administrator configures the full power, best measured under the site's own load.
+//! A host always draws its idle power. Each used slot adds an equal part of the difference between idle and full
+//! power. This is the linear model of Fan, Weber and Barroso, "Power Provisioning for a Warehouse-sized Computer"
+//! (ISCA 2007), with slots for utilisation. The administrator configures the full power, best measured under the
+//! site's own load.
 
 use homing_place::HostIx;
 use std::collections::HashMap;
@@ -81,7 +82,7 @@ impl Power {
         plug.circuits.iter().map(of).min().unwrap_or(u32::MAX)
     }
 
-    /// Counts slots that start (`begins`) or stop to be in use.
+    /// Counts slots that come into use (`begins`) or become free.
     pub fn claim(&mut self, host: HostIx, slots: u32, begins: bool) {
         let Some(plug) = self.plugs.get(&host) else { return };
         let watts = plug.slot_mw.saturating_mul(u64::from(slots));

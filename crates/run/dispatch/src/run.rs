@@ -42,9 +42,9 @@ const BATCH: usize = 512;
 const QUEUE: usize = 4096;
 const TICK: Duration = Duration::from_millis(100);
 const SYNC_EVERY: Duration = Duration::from_secs(1);
-/// The longest wait for hosts before the first tasks start. Until then, tasks of a host that is only a second late go
-/// to no other host. Bounded, so that a dead host does not delay the rest until its connection fails. A later host
-/// still joins.
+/// The longest wait for hosts before tasks start on hosts without their inputs. Until then, tasks of a host that is
+/// only a second late go to no other host. Bounded, so that a dead host does not delay the rest until its connection
+/// fails. A later host still joins.
 const ASSEMBLE: Duration = Duration::from_secs(3);
 /// The wait for a host that holds inputs is longer if fetching all of them would take longer. At most as long as ssh
 /// tries to connect to a dead host.

@@ -94,7 +94,7 @@ impl Servers {
         }
     }
 
-    /// Returns the servers that tasks on `host` read from now.
+    /// Returns the servers with `host` as a client, also if its last task has ended.
     pub fn used_by(&self, host: HostIx) -> Vec<ServerIx> {
         let used = |s: &ServerIx| self.servers[*s].clients.contains_key(&host);
         (0..self.servers.len()).filter(used).collect()
@@ -113,9 +113,9 @@ impl Servers {
         told.map(|(_, bytes)| *bytes)
     }
 
-    /// Takes a client's pulse. Returns the sum for the server once each client has sent a pulse since the last sum.
-    /// A sum for each pulse would be wrong: hardly any time may pass between the pulses of two clients. The bytes that
-    /// the second client read since its own last pulse would count as read in that time.
+    /// Takes a client's pulse. Returns the sum for the server once each client with tasks has sent a pulse since the
+    /// last sum. A sum for each pulse would be wrong: hardly any time may pass between the pulses of two clients. The
+    /// bytes that the second client read since its own last pulse would count as read in that time.
     pub fn pulse(&mut self, server: ServerIx, host: HostIx, pulse: &Pulse, now: Mono) -> Option<Pulse> {
         let told = self.moved_of(server, host);
         let Server { clients, sum, began, .. } = &mut self.servers[server];

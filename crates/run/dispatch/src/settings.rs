@@ -32,7 +32,7 @@ pub enum Incoming {
     After(Box<Task>),
     /// A task that need not run.
     Skip(Skipped),
-    /// An earlier part of the run has run another command under this number. The task that follows is not done.
+    /// An earlier part of the run has run another command under this number. The task that follows must run.
     Again(TaskId),
     /// A task whose inputs cannot be examined: it fails.
     Unread {

@@ -1,6 +1,6 @@
 //! Hosts that have a volume's files without its mount: the server of an NFS export, or a host whose automount has not
-//! been touched. Each host receives a question. It proves the files by the content of a file that was just made
-//! there.
+//! been touched. Each host receives a question. It proves that it has the files by the content of a file that was
+//! just made there.
 
 use crate::hosts::VolumeIx;
 use homing_launch::wire::ToWorker;

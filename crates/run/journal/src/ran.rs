@@ -5,8 +5,9 @@ use homing_model::Task;
 use sha2::{Digest, Sha256};
 
 /// Returns the first 64 bits of the SHA-256 of the JSON array `[command, cwd, env]` of a task as its source gives it.
-/// If the task receives blocks of the run's input as its own, the array is `[command, cwd, env, [[offset, bytes],
-/// ...]]`. Limits and placement are left out: if they change, there is no reason to run the task again.
+/// If the task receives blocks of the run's input as its own, the array is
+/// `[command, cwd, env, [[offset, bytes], ...]]`. Limits and placement are left out: if they change, there is no reason
+/// to run the task again.
 pub fn ran(task: &Task) -> u64 {
     // These maps have only text keys, and writing to memory cannot fail.
     let blocks: Vec<(u64, u64)> = task.stdin.iter().map(|block| (block.offset, block.length)).collect();

@@ -65,8 +65,8 @@ impl Tally {
         lines.text
     }
 
-    /// Returns the evidence in a few lines: the counts of tasks by outcome, and where bytes were read. `homing
-    /// report` shows the rest.
+    /// Returns the evidence in a few lines: the counts of tasks by outcome, and where bytes were read.
+    /// `homing report` shows the rest.
     pub fn short(&self, color: bool) -> String {
         let mut lines = Lines { color, text: String::new() };
         let (hosts, slots) = self.size();

@@ -98,7 +98,7 @@ impl Core {
         }
     }
 
-    /// Counts all running tasks of a kind from now on, or stops to count them.
+    /// Counts all running tasks of a kind from now on, or none of them.
     fn recount(&mut self, kind: u8) {
         let counts = self.kinds.counts(kind);
         self.placer.set_moves(kind, counts);

@@ -8,8 +8,8 @@ use homing_model::units::span;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The age of a host's last sample, ns, from which the host counts as silent and its rates as outdated.
-/// Three of its samples are missing then.
+/// The age of a host's last sample, ns, from which the host counts as silent and its rates as outdated. Three of its
+/// samples are missing then.
 const SILENT_NS: i64 = 3_000_000_000;
 
 /// A host.
