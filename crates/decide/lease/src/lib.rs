@@ -38,7 +38,7 @@ pub use terms::{Outlook, Place, Wish, has_in_use, serves};
 
 /// The folder's name in the root of a volume, unless another place is set.
 pub const FOLDER: &str = ".homing-leases";
-/// Most runs of one user that are counted: each run costs the others a query.
+/// Most runs of one user that are counted.
 const RUNS: usize = 64;
 /// Time after which a run that may take a lease and does not is passed over: it is stuck, or only pretends to wait.
 const STUCK: Duration = Duration::from_secs(2);

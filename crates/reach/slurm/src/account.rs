@@ -41,7 +41,7 @@ pub struct Booked {
     pub end_s: i64,
 }
 
-/// Returns the jobs that have ended, by their numbers. A line of a step adds its memory to its job's.
+/// Returns the jobs that have ended, in the order of their ids as text. A line of a step adds its memory to its job's.
 pub fn booked(text: &str) -> Vec<Booked> {
     let mut jobs: BTreeMap<String, Booked> = BTreeMap::new();
     for cells in text.lines().map(|line| line.split('|').collect::<Vec<_>>()) {
