@@ -53,8 +53,8 @@ impl Earlier {
     }
 }
 
-/// Returns the exit status of a run without any task left. With two statuses the run itself broke off, for example at
-/// an input that was cut off: more tasks may be left than it knew.
+/// Returns the exit status of a run without any task left, else `None`. Also `None` after a system or usage error: the
+/// run itself broke off, for example at an input that was cut off. Then more tasks may be left than it knew.
 pub fn settled(tally: &Tally, done: &Done) -> Option<i32> {
     let broke_off = |status: &i32| [exit::SYSTEM, exit::USAGE].contains(status);
     let exit = tally.exit().filter(|status| !broke_off(status))?;

@@ -1,5 +1,9 @@
 //! Draws the screen of `homing top`, and carries out its keys. A [`Scene`] is the data of a moment, a [`View`] the
 //! part of it that the user has chosen to see. Drawing is pure: it reads no file and no clock.
+//!
+//! [`history`] keeps a sample a minute in a file that never grows beyond its bound. It alone reads and writes files.
+//!
+//! It does not: take samples (`probe`), or read the terminal (the program).
 
 mod clock;
 mod draw;

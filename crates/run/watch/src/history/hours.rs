@@ -7,9 +7,9 @@ const LONGEST_NS: i64 = 90 * 60 * 1_000_000_000;
 /// The bytes of a block of the kernel.
 const BLOCK: u64 = 512;
 
-/// Returns a row for each step between two records of the same boot. Its first fields are the
-/// second in which the step ended, and the microseconds in which some task waited for I/O. Then follow the requests and
-/// bytes of whole disks, and the received bytes. A row with an unknown field is left out.
+/// Returns a row for each step between two records of the same boot. Its first fields are the second in which the
+/// step ended, and the microseconds in which some task waited for I/O. Then follow the requests and bytes of whole
+/// disks, and the received bytes. A row with an unknown field is left out.
 pub fn text(records: &[Record]) -> String {
     records.windows(2).filter_map(|two| row(&two[0], &two[1])).collect()
 }
