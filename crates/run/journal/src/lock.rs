@@ -1,7 +1,7 @@
 //! One writer per journal. A file `lock` names the writer.
 //!
 //! The file names the holder, and works on network file systems whose lock daemon is missing. Its content is proof
-//! only in the holder's own pid namespace: there the boot id detects a restarted host, and the start time of the
+//! only in the holder's own pid namespace. There the boot id detects a restarted host, and the start time of the
 //! process a reused process id.
 //!
 //! Where the file system has them, the writer also holds an open file description lock on the journal. The kernel
