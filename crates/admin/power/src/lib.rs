@@ -1,8 +1,8 @@
-//! Which idle hosts may be switched off, and which of those that are off are to be switched on.
+//! Decides which idle hosts may be switched off, and which hosts are to be switched on.
 //!
-//! A host answers [`SCRIPT`], and [`Seen::read`] tells from it what is at work there. [`save()`] takes what all hosts
-//! said, what was [`Known`] of them before and the [`Rules`] of the site, and tells of each what becomes of it. Nothing
-//! here asks a host or a clock.
+//! A host runs [`SCRIPT`], and [`Seen::read`] derives its work from the output. [`save()`] takes the answers of all
+//! hosts, the earlier facts [`Known`] and the [`Rules`] of the site, and returns the fate of each host. Nothing here
+//! queries a host or a clock.
 //!
 //! It does not: switch a host. The program runs the commands of `[power]`, and `launch` waits for hosts that start.
 

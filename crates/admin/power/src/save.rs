@@ -1,53 +1,53 @@
-//! What becomes of each host: the decision of `homing power save`.
+//! Decides the fate of each host, for `homing power save`.
 
 use crate::{Known, Seen, Since, Work};
 use std::collections::BTreeMap;
 
-/// Who is switched off answers for a while still, until its system has ended.
+/// Time for which a host that is switched off may still answer, until its system has ended.
 const ENDING_S: u64 = 300;
 
-/// What the site says.
+/// The rules of the site.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// Hosts that stay on, each with the reason.
     pub keep: BTreeMap<String, String>,
-    /// For so long a host has to be idle, seconds.
+    /// Time for which a host has to be idle, seconds.
     pub idle_s: u64,
-    /// A greater load average is work.
+    /// A greater load average counts as work.
     pub load: f64,
-    /// No more hosts than so many are off at once.
+    /// The most hosts that are off at once.
     pub most_off: Option<u32>,
 }
 
-/// What a host said, or why it did not.
+/// The answer of a host, or the reason why it gave none.
 pub type Answer = Result<Seen, String>;
 
-/// What becomes of a host.
+/// The fate of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Becomes {
-    /// It is to be switched off: for so many seconds it was idle.
+    /// It is to be switched off: it was idle for this many seconds.
     SwitchedOff(u64),
-    /// It is idle, for so many seconds, and not long enough.
+    /// It was idle for this many seconds, which is not long enough.
     Idle(u64),
-    /// It would be switched off, and so many hosts are off already as may be.
+    /// It was idle for this many seconds, but no more hosts may be off.
     Enough(u64),
-    /// It stays on, whatever runs there.
+    /// It stays on in any case, for this reason.
     Kept(String),
     /// Something is at work there.
     Works(Work),
-    /// It is off, for so many seconds.
+    /// It has been off for this many seconds.
     Off(u64),
     /// It was switched off and is on again.
     Back,
-    /// Nobody switched it off, and it does not answer.
+    /// homing did not switch it off, and it does not answer.
     Silent(String),
 }
 
-/// Decides, and keeps in `known` what the next decision needs: since when each host is idle. Of a host that is to be
-/// switched off nothing is kept before that was done. `said` is in the order in which hosts are switched off.
+/// Decides, and keeps in `known` since when each host is idle, for the next decision. A host that is to be switched
+/// off is recorded only once that was done. The answers are in the order in which hosts are switched off.
 pub fn save(rules: &Rules, known: &mut Known, said: &[(String, Answer)], now_s: u64) -> Vec<Becomes> {
-    // Those of other cluster files count for nothing here, and are forgotten when they are on.
-    // A host may have been at work meanwhile, where nobody looked for so long.
+    // After a long time without a query, idle times start again: a host may have worked meanwhile. Hosts of other
+    // cluster files are forgotten unless they are off.
     if now_s.saturating_sub(known.looked_s) > rules.idle_s {
         known.hosts.values_mut().for_each(|since| since.idle_s = None);
     }
@@ -79,7 +79,7 @@ fn one(rules: &Rules, since: &mut Since, host: &str, answer: &Answer, now_s: u64
             *since = Since { cores: seen.cores, idle_s: Some(now_s), ..Since::default() };
             return Becomes::Back;
         }
-        // What it did meanwhile is not known.
+        // Its work meanwhile is unknown.
         (Err(why), None) => {
             since.idle_s = None;
             return Becomes::Silent(why.clone());
@@ -99,7 +99,7 @@ fn one(rules: &Rules, since: &mut Since, host: &str, answer: &Answer, now_s: u64
             Becomes::Works(work)
         }
         (None, None) => {
-            // A clock that was set back: it begins anew.
+            // If the clock was set back, the idle time starts again.
             let from = *since.idle_s.get_or_insert(now_s).min(&mut { now_s });
             since.idle_s = Some(from);
             if age(from) >= rules.idle_s { Becomes::SwitchedOff(age(from)) } else { Becomes::Idle(age(from)) }

@@ -1,9 +1,9 @@
-//! What a host tells of its processes.
+//! Reads the processes of a host.
 
 use crate::Work;
 use std::collections::{HashMap, HashSet};
 
-/// What a host is asked, for its `sh`: load, processors and processes. Nothing of it waits for a mount that hangs, as
+/// Prints load, processors and processes, in the `sh` of a host. No part of it waits for a mount that hangs, as
 /// reading a command line may.
 pub const SCRIPT: &str = r#"echo "self $$"
 echo "load $(cat /proc/loadavg)"
@@ -14,8 +14,8 @@ grep -H . /proc/[0-9]*/cgroup 2>/dev/null
 exit 0
 "#;
 
-/// Names of programs that others get something from, as the kernel has them: cut after 15 letters. A host on which one
-/// of them runs is never switched off by itself.
+/// Names of programs that serve others, as the kernel has them: cut after 15 letters. A host that runs one of them is
+/// never switched off automatically.
 const SERVERS: [&str; 23] = [
     "glusterfsd",
     "mfsmaster",
@@ -41,24 +41,24 @@ const SERVERS: [&str; 23] = [
     "postgres",
     "mariadbd",
 ];
-/// The same, where only their beginning is known.
+/// Beginnings of further such names.
 const SERVERS_BEGIN: [&str; 3] = ["ll_ost", "mdt0", "qemu-system"];
-/// What systemd keeps for a user who does nothing.
+/// Processes that systemd keeps for an inactive user.
 const RESTING: [&str; 5] = ["systemd", "(sd-pam)", "dbus-daemon", "dbus-broker", "dbus-broker-lau"];
-/// What waits at a terminal for somebody.
+/// Processes that wait at a terminal for a login.
 const WAITING: [&str; 3] = ["agetty", "getty", "login"];
-/// Numbers of people, by the usual `login.defs`, and what systemd takes for services of its own.
+/// Numbers of people, by the usual `login.defs`, and those that systemd uses for its own services.
 const PEOPLE: u32 = 1000;
 const DYNAMIC: std::ops::RangeInclusive<u32> = 61184..=65535;
 
-/// A host as it is now.
+/// The present state of a host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// The greater of its load averages over one and five minutes.
     pub load: f64,
     /// Its processors.
     pub cores: u32,
-    /// What its processes do, if anything.
+    /// The work of its processes, if there is any.
     pub work: Option<Work>,
 }
 
@@ -72,7 +72,7 @@ struct Process<'a> {
 }
 
 impl Seen {
-    /// What [`SCRIPT`] printed; `None` where something is missing.
+    /// Reads the output of [`SCRIPT`]; `None` if something is missing.
     pub fn read(text: &str) -> Option<Seen> {
         let after = |word: &str| text.lines().find_map(|line| line.strip_prefix(word));
         let own: u32 = after("self ")?.trim().parse().ok()?;
@@ -80,13 +80,13 @@ impl Seen {
         let cores = after("cores ")?.trim().parse().ok()?;
         let load = loads.into_iter().reduce(f64::max)?;
         let all = processes(text);
-        // Who may not see the first one sees none of other users' (hidepid).
+        // A user who cannot see process 1 sees no processes of other users (hidepid).
         let whole = all.contains_key(&own) && all.contains_key(&1);
         whole.then(|| Seen { load, cores, work: work(&all, own) })
     }
 }
 
-/// By number. A name may have blanks and brackets: what follows begins behind the last one.
+/// Returns the processes by number. A name may contain blanks and brackets: the other fields follow the last bracket.
 fn processes(text: &str) -> HashMap<u32, Process<'_>> {
     let uid = |line: &str| {
         let (uid, path) = line.strip_prefix("uid ")?.split_once(" /proc/")?;
@@ -98,7 +98,7 @@ fn processes(text: &str) -> HashMap<u32, Process<'_>> {
     text.lines().filter_map(process).collect()
 }
 
-/// A line of `/proc/PID/stat`. One that ended before its user was asked for is left out.
+/// Reads a line of `/proc/PID/stat`. A process that ended before its user was read is left out.
 fn process<'a>(line: &'a str, uids: &HashMap<u32, u32>, sessions: &HashSet<u32>) -> Option<(u32, Process<'a>)> {
     let (pid, rest) = line.split_once(" (")?;
     let pid: u32 = pid.parse().ok()?;
@@ -109,8 +109,8 @@ fn process<'a>(line: &'a str, uids: &HashMap<u32, u32>, sessions: &HashSet<u32>)
     Some((pid, Process { name, parent, terminal, uid: *uids.get(&pid)?, session: sessions.contains(&pid) }))
 }
 
-/// The process of a line of `/proc/PID/cgroup`, where it was begun by somebody who had logged in: also one whose parents
-/// have ended. Where there is no logind they are left in the group of sshd.
+/// Returns the process of a line of `/proc/PID/cgroup`, if a logged-in user started it, even if its parents have
+/// ended. Without logind, such processes stay in the group of sshd.
 fn of_session(line: &str) -> Option<u32> {
     let (pid, group) = line.strip_prefix("/proc/")?.split_once("/cgroup:")?;
     let last = group.rsplit('/').next()?;
@@ -119,7 +119,8 @@ fn of_session(line: &str) -> Option<u32> {
     (session || ssh).then(|| pid.parse().ok()).flatten()
 }
 
-/// What they do: services first, as they keep a host on for ever. Whoever asks is `own`.
+/// Returns the work of processes, services first, because they keep a host on permanently. `own` is the process of
+/// the script.
 fn work(all: &HashMap<u32, Process>, own: u32) -> Option<Work> {
     let mine = family(all, own);
     let mut found: Vec<(u8, u32, Work)> = all
@@ -160,22 +161,23 @@ fn of_process(process: &Process, by_ssh: impl Fn() -> bool) -> Option<Work> {
     }
 }
 
-/// `sshd`, and from OpenSSH 9.8 on `sshd-session` and `sshd-auth`.
+/// Whether it is `sshd`, or from OpenSSH 9.8 on `sshd-session` or `sshd-auth`.
 fn is_sshd(name: &str) -> bool {
     name.starts_with("sshd")
 }
 
-/// True of what somebody started over ssh. A connection alone that is kept does nothing.
+/// Whether a process was started over ssh. An open connection alone does no work.
 fn beyond_ssh(all: &HashMap<u32, Process>, pid: u32) -> bool {
     above(all, pid).any(|parent| all.get(&parent).is_some_and(|process| is_sshd(process.name)))
 }
 
-/// The processes above one. In what was read one by one a number may have come round again.
+/// Returns the ancestors of a process. Processes are read one by one: a number may have been reused, and the
+/// ancestors may form a loop.
 fn above<'a>(all: &'a HashMap<u32, Process>, pid: u32) -> impl Iterator<Item = u32> + 'a {
     std::iter::successors(Some(pid), |pid| Some(all.get(pid)?.parent)).skip(1).take(all.len())
 }
 
-/// Who asks, what is above and what is below.
+/// Returns the process of the script, its ancestors and its descendants.
 fn family(all: &HashMap<u32, Process>, own: u32) -> HashSet<u32> {
     let below = all.keys().copied().filter(|pid| above(all, *pid).any(|parent| parent == own));
     below.chain(above(all, own)).chain([own]).collect()

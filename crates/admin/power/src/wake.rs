@@ -1,11 +1,11 @@
-//! Which of the hosts that are off a batch needs.
+//! Decides which of the hosts that are off a batch needs.
 
-/// How many of these hosts, from the first on, `tasks` tasks need besides the slots of hosts that are on. `off` are their
-/// slots, where those are known. Of a batch whose length is not known all are needed.
+/// Returns how many of these hosts, from the first on, `tasks` tasks need besides the slots of hosts that are on.
+/// `off` has their slots, where those are known. A batch of unknown length needs all.
 pub fn needed(tasks: Option<u64>, on: u64, off: &[Option<u32>]) -> usize {
     let Some(tasks) = tasks else { return off.len() };
     let mut without = tasks.saturating_sub(on);
-    // One that is not known has one slot at least.
+    // A host with unknown slots has at least one.
     let slots = off.iter().map(|slots| u64::from(slots.unwrap_or(1).max(1)));
     slots
         .take_while(|slots| {

@@ -1,4 +1,4 @@
-//! What becomes of hosts, in words.
+//! Describes the fate of hosts.
 
 use crate::{Answer, Becomes};
 use homing_model::text::{aligned, shown};
@@ -6,13 +6,13 @@ use homing_model::units::seconds;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Why this machine stays on: who would switch it on again?
+/// The reason why this machine stays on: no program could switch it on again.
 pub const HERE: &str = "this machine";
 
-/// The name of a user's number.
+/// Returns the name of a user's number.
 type User = fn(u32) -> String;
 
-/// `on`, `off`, or that nobody knows.
+/// Returns `on`, `off`, or `None` if that is unknown.
 fn state(one: &Becomes) -> Option<&'static str> {
     match one {
         Becomes::Off(_) => Some("off"),
@@ -21,7 +21,7 @@ fn state(one: &Becomes) -> Option<&'static str> {
     }
 }
 
-/// For how long it is idle or off.
+/// Returns how long it has been idle or off.
 fn for_s(one: &Becomes) -> Option<u64> {
     match one {
         Becomes::SwitchedOff(for_s) | Becomes::Idle(for_s) | Becomes::Enough(for_s) | Becomes::Off(for_s) => {
@@ -44,7 +44,7 @@ fn why(host: &str, one: &Becomes, user: User) -> String {
     }
 }
 
-/// A row for each host.
+/// Returns a row for each host.
 pub fn text(all: &[(String, Becomes)], idle: Duration, user: User) -> String {
     let head = ["HOST", "POWER", "FOR", "WHY"].map(String::from);
     let row = |(host, one): &(String, Becomes)| {
@@ -56,7 +56,7 @@ pub fn text(all: &[(String, Becomes)], idle: Duration, user: User) -> String {
     aligned(&rows, 2..3) + if all.iter().any(|(_, one)| matches!(one, Becomes::Idle(_))) { &after } else { "" }
 }
 
-/// The same for programs.
+/// Returns the same as JSON.
 pub fn json(all: &[(String, Becomes)], user: User) -> String {
     let row = |(host, one): &(String, Becomes)| json!({"host": host, "power": state(one), "for_s": for_s(one), "idle": is_idle(one), "why": why(host, one, user)});
     json!({ "hosts": all.iter().map(row).collect::<Vec<Value>>() }).to_string() + "\n"
@@ -66,12 +66,13 @@ fn is_idle(one: &Becomes) -> bool {
     matches!(one, Becomes::SwitchedOff(_) | Becomes::Idle(_) | Becomes::Enough(_))
 }
 
-/// What a timer's log should have besides what was switched off.
+/// Returns a line for a timer's log about hosts that are back or silent.
 pub fn noteworthy(host: &str, one: &Becomes, user: User) -> Option<String> {
     matches!(one, Becomes::Back | Becomes::Silent(_)).then(|| format!("{host}: {}", shown(&why(host, one, user))))
 }
 
-/// What speaks against switching a host off by hand, and whether that is the last word. `load`: more than this is work.
+/// Returns the objection to switching a host off by hand, and whether it is final. A load above `load` counts as
+/// work.
 pub fn hindered(kept: Option<&String>, answer: &Answer, load: f64, user: User) -> Option<(String, bool)> {
     let why = match (kept, answer) {
         (Some(why), _) if why == HERE => return Some((why.clone(), true)),

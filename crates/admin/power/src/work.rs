@@ -1,17 +1,17 @@
-//! What keeps a host on.
+//! The work that keeps a host on.
 
 use std::fmt;
 
-/// The first of these that is found is told.
+/// A kind of work. The first one that is found is reported.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
     /// Slurm's daemon runs there.
     Slurm,
-    /// A program that others get bytes or an answer from, by its name.
+    /// A program that serves others, by its name.
     Serves(String),
-    /// A run, a job or a queue of homing's.
+    /// A run, a job or a queue of homing.
     Homing,
-    /// Somebody is logged in there, or has a command there over ssh: the user's number.
+    /// A user is logged in there, or runs a command over ssh: the user's number.
     Login(u32),
     /// A user's process, by the user's number, and its name.
     User(u32, String),
@@ -20,7 +20,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// In words; `user` names one of a number.
+    /// Describes it; `user` returns the name of a number.
     pub fn told(&self, user: impl Fn(u32) -> String) -> String {
         match self {
             Work::Login(uid) => format!("{} is logged in", user(*uid)),

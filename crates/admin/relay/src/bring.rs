@@ -1,26 +1,26 @@
-//! Files that one host fetches for all who want them.
+//! Brings files to hosts: one host fetches them for all that want them.
 
 use crate::{Fetch, Gone, Sent, Wanted, fetch_once, send};
 use homing_model::Failure;
 use homing_steps::SshExecutor;
 
-/// What hosts are brought.
+/// The files to bring to hosts.
 pub struct Load<'a> {
     /// Files by the host that wants them.
     pub wanted: &'a Wanted,
-    /// Hosts that may fetch besides: one that has all may still have the way out that the others lack.
+    /// Further hosts that may fetch: one that lacks no file may still have the internet access that the others lack.
     pub others: Vec<String>,
-    /// What is fetched.
+    /// The script that fetches.
     pub fetch: &'a Fetch,
-    /// Takes them there from its standard input, as tar.
+    /// The script that takes the files from its standard input, as tar.
     pub script: &'a str,
 }
 
-/// Why nothing was brought.
+/// The reason why nothing was brought.
 pub enum Unbrought {
-    /// No host could fetch, and why each could not.
+    /// No host could fetch; the reason of each.
     Nobody(Vec<(String, String)>),
-    /// This machine could not pass it on.
+    /// This machine could not pass the files on.
     Here(Failure),
 }
 
@@ -30,7 +30,8 @@ impl From<Failure> for Unbrought {
     }
 }
 
-/// Has the first host that can fetch, and sends each host what it wants; who fetched, and what became of the hosts.
+/// Lets the first host that can fetch do so, and sends each host its files. Returns the host that fetched, and the
+/// results of all hosts.
 pub fn bring(executor: &SshExecutor, load: &Load, say: &dyn Fn(&str)) -> Result<(String, Gone), Unbrought> {
     let folder = tempfile::tempdir();
     let folder = folder.map_err(|e| Failure::system(format!("making a folder for packages: {e}")))?;

@@ -1,4 +1,4 @@
-//! What came of packages, as text and as JSON.
+//! Reports the results of packages, as text and as JSON.
 
 use crate::{Gone, Wanted};
 use homing_model::units::bytes;
@@ -7,12 +7,12 @@ use homing_setup::cache::PackageFile;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What is fetched once, for all.
+/// The files that are fetched once, for all.
 #[derive(Default)]
 pub struct Fetched {
-    /// Who fetched.
+    /// The host that fetched.
     pub by: Option<String>,
-    /// Names and sizes.
+    /// Names and sizes of the files.
     pub files: Vec<(String, u64)>,
     /// Bytes that all hosts want.
     pub asked: u64,
@@ -21,25 +21,25 @@ pub struct Fetched {
 }
 
 impl Fetched {
-    /// Before anybody fetches.
+    /// Describes the files before they are fetched.
     pub fn of(files: &[PackageFile], wanted: &Wanted) -> Fetched {
         let mut fetched = Fetched::default();
         fetched.add(files, wanted);
         fetched
     }
 
-    /// More, for these hosts.
+    /// Adds files for these hosts.
     pub fn add(&mut self, files: &[PackageFile], wanted: &Wanted) {
         self.files.extend(files.iter().map(|file| (file.name.clone(), file.size)));
         self.asked += wanted.values().flatten().map(|file| file.size).sum::<u64>();
     }
 
-    /// Bytes that are fetched.
+    /// Returns the bytes that are fetched.
     pub fn once(&self) -> u64 {
         self.files.iter().map(|(_, size)| size).sum()
     }
 
-    /// What it saves.
+    /// Describes the bytes that were saved.
     pub fn line(&self) -> String {
         let who = self.by.as_ref().map_or("once".into(), |host| format!("by {host}"));
         let (once, asked) = (bytes(self.once()), bytes(self.asked));
@@ -48,25 +48,25 @@ impl Fetched {
     }
 }
 
-/// What became of hosts.
+/// The results of hosts.
 #[derive(Default)]
 pub struct Came {
-    /// What was to be installed, in words.
+    /// The packages to install, for people.
     pub packages: Vec<String>,
-    /// What was fetched for all.
+    /// The files that were fetched for all.
     pub fetched: Fetched,
     /// Hosts that had all.
     pub has: BTreeSet<String>,
-    /// Hosts that want some, where nothing is done.
+    /// Hosts that want some, if nothing is done.
     pub wants: BTreeSet<String>,
-    /// Hosts that have taken what was sent to them.
+    /// Hosts that have taken the files sent to them.
     pub installed: BTreeSet<String>,
-    /// Hosts that have not, and why.
+    /// Hosts that have not, with the reason.
     pub failed: Vec<(String, String)>,
 }
 
 impl Came {
-    /// Takes what became of hosts that were sent what they install.
+    /// Adds the results of hosts that files were sent to.
     pub fn take(&mut self, gone: Gone) {
         self.fetched.sent += gone.bytes;
         for (host, said) in gone.came {
@@ -77,7 +77,7 @@ impl Came {
         }
     }
 
-    /// For a person.
+    /// Returns the results as text for people.
     pub fn text(&self) -> String {
         let packages = self.packages.join(" ");
         let line = |hosts: &BTreeSet<String>, what: &str| {
@@ -93,13 +93,13 @@ impl Came {
         text
     }
 
-    /// What failed, hosts of one reason together.
+    /// Describes the failures; hosts with the same reason are together.
     pub fn failures(&self) -> String {
         let each = alike::folded(self.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
         format!("not every host has it all:\n  {}", each.join("\n  "))
     }
 
-    /// For a program.
+    /// Returns the results as JSON.
     pub fn json(&self, hosts: &[String], status: i32) -> String {
         let row = |host: &String| {
             let failed: Vec<&str> =

@@ -1,30 +1,30 @@
-//! What came of a copy, host by host, from what rsync says.
+//! Collects the results of a copy, host by host, from the output of rsync.
 
 use crate::given_by;
 use homing_exec::{Event, Giver, Outcome, Stream, What};
 use homing_model::text::keep_tail;
 
-/// Bytes that are kept of what a host prints on standard error, the last ones: as many as of one that a command fails on
-/// elsewhere ([`homing_exec::Options::keep`] is of all that a command prints).
+/// Bytes of standard error that are kept of a host, the last ones. It is as much as is kept of a failed command
+/// elsewhere ([`homing_exec::Options::keep`] limits all output of a command).
 const TEXT: usize = 64 << 10;
-/// A line without an end is passed on in pieces of this many bytes. rsync prints a line for a file, whose path is at most
-/// 4096 bytes (PATH_MAX), each of them as four characters at most.
+/// A line without an end is passed on in pieces of this many bytes. rsync prints one line per file. Its path has at
+/// most 4096 bytes (PATH_MAX), and each becomes at most four characters.
 const LONGEST_LINE: usize = 32 << 10;
 
-/// What came of one host.
+/// The result of one host.
 #[derive(Clone, Debug)]
 pub struct Copied {
-    /// How it ended.
+    /// The status of its end.
     pub outcome: Outcome,
     /// Files, folders and links that were changed.
     pub changed: u64,
-    /// How long it took.
+    /// The duration in seconds.
     pub seconds: f64,
-    /// The end of what it printed on standard error.
+    /// The end of its standard error.
     pub text: Vec<u8>,
-    /// Bytes that were sent from here, for this host and those to which it passes them on.
+    /// Bytes that were sent from here, for this host and for the hosts to which it passes files on.
     pub sent: u64,
-    /// Who gave it its files, when it was not this machine.
+    /// The host that gave it its files, if it was not this machine.
     pub by: Option<String>,
 }
 
@@ -32,11 +32,11 @@ pub struct Copied {
 pub enum Said<'l> {
     /// Something was changed.
     Changed(&'l str),
-    /// What went wrong, in its own words.
+    /// An error message of the host.
     Wrong(&'l str),
 }
 
-/// Hears all hosts out; `tell` is told each line of a host as it comes.
+/// Collects the output of all hosts, and passes each line of a host to the callback as it arrives.
 pub fn collected(hosts: &[String], stream: Stream, tell: &dyn Fn(&str, Said)) -> Vec<Copied> {
     let none = Copied { outcome: Outcome::Killed, changed: 0, seconds: 0.0, text: Vec::new(), sent: 0, by: None };
     let mut copied = vec![none; hosts.len()];
@@ -78,7 +78,7 @@ pub fn collected(hosts: &[String], stream: Stream, tell: &dyn Fn(&str, Said)) ->
     copied
 }
 
-/// The lines that these bytes end; what is left over waits in `open`.
+/// Returns the lines that these bytes complete; the rest is kept in `open`.
 fn lines(open: &mut Vec<u8>, bytes: &[u8]) -> Vec<String> {
     let mut whole = Vec::new();
     for part in bytes.split_inclusive(|b| *b == b'\n') {
@@ -93,7 +93,7 @@ fn lines(open: &mut Vec<u8>, bytes: &[u8]) -> Vec<String> {
 }
 
 impl Copied {
-    /// Takes what came of comparing both sides afterwards; how many differ, where that is what was wrong.
+    /// Adds the result of comparing both sides afterwards. Returns the number of differences, if that is the fault.
     pub fn compared(&mut self, found: Copied) -> Option<u64> {
         if !self.outcome.is_ok() {
             return None;
@@ -103,7 +103,7 @@ impl Copied {
         differs.then_some(found.changed)
     }
 
-    /// With what came of a further path.
+    /// Adds the result of a further path.
     pub fn joined(self, one: Copied) -> Copied {
         let outcome = if self.outcome.is_ok() { one.outcome } else { self.outcome };
         let (changed, seconds) = (self.changed + one.changed, self.seconds + one.seconds);
@@ -113,13 +113,13 @@ impl Copied {
     }
 }
 
-/// A line of rsync, with the bytes that were sent for it.
+/// Splits a line of rsync into the bytes that were sent for it, and the rest.
 fn sent(line: &str) -> (u64, &str) {
     let number = line.split_once(' ').and_then(|(sent, rest)| Some((sent.parse().ok()?, rest)));
     number.unwrap_or((0, line))
 }
 
-/// rsync passes on ssh's status, and a shell's for a program that is not there.
+/// Explains statuses that rsync passes on: that of ssh, and that of a shell if a program is missing.
 fn told(host: &str, outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Exited(255) => Outcome::Lost(format!("host {host}: the connection was lost during the copy")),

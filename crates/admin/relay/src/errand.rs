@@ -1,4 +1,4 @@
-//! What homing passes on along a tree of hosts.
+//! The kinds of work that homing passes on along a tree of hosts.
 
 use crate::rsync::Request;
 use homing_exec::{Command, Errand, Giver, Input, Note, Outcome, Remote, Scripts, Spool, Stream};
@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-/// Tells on standard error what was not done along the tree.
+/// Reports on standard error the work that was not done along the tree.
 pub fn note() -> Note {
     Arc::new(|text| homing_os::say!("homing: {text}"))
 }
 
-/// Steps of hosts along a tree, where there are more than `width`.
+/// Carries out steps of hosts along a tree, if there are more than `width`.
 pub fn along(direct: SshExecutor, width: usize) -> Along {
     let tree = |remote: &Remote, hosts: &[String], led: Led| {
         let errand = match led {
@@ -25,7 +25,7 @@ pub fn along(direct: SshExecutor, width: usize) -> Along {
     Along::new(direct, width, Box::new(tree))
 }
 
-/// The host that gave another what it needed. A leader has given itself nothing: it has it from here.
+/// Returns the host that gave another its files. A leader got its own from this machine.
 pub fn given_by(giver: Giver, hosts: &[String], host: &str) -> Option<String> {
     match giver {
         Giver::Leader(leader) if hosts[leader] != host => Some(hosts[leader].clone()),
@@ -33,7 +33,7 @@ pub fn given_by(giver: Giver, hosts: &[String], host: &str) -> Option<String> {
     }
 }
 
-/// One rsync for each host, from this machine. `folders`: whether what is pulled is a folder there, by host.
+/// Runs one rsync for each host from this machine. `folders`: whether the pulled path is a folder there, by host.
 pub fn copies(request: &Request, remote: &Remote, hosts: &[String], folders: &HashMap<String, bool>) -> Stream {
     let (request, folders) = (request.clone(), folders.clone());
     remote.stream_through(hosts, move |host, way| {
@@ -49,10 +49,11 @@ pub fn copies(request: &Request, remote: &Remote, hosts: &[String], folders: &Ha
 pub enum Passed {
     /// rsync.
     Copy(Request),
-    /// A command, with what it reads. It is begun once, or as often as it takes.
+    /// A command, with its standard input. `again`: whether it may be started more than once.
     Run { command: Command, again: bool },
-    /// A script for each host, which these words read, begun once. What a leader does to its own host would end with it:
-    /// there is nothing for that, and whoever asks it to lead does it.
+    /// A script for each host, run by the interpreter with these words, and started once. A script on the leader's
+    /// own host could end the leader: leaders are spared, and the machine that started the leader runs the script
+    /// there.
     Act { words: Vec<String>, scripts: Scripts },
 }
 
@@ -120,7 +121,7 @@ impl Errand for Passed {
         match (self, outcome) {
             (_, Outcome::Unreachable(_)) => true,
             (_, Outcome::Lost(_)) => self.can_be_repeated(),
-            // ssh's status, a shell's where rsync is missing, and rsync's where its other end has gone.
+            // The status of ssh, that of a shell if rsync is missing, and that of rsync if its other end is gone.
             (Passed::Copy(_), Outcome::Exited(status)) => [12, 127, 255].contains(status),
             _ => false,
         }

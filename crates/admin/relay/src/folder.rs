@@ -1,4 +1,4 @@
-//! A leader's folder, and those of leaders that were killed with their guards.
+//! Makes a leader's folder, and removes folders of leaders that were killed with their guards.
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use std::fs;
@@ -7,19 +7,19 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Begins their names.
+/// The beginning of their names.
 const PREFIX: &str = "homing-tree-";
 
-/// A folder of its own, for as long as somebody has its lock.
+/// Makes a folder that stays as long as some process holds its lock.
 pub fn make(room: &Path) -> io::Result<(PathBuf, OwnedFd)> {
     clear(room);
     let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(room)?;
-    // Another who clears may have had it first, and then it is gone.
+    // Another process that clears may have locked it first, and removed it.
     let lock = locked(folder.path())?;
     Ok((folder.keep(), lock))
 }
 
-/// Files may be many: not in memory, as /tmp may be.
+/// Returns the folder for many files: /tmp may be in memory.
 pub fn room() -> PathBuf {
     std::env::var_os("TMPDIR").map_or("/var/tmp".into(), PathBuf::from)
 }
@@ -31,7 +31,7 @@ fn locked(folder: &Path) -> io::Result<OwnedFd> {
     Ok(opened)
 }
 
-/// Removes what nobody holds any more of this user's.
+/// Removes this user's folders that no process holds any more.
 fn clear(room: &Path) {
     let own = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(room).into_iter().flatten().flatten() {

@@ -1,14 +1,14 @@
-//! A leader's end.
+//! The process of a leader.
 
 use crate::{Passed, folder};
 use std::io::BufReader;
 
-/// `tree-host`: a leader's end, on standard input and output.
+/// `tree-host`: serves as a leader, on standard input and output.
 pub fn host() -> Result<(), String> {
     let made = folder::make(&folder::room());
-    // Its lock is held by the guard as well.
+    // The guard holds its lock as well.
     let (folder, _lock) = made.map_err(|e| format!("no folder in {}: {e}", folder::room().display()))?;
-    // What this process leaves, however it ends, its guard takes away.
+    // The guard removes the folder, however this process ends.
     let left = folder.clone();
     let guarded = homing_os::process::guarded_to_the_end(true, move || drop(std::fs::remove_dir_all(&left)));
     guarded.map_err(|e| format!("cannot start a guard: {e}"))?;

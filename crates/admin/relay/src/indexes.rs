@@ -1,4 +1,4 @@
-//! Indexes of packages, for hosts that lack some.
+//! Brings indexes of packages to hosts that lack some.
 
 use crate::{Came, Fetch, Sent, Wanted, fetch_once, send};
 use homing_setup::cache::PackageFile;
@@ -7,13 +7,13 @@ use homing_steps::{Call, Executor, SshExecutor};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// How often hosts are asked what they lack: the signature, in two forms; then each file, by two addresses in up to three
-/// forms where the signature names it, and where there is none in all six that apt 2.6 unpacks, and bare. What lacks then
-/// stays away.
+/// How often hosts are queried for missing files. First comes the signature, in two forms. Then comes each file, by
+/// two addresses and in up to three forms where the signature names it. Else it comes in all six forms that apt 2.6
+/// unpacks, and uncompressed. Files that are still missing then stay missing.
 const TURNS: usize = 10;
 
-/// Brings indexes to hosts; one of the others fetches them, or else one of these. A host that has some may have failed
-/// too: its apt has said something of the rest.
+/// Brings indexes to hosts; one of the others fetches them, or else one of these. A host that has received some may
+/// have failed too, if its apt reported an error about the rest.
 pub fn bring(executor: &SshExecutor, hosts: &[String], others: &[String], say: &dyn Fn(&str)) -> Result<Came, String> {
     let came = Came { packages: vec!["indexes".into()], ..Came::default() };
     let mut all = Bringing { executor, say, left: hosts.to_vec(), came };
@@ -34,13 +34,13 @@ pub fn bring(executor: &SshExecutor, hosts: &[String], others: &[String], say: &
 struct Bringing<'a> {
     executor: &'a SshExecutor,
     say: &'a dyn Fn(&str),
-    /// Hosts that lack something still.
+    /// Hosts that still lack something.
     left: Vec<String>,
     came: Came,
 }
 
 impl Bringing<'_> {
-    /// Has apt take what has come; what hosts lack.
+    /// Lets apt take the received files, and returns the files that hosts lack.
     fn ask(&mut self, turn: Turn) -> BTreeMap<String, Vec<Index>> {
         let hosts = std::mem::take(&mut self.left);
         let calls: Vec<_> = hosts.iter().map(|host| (host.clone(), Call::Script(indexes::asked(turn)))).collect();
@@ -63,7 +63,7 @@ impl Bringing<'_> {
         lacks
     }
 
-    /// Whether any of what lacks could be had, and went to its hosts.
+    /// Fetches missing files and sends them to their hosts. Returns whether any could be fetched.
     fn fetch(&mut self, fetchers: &[String], lacks: &BTreeMap<String, Vec<Index>>) -> Result<bool, String> {
         let folder = tempfile::tempdir().map_err(|e| format!("making a folder for indexes: {e}"))?;
         let all = indexes::union(lacks.values().flatten());
@@ -73,7 +73,7 @@ impl Bringing<'_> {
             names: Vec::new(),
             size: None,
         };
-        // The one that could before comes first.
+        // The host that could fetch before comes first.
         let by = self.came.fetched.by.clone();
         let order = by.iter().chain(fetchers.iter().filter(|host| Some(*host) != by.as_ref()));
         match fetch_once(self.executor, order, &fetch, folder.path(), self.say) {
@@ -101,7 +101,7 @@ impl Bringing<'_> {
     }
 }
 
-/// A file that has come, or the mark that it is not to be had.
+/// Returns a file that has arrived, or the mark that it cannot be fetched.
 fn arrived(folder: &Path, index: &Index, none: bool) -> Option<PackageFile> {
     let name = format!("{}{}", index.name, if none { NONE } else { "" });
     let meta = folder.join(&name).symlink_metadata().ok().filter(|meta| meta.is_file())?;

@@ -1,7 +1,8 @@
-//! What some hosts pass on to others: files and scripts along a tree, and packages that one of them has fetched.
+//! Passes things from some hosts on to others: files and scripts along a tree, and packages that one host has
+//! fetched.
 //!
-//! Main types: [`Passed`] is an errand that leaders carry out, [`patiently`] runs one command on all hosts until a deadline,
-//! [`Copied`] is the result of a copy, [`Packages`] are those that hosts lack.
+//! Main types: [`Passed`] is an errand that leaders carry out, [`patiently`] runs one command on all hosts until a
+//! deadline. [`Copied`] is the result of a copy, [`Packages`] are those that hosts lack.
 //!
 //! It does not: open connections or build the tree (`exec`), or decide which packages a host needs (`setup`).
 

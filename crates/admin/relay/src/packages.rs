@@ -1,4 +1,4 @@
-//! What hosts want of packages.
+//! Queries hosts for the files of packages that they need.
 
 use crate::{Wanted, indexes};
 use homing_setup::cache::{self, Purpose, STALE, Unknown};
@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 /// Packages by the host that is to have them.
 pub type Packages = BTreeMap<String, Vec<String>>;
 
-/// What hosts want, and those that could not say. Hosts that do not know a package get indexes first, fetched by one of
-/// the others or of them; where none can, each fetches its own.
+/// Returns the files that hosts want, and the hosts that could not list them. Hosts that do not know a package get
+/// indexes first. One of the other hosts fetches these, or one of them; if none can, each fetches its own.
 pub fn ask(
     executor: &SshExecutor,
     packages: &Packages,
@@ -32,7 +32,7 @@ pub fn ask(
     Ok((wanted, failed))
 }
 
-/// What these hosts, which were to have all by now, lack still.
+/// Returns the files that these hosts, which should have all by now, still lack.
 pub fn lacking(executor: &SshExecutor, packages: &Packages, hosts: &[String]) -> BTreeMap<String, String> {
     let of = packages.iter().filter(|(host, _)| hosts.contains(host));
     let of: Packages = of.map(|(host, packages)| (host.clone(), packages.clone())).collect();
@@ -41,7 +41,7 @@ pub fn lacking(executor: &SshExecutor, packages: &Packages, hosts: &[String]) ->
     lack.chain(failed).collect()
 }
 
-/// What hosts want, those that could not say, and those that do not know a package.
+/// Returns the files that hosts want, the hosts that could not list them, and those that do not know a package.
 pub fn say_what(
     executor: &SshExecutor,
     packages: &Packages,

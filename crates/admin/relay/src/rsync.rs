@@ -1,4 +1,4 @@
-//! Which rsync does a copy: a pure function of the request.
+//! Builds the rsync command of a copy: a pure function of the request.
 
 use homing_exec::Way;
 use homing_model::text::quoted;
@@ -9,38 +9,37 @@ use std::ffi::OsString;
 
 /// The part of a leader's folder that has the files.
 const FILES: &str = "files";
-/// An rsync that takes names of the other side literally. With `-s` that side's rsync expands `*`, `?` and `[` in them
-/// (rsync(1), --secluded-args). Without it a shell reads them, and they come quoted from here. A newer rsync would quote
-/// them once more; `RSYNC_OLD_ARGS` turns that off, and an older one does not know it.
+/// An rsync that takes names of the other side literally. With `-s` that side's rsync expands `*`, `?` and `[` in
+/// them (rsync(1), --secluded-args). Without it a shell reads them, and we quote them. A newer rsync would quote them
+/// once more; `RSYNC_OLD_ARGS` turns that off, and an older one ignores it.
 const LITERAL: [&str; 5] = ["env", "RSYNC_OLD_ARGS=1", "rsync", "-a", "--no-s"];
 
-/// What is common to all hosts.
+/// The part of a copy that is common to all hosts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// To the hosts, or from them.
+    /// Whether files go to the hosts, or come from them.
     pub push: bool,
     /// Absolute paths here (push) or paths there (pull).
     pub sources: Vec<String>,
-    /// By host, a file here that it gets in the place of `sources` (push).
+    /// By host, a file here that it gets in place of `sources` (push).
     pub own: HashMap<String, String>,
     /// A path there (push) or a folder here (pull).
     pub dest: String,
-    /// Compare by content.
+    /// Whether files are compared by content.
     pub checksum: bool,
-    /// Only say what differs, by content.
+    /// Whether only differences are printed, by content.
     pub verify: bool,
-    /// Change nothing.
+    /// Whether nothing is changed.
     pub dry_run: bool,
-    /// Remove there what is not here.
+    /// Whether files there that are not here are removed.
     pub delete: bool,
 }
 
 impl Request {
-    /// The words of rsync for one host. `folders` are the places in `sources`
-    /// that are folders there (pull).
+    /// Returns the words of rsync for one host. `folders` states which `sources` are folders there (pull).
     pub fn words(&self, host: &str, way: Way, folders: &[bool]) -> Vec<String> {
-        // Before each name: the bytes that were sent for it.
+        // The bytes that were sent for a file come before its name.
         let format = if self.push { "--out-format=%b %i %n%L" } else { "--out-format=%i %n%L" };
         let mut words: Vec<String> = LITERAL.into_iter().chain([EXACT, format]).map(String::from).collect();
         let mut flag = |on: bool, word: &str| words.extend(on.then(|| word.to_string()));
@@ -74,8 +73,8 @@ impl Request {
         self.push && self.own.is_empty() && !self.dry_run && self.sources.iter().all(|source| !base(source).is_empty())
     }
 
-    /// The words of rsync that give a leader the files, into a folder of its own. What it has at the destination
-    /// already is not sent, and needs no room: it gets a second name.
+    /// Returns the words of rsync that give a leader the files, into a folder of its own. Files that it has at the
+    /// destination already are not sent, and need no space: they get a second name.
     pub fn load(&self, leader: &str, way: Way, folder: &str) -> Vec<String> {
         let dest = format!("{folder}/{FILES}/");
         let files = Request { dest, delete: false, verify: false, ..self.clone() };
@@ -86,15 +85,15 @@ impl Request {
         words
     }
 
-    /// The request of a leader that has the files in a folder.
+    /// Returns the request of a leader that has the files in a folder.
     pub fn from(&self, folder: &str) -> Request {
         let sources = self.sources.iter().map(|source| format!("{folder}/{FILES}/{}", base(source))).collect();
         Request { sources, ..self.clone() }
     }
 }
 
-/// A place on a host. The folder that a relative path begins in is said: what begins with `-` is no option then, and
-/// what has a colon names no host.
+/// Returns a path on a host. A relative path gets `./` in front: then a leading `-` begins no option, and a colon
+/// ends no host name.
 fn there(host: &str, way: Way, path: &str) -> String {
     let path = if path.starts_with('/') { path.to_string() } else { format!("./{path}") };
     match way {
@@ -104,12 +103,12 @@ fn there(host: &str, way: Way, path: &str) -> String {
     }
 }
 
-/// A path as the shell of a host reads it.
+/// Quotes a path for the shell of a host.
 fn word(path: &str) -> String {
     String::from_utf8_lossy(&quoted(path.as_bytes())).into_owned()
 }
 
-/// Two sources of which one would take the place of the other, since both have this name.
+/// Returns two sources with the same last part, of which one would replace the other.
 pub fn same_name(sources: &[String]) -> Option<[&str; 2]> {
     let clash = |(at, one): (usize, &'_ String)| {
         sources[..at].iter().position(|other| base(other) == base(one)).map(|other| [other, at])
@@ -117,12 +116,12 @@ pub fn same_name(sources: &[String]) -> Option<[&str; 2]> {
     sources.iter().enumerate().find_map(clash).map(|pair| pair.map(|at| sources[at].as_str()))
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 pub fn base(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or("")
 }
 
-/// rsync cuts `-e` at blanks and knows quotes, but no backslash.
+/// Joins words for `-e`: rsync splits it at blanks and knows quotes, but no backslash.
 fn shell_words(way: &[OsString]) -> String {
     let quote = |word: &OsString| {
         let word = word.to_string_lossy();

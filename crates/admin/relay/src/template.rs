@@ -1,4 +1,4 @@
-//! A file of each host's own, made of one template.
+//! Makes a file for each host from one template.
 
 use homing_model::Failure;
 use homing_setup::{Site, expand};
@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Writes the file of each host into a folder of its own; the folder goes with the first value.
+/// Writes the file of each host into a folder of its own; the folder is removed with the first value.
 pub fn written(template: &Path, hosts: &[String], site: &Site) -> Result<(TempDir, HashMap<String, String>), Failure> {
     let unread = |e: std::io::Error| Failure::usage(format!("cannot read the template {}: {e}", template.display()));
     let text = fs::read_to_string(template).map_err(unread)?;
@@ -19,13 +19,13 @@ pub fn written(template: &Path, hosts: &[String], site: &Site) -> Result<(TempDi
     for (i, host) in hosts.iter().enumerate() {
         let text = expand(&text, host, i + 1, site)
             .map_err(|why| Failure::usage(format!("template {}: {why}", template.display())))?;
-        // A host's name may be any word: its number is none that leads elsewhere.
+        // A host's name may be any word; its number cannot lead to another folder.
         let path = folder.path().join(i.to_string()).join(name);
         let write = || -> std::io::Result<()> {
             fs::create_dir_all(path.parent().unwrap_or(folder.path()))?;
             fs::write(&path, text)?;
             fs::set_permissions(&path, like.permissions())?;
-            // rsync keeps times: equal bytes are nothing to change then.
+            // rsync keeps times: a file with equal bytes then counts as unchanged.
             File::options().write(true).open(&path)?.set_modified(like.modified()?)
         };
         write().map_err(unwritten)?;

@@ -1,4 +1,4 @@
-//! Files from the host that fetches to this machine, and from here to the others.
+//! Moves files from the host that fetches to this machine, and from here to the others.
 
 use crate::{Passed, given_by, note};
 use homing_exec::{Command, Giver, HostResult, Input, Outcome, Spool, What, last_lines};
@@ -27,27 +27,27 @@ fn tar(folder: &Path, words: &[&str], names: impl Iterator<Item = String>) -> st
 /// Files by the host that wants them.
 pub type Wanted = BTreeMap<String, BTreeSet<PackageFile>>;
 
-/// What a host fetches.
+/// The files that a host fetches.
 pub struct Fetch {
-    /// Writes the files to its standard output, as tar.
+    /// A script that writes the files to its standard output, as tar.
     pub script: String,
-    /// The files, for a person.
+    /// The files, described for people.
     pub what: String,
-    /// Those that must have come.
+    /// Names of the files that must arrive.
     pub names: Vec<String>,
-    /// Bytes of all of them, where that is known: no more is taken.
+    /// Bytes of all of them, where that is known: the limit of the transfer.
     pub size: Option<u64>,
 }
 
-/// Bytes of tar's heads and padding for a file at most: a block for its head, two for a long name, and the last block of its
-/// content (tar(5)); and those of a whole archive, which ends with blocks of zeros.
+/// Most bytes of tar's overhead for a file (tar(5)): a block for its header, two for a long name, and padding. The
+/// second number is for a whole archive, which ends with blocks of zeros.
 const TAR_FILE: u64 = 4 * 512;
 const TAR: u64 = 64 << 10;
-/// Bytes that are kept of what a host that fetches prints on standard error, the last ones.
+/// Bytes of standard error that are kept of a host that fetches, the last ones.
 const TEXT: usize = 64 << 10;
 
 impl Fetch {
-    /// Files of packages.
+    /// Describes the fetching of packages.
     pub fn packages(files: &[PackageFile]) -> Fetch {
         let names = files.iter().map(|file| file.name.clone()).collect();
         let size = Some(files.iter().map(|file| file.size).sum());
@@ -55,7 +55,7 @@ impl Fetch {
     }
 }
 
-/// By the first of the hosts that can; which one it was, or why none could.
+/// Fetches on the first of the hosts that can. Returns that host, or why none could.
 pub fn fetch_once<'h>(
     executor: &SshExecutor,
     hosts: impl Iterator<Item = &'h String>,
@@ -74,7 +74,7 @@ pub fn fetch_once<'h>(
     Err(whys)
 }
 
-/// Into a folder of this machine.
+/// Fetches into a folder of this machine.
 fn fetched(executor: &SshExecutor, host: &str, fetch: &Fetch, folder: &Path) -> Result<(), String> {
     let script = Spool::of(fetch.script.as_bytes()).map_err(|e| format!("no temporary file for its script: {e}"))?;
     let command = Command::argv(words(executor, &["sh", "-s"])).input(Input::Spool(script));
@@ -94,7 +94,7 @@ fn fetched(executor: &SshExecutor, host: &str, fetch: &Fetch, folder: &Path) -> 
     fetch.names.iter().find(lacks).map_or(Ok(()), |name| Err(format!("{name} did not come")))
 }
 
-/// How much is taken from a host that fetches.
+/// The limit of bytes from a host that fetches.
 struct Bound {
     folder: File,
     reserve: Reserve,
@@ -103,13 +103,13 @@ struct Bound {
 }
 
 impl Bound {
-    /// `most`: bytes, where that is known. What is put into `folder` leaves room on its disk.
+    /// `most` is the limit in bytes, where that is known. Files in `folder` leave the reserve free on its disk.
     fn new(folder: &Path, most: Option<u64>) -> Result<Bound, String> {
         let folder = File::open(folder).map_err(|e| format!("opening {}: {e}", folder.display()))?;
         Ok(Bound { folder, reserve: Reserve::default(), most, taken: 0 })
     }
 
-    /// Takes so many bytes more, or says why not.
+    /// Accepts this many bytes more, or returns the reason why not.
     fn take(&mut self, bytes: usize) -> Result<(), String> {
         self.taken += bytes as u64;
         let taken = units::bytes(self.taken);
@@ -126,7 +126,7 @@ impl Bound {
     }
 }
 
-/// Standard output of the host to the program here.
+/// Passes the standard output of the host to the program here.
 fn receive(
     executor: &SshExecutor,
     host: &str,
@@ -154,20 +154,20 @@ fn receive(
     Ok(())
 }
 
-/// What became of the hosts, and the bytes that left this machine for them.
+/// The results of the hosts, and the bytes that left this machine for them.
 #[derive(Default)]
 pub struct Gone {
-    /// By host.
+    /// Results by host.
     pub came: Vec<(String, Result<(), String>)>,
-    /// Who told so of hosts that were served by another.
+    /// The leader that reported the result, for hosts that were served by another.
     by: BTreeMap<String, String>,
-    /// To hosts and to those that pass them on.
+    /// Bytes sent to hosts and to those that pass them on.
     pub bytes: u64,
 }
 
 impl Gone {
-    /// What a leader tells of another host is its word alone: it counts where the host itself, which is asked from here, lacks
-    /// nothing. `lack` tells which of these hosts do, and what.
+    /// Checks the reports of leaders about other hosts. Such a report counts only if the host itself, queried from
+    /// here, lacks nothing. `lack` returns the hosts that do, with the missing file.
     pub fn confirmed(mut self, lack: impl FnOnce(&[String]) -> BTreeMap<String, String>) -> Gone {
         let told = |(host, went): &&(String, Result<(), String>)| went.is_ok() && self.by.contains_key(host);
         let hosts: Vec<String> = self.came.iter().filter(told).map(|(host, _)| host.clone()).collect();
@@ -181,17 +181,17 @@ impl Gone {
     }
 }
 
-/// How files are sent.
+/// The way in which files are sent.
 pub struct Sent<'a> {
-    /// Where they are.
+    /// The folder of the files.
     pub folder: &'a Path,
     /// A file that goes with them.
     pub beside: Option<&'a str>,
-    /// Takes them from its standard input, as tar.
+    /// The script that takes them from its standard input, as tar.
     pub script: &'a str,
 }
 
-/// Sends each host its files, along a tree where many hosts want the same.
+/// Sends each host its files, along a tree if many hosts want the same.
 pub fn send(executor: &SshExecutor, wanted: &Wanted, sent: &Sent) -> Result<Gone, String> {
     let mut groups: BTreeMap<&BTreeSet<PackageFile>, Vec<String>> = BTreeMap::new();
     wanted.iter().for_each(|(host, files)| groups.entry(files).or_default().push(host.clone()));
@@ -205,7 +205,7 @@ pub fn send(executor: &SshExecutor, wanted: &Wanted, sent: &Sent) -> Result<Gone
     Ok(gone)
 }
 
-/// To hosts that want the same.
+/// Sends files to hosts that want the same ones.
 fn send_same(
     executor: &SshExecutor,
     hosts: &[String],
@@ -220,7 +220,7 @@ fn send_same(
     let Some(bytes) = archive.stdout.take() else { return Err("tar has no output".into()) };
     let spool = Spool::from_reader(bytes).map_err(|e| format!("no temporary file for packages: {e}"))?;
     let command = Command::argv(words(executor, &["sh", "-c", sent.script])).input(Input::Spool(spool.clone()));
-    // A host that has taken some of it locks the rest out, and begins anew.
+    // A host that has received a part locks the rest out, and begins anew.
     let mut results = executor.remote.run_tree(hosts, Passed::Run { command, again: true }, note());
     let (mut came, mut by, mut from_here) = (Vec::new(), BTreeMap::new(), 0);
     for result in results.by_ref() {

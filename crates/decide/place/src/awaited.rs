@@ -1,11 +1,11 @@
-//! What waiting tasks wait for, for people who watch.
+//! Explains why tasks wait, for people who watch.
 
 use crate::class::Key;
 use crate::host::Storage;
 use crate::{HostIx, Placer, ServerIx};
 use std::collections::BTreeMap;
 
-/// What a waiting task waits for.
+/// The thing that a waiting task waits for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Awaited {
     /// No host of the run can run it.
@@ -14,18 +14,18 @@ pub enum Awaited {
     Server(ServerIx),
     /// A free slot, anywhere.
     Slot,
-    /// A free slot of one of these, which hold what it reads.
+    /// A free slot of one of these hosts, which hold its inputs.
     Holders(Vec<HostIx>),
     /// The storage of these hosts takes no more tasks now.
     Storage(Vec<HostIx>),
     /// Memory or named resources.
     Room,
-    /// There is room: the next look hands it out, or leaves it to a host where it is done sooner.
+    /// Its turn. There is room: the next decision starts it, or leaves it to a host where it ends sooner.
     Turn,
 }
 
 impl Placer {
-    /// How many of the waiting tasks wait for what.
+    /// Returns the number of waiting tasks for each reason.
     pub fn awaited(&self) -> BTreeMap<Awaited, usize> {
         let mut sums = BTreeMap::new();
         for group in self.groups.iter() {

@@ -1,37 +1,36 @@
-//! What it costs a host's own tasks that others fetch from it, and whether
-//! fetching from it is still worth it. A link tells how fast bytes arrive, not
-//! what they cost who sends them: a server that is also a compute host may lose
-//! more tasks of its own than others gain.
+//! Measures how much a host's own tasks lose while other hosts fetch from it, and whether fetching is still worth it.
+//! The rate of a link does not show this cost. A server that is also a compute host may lose more tasks of its own
+//! than others gain.
 
 use crate::mean::Mean;
 
-/// Samples of each kind before anything is concluded.
+/// Samples of each kind that are needed for a conclusion.
 const ENOUGH: u32 = 2;
-/// Finding out may cost this share of the remaining time.
+/// The most time that a test may cost, as a share of the remaining time.
 const WORTH_KNOWING: f64 = 0.06;
-/// Only a task that takes so many times as long elsewhere can press hard enough on where it reads.
+/// A task must take this many times as long elsewhere to burden the host that it reads from.
 const FAR: f64 = 2.0;
-/// One fetch after so many times its length shows whether it still costs as much.
+/// After this many times the length of a fetch, another fetch shows whether the cost is still the same.
 const LOOK_AGAIN: f64 = 20.0;
 
-/// Learnt of one host that others fetch from.
+/// Measurements of one host that others fetch from.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Burden {
-    /// Wall time of its own tasks while nobody fetched from it, microseconds.
+    /// Wall time of its own tasks while no task fetched from it, microseconds.
     alone_us: Mean,
-    /// The same while somebody did all the time.
+    /// Wall time of its own tasks while a task fetched all the time, microseconds.
     beside_us: Mean,
-    /// How many did.
+    /// Number of tasks that fetched then.
     fetching: Mean,
     /// Wall time of tasks that fetched from it, microseconds.
     fetched_us: Mean,
-    /// When it began to be left alone, to find out.
+    /// The time since which it is left alone for a test.
     held_since_us: Option<u64>,
-    /// When a task that fetches from it was last picked.
+    /// The time when a task that fetches from it was last picked.
     last_us: u64,
 }
 
-/// How many tasks elsewhere read from a host while one of its own ran.
+/// The numbers of tasks elsewhere that read from a host while one of its own ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overlap {
     pub fewest: u32,
@@ -54,12 +53,12 @@ pub enum Verdict {
     Yes,
     /// Its own tasks lose more by it.
     No,
-    /// It is left alone for a moment, to find out what fetches cost it.
+    /// It is left alone for a moment, to measure the cost of fetches.
     Wait,
 }
 
 impl Burden {
-    /// One of the host's own tasks ended.
+    /// Records that one of the host's own tasks ended.
     pub fn own_ended(&mut self, wall_us: f64, overlap: Overlap) {
         if overlap.most == 0 {
             self.alone_us.learn(wall_us);
@@ -69,18 +68,18 @@ impl Burden {
         }
     }
 
-    /// A task that fetched from the host ended.
+    /// Records that a task which fetched from the host ended.
     pub fn fetch_ended(&mut self, wall_us: f64) {
         self.fetched_us.learn(wall_us);
     }
 
-    /// A task that fetches from the host begins.
+    /// Records that a task which fetches from the host begins.
     pub fn fetch_begins(&mut self, now_us: u64) {
         self.last_us = now_us;
     }
 
-    /// Whether a task that would take `fetched_us` elsewhere may fetch from
-    /// here, where `backlog` tasks wait for `slots`; `reading` do so now.
+    /// Decides whether a task that would take `fetched_us` elsewhere may fetch from this host. `backlog` tasks wait
+    /// for its `slots`; `reading` tasks read from it now.
     pub fn verdict(&self, slots: f64, backlog: f64, reading: u32, fetched_us: f64, now_us: u64) -> Verdict {
         let fetched_us = self.fetched_us.get().unwrap_or(fetched_us).max(1.0);
         let (Some(beside), Some(fetching)) = (self.beside_us.enough(ENOUGH), self.fetching.get()) else {
@@ -88,7 +87,7 @@ impl Burden {
         };
         let (own, gained) = (slots / beside, fetching / fetched_us);
         let Some(alone) = self.alone_us.enough(ENOUGH) else {
-            // Those that fetch now end one after the other; then its own tasks must begin and end.
+            // The present fetches end one after the other; then its own tasks must begin and end.
             let takes_us = fetched_us / 2.0 + 2.0 * beside;
             let far = fetched_us > FAR * beside;
             return if far { self.find_out(own, gained, backlog, (takes_us, now_us)) } else { Verdict::Yes };
@@ -97,8 +96,8 @@ impl Burden {
         if slots / alone - own > gained && !again { Verdict::No } else { Verdict::Yes }
     }
 
-    /// Leaving the host alone is worth it when it does most of the work, tasks elsewhere take far
-    /// longer than its own, and enough is left to do.
+    /// Decides whether to leave the host alone for a test. It is worth it if the host does most of the work, tasks
+    /// elsewhere take far longer than its own, and enough work is left.
     fn find_out(&self, own: f64, gained: f64, backlog: f64, (takes_us, now_us): (f64, u64)) -> Verdict {
         if let Some(since) = self.held_since_us {
             let over = now_us.saturating_sub(since) as f64 > 2.0 * takes_us;
@@ -111,7 +110,7 @@ impl Burden {
         Verdict::Wait
     }
 
-    /// It is left alone from now on, if it is not already.
+    /// Leaves it alone from now on, if it is not already.
     pub fn hold(&mut self, now_us: u64) {
         self.held_since_us.get_or_insert(now_us);
     }

@@ -1,5 +1,5 @@
-//! What a host takes without a second thought: tasks whose bytes it holds, and those for which it does not matter
-//! where they run.
+//! Chooses tasks that a host takes without comparing costs: tasks whose bytes it holds, and tasks that may run
+//! anywhere.
 
 use crate::class::Key;
 use crate::fetch::SOONEST_US;
@@ -12,15 +12,15 @@ use crate::{HostIx, Placer};
 const PATIENCE: u64 = 256;
 /// Times a wide task finds too few free slots before a host collects them for it.
 const WIDE_PATIENCE: u64 = 32;
-/// Times that a host leaves a group to the host that wrote what it reads.
+/// Times that a host leaves a group to the host that wrote its inputs.
 const CLAIM: u64 = 8;
-/// Groups of a host that are looked at for the one with least choice, the oldest first: as many as a host has among 16
-/// with two copies of each file. With more, the best of so many is hardly worse than the best of all, and a decision
-/// costs as much among a million groups as among these.
+/// Groups of a host that are compared for the one with least choice, the oldest first. A host has as many among 16
+/// hosts with two copies of each file. With more groups, the best of these is hardly worse than the best of all, and
+/// a decision among a million groups costs the same.
 const LOOK_AT_HOME: usize = 16;
 
 impl Placer {
-    /// The task that `host` takes next of those that are at home here or nowhere.
+    /// Returns the task that `host` takes next, from those that are at home here or nowhere.
     pub(crate) fn at_home(&self, host: HostIx, free: u32, now_us: u64) -> Option<Choice> {
         let own = self.within_reach(self.groups.at(host), host, free);
         let nobodys = self.within_reach(self.groups.anywhere(), host, free);
@@ -28,7 +28,7 @@ impl Placer {
         oldest(overdue).or_else(|| self.own(host, &own, now_us)).or_else(|| oldest(nobodys.iter()))
     }
 
-    /// The oldest groups of these from which this host may take.
+    /// Returns the oldest groups on the shelf from which this host may take.
     pub(crate) fn within_reach(&self, shelf: &Shelf, host: HostIx, free: u32) -> Vec<Oldest> {
         let is_full = self.hosts[host].storage == Storage::Full;
         let may = |(_, group, plain): &&Entry| {
@@ -36,7 +36,7 @@ impl Placer {
             let fits = |key: &Key| key.cpus <= free && self.fits(key, host) && self.has_room(key, host);
             (*plain && !is_full) || (fits(key()) && !self.waits_for_storage(host, key()))
         };
-        // Where all wait for the same storage, none has to be asked.
+        // If all wait for the same storage, no group needs a check.
         let is_held = is_full && !std::ptr::eq(shelf, self.groups.anywhere());
         let asked = if is_held { 0 } else { usize::MAX };
         let reading = shelf.reading.iter().take(asked).filter(may).take(LOOK_AT_HOME);
@@ -62,7 +62,7 @@ impl Placer {
                 *reserved = Some(host);
             }
             if *reserved == Some(host) {
-                // Who takes none of the room that it lacks goes on meanwhile.
+                // Tasks that do not use the missing room go on meanwhile.
                 collect |= lacks.is_none();
                 self.hosts[host].collects.extend(lacks);
             }
@@ -78,8 +78,8 @@ impl Placer {
         }
     }
 
-    /// Of the tasks whose bytes are here, first those whose other holders are
-    /// busiest: an idle holder elsewhere takes its own soon.
+    /// Chooses among tasks whose bytes are here. Tasks whose other holders are busiest come first: an idle holder
+    /// elsewhere takes its own soon.
     pub(crate) fn own(&self, host: HostIx, own: &[Oldest], now_us: u64) -> Option<Choice> {
         let level = |other: HostIx| {
             (self.hosts[other].backlog + self.hosts[other].running.len() as f64) / f64::from(self.hosts[other].slots)
@@ -95,8 +95,8 @@ impl Placer {
         best.map(|(_, task, group)| Choice { group, task, why: None, source: None })
     }
 
-    /// Whether another host, which wrote what such a task reads, can take it at once. It may have reasons of
-    /// which nothing is known here not to, so that its claim does not last.
+    /// Whether another host, which wrote the inputs of such a task, can take it at once. That host may decline for
+    /// reasons that are unknown here; therefore its claim expires.
     fn is_claimed(&self, host: HostIx, group: GroupIx) -> bool {
         if !self.groups.has_writer(group) {
             return false;
@@ -109,7 +109,7 @@ impl Placer {
             && self.has_room(key, writer)
     }
 
-    /// The host got nothing and asks again soon, since it may have left something to who wrote it.
+    /// Counts the groups that this host may have left to their writers. The host got nothing, and is to retry soon.
     pub(crate) fn count_claims(&mut self, host: HostIx, now_us: u64) {
         let left = |group: &&GroupIx| self.groups.get(**group).key.writer != Some(host);
         for group in self.groups.at(host).claimed.iter().filter(left).copied().collect::<Vec<_>>() {

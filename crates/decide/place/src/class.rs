@@ -5,10 +5,10 @@ use crate::{HostIx, ServerIx};
 use homing_model::TaskId;
 use std::collections::VecDeque;
 
-/// What the tasks of a group have in common.
+/// The properties that the tasks of a group have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Usable hosts with most bytes, ascending; none when it does not matter where.
+    /// Usable hosts with most bytes, ascending; empty if the task may run anywhere.
     pub holders: Vec<HostIx>,
     /// The one of them that has the first claim.
     pub writer: Option<HostIx>,
@@ -16,7 +16,7 @@ pub struct Key {
     pub excluded: Vec<HostIx>,
     /// Slots.
     pub cpus: u32,
-    /// The server that it reads from, wherever it runs.
+    /// The server that it reads from on any host.
     pub server: Option<ServerIx>,
     /// See [`crate::Need::reads`].
     pub reads: bool,
@@ -49,7 +49,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// In order of numbers; a task that comes again finds its old place.
+    /// Inserts in order of numbers; a task that comes again gets its old place.
     pub fn insert(&mut self, task: TaskId) {
         match (self.first, self.others.back()) {
             (None, _) => self.first = Some(task),
@@ -67,7 +67,7 @@ impl Class {
         }
     }
 
-    /// Takes `task` out; whether it was there.
+    /// Removes `task`, and returns whether it was there.
     pub fn remove(&mut self, task: TaskId) -> bool {
         if self.first == Some(task) {
             self.first = self.others.pop_front();

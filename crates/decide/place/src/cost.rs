@@ -1,25 +1,25 @@
-//! What it costs to wait for a host, and to fetch instead.
+//! Computes the cost of waiting for a host, and of fetching instead.
 
 use crate::host::pour;
 use crate::way::WHOLE;
 use crate::{HostIx, Placer};
 
-/// With more groups than these a quarter of the rest may change before all are looked at again.
+/// With more groups than these, a quarter of the rest may change before the backlogs are computed again.
 const MANY_GROUPS: usize = 4096;
 
-/// A host is slower than another if what it has run took so many times as long.
+/// A host counts as slower than another if its past tasks took this many times as long.
 const SLOWER: f64 = 2.0;
 
 impl Placer {
-    /// Expected wall time of a waiting task on `host` without fetching.
+    /// Returns the expected wall time of a waiting task on `host` without fetching.
     pub(crate) fn duration_us(&self, host: HostIx, now_us: u64) -> f64 {
         let mean_bytes = || self.bytes as f64 / self.with_bytes.max(1) as f64;
         let prior = || mean_bytes() / self.hosts[host].link * 1e6;
         self.hosts[host].duration_us(|| self.local_us.get().unwrap_or_else(prior), now_us).max(1.0)
     }
 
-    /// Expected wall times of one task on `host` and on `other`. Tasks differ, so that a host with a slot `free`
-    /// is not slower because those that it has run and runs take longer, if that is less than twice as long.
+    /// Returns the expected wall times of one task on `host` and on `other`. Tasks differ: if `other` has a `free`
+    /// slot, it counts as slower only if its past tasks took more than twice as long.
     pub(crate) fn compared_us(&self, host: HostIx, other: HostIx, free: bool, now_us: u64) -> (f64, f64) {
         let (here, there) = (self.duration_us(host, now_us), self.duration_us(other, now_us));
         if !free {
@@ -34,8 +34,8 @@ impl Placer {
         self.hosts[host].wait_us(self.duration_us(host, now_us), known, now_us)
     }
 
-    /// Spreads the waiting tasks over their holders, those with least choice
-    /// first. With very many groups or hosts not after every single change.
+    /// Spreads the waiting tasks over their holders, tasks with least choice first. With very many groups or hosts,
+    /// this is not done after every change.
     pub(crate) fn balance(&mut self, now_us: u64) {
         if self.stale <= self.still_fresh() {
             return;
@@ -53,14 +53,14 @@ impl Placer {
         self.order(&pace);
     }
 
-    /// Changes after which the backlogs are still good enough: a new look at all of them costs a decision no more
-    /// than it would among a few.
+    /// Returns the number of changes after which the backlogs are still good enough. The cost per decision then stays
+    /// the same as with a few groups.
     fn still_fresh(&self) -> usize {
         let groups = self.groups.len();
         (groups + self.hosts.len() / 4) / 64 + groups.saturating_sub(MANY_GROUPS) / 4
     }
 
-    /// Whom to fetch from: the longest backlogs first, of all hosts and of each switch.
+    /// Orders the hosts to fetch from: the longest backlogs first, of all hosts and of each switch.
     fn order(&mut self, pace: &[f64]) {
         let mut longest: Vec<HostIx> = (0..self.hosts.len()).filter(|host| !self.groups.at(*host).is_empty()).collect();
         let level = |host: &HostIx| self.hosts[*host].backlog * pace[*host];
@@ -72,7 +72,8 @@ impl Placer {
         self.longest = longest;
     }
 
-    /// With what was learnt, else the links, shared with those that fetch now.
+    /// Returns the expected time of a fetch from past fetches, else from the links, which are shared with the present
+    /// fetches.
     pub(crate) fn fetch_us(&self, host: HostIx, from: HostIx, bytes: u64, now_us: u64) -> f64 {
         let sharing = f64::from(self.fetching(from, now_us) + 1);
         let arriving = self.hosts[host].running.iter().filter(|running| running.fetches(now_us));
@@ -81,9 +82,9 @@ impl Placer {
         bytes as f64 / learnt.min(self.way.shared_rate(from, host)).max(1.0) * 1e6
     }
 
-    /// What a task that fetches so many bytes takes of an uplink, in parts of [`WHOLE`]: the square of the share of its
-    /// time that it fetches, as often as it meets another such fetch there. By the share itself tasks that compute as
-    /// well would leave the link idle while all of them compute.
+    /// Returns the load of a fetch of `bytes` on an uplink, in parts of [`WHOLE`]. It is the square of the share of
+    /// its time that the task fetches: this is how often it meets another such fetch there. With the share itself,
+    /// the link would idle while all such tasks compute.
     pub(crate) fn parts(&self, host: HostIx, from: HostIx, bytes: u64, now_us: u64) -> u32 {
         let fetch = bytes as f64 / self.link_between(host, from).min(self.way.rate(from, host)).max(1.0) * 1e6;
         let share = fetch / (fetch + self.duration_us(host, now_us));
@@ -95,8 +96,8 @@ impl Placer {
         self.hosts[host].link.min(self.hosts[other].link)
     }
 
-    /// Of hosts that hold a task's bytes: how long until the first is free, which that is, and which is near, the
-    /// one that is free sooner of those that are as near.
+    /// Returns, for hosts that hold a task's bytes, how long until the first is free, that host, and the nearest one.
+    /// Of equally near hosts it is the one that is free sooner.
     pub(crate) fn first_and_near(
         &self,
         host: HostIx,
@@ -117,20 +118,20 @@ impl Placer {
         self.hosts[from].feeds.iter().filter(|feed| feed.is_on(now_us)).count() as u32
     }
 
-    /// How many tasks elsewhere may read from `source`: those that were told to, and those that began to fetch before
-    /// it had come.
+    /// Returns how many tasks elsewhere may read from `source`: those that were assigned to it, and those that began
+    /// to fetch before it joined.
     pub(crate) fn reading(&self, source: HostIx) -> u32 {
         let before: u32 = self.fetching_since.range(..=source).map(|(_, tasks)| tasks).sum();
         self.hosts[source].feeds.len() as u32 + before
     }
 
-    /// Tells the tasks that run on `source` how many read from it now.
+    /// Records the present number of readers in the tasks that run on `source`.
     pub(crate) fn see_overlap(&mut self, source: HostIx) {
         let reading = self.reading(source);
         self.hosts[source].running.iter_mut().for_each(|r| r.overlap.see(reading));
     }
 
-    /// How many fetch from `source` now, one more included, as they all shall know.
+    /// Returns how many tasks fetch from `source` now, one more included, and records it in all of them.
     pub(crate) fn share(&mut self, source: HostIx, now_us: u64) -> u32 {
         let sharing = self.fetching(source, now_us) + 1;
         let on = self.hosts[source].feeds.iter_mut().filter(|feed| feed.is_on(now_us));

@@ -1,4 +1,4 @@
-//! A task whose bytes lie elsewhere, if it is done sooner here.
+//! Chooses a task whose bytes lie elsewhere, if it ends sooner here.
 
 use crate::burden::Verdict;
 use crate::groups::{Entry, GroupIx};
@@ -7,24 +7,24 @@ use crate::placer::Choice;
 use crate::{HostIx, Placer, Reason};
 use std::collections::{BTreeSet, HashMap};
 
-/// Tasks per group, from its end, that are looked at for one that is worth fetching.
+/// Tasks per group, from its end, that are checked for one worth fetching.
 const LOOK: usize = 16;
-/// Groups of a host that are looked at, the youngest first.
+/// Groups of a host that are checked, the youngest first.
 const LOOK_GROUPS: usize = 32;
-/// Hosts whose groups are looked at: those with the longest backlogs of all, and those of the same switch.
+/// Hosts whose groups are checked: those with the longest backlogs of all, and those of the same switch.
 const LOOK_HOSTS: usize = 32;
-/// Up to so many hosts all that are idle look at once; of more, [`crate::searches`] tells who.
+/// With up to this many hosts, all idle ones search at once; with more, [`crate::searches`] decides.
 const FEW_HOSTS: usize = 64;
-/// Bounds of the time until an idle host asks again, microseconds.
+/// Bounds of the time until an idle host retries, microseconds.
 pub const SOONEST_US: f64 = 1e3;
 const LATEST_US: f64 = 1e6;
 
-/// What was found so far.
+/// The results of a search so far.
 struct Search {
     host: HostIx,
     free: u32,
     now_us: u64,
-    /// Expected waits, microseconds, of hosts that were asked for already.
+    /// Expected waits of hosts that were computed already, microseconds.
     waits: HashMap<HostIx, f64>,
     best: Option<(f64, Choice)>,
     cheapest_us: f64,
@@ -32,10 +32,9 @@ struct Search {
 }
 
 impl Placer {
-    /// From the longest queue, its last first, since its first start there soon. A queue
-    /// that waits for storage and not for slots gets no shorter by reading the
-    /// same bytes from another host, so neither gives such a queue nor takes a
-    /// host whose own one waits: its slot is idle on purpose.
+    /// Searches the longest queue from its end, because its first tasks start there soon. A queue that waits for
+    /// storage and not for slots gets no shorter by reading the same bytes from another host. Therefore such a queue
+    /// gives no tasks. A host whose own queue waits this way takes none: its slot is idle on purpose.
     pub(crate) fn fetch(&mut self, host: HostIx, free: u32, now_us: u64) -> Option<Choice> {
         if self.longest.is_empty() || self.waits_for_own_storage(host) {
             return None;
@@ -61,7 +60,7 @@ impl Placer {
         best.map(|(_, choice)| choice)
     }
 
-    /// Hosts with long backlogs, near ones among them.
+    /// Returns hosts with long backlogs, including near ones.
     fn worth_a_look(&self, host: HostIx) -> Vec<HostIx> {
         let near = self.way.leaf(host).and_then(|leaf| self.longest_on.get(leaf));
         let near = near.into_iter().flatten().take(LOOK_HOSTS);
@@ -80,7 +79,7 @@ impl Placer {
         };
         let is_held = self.hosts[holder].storage == Storage::Full || self.hosts[holder].keeps_its_own();
         let mut looked = youngest(&shelf.others);
-        // What presses a storage that gives none may lie on another that does.
+        // Tasks that wait for full storage here may have a copy on another holder with room.
         looked.extend(
             youngest(&shelf.reading)
                 .into_iter()
@@ -132,9 +131,9 @@ impl Placer {
         }
     }
 
-    /// Whether one more task that would fetch so many bytes and take `takes_us` on `host` may read from `from`. A link
-    /// between switches that is full is no reason to leave `from` alone: others are as near to it as they were. Before
-    /// a task has shown how long it computes, none is kept from crossing: the link might idle for as long.
+    /// Decides whether one more task that would fetch `bytes` and take `takes_us` on `host` may read from `from`. A
+    /// full link between switches is no reason to leave `from` alone: it is as near to its neighbours as before.
+    /// Until a task has shown how long it computes, all may cross: otherwise the link might idle for as long.
     fn may_fetch(&self, host: HostIx, from: HostIx, (bytes, takes_us): (u64, f64), now_us: u64) -> Verdict {
         if self.way.distance(from, host) > 0 && self.local_us.get().is_some() {
             let parts = self.parts(host, from, bytes, now_us);

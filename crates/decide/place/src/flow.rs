@@ -1,7 +1,9 @@
-//! Running tasks as the simulator has them: each fetches, then works. Links are shared equally by those that fetch over
-//! them, so that one that begins or ends changes the pace of those it meets, and of no others. Or in order: who came first
-//! takes what it can, and those behind it what is left. Tasks that begin together fetch and work in step where they share
-//! equally, and the link idles while they work; real ones never stay in step.
+//! Running tasks in the simulator: each task fetches, then works. With equal sharing, all fetches over a link get the
+//! same rate. A fetch that begins or ends then changes only the rates of fetches that share a link with it. In order,
+//! the first fetch takes the whole rate it can use, and later ones the rest.
+//!
+//! With equal sharing, tasks that begin together fetch and work in step, and the link idles while they work. Real
+//! tasks never stay in step.
 
 use crate::plan::{HostModel, Planned};
 use crate::{HostIx, Params};
@@ -10,7 +12,7 @@ use homing_model::links::SwitchIx;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// What ends within so many microseconds ends at once: rounding must not tell apart what began together.
+/// Tasks that end within this time, microseconds, end together: rounding must not separate tasks that began together.
 const AT_ONCE_US: f64 = 1e-3;
 
 type FlowIx = usize;
@@ -19,7 +21,7 @@ type FlowIx = usize;
 pub struct Flow {
     pub planned: Planned,
     pub cpus: u32,
-    /// Where it fetches from: the host with most of its bytes.
+    /// The host that it fetches from: the one with most of its bytes.
     source: Option<HostIx>,
     /// The switches whose uplinks are on the way.
     crosses: Vec<SwitchIx>,
@@ -28,11 +30,11 @@ pub struct Flow {
     left: f64,
     work_us: f64,
     at_us: f64,
-    /// Of what is left, per microsecond.
+    /// Progress of `left` per microsecond.
     pace: f64,
-    /// In the order of their starts.
+    /// Its position in the order of starts.
     number: u64,
-    /// The last change of its pace: what was said of its end before that holds no more.
+    /// The number of the last change of its pace: entries of `ends` with an older number are void.
     change: u64,
 }
 
@@ -45,13 +47,13 @@ impl Flow {
 /// How links are shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// All that fetch get the same.
+    /// All fetches get the same rate.
     Equal,
-    /// Who came first takes what it can.
+    /// Earlier fetches take the rate that they can use.
     InOrder,
 }
 
-/// What those that fetch leave of links that are shared in order, bytes per second.
+/// The rates of links that fetches leave free if links are shared in order, bytes per second.
 #[derive(Debug, Default)]
 struct Spare {
     incoming: Vec<f64>,
@@ -59,7 +61,7 @@ struct Spare {
     crossing: Vec<f64>,
 }
 
-/// All of them.
+/// All running tasks.
 pub struct Flows {
     sharing: Sharing,
     links: Links,
@@ -71,16 +73,16 @@ pub struct Flows {
     running: usize,
     begun: u64,
     changes: u64,
-    /// Those that fetch, by the host that they run on, the host that they read from and the uplink that they cross.
+    /// Tasks that fetch, by their host, by the host that they read from, and by the uplink that they cross.
     arriving: Vec<BTreeSet<FlowIx>>,
     leaving: Vec<BTreeSet<FlowIx>>,
     crossing: Vec<BTreeSet<FlowIx>>,
-    /// Those that fetch, by number, where links are shared in order.
+    /// Tasks that fetch, by number, if links are shared in order.
     queue: BTreeMap<u64, FlowIx>,
     spare: Spare,
-    /// Those that work on hosts that serving slows down.
+    /// Tasks that work, on hosts that serving slows down.
     working: Vec<BTreeSet<FlowIx>>,
-    /// When each ends what it does, as bits of a number that is not negative, which sort as it does.
+    /// The end of each task's present phase, as the bits of a non-negative number, which sort in the same order.
     ends: BinaryHeap<Reverse<(u64, FlowIx, u64)>>,
 }
 
@@ -110,7 +112,7 @@ impl Flows {
         flows
     }
 
-    /// Links that nobody uses.
+    /// Returns the rates of unused links.
     fn whole(&self) -> Spare {
         let uplink = |at| self.links.uplink(at).map_or(f64::INFINITY, |rate| rate as f64);
         let crossing = (0..self.crossing.len()).map(uplink).collect();
@@ -121,7 +123,7 @@ impl Flows {
         self.running == 0
     }
 
-    /// A task begins that works for so long when it has fetched.
+    /// Starts a task, which works for `work_us` after it has fetched.
     pub fn begin(&mut self, (planned, source, cpus): (Planned, Option<HostIx>, u32), work_us: f64, now: f64) {
         let fetches = planned.remote > 0;
         let source = source.filter(|_| fetches);
@@ -152,7 +154,7 @@ impl Flows {
         self.meets(ix, true, now);
     }
 
-    /// When the next of them ends what it does, microseconds.
+    /// Returns the next end of a phase, microseconds.
     pub fn next_us(&mut self) -> Option<f64> {
         while let Some(Reverse((at, ix, change))) = self.ends.peek().copied() {
             if self.is_current(ix, change) {
@@ -167,7 +169,7 @@ impl Flows {
         self.all[ix].as_ref().is_some_and(|flow| flow.change == change)
     }
 
-    /// Moves time on; those that have ended, in the order of their starts.
+    /// Advances the time, and returns the tasks that have ended, in the order of their starts.
     pub fn advance(&mut self, now: f64) -> Vec<Flow> {
         let mut ended = Vec::new();
         while self.next_us().is_some_and(|at| at <= now + AT_ONCE_US) {
@@ -191,7 +193,8 @@ impl Flows {
         self.all[ix].as_ref().expect("it runs")
     }
 
-    /// It joins (`true`) or leaves those that it shares links or a host with, whose pace changes by it.
+    /// Lets a task join (`true`) or leave the sets of tasks that share links or a host with it, and updates their
+    /// pace.
     fn meets(&mut self, ix: FlowIx, joins: bool, now: f64) {
         let Flow { planned, source, fetches, crosses, .. } = self.flow(ix);
         let (host, source, fetches, crosses) = (planned.host, *source, *fetches, crosses.clone());
@@ -221,11 +224,11 @@ impl Flows {
         }
     }
 
-    /// It joins or leaves the queue, in which all behind it may get another pace.
+    /// Lets a task join or leave the queue, in which all later tasks may get another pace.
     fn queues(&mut self, ix: FlowIx, fetches: bool, joins: bool, now: f64) {
         let number = self.flow(ix).number;
         match (fetches, joins) {
-            // Nobody is behind it: tasks fetch first of all.
+            // No task is behind it: tasks fetch before they work.
             (true, true) => {
                 self.queue.insert(number, ix);
                 self.serve(ix, now);
@@ -242,7 +245,8 @@ impl Flows {
         }
     }
 
-    /// It takes what those before it leave. Most of a long queue get what they had, and their ends hold.
+    /// Gives a task the rate that earlier ones leave. In a long queue most tasks keep their rate, and their ends stay
+    /// valid.
     fn serve(&mut self, ix: FlowIx, now: f64) {
         let flow = self.all[ix].as_ref().expect("it runs");
         let (host, source) = (flow.planned.host, flow.source);
@@ -266,7 +270,7 @@ impl Flows {
         self.ends.push(Reverse((flow.end_us().to_bits(), ix, flow.change)));
     }
 
-    /// Bytes, or microseconds of work, per microsecond.
+    /// Returns the bytes, or the microseconds of work, per microsecond.
     fn pace(&self, flow: &Flow) -> f64 {
         let host = flow.planned.host;
         let share = |rate: f64, among: &BTreeSet<FlowIx>| rate / among.len().max(1) as f64;

@@ -1,6 +1,6 @@
-//! All groups of waiting tasks, and for each host those that it may take from without a second thought. What a
-//! decision looks at is found there and not by walking all groups: of a million files with three copies each nearly
-//! every one is a group of its own.
+//! All groups of waiting tasks, and for each host the groups that it may take from without comparing costs. A
+//! decision looks there and does not walk all groups. With a million files in three copies each, nearly every file is
+//! a group of its own.
 
 use crate::HostIx;
 use crate::class::{Class, Key};
@@ -12,10 +12,10 @@ use std::sync::Arc;
 /// A group, as long as it has tasks.
 pub type GroupIx = u32;
 
-/// The oldest task of a group, and which group it is.
+/// The oldest task of a group, and the group.
 pub type Oldest = (TaskId, GroupIx);
 
-/// How a group stands on a shelf: its oldest task, which it is, and whether a free slot is all that its tasks need.
+/// The entry of a group on a shelf: its oldest task, the group, and whether its tasks need only a free slot.
 pub type Entry = (TaskId, GroupIx, bool);
 
 /// One group.
@@ -25,20 +25,20 @@ pub struct Group {
     pub class: Class,
 }
 
-/// Holders of a group that stand in its brief; of more, all stand in its key alone.
+/// Holders of a group that fit into its brief; if there are more, all are only in its key.
 const FEW: usize = 4;
 
-/// What every decision looks at of a group, in one place: of a million groups none is in a cache of the processor, and
-/// each further place is waited for. Half of what such a cache reads at once, and at the begin of a half.
+/// The facts of a group that every decision reads, in one place. With a million groups none is in a cache of the
+/// processor, and each further place costs a wait. It is half of a cache line, and begins at a half.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
 struct Brief {
     holders: [u32; FEW],
-    /// Picks of the hosts that may take from it, when it was last its turn.
+    /// Number of picks of the hosts that may take from it, when it last had its turn.
     since: u64,
-    /// Times that it was passed over besides.
+    /// Number of times that it was passed over for other reasons.
     passed: u32,
-    /// Its holders; one more than there are places for when not all have one.
+    /// Number of its holders; one more than `holders` has places if not all fit.
     count: u8,
     has_writer: bool,
     /// See [`Key::is_wide`].
@@ -55,15 +55,15 @@ impl Brief {
     }
 }
 
-/// The groups of one place, those whose oldest task is oldest first.
+/// The groups of one place, ordered by their oldest task.
 #[derive(Debug, Default)]
 pub struct Shelf {
-    /// Those that press the storage that they read.
+    /// Groups that burden the storage that they read.
     pub reading: BTreeSet<Entry>,
     pub others: BTreeSet<Entry>,
-    /// Of all these, those that may not fit where a slot is free.
+    /// Groups of both sets that may not fit where a slot is free.
     pub wide: BTreeSet<GroupIx>,
-    /// And those that somebody wrote who has the first claim.
+    /// Groups with a writer that has the first claim.
     pub claimed: BTreeSet<GroupIx>,
 }
 
@@ -72,7 +72,7 @@ impl Shelf {
         self.reading.is_empty() && self.others.is_empty()
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub fn groups(&self) -> impl Iterator<Item = GroupIx> + '_ {
         self.reading.iter().chain(&self.others).map(|(_, group, _)| *group)
     }
@@ -82,24 +82,24 @@ impl Shelf {
     }
 }
 
-/// All of them.
+/// All groups.
 #[derive(Debug, Default)]
 pub struct Groups {
     by_key: HashMap<Arc<Key>, GroupIx>,
     all: Vec<Option<Group>>,
-    /// Of each of them.
+    /// The briefs of all groups.
     briefs: Vec<Brief>,
     vacant: Vec<GroupIx>,
-    /// By host that holds most.
+    /// The shelf of each host, with the groups of which it holds most.
     at: Vec<Shelf>,
     anywhere: Shelf,
-    /// Tasks that each host took.
+    /// Number of tasks that each host took.
     picks: Vec<u64>,
     all_picks: u64,
 }
 
 impl Groups {
-    /// A further host.
+    /// Adds a host.
     pub fn host_up(&mut self) {
         self.at.push(Shelf::default());
         self.picks.push(0);
@@ -117,7 +117,7 @@ impl Groups {
         self.all[group as usize].as_mut().expect("a group that is listed has tasks")
     }
 
-    /// Those that some hosts hold, by how many hold them.
+    /// Returns the groups that some hosts hold, sorted by their number of holders.
     pub fn with_least_choice_first(&self) -> Vec<GroupIx> {
         let holders = |ix: &GroupIx| self.holders(*ix).count();
         let mut known: Vec<GroupIx> = (0..self.briefs.len() as GroupIx).filter(|ix| holders(ix) > 0).collect();
@@ -125,28 +125,28 @@ impl Groups {
         known
     }
 
-    /// Slots that its tasks take, all together.
+    /// Returns the slots that its tasks take together.
     pub fn slots(&self, ix: GroupIx) -> u64 {
         let tasks = self.get(ix).class.len() as u64;
         if self.briefs[ix as usize].is_wide { tasks * u64::from(self.get(ix).key.cpus) } else { tasks }
     }
 
-    /// In no order that means anything, but always in the same.
+    /// Returns the groups in an arbitrary but fixed order.
     pub fn iter(&self) -> impl Iterator<Item = &Group> {
         self.all.iter().flatten()
     }
 
-    /// Groups of which `host` holds most.
+    /// Returns the groups of which `host` holds most.
     pub fn at(&self, host: HostIx) -> &Shelf {
         &self.at[host]
     }
 
-    /// Groups that no host holds.
+    /// Returns the groups that no host holds.
     pub fn anywhere(&self) -> &Shelf {
         &self.anywhere
     }
 
-    /// A task waits in the group of this key.
+    /// Adds a waiting task to the group of this key.
     pub fn insert(&mut self, key: Key, task: TaskId) -> GroupIx {
         let known = self.by_key.get(&key).copied();
         let group = known.unwrap_or_else(|| self.begin(Arc::new(key)));
@@ -156,12 +156,12 @@ impl Groups {
         group
     }
 
-    /// A task waits no more; `false` when it did not.
+    /// Removes a task that waits no longer; returns `false` if it did not wait.
     pub fn remove(&mut self, key: &Key, task: TaskId) -> bool {
         self.by_key.get(key).copied().is_some_and(|group| self.remove_from(group, task))
     }
 
-    /// As [`Groups::remove`].
+    /// Removes a task from a group, as [`Groups::remove`] does.
     pub fn remove_from(&mut self, group: GroupIx, task: TaskId) -> bool {
         let before = self.get(group).class.front();
         if !self.get_mut(group).class.remove(task) {
@@ -202,7 +202,7 @@ impl Groups {
         });
     }
 
-    /// Its oldest task may be another than `before`.
+    /// Updates the shelves after a change of its oldest task.
     fn aged(&mut self, ix: GroupIx, before: Option<TaskId>) {
         let Group { key, class, .. } = self.get(ix);
         let (key, now) = (key.clone(), class.front());
@@ -224,30 +224,30 @@ impl Groups {
         key.holders.iter().for_each(|host| change(&mut self.at[*host]));
     }
 
-    /// `host` took a task: what else it might have taken was passed over.
+    /// Records that `host` took a task: the other groups that it might have taken from were passed over.
     pub fn picked(&mut self, host: HostIx) {
         self.picks[host] += 1;
         self.all_picks += 1;
     }
 
-    /// It is the group's turn.
+    /// Records that the group had its turn.
     pub fn turn(&mut self, group: GroupIx) {
         self.follows(group, 0, None);
     }
 
-    /// It was passed over for another reason than a pick.
+    /// Records that it was passed over for another reason than a pick.
     pub fn pass(&mut self, group: GroupIx) {
         let passed = &mut self.briefs[group as usize].passed;
         *passed = passed.saturating_add(1);
     }
 
-    /// Times that a host took something else although it might have taken from this group.
+    /// Returns how often a host took another task although it might have taken from this group.
     pub fn passed(&self, group: GroupIx) -> u64 {
         let Brief { since, passed, .. } = self.briefs[group as usize];
         self.sum(group) - since + u64::from(passed)
     }
 
-    /// Another group goes on with what this one was passed over, and with who keeps slots for it.
+    /// Transfers the count of another group to this one, and the host that keeps slots for it.
     pub fn follows(&mut self, group: GroupIx, passed: u64, reserved: Option<HostIx>) {
         let since = self.sum(group);
         let brief = &mut self.briefs[group as usize];
@@ -255,7 +255,7 @@ impl Groups {
         self.get_mut(group).class.reserved = reserved;
     }
 
-    /// Hosts that hold most of what its tasks read.
+    /// Returns the hosts that hold most of its tasks' inputs.
     pub fn holders(&self, group: GroupIx) -> impl Iterator<Item = HostIx> + '_ {
         let brief = &self.briefs[group as usize];
         let (few, all) = match brief.holders.get(..brief.count as usize) {
@@ -265,12 +265,12 @@ impl Groups {
         few.iter().map(|host| *host as HostIx).chain(all.iter().copied())
     }
 
-    /// Whether the host that wrote what its tasks read has the first claim.
+    /// Whether the host that wrote its tasks' inputs has the first claim.
     pub fn has_writer(&self, group: GroupIx) -> bool {
         self.briefs[group as usize].has_writer
     }
 
-    /// Picks of all hosts that may take from a group without a second thought.
+    /// Returns the picks of all hosts that may take from a group without comparing costs.
     fn sum(&self, group: GroupIx) -> u64 {
         let picks = |host: HostIx| self.picks.get(host).copied().unwrap_or(0);
         if self.briefs[group as usize].count > 0 {

@@ -1,4 +1,4 @@
-//! What was learnt of a host, and what it costs to wait for it.
+//! Measurements of a host, and the cost of waiting for it.
 
 use crate::HostIx;
 use crate::burden::{Burden, Overlap};
@@ -11,22 +11,22 @@ pub struct Running {
     pub task: TaskId,
     pub local: u64,
     pub remote: u64,
-    /// Where most of its remote bytes come from.
+    /// The host that most of its remote bytes come from.
     pub source: Option<HostIx>,
     pub since_us: u64,
     pub cpus: u32,
     /// Expected time to fetch, microseconds.
     pub fetch_us: f64,
-    /// What it takes of the uplinks on its way, in parts of [`crate::way::WHOLE`].
+    /// Its load on the uplinks on its way, in parts of [`crate::way::WHOLE`].
     pub parts: u32,
-    /// Hosts that were known when it was picked: it may read from one that came later.
+    /// Number of hosts that were known when it was picked: it may read from one that joined later.
     pub known: usize,
-    /// How many read from its host while it ran.
+    /// The numbers of readers from its host while it ran.
     pub overlap: Overlap,
 }
 
 impl Running {
-    /// For how long it has run, microseconds.
+    /// Returns how long it has run, microseconds.
     pub fn ran_us(&self, now_us: u64) -> u64 {
         now_us.saturating_sub(self.since_us)
     }
@@ -56,11 +56,12 @@ impl Feed {
     }
 }
 
-/// What runs on a host, with the sum of when each began: how long they have run in the mean needs no count.
+/// The running tasks of a host, with the sum of their start times: this gives the mean time they have run without a
+/// loop.
 #[derive(Clone, Debug, Default)]
 pub struct AllRunning {
     all: Vec<Running>,
-    /// Beyond the range it begins anew, which differences do not see.
+    /// It wraps around at its range, which differences do not notice.
     since_us: u64,
     cpus: u32,
 }
@@ -80,7 +81,7 @@ impl AllRunning {
         Some(ended)
     }
 
-    /// All of them, and none runs any more.
+    /// Returns all of them, and leaves none running.
     pub fn forget(&mut self) -> Vec<Running> {
         std::mem::take(self).all
     }
@@ -97,27 +98,27 @@ impl AllRunning {
         self.all.len()
     }
 
-    /// Mean of the time for which they have run, microseconds; the clock does not go back.
+    /// Returns the mean time for which they have run, microseconds; the clock does not go back.
     fn elapsed_us(&self, now_us: u64) -> f64 {
         let elapsed = now_us.wrapping_mul(self.all.len() as u64).wrapping_sub(self.since_us);
         elapsed.cast_signed().max(0) as f64 / self.all.len().max(1) as f64
     }
 }
 
-/// How many tasks the storage of a host takes.
+/// The limit on tasks at the storage of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
     /// Slots are the only limit.
     #[default]
     Open,
-    /// Fewer than the host has slots, and there is room.
+    /// The limit is lower than the number of slots, and is not reached.
     Scarce,
-    /// No more for now: none that reads there is picked, on whichever host it would run.
+    /// The limit is reached: no task that reads there is picked, on any host.
     Full,
 }
 
-/// One host. What each decision looks at of the hosts that hold the same files comes first, in one piece: of ten thousand
-/// hosts few are in the nearest cache of the processor.
+/// One host. The fields that each decision reads for hosts with the same files come first, together. Of ten thousand
+/// hosts, few are in the nearest cache of the processor.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Host {
@@ -128,17 +129,17 @@ pub struct Host {
     pub local_us: Mean,
     pub slots: u32,
     pub up: bool,
-    /// How many more may read there.
+    /// Whether more tasks may read there.
     pub storage: Storage,
     /// Rate of its link, bytes per second.
     pub link: f64,
-    /// What is free of each kind of room; of what is not told there is enough.
+    /// Free amount of each kind of room; a kind without a value has enough.
     pub room: Vec<u64>,
     /// Kinds of room that are collected for a task that found too little of them too often.
     pub collects: Vec<usize>,
-    /// What those that fetched together got together, bytes per second.
+    /// Joint rate of tasks that fetched together, bytes per second.
     pub fetched: Mean,
-    /// What it costs its own tasks that others fetch from it.
+    /// The cost that fetches from it have for its own tasks.
     pub burden: Burden,
     /// Tasks elsewhere that fetch from it.
     pub feeds: Vec<Feed>,
@@ -162,43 +163,41 @@ impl Host {
         }
     }
 
-    /// The first kind of room of which there is too little.
+    /// Returns the first kind of room of which there is too little.
     pub fn lacks(&self, takes: &[u64]) -> Option<usize> {
         takes.iter().zip(&self.room).position(|(takes, free)| takes > free)
     }
 
-    /// Whether it would take of what is collected for another.
+    /// Whether it would use room that is collected for another task.
     pub fn is_collected(&self, takes: &[u64]) -> bool {
         self.collects.iter().any(|kind| takes.get(*kind).is_some_and(|takes| *takes > 0))
     }
 
-    /// Whether the caller hands out more than there are slots, to have the next
-    /// at hand there: then the time since a pick is not the time of running.
+    /// Whether the caller starts more tasks than there are slots, to have the next at hand there. Then the time since
+    /// a pick is not the running time.
     fn prefetches(&self) -> bool {
         self.running.len() > self.slots as usize
     }
 
-    /// Whether a slot is free here because of the storage's limit, so that what
-    /// may read there is its own to take.
+    /// Whether a slot is free here because of the storage's limit: tasks that may read there are its own to take.
     pub fn keeps_its_own(&self) -> bool {
         self.storage == Storage::Scarce && self.has_free(1)
     }
 
-    /// Whether so many slots are free here.
+    /// Whether `cpus` slots are free here.
     pub fn has_free(&self, cpus: u32) -> bool {
         self.up && self.running.cpus.saturating_add(cpus) <= self.slots
     }
 
-    /// Expected wall time of a task here without fetching, given the mean or
-    /// prior `usual_us`. Tasks that already run for longer are evidence too.
+    /// Returns the expected wall time of a task here without fetching, given the mean or prior `usual_us`. Tasks that
+    /// already run for longer are evidence too.
     pub fn duration_us(&self, usual_us: impl FnOnce() -> f64, now_us: u64) -> f64 {
         let usual_us = self.local_us.get().unwrap_or_else(usual_us);
         if self.prefetches() { usual_us } else { usual_us.max(self.running.elapsed_us(now_us)) }
     }
 
-    /// When the last of the backlog would start, microseconds from now: slots
-    /// come free one after the other, then round after round. `known` tells
-    /// whether the duration was learnt or is a guess.
+    /// Returns when the last task of the backlog would start, microseconds from now: slots come free one after the
+    /// other, then round after round. `known`: whether the duration was measured, or is a guess.
     pub fn wait_us(&self, duration_us: f64, known: bool, now_us: u64) -> f64 {
         let slots = self.slots as usize;
         let mut free_in: Vec<f64> = Vec::with_capacity(slots);
@@ -220,16 +219,15 @@ impl Host {
         match expected - elapsed {
             rest if !known => rest.max(elapsed),
             rest if rest > 0.0 => rest,
-            // A little late is common; much later, the best guess is as long again.
+            // A small delay is common; after a long delay, the best guess is as long again.
             rest if -rest < expected / 2.0 => expected / 4.0,
             _ => elapsed,
         }
     }
 }
 
-/// Spreads `tasks` over `holders` so that their queues end at the same time
-/// as nearly as they can; `level` is when a host's queue ends now, `pace` how
-/// much later it ends per task.
+/// Spreads `tasks` over `holders` such that their queues end at the same time as nearly as possible. The level of a
+/// host is the present end of its queue; `pace` is how much later it ends per task.
 pub fn pour(tasks: f64, holders: &mut [HostIx], hosts: &mut [Host], pace: &[f64]) {
     let order = holders;
     let level = |hosts: &[Host], h: HostIx| hosts[h].backlog * pace[h];

@@ -1,5 +1,4 @@
-//! Checks a plan against what it was made from: a plan is a value, so it can
-//! be wrong, and it is better found out before it runs.
+//! Checks a plan against its inputs: a plan is a value that can be wrong, and errors are better found before it runs.
 
 use crate::{HostIx, HostModel, Need, Planned};
 use homing_model::TaskId;
@@ -9,17 +8,17 @@ use std::fmt;
 /// Something that is wrong with a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Complaint {
-    /// In the batch, not in the plan: it can run nowhere.
+    /// It is in the batch, not in the plan: it can run nowhere.
     Missing(TaskId),
-    /// In the plan, not in the batch.
+    /// It is in the plan, not in the batch.
     Unknown(TaskId),
-    /// In the plan more than once.
+    /// It is in the plan more than once.
     Twice(TaskId),
-    /// On a host that is not there.
+    /// It is on a host that does not exist.
     NoSuchHost(TaskId, HostIx),
-    /// Its bytes do not add up to what it needs.
+    /// Its bytes do not match its needs.
     WrongBytes(TaskId),
-    /// More slots in use than the host has, from this start on.
+    /// More slots are in use than the host has, from this start on.
     Overcommitted(TaskId, HostIx),
 }
 
@@ -36,7 +35,7 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// All that is wrong with `plan`; nothing when it is sound.
+/// Returns all faults of `plan`; empty if it is sound.
 pub fn lint(plan: &[Planned], hosts: &[HostModel], needs: &[(TaskId, Need)]) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let mut open: HashMap<TaskId, (&Need, u32)> = needs.iter().map(|(task, need)| (*task, (need, 0))).collect();

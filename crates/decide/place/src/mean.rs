@@ -21,7 +21,7 @@ impl Mean {
         self.enough(1)
     }
 
-    /// Once so many samples were taken.
+    /// Returns the mean if at least this many samples were taken.
     pub fn enough(&self, samples: u32) -> Option<f64> {
         (self.samples >= samples).then_some(self.value)
     }

@@ -1,4 +1,4 @@
-//! The queue of waiting tasks and the answer to "a slot is free here".
+//! The queue of waiting tasks, and the decision which of them a free slot gets.
 
 use crate::burden::Overlap;
 use crate::class::Key;
@@ -13,14 +13,13 @@ use homing_model::TaskId;
 use homing_model::links::SwitchIx;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A host that holds this share of what the best host holds is as good.
+/// A host that holds this share of the bytes of the best host is as good.
 const AS_GOOD: f64 = 0.95;
 
-/// Decides late: who asks for a task has a free slot now.
+/// Decides late: a host that requests a task has a free slot now.
 ///
-/// An answer of none may mean that waiting is cheaper, which changes as time
-/// passes: ask again for idle hosts whenever a task finished anywhere, and at
-/// [`Placer::ask_again_us`].
+/// An answer of none may mean that waiting is cheaper, which changes as time passes. Try again for idle hosts
+/// whenever a task has finished anywhere, and at [`Placer::ask_again_us`].
 #[derive(Debug)]
 pub struct Placer {
     pub(crate) params: Params,
@@ -29,9 +28,9 @@ pub struct Placer {
     /// Servers that take no more tasks now.
     pub(crate) full: BTreeSet<ServerIx>,
     pub(crate) groups: Groups,
-    /// Only of tasks that are not like [`Need::default`], to keep a million of those small.
+    /// Needs of the tasks that differ from [`Need::default`]: a million default tasks stay small.
     pub(crate) needs: HashMap<TaskId, Need>,
-    /// For the life of a task, also while it runs.
+    /// Hosts on which a task may not run, for its whole life, also while it runs.
     excluded: HashMap<TaskId, Vec<HostIx>>,
     /// Tasks whose bytes lie on hosts that have not come up yet.
     early: BTreeMap<HostIx, Vec<TaskId>>,
@@ -45,17 +44,17 @@ pub struct Placer {
     pub(crate) fetching_since: BTreeMap<usize, u32>,
     /// Changes since the backlogs were computed.
     pub(crate) stale: usize,
-    /// Hosts with waiting tasks, the longest backlog first, when that was computed; and of each switch.
+    /// Hosts with waiting tasks, the longest backlog first when that was computed; and those of each switch.
     pub(crate) longest: Vec<HostIx>,
     pub(crate) longest_on: Vec<Vec<HostIx>>,
     pub(crate) searches: Searches,
     /// See [`Placer::ask_again_us`].
     pub(crate) ask_again_us: Option<u64>,
-    /// A bit for each kind of command that is known to move bytes without naming any.
+    /// A bit for each kind of command that is known to move bytes without naming inputs.
     moving: u16,
 }
 
-/// What a host shall run next, and why there, where that is not plain.
+/// The task that a host is to run next, with the reason if it is not obvious.
 pub(crate) struct Choice {
     pub group: GroupIx,
     pub task: TaskId,
@@ -64,7 +63,7 @@ pub(crate) struct Choice {
 }
 
 impl Placer {
-    /// Without hosts and tasks.
+    /// Makes a placer without hosts and tasks.
     pub fn new(mut params: Params) -> Placer {
         Placer {
             way: Way::new(std::mem::take(&mut params.links)),
@@ -89,7 +88,7 @@ impl Placer {
         }
     }
 
-    /// A further host with `slots` slots and, when known, the rate of its link.
+    /// Adds a host with `slots` slots and, if known, the rate of its link.
     pub fn host_up(&mut self, slots: u32, nic_bytes_per_s: Option<u64>) -> HostIx {
         let link = nic_bytes_per_s.filter(|&rate| rate > 0).map(|rate| rate as f64);
         let host = self.hosts.len();
@@ -102,12 +101,12 @@ impl Placer {
         host
     }
 
-    /// The switch that a host is on, which is told before anything runs there.
+    /// Sets the switch of a host, before anything runs there.
     pub fn host_on(&mut self, host: HostIx, leaf: Option<SwitchIx>) {
         self.way.host_on(host, leaf);
     }
 
-    /// Its running tasks are forgotten: the caller adds again what shall be repeated.
+    /// Marks a host as lost, and forgets its running tasks: the caller adds those again that are to be repeated.
     pub fn host_lost(&mut self, host: HostIx) {
         self.hosts[host].up = false;
         for lost in self.hosts[host].running.forget() {
@@ -121,12 +120,12 @@ impl Placer {
         self.regroup(host);
     }
 
-    /// How many more tasks the storage of `host` takes. Those that move nothing are not asked.
+    /// Sets the limit on tasks at the storage of `host`. It does not apply to tasks that move no bytes.
     pub fn set_storage(&mut self, host: HostIx, storage: Storage) {
         self.hosts[host].storage = storage;
     }
 
-    /// Whether a server that is no host of the run takes no more tasks.
+    /// Sets whether a server that is no host of the run takes no more tasks.
     pub fn set_server_full(&mut self, server: ServerIx, full: bool) {
         if full {
             self.full.insert(server);
@@ -135,12 +134,12 @@ impl Placer {
         }
     }
 
-    /// What is free on `host` of each kind of room that tasks take: memory, named resources.
+    /// Sets the free amount on `host` of each kind of room that tasks take: memory, named resources.
     pub fn set_room(&mut self, host: HostIx, room: Vec<u64>) {
         self.hosts[host].room = room;
     }
 
-    /// Tasks of this kind that name no inputs press the storage where they run, or no more.
+    /// Sets whether tasks of this kind that name no inputs burden the storage where they run.
     pub fn set_moves(&mut self, kind: u8, moves: bool) {
         let bit = 1 << (kind % MOST_KINDS);
         self.moving = if moves { self.moving | bit } else { self.moving & !bit };
@@ -150,7 +149,7 @@ impl Placer {
         key.reads || self.moving & (1 << key.kind) != 0
     }
 
-    /// A task that may run from now on: a new one, or one that came back.
+    /// Adds a task that may run from now on: a new one, or one that came back.
     pub fn add(&mut self, task: TaskId, mut need: Need) {
         need.cpus = need.cpus.max(1);
         self.remove(task);
@@ -170,7 +169,7 @@ impl Placer {
         self.stale = self.stale.saturating_add(1);
     }
 
-    /// `task` never runs on `host`, also when it is added again.
+    /// Prevents that `task` runs on `host`, also when it is added again.
     pub fn exclude(&mut self, task: TaskId, host: HostIx) {
         let need = self.remove(task);
         let excluded = self.excluded.entry(task).or_default();
@@ -182,7 +181,7 @@ impl Placer {
         }
     }
 
-    /// Reports whether a task may not run on a host.
+    /// Whether a task may not run on a host.
     pub fn is_excluded(&self, task: TaskId, host: HostIx) -> bool {
         self.excluded.get(&task).is_some_and(|excluded| excluded.binary_search(&host).is_ok())
     }
@@ -198,17 +197,16 @@ impl Placer {
         }
     }
 
-    /// Takes a waiting task out; what it needs, when it waited.
+    /// Removes a waiting task, and returns its needs if it waited.
     pub fn remove(&mut self, task: TaskId) -> Option<Need> {
-        // Nothing smaller is known of most tasks, so the common new one must be cheap.
+        // Most tasks have default needs: the common new task must be cheap.
         let need = self.needs.get(&task).cloned().unwrap_or_default();
         let key = self.key(task, &need);
         self.take(&key, task)
     }
 
-    /// The best task for a host with `free` free slots; none when there is
-    /// none for it, or when waiting for another host is cheaper. `now_us` is
-    /// any clock that does not go back.
+    /// Returns the best task for a host with `free` free slots. `None` if there is none for it, or if waiting for
+    /// another host is cheaper. `now_us` is any clock that does not go back.
     pub fn pick(&mut self, host: HostIx, free: u32, now_us: u64) -> Option<Placed> {
         if !self.may_pick(host, free, now_us) {
             return None;
@@ -223,8 +221,7 @@ impl Placer {
         Some(self.start(host, choice, now_us))
     }
 
-    /// As `pick`, of the tasks only whose bytes lie on the host: a better place than any
-    /// that may still join.
+    /// Picks only among tasks whose bytes lie on the host: it is a better place than any that may still join.
     pub fn pick_at_home(&mut self, host: HostIx, free: u32, now_us: u64) -> Option<Placed> {
         if !self.may_pick(host, free, now_us) {
             return None;
@@ -246,22 +243,22 @@ impl Placer {
         !self.must_collect(host, free)
     }
 
-    /// All that it might take waits for its storage. Told at once, since of ten thousand hosts most may be so.
+    /// Whether all tasks that it might take wait for its storage. This is a shortcut: of ten thousand hosts, most may
+    /// be in this state.
     fn is_idle_on_purpose(&self, host: HostIx) -> bool {
         let own = self.groups.at(host);
         let all_read = own.others.is_empty() && self.groups.anywhere().is_empty() && !own.reading.is_empty();
         self.hosts[host].storage == Storage::Full && all_read
     }
 
-    /// When an idle host that got nothing should ask again although nothing
-    /// happened, on the clock of `pick`: waiting pays as long as it took no
-    /// longer than fetching would have.
+    /// Returns when an idle host that got nothing should try again although nothing happened, on the clock of `pick`.
+    /// Waiting pays as long as it took no longer than fetching would have.
     pub fn ask_again_us(&self) -> Option<u64> {
         self.ask_again_us.filter(|_| self.waiting > 0)
     }
 
-    /// The attempt at `task` that was picked for `host` is over; nothing happens when it is not known. `wall_us` 0
-    /// teaches nothing: use it for an attempt that failed, was killed or never started.
+    /// Records that the attempt at `task` on `host` is over; does nothing for an unknown one. A `wall_us` of 0 is no
+    /// sample: use it for an attempt that failed, was killed or never started.
     pub fn finished(&mut self, host: HostIx, task: TaskId, wall_us: u64) {
         self.see_overlap(host);
         let Some(ended) = self.hosts[host].running.end(task) else { return };
@@ -281,17 +278,17 @@ impl Placer {
             self.local_us.learn(wall);
             return;
         }
-        // Without knowing the work alone, the fetching cannot be told from it.
+        // The time of fetching cannot be computed without the time of the work alone.
         let Some(work) = self.hosts[host].local_us.get().or(self.local_us.get()) else { return };
         let clear = wall - work > work / 10.0;
         let rate = ended.remote as f64 / (wall - work).max(work / 10.0) * 1e6 * f64::from(sharing.max(1));
-        // When fetching drowns in the work, the rate is a lower bound only.
+        // If the work takes far longer than fetching, the rate is only a lower bound.
         if clear || self.hosts[host].fetched.get().is_none_or(|known| rate > known) {
             self.hosts[host].fetched.learn(rate);
         }
     }
 
-    /// What it fetched is not fetched any more; how many fetched from the same host at most.
+    /// Removes the fetch of an ended task. Returns the most tasks that fetched from the same host at once.
     fn leaves(&mut self, host: HostIx, ended: &Running) -> u32 {
         if ended.remote > 0 {
             let since = self.fetching_since.entry(ended.known).or_insert(1);
@@ -307,17 +304,18 @@ impl Placer {
         at.map_or(1, |at| feeds.swap_remove(at).sharing)
     }
 
-    /// Tasks that were added and not picked.
+    /// Returns the number of tasks that were added and not picked.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Of these, those that read from a server that is no host.
+    /// Returns the number of waiting tasks that read from a server which is no host.
     pub fn waiting_for(&self, server: ServerIx) -> usize {
         self.count(self.groups.anywhere(), |key| key.server == Some(server))
     }
 
-    /// Of these, those that would press the storage of `host` if they began: what lies there, and what lies nowhere.
+    /// Returns the number of waiting tasks that would burden the storage of `host` if they began. Their bytes lie
+    /// there, or nowhere.
     pub fn waiting_at(&self, host: HostIx) -> usize {
         if !self.hosts.get(host).is_some_and(|known| known.up) {
             return 0;
@@ -331,7 +329,7 @@ impl Placer {
         groups.filter(|group| counts(&group.key)).map(|group| group.class.len()).sum()
     }
 
-    /// Waiting tasks for which every host is excluded, lost, or too small.
+    /// Returns the waiting tasks for which every host is excluded, lost, or too small.
     pub fn runnable_nowhere(&self) -> Vec<TaskId> {
         let stuck = |key: &Key| !(0..self.hosts.len()).any(|host| self.hosts[host].up && self.fits(key, host));
         let mut tasks: Vec<TaskId> =
@@ -340,7 +338,7 @@ impl Placer {
         tasks
     }
 
-    /// Slots of the host that has most of them, among those that are up.
+    /// Returns the slots of the host that has most of them, among those that are up.
     pub fn most_slots(&self) -> u32 {
         self.hosts.iter().filter(|host| host.up).map(|host| host.slots).max().unwrap_or(0)
     }
@@ -380,7 +378,7 @@ impl Placer {
         self.groups.remove(key, task).then(|| self.taken(task))
     }
 
-    /// What a task needs that waits in no group any more.
+    /// Returns the needs of a task that has left its group.
     fn taken(&mut self, task: TaskId) -> Need {
         let need = self.needs.remove(&task).unwrap_or_default();
         self.waiting -= 1;
@@ -392,7 +390,7 @@ impl Placer {
         need
     }
 
-    /// Tasks that lie on a host that is lost belong elsewhere now.
+    /// Moves tasks that lie on a lost host to the groups of their other holders.
     fn regroup(&mut self, host: HostIx) {
         self.stale = usize::MAX;
         let here: Vec<GroupIx> = self.groups.at(host).groups().collect();

@@ -4,14 +4,14 @@ use crate::{HostIx, Reason};
 use homing_model::TaskId;
 use homing_model::links::SwitchIx;
 
-/// A host as the simulation sees it.
+/// A host in the simulation.
 #[derive(Clone, Debug)]
 pub struct HostModel {
-    /// Tasks at once.
+    /// Number of tasks at once.
     pub slots: u32,
     /// Rate of its link, bytes per second; the default of the parameters when unknown.
     pub nic_bytes_per_s: Option<u64>,
-    /// How much longer its own tasks take for each that fetches from it, as a share; 0 when unknown.
+    /// How much longer its own tasks take for each task that fetches from it, as a share; 0 if unknown.
     pub serving: f64,
     /// The switch that it is on, of the links of the parameters.
     pub switch: Option<SwitchIx>,
@@ -22,9 +22,9 @@ pub struct HostModel {
 pub struct Planned {
     /// The task.
     pub task: TaskId,
-    /// Where it would run.
+    /// The host where it would run.
     pub host: HostIx,
-    /// Why there.
+    /// The reason why it would run there.
     pub why: Reason,
     /// Bytes of its inputs there.
     pub local: u64,

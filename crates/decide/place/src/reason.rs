@@ -1,11 +1,11 @@
-//! Why a task runs where it runs: the same value for table, journal and page.
+//! The reason why a task runs on its host: the same value for table, journal and page.
 
 use crate::HostIx;
 use homing_model::links::Path;
 use homing_model::units::bytes;
 use std::fmt::{self, Display};
 
-/// Why a host was given a task.
+/// The reason why a host got a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
     /// It reads nothing whose place is known.
@@ -30,7 +30,7 @@ pub enum Reason {
         wait_us: u64,
         /// Expected time to fetch, microseconds.
         fetch_us: u64,
-        /// The way that the bytes take.
+        /// The path of the bytes.
         path: Path,
     },
     /// Locality is off.
@@ -38,13 +38,13 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The reason for people, with the names of hosts as they know them.
+    /// Returns the reason as text for people, with the names of hosts.
     pub fn text<N: Display>(&self, name: impl Fn(HostIx) -> N) -> String {
         match self {
             Reason::NoInput => "no input on a volume".into(),
             Reason::HeldByNone { total } => format!("no usable host holds any of its {}", bytes(*total)),
             Reason::Holds { local, total } => {
-                // Rounded down: "100 %" is said only of all bytes.
+                // Rounded down: "100 %" is printed only for all bytes.
                 let percent = (u128::from(*local) * 100).checked_div(u128::from(*total)).unwrap_or(0);
                 format!("holds {percent} % of {}", bytes(*total))
             }
@@ -60,7 +60,7 @@ impl Reason {
 }
 
 impl Display for Reason {
-    /// With hosts as numbers; [`Reason::text`] names them.
+    /// Prints hosts as numbers; [`Reason::text`] names them.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.text(|host| format!("host {host}")))
     }

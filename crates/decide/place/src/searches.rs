@@ -1,25 +1,26 @@
-//! Who of many idle hosts looks for something to fetch, so that a moment costs the same among ten thousand of them.
+//! Decides which of many idle hosts search for a task to fetch. This limits the cost of one moment, even with ten
+//! thousand hosts.
 
 use crate::HostIx;
 
-/// So many look in vain at one moment: what is not worth fetching for one is hardly worth it for the next.
+/// The most hosts that search in vain at one moment. A task that is not worth fetching for one host is hardly worth
+/// it for the next.
 const IN_VAIN: u32 = 4;
 
-/// Whose turn it is to look for something to fetch, where many are idle: each looks in vain once before one does so
-/// twice.
+/// The turns of idle hosts that search for a task to fetch: each searches in vain once before any does so twice.
 #[derive(Debug, Default)]
 pub struct Searches {
     at_us: u64,
     in_vain: u32,
-    /// Somebody looked at this moment.
+    /// Whether a host has searched at this moment.
     any: bool,
     turn: u64,
-    /// By host: turns in which it looked in vain.
+    /// By host: the turn up to which it has searched in vain.
     had: Vec<u64>,
 }
 
 impl Searches {
-    /// Whether `host` may look now.
+    /// Whether `host` may search now.
     pub fn may(&mut self, host: HostIx, now_us: u64) -> bool {
         if self.at_us != now_us {
             self.turn += u64::from(!self.any);
@@ -29,7 +30,7 @@ impl Searches {
         self.in_vain < IN_VAIN && self.had[host] <= self.turn
     }
 
-    /// It has looked.
+    /// Records that it has searched.
     pub fn ended(&mut self, host: HostIx, found: bool) {
         self.any = true;
         if !found {
@@ -48,7 +49,7 @@ mod tests {
         let (mut searches, mut looked) = (Searches::default(), vec![0; 100]);
         for now in 1..=60 {
             let mut at_once = 0;
-            // Whoever asks first.
+            // Any host may be first.
             for host in (0..100).map(|nth| (nth + 37) % 100) {
                 if searches.may(host, now) {
                     searches.ended(host, false);

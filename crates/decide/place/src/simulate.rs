@@ -1,5 +1,4 @@
-//! Plays a batch through the placer without running it: `homing plan` shows
-//! the outcome, and the tests measure it.
+//! Plays a batch through the placer without running it: `homing plan` shows the outcome, and the tests measure it.
 
 use crate::flow::{Flow, Flows, Sharing};
 use crate::plan::{HostModel, Planned};
@@ -8,12 +7,11 @@ use homing_model::TaskId;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Idle hosts that ask at one moment, besides those where a task ended; the others have their turn later.
+/// Idle hosts that request tasks at one moment, besides those where a task ended; the others have their turn later.
 const ASKING: usize = 64;
 
-/// Places all `needs` in the order given, as the dispatcher would: the
-/// emptiest host asks first. `work_us` is the time of a task on a host without
-/// its fetching. Links are shared equally by those that use them. Tasks that
+/// Places all `needs` in the given order, as the dispatcher would: the emptiest host is served first. `work_us` is
+/// the time of a task on a host without its fetching. Links are shared equally by the tasks that use them. Tasks that
 /// can run nowhere are missing from the answer.
 pub fn simulate(
     params: Params,
@@ -24,9 +22,11 @@ pub fn simulate(
     play(params, hosts, needs, work_us, Sharing::Equal)
 }
 
-/// As [`simulate`], but who fetches first takes of a link what it can: nearer to how long a run takes whose links are full,
-/// and costs more with many that fetch. Eight hosts whose 144 jobs read 5 MiB each from one link of 100 Mbit/s and worked 2.4 s
-/// took 60 s (`bench/sources/004-full-link`); this says 56 s, equal shares 86 s.
+/// Simulates as [`simulate`] does, but earlier fetches take of a link the rate that they can use. This is nearer to
+/// the real time of a run with full links, and costs more with many fetches.
+///
+/// Eight hosts with 144 jobs, which read 5 MiB each from one link of 100 Mbit/s and worked 2.4 s, took 60 s
+/// (`bench/sources/004-full-link`). This function gives 56 s, equal shares 86 s.
 pub fn replay(
     params: Params,
     hosts: &[HostModel],
@@ -59,7 +59,7 @@ fn play(
         let asking = idle.asking(&freed);
         hand_out(&mut placer, &mut idle, asking, &mut flows, now, &mut work_us);
         if flows.is_empty() {
-            // Those that have not had their turn.
+            // Hosts that have not had their turn.
             let asking = idle.all();
             hand_out(&mut placer, &mut idle, asking, &mut flows, now, &mut work_us);
         }
@@ -86,7 +86,7 @@ type Asking = BTreeSet<(Reverse<u32>, HostIx)>;
 struct Idle {
     free: Vec<u32>,
     hosts: BTreeSet<HostIx>,
-    /// Where the next turn begins, where not all that are idle ask.
+    /// The host where the next turn begins, if not all idle hosts request tasks.
     next: HostIx,
 }
 
@@ -115,7 +115,7 @@ impl Idle {
         self.hosts.iter().map(|host| (Reverse(self.free[*host]), *host)).collect()
     }
 
-    /// Hosts where something changed, and some of the others in turn.
+    /// Returns the hosts where something changed, and some of the others in turn.
     fn asking(&mut self, freed: &[HostIx]) -> Asking {
         if self.hosts.len() <= ASKING {
             return self.all();
@@ -147,7 +147,7 @@ fn hand_out(
     }
 }
 
-/// What begins, and where it reads from: the host that it was told, else the one with most of its bytes.
+/// Returns the started task and the host that it reads from: the assigned one, else the one with most of its bytes.
 fn begun(placed: Placed, host: HostIx, start_us: u64) -> (Planned, Option<HostIx>, u32) {
     let Placed { task, need, local, remote, why } = placed;
     let most = need.per_host.iter().filter(|(at, _)| *at != host).max_by_key(|(_, bytes)| *bytes);

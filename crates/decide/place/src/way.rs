@@ -1,20 +1,20 @@
-//! How far a host is from the bytes that it would fetch, and how many fetches cross a link at once. Without a topology
-//! every way is as long and every link is open.
+//! Knows how far a host is from the bytes that it would fetch, and how many fetches cross a link at once. Without a
+//! topology all hosts are equally far, and every link is open.
 
 use crate::HostIx;
 use homing_model::Links;
 use homing_model::links::{Path, SwitchIx};
 
-/// A fetch that is at it all the time; one that also computes counts for less.
+/// The load of a task that fetches all the time; one that also computes counts for less.
 pub const WHOLE: u32 = 1000;
 
-/// The links, and who crosses them.
+/// The links, and the fetches that cross them.
 #[derive(Debug)]
 pub struct Way {
     links: Links,
-    /// By host.
+    /// The switch of each host.
     leaf: Vec<Option<SwitchIx>>,
-    /// By switch: what crosses its uplink now, in parts of [`WHOLE`]. Kept, so that no decision has to count.
+    /// By switch: the load on its uplink now, in parts of [`WHOLE`]. It is stored to avoid counting in each decision.
     crossing: Vec<u32>,
 }
 
@@ -23,7 +23,7 @@ impl Way {
         Way { leaf: Vec::new(), crossing: vec![0; links.len()], links }
     }
 
-    /// `host` is on this switch, or nobody knows on which.
+    /// Sets the switch of `host`; `None` if it is unknown.
     pub fn host_on(&mut self, host: HostIx, leaf: Option<SwitchIx>) {
         if self.links.is_empty() {
             return;
@@ -32,23 +32,23 @@ impl Way {
         self.leaf[host] = leaf;
     }
 
-    /// How many switches there are.
+    /// Returns the number of switches.
     pub fn switches(&self) -> usize {
         self.crossing.len()
     }
 
-    /// The switch of a host, where it is known.
+    /// Returns the switch of a host, if it is known.
     pub fn leaf(&self, host: HostIx) -> Option<SwitchIx> {
         self.leaf.get(host).copied().flatten()
     }
 
-    /// The switches whose uplinks are between two hosts, as far as they are known.
+    /// Returns the switches whose uplinks are between two hosts, as far as they are known.
     fn crossed(&self, from: HostIx, to: HostIx) -> impl Iterator<Item = SwitchIx> + '_ {
         let ends = self.leaf(from).zip(self.leaf(to));
         ends.into_iter().flat_map(|(from, to)| self.links.crossed(from, to))
     }
 
-    /// Uplinks between two hosts, the most when nobody knows.
+    /// Returns the number of uplinks between two hosts; the maximum if it is unknown.
     pub fn distance(&self, from: HostIx, to: HostIx) -> usize {
         match self.leaf(from).zip(self.leaf(to)) {
             _ if self.links.is_empty() => 0,
@@ -57,13 +57,13 @@ impl Way {
         }
     }
 
-    /// What one more fetch between two hosts would get of the uplinks, bytes per second.
+    /// Returns the rate of one more fetch between two hosts over the shared uplinks, bytes per second.
     pub fn shared_rate(&self, from: HostIx, to: HostIx) -> f64 {
         let crossing = |at: SwitchIx| f64::from(self.crossing[at] + WHOLE) / f64::from(WHOLE);
         self.slowest(from, to, |at, rate| rate / crossing(at))
     }
 
-    /// What a fetch would get that has them to itself.
+    /// Returns the rate of a fetch that has the uplinks to itself.
     pub fn rate(&self, from: HostIx, to: HostIx) -> f64 {
         self.slowest(from, to, |_, rate| rate)
     }
@@ -73,8 +73,8 @@ impl Way {
         rates.fold(f64::INFINITY, f64::min)
     }
 
-    /// Whether a further fetch of so many parts, over host links of `link` bytes per second, does not make an uplink
-    /// carry more than it can: as many as it has room for, and one where it has room for none.
+    /// Whether a further fetch with a load of `parts`, over host links of `link` bytes per second, overloads no
+    /// uplink. An uplink takes as many fetches as it has room for, and one if it has room for none.
     pub fn has_room(&self, from: HostIx, to: HostIx, parts: u32, link: f64) -> bool {
         self.crossed(from, to).all(|at| {
             let Some(uplink) = self.links.uplink(at) else { return true };
@@ -83,12 +83,12 @@ impl Way {
         })
     }
 
-    /// A fetch begins.
+    /// Records that a fetch begins.
     pub fn begin(&mut self, from: HostIx, to: HostIx, parts: u32) {
         self.count(from, to, |crossing| crossing.saturating_add(parts));
     }
 
-    /// It ended.
+    /// Records that a fetch ended.
     pub fn end(&mut self, from: HostIx, to: HostIx, parts: u32) {
         self.count(from, to, |crossing| crossing.saturating_sub(parts));
     }
@@ -100,7 +100,7 @@ impl Way {
         }
     }
 
-    /// For people.
+    /// Returns the path between two hosts for people.
     pub fn path(&self, from: HostIx, to: HostIx) -> Path {
         self.links.path(self.leaf(from), self.leaf(to))
     }

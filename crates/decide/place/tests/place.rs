@@ -1,4 +1,4 @@
-//! Whole batches through the simulator: how much stays local, and what it costs.
+//! Plays whole batches through the simulator: measures how much stays local, and the cost.
 
 use homing_model::TaskId;
 use homing_place::{HostIx, HostModel, Need, Params, Placer, Planned, Reason, Storage, lint, replay, simulate};
@@ -89,7 +89,7 @@ fn everything_on_one_host_is_never_slower_than_in_turn() {
             near += makespan(&play(true, &hosts, &needs, &work_us)) as f64 / seeds as f64;
             blind += makespan(&play(false, &hosts, &needs, &work_us)) as f64 / seeds as f64;
         }
-        // A millisecond is the grain of asking again.
+        // Retries have a grain of one millisecond.
         if near > 1.05 * blind + 1000.0 {
             let HostModel { slots, nic_bytes_per_s, .. } = &hosts[0];
             let shape = format!("{} hosts x {slots} at {nic_bytes_per_s:?} B/s", hosts.len());
@@ -274,7 +274,8 @@ fn kinds_that_move_bytes_wait_for_storage_and_others_do_not() {
     assert_eq!(placer.pick(full, 8, 0).map(|p| p.task), Some(2));
 }
 
-/// Who share a link equally from the start fetch and work in step, and it idles while they work; in order they do not.
+/// Tasks that share a link equally from the start fetch and work in step, and the link idles while they work. In
+/// order they do not.
 #[test]
 fn a_link_that_is_shared_in_order_is_full_where_tasks_fetch_and_work() {
     let hosts: Vec<HostModel> = hosts(5, 1, 10 * MB);
@@ -292,7 +293,7 @@ fn a_link_that_is_shared_in_order_is_full_where_tasks_fetch_and_work() {
 
 #[test]
 fn what_the_first_leaves_of_a_link_is_for_those_behind_it() {
-    // n1 sends 30 MB/s; n2 takes 10 of it, n3 15, and n4 what is left, then more.
+    // n1 sends 30 MB/s; n2 takes 10 of it, n3 15, and n4 the rest, then more.
     let rated = |rate: u64| HostModel { slots: 1, nic_bytes_per_s: Some(rate * MB), serving: 0.0, switch: None };
     let hosts: Vec<HostModel> = [30, 10, 15, 15].map(rated).into();
     let needs: Vec<_> = (1..=4).map(|task| (task, held(30 * MB, &[0]))).collect();

@@ -1,15 +1,15 @@
-//! Whatever the batch: every task once, nowhere it may not run, never more
-//! than the slots there are, and never stuck.
+//! For any batch: every task runs once, never where it must not, never with more than the existing slots, and the
+//! batch never gets stuck.
 
 use homing_model::links::{Links, Switch};
 use homing_place::{Need, Params, Placer};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Size in kB, share per host in percent, cpus, excluded hosts as bits, what it takes of two kinds of room.
+/// Size in kB, share per host in percent, cpus, excluded hosts as bits, amounts of two kinds of room.
 type Given = (u64, Vec<u64>, u32, u32, Vec<u64>);
 
-/// What each host has of the two.
+/// Amount of each kind of room on each host.
 const ROOM: u64 = 4;
 
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ fn batch() -> impl Strategy<Value = Batch> {
     })
 }
 
-/// What is left of the room of a host that runs these.
+/// Returns the remaining room of a host that runs these tasks.
 fn room(running: &[(u64, Need)]) -> Vec<u64> {
     let taken = |kind: usize| running.iter().filter_map(|(_, need)| need.takes.get(kind)).sum::<u64>();
     (0..2).map(|kind| ROOM.checked_sub(taken(kind)).expect("never more than there is")).collect()

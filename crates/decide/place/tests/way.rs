@@ -1,5 +1,5 @@
-//! Two switches with a link between them: how much crosses it, how many fetches do so at once, and that this costs
-//! nothing against hosts in turn.
+//! Two switches with a link between them: measures how much crosses it, and how many fetches do so at once. It checks
+//! that this costs nothing against hosts in turn.
 
 use homing_model::TaskId;
 use homing_model::links::{Links, Switch};
@@ -34,8 +34,8 @@ fn ends(plan: &[Planned]) -> u64 {
     plan.iter().map(|p| p.end_us).max().unwrap_or(0)
 }
 
-/// Where a planned task reads from: the host that it fetches from, else what a file system without a preference takes,
-/// one copy after the other.
+/// Returns the host that a planned task reads from. It is the host that it fetches from, else one copy after the
+/// other, like a file system without a preference.
 fn source(planned: &Planned, needs: &[(TaskId, Need)]) -> HostIx {
     let holders = &needs[planned.task as usize - 1].1.per_host;
     match planned.why {
@@ -82,7 +82,7 @@ fn an_uplink_is_crossed_by_as_many_as_it_carries() {
         let params = Params { links: links(uplink), ..Params::default() };
         let plan = play(&params, &hosts(8, 2), &needs, 50_000);
         let across: Vec<&Planned> = plan.iter().filter(|p| p.host >= 4).collect();
-        // Those that began before a task had shown how long it takes are not kept back.
+        // Tasks that began before a task had shown how long it takes are not held back.
         let learnt = across.iter().take(8).map(|p| p.end_us).max().unwrap_or(0);
         let later = across.iter().filter(|p| p.start_us > learnt).map(|p| p.start_us);
         let at = |now: u64| across.iter().filter(|p| (p.start_us..p.end_us).contains(&now)).count();
@@ -108,7 +108,7 @@ fn all_on_one_side_of_a_slow_link_is_never_slower_than_in_turn() {
                     .sum::<f64>()
             };
             let (near, blind) = (end(true), end(false));
-            // A millisecond is the grain of asking again.
+            // Retries have a grain of one millisecond.
             if near > 1.05 * blind + 1000.0 {
                 let shape = format!("uplink {tenths}/10 of a link, {holders} holders");
                 slower.push(format!("{:.2}: {shape}, {tasks} tasks of {work} us and {size} B", near / blind));

@@ -18,7 +18,7 @@ fn said(answers: &[Answer]) -> Vec<(String, Answer)> {
     answers.iter().enumerate().map(|(n, answer)| (format!("n{}", n + 1), answer.clone())).collect()
 }
 
-/// Looks every ten minutes at one host, which answers so; what became of it each time.
+/// Queries one host every ten minutes, which gives these answers. Returns its fate each time.
 fn each_ten_minutes(rules: &Rules, answers: &[Answer]) -> Vec<Becomes> {
     let (mut known, mut now_s) = (Known::default(), 1_000_000);
     let mut became = Vec::new();

@@ -1,6 +1,7 @@
 use super::*;
 
-/// What a host says: of each process its number, name, parent, terminal and user. Number 90 asks, below an sshd.
+/// The output of a host: for each process its number, name, parent, terminal and user. Number 90 is the script, below
+/// an sshd.
 fn said(load: &str, processes: &[(u32, &str, u32, u32, u32)]) -> String {
     let usual = [(1, "systemd", 0, 0, 0), (2, "kthreadd", 0, 0, 0), (50, "sshd", 1, 0, 0), (60, "cron", 1, 0, 0)];
     let asks = [(88, "sshd-session", 50, 0, 0), (90, "sh", 88, 0, 0), (91, "cat", 90, 0, 0)];
@@ -19,7 +20,7 @@ fn work(processes: &[(u32, &str, u32, u32, u32)]) -> Option<Work> {
 fn a_host_on_which_only_the_system_and_the_question_run_is_at_no_work() {
     let seen = Seen::read(&said("0.02 0.05", &[])).unwrap();
     assert_eq!(seen, Seen { load: 0.05, cores: 4, work: None });
-    // A connection that is kept, a terminal at which nobody is, and what systemd has for one who lingers.
+    // An open connection, an unused terminal, and systemd's processes for a lingering user.
     assert_eq!(work(&[(95, "sshd", 50, 0, 0), (96, "sshd", 95, 0, 1000)]), None);
     assert_eq!(work(&[(97, "agetty", 1, 1025, 0), (98, "systemd", 1, 0, 1000), (99, "(sd-pam)", 98, 0, 1000)]), None);
     assert_eq!(work(&[(97, "chronyd", 1, 0, 101), (98, "x", 1, 0, 65534), (99, "y", 1, 0, 61200)]), None);

@@ -1,36 +1,37 @@
-//! What is heard of hosts, which of them are asked from here besides, and for how long all are waited for. Pure.
+//! Tracks the output of hosts: decides which are queried from this machine too, and how long to wait for all. It does
+//! no input or output.
 
 use homing_exec::{Event, Giver, Outcome, What};
 use std::time::{Duration, Instant};
 
-/// Bytes of a host that are kept; what is asked so prints far less.
+/// Most bytes that are kept of a host; such commands print far less.
 const MOST: usize = 4 << 20;
 
-/// For leaders to tell of the first of their hosts. Those that do not are done without: hosts are asked from here.
+/// Time for leaders to report the first of their hosts. After that, hosts are queried from this machine.
 const LEADERS: Duration = Duration::from_secs(60);
 
-/// Of the deadline, what a leader may tell nothing of a host. The host itself has the whole of it when it is asked from
-/// here then, so that one that does not answer costs little more than its deadline.
+/// The part of the deadline for which a leader may report nothing about a host. Then the host is queried from this
+/// machine, and has the whole deadline. A leader that does not answer thus costs little more than its deadline.
 const QUIET: f64 = 0.25;
 
-/// Leaders tell twice a second who is at work; some of that may be late.
+/// Leaders report twice a second which hosts are at work; some reports may be late.
 const LEAST_QUIET: Duration = Duration::from_millis(1200);
 
-/// What is known of a host while it is asked.
+/// The state of a host while it is queried.
 #[derive(Default)]
 pub struct Heard {
-    /// Who serves it, once it is its turn.
+    /// The side that serves it, once its turn has come.
     giver: Option<Giver>,
     printed: Printed,
-    /// How it ended; nothing while it is waited for, and of one that was not waited for any longer.
+    /// How it ended; `None` while homing waits for it, and for a host that homing stopped waiting for.
     pub outcome: Option<Outcome>,
-    /// When it, or its leader, last showed that it is there.
+    /// The time of the last sign of life from it, or from its leader.
     shown: Option<Instant>,
-    /// What it has printed when it was asked from here besides.
+    /// Its output for an additional query from this machine.
     besides: Option<Printed>,
 }
 
-/// What a host has printed by one way, and when that came, by this machine's clock in seconds.
+/// The output of a host by one way, with the time of arrival, in seconds of this machine's clock.
 #[derive(Default)]
 struct Printed {
     chunks: Vec<(f64, Vec<u8>)>,
@@ -47,34 +48,34 @@ impl Printed {
 }
 
 impl Heard {
-    /// What it has printed, and when that came, by this machine's clock in seconds.
+    /// Returns its output, with the time of arrival, in seconds of this machine's clock.
     pub fn chunks(&self) -> &[(f64, Vec<u8>)] {
         &self.printed.chunks
     }
 
-    /// It has an answer from here, and none from its leader.
+    /// Whether it has answered this machine, and not its leader.
     pub(super) fn was_served_besides(&self) -> bool {
         self.besides.is_some() && self.giver == Some(Giver::Here) && matches!(self.outcome, Some(Outcome::Exited(_)))
     }
 }
 
-/// By which way a host is asked.
+/// The way by which a host is queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// The one that all are asked by first.
+    /// The way that is tried first for all.
     First,
-    /// From here, besides.
+    /// An additional query from this machine.
     Besides,
 }
 
-/// All hosts, while they are asked.
+/// The state of all hosts while they are queried.
 pub(super) struct Hearing {
     pub heard: Vec<Heard>,
     deadline: Duration,
     /// The hosts that lead others; none where there is no tree.
     leaders: Vec<usize>,
     begun: Instant,
-    /// When something was last heard by the first way.
+    /// The time of the last output by the first way.
     moved: Instant,
     /// Until then those are waited for whose turn has come.
     due: Instant,
@@ -94,14 +95,14 @@ impl Hearing {
         self.open == 0
     }
 
-    /// For how long hosts are waited for still.
+    /// Returns how long to wait for hosts.
     pub fn left(&self, now: Instant) -> Duration {
         let along = self.waiting > 0 && !self.leaders.is_empty();
         let last = if along { self.due.max(self.begun + LEADERS) } else { self.due };
         last.saturating_duration_since(now)
     }
 
-    /// What came at this time, by this machine's clock in seconds.
+    /// Records an event of a host at a time, in seconds of this machine's clock.
     pub fn hear(&mut self, way: Way, at: f64, Event { host, giver, what }: Event, now: Instant) {
         let of = &mut self.heard[host];
         if of.outcome.is_some() {
@@ -115,7 +116,7 @@ impl Hearing {
         }
         of.shown = Some(now);
         match what {
-            // One that is begun once more tells all once more.
+            // A command that starts again prints everything again.
             What::Begun => {
                 self.waiting -= usize::from(of.giver.is_none());
                 (of.giver, of.printed) = (Some(giver), Printed::default());
@@ -139,7 +140,7 @@ impl Hearing {
             What::Begun => self.due = now + self.deadline,
             What::Stdout(bytes) => of.besides.get_or_insert_default().add(at, bytes),
             What::Stderr(_) | What::Alive => {}
-            // Its leader has reached it.
+            // The leader has reached the host.
             What::Done(Outcome::Unreachable(_) | Outcome::Lost(_), _) if of.printed.bytes > 0 => {}
             What::Done(outcome, _) => {
                 self.waiting -= usize::from(of.giver.is_none());
@@ -155,9 +156,9 @@ impl Hearing {
         self.open -= 1;
     }
 
-    /// Hosts that are asked from here now, while the first way to them is waited for too: nothing comes of any host, and their
-    /// leaders, or they as leaders, tell nothing of them. A leader that tells of one that has answered it and hangs since is
-    /// believed: from here that one would hang as well.
+    /// Returns the hosts to query from this machine now, while the first way continues. No output arrives from any
+    /// host, and their leaders report nothing about them (or they are silent leaders themselves). If a leader reports
+    /// a host that has answered it and then hangs, it is believed: a query from here would hang as well.
     pub fn take_quiet(&mut self, now: Instant) -> Vec<usize> {
         let quiet = self.deadline.mul_f64(QUIET).max(LEAST_QUIET);
         if self.leaders.is_empty() || now.saturating_duration_since(self.moved) < quiet {
@@ -181,7 +182,7 @@ impl Hearing {
         hosts
     }
 
-    /// Hosts that do not lead, and that have answered from here alone.
+    /// Returns the hosts that do not lead, and that have only answered this machine.
     pub fn served_besides(&self) -> impl Iterator<Item = usize> {
         let leads = |host: &usize| self.leaders.contains(host);
         (0..self.heard.len()).filter(move |host| self.heard[*host].was_served_besides() && !leads(host))

@@ -1,4 +1,4 @@
-//! One command on all hosts, and no longer than the deadline for those that do not answer.
+//! Runs one command on all hosts, and waits for silent ones no longer than the deadline.
 
 mod hearing;
 #[cfg(test)]
@@ -16,13 +16,13 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often somebody is told where nothing happens.
+/// The interval of reports to the watcher while nothing happens.
 const TOLD: Duration = Duration::from_millis(300);
 
-/// Told, as time goes by, what was heard, and for how long hosts are still waited for.
+/// Receives the results so far, and how long homing still waits for hosts, again and again.
 pub type Watcher<'a> = dyn FnMut(&[Heard], Duration) + 'a;
 
-/// Runs a command that may be begun twice; threads talk to the hosts, and are left behind when some do not answer.
+/// Runs a command that may be started twice. Threads talk to the hosts, and are left behind if some do not answer.
 pub fn patiently(
     options: Options,
     hosts: &[String],
@@ -55,7 +55,7 @@ pub fn patiently(
         }
     }
     asked.stop.store(true, Ordering::Relaxed);
-    // Where all have ended, connections that are not to be kept are closed before this returns.
+    // If all have ended, connections that are not to be kept are closed before this returns.
     if hearing.has_ended() {
         threads.into_iter().for_each(|thread| drop(thread.join()));
     }
@@ -66,24 +66,24 @@ pub fn patiently(
     Ok(hearing.heard)
 }
 
-/// The hosts that lead others.
+/// Returns the hosts that lead others.
 fn leaders(hosts: &[String], width: usize) -> Vec<usize> {
     let far: Vec<usize> = (0..hosts.len()).filter(|host| !homing_os::names::is_here(&hosts[*host])).collect();
     homing_launch::branches(far.len(), width).into_iter().map(|branch| far[branch.start]).collect()
 }
 
-/// What is asked of whom.
+/// The command and its hosts.
 struct Asked<'a> {
     hosts: &'a [String],
     command: &'a Command,
     note: &'a Note,
     to: Sender<(Way, f64, Event)>,
-    /// Nobody listens any more.
+    /// Whether the receiver is gone.
     stop: Arc<AtomicBool>,
 }
 
 impl Asked<'_> {
-    /// Asks some hosts, by a thread that ends with them, or when it is to stop.
+    /// Queries some hosts, in a thread that ends with them, or when it is to stop.
     fn begin(&self, options: Options, of: Vec<usize>, way: Way) -> Result<JoinHandle<()>, Failure> {
         let names: Vec<String> = of.iter().map(|host| self.hosts[*host].clone()).collect();
         let errand = Passed::Run { command: self.command.clone(), again: true };
@@ -98,7 +98,7 @@ impl Asked<'_> {
     }
 }
 
-/// Passes on what is heard, until nobody listens.
+/// Passes events on until the receiver is gone.
 fn pass(mut stream: Stream, stop: &AtomicBool, to: impl Fn(Event) -> bool) {
     while !stop.load(Ordering::Relaxed) {
         match stream.next_within(TOLD) {

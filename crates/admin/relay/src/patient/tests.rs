@@ -90,7 +90,7 @@ fn a_host_that_nobody_reaches_is_asked_by_both_ways_at_the_same_time() {
     (0..3).for_each(|host| world.led(1, host, done(Outcome::Exited(0))));
     assert_eq!(world.take_quiet(3), [3]);
     world.besides(3, 3, What::Begun);
-    // What its leader could not do is tried from here by the tree too: nothing is waited for any longer.
+    // The tree also retries from here a host that its leader could not reach: homing waits for nothing else.
     world.hear(8, Way::First, 3, Giver::Here, What::Begun);
     assert_eq!(world.left(8), 3);
     world.besides(10, 3, done(Outcome::Unreachable("no route".into())));
