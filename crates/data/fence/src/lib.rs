@@ -1,9 +1,9 @@
 //! Fences: the files that one host wrote become visible on another, with all caches on.
 //!
-//! The writing side ([`Watch`]) observes the changes of a command, syncs them and describes them as a list of
+//! The writing side ([`Watch`]) observes the changes of a command and syncs them. It describes them as a list of
 //! [`Change`]s, which travels beside the file system. The reading side ([`settle()`]) makes its kernel look again at
-//! exactly these names. It uses the steps that were measured to work on each file system, and waits within a bound
-//! until it sees the writer's state.
+//! exactly these names, by the steps that were measured to work on each file system. It waits within a bound until it
+//! sees the writer's state.
 //!
 //! It does not: decide which changes a task must see (`dispatch`, `make`), or copy bytes.
 

@@ -7,9 +7,9 @@ use homing_mounts::Kind;
 /// Clocks may differ by this much, nanoseconds: make itself tolerates a file whose time is a second ahead.
 const WITHIN_NS: i64 = 1_000_000_000;
 
-/// Returns for people why a host is left out, if it is. With a wrong clock it would give files times that look older
-/// or newer than they are, on a volume that uses the writer's time. Then neither outdated results nor the newest
-/// state of a file could be recognized.
+/// Returns for people why a host is left out, if it is. Its clock is wrong, and a volume uses the writer's time, so
+/// its files would look older or newer than they are. Then neither outdated results nor the newest state of a file
+/// could be recognized.
 pub fn out_of_step(facts: &HostFacts) -> Option<String> {
     let told = facts.ahead?.told(WITHIN_NS)?;
     let mounts = &facts.mounts;

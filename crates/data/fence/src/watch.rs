@@ -64,7 +64,7 @@ impl Watch {
     }
 
     /// Watches `root` and all folders below it, unless it is watched already. If watched folders are below `root`,
-    /// only its new entries are watched. An example is the mount point, because a recipe names a file in it: a walk
+    /// only its new entries are watched. The mount point is such a folder, if a recipe names a file in it. A walk
     /// through everything below would take longer than most recipes.
     pub fn add(&mut self, root: &Path) {
         if self.known.contains_key(root) {

@@ -56,12 +56,12 @@ fn set(name: &str) -> Option<String> {
 }
 
 impl Hdfs {
-    /// Sets the time limit of a query.
+    /// Sets the time limit of a look.
     pub fn patient(self, limit: Duration) -> Hdfs {
         Hdfs { limit, ..self }
     }
 
-    /// Returns the time limit of a query that begins now.
+    /// Returns the end of the time limit of a look that begins now.
     pub fn until(&self) -> Instant {
         Instant::now() + self.limit
     }

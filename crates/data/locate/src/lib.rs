@@ -73,11 +73,11 @@ pub struct Volume {
 }
 
 /// The interface of one file system. An implementation
-/// - names only hosts that the volume's own definition names, whatever a file is called;
-/// - gives extents in order of offset, without overlap, within the file's size;
-/// - gives no extents and no reason for an empty file;
-/// - gives a reason for every byte that it leaves out, and never a guess;
-/// - works for an ordinary user, or reports the missing permission;
+/// - names only hosts that the volume's own definition names, for any name of a file.
+/// - gives extents in order of offset, without overlap, within the file's size.
+/// - gives no extents and no reason for an empty file.
+/// - gives a reason for every byte that it leaves out, and never a guess.
+/// - works for an ordinary user, or reports the missing permission.
 /// - changes nothing.
 pub trait FileSystem: Send + Sync {
     /// Adds extents, reason and server path to a layout that has path, size and volume.

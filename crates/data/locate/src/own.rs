@@ -228,7 +228,7 @@ mod tests {
         Locator::with(dir.metadata().unwrap().dev(), volume, Arc::new(Own::new(&own)))
     }
 
-    /// Returns a command that prints a line for each path, whatever it is called.
+    /// Returns a command that prints a line for each path, with any name.
     fn each(line: &str) -> String {
         format!(r#"tr -cd '\000' | tr '\000' '\n' | while read -r x; do echo '{line}'; done"#)
     }

@@ -23,9 +23,9 @@ pub const SAID_BYTES: usize = 200;
 /// The planned bytes of one attempt, from the layout of its inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedBytes {
-    /// On the host that runs it.
+    /// Bytes on the host that runs it.
     pub local: u64,
-    /// On other hosts.
+    /// Bytes on other hosts.
     pub remote: u64,
     /// The bytes that would cross the network on average if hosts were taken in turn.
     pub remote_if_in_turn: u64,
@@ -60,17 +60,17 @@ pub enum What {
         host: String,
         /// Coordinator's process id.
         pid: u32,
-        /// Number of tasks when it is known at the start.
+        /// Number of tasks, if it is known at the start.
         tasks: Option<u64>,
         /// The name that the user has given it, beside its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     },
-    /// A coordinator took the run up again.
+    /// A coordinator resumed the run.
     RunResumed {
-        /// Its host name.
+        /// The coordinator's host name.
         host: String,
-        /// Its process id.
+        /// The coordinator's process id.
         pid: u32,
     },
     /// A worker answered.
@@ -82,7 +82,7 @@ pub enum What {
         /// The facts that the worker reported.
         facts: HostFacts,
     },
-    /// A worker or host is gone; its running tasks are not listed, each gets its own record.
+    /// A worker or host is gone. Its running tasks are not listed; each has its own record.
     HostLost {
         /// The host.
         host: String,
@@ -93,7 +93,7 @@ pub enum What {
     HostUnfit {
         /// The host.
         host: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A load sample.
@@ -103,25 +103,25 @@ pub enum What {
         /// The values.
         sample: HostSample,
     },
-    /// An attempt was handed to a host.
+    /// An attempt was sent to a host.
     TaskStarted {
         /// The task.
         task: TaskId,
-        /// Counted from 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
-        /// Where.
+        /// The host that runs it.
         host: String,
         /// Slot number, `{%}`, from 1.
         slot: u32,
         /// The command, for people.
         command: String,
-        /// Bytes by the layout.
+        /// Planned bytes, from the layout of the inputs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         planned: Option<PlannedBytes>,
-        /// Why there.
+        /// The reason for this host.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
-        /// Tasks that it waited for, of a build.
+        /// Tasks that it waited for, in a build.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<Vec<TaskId>>,
     },
@@ -129,11 +129,11 @@ pub enum What {
     TaskEnded {
         /// The task.
         task: TaskId,
-        /// Which attempt.
+        /// Number of the attempt.
         attempt: u32,
-        /// Where.
+        /// The host that ran it.
         host: String,
-        /// How.
+        /// The outcome.
         outcome: Outcome,
         /// Start on the coordinator's clock, ns since the epoch.
         start_ns: i64,
@@ -141,14 +141,14 @@ pub enum What {
         wall_us: u64,
         /// The resources that it used.
         io: IoCounters,
-        /// Time waited for I/O, when it can be known.
+        /// Time waited for I/O, if it is known.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "measured")]
         io_wait: Option<IoWait>,
         /// Bytes of output.
         stdout_bytes: u64,
         /// Bytes of error output.
         stderr_bytes: u64,
-        /// The last line of the error output, of a task that failed; printable, at most [`SAID_BYTES`] long.
+        /// The last line of the error output of a failed task; printable, at most [`SAID_BYTES`] long.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<String>,
         /// True for the last record of this task: no further attempt follows.
@@ -157,11 +157,11 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none", with = "hex")]
         ran: Option<u64>,
     },
-    /// Another number of tasks may use a storage host at once.
+    /// The limit of simultaneous tasks on a storage host changed.
     Limit {
         /// The storage host.
         storage: String,
-        /// Tasks at once; null: its storage does not limit.
+        /// The limit; null: its storage does not limit.
         limit: Option<u32>,
         /// The measured reason, one clause for people. Empty before the first measurement: the limit is the initial
         /// one.
@@ -180,7 +180,7 @@ pub enum What {
     TaskSkipped {
         /// The task.
         task: TaskId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A finished task runs again, because its number now means another command than the one that ran.

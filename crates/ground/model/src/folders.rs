@@ -23,8 +23,8 @@ pub fn odd_path(path: &str) -> Option<String> {
         .then(|| "it is no absolute path without blanks, `.`, `..`, `\\` and a `/` at its end".into())
 }
 
-/// Checks that a folder may be mounted over or be a home: it is a plain path and none of the system's own. Returns the
-/// reason otherwise.
+/// Checks that a folder may be mounted over or be a home. It must be a plain path and no folder of the system.
+/// Returns the reason otherwise.
 pub fn system_folder(path: &str) -> Option<String> {
     if let Some(why) = odd_path(path) {
         return Some(why);

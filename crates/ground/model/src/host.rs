@@ -8,7 +8,7 @@ use std::ops::AddAssign;
 /// One line of a host's mount table that matters for placement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
-    /// Where it is mounted.
+    /// Its mount point.
     pub point: RawText,
     /// File system type as the kernel names it, e.g. `fuse.glusterfs`, `nfs4`.
     pub fstype: String,
@@ -27,7 +27,7 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Calculates the offset from one exchange: the question left at `asked_ns`, the other clock read `said_ns`, and
+    /// Calculates the offset from one exchange. The question left at `asked_ns`, the other clock read `said_ns`, and
     /// the answer came at `heard_ns`. All are nanoseconds since 1970. Returns `None` if our own clock was set back
     /// meanwhile.
     pub fn of(asked_ns: i64, said_ns: i64, heard_ns: i64) -> Option<Ahead> {
@@ -35,7 +35,7 @@ impl Ahead {
         (least_ns <= most_ns).then_some(Ahead { least_ns, most_ns })
     }
 
-    /// Adds the offset of a third clock, which is `beyond` ahead of this one.
+    /// Returns how far a third clock is ahead of ours, if it is `beyond` ahead of this one.
     pub fn and(self, beyond: Ahead) -> Ahead {
         let least_ns = self.least_ns.saturating_add(beyond.least_ns);
         Ahead { least_ns, most_ns: self.most_ns.saturating_add(beyond.most_ns) }
@@ -128,11 +128,11 @@ pub struct HostSample {
 /// The traffic of a client with a file server since its volumes were mounted there, as the client counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
-    /// Bytes that came from it and went to it.
+    /// Bytes received from it and sent to it.
     pub bytes: u64,
     /// Requests that it answered.
     pub requests: u64,
-    /// Requests that were sent once more because no answer came.
+    /// Requests that were sent again because no answer came.
     pub again: u64,
     /// Time that requests waited at the client before they were sent, milliseconds in all.
     pub queued_ms: u64,
@@ -191,7 +191,7 @@ pub struct Indices {
 }
 
 impl HostSample {
-    /// The load since an earlier sample of the same host.
+    /// Returns the load since an earlier sample of the same host.
     pub fn since(&self, first: &HostSample) -> Indices {
         let seconds = ((self.at_ns - first.at_ns) as f64 / 1e9).max(0.001);
         let rate = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?) as f64 / seconds);
@@ -256,7 +256,7 @@ pub struct Mover {
     pub disk: u64,
     /// Bytes requested by read calls.
     pub read: u64,
-    /// Bytes handed over by write calls.
+    /// Bytes passed to write calls.
     pub written: u64,
 }
 
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(last.since(&first), want);
         let idle = HostSample { net: BTreeMap::from([("eth0".into(), (0, 0))]), ..first };
         assert_eq!(last.since(&idle).net, Some(1.0));
-        // A host that was restarted in between counts from nothing.
+        // After a restart, counters begin at 0 again.
         assert_eq!(idle.since(&last).rpc, Some(0.0));
     }
 }

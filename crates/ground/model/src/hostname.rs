@@ -1,4 +1,4 @@
-//! Host names: which two are the same host.
+//! Compares host names: decides which two names mean the same host.
 //!
 //! A full name has a domain (`n1.cluster`), a short name has none (`n1`). Case, a dot at the end and the brackets of an
 //! IPv6 address do not count. `n1` and `n1.cluster` are the same host; `n1.here` and `n1.there` are two. A short name that
@@ -12,7 +12,7 @@ pub fn short(name: &str) -> &str {
     if address(name).is_some() { name } else { name.split('.').next().unwrap_or(name) }
 }
 
-/// Whether the name is an address of the loopback interface or a name for it, which mean another host on each host.
+/// Whether the name is a loopback address or a name for one. These mean another host on each host.
 pub fn is_loopback(name: &str) -> bool {
     let names = ["localhost", "localhost.localdomain", "ip6-localhost"];
     address(name).is_some_and(|address| address.is_loopback()) || names.contains(&spelled(name).as_str())
@@ -34,7 +34,7 @@ fn address(name: &str) -> Option<IpAddr> {
     Some(name.trim_matches(|c| c == '[' || c == ']').parse::<IpAddr>().ok()?.to_canonical())
 }
 
-/// Hosts, each a number of the caller's, with all their names and addresses.
+/// Hosts with all their names and addresses. The caller numbers the hosts.
 #[derive(Clone, Debug, Default)]
 pub struct HostIndex {
     holder: HashMap<String, usize>,
@@ -47,7 +47,7 @@ pub struct HostIndex {
 }
 
 impl HostIndex {
-    /// Adds names of a host. A name that two hosts have is the first one's.
+    /// Adds names of a host. If two hosts have a name, it belongs to the first one.
     pub fn add<'a>(&mut self, host: usize, names: impl IntoIterator<Item = &'a str>) {
         self.add_over(host, names, |_| false);
     }
@@ -77,13 +77,13 @@ impl HostIndex {
         }
     }
 
-    /// Two hosts differ when both have full names and share none.
+    /// Whether two hosts differ: both have full names and share none.
     fn are_two(&self, a: usize, b: usize) -> bool {
         let both = (self.full.get(&a), self.full.get(&b));
         matches!(both, (Some(a), Some(b)) if a.is_disjoint(b))
     }
 
-    /// Returns the one host that a name means.
+    /// Returns the only host that a name means.
     pub fn find(&self, name: &str) -> Option<usize> {
         let name = spelled(name);
         if let Some(host) = self.holder.get(&name) {
@@ -91,7 +91,7 @@ impl HostIndex {
         }
         let first = short(&name);
         if is_full(&name) {
-            // A host of which no domain is known.
+            // It may be a host whose domain is unknown.
             return self.holder.get(first).copied().filter(|host| !self.full.contains_key(host));
         }
         match self.by_short.get(first).map(Vec::as_slice) {
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(hosts.find("n1"), Some(0));
         hosts.add(1, ["n1.there"]);
         assert_eq!((hosts.find("n1"), hosts.find("n1.here"), hosts.find("n1.there")), (None, Some(0), Some(1)));
-        // Their own name for themselves has no domain.
+        // The hosts' own names have no domain.
         let mut hosts = HostIndex::default();
         hosts.add(0, ["n1.here", "n1"]);
         hosts.add(1, ["n1.there", "n1"]);

@@ -29,7 +29,7 @@ pub struct Extent {
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
-    /// The hosts that hold it; order carries no preference.
+    /// The hosts that hold it, in no particular order.
     pub replicas: Vec<Replica>,
 }
 
@@ -64,7 +64,7 @@ impl FileLayout {
         }
     }
 
-    /// Bytes that each host can serve from its own disks.
+    /// Returns the bytes that each host can serve from its own disks.
     pub fn bytes_per_host(&self) -> BTreeMap<String, u64> {
         let mut sum: BTreeMap<String, f64> = BTreeMap::new();
         for e in &self.extents {

@@ -54,20 +54,20 @@ pub struct Links {
     rates: HashMap<String, u64>,
 }
 
-/// How bytes get from one host to another.
+/// The path of bytes from one host to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Path {
-    /// The switch of one of them is not known.
+    /// The switch of one of the hosts is unknown.
     #[default]
     Unknown,
-    /// Both are on this switch.
+    /// Both hosts are on this switch.
     Leaf(String),
     /// Over the links above these switches.
     Across(Vec<String>),
 }
 
 impl Display for Path {
-    /// To follow "fetching takes 3 s"; empty when nothing is known.
+    /// Formats the path to follow "fetching takes 3 s"; empty if it is unknown.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Path::Unknown => Ok(()),

@@ -1,5 +1,5 @@
 //! Data that a coordinator writes for programs that watch its run. It writes only while such a program runs, and
-//! overwrites the earlier data, because the journal would grow by it without use.
+//! overwrites the earlier data. The journal would grow by it without use.
 
 use crate::{Mover, TaskId};
 use serde::{Deserialize, Serialize};

@@ -43,13 +43,13 @@ impl Metrics {
         };
     }
 
-    /// A family of one sample.
+    /// Adds a family of one sample.
     pub fn only(&mut self, name: &str, kind: Kind, help: &str, value: impl Display) {
         self.family(name, kind, help);
         self.sample(name, &[], value);
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(self) -> String {
         self.0
     }

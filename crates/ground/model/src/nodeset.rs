@@ -25,7 +25,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// A larger set is a mistake, or an attack.
+/// The most hosts of a set. A larger set is a mistake, or an attack.
 const MOST: usize = 1_000_000;
 
 /// A set of host names, printed folded and listed in ClusterShell's order.
@@ -57,12 +57,12 @@ impl NodeSet {
         NodeSet::parse_with(text, &NoGroups)
     }
 
-    /// Reads a text whose groups `groups` knows.
+    /// Reads a text with groups, which `groups` resolves.
     pub fn parse_with(text: &str, groups: &dyn Groups) -> Result<NodeSet, NodeSetError> {
         NodeSet::parse_in(text, None, groups)
     }
 
-    /// As [`NodeSet::parse_with`]; groups that name no source are those of `source`.
+    /// As [`NodeSet::parse_with`]; groups without a source are from `source`.
     pub fn parse_in(text: &str, source: Option<&str>, groups: &dyn Groups) -> Result<NodeSet, NodeSetError> {
         pattern::parse(text, pattern::Context { groups, source, depth: 0, brought: &Cell::new(0), masks: true })
     }
@@ -72,7 +72,7 @@ impl NodeSet {
         Ok(pattern::ranges(text, 0)?.into_iter().collect())
     }
 
-    /// Returns the union. It adds the smaller set to the larger: `append` merges both, which costs the whole of a
+    /// Returns the union. It adds the smaller set to the larger. `append` merges both, which costs the whole of a
     /// large set for each of many small ones.
     fn united(self, other: NodeSet) -> NodeSet {
         let (mut large, small) = if self.len() < other.len() { (other, self) } else { (self, other) };
@@ -80,7 +80,7 @@ impl NodeSet {
         large
     }
 
-    /// Number of hosts.
+    /// Returns the number of hosts.
     pub fn len(&self) -> usize {
         self.names.len()
     }

@@ -4,8 +4,9 @@
 /// CVE-2024-12087, <https://download.samba.org/pub/rsync/NEWS#3.4.0>).
 const SAFE: (u32, u32) = (3, 4);
 
-/// Prints the first line of `rsync --version`; ` patched` follows where the package's changelog names the repair, as
-/// distributions keep an older version number. Another program in front of the package's has no changelog.
+/// Prints the first line of `rsync --version`. ` patched` follows if the package's changelog names the repair,
+/// because distributions keep an older version number. If another program precedes the package's, there is no
+/// changelog.
 pub const VERSION_SCRIPT: &str = r#"p=$(command -v rsync)
 if [ "$p" ]; then
 l=$(rsync --version | head -n 1)

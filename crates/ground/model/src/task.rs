@@ -13,7 +13,7 @@ pub type TaskId = u64;
 pub enum Command {
     /// A command line for the shell.
     Shell(RawText),
-    /// A program and its arguments; no shell sees them.
+    /// A program and its arguments; no shell interprets them.
     Argv(Vec<RawText>),
 }
 
@@ -24,7 +24,7 @@ impl Default for Command {
 }
 
 impl Command {
-    /// One line for people and for the joblog.
+    /// Formats one line for people and for the joblog.
     pub fn display(&self) -> String {
         match self {
             Command::Shell(line) => line.display(),
@@ -44,8 +44,8 @@ pub struct Block {
     pub length: u64,
 }
 
-/// One command of a batch, ready to be sent. Every field is always written:
-/// the wire's format has no names by which a reader could notice a gap.
+/// One command of a batch, ready to be sent. Every field is always written: the wire's format has no names, so a
+/// reader could not notice a missing field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Its number in the run.
@@ -61,10 +61,10 @@ pub struct Task {
     /// The values of the input sources, in order (for `--tag`, `--results`, the journal).
     #[serde(default)]
     pub args: Vec<RawText>,
-    /// Files and directories it reads, declared.
+    /// Declared files and directories that it reads.
     #[serde(default)]
     pub inputs: Vec<RawText>,
-    /// Files it writes, declared.
+    /// Declared files that it writes.
     #[serde(default)]
     pub outputs: Vec<RawText>,
     /// Slots that it takes.
@@ -97,7 +97,7 @@ impl Task {
         self.name.as_ref().map_or_else(|| format!("task {}", self.id), RawText::display)
     }
 
-    /// Bytes of its standard input.
+    /// Returns the bytes of its standard input.
     pub fn stdin_bytes(&self) -> u64 {
         self.stdin.iter().map(|block| block.length).sum()
     }
@@ -127,7 +127,7 @@ fn one() -> u32 {
     1
 }
 
-/// Bytes and processor time that a task and the children that it waited for used.
+/// Bytes and processor time of a task and the children that it waited for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoCounters {
     /// `rchar` of `/proc/PID/io`: bytes requested by read calls, cached or not.
@@ -150,7 +150,7 @@ pub struct IoCounters {
 /// than it is worth.
 pub const WAIT_ASKED_FROM_US: u64 = 20_000;
 
-/// Time that a task spent waiting for I/O, and how that is known.
+/// Time that a task waited for I/O, and its source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IoWait {
@@ -159,7 +159,7 @@ pub enum IoWait {
 }
 
 impl IoWait {
-    /// Microseconds, whatever the source.
+    /// Returns microseconds, from any source.
     pub fn us(&self) -> u64 {
         match self {
             IoWait::DelayAccounting(us) => *us,
@@ -181,7 +181,7 @@ pub enum Outcome {
     Killed,
     /// It never started: the reason is for people.
     CannotStart(String),
-    /// Its worker or host was lost; nothing is known of its end.
+    /// Its worker or host was lost; its end is unknown.
     Lost(String),
     /// homing ended it: it printed more than allowed, or more than the free space.
     OutputLimit,
@@ -190,7 +190,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// True for exit status 0 alone.
+    /// Whether it exited with status 0.
     pub fn is_success(&self) -> bool {
         *self == Outcome::Exit(0)
     }

@@ -19,19 +19,19 @@ use std::path::{Path, PathBuf};
 pub struct RawText(pub Vec<u8>);
 
 impl RawText {
-    /// The bytes as an `OsStr`, for system calls.
+    /// Returns the bytes as an `OsStr`, for system calls.
     pub fn as_os(&self) -> &OsStr {
         OsStr::from_bytes(&self.0)
     }
-    /// The bytes as a path.
+    /// Returns the bytes as a path.
     pub fn as_path(&self) -> &Path {
         Path::new(self.as_os())
     }
-    /// An owned path of the same bytes.
+    /// Returns an owned path of the same bytes.
     pub fn to_path(&self) -> PathBuf {
         PathBuf::from(OsString::from_vec(self.0.clone()))
     }
-    /// For people: invalid UTF-8 becomes U+FFFD, control characters are escaped.
+    /// Formats the text for people: invalid UTF-8 becomes U+FFFD, control characters are escaped.
     pub fn display(&self) -> String {
         shown(&String::from_utf8_lossy(&self.0))
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// `1.9 GB`, `640 B`.
+/// Formats bytes: `1.9 GB`, `640 B`.
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if n < 1000 {
@@ -36,7 +36,7 @@ pub fn bit_rate(text: &str) -> Option<u64> {
     (1.0..1e18).contains(&rate).then_some(rate as u64)
 }
 
-/// `850 µs`, `12 ms`, `3.4 s`, `5 min 12 s`, `2 h 05 min`.
+/// Formats a time: `850 µs`, `12 ms`, `3.4 s`, `5 min 12 s`, `2 h 05 min`.
 pub fn span(us: u64) -> String {
     match us {
         0..1_000 => format!("{us} µs"),
@@ -81,7 +81,7 @@ pub fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// `1 task`, `2 tasks`.
+/// Formats a number of things: `1 task`, `2 tasks`.
 pub fn count(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

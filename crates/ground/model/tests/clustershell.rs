@@ -95,7 +95,7 @@ fn ours(expression: &str) -> Option<String> {
     Some([set.len().to_string(), texts.join("\t")].join("\t"))
 }
 
-/// One range: also with steps, padding, and mistakes.
+/// Generates one range, also with steps, padding, and mistakes.
 fn range() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => (0u32..14, 0u32..6).prop_map(|(a, n)| format!("{a}-{}", a + n)),

@@ -26,8 +26,8 @@ pub fn server(mount: &Mount) -> String {
 }
 
 /// Returns the server that this mount reads from now, as its source names it. If that name has another address, it
-/// returns the current address: when files have moved to another server, the kernel follows them there. `addresses`
-/// returns the addresses of a name.
+/// returns the current address. The reason is that the kernel follows files that have moved to another server.
+/// `addresses` returns the addresses of a name.
 pub fn server_now(line: &MountLine, addresses: impl Fn(&str) -> Vec<String>) -> String {
     let named = server(&line.mount);
     let Some(now) = line.of_super.iter().find_map(|word| word.strip_prefix("addr=")) else { return named };

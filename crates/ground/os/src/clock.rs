@@ -12,17 +12,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Mono(u64);
 
 impl Mono {
-    /// Now, by CLOCK_MONOTONIC.
+    /// Returns the current time, by CLOCK_MONOTONIC.
     pub fn now() -> Mono {
         Mono(duration(clock_gettime(ClockId::Monotonic)).as_micros() as u64)
     }
 
-    /// `us` microseconds after the clock's beginning.
+    /// Returns the time `us` microseconds after the clock's beginning.
     pub const fn from_us(us: u64) -> Mono {
         Mono(us)
     }
 
-    /// Microseconds since the clock's beginning.
+    /// Returns the microseconds since the clock's beginning.
     pub const fn us(self) -> u64 {
         self.0
     }
@@ -41,14 +41,14 @@ impl Mono {
 /// A moment, for decisions and for records.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// For decisions.
+    /// The time for decisions.
     pub mono: Mono,
-    /// For records: nanoseconds since 1970, see [`wall_ns`].
+    /// The time for records: nanoseconds since 1970, see [`wall_ns`].
     pub wall_ns: i64,
 }
 
 impl Moment {
-    /// Now.
+    /// Returns the current moment.
     pub fn now() -> Moment {
         Moment { mono: Mono::now(), wall_ns: wall_ns() }
     }

@@ -6,8 +6,7 @@ use crate::start::state;
 use crate::text::{self, Program};
 use core::ffi::{c_char, c_int};
 
-/// Whether a program may start make or homing, judged by its words, or because it is a script, whose text has more of
-/// them.
+/// Whether a program may start make or homing. Its words show that, or it is a script, whose text has more words.
 ///
 /// # Safety
 /// A path and a list of words.

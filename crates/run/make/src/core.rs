@@ -376,7 +376,7 @@ fn stays(reason: &str) -> String {
     format!("not sent to another host: {reason}")
 }
 
-/// A line on the recipe's own standard error: below `homing on` no other output reaches the user.
+/// Prints to the recipe's own standard error, because below `homing on` no other output reaches the user.
 fn tell_stays(asked: &Asked, reason: &str) {
     let text = format!("homing: {}\n", stays(reason));
     let _ = asked.reply.send(ToConnection::Output(Stream::Err, text.into_bytes()));

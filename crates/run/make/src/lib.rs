@@ -1,8 +1,8 @@
-//! A build whose recipes run on many hosts. The decisions are pure: the host of a recipe (`place`, `order`), the
-//! changes that it must see before it starts (`changes`), and the recipes that it waited for (`chains`). So are the
-//! events of the build ([`Listener`]) and its summary (`evidence`). Around them is one loop that knows the hosts and
-//! recipes (`core`). `near` queries the file systems here, and threads bring the loop its messages ([`Session`]).
-//! Make passes its recipes on by [`hook`].
+//! A build whose recipes run on many hosts. The decisions are pure. They choose the host of a recipe (`place`,
+//! `order`). They find the changes that it must see before it starts (`changes`), and the recipes that it waited for
+//! (`chains`). The events of the build ([`Listener`]) and its summary (`evidence`) are pure, too. Around them is one
+//! loop that knows the hosts and recipes (`core`). `near` queries the file systems here, and threads bring the loop
+//! its messages ([`Session`]). Make passes its recipes on by [`hook`].
 //!
 //! It does not: parse makefiles, which GNU make does, or run recipes itself (`worker`).
 

@@ -18,11 +18,12 @@ pub fn order(waiting: &[(u64, u64)], typical_us: f64) -> Vec<usize> {
 /// A recipe that has run for this many typical durations may determine the end of the build.
 const LONG: f64 = 2.0;
 
-/// Returns the number of simultaneous recipes on a host with so many slots and processors, where some have run for
-/// `ran_us` microseconds. Slots beyond the processors are for recipes that wait for files. A recipe that lasts far
-/// longer than others computes, so it should not share its processor. (Measured: one of 93 files of C++ needs 15 s of
-/// processor time. With two others on half a processor it took 52 s, and so did the build; 46 s were enough. On a
-/// faster machine it took 27 and 31 s with the limit at four typical durations, 23 to 25 s at two.)
+/// Returns the number of simultaneous recipes on a host with so many slots and processors. `ran_us` are the
+/// microseconds for which its recipes have run. Slots beyond the processors are for recipes that wait for files. A
+/// recipe that lasts far longer than others computes, so it should not share its processor. (Measured: one of 93
+/// files of C++ needs 15 s of processor time. With two others on half a processor it took 52 s, and so did the build;
+/// 46 s were enough. On a faster machine it took 27 and 31 s with the limit at four typical durations, 23 to 25 s at
+/// two.)
 pub fn room(slots: u32, cores: u32, ran_us: &[u64], typical_us: f64) -> u32 {
     let lasts = ran_us.iter().any(|ran| *ran as f64 > LONG * typical_us);
     if lasts { slots.min(cores.max(1)) } else { slots }

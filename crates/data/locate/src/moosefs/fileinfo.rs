@@ -19,7 +19,8 @@ pub(super) fn chunks(path: &Path) -> Result<Vec<Chunk>, String> {
     })
 }
 
-/// Parses the output. It begins with the file's name as it was given, which is skipped whatever it contains.
+/// Parses the output. It begins with the file's name as it was given. The name is skipped, because it may contain
+/// anything.
 fn parse(text: &[u8], name: &[u8]) -> Option<Vec<Chunk>> {
     let text = std::str::from_utf8(text.strip_prefix(name)?.strip_prefix(b":\n")?).ok()?;
     let mut chunks: Vec<Chunk> = Vec::new();

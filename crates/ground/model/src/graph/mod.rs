@@ -1,4 +1,4 @@
-//! Which task waits for which: resolves names and files to numbers, finds circles, and determines which tasks may run
+//! Which task waits for which. Resolves names and files to numbers, finds circles, and determines which tasks may run
 //! when another has ended. Pure: no clock, no I/O, and no commands.
 
 mod circle;

@@ -1,4 +1,4 @@
-//! From sets to the shortest text that means the same, as ClusterShell writes it.
+//! Folds sets into the shortest text with the same meaning, as ClusterShell writes it.
 
 use super::name::{Name, by_number, fill};
 use std::collections::{BTreeMap, BTreeSet};
@@ -197,7 +197,7 @@ fn as_text(numbers: &[String]) -> Vec<u32> {
 /// How a set is folded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoldStyle {
-    /// Numbers at equal distances become `a-b/step` where there are at least so many; `None`: never.
+    /// The least count of numbers at equal distances that become `a-b/step`; `None`: never.
     pub autostep: Option<u64>,
     /// The index positions that are folded, from 0 on, or from -1 backwards; `None`: all.
     pub axes: Option<Vec<i64>>,

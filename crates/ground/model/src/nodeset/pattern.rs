@@ -8,7 +8,7 @@ use std::cell::Cell;
 /// The deepest nesting of groups. A group that is nested deeper names itself.
 const DEEPEST: usize = 16;
 /// The most hosts that all groups of a text together may add, each counted as often as a group names it. Without the
-/// limit, a chain of seven groups that each name the next one eight times would cause two million look-ups.
+/// limit, seven groups that each name the next one eight times would cause two million look-ups.
 const MOST_BROUGHT: usize = 2 * MOST;
 /// The number of hosts that one look-up of a group counts as.
 const LOOK_UP: usize = 100;
@@ -24,7 +24,7 @@ pub(super) struct Context<'a> {
     /// The group source for names without a source.
     pub(super) source: Option<&'a str>,
     pub(super) depth: usize,
-    /// Hosts that groups have brought in so far.
+    /// Number of hosts that groups have added so far.
     pub(super) brought: &'a Cell<usize>,
     /// Whether masks are expanded. They are not in the set of all nodes, which masks are compared with.
     pub(super) masks: bool,
@@ -215,7 +215,7 @@ fn one_range(range: &str, position: usize) -> Result<Vec<String>, NodeSetError> 
     };
     let (from, to, step) = (number(first)?, number(last)?, number(step)?);
     let padded = |digits: &str| digits.len() > 1 && digits.starts_with('0');
-    // ClusterShell takes an end of zeros for 0, however it is written.
+    // ClusterShell takes an end of several zeros for 0.
     if (padded(first) || (padded(last) && to > 0)) && first.len() != last.len() {
         return Err(wrong(position, format!("{range:?}: padded numbers of different lengths")));
     }

@@ -111,7 +111,7 @@ impl OpenFolder {
         Ok(rustix::fs::renameat(&self.0, from, &self.0, to)?)
     }
 
-    /// Removes a name; a folder is an error.
+    /// Removes a file; a folder is an error.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(remove(&self.0, name)?)
     }
@@ -211,7 +211,7 @@ fn read_link(folder: &OwnedFd, name: &OsStr) -> io::Result<Link> {
     Ok(Link::To(OsString::from_vec(target.into_bytes()).into(), meta))
 }
 
-/// Other systems cannot open a link: owner and text are read one after the other.
+/// Other systems cannot open a link, so owner and text are read one after the other.
 #[cfg(not(target_os = "linux"))]
 fn read_link(folder: &OwnedFd, name: &OsStr) -> io::Result<Link> {
     match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {

@@ -15,7 +15,7 @@ pub fn state() -> PathBuf {
     state_from(set, crate::names::home())
 }
 
-/// [`state`] for a given environment and home.
+/// Returns [`state`] for a given environment and home.
 pub fn state_from(var: impl Fn(&str) -> Option<PathBuf>, home: Option<PathBuf>) -> PathBuf {
     // The XDG rules require to ignore a relative path there.
     let state = var("XDG_STATE_HOME").filter(|p| p.is_absolute());
@@ -31,7 +31,7 @@ pub fn cluster_state() -> PathBuf {
     crate::names::ssh_config().map_or_else(state, |file| cluster_state_of(&file))
 }
 
-/// [`cluster_state`] of an ssh configuration.
+/// Returns [`cluster_state`] of an ssh configuration.
 pub fn cluster_state_of(config: &Path) -> PathBuf {
     state().join("clusters").join(cluster_key(config))
 }

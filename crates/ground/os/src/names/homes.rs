@@ -1,5 +1,5 @@
 //! Makes folders below a home. homing never makes a missing home. A run of root would make `/nonexistent`, and later
-//! programs would take it for the home of all accounts that have none.
+//! programs would use it as the home of all accounts without one.
 
 use crate::names::home;
 use std::fs::DirBuilder;

@@ -3,13 +3,13 @@
 use std::net::{IpAddr, ToSocketAddrs};
 use std::time::Duration;
 
-/// How long a resolver may take. Most answer in milliseconds; one that does not answer at all gives up after 5 s or more.
+/// Time limit for a resolver. Most answer in milliseconds; one without any answer gives up after 5 s or more.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Returns the addresses of a host without loopback addresses, which every host has. Returns none if the name is
 /// unknown, or the resolver does not answer within a second.
 pub fn addresses(name: &str) -> Vec<String> {
-    // 127.0.1.1 is every Debian machine's name for itself.
+    // Every Debian machine uses 127.0.1.1 for itself.
     let found = addresses_and_loopback(name).into_iter().filter(|address| !address.is_loopback());
     found.map(|address| address.to_string()).collect()
 }

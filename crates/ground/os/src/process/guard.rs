@@ -42,7 +42,7 @@ pub struct End {
 pub struct Guarded(&'static AtomicU64);
 
 impl Guarded {
-    /// Renews the lease, because the process has a message from its coordinator.
+    /// Renews the lease. The process calls this when it has a message from the program that it works for.
     pub fn renew(self) {
         self.0.store(boot_ms(), Ordering::Relaxed);
     }
@@ -157,7 +157,7 @@ fn watch(child: libc::pid_t, guarded: Guarded, terms: Terms) -> End {
         over = terms.lease.filter(|lease| guarded.age() > *lease).and(over.or_else(|| Some(Instant::now())));
         hung = over.is_some_and(|since| since.elapsed() >= LOOK);
         if hung || told.is_some_and(|at| at.elapsed() > PATIENCE) {
-            // SAFETY: the child was not waited for, so that the number is its own.
+            // SAFETY: the child was not waited for, so the number is its own.
             unsafe { libc::kill(child, libc::SIGKILL) };
         }
         if matches!(next_signal(), Some(libc::SIGTERM | libc::SIGHUP)) {
