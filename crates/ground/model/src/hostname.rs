@@ -1,8 +1,8 @@
 //! Compares host names: decides which two names mean the same host.
 //!
-//! A full name has a domain (`n1.cluster`), a short name has none (`n1`). Case, a dot at the end and the brackets of an
-//! IPv6 address do not count. `n1` and `n1.cluster` are the same host; `n1.here` and `n1.there` are two. A short name that
-//! means several hosts means none. An address is the same only as itself.
+//! A full name has a domain (`n1.cluster`), a short name has none (`n1`). Case, a dot at the end and the brackets of
+//! an IPv6 address do not count. `n1` and `n1.cluster` are the same host; `n1.here` and `n1.there` are two. A short
+//! name that means several hosts means none. An address equals only itself.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;

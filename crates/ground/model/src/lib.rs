@@ -2,8 +2,9 @@
 //! caller gives each time, as nanoseconds since the Unix epoch (`i64`) for a record, or as a duration in
 //! microseconds.
 //!
-//! Main types: [`Task`] and [`Outcome`], [`FileLayout`], [`event::Event`], [`NodeSet`], and [`Failure`], the error that
-//! a user reads. [`graph`] orders tasks that wait for each other, [`shell`] quotes words for scripts, [`units`] prints sizes.
+//! Main types: [`Task`] and [`Outcome`], [`FileLayout`], [`event::Event`], [`NodeSet`], and [`Failure`], the error
+//! that a user reads. [`graph`] orders tasks that wait for each other, [`shell`] quotes words for scripts, [`units`]
+//! prints sizes.
 //!
 //! It does not: open files, start processes, or decide where a task runs (`place`).
 
