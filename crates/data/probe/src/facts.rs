@@ -25,7 +25,7 @@ pub fn facts() -> HostFacts {
     }
 }
 
-/// Returns this host's addresses, and the names that /etc/hosts gives to them.
+/// Returns this host's IPv4 addresses, and the names that /etc/hosts gives to them.
 fn aliases(hostname: &str) -> Vec<String> {
     let mut known: Vec<String> = vec![];
     let tables = [fs::read_to_string("/proc/net/fib_trie").unwrap_or_default()];
