@@ -2,7 +2,8 @@
 
 use homing_model::text::by_name;
 
-/// GNU parallel's options that are not there, those that one thing does the work of together, and what that is.
+/// GNU parallel's options that homing does not have, and a replacement for each. Options with the same replacement
+/// are together.
 const ABSENT: &[(&str, &str)] = &[
     ("--round-robin --roundrobin", "--pipe gives each block a command of its own; a large --block makes few of them"),
     ("--tee", "give each task the file"),
@@ -70,7 +71,8 @@ const ABSENT: &[(&str, &str)] = &[
     ("--ssh-delay", "HOMING_SSH names another ssh, which may wait"),
 ];
 
-/// An option that GNU parallel has and homing has not, by its name or a beginning that only it has; and what does its work.
+/// Returns an option that GNU parallel has and homing has not, with its replacement. `name` is its name, or an
+/// unambiguous beginning.
 pub fn absent(name: &str) -> Option<(&'static str, &'static str)> {
     let begun = || {
         let mut found = by_name(ABSENT).filter(|(known, _)| name.len() > 3 && known.starts_with(name));

@@ -1,4 +1,4 @@
-//! Durations, sizes and numbers of jobs as GNU parallel reads them.
+//! Reads durations, sizes and numbers of jobs in GNU parallel's syntax.
 
 use crate::error::BatchError;
 use std::time::Duration;
@@ -24,8 +24,7 @@ impl Timeout {
         }
     }
 
-    /// The limit, given the median run time of the tasks that succeeded.
-    /// `None` while there is no median yet.
+    /// Returns the limit, given the median run time of the tasks that succeeded. `None` while there is no median yet.
     pub fn limit(&self, median: Option<Duration>) -> Option<Duration> {
         match self {
             Timeout::After(limit) => Some(*limit),
@@ -34,8 +33,8 @@ impl Timeout {
     }
 }
 
-/// A duration: seconds, or numbers with `s`, `m`, `h`, `d` after them
-/// (`1h30m`, `1.5d`, `1m30`). `option` is for the message.
+/// Reads a duration: seconds, or numbers with `s`, `m`, `h`, `d` after them (`1h30m`, `1.5d`, `1m30`). `option` is
+/// for the message.
 pub fn parse_duration(option: &'static str, text: &str) -> Result<Duration, BatchError> {
     let bad = || BatchError::value(option, text, "a time is seconds, or like 90s, 2m, 1h30m, 1.5d");
     let mut seconds = 0.0;
@@ -57,8 +56,8 @@ pub fn parse_duration(option: &'static str, text: &str) -> Result<Duration, Batc
     if text.is_empty() { Err(bad()) } else { Duration::try_from_secs_f64(seconds).map_err(|_| bad()) }
 }
 
-/// A size in bytes: `K M G T P` are powers of 1024, also as `Ki`, `ki`;
-/// `k m g t p` are powers of 1000. `option` is for the message.
+/// Reads a size in bytes: `K M G T P` are powers of 1024, also as `Ki`, `ki`; `k m g t p` are powers of 1000.
+/// `option` is for the message.
 pub fn parse_size(option: &'static str, text: &str) -> Result<u64, BatchError> {
     let bad = || BatchError::value(option, text, "a size is a number of bytes, or like 64M, 2G, 1.5T, 500k");
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -81,8 +80,8 @@ pub fn parse_size(option: &'static str, text: &str) -> Result<u64, BatchError> {
     if bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(bad()) }
 }
 
-/// `--jobs`, or another `option`, on a host with this many cores: `8`, `+2`, `-1`, `150%`; `0` is as
-/// many as possible, given as `u32::MAX`. Never less than 1.
+/// Reads `--jobs`, or another `option`, for a host with this many cores: `8`, `+2`, `-1`, `150%`; `0` is as many as
+/// possible, returned as `u32::MAX`. Never returns less than 1.
 pub fn jobs(option: &'static str, text: &str, cores: u32) -> Result<u32, BatchError> {
     let bad =
         || BatchError::value(option, text, "use a number, +N or -N beside the cores, N% of them, or 0 for no limit");

@@ -1,5 +1,5 @@
-//! `--pipepart`: files cut into blocks of whole records, each of them the
-//! standard input of one command. Only the bytes around the cuts are read here.
+//! `--pipepart`: cuts files into blocks of whole records, each of them the standard input of one command. It reads
+//! only the bytes around the cuts.
 
 use crate::boundary::Boundary;
 use crate::error::BatchError;
@@ -41,7 +41,7 @@ fn unread(path: &Path) -> impl Fn(io::Error) -> BatchError {
 }
 
 impl Blocks {
-    /// `files` are absolute; `header`: the first line of each goes before each of its blocks.
+    /// `files` are absolute. `header`: the first line of each file precedes each of its blocks.
     pub(crate) fn new(
         files: Vec<PathBuf>,
         how: &Blocking,
@@ -68,7 +68,7 @@ impl Blocks {
         Ok(Blocks { files: files.into(), open: None, size, boundary, header, template, last: None })
     }
 
-    /// The next command, its block in `last`.
+    /// Returns the next command; its block is in `last`.
     pub(crate) fn next(&mut self, seq: u64) -> Result<Option<Command>, BatchError> {
         let Some(mut open) = self.opened()? else { return Ok(None) };
         let end = self.cut(&open, open.at.saturating_add(self.size)).map_err(unread(&open.path))?;
@@ -81,7 +81,7 @@ impl Blocks {
         Ok(Some(Command::Shell(RawText(line))))
     }
 
-    /// A file of which something is left.
+    /// Returns a file with bytes left.
     fn opened(&mut self) -> Result<Option<Open>, BatchError> {
         loop {
             if let Some(open) = self.open.take().filter(|open| open.at < open.size) {
@@ -99,7 +99,7 @@ impl Blocks {
         }
     }
 
-    /// The end of the record that holds byte `from`.
+    /// Returns the end of the record that holds byte `from`.
     fn cut(&self, open: &Open, from: u64) -> io::Result<u64> {
         if from >= open.size || self.boundary.is_anywhere() {
             return Ok(from.min(open.size));
@@ -128,8 +128,8 @@ fn after(file: &File, boundary: &Boundary, from: u64, size: u64) -> io::Result<u
     }
 }
 
-/// A shell's line that gives the command its block. Where the file cannot be read the task must not
-/// succeed with half of its input: 141 is the reader's end when the command wants no more.
+/// Returns a shell's line that gives the command its block. If the file cannot be read, the task must not succeed
+/// with half of its input. 141 is the status of the reader if the command needs no more.
 fn line(block: &Block, header: u64, command: &[u8]) -> Vec<u8> {
     let file = String::from_utf8_lossy(&quote(block.path.as_os_str().as_bytes())).into_owned();
     let part = |offset: u64, length: u64| {

@@ -1,4 +1,4 @@
-//! Where one record ends and the next begins: `--recend`, `--recstart`, `--regexp`.
+//! Finds where one record ends and the next begins: `--recend`, `--recstart`, `--regexp`.
 
 use crate::edit::regex;
 use crate::error::BatchError;
@@ -9,7 +9,7 @@ use regex::bytes::Regex;
 /// The place between two records.
 #[derive(Clone, Debug)]
 pub(crate) enum Boundary {
-    /// This text, so many bytes of which belong to the record before.
+    /// This text, of which this many bytes belong to the record before.
     Text(Vec<u8>, usize),
     /// The end of the first group of this expression.
     Pattern(Regex),

@@ -1,4 +1,4 @@
-//! Template and sources joined: a batch is an iterator of tasks.
+//! Joins template and sources: a batch is an iterator of tasks.
 
 use crate::blocks::Blocks;
 use crate::error::BatchError;
@@ -19,7 +19,7 @@ use std::io::BufRead;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The tasks of a run, made one at a time as they are asked for.
+/// The tasks of a run, made one at a time on request.
 pub struct Batch {
     origin: Origin,
     tag: Option<Tag>,
@@ -37,10 +37,9 @@ enum Origin {
 
 /// Makes a batch of a command and its input sources.
 ///
-/// `words` is everything after homing's own options: the command's words,
-/// then `:::`, `::::`, `:::+`, `::::+` and what follows them. Without any
-/// source the records of standard input are the input; without a command each
-/// record is one.
+/// `words` is everything after homing's own options: the command's words, then `:::`, `::::`, `:::+`, `::::+` and
+/// their arguments. Without any source the records of standard input are the input; without a command each record is
+/// one.
 pub fn compose(
     words: &[RawText],
     options: InputOptions,
@@ -77,7 +76,7 @@ pub fn compose(
     Ok(Batch { tag, ..Batch::new(Origin::Composed(Box::new(composer))) })
 }
 
-/// Blocks of files or of standard input for commands that read theirs.
+/// Makes a batch of blocks of files or of standard input, for commands that read theirs.
 fn of_blocks(
     words: &[RawText],
     options: &InputOptions,
@@ -121,7 +120,7 @@ fn of_blocks(
     Ok(Batch { tag, ..Batch::new(origin) })
 }
 
-/// What the user says of each task besides its command.
+/// The user's declarations for each task besides its command.
 struct Declared {
     outputs: Vec<TextTemplate>,
     inputs: Vec<TextTemplate>,
@@ -151,21 +150,23 @@ impl Declared {
         Task { inputs: fill(&self.inputs), outputs: fill(&self.outputs), cwd, ..task }
     }
 
-    /// A task whose command is told nothing of what it reads.
+    /// Makes a task whose input is not in its command.
     fn fed(&self, id: u64, command: homing_model::Command, stdin: Vec<Block>) -> Task {
         let task = Task { id, stdin, ..Task::of(command) };
         self.of(task, Filling { args: &[], seq: id, total: None })
     }
 }
 
-/// Tasks from JSON lines. Fields: `name`, `command` (string) or `argv` (list), `cwd`,
-/// `env` (object), `after` (names or numbers of tasks), `inputs`, `outputs`, `cpus`,
-/// `memory` (bytes, or `"2G"`), `resources` (object of numbers), `timeout` (seconds, or `"2m"`).
-/// Empty lines are passed over. `name` is for messages; `-` means standard input. `again` is a
-/// file with the same bytes: without one a task can depend only on tasks before it.
+/// Makes tasks from JSON lines. The text of a task is in `command` (string) or `argv` (list). Its other fields are:
+///
+/// - `name`, `cwd`, `env` (object), `after` (names or numbers of tasks), `inputs`, `outputs`
+/// - `cpus`, `memory` (bytes, or `"2G"`), `resources` (object of numbers), `timeout` (seconds, or `"2m"`)
+///
+/// Empty lines are skipped. `name` is for messages; `-` means standard input. `again` is a file with the same bytes:
+/// without one a task can depend only on tasks before it.
 ///
 /// # Errors
-/// What is wrong with a line of a file whose tasks depend on each other, or cannot be read.
+/// The fault of a line, if tasks of the file depend on each other, or the reason why the file cannot be read.
 pub fn tasks_file(
     reader: Box<dyn BufRead + Send>,
     again: Option<PathBuf>,
@@ -179,17 +180,17 @@ pub fn tasks_file(
     Ok(Batch { tag, ..Batch::new(Origin::Lines(Box::new(lines))) })
 }
 
-/// What each line of a task's output begins with.
+/// The beginning of each line of a task's output.
 #[derive(Clone, Debug)]
 pub struct Tag(TextTemplate);
 
 impl Tag {
-    /// `--tag`: the task's arguments.
+    /// Makes the tag of `--tag`: the task's arguments.
     pub fn arguments() -> Tag {
         Tag(TextTemplate::arguments())
     }
 
-    /// For one task in this slot.
+    /// Returns the tag of one task in this slot.
     pub fn of(&self, task: &Task, slot: u32) -> RawText {
         let mut text = self.0.fill(Filling { args: &task.args, seq: task.id, total: None });
         fill_text(&mut text, &slot.to_string());
@@ -202,12 +203,12 @@ impl Batch {
         Batch { origin, tag: None, next_id: 1, ended: false }
     }
 
-    /// These tasks, with the numbers that they have.
+    /// Makes a batch of these tasks, which keep their numbers.
     pub fn listed(tasks: Vec<Task>, tagged: bool) -> Self {
         Batch { tag: tagged.then(Tag::arguments), ..Batch::new(Origin::Listed(tasks.into_iter())) }
     }
 
-    /// The block of a file of the user's that the last task reads as its standard input.
+    /// Returns the block of the user's file that the last task reads as its standard input.
     pub fn block(&self) -> Option<&Block> {
         match &self.origin {
             Origin::Blocks(origin) => origin.0.last.as_ref(),
@@ -215,13 +216,12 @@ impl Batch {
         }
     }
 
-    /// What lines of output begin with, if they begin with anything.
+    /// Returns the beginning of lines of output, if there is one.
     pub fn tag(&self) -> Option<&Tag> {
         self.tag.as_ref()
     }
 
-    /// Number of tasks of the whole batch, when it is known without reading
-    /// further input.
+    /// Returns the number of tasks of the whole batch, if it is known without reading further input.
     pub fn total(&self) -> Option<u64> {
         match &self.origin {
             Origin::Composed(composer) => composer.total(),
@@ -244,7 +244,7 @@ impl Batch {
         }
     }
 
-    /// True if standard input is an input source, so that tasks must not read it.
+    /// Whether standard input is an input source: tasks must not read it then.
     pub fn uses_stdin(&self) -> bool {
         match &self.origin {
             Origin::Composed(composer) => composer.combinations.uses_stdin(),
@@ -258,7 +258,7 @@ impl Batch {
 impl Iterator for Batch {
     type Item = Result<Task, BatchError>;
 
-    /// After an error that ends the input there is nothing more.
+    /// Returns nothing after an error that ends the input.
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
             return None;
@@ -288,11 +288,11 @@ struct Composer {
     declared: Declared,
     combinations: Combinations,
     functions: Vec<RawText>,
-    /// Names of columns.
+    /// The names of columns.
     names: Vec<RawText>,
     perl: Option<Arc<dyn Perl>>,
     packer: Packer,
-    /// `-N0` runs once for each record and shows the command none of it.
+    /// `-N0` runs once for each record and passes none of it to the command.
     hidden: bool,
 }
 
@@ -301,7 +301,7 @@ impl Composer {
         self.packer.commands(self.combinations.total()?)
     }
 
-    /// The next task that is not passed over. A number is not given to a task that is.
+    /// Returns the next task that is not skipped. A skipped task gets no number.
     fn next(&mut self, id: u64) -> Result<Option<Task>, BatchError> {
         loop {
             match self.next_of_all(id)? {
@@ -312,7 +312,7 @@ impl Composer {
         }
     }
 
-    /// The next task, and whether it is passed over.
+    /// Returns the next task, and whether it is skipped.
     fn next_of_all(&mut self, id: u64) -> Result<Option<(Task, bool)>, BatchError> {
         let total = self.total();
         let Composer { template, functions, .. } = self;
@@ -335,7 +335,7 @@ impl Composer {
 }
 
 impl Composer {
-    /// Whether a replacement string of the command has passed the task over: `{uniq}`, `{choose_k}`, `skip()`.
+    /// Whether a replacement string of the command skips the task: `{uniq}`, `{choose_k}`, `skip()`.
     fn passes_over(&self, args: &[RawText]) -> bool {
         self.template.as_ref().is_some_and(|template| template.passes_over(args))
             || self.perl.as_ref().is_some_and(|perl| perl.take_skip())

@@ -1,5 +1,5 @@
-//! Edits of values: the substitutions of Perl that GNU parallel's replacement
-//! strings are written in, `s/a/b/g; s:c:: || s:d:e:`, and no other Perl.
+//! Edits values by substitutions in Perl's syntax, `s/a/b/g; s:c:: || s:d:e:`, which most of GNU parallel's
+//! replacement strings are. It knows no other Perl.
 
 use crate::error::BatchError;
 use regex::bytes::Regex;
@@ -11,13 +11,13 @@ pub(crate) struct Edit(Vec<Step>);
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// The first of these that finds something.
+    /// Replaces by the first of these that matches.
     Substitute(Vec<Substitution>),
-    /// For an empty value.
+    /// Replaces an empty value, or `0`.
     Default(Vec<u8>),
-    /// This many bytes after so many.
+    /// Takes this many bytes (second) after this many (first).
     Slice(usize, usize),
-    /// What is found in capitals, or in small letters.
+    /// Changes the matched text to capitals, or to small letters.
     Case { found: Regex, all: bool, upper: bool },
 }
 
@@ -28,14 +28,14 @@ struct Substitution {
     all: bool,
 }
 
-/// A pattern over bytes; one that names characters beyond ASCII over UTF-8.
+/// Compiles a pattern over bytes; a pattern with characters beyond ASCII is over UTF-8.
 pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
     let bytes = Regex::new(&format!("(?-u:{pattern})")).or_else(|_| Regex::new(pattern));
     bytes.map_err(|e| format!("not a regular expression: {e}"))
 }
 
 impl Edit {
-    /// Substitutions as Perl writes them.
+    /// Reads substitutions in Perl's syntax.
     pub(crate) fn perl(text: &str) -> Result<Edit, BatchError> {
         let refused = || BatchError::Perl(text.to_owned());
         let mut rest = text.trim_start();
@@ -59,7 +59,8 @@ impl Edit {
         if steps.is_empty() { Err(refused()) } else { Ok(Edit(steps)) }
     }
 
-    /// What `--plus` has from Bash, between the braces: `:-text`, `:2:3`, `#a`, `%a`, `/a/b`, `^a`, `,A`.
+    /// Reads the text between the braces of `--plus` strings from Bash: `:-text`, `:2:3`, `#a`, `%a`, `/a/b`, `^a`,
+    /// `,A`.
     pub(crate) fn bash(inner: &str) -> Option<Edit> {
         let case = |pattern: &str, all, upper| Some(Step::Case { found: regex(pattern).ok()?, all, upper });
         let step = if let Some(text) = inner.strip_prefix(":-").filter(|t| !t.is_empty()) {
@@ -92,7 +93,7 @@ impl Edit {
     }
 }
 
-/// `#a`, `##a`, `%a`, `%%a`: a beginning or an end goes, the shortest or the longest.
+/// Reads `#a`, `##a`, `%a`, `%%a`: the shortest or the longest beginning or end is removed.
 fn removal(inner: &str) -> Option<Substitution> {
     let given = |text: &'_ str| !text.is_empty();
     let (pattern, with) = if let Some(text) = inner.strip_prefix("##").filter(|t| given(t)) {
@@ -108,7 +109,7 @@ fn removal(inner: &str) -> Option<Substitution> {
     Some(Substitution { found: regex(&pattern).ok()?, with: with.into(), all: false })
 }
 
-/// `/a/b`, `//a/b`, `/#a/b`, `/%a/b`.
+/// Reads `/a/b`, `//a/b`, `/#a/b`, `/%a/b`.
 fn replacement(inner: &str) -> Option<Substitution> {
     let inner = inner.strip_prefix('/')?;
     let (kind, rest) = match inner.as_bytes().first()? {
@@ -125,7 +126,7 @@ fn replacement(inner: &str) -> Option<Substitution> {
 }
 
 impl Step {
-    /// `None`: the value stays as it is.
+    /// Returns `None` if the value stays as it is.
     fn apply(&self, value: &[u8]) -> Option<Vec<u8>> {
         match self {
             Step::Substitute(choices) => {
@@ -146,7 +147,7 @@ impl Step {
     }
 }
 
-/// `s/pattern/text/flags` at the beginning, and what follows it.
+/// Reads `s/pattern/text/flags` at the beginning. Returns it, and the rest of the text.
 fn substitution(text: &str) -> Option<(Substitution, &str)> {
     let mut chars = text.strip_prefix('s')?.chars();
     let mark = chars.next().filter(|c| c.is_ascii_punctuation() && !"_{}()<>[]".contains(*c))?;
@@ -161,7 +162,7 @@ fn substitution(text: &str) -> Option<(Substitution, &str)> {
     Some((Substitution { found: regex(&pattern).ok()?, with: template_of(&with), all: flags.contains('g') }, rest))
 }
 
-/// Up to the mark, a backslash before which takes its meaning.
+/// Returns the text up to the mark, and the rest; a backslash escapes the mark.
 fn until(text: &str, mark: char) -> Option<(String, &str)> {
     let (mut out, mut escaped) = (String::new(), false);
     for (at, c) in text.char_indices() {
@@ -181,7 +182,7 @@ fn until(text: &str, mark: char) -> Option<(String, &str)> {
     None
 }
 
-/// Perl's `$1` and `\1` as `${1}`; another `$` stands for itself.
+/// Converts Perl's `$1` and `\1` to `${1}`; another `$` becomes literal.
 fn template_of(text: &str) -> Vec<u8> {
     let mut out = String::new();
     let mut chars = text.chars().peekable();

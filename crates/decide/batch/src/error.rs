@@ -1,4 +1,4 @@
-//! What can be wrong with a batch, said so that the next step is plain.
+//! Errors of a batch; each message names the next step.
 
 use homing_model::RawText;
 use std::io;
@@ -9,9 +9,9 @@ pub enum BatchError {
     /// An input source cannot be opened.
     #[error("cannot open the input file {path}: {source}")]
     Open {
-        /// As the user named it.
+        /// The name that the user gave.
         path: String,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
     /// An input source broke while it was read.
@@ -19,10 +19,10 @@ pub enum BatchError {
     Read {
         /// The file, or `standard input`.
         name: String,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
-    /// An item without end, or one that no command line can carry.
+    /// An item without an end, or too long for a command line.
     #[error(
         "{name}: item {item} is longer than {limit} bytes, which no command line of Linux can carry; \
          is this a list, one item a line (-0 or -d for others)?"
@@ -30,12 +30,12 @@ pub enum BatchError {
     TooLong {
         /// The file, or `standard input`.
         name: String,
-        /// From 1.
+        /// The number of the item, from 1.
         item: u64,
-        /// Bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// A value in the template of `--results` leads out of its folder.
+    /// A value leads out of the folder of the template of `--results`.
     #[error(
         "--results {} leads to {}, out of its folder; name the files by {{#}}, the number of the task, or by {{/}}, the \
          last part of the value",
@@ -47,7 +47,7 @@ pub enum BatchError {
         /// Where it leads with the values of a task.
         path: RawText,
     },
-    /// Nothing gives input, and standard input is a terminal.
+    /// There is no input source, and standard input is a terminal.
     #[error(
         "nothing to run: no input after ':::' or '::::', and standard input is a terminal; \
          add '::: VALUES', ':::: FILE' or pipe lines in"
@@ -62,14 +62,14 @@ pub enum BatchError {
     /// `::::` without a file.
     #[error("'::::' is followed by no file; name one, or '-' for standard input")]
     NoFile,
-    /// A separator that is no separator.
+    /// An invalid separator.
     #[error("{option} '{value}': {reason}")]
     Separator {
         /// `--colsep` or `--delimiter`.
         option: &'static str,
-        /// As given.
+        /// The given value.
         value: String,
-        /// What is wrong with it.
+        /// Its fault.
         reason: String,
     },
     /// Perl in a replacement string.
@@ -81,9 +81,9 @@ pub enum BatchError {
     /// One record already fills more than a command line.
     #[error("a command of {length} bytes is too long already with one argument: the limit is {limit} (--max-chars)")]
     LongCommand {
-        /// Bytes.
+        /// The length in bytes.
         length: usize,
-        /// Bytes.
+        /// The limit in bytes.
         limit: usize,
     },
     /// More combinations than can be counted.
@@ -94,7 +94,7 @@ pub enum BatchError {
         "task {task}: a value holds a zero byte, which no command line can carry; with '-0' input, do not give '-d'"
     )]
     Nul {
-        /// The task it would have been.
+        /// The number that the task would have had.
         task: u64,
     },
     /// A line of a task file.
@@ -102,9 +102,9 @@ pub enum BatchError {
     TaskLine {
         /// The file.
         name: String,
-        /// From 1.
+        /// The number of the line, from 1.
         line: u64,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// An option value that does not follow its grammar.
@@ -112,15 +112,15 @@ pub enum BatchError {
     Value {
         /// The option, e.g. `--halt`.
         option: &'static str,
-        /// As given.
+        /// The given value.
         value: String,
-        /// What would be right.
+        /// A description of the right value.
         reason: String,
     },
     /// A joblog that cannot be used.
     #[error("joblog line {line} is not in GNU parallel's format: '{text}'; move the file away to start a new one")]
     Joblog {
-        /// From 1.
+        /// The number of the line, from 1.
         line: u64,
         /// The line.
         text: String,
@@ -128,7 +128,7 @@ pub enum BatchError {
 }
 
 impl BatchError {
-    /// Nothing can be read after it.
+    /// Whether nothing can be read after it.
     pub(crate) fn ends_the_input(&self) -> bool {
         matches!(
             self,

@@ -1,10 +1,10 @@
-//! `--halt`, and the exit status of a run, as GNU parallel has them.
+//! `--halt`, and the exit status of a run, in GNU parallel's form.
 
 use crate::error::BatchError;
 use homing_model::Outcome;
 use std::str::FromStr;
 
-/// What is counted.
+/// The tasks that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HaltOn {
     /// Tasks that failed.
@@ -15,7 +15,7 @@ pub enum HaltOn {
     Done,
 }
 
-/// How many of them are enough.
+/// The number of them at which the run stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// This many.
@@ -24,19 +24,19 @@ pub enum Limit {
     Percent(u32),
 }
 
-/// When a run stops early.
+/// The condition for stopping a run early.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Halt {
     /// All tasks run.
     #[default]
     Never,
-    /// At `limit`.
+    /// The run stops at `limit`.
     At {
-        /// Kill what runs (`now`) instead of waiting for it (`soon`).
+        /// Whether running tasks are killed (`now`); else homing waits for them (`soon`).
         now: bool,
-        /// What is counted.
+        /// The tasks that are counted.
         on: HaltOn,
-        /// How many are enough.
+        /// The number at which the run stops.
         limit: Limit,
     },
 }
@@ -44,8 +44,8 @@ pub enum Halt {
 impl FromStr for Halt {
     type Err = BatchError;
 
-    /// `never`, `soon,fail=3`, `now,success=1`, `soon,done=10%`, and the old
-    /// short forms `0`, `1`, `2`, `-1`, `-2`, `10%`.
+    /// Reads `never`, `soon,fail=3`, `now,success=1`, `soon,done=10%`, and the old short forms `0`, `1`, `2`, `-1`,
+    /// `-2`, `10%`.
     fn from_str(text: &str) -> Result<Self, BatchError> {
         let bad = |reason: &str| BatchError::value("--halt", text, reason);
         let short_percent = text.strip_suffix('%').filter(|n| n.bytes().all(|b| b.is_ascii_digit()));
@@ -83,25 +83,25 @@ impl FromStr for Halt {
     }
 }
 
-/// What a run does after a task has ended.
+/// The action of a run after a task has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Go on.
     Go,
-    /// Start nothing more, wait for what runs.
+    /// Start nothing more, and wait for the running tasks.
     DrainThenStop,
-    /// Kill what runs, then stop.
+    /// Kill the running tasks, then stop.
     KillNow,
 }
 
-/// Tasks of the whole run by how they ended, also in its earlier parts.
+/// Numbers of tasks of the whole run by how they ended, also in its earlier parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ends {
     /// Tasks that succeeded.
     pub done: u64,
     /// Tasks that failed.
     pub failed: u64,
-    /// All tasks, when that is known; a percentage waits until it is.
+    /// Number of all tasks, if it is known; a percentage waits until it is.
     pub total: Option<u64>,
 }
 
@@ -111,7 +111,7 @@ impl Ends {
     }
 }
 
-/// Decides when a run stops early. Pure: no clock, no processes, and who counts is the caller.
+/// Decides when a run stops early. Pure: no clock, no processes; the caller counts.
 #[derive(Clone, Debug, Default)]
 pub struct HaltState {
     halt: Halt,
@@ -120,13 +120,13 @@ pub struct HaltState {
 }
 
 impl HaltState {
-    /// Nothing ended yet.
+    /// Makes the state in which nothing has ended yet.
     pub fn new(halt: Halt) -> Self {
         HaltState { halt, verdict: None }
     }
 
-    /// A task had its last attempt, which `ends` counts already. How it ended
-    /// is remembered: `--halt now,fail=1` makes that the exit status of the run.
+    /// Decides after a task had its last attempt, which `ends` includes already. Its outcome is remembered: `--halt
+    /// now,fail=1` makes that the exit status of the run.
     pub fn ended(&mut self, outcome: &Outcome, ends: Ends) -> Decision {
         if let Some((decision, _)) = self.verdict {
             return decision;
@@ -160,10 +160,9 @@ impl HaltState {
         decision
     }
 
-    /// Exit status of the run: 0 when none failed, 1 to 100 the number that
-    /// failed, 101 more than that. After a halt on failures the status of the
-    /// failed task (limit 1), their number, or their percentage; after a halt
-    /// on successes 0. Errors of homing itself are 255, and the caller's.
+    /// Returns the exit status of the run: 0 if none failed, 1 to 100 for that number of failures, 101 for more.
+    /// After a halt on failures it is the status of the failed task (limit 1), their number, or their percentage;
+    /// after a halt on successes 0. Errors of homing itself are 255, which the caller returns.
     pub fn exit_status(&self, ends: Ends) -> i32 {
         match (self.verdict, self.halt) {
             (Some((_, exit)), _) => exit,
@@ -173,8 +172,8 @@ impl HaltState {
     }
 }
 
-/// A task's outcome as an exit status: 128 + signal as shells do, 127 when it
-/// never started, 255 when it was ended or lost.
+/// Returns a task's outcome as an exit status: 128 + signal as in shells, 127 if it never started, 255 if it was
+/// ended or lost.
 pub fn failed_exit_status(outcome: &Outcome) -> i32 {
     match outcome {
         Outcome::Exit(status) => *status,

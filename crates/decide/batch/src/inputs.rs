@@ -1,47 +1,46 @@
-//! How input sources are opened. A run keeps what it reads, so that it can be
-//! taken up again; a plan only reads.
+//! Opens input sources. A run keeps the bytes that it reads, because it may be resumed; a plan only reads.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// Files up to this size, in bytes, are held in memory, so that the number of
-/// tasks is known at the start; larger ones are read as the run goes on.
+/// Files up to this size, in bytes, are held in memory: the number of tasks is then known at the start. Larger files
+/// are read as the run goes on.
 pub const HELD_FILE: u64 = 256 << 20;
 
 /// An input source that is open.
 pub struct Input {
     /// Its bytes.
     pub from: Box<dyn BufRead + Send>,
-    /// It may be held in memory.
+    /// Whether it may be held in memory.
     pub hold: bool,
-    /// The file in which its bytes are kept before anybody has read them; a plan keeps none.
+    /// The file in which its bytes are kept before they are used; a plan keeps none.
     pub copy: Option<PathBuf>,
-    /// A file with the same bytes, for who reads them twice.
+    /// A file with the same bytes, for reading them twice.
     pub again: Option<PathBuf>,
 }
 
 /// Opens the input sources that the user named, in the order of the command line.
 pub trait Inputs {
-    /// `-` is standard input; it is asked for once.
+    /// Opens a path. `-` is standard input, which is opened at most once.
     fn open(&mut self, path: &Path) -> io::Result<Input>;
 }
 
-/// Input sources as they are.
+/// Opens input sources directly, without keeping them.
 pub struct Files {
     cwd: PathBuf,
     stdin: Option<Box<dyn BufRead + Send>>,
 }
 
 impl Files {
-    /// `cwd`: where relative names begin.
+    /// `cwd` is the folder for relative names.
     pub fn new(cwd: &Path, stdin: Box<dyn BufRead + Send>) -> Files {
         Files { cwd: cwd.into(), stdin: Some(stdin) }
     }
 }
 
-/// Standard input by a name under which it can be read a second time: it is a regular file (`< FILE`), of which nothing has
-/// been read.
+/// Returns a name by which standard input can be read a second time. It must be a regular file (`< FILE`) of which
+/// nothing has been read.
 pub fn stdin_again() -> Option<PathBuf> {
     let (name, stdin) = (Path::new("/proc/self/fd/0"), io::stdin());
     let unread = rustix::fs::tell(&stdin).is_ok_and(|at| at == 0);

@@ -1,5 +1,5 @@
-//! GNU parallel's joblog: tab-separated, one line for each task that ended,
-//! so that scripts made for it read ours and either program resumes the other.
+//! GNU parallel's joblog: tab-separated, one line for each task that ended. Scripts made for its format read ours,
+//! and either program can resume the other's run.
 
 use crate::error::BatchError;
 use homing_model::{Command, Outcome, RawText, Task, TaskId};
@@ -9,7 +9,7 @@ use std::io::{self, BufRead, Write};
 /// First line of a joblog, with its newline.
 pub const HEADER: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
 
-/// What the kernel ends a process with whose file grows beyond its limit, on all but MIPS (signal(7)).
+/// The signal that ends a process whose file grows beyond its limit, on all systems but MIPS (signal(7)).
 const SIGXFSZ: i32 = 25;
 
 /// One line of a joblog.
@@ -17,7 +17,7 @@ const SIGXFSZ: i32 = 25;
 pub struct JoblogEntry {
     /// Number of the task.
     pub seq: TaskId,
-    /// Where it ran; `:` is this machine.
+    /// The host where it ran; `:` is this machine.
     pub host: String,
     /// Start, nanoseconds since the epoch.
     pub start_ns: i64,
@@ -36,7 +36,7 @@ pub struct JoblogEntry {
 }
 
 impl JoblogEntry {
-    /// Sets exit status and signal as GNU parallel writes them.
+    /// Sets exit status and signal in GNU parallel's form.
     pub fn with_outcome(mut self, outcome: &Outcome) -> Self {
         (self.exit, self.signal) = match outcome {
             Outcome::Exit(status) => (*status, 0),
@@ -50,14 +50,14 @@ impl JoblogEntry {
         self
     }
 
-    /// What tells this line from all others.
+    /// Returns the part that distinguishes this line from all others.
     pub fn line(&self) -> JoblogLine {
         let JoblogEntry { seq, start_ns, exit, signal, .. } = *self;
         JoblogLine { seq, start_ms: start_ns.div_euclid(1_000_000), exit, signal }
     }
 
-    /// Writes the line in one call, so that a reader never sees half of it.
-    /// A newline in the command becomes a zero byte, as in GNU parallel.
+    /// Writes the line in one call: a reader never sees half of it. A newline in the command becomes a zero byte, as
+    /// in GNU parallel.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         let ms = self.start_ns.div_euclid(1_000_000);
         let start = format!("{}.{:03}", ms.div_euclid(1000), ms.rem_euclid(1000));
@@ -70,7 +70,7 @@ impl JoblogEntry {
     }
 }
 
-/// One end of a task, as a joblog tells it.
+/// The end of a task in a joblog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct JoblogLine {
     /// Number of the task.
@@ -89,30 +89,31 @@ impl JoblogLine {
     }
 }
 
-/// What an earlier part of a run did.
+/// The results of an earlier part of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JoblogSeen {
     /// The ends that it lists.
     pub lines: HashSet<JoblogLine>,
-    /// The commands of tasks that failed, each as its last line has it.
+    /// The commands of tasks that failed, each from its last line.
     commands: BTreeMap<TaskId, RawText>,
-    /// Length of the whole lines in bytes. A file that goes on must be cut to
-    /// this first, or its next line would grow out of one that was torn.
+    /// Length of the complete lines in bytes. A file must be truncated to it before more lines are appended, because
+    /// its last line may be incomplete.
     pub whole_bytes: u64,
 }
 
 impl JoblogSeen {
-    /// Tasks that ended, however: `--resume` skips these.
+    /// Returns the tasks that ended in any way: `--resume` skips these.
     pub fn ended(&self) -> HashSet<TaskId> {
         self.lines.iter().map(|line| line.seq).collect()
     }
 
-    /// Tasks that succeeded: `--resume-failed` skips these.
+    /// Returns the tasks that succeeded: `--resume-failed` skips these.
     pub fn succeeded(&self) -> HashSet<TaskId> {
         self.lines.iter().filter(|line| line.is_success()).map(|line| line.seq).collect()
     }
 
-    /// Tasks that failed and never succeeded, with the commands that they ran, which are their arguments too.
+    /// Returns the tasks that failed and never succeeded, with the commands that they ran, which are their arguments
+    /// too.
     pub fn failed(mut self) -> Vec<Task> {
         let succeeded = self.succeeded();
         self.commands.retain(|task, _| !succeeded.contains(task));
@@ -121,8 +122,7 @@ impl JoblogSeen {
     }
 }
 
-/// Reads a joblog. A last line that was cut off is passed over: its task
-/// counts as not run. An empty file is an empty joblog.
+/// Reads a joblog. An incomplete last line is skipped: its task counts as not run. An empty file is an empty joblog.
 pub fn read(mut from: impl BufRead) -> Result<JoblogSeen, BatchError> {
     let mut seen = JoblogSeen::default();
     let mut line = Vec::new();
@@ -149,7 +149,7 @@ pub fn read(mut from: impl BufRead) -> Result<JoblogSeen, BatchError> {
     Ok(seen)
 }
 
-/// What one line says of the end of its task, and its command.
+/// Reads the end of a task and its command from one line.
 fn parsed(line: &[u8]) -> Option<(JoblogLine, RawText)> {
     let fields: Vec<&[u8]> = line.splitn(9, |&b| b == b'\t').collect();
     let text = |i: usize| Some(std::str::from_utf8(fields.get(i)?).ok()?.trim());

@@ -1,15 +1,12 @@
-//! From what the user typed to tasks: GNU parallel's input language, task
-//! files, and the option values whose grammar is GNU parallel's. Text in,
-//! values out: nothing here starts a process, and the only files read are
-//! the input sources that the user named, through [`Inputs`].
+//! Turns the user's input into tasks: GNU parallel's input language, task files, and option values in GNU parallel's
+//! grammar. It converts text to values: it starts no process, and reads only the input sources that the user named,
+//! through [`Inputs`].
 //!
-//! The way of a batch: `sources` (words, files, standard input) give records,
-//! `template` turns a record into a command, [`Batch`] hands out one task at
-//! a time, so that a million tasks never exist at once.
+//! The path of a batch: `sources` (words, files, standard input) give records, and `template` turns a record into a
+//! command. [`Batch`] hands out one task at a time: a million tasks never exist at once.
 //!
-//! Two differences from GNU parallel are on purpose. A value after `:::` may
-//! hold a newline and stays one value. A value of `.` or `..` never climbs
-//! out of a `--results` tree.
+//! Two differences from GNU parallel are on purpose. A value after `:::` may contain a newline and stays one value. A
+//! value of `.` or `..` never leads out of a `--results` tree.
 //!
 //! It does not: look for the bytes of inputs (`locate`), or start a command (`worker`).
 

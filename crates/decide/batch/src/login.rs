@@ -1,4 +1,4 @@
-//! Hosts as GNU parallel writes them.
+//! Reads hosts in GNU parallel's syntax.
 
 use homing_model::Failure;
 use homing_model::nodeset::host_lines;
@@ -8,7 +8,7 @@ use homing_model::nodeset::host_lines;
 pub struct Login {
     /// `host`, `user@host`, or `:` for this machine.
     pub target: String,
-    /// As many tasks at once.
+    /// The number of tasks at once.
     pub slots: Option<u32>,
 }
 
@@ -28,12 +28,12 @@ impl Login {
     }
 }
 
-/// Those of a list, with commas between them.
+/// Reads a list of logins, separated by commas.
 pub fn logins(list: &str) -> Result<Vec<Login>, Failure> {
     list.split(',').filter(|word| !word.is_empty()).map(Login::parse).collect()
 }
 
-/// Those of a file, one a line; what stands behind a `#` says nothing.
+/// Reads the logins of a file, one on each line; the text after a `#` is ignored.
 pub fn logins_of_file(text: &str) -> Result<Vec<Login>, Failure> {
     host_lines(text).map(Login::parse).collect()
 }

@@ -1,4 +1,4 @@
-//! How input is cut into values and values are put into commands.
+//! Options for cutting input into values, and for putting values into commands.
 
 use crate::perl::Perl;
 use crate::strings::Replacements;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Which ends of a value lose their blanks (`--trim`).
+/// The ends of a value that lose their blanks (`--trim`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trim {
     /// `n`
@@ -20,35 +20,35 @@ pub enum Trim {
     Both,
 }
 
-/// How many records become one command.
+/// The number of records that become one command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packing {
-    /// `-n`, `-N`, `-L`: at most so many; `Some(0)`: one, and the command is shown none of it.
+    /// `-n`, `-N`, `-L`: the most records; `Some(0)`: one, which is not passed to the command.
     pub records: Option<usize>,
-    /// `-X`, `-m`, `--xargs`: as many as a command line takes.
+    /// `-X`, `-m`, `--xargs`: as many as fit on a command line.
     pub full: bool,
     /// `-s`: a command line is shorter than this, bytes.
     pub length: Option<usize>,
-    /// `-X`, `-m`: what the last command would hold is shared between so many slots.
+    /// `-X`, `-m`: the records of the last command are divided among this many slots.
     pub spread: Option<usize>,
     /// `-X`, `-N`, `-L`: the text around `{}` is repeated with it.
     pub context: bool,
-    /// `-L`: a line that ends in a blank goes on in the next.
+    /// `-L`: a line that ends in a blank continues in the next.
     pub continued: bool,
 }
 
-/// How files or standard input are cut.
+/// The way in which files or standard input are cut.
 #[derive(Clone, Debug)]
 pub struct Blocking {
     /// Bytes of a block, before the rest of its last record.
     pub size: BlockSize,
-    /// What a record begins with; not cut off.
+    /// The beginning of a record; it is not cut off.
     pub recstart: RawText,
-    /// What a record ends with; not cut off.
+    /// The end of a record; it is not cut off.
     pub recend: RawText,
     /// `--regexp`: both are regular expressions.
     pub regexp: bool,
-    /// Standard input is cut, and what of it becomes a block; `None`: the files of `-a` are cut.
+    /// The unit of standard input that becomes a block; `None`: the files of `-a` are cut.
     pub piped: Option<Each>,
 }
 
@@ -57,35 +57,35 @@ pub struct Blocking {
 pub enum BlockSize {
     /// Bytes.
     Bytes(u64),
-    /// As large as makes so many of all the files together.
+    /// The size that gives this many blocks of all files together.
     Number(u64),
 }
 
-/// What of standard input becomes one block.
+/// The unit of standard input that becomes one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Each {
-    /// The whole records in so many bytes as `--block` says.
+    /// The whole records in the bytes of `--block`.
     Fitting,
-    /// `-N`: so many records.
+    /// `-N`: this many records.
     Records(usize),
-    /// `-L`: the lines in so many bytes, a multiple of this.
+    /// `-L`: the lines in the bytes of `--block`, a multiple of this.
     Lines(usize),
 }
 
 /// The options of GNU parallel's input language, under their names there.
 #[derive(Clone, Debug)]
 pub struct InputOptions {
-    /// Directory from which relative input files are opened.
+    /// The directory from which relative input files are opened.
     pub cwd: PathBuf,
     /// `--shuf`: random order, the same for the same seed.
     pub shuf: Option<u64>,
     /// `-0`: records of files and standard input end with a zero byte.
     pub null: bool,
-    /// `-d`: they end with this; `\n`, `\t`, `\0`, `\xHH` are understood.
+    /// `-d`: records end with this; `\n`, `\t`, `\0`, `\xHH` are understood.
     pub delimiter: Option<RawText>,
     /// `--colsep`: a regular expression that cuts a record into columns.
     pub colsep: Option<RawText>,
-    /// How many records become one command.
+    /// The number of records that become one command.
     pub packing: Packing,
     /// `--pipe`, `--pipepart`: standard input or the files of `-a` are cut, and each block is the standard input of a
     /// command.
@@ -94,23 +94,23 @@ pub struct InputOptions {
     pub header: bool,
     /// `--header 0`: the name of a file of input is a replacement string for its values.
     pub names_files: bool,
-    /// `--link`: all sources go in step, the shorter ones again from their beginning.
+    /// `--link`: all sources advance together, and the shorter ones start again.
     pub link: bool,
-    /// `--arg-sep`: stands for `:::`.
+    /// `--arg-sep`: replaces `:::`.
     pub arg_sep: RawText,
-    /// `--arg-file-sep`: stands for `::::`.
+    /// `--arg-file-sep`: replaces `::::`.
     pub arg_file_sep: RawText,
     /// Replacement strings besides GNU parallel's own.
     pub replacements: Replacements,
-    /// `--tag`, `--tagstring`: what each line of output begins with.
+    /// `--tag`, `--tagstring`: the beginning of each line of output.
     pub tag: Option<RawText>,
-    /// `--workdir`: where each task runs.
+    /// `--workdir`: the folder where each task runs.
     pub workdir: Option<RawText>,
     /// `-E`: a record that is this text ends its source.
     pub end: Option<RawText>,
-    /// What evaluates `{= =}` and `--rpl`; without it only substitutions are known.
+    /// Evaluates `{= =}` and `--rpl`; without it only substitutions are known.
     pub perl: Option<Arc<dyn Perl>>,
-    /// `-r`: records that are empty or blank are passed over.
+    /// `-r`: records that are empty or blank are skipped.
     pub no_run_if_empty: bool,
     /// `-a`: files that are input sources, before those on the command line.
     pub arg_files: Vec<PathBuf>,
@@ -120,14 +120,13 @@ pub struct InputOptions {
     pub inputs_extra: Vec<RawText>,
     /// The shell that will run the lines; the csh family needs its own quoting.
     pub shell: RawText,
-    /// `-q`: each word of the command stays one word, whatever it holds.
+    /// `-q`: each word of the command stays one word, whatever characters it contains.
     pub quote: bool,
-    /// `--trim`; when not given, `Both` with `--colsep` and `No` without.
+    /// `--trim`; the default is `Both` with `--colsep` and `No` without.
     pub trim: Option<Trim>,
-    /// Names that only the shell knows (exported functions): a command that
-    /// starts with one goes through the shell.
+    /// Names that only the shell knows (exported functions): a command that starts with one goes through the shell.
     pub functions: Vec<RawText>,
-    /// Of each named resource, the most that a host of the run has.
+    /// The largest amount of each named resource on a host of the run.
     pub resources: BTreeMap<String, u64>,
 }
 

@@ -1,4 +1,4 @@
-//! How many records one command takes: so many, or as many as its line holds.
+//! Decides how many records one command takes: a fixed number, or as many as its line holds.
 
 use crate::error::BatchError;
 use crate::options::Packing;
@@ -7,10 +7,10 @@ use crate::sources::Combinations;
 use homing_model::RawText;
 use std::collections::VecDeque;
 
-/// Gathers records for one command after the other.
+/// Gathers the records of one command after the other.
 pub(crate) struct Packer {
     packing: Packing,
-    /// Read, and of a command that is still to come.
+    /// Records that were read for a later command.
     waiting: VecDeque<Vec<RawText>>,
 }
 
@@ -19,7 +19,7 @@ impl Packer {
         Packer { packing, waiting: VecDeque::new() }
     }
 
-    /// Number of commands of so many records, where that does not depend on what they hold.
+    /// Returns the number of commands for this many records, if it does not depend on their content.
     pub(crate) fn commands(&self, records: u64) -> Option<u64> {
         let Packing { records: most, full, length, .. } = self.packing;
         (!full && length.is_none()).then(|| records.div_ceil(most.unwrap_or(1).max(1) as u64))
@@ -30,7 +30,7 @@ impl Packer {
         self.packing.records.unwrap_or(unsaid).max(1)
     }
 
-    /// A command line is shorter than this, bytes.
+    /// Returns the length that a command line must stay below, bytes.
     fn limit(&self) -> Option<usize> {
         let said = self.packing.length.map(|length| length.min(LONGEST_ITEM));
         said.or(self.packing.full.then_some(LONGEST_ITEM))
@@ -50,7 +50,7 @@ impl Packer {
         Ok(empty)
     }
 
-    /// The values of the next command. `length`: of the command line with these values, bytes.
+    /// Returns the values of the next command. `length` is the length of the command line with given values, bytes.
     pub(crate) fn values(
         &mut self,
         from: &mut Combinations,
@@ -81,7 +81,7 @@ impl Packer {
         Ok(Some(records.concat()))
     }
 
-    /// The end of the input: what is left is shared between the slots.
+    /// Divides the rest among the slots at the end of the input.
     fn spread(&mut self, records: &mut Vec<Vec<RawText>>) {
         let Some(slots) = self.packing.spread.take().filter(|_| records.len() > 1) else { return };
         let most = records.len().div_ceil(slots.max(1));

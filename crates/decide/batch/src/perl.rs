@@ -1,5 +1,5 @@
-//! Perl expressions of replacement strings: `{= perl =}` and `--rpl`. This crate starts no process: who composes a batch
-//! hands over what evaluates them.
+//! Perl expressions of replacement strings: `{= perl =}` and `--rpl`. This crate starts no process: the caller
+//! provides the evaluator.
 
 use homing_model::RawText;
 use std::fmt::Debug;
@@ -18,12 +18,12 @@ pub struct Expression<'a> {
     pub total: Option<u64>,
 }
 
-/// What an expression has made of a value.
+/// The result of an expression for a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evaluated {
     /// `$_`.
     pub text: Vec<u8>,
-    /// `uq()`: it is not quoted for the shell.
+    /// Whether `uq()` was called: the text is not quoted for the shell.
     pub unquoted: bool,
 }
 

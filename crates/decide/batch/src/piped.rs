@@ -1,5 +1,5 @@
-//! `--pipe`: standard input cut into blocks of whole records, at the places where GNU parallel cuts it. A block is
-//! in memory while its end is looked for; then it is a part of the file in which the run keeps its input.
+//! `--pipe`: cuts standard input into blocks of whole records, at the places where GNU parallel cuts it. A block is
+//! in memory until its end is found; then it is a part of the file in which the run keeps its input.
 
 use crate::boundary::Boundary;
 use crate::error::BatchError;
@@ -11,32 +11,32 @@ use memchr::memchr_iter;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-/// GNU parallel looks at no larger block, bytes.
+/// GNU parallel's largest block, bytes.
 const LARGEST: usize = (1 << 31) - 1;
 
 /// The blocks of standard input.
 pub(crate) struct Piped {
     from: Box<dyn BufRead + Send>,
-    /// The file in which all that was read is kept.
+    /// The file in which all read bytes are kept.
     copy: PathBuf,
     size: usize,
     boundary: Boundary,
     each: Each,
-    /// What was read; the first `given` bytes of it are in blocks already.
+    /// Bytes that were read; the first `given` of them are in blocks already.
     held: Vec<u8>,
     given: usize,
-    /// Where in the input the first byte lies that is in no block yet.
+    /// Offset in the input of the first byte that is in no block yet.
     at: u64,
-    /// Length of the first line, which goes before each block; `None` before it was looked for.
+    /// Length of the first line, which precedes each block; `None` before it was read.
     header: Option<u64>,
-    /// A block was found in what is held.
+    /// Whether a block was found in the held bytes.
     found: bool,
     ended: bool,
     template: CommandTemplate,
 }
 
 impl Piped {
-    /// `header`: the first line goes before each block.
+    /// `header`: the first line precedes each block.
     pub(crate) fn new(
         inputs: &mut dyn Inputs,
         how: &Blocking,
@@ -68,7 +68,7 @@ impl Piped {
         })
     }
 
-    /// The next command and its standard input.
+    /// Returns the next command and its standard input.
     pub(crate) fn next(&mut self, seq: u64) -> Result<Option<(Command, Vec<Block>)>, BatchError> {
         let unread = |source| BatchError::Read { name: "standard input".into(), source };
         if self.header.is_none() {
@@ -106,7 +106,7 @@ impl Piped {
         Ok(())
     }
 
-    /// Reads up to the next multiple of the size; a larger one after a record was longer than that.
+    /// Reads up to the next multiple of the size. If no block was found since the last read, the size grows.
     fn fill(&mut self) -> std::io::Result<()> {
         if !std::mem::take(&mut self.found) {
             self.size = LARGEST.min((self.size as f64 * 1.3 + 1.0).ceil() as usize);
@@ -118,10 +118,10 @@ impl Piped {
         Ok(())
     }
 
-    /// Length of the next block in what is held, 0 while its end is not there.
+    /// Returns the length of the next block in the held bytes, 0 while its end is missing.
     fn whole(&self) -> usize {
         match self.each {
-            // All that is left when the input has ended is one block.
+            // At the end of the input, the rest is one block.
             Each::Fitting if self.ended => 0,
             Each::Fitting => self.boundary.last(self.rest()).unwrap_or(0),
             Each::Records(number) => self.boundary.nth(self.rest(), number).unwrap_or(0),
@@ -140,7 +140,7 @@ impl Piped {
     }
 }
 
-/// Length of the lines in `text`, a multiple of `number` of them.
+/// Returns the length of the lines in `text`, a multiple of `number` of them.
 fn lines(text: &[u8], number: usize) -> usize {
     let all = memchr_iter(b'\n', text).count();
     let whole = all - all % number;

@@ -1,8 +1,8 @@
-//! Values as single words of a shell command line.
+//! Quotes values as single words of a shell command line.
 
 use homing_model::{Command, RawText};
 
-/// How a shell must be spoken to.
+/// The quoting rules of a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Posix,
@@ -11,20 +11,20 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// By the shell's file name.
+    /// Returns the dialect for a shell's file name.
     pub(crate) fn of(shell: &RawText) -> Self {
         let name = shell.0.rsplit(|&b| b == b'/').next().unwrap_or_default();
         if name.ends_with(b"csh") { Dialect::Csh } else { Dialect::Posix }
     }
 }
 
-/// True for bytes that no shell looks at. Kept as small as GNU parallel's set
-/// so that joblogs and dry runs of the two read the same.
+/// Whether a byte is plain to every shell. The set is as small as GNU parallel's: joblogs and dry runs of both then
+/// look the same.
 fn plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_/.+-".contains(&byte)
 }
 
-/// `value` as one word for a POSIX shell. Every byte but zero survives.
+/// Quotes `value` as one word for a POSIX shell. It preserves every byte but zero.
 pub fn quote(value: &[u8]) -> Vec<u8> {
     quote_for(Dialect::Posix, value)
 }
@@ -46,13 +46,13 @@ pub(crate) fn quote_for(dialect: Dialect, value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The command as one line that a POSIX shell would run the same way: for
-/// `--dry-run`, `--joblog` and messages.
+/// Returns the command as one line that a POSIX shell would run the same way: for `--dry-run`, `--joblog` and
+/// messages.
 pub fn command_line(command: &Command) -> Vec<u8> {
     match command {
         Command::Shell(line) => line.0.clone(),
         Command::Argv(words) => {
-            // The marker of a slot not yet known is plain digits later on.
+            // The token of a slot that is not yet known becomes plain digits later.
             let one = |w: &RawText| {
                 if w.0 == crate::slot::SLOT_TOKEN.as_bytes() { w.0.clone() } else { quote(&w.0) }
             };

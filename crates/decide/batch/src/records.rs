@@ -1,4 +1,4 @@
-//! Records of a file or of standard input, and values held compactly.
+//! Reads records of a file or of standard input, and holds values compactly.
 
 use crate::edit::regex;
 use crate::error::BatchError;
@@ -7,15 +7,15 @@ use homing_model::RawText;
 use regex::bytes::Regex;
 use std::io::{self, BufRead, Read};
 
-/// Most bytes of an item: Linux takes 32 pages of 4 KiB for one argument with
-/// its zero byte (`MAX_ARG_STRLEN`), and a command line for a shell is one.
+/// Most bytes of an item. Linux allows 32 pages of 4 KiB for one argument with its zero byte (`MAX_ARG_STRLEN`), and
+/// a command line for a shell is one argument.
 pub(crate) const LONGEST_ITEM: usize = 32 * 4096 - 1;
 
-/// Most bytes of an item that is cut into columns: the most that Linux takes for
-/// all arguments together, whatever the limit on the stack is.
+/// Most bytes of an item that is cut into columns: the Linux limit for all arguments together, whatever the limit on
+/// the stack is.
 pub(crate) const LONGEST_LINE: usize = 6 << 20;
 
-/// How bytes are cut into records and records into values.
+/// Rules for cutting bytes into records and records into values.
 #[derive(Clone, Debug)]
 pub(crate) struct Cutting {
     delimiter: Vec<u8>,
@@ -46,7 +46,7 @@ impl Cutting {
         self.end.as_ref().is_some_and(|end| end.0 == record)
     }
 
-    /// True if the record goes on in the next.
+    /// Whether the record continues in the next.
     pub(crate) fn goes_on(&self, record: &[u8]) -> bool {
         self.continued && record.last().is_some_and(u8::is_ascii_whitespace)
     }
@@ -82,7 +82,7 @@ fn column_separator(text: &RawText) -> Result<Regex, BatchError> {
     let bad = |reason: String| BatchError::Separator { option: "--colsep", value: text.display(), reason };
     let pattern = std::str::from_utf8(&text.0).map_err(|e| bad(e.to_string()))?;
     let separator = regex(pattern).map_err(bad)?;
-    // Between any two characters there would be a column.
+    // It would match between any two characters, and make a column there.
     let everywhere = separator.is_match(b"");
     let hint = || {
         bad(format!("it is a regular expression that fits where nothing is; a literal text is '{}'", literal(pattern)))
@@ -90,14 +90,14 @@ fn column_separator(text: &RawText) -> Result<Regex, BatchError> {
     if everywhere { Err(hint()) } else { Ok(separator) }
 }
 
-/// A regular expression for a text as it is.
+/// Returns a regular expression that matches a text literally.
 fn literal(text: &str) -> String {
     let special = |c: char| "\\.+*?()|[]{}^$#&-~".contains(c);
     text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// A text of `--tagstring`, `--recstart` or `--recend`: `\n`, `\t`, `\r`, `\0` and three octal digits are what C has them
-/// for, as in GNU parallel; all else is itself.
+/// Decodes a text of `--tagstring`, `--recstart` or `--recend`. `\n`, `\t`, `\r`, `\0` and three octal digits are as
+/// in C and in GNU parallel; all other text is literal.
 pub fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -118,7 +118,7 @@ pub fn unescaped(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// `\n`, `\t`, `\0`, `\xHH` and `\\` as C has them; all else stands for itself.
+/// Decodes `\n`, `\t`, `\r`, `\0`, `\xHH` and `\\` as in C; all other text is literal.
 fn delimiter_bytes(text: &[u8]) -> Result<Vec<u8>, BatchError> {
     let bad = |reason: &str| BatchError::Separator {
         option: "--delimiter",
@@ -163,7 +163,7 @@ impl Records {
         Records { from, name, cutting, read: 0, ended: false }
     }
 
-    /// The next record that is wanted, without its delimiter.
+    /// Returns the next record that is not skipped, without its delimiter.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, BatchError> {
         while !self.ended {
             let Some(mut record) = self.read()? else { return Ok(None) };
@@ -215,13 +215,12 @@ impl Records {
     }
 }
 
-/// Appends up to and with the next `last`, or until `to` holds `most` bytes.
-/// Returns how many were read.
+/// Appends bytes up to and with the next `last`, or until `to` holds `most` bytes. Returns the number of read bytes.
 pub(crate) fn read_until(from: &mut dyn BufRead, last: u8, most: usize, to: &mut Vec<u8>) -> io::Result<usize> {
     from.take((most - to.len().min(most)) as u64).read_until(last, to)
 }
 
-/// Many byte strings in two allocations: eight bytes each beside their own.
+/// Many byte strings in two allocations, with eight bytes of overhead each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Values {
     bytes: Vec<u8>,
@@ -229,11 +228,11 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// A single value of no bytes.
+    /// Makes a single empty value.
     pub(crate) fn one_empty() -> Self {
         Values { bytes: Vec::new(), ends: vec![0] }
     }
-    /// The first one, taken away.
+    /// Removes and returns the first value.
     pub(crate) fn take_first(&mut self) -> Option<Vec<u8>> {
         let first = *self.ends.first()?;
         self.ends.remove(0);

@@ -1,4 +1,4 @@
-//! Where `--results` puts the output of each task, as GNU parallel does.
+//! Chooses the files of `--results` for the output of each task, like GNU parallel.
 
 use crate::error::BatchError;
 use crate::strings::{Replacements, Strings};
@@ -31,8 +31,8 @@ pub struct Results {
 }
 
 impl Results {
-    /// A directory, or a template with replacement strings: `out/{1}.txt`
-    /// names a file, `out/{1}/` a directory. `columns`: their names, of [`crate::Batch::columns`].
+    /// Reads a directory, or a template with replacement strings: `out/{1}.txt` names a file, `out/{1}/` a directory.
+    /// `columns` are the names from [`crate::Batch::columns`].
     pub fn parse(text: &RawText, columns: &[RawText]) -> Result<Self, BatchError> {
         if text.0.is_empty() {
             return Err(BatchError::value("--results", "", "name a directory, or a file like out/{1}"));
@@ -43,13 +43,14 @@ impl Results {
         Ok(Results { text: text.clone(), template, columns: columns.to_vec() })
     }
 
-    /// The folder of all results, when it is one for all tasks.
+    /// Returns the folder of all results, if there is one for all tasks.
     pub fn folder(&self) -> Option<PathBuf> {
         self.template.is_none().then(|| self.text.to_path())
     }
 
-    /// The files of `task`. Nothing is created. Fails where a value leads out of the folder that the template names:
-    /// a list of names may be another's. A template that begins with a value names no folder.
+    /// Returns the files of `task`; creates nothing. Fails if a value leads out of the folder that the template
+    /// names, because another user may have written the list of values. A template that begins with a value names no
+    /// folder.
     pub fn paths(&self, task: &Task) -> Result<ResultPaths, BatchError> {
         let Some(template) = &self.template else {
             return Ok(in_directory(self.tree(task)));
@@ -65,8 +66,8 @@ impl Results {
         Ok(ResultPaths { stdout: with(b""), stderr: with(b".err"), seq: with(b".seq") })
     }
 
-    /// `DIR/1/VALUE/2/VALUE`: name or number of the source, then its value. The tasks
-    /// of a task file have no values, and lie in `DIR/NUMBER`.
+    /// Returns `DIR/1/VALUE/2/VALUE`: name or number of the source, then its value. The tasks of a task file have no
+    /// values, and use `DIR/NUMBER`.
     fn tree(&self, task: &Task) -> PathBuf {
         let mut path = self.text.to_path();
         if task.args.is_empty() {
@@ -78,14 +79,14 @@ impl Results {
                 Some(name) => OsString::from_vec(file_name(&name.0)),
                 None => (i + 1).to_string().into(),
             });
-            // An empty value leaves no level, as in GNU parallel.
+            // An empty value adds no level, as in GNU parallel.
             path.push(OsString::from_vec(file_name(&value.0)));
         }
         path
     }
 }
 
-/// How often a path goes to the folder above.
+/// Counts how often a path goes to the parent folder.
 fn ways_up(path: &RawText) -> usize {
     path.0.split(|byte| *byte == b'/').filter(|name| *name == b"..").count()
 }
@@ -94,8 +95,8 @@ fn in_directory(dir: PathBuf) -> ResultPaths {
     ResultPaths { stdout: dir.join("stdout"), stderr: dir.join("stderr"), seq: dir.join("seq") }
 }
 
-/// A value as one file name: `/` is `\_`, tab `\t`, backslash `\\`, cut at the
-/// longest name. `.` and `..` get a backslash, so that no value leads out.
+/// Returns a value as one file name: `/` is `\_`, tab `\t`, backslash `\\`, cut at the longest name. `.` and `..` get
+/// a backslash: no value leads out.
 fn file_name(value: &[u8]) -> Vec<u8> {
     if matches!(value, b"." | b"..") {
         return [b"\\", value].concat();

@@ -1,10 +1,9 @@
-//! Does a command need a shell? One that is only words does not, and is then
-//! started directly: nothing in it can be misread, and a process is saved.
+//! Decides whether a command needs a shell. A command of plain words needs none and is started directly: no shell can
+//! misread it, and a process is saved.
 
 use homing_model::{Command, RawText};
 
-/// Words that mean something to a shell alone, or do something else there
-/// than the program of the same name.
+/// Words that only a shell knows, or that do something else there than the program of the same name.
 const SHELL_WORDS: &[&str] = &[
     "!",
     ".",
@@ -80,12 +79,12 @@ const SHELL_WORDS: &[&str] = &[
     "}",
 ];
 
-/// True if `text`, written literally, would mean more to a shell than words.
+/// Whether a shell would read more into `text` than words.
 pub(crate) fn has_shell_meaning(text: &[u8]) -> bool {
     text.iter().any(|b| b"|&;<>()$`\\\"'*?[#~=%{}!^\n\r\0".contains(b))
 }
 
-/// True if a command that starts with `word` must go through the shell.
+/// Whether a command that starts with `word` must go through the shell.
 pub(crate) fn is_shell_word(word: &[u8], functions: &[RawText]) -> bool {
     SHELL_WORDS.iter().any(|w| w.as_bytes() == word) || functions.iter().any(|f| f.0 == word)
 }
@@ -94,8 +93,8 @@ pub(crate) fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// A command line as it stands: words started directly when it is only words,
-/// else a line for the shell. `functions` are names that only the shell knows.
+/// Converts a command line: to words that are started directly if it has only words, else to a line for the shell.
+/// `functions` are names that only the shell knows.
 pub fn command_from_line(line: &[u8], functions: &[RawText]) -> Command {
     let mut words = line.split(|&b| is_blank(b)).filter(|w| !w.is_empty()).peekable();
     let first = words.peek().copied().unwrap_or_default();

@@ -1,6 +1,5 @@
-//! A random order of `0..n` that is computed, not stored: a small Feistel
-//! network permutes the next power of four, and what falls outside is walked
-//! on until it falls inside. A million tasks in random order cost no memory.
+//! A random order of `0..n` that is computed, not stored. A small Feistel network permutes the next power of four. A
+//! value outside of `0..n` is permuted again until it is inside. A million tasks in random order need no memory.
 
 /// A permutation of `0..n`, the same for the same seed.
 #[derive(Clone, Debug)]
@@ -16,10 +15,10 @@ impl Shuffle {
         Shuffle { n, half_bits: bits.div_ceil(2).max(1), seed }
     }
 
-    /// Where `index` goes; `index` must be below `n`.
+    /// Returns the place of `index`, which must be below `n`.
     pub(crate) fn at(&self, index: u64) -> u64 {
         let mut value = self.round_trip(index);
-        // A permutation's cycle comes back, and at least a quarter of it is inside.
+        // The cycle of a permutation returns to its start, and at least a quarter of the values are inside.
         while value >= self.n {
             value = self.round_trip(value);
         }

@@ -1,4 +1,4 @@
-//! `--skip-newer`: is a task's work already there? Times are handed in.
+//! `--skip-newer`: decides whether a task's work is done already. Times are arguments.
 
 use homing_model::RawText;
 use std::fmt;
@@ -8,14 +8,14 @@ use std::fmt;
 pub enum Freshness {
     /// All outputs are newer than all inputs: skip it.
     Fresh,
-    /// It runs, and why.
+    /// It runs, for this reason.
     Stale(Stale),
 }
 
-/// Why a task is not skipped.
+/// The reason why a task is not skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stale {
-    /// It declares no output, so nothing can tell.
+    /// It declares no output: its state is unknown.
     NoOutputs,
     /// An earlier attempt did not finish.
     Unfinished,
@@ -46,10 +46,9 @@ impl fmt::Display for Stale {
     }
 }
 
-/// Decides from modification times in nanoseconds since the epoch, `None`
-/// where a file does not exist. `unfinished` is true when a marker says that
-/// an attempt began and did not end well. Equal times count as not newer: a
-/// file system with coarse times cannot tell, and running again is safe.
+/// Decides from modification times in nanoseconds since the epoch, `None` for a file that does not exist.
+/// `unfinished`: whether a marker shows that an attempt began and did not end well. Equal times count as not newer: a
+/// file system with coarse times cannot distinguish them, and running again is safe.
 pub fn freshness(inputs: &[(RawText, Option<i64>)], outputs: &[(RawText, Option<i64>)], unfinished: bool) -> Freshness {
     match stale(inputs, outputs, unfinished) {
         Some(reason) => Freshness::Stale(reason),

@@ -1,5 +1,5 @@
-//! Input sources: `:::` values, `::::` files, standard input; crossed with
-//! each other, or linked by `:::+` and `::::+`. The last varies fastest.
+//! Input sources: `:::` values, `::::` files, standard input. They are combined with each other, or linked by `:::+`
+//! and `::::+`. The last varies fastest.
 
 use crate::error::BatchError;
 use crate::inputs::{Input, Inputs};
@@ -20,16 +20,16 @@ impl Source {
     }
 }
 
-/// Sources that go in step: a row of it is one record of each.
+/// Sources that advance together: a row is one record of each.
 struct Axis {
     sources: Vec<Source>,
     next: usize,
-    /// The longest decides how many rows there are; the others begin again.
+    /// Whether the longest source determines the number of rows; the others start again.
     recycled: bool,
 }
 
 impl Axis {
-    /// Number of rows, once all sources are held: the shortest decides, or with `--link` the longest.
+    /// Returns the number of rows, once all sources are held: that of the shortest, or with `--link` of the longest.
     fn len(&self) -> Option<usize> {
         let lengths = self.sources.iter().map(|s| match s {
             Source::Held(values) => Some(values.len()),
@@ -51,7 +51,7 @@ impl Axis {
         Ok(())
     }
 
-    /// Appends the values of row `index` of an axis that is held.
+    /// Appends the values of row `index` of a held axis.
     fn row(&self, index: usize, cutting: &Cutting, to: &mut Vec<RawText>) {
         for source in &self.sources {
             if let Source::Held(values) = source {
@@ -60,8 +60,8 @@ impl Axis {
         }
     }
 
-    /// The next row, in order, whether held or not. `pad`: a stream that ends
-    /// before its first record counts as one empty value.
+    /// Returns the next row, whether held or not. `pad`: a stream that ends before its first record counts as one
+    /// empty value.
     fn next_row(&mut self, cutting: &Cutting, pad: bool) -> Result<Option<Vec<RawText>>, BatchError> {
         let mut row = Vec::new();
         if self.recycled {
@@ -96,13 +96,13 @@ pub(crate) struct Combinations {
     axes: Vec<Axis>,
     cutting: Cutting,
     shuf: Option<u64>,
-    /// All sources are read before the first row.
+    /// Whether all sources are read before the first row.
     whole: bool,
     at: u64,
     settled: bool,
     first_row: Option<Vec<RawText>>,
     uses_stdin: bool,
-    /// Some source held values of its own when all had been read.
+    /// Whether some source had values when all had been read.
     some_hold: bool,
 }
 
@@ -111,8 +111,7 @@ impl Combinations {
         self.axes.iter().flat_map(|axis| &axis.sources)
     }
 
-    /// An empty source beside others counts as one empty value, so that
-    /// `::: a b :::` runs for a and b, as it does with GNU parallel.
+    /// Makes an empty source beside others one empty value: `::: a b :::` runs for a and b, as with GNU parallel.
     fn pad_empty(&mut self) {
         for source in self.axes.iter_mut().flat_map(|axis| &mut axis.sources) {
             if matches!(source, Source::Held(values) if values.len() == 0) {
@@ -121,12 +120,12 @@ impl Combinations {
         }
     }
 
-    /// Their number, when no source is still to be read.
+    /// Returns their number, if no source is still to be read.
     pub(crate) fn total(&self) -> Option<u64> {
         self.axes.iter().try_fold(1u64, |n, axis| n.checked_mul(axis.len()? as u64))
     }
 
-    /// Reads all sources, so that [`Combinations::total`] is known.
+    /// Reads all sources, which makes [`Combinations::total`] known.
     pub(crate) fn hold(&mut self) -> Result<(), BatchError> {
         self.whole = true;
         self.settle()
@@ -136,7 +135,7 @@ impl Combinations {
         self.uses_stdin
     }
 
-    /// All values of the next combination.
+    /// Returns all values of the next combination.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<RawText>>, BatchError> {
         if !self.settled {
             self.settle()?;
@@ -144,8 +143,7 @@ impl Combinations {
         if self.shuf.is_some() { Ok(self.next_shuffled()) } else { self.next_in_order() }
     }
 
-    /// Reads what must be in memory: all but the source that varies slowest,
-    /// and that one too when the order is random.
+    /// Reads the sources that must be in memory: all but the slowest one, and that one too if the order is random.
     fn settle(&mut self) -> Result<(), BatchError> {
         self.settled = true;
         let streamed = usize::from(self.shuf.is_none() && !self.whole);
@@ -163,7 +161,7 @@ impl Combinations {
         if known.is_some_and(|n| n <= i64::MAX as u64) { Ok(()) } else { Err(BatchError::TooMany) }
     }
 
-    /// The values of the axes after `skip`, combination number `index` of theirs.
+    /// Appends the values of combination number `index` of the axes after `skip`.
     fn combination(&self, skip: usize, mut index: u64, to: &mut Vec<RawText>) {
         let axes = &self.axes[skip..];
         let mut rows = vec![0; axes.len()];
@@ -206,7 +204,7 @@ impl Combinations {
     }
 }
 
-/// What stands before the words of a source.
+/// The word before the words of a source.
 struct Separator {
     files: bool,
     linked: bool,
@@ -226,12 +224,12 @@ impl Separator {
     }
 }
 
-/// True for `:::` and its kin.
+/// Whether a word is `:::` or one of its variants.
 pub(crate) fn is_separator(word: &RawText, options: &InputOptions) -> bool {
     Separator::of(word, options).is_some()
 }
 
-/// What the words of the command line give.
+/// The content of the command line's words.
 pub(crate) struct Given<'a> {
     pub(crate) command: &'a [RawText],
     pub(crate) combinations: Combinations,
@@ -239,7 +237,7 @@ pub(crate) struct Given<'a> {
     pub(crate) columns: Vec<Vec<u8>>,
 }
 
-/// Splits the words into the command template and the sources, and opens these.
+/// Splits the words into the command template and the sources, and opens the sources.
 pub(crate) fn sources<'a>(
     words: &'a [RawText],
     options: &InputOptions,
@@ -284,12 +282,12 @@ struct Opening<'a> {
     inputs: &'a mut dyn Inputs,
     uses_stdin: bool,
     axes: Vec<Axis>,
-    /// Of each source the name of its file; empty: it has none.
+    /// The file name of each source; empty if it has none.
     names: Vec<Vec<u8>>,
 }
 
 impl Opening<'_> {
-    /// One separator and the words after it.
+    /// Adds the sources of one separator and the words after it.
     fn group(&mut self, separator: &RawText, words: &[RawText]) -> Result<(), BatchError> {
         let Some(Separator { files, linked }) = Separator::of(separator, self.options) else { return Ok(()) };
         if linked && self.axes.is_empty() {
@@ -319,7 +317,7 @@ impl Opening<'_> {
         Ok(())
     }
 
-    /// The first record of each source, cut at the separator of columns.
+    /// Returns the first record of each source, cut at the separator of columns.
     fn columns(&mut self) -> Result<Vec<Vec<u8>>, BatchError> {
         let mut names = Vec::new();
         for source in self.axes.iter_mut().flat_map(|axis| &mut axis.sources) {

@@ -1,5 +1,4 @@
-//! Replacement strings: what stands for a value in a command, under which
-//! name, and what is taken of the value.
+//! Replacement strings: their names, and the part of a value that each inserts into a command.
 
 use crate::edit::Edit;
 use crate::error::BatchError;
@@ -8,18 +7,18 @@ use homing_model::RawText;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The replacement strings that a user adds to GNU parallel's own, or takes from them.
+/// The replacement strings that a user adds to GNU parallel's own, or removes from them.
 #[derive(Clone, Debug, Default)]
 pub struct Replacements {
-    /// `--plus`: those of file names and of Bash too.
+    /// `--plus`: whether those of file names and of Bash are known too.
     pub plus: bool,
     /// Another name for one of GNU parallel's own: `-I` for `{}`, `--er` for `{.}`, ...
     pub renamed: Vec<(RawText, &'static str)>,
-    /// `--rpl`: a name, a blank, and the substitutions that it stands for.
+    /// `--rpl`: a name, a blank, and its substitutions.
     pub defined: Vec<RawText>,
 }
 
-/// What is taken of a value.
+/// The operation on a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Whole,
@@ -28,17 +27,17 @@ pub(crate) enum Op {
     Directory,
     BaseNoExtension,
     Edit(Arc<Edit>),
-    /// `{uniq}`: the value; a task two of whose values are the same is passed over.
+    /// `{uniq}`: the value; a task with two equal values is skipped.
     Unique,
-    /// `{choose_k}`: the value; a task whose values do not rise is passed over.
+    /// `{choose_k}`: the value; a task whose values do not rise is skipped.
     Rising,
     Perl(Compiled),
 }
 
-/// What an [`Op`] makes of a value.
+/// The result of an [`Op`] for a value.
 pub(crate) struct Made<'v> {
     pub(crate) text: Cow<'v, [u8]>,
-    /// It is not quoted for the shell.
+    /// Whether it is not quoted for the shell.
     pub(crate) unquoted: bool,
 }
 
@@ -49,10 +48,10 @@ pub(crate) enum Part {
     All(Op),
     /// One value; negative counts from the last.
     One(i64, Op),
-    /// Once for each value, with the text around it: `a{}b` as `a1b a2b`.
+    /// Repeated for each value, with the text around it: `a{}b` as `a1b a2b`.
     Group(Vec<Part>),
     Seq,
-    /// With as many leading zeros as the number of tasks needs.
+    /// The number with as many leading zeros as the number of tasks needs.
     PaddedSeq,
     /// The number of tasks.
     Total,
@@ -71,7 +70,7 @@ const PLUS: &[(&str, &str)] = &[
     ("/...", "s:.*/::; s:\\.[^/.]*\\.[^/.]*\\.[^/.]*$::"),
 ];
 
-/// Strings of `--plus` that stand for what is not known where commands are made, or that pass tasks over.
+/// Strings of `--plus` that homing does not have, with a replacement for each.
 const NOT_PLUS: &[(&str, &str)] = &[
     ("{host}", "it is not there; $HOMING_HOST in the command is the host that runs it"),
     ("{sshlogin}", "it is not there; $HOMING_HOST in the command is the host that runs it"),
@@ -80,7 +79,7 @@ const NOT_PLUS: &[(&str, &str)] = &[
     ("{0%}", "it is not there; {%} has no zeros before it, printf %03d puts some there"),
 ];
 
-/// Definitions of GNU parallel's own strings that are no substitutions.
+/// GNU parallel's definitions of its own strings that are no substitutions.
 const OWN: &[(&str, &[u8])] =
     &[("", b"{}"), ("$_=$job->seq()", b"{#}"), ("$_=$job->slot()", b"{%}"), ("$_=dirname($_)", b"{//}")];
 
@@ -88,7 +87,7 @@ fn base(value: &[u8]) -> &[u8] {
     value.rsplit(|&b| b == b'/').next().unwrap_or_default()
 }
 
-/// Without the last extension: the last dot of the file name and what follows.
+/// Removes the last extension: the last dot of the file name and the text after it.
 fn no_extension(value: &[u8]) -> &[u8] {
     let start = value.len() - base(value).len();
     match value[start..].iter().rposition(|&b| b == b'.') {
@@ -97,7 +96,7 @@ fn no_extension(value: &[u8]) -> &[u8] {
     }
 }
 
-/// As `dirname`: no trailing slashes, `.` for a bare name, `/` for the root.
+/// Returns the directory as `dirname` does: no trailing slashes, `.` for a bare name, `/` for the root.
 fn directory(value: &[u8]) -> &[u8] {
     let strip = |v: &[u8]| v.len() - v.iter().rev().take_while(|&&b| b == b'/').count();
     let body = &value[..strip(value)];
@@ -135,7 +134,7 @@ impl Op {
         Some(Op::Edit(Arc::new(edit)))
     }
 
-    /// Perl, or the substitutions that need none.
+    /// Reads Perl, or the substitutions that need none.
     fn of_perl(code: &str, perl: Option<&Arc<dyn Perl>>) -> Result<Op, BatchError> {
         match (Edit::perl(code), perl) {
             (Ok(edit), _) => Ok(Op::Edit(Arc::new(edit))),
@@ -157,7 +156,7 @@ impl Op {
         }
     }
 
-    /// Whether a task with these values is passed over.
+    /// Whether a task with these values is skipped.
     pub(crate) fn passes_over(&self, args: &[RawText]) -> bool {
         match self {
             Op::Unique => args.iter().enumerate().any(|(at, arg)| args[..at].contains(arg)),
@@ -182,9 +181,9 @@ impl Op {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Strings {
     plus: bool,
-    /// By their whole name, the longest first.
+    /// Strings by their whole name, the longest first.
     named: Vec<(Vec<u8>, Part)>,
-    /// Of GNU parallel's own, those that have another name now.
+    /// Strings of GNU parallel that have another name now.
     gone: Vec<&'static [u8]>,
     /// `--header`: `{name}` is the column of that name.
     columns: Vec<Vec<u8>>,
@@ -217,7 +216,7 @@ impl Strings {
         self.replacement(name.strip_prefix(b"{")?.strip_suffix(b"}")?)
     }
 
-    /// What a name after a position, or none, takes of a value.
+    /// Returns the operation of a name, with or without a position before it.
     fn op(&self, text: &[u8]) -> Option<Op> {
         let whole = [b"{", text, b"}"].concat();
         match self.named.iter().find(|(name, _)| *name == whole) {
@@ -237,7 +236,7 @@ impl Strings {
         self.op(rest).map(|op| Part::One(at as i64 + 1, op))
     }
 
-    /// The replacement string between two braces, `None` if it is none.
+    /// Returns the replacement string between two braces, `None` if it is none.
     fn replacement(&self, inner: &[u8]) -> Option<Part> {
         if let Some(part) = self.column(inner) {
             return Some(part);
@@ -262,7 +261,7 @@ impl Strings {
         (position != 0).then_some(Part::One(position, op))
     }
 
-    /// The replacement string at the beginning of `rest`, and its length.
+    /// Returns the replacement string at the beginning of `rest`, and its length.
     fn at(&self, rest: &[u8]) -> Option<(Part, usize)> {
         if let Some((name, part)) = self.named.iter().find(|(name, _)| rest.starts_with(name)) {
             return Some((part.clone(), name.len()));
@@ -271,7 +270,7 @@ impl Strings {
         self.replacement(&rest[1..close]).map(|part| (part, close + 1))
     }
 
-    /// `{= perl =}`, or `{=2 perl =}` of one value.
+    /// Reads `{= perl =}`, or `{=2 perl =}` of one value.
     fn expression(&self, text: &[u8]) -> Result<Part, BatchError> {
         let whole = || BatchError::Perl(String::from_utf8_lossy(text).into_owned());
         let code = std::str::from_utf8(&text[2..text.len() - 2]).map_err(|_| whole())?;
@@ -283,7 +282,7 @@ impl Strings {
         Ok(number.parse().map_or_else(|_| Part::All(op.clone()), |position| Part::One(position, op.clone())))
     }
 
-    /// A text cut into what stands for values and what stands for itself.
+    /// Splits a text into replacement strings and literal text.
     pub(crate) fn parts(&self, text: &[u8]) -> Result<Vec<Part>, BatchError> {
         let mut parts = Vec::new();
         let mut literal = Vec::new();
@@ -323,7 +322,7 @@ impl Strings {
     }
 }
 
-/// `--rpl 'NAME SUBSTITUTIONS'`.
+/// Reads `--rpl 'NAME SUBSTITUTIONS'`.
 fn defined(text: &RawText, engine: Option<&Arc<dyn Perl>>) -> Result<(Vec<u8>, Part), BatchError> {
     let bad = |reason: &str| BatchError::value("--rpl", &text.display(), reason);
     let (name, perl) = text.0.split_at(text.0.iter().position(u8::is_ascii_whitespace).unwrap_or(text.0.len()));
@@ -334,7 +333,7 @@ fn defined(text: &RawText, engine: Option<&Arc<dyn Perl>>) -> Result<(Vec<u8>, P
     if name.contains(&b'(') {
         return Err(bad("a name with a pattern in it is not there; --plus has those of Bash"));
     }
-    // GNU parallel marks with it what is the same for all values.
+    // GNU parallel marks with `1` an expression that is the same for all values.
     let once = perl.strip_prefix("1 ").unwrap_or(perl).trim_end_matches(';');
     let own = OWN.iter().find(|(known, _)| *known == once).and_then(|(_, own)| Strings::default().braced(own));
     let part = match own {

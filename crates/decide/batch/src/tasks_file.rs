@@ -1,4 +1,4 @@
-//! `--tasks FILE`: one JSON object a line, for programs that make work.
+//! `--tasks FILE`: one JSON object on each line, for programs that generate work.
 
 mod line;
 mod lines;
@@ -43,7 +43,7 @@ impl TaskLines {
         self.uses_stdin
     }
 
-    /// How many there are, where the file was read ahead.
+    /// Returns the number of tasks, if the file was read ahead.
     pub(crate) fn total(&self) -> Option<u64> {
         match self.links {
             Links::Known { tasks, .. } => Some(tasks),

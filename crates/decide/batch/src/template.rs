@@ -1,4 +1,4 @@
-//! The command template: replacement strings found once, filled per task.
+//! The command template: replacement strings are found once, and filled for each task.
 
 use crate::error::BatchError;
 use crate::options::InputOptions;
@@ -9,12 +9,12 @@ use crate::slot::SLOT_TOKEN;
 use crate::strings::{Op, Part, Strings};
 use homing_model::{Command, RawText};
 
-/// What a template is filled with.
+/// The values that fill a template.
 #[derive(Clone, Copy)]
 pub(crate) struct Filling<'a> {
     pub(crate) args: &'a [RawText],
     pub(crate) seq: u64,
-    /// Number of tasks, when it is known.
+    /// Number of tasks, if it is known.
     pub(crate) total: Option<u64>,
 }
 
@@ -28,7 +28,7 @@ impl Filling<'_> {
         Expression { value, args: self.args, seq: self.seq, total: self.total }
     }
 
-    /// Appends what an operation makes of a value.
+    /// Appends the result of an operation on a value.
     fn put(&self, op: &Op, value: &[u8], put: Put, out: &mut Vec<u8>) {
         let made = op.apply(self.expression(value));
         if made.unquoted { out.extend_from_slice(&made.text) } else { put(&made.text, out) }
@@ -59,10 +59,10 @@ impl TextTemplate {
     }
 }
 
-/// How a value becomes text.
+/// Writes a value as text.
 type Put<'p> = &'p dyn Fn(&[u8], &mut Vec<u8>);
 
-/// A group for value number `at`.
+/// Renders a group for value number `at`.
 fn around(parts: &[Part], at: usize, with: Filling, put: Put) -> Vec<u8> {
     let mut out = Vec::new();
     for part in parts {
@@ -113,19 +113,19 @@ fn render(parts: &[Part], with: Filling, put: Put) -> Vec<u8> {
     out
 }
 
-/// How the template becomes a command.
+/// The form of a command template.
 #[derive(Clone, Debug)]
 enum Form {
     /// One line for a shell.
     Line(Vec<Part>),
     /// Words that are started directly.
     Words(Vec<Vec<Part>>),
-    /// A line whose values are not quoted: one with a value in its first word, which is a command as the user has it.
+    /// A line whose values are not quoted, because its first word contains a value, which is a command of the user.
     Unquoted(Vec<Part>),
 }
 
 impl Form {
-    /// Each text between blanks that holds `{}` is repeated for each value.
+    /// Repeats each text between blanks that contains `{}` for each value.
     fn grouped(self) -> Form {
         match self {
             Form::Line(line) => Form::Line(group(line, is_blank)),
@@ -171,7 +171,7 @@ pub(crate) struct CommandTemplate {
 }
 
 impl CommandTemplate {
-    /// `words` as the user's shell handed them over; at least one.
+    /// Reads `words` from the user's shell; at least one.
     pub(crate) fn parse(words: &[RawText], options: &InputOptions, strings: &Strings) -> Result<Self, BatchError> {
         let words = if options.quote { words.to_vec() } else { with_whole_expressions(words) };
         let mut words: Vec<Vec<Part>> = words.iter().map(|w| strings.parts(&w.0)).collect::<Result<_, _>>()?;
@@ -185,7 +185,7 @@ impl CommandTemplate {
         Ok(CommandTemplate { form, dialect: Dialect::of(&options.shell), functions: options.functions.clone() })
     }
 
-    /// Whether it says how many tasks there are.
+    /// Whether it contains the number of tasks.
     pub(crate) fn needs_total(&self) -> bool {
         fn has(parts: &[Part]) -> bool {
             parts.iter().any(|part| match part {
@@ -200,7 +200,7 @@ impl CommandTemplate {
         }
     }
 
-    /// Whether one of its replacement strings passes over a task with these values.
+    /// Whether one of its replacement strings skips a task with these values.
     pub(crate) fn passes_over(&self, args: &[RawText]) -> bool {
         fn some(parts: &[Part], args: &[RawText]) -> bool {
             parts.iter().any(|part| match part {
@@ -228,7 +228,7 @@ impl CommandTemplate {
             Form::Words(words) => {
                 let mut argv = Vec::with_capacity(words.len());
                 words.iter().for_each(|w| fill_word(w, with, &mut argv));
-                // A program that came as a value may be one that only the shell knows.
+                // A value as the program may name a command that only the shell knows.
                 if argv.first().is_none_or(|first| first.0.is_empty() || is_shell_word(&first.0, &self.functions)) {
                     let line = argv.iter().map(|w| quoted(&w.0)).collect::<Vec<_>>().join(&b' ');
                     return Command::Shell(RawText(line));
@@ -239,7 +239,7 @@ impl CommandTemplate {
     }
 }
 
-/// Joins words between `{=` and `=}`, which the shell has cut.
+/// Joins words between `{=` and `=}`, which the shell has split.
 fn with_whole_expressions(words: &[RawText]) -> Vec<RawText> {
     let is_open = |word: &RawText| {
         let at = |mark: &[u8]| word.0.windows(2).rposition(|two| two == mark);
@@ -258,8 +258,7 @@ fn with_whole_expressions(words: &[RawText]) -> Vec<RawText> {
     whole
 }
 
-/// Joins the words with blanks, as the shell would see them, and cuts them
-/// again if nothing in them is for a shell.
+/// Joins the words with blanks, as the shell would see them, and splits them again if nothing in them needs a shell.
 fn line_or_words(words: Vec<Vec<Part>>, options: &InputOptions) -> Form {
     let mut line: Vec<Part> = Vec::new();
     for (i, word) in words.into_iter().enumerate() {
@@ -272,7 +271,7 @@ fn line_or_words(words: Vec<Vec<Part>>, options: &InputOptions) -> Form {
         return Form::Unquoted(line);
     }
     let literal = |p: &Part| matches!(p, Part::Literal(text) if has_shell_meaning(text));
-    // What Perl makes of a value may be several words.
+    // The result of a Perl expression may be several words.
     let made_by_perl = |p: &Part| matches!(p, Part::All(Op::Perl(_)) | Part::One(_, Op::Perl(_)));
     if line.iter().any(|part| literal(part) || made_by_perl(part)) {
         return Form::Line(line);
@@ -320,8 +319,8 @@ fn split_words(line: &[Part]) -> Vec<Vec<Part>> {
     words
 }
 
-/// One template word as words of the command: several when `{}` stands for
-/// several values, none when it stands for nothing, as a shell would see it.
+/// Converts one template word to words of the command: several if `{}` has several values, none if it has none, as a
+/// shell would.
 fn fill_word(word: &[Part], with: Filling, argv: &mut Vec<RawText>) {
     let mut current: Option<Vec<u8>> = if word.is_empty() { Some(Vec::new()) } else { None };
     let as_it_is: Put = &|value, out| out.extend_from_slice(value);

@@ -35,7 +35,7 @@ fn a_million_tasks_are_made_as_they_are_asked_for() {
     assert_eq!(argv(last), ["run", "999", "999"]);
 }
 
-/// Endless input: only what was asked for is read.
+/// Endless input: only the requested bytes are read.
 struct Yes;
 impl Read for Yes {
     fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {

@@ -159,9 +159,8 @@ fn theirs(case: &Case, home: &std::path::Path) -> Vec<String> {
     String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
 }
 
-/// What a shell makes of the lines: which harmless characters are quoted, a
-/// comma or an `@`, changes from one version of GNU parallel to the next, and
-/// blanks between words are not kept when no shell is needed.
+/// Splits the lines into words as a shell does. The set of harmless characters that are quoted, such as a comma or an
+/// `@`, changes between versions of GNU parallel. Blanks between words are not kept if no shell is needed.
 fn words(lines: &[String]) -> Vec<Vec<String>> {
     lines.iter().map(|l| shlex::split(l).unwrap_or_else(|| vec![l.clone()])).collect()
 }
@@ -191,7 +190,7 @@ fn dry_runs_agree() {
     assert!(differing.is_empty(), "{}", differing.join("\n"));
 }
 
-/// Runs GNU parallel over four statuses with this joblog; what it ran.
+/// Runs GNU parallel over four statuses with this joblog, and returns its output.
 fn with_joblog(log: &std::path::Path, flags: &[&str]) -> String {
     let mut parallel = Command::new("parallel");
     parallel.args(["--will-cite", "-k", "-j1"]).args(flags).arg("--joblog").arg(log);

@@ -1,4 +1,4 @@
-//! What may stand on a line, and the task that it makes.
+//! The fields of a line, and the task that it makes.
 
 use crate::amount::{parse_duration, parse_size};
 use crate::shell::command_from_line;
@@ -32,7 +32,7 @@ pub(super) struct Line {
     timeout: Option<Amount>,
 }
 
-/// How `after` names a task.
+/// A reference to a task in `after`.
 #[derive(Clone, Deserialize)]
 #[serde(untagged)]
 enum Reference {
@@ -47,13 +47,13 @@ enum Amount {
     Text(String),
 }
 
-/// What is the same for all lines of a file.
+/// Settings that are the same for all lines of a file.
 pub(super) struct Setting {
     /// The run's working directory.
     pub cwd: PathBuf,
-    /// Functions of the shell that commands may begin with.
+    /// Functions of the shell with which commands may begin.
     pub functions: Vec<RawText>,
-    /// Of each named resource, the most that a host has.
+    /// The largest amount of each named resource on a host.
     pub resources: BTreeMap<String, u64>,
 }
 
@@ -69,7 +69,7 @@ impl Line {
         }
     }
 
-    /// Tasks that it names to run after.
+    /// Returns the tasks that it must run after.
     pub fn after(&self) -> Vec<Other> {
         let other = |task: &Reference| match task {
             Reference::Number(number) => Other::Number(*number),
@@ -78,12 +78,12 @@ impl Line {
         self.after.iter().map(other).collect()
     }
 
-    /// It runs after another task, or another may run after it by what it writes.
+    /// Whether it runs after another task, or writes files that another may wait for.
     pub fn waits_or_makes(&self) -> bool {
         !(self.after.is_empty() && self.outputs.is_empty())
     }
 
-    /// It names tasks or files, by which it may hang together with others.
+    /// Whether it names tasks or files that may link it with others.
     pub fn may_link(&self) -> bool {
         !(self.after.is_empty() && self.inputs.is_empty() && self.outputs.is_empty() && self.name.is_none())
     }
@@ -92,19 +92,19 @@ impl Line {
         self.cwd.as_ref().map_or_else(|| cwd.to_path_buf(), |dir| cwd.join(dir.as_path()))
     }
 
-    /// Absolute where `cwd` is.
+    /// Returns its inputs, absolute if `cwd` is.
     pub fn inputs(&self, cwd: &Path) -> Vec<PathBuf> {
         let base = self.base(cwd);
         self.inputs.iter().map(|path| base.join(path.as_path())).collect()
     }
 
-    /// Absolute where `cwd` is.
+    /// Returns its outputs, absolute if `cwd` is.
     pub fn outputs(&self, cwd: &Path) -> Vec<PathBuf> {
         let base = self.base(cwd);
         self.outputs.iter().map(|path| base.join(path.as_path())).collect()
     }
 
-    /// Task number `id`, which runs after these.
+    /// Makes task number `id`, which runs after these.
     pub fn task(self, id: TaskId, after: Vec<TaskId>, setting: &Setting) -> Result<Task, String> {
         let command = match (self.command, self.argv) {
             (Some(command), None) => command_from_line(&command.0, &setting.functions),
@@ -137,7 +137,7 @@ impl Line {
     }
 }
 
-/// Whether some host has so much of a resource.
+/// Checks that some host has this much of a resource.
 fn offered(name: &str, wanted: u64, resources: &BTreeMap<String, u64>) -> Result<(), String> {
     match resources.get(name) {
         _ if wanted == 0 => Ok(()),
@@ -158,7 +158,7 @@ fn has_nul(command: &Command) -> bool {
     }
 }
 
-/// The parser's words without its own line number, which is always 1.
+/// Returns the parser's message without its own line number, which is always 1.
 fn json_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = match text.rfind(" at line ") {

@@ -1,19 +1,20 @@
-//! The lines of a task file, empty ones passed over.
+//! Reads the lines of a task file, and skips empty ones.
 
 use crate::error::BatchError;
 use crate::records::{LONGEST_LINE, read_until};
 use std::io::BufRead;
 
-/// Most bytes of a line: all that a command line takes, with each byte escaped in six as JSON does (`\u0001`).
+/// Most bytes of a line: the limit of a command line, with each byte escaped as six, like JSON's `\u0001`.
 const LONGEST_TASK: usize = 6 * LONGEST_LINE;
 
-/// The mark that some editors put before the text of a UTF-8 file. It is no part of the first line (RFC 8259, section 8.1).
+/// The mark that some editors put before the text of a UTF-8 file. It does not belong to the first line (RFC 8259,
+/// section 8.1).
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 pub(super) struct Lines {
     reader: Box<dyn BufRead + Send>,
     name: String,
-    /// The one that was read last, from 1.
+    /// The number of the last read line, from 1.
     pub line: u64,
 }
 
@@ -43,7 +44,7 @@ impl Lines {
         }
     }
 
-    /// Something is wrong with the line that was read last.
+    /// Makes an error about the last read line.
     pub fn wrong(&self, reason: String) -> BatchError {
         BatchError::TaskLine { name: self.name.clone(), line: self.line, reason }
     }

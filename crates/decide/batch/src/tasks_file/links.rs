@@ -1,6 +1,6 @@
-//! Which tasks of a file run after which. A file is read ahead as a whole:
-//! a task may name one of a later line, and a mistake on any line is an error
-//! before anything runs. Of a stream a task knows the lines before its own.
+//! Finds which tasks of a file run after which. A file is read ahead as a whole. A task may name one of a later line,
+//! and a mistake on any line is an error before anything runs. In a stream, a task knows only the lines before its
+//! own.
 
 use super::line::{Line, Setting};
 use super::lines::Lines;
@@ -12,18 +12,18 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// What is known of them.
+/// The known links.
 pub(super) enum Links {
     /// There are none.
     None,
-    /// All, of so many tasks.
+    /// All links are known, and the number of tasks.
     Known { after: HashMap<TaskId, Vec<TaskId>>, tasks: u64 },
-    /// As the lines come.
+    /// Links become known as the lines arrive.
     Coming(Makers),
 }
 
 impl Links {
-    /// Of a file, which is read to its end.
+    /// Reads the links of a file, to its end.
     pub fn of_file(path: &Path, name: &str, setting: &Setting) -> Result<Links, BatchError> {
         let open = || {
             let opened = File::open(path).map_err(|source| BatchError::Read { name: name.into(), source })?;
@@ -54,7 +54,7 @@ impl Links {
         Ok(if after.is_empty() { Links::None } else { Links::Known { after, tasks: lines.len() as u64 } })
     }
 
-    /// What task `task`, on this line, runs after.
+    /// Returns the tasks that task `task`, on this line, runs after.
     pub fn after(&mut self, task: TaskId, at: u64, line: &Line, setting: &Setting) -> Result<Vec<TaskId>, String> {
         match self {
             Links::None => Ok(Vec::new()),
@@ -70,7 +70,7 @@ impl Links {
 }
 
 impl Line {
-    /// Adds it to those that are known, and looks whether it makes a task.
+    /// Adds it to the known tasks, and checks whether it makes a task.
     fn known(self, task: TaskId, at: u64, makers: &mut Makers, setting: &Setting) -> Result<Wants, String> {
         self.add_to(makers, Maker { task, line: at }, setting)?;
         let wants = self.wants(setting);
@@ -92,7 +92,7 @@ impl Line {
     }
 }
 
-/// What a task names that others may make.
+/// The tasks and files that a task needs from others.
 struct Wants {
     after: Vec<Other>,
     inputs: Vec<PathBuf>,
@@ -114,8 +114,8 @@ fn in_a_circle(names: &[String]) -> String {
     format!("no task of these could ever run: {first}{}", on.collect::<Vec<_>>().join(", which"))
 }
 
-/// Reads a file to its end before anything runs. Fails at the first line that makes no task; true where some task may hang
-/// together with another. Keeps nothing: a file may have millions of lines.
+/// Reads a file to its end before anything runs. Fails at the first line that makes no task; returns whether some
+/// task may be linked with another. It keeps nothing: a file may have millions of lines.
 fn may_have_some(mut all: Lines, setting: &Setting) -> Result<bool, BatchError> {
     let mut some = false;
     while let Some(text) = all.next()? {
