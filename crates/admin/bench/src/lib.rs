@@ -1,7 +1,7 @@
 //! Measures the speed of a shared folder and of the network, from the hosts that use them.
 //!
 //! [`volume`] runs fio and small scripts on hosts, through an executor of `steps`; [`net`] lets pairs of hosts send
-//! to each other. Both report their progress through [`Tell`], and print nothing themselves.
+//! to each other. Both report their progress through callbacks, and print nothing themselves.
 //!
 //! Main types: [`volume`] has plans of measurements and their results, [`net`] rounds of pairs and the tuning of
 //! hosts, [`topology`] reads LLDP and SNMP.

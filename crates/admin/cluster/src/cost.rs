@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 /// Hours of a year, 365.25 days.
 const YEAR_HOURS: f64 = 8766.0;
-/// No price is higher.
+/// Upper limit of a price.
 const HIGHEST: f64 = 1e9;
 
 /// Prices of a site.

@@ -1,4 +1,4 @@
-//! The user's defaults: options of `homing run` and `homing plan` in a file.
+//! Reads the user's defaults: options of `homing run` and `homing plan` in a file.
 
 use crate::{config_folder, line_of, text_of};
 use homing_model::Failure;

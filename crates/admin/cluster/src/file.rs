@@ -23,7 +23,7 @@ use std::sync::Once;
 
 /// The administrator's cluster file.
 const MACHINE: &str = "/etc/homing/cluster.toml";
-/// The one of the current folder.
+/// The cluster file in the current folder.
 const HERE: &str = "cluster.toml";
 /// The most bytes of a cluster file.
 const LONGEST: u64 = 4 << 20;
@@ -59,7 +59,7 @@ pub(super) struct Settings {
     /// Queues of `homing sub` and of the LSF front end.
     #[serde(default)]
     pub queue: BTreeMap<String, Queue>,
-    /// How `homing up` sets the hosts up.
+    /// Settings for `homing up`.
     pub up: Option<Up>,
     /// Prices, for `homing usage` and `homing report`.
     pub cost: Option<Cost>,
@@ -88,7 +88,7 @@ fn node_set<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>,
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Host {
-    /// Tasks at once.
+    /// Number of tasks at once.
     pub slots: Option<u32>,
     /// Its amounts of named resources, for `homing run`.
     #[serde(default)]
@@ -292,7 +292,7 @@ fn by_host(sections: BTreeMap<String, Host>) -> Result<BTreeMap<String, Host>, (
 /// Returns a key or a value of `[up]` with a control character, and its place. All of them become lines of files that
 /// know no quoting: a newline would add a second line to a file of root.
 fn odd_text(text: &str) -> Option<(usize, String)> {
-    /// The path of keys, and the last of them.
+    /// Returns the path of keys, and the last key.
     fn find(path: &str, key: &str, value: &toml::Value) -> Option<(String, String)> {
         match value {
             toml::Value::String(text) => text.contains(char::is_control).then(|| (path.into(), key.into())),

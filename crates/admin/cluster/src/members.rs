@@ -1,4 +1,4 @@
-//! Groups that hosts are in.
+//! Finds the groups that contain hosts.
 
 use crate::Cluster;
 use homing_model::nodeset::Groups;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// `[power]`. Power is in watts.
+/// `[power]`. All powers are in watts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Power {
@@ -26,15 +26,15 @@ pub(super) struct Power {
     pub on: Option<String>,
     /// Minutes for which a host is idle before it is switched off.
     pub idle_min: Option<u64>,
-    /// A host with a greater load average is not idle.
+    /// The load average above which a host is not idle.
     pub idle_load: Option<f64>,
     /// Hosts that stay on, as a node set.
     pub keep: Option<String>,
     /// The most hosts that are off at once.
     pub most_off: Option<u32>,
-    /// Minutes in which a host that was switched on answers.
+    /// Minutes within which a host answers after it was switched on.
     pub boot_min: Option<u64>,
-    /// Seconds in which a command that switches has ended.
+    /// Seconds within which a command that switches must end.
     pub switch_s: Option<u64>,
     /// Hosts behind one fuse, by a name for people.
     #[serde(default)]
@@ -63,12 +63,12 @@ const IDLE_MIN: u64 = 30;
 /// A computing process gives a load of one. The load of an idle system is assumed to be lower than this; it was not
 /// measured.
 const IDLE_LOAD: f64 = 0.3;
-/// Servers with much memory take several minutes before their system begins.
+/// Servers with much memory take several minutes before their system starts.
 const BOOT_MIN: u64 = 10;
 /// Chosen, not measured: `ipmitool` tries several times before it reports that a board does not answer.
 const SWITCH_S: u64 = 60;
 
-/// How hosts are switched off and on, and when.
+/// The commands that switch hosts off and on, and the conditions for that.
 #[derive(Clone, Debug)]
 pub struct Switching {
     off: Option<String>,
@@ -216,7 +216,7 @@ mod tests {
         let names: Vec<(&str, usize)> = circuits.iter().map(|c| (c.name.as_str(), c.hosts.len())).collect();
         assert_eq!(names, [("limit_w", 3), ("circuit rack", 2)]);
         assert_eq!(circuits[0].hosts["n2"], Draw { idle_w: 90.0, full_w: 250.0 });
-        // The administrator's limit is the limit.
+        // The administrator's limit counts.
         let wide = "hosts = \"n1\"\n[power]\nlimit_w = 9000\n";
         let limit = cluster(wide, "[power]\nlimit_w = 300\nidle_w = 1\nfull_w = 2\n").circuits().unwrap();
         assert_eq!(limit[0].limit_w, 300.0);
@@ -233,7 +233,8 @@ mod tests {
         assert_eq!(slow.off("n3").unwrap().patience.as_secs(), 300);
         assert!(all.on("n3").unwrap_err().message.contains("does not say which host"));
         assert_eq!((all.keep, all.idle.as_secs(), all.boot.as_secs()), (vec!["n1".into(), "n2".into()], 300, 600));
-        // The administrator's section counts as a whole: a user's command is not run on hosts that are the site's to switch.
+        // The administrator's section counts as a whole: a user's command does not run on hosts that the site
+        // switches.
         let none = cluster(text, "[power]\nidle_w = 1\n").switching().unwrap();
         assert!(none.off("n3").unwrap_err().message.contains("off of the cluster file is missing"));
     }

@@ -1,4 +1,4 @@
-//! The volumes of a cluster file, with the names of their hosts.
+//! Reads the volumes of a cluster file, with the names of their hosts.
 
 use crate::Cluster;
 use homing_model::Failure;

@@ -10,7 +10,7 @@ const STRAYS: f64 = 0.02;
 /// The certainty that is required: odds of a thousand to one, in hundredths of a natural logarithm.
 const SURE: i32 = 691;
 
-/// Hosts on the same side of every link that was seen to be full.
+/// Hosts on the same side of every full link.
 pub struct Groups {
     /// The group of each host.
     of: Vec<usize>,

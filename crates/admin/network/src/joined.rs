@@ -179,7 +179,7 @@ mod tests {
         s1.behind =
             [("02:00:00:00:00:0a".to_string(), "p3".to_string()), ("02:00:00:00:00:0b".into(), "to-core".into())]
                 .into();
-        // Behind one port there are two: something is in between.
+        // Two hosts are behind one port: another switch is in between.
         let mut s2 = switch("s2", &[]);
         s2.behind = ["0c", "0d"].map(|last| (format!("02:00:00:00:00:{last}"), "p1".to_string())).into();
         let mut core = switch("core", &["s1"]);

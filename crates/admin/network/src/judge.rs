@@ -26,7 +26,7 @@ pub struct Judge<'a> {
     efficiency: f64,
     /// The share of a flow's rate that remains if both directions are used at once.
     both: f64,
-    /// Each host at its best.
+    /// The best values of each host.
     best: Vec<Best>,
 }
 
@@ -152,7 +152,7 @@ impl Judge<'_> {
         flows.map(|(_, _, flow)| flow.again).reduce(f64::min)
     }
 
-    /// Whether something about a host was never as it should be.
+    /// Whether one of a host's values was never as it should be.
     pub fn suspect(&self, host: usize) -> bool {
         let below = |share: Option<f64>, least: f64| share.is_some_and(|share| share < least);
         below(self.sends(host), SLOW) || below(self.receives(host), SLOW) || below(self.at_once(host), HALF)

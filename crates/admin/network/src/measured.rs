@@ -35,7 +35,7 @@ pub struct Latency {
     pub p50_us: f64,
     /// The 99th percentile, microseconds.
     pub p99_us: f64,
-    /// The longest, microseconds.
+    /// The maximum, microseconds.
     pub max_us: f64,
 }
 
@@ -56,7 +56,7 @@ pub struct Pair {
     pub both: Option<(Flow, Flow)>,
     /// Whether single bytes passed, and messages larger than a packet did not.
     pub stalled: bool,
-    /// Why nothing was measured.
+    /// The reason why nothing was measured.
     pub failed: Option<String>,
 }
 
@@ -66,7 +66,7 @@ pub struct Pair {
 pub enum Load {
     /// All pairs of a matching.
     Crowd,
-    /// This pair and no other of ours.
+    /// This pair only.
     Alone,
     /// Only pairs that are on different sides of a link that was found.
     Across,

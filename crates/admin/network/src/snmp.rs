@@ -25,7 +25,7 @@ const BASE_PORTS: &str = "1.3.6.1.2.1.17.1.4.1.2";
 /// ifName.
 const INTERFACES: &str = "1.3.6.1.2.1.31.1.1.1.1";
 
-/// Neighbours of a switch, and addresses behind its ports, that are kept.
+/// Most neighbours of a switch, and addresses behind its ports, that are kept.
 const MOST: usize = 4096;
 
 /// A neighbour of a switch.
@@ -167,7 +167,7 @@ fn links(rows: &[(Vec<u32>, Vec<u8>)], managed: &[(Vec<u32>, Vec<u8>)], ports: &
     let address = |index: &[u32; 3]| {
         let base = numbers(MANAGED).len();
         managed.iter().find_map(|(oid, _)| match oid.get(base..)? {
-            // Behind the index: IPv4, four octets.
+            // IPv4 with four octets follows the index.
             [time, port, nth, 1, 4, a, b, c, d] if [*time, *port, *nth] == *index => {
                 let octet = |part: &u32| u8::try_from(*part).ok();
                 Some(Ipv4Addr::new(octet(a)?, octet(b)?, octet(c)?, octet(d)?))
@@ -182,7 +182,7 @@ fn links(rows: &[(Vec<u32>, Vec<u8>)], managed: &[(Vec<u32>, Vec<u8>)], ports: &
             port: ports.get(&index[1]).cloned().unwrap_or_else(|| index[1].to_string()),
             chassis: identity(is_mac, of.get(&5)?),
             name,
-            // BITS count from the highest of the first octet: other, repeater, bridge.
+            // BITS count from the highest bit of the first octet: other, repeater, bridge.
             bridge: of.get(&12).and_then(|bits| bits.first()).is_some_and(|bits| bits & 0x20 != 0),
             management: address(index),
         })

@@ -19,7 +19,7 @@ pub enum Source {
     Inferred,
 }
 
-/// A host's place.
+/// The place of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The host.
@@ -30,7 +30,7 @@ pub struct Place {
     pub port: Option<String>,
 }
 
-/// A switch that hosts are on.
+/// A switch with hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leaf {
     /// A name that is valid in all formats, and that no other switch has.

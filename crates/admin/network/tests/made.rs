@@ -54,7 +54,7 @@ impl Net {
         (self.drawn() * n as f64) as usize
     }
 
-    /// Noise about 1, of this standard deviation: a sum of twelve draws.
+    /// Returns noise around 1 with this standard deviation: a sum of twelve draws.
     fn noise(&mut self, deviation: f64) -> f64 {
         1.0 + deviation * ((0..12).map(|_| self.drawn()).sum::<f64>() - 6.0)
     }
@@ -108,7 +108,7 @@ impl Net {
         measured
     }
 
-    /// The findings, and after how many rounds.
+    /// Returns the findings, and the number of rounds.
     fn judged(&mut self, seed: u64) -> (Vec<Finding>, usize) {
         let measured = self.measured(seed, false);
         (findings(&measured), measured.rounds.len())
@@ -127,7 +127,7 @@ fn named(host: usize) -> Vec<String> {
     vec![format!("n{}", host + 1)]
 }
 
-/// Plants something in one host by chance, for each seed; the kinds are found of this host, and nothing else is.
+/// Plants a fault in a random host, for each seed. Faults of these kinds must be found in this host, and no others.
 fn each(kind: Kind, plant: impl Fn(&mut Net, usize)) {
     for seed in 0..SEEDS {
         let mut net = Net::clean(HOSTS, seed);
@@ -280,7 +280,7 @@ fn a_direction_that_gets_all_of_a_full_link_joins_no_sides() {
     }
 }
 
-/// Of flows of less than a second TCP shares a full link unevenly.
+/// For flows of less than a second, TCP shares a full link unevenly.
 #[test]
 fn sides_are_told_where_three_of_ten_flows_get_all_that_they_want_of_a_full_link() {
     for seed in 0..SEEDS {
@@ -311,7 +311,7 @@ fn sides_are_told_where_three_of_ten_flows_get_all_that_they_want_of_a_full_link
     }
 }
 
-/// Of a full link TCP gives one flow nearly all and the next nearly nothing: as 16 hosts of a lab showed it.
+/// On a full link TCP gives one flow nearly all and the next nearly nothing, as 16 hosts of a lab showed.
 #[test]
 fn sides_are_told_soon_where_a_full_link_is_shared_by_chance() {
     let mut rounds = Vec::new();
@@ -350,7 +350,7 @@ fn few_hosts_meet_again_where_it_is_not_clear_who_shares_a_link() {
     let (order, mut measured) = (mixed(4, 5), Measured { hosts: net.hosts.clone(), rounds: Vec::new() });
     while let Some(order) = next(&measured, &order, true).filter(|_| measured.rounds.len() < 20) {
         let mut round = net.carry_out(&order);
-        // Something else is on the network while n3 meets n4 for the first time.
+        // Other traffic is on the network while n3 meets n4 for the first time.
         if measured.rounds.len() < 3 {
             let own = round.pairs.iter_mut().filter(|pair| pair.is(2, 3)).filter_map(|pair| pair.both.as_mut());
             own.for_each(|(there, back)| (there.mbit_per_s, back.mbit_per_s) = (600.0, 600.0));
@@ -361,7 +361,7 @@ fn few_hosts_meet_again_where_it_is_not_clear_who_shares_a_link() {
     assert!(measured.rounds.len() < 20, "there is an end of it");
 }
 
-/// A firewall between two of three switches: that both are slow with the third does not put them on one side.
+/// A firewall is between two of three switches: although both are slow with the third, they are not on one side.
 #[test]
 fn hosts_that_cannot_reach_each_other_are_put_on_no_side_together() {
     for seed in 0..SEEDS {

@@ -40,7 +40,7 @@ fn a_forged_answer_is_a_short_line_or_nothing() {
     }
     let name = &tree(&[heard("n1", told)]).leaves[0].name;
     assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)) && name.len() <= 64, "{name}");
-    // Cut anywhere it is an error; with any word of another kind a neighbour is left out.
+    // An answer that is cut anywhere is an error. An answer with a value of another type lacks a neighbour.
     let whole = answer("s1").to_string();
     assert!((1..whole.len()).filter(|at| whole.is_char_boundary(*at)).all(|at| of_lldpcli(&whole[..at]).is_err()));
     assert_eq!(of_lldpcli(&whole.replace("\"s1\"", "7")), Ok(Vec::new()));

@@ -33,7 +33,7 @@ pub enum Becomes {
     Enough(u64),
     /// It stays on in any case, for this reason.
     Kept(String),
-    /// Something is at work there.
+    /// It has work.
     Works(Work),
     /// It has been off for this many seconds.
     Off(u64),

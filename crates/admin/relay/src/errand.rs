@@ -47,7 +47,7 @@ pub fn copies(request: &Request, remote: &Remote, hosts: &[String], folders: &Ha
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum Passed {
-    /// rsync.
+    /// A copy by rsync.
     Copy(Request),
     /// A command, with its standard input. `again`: whether it may be started more than once.
     Run { command: Command, again: bool },

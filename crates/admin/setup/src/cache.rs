@@ -90,7 +90,7 @@ pub enum Purpose {
 pub enum Unknown {
     /// It prints [`STALE`], and another host may fetch indexes for it.
     Ask,
-    /// It fetches them.
+    /// It fetches indexes.
     FetchIndexes,
     /// It reports that there is none.
     Fail,

@@ -14,7 +14,7 @@ pub struct Disk {
     /// Its file system.
     #[serde(rename = "type", default = "ext4")]
     pub fstype: String,
-    /// As in fstab.
+    /// Its options, as in fstab.
     #[serde(default = "options")]
     pub options: String,
     /// By host: the serial number of a disk whose content may be erased.

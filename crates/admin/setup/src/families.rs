@@ -1,4 +1,4 @@
-//! Names of packages, units and files in families of systems: lines of a table, and of the cluster file.
+//! Names of packages, units and files in families of systems, from a table and from the cluster file.
 
 use crate::site::Site;
 use homing_steps::Observed;

@@ -5,8 +5,9 @@
 /// Script for a host that `homing up` has set up. `$@` are the names of all hosts, `u` is a user; without one it
 /// takes the first ordinary user.
 ///
-/// It prints `server KEY VALUE` and `client KEY VALUE` as they are in force, and `SIDE-set FILE:LINE:TEXT` of files
-/// that name such a key. Then it prints `login HOST STATUS WORDS`. It waits 5 s for a peer, and tries two at most.
+/// It prints `server KEY VALUE` and `client KEY VALUE` as they are in force. `SIDE-set FILE:LINE:TEXT` shows a line
+/// of another file with such a key, and `login HOST STATUS WORDS` a login. It waits 5 s for a peer, and tries two at
+/// most.
 pub const HOST_BASED: &str = r#"[ -f /etc/ssh/sshd_config.d/60-homing.conf ] && [ "$(id -u)" = 0 ] || exit 0
 [ -n "${u-}" ] || u=$(getent passwd | awk -F: '$3 >= 1000 && $3 < 60000 && $7 !~ /(nologin|false|sync)$/ { print $1; exit }')
 [ -n "$u" ] || exit 0

@@ -44,9 +44,9 @@ pub(crate) fn fault(item: &str, value: &str) -> Option<String> {
 pub(crate) enum LimitUnit {
     /// The same unit.
     One,
-    /// KB, in bytes.
+    /// KB, converted to bytes.
     Kilobytes,
-    /// Minutes, in seconds.
+    /// Minutes, converted to seconds.
     Minutes,
     /// The nice value, in the kernel's form: 20 less that.
     Nice,

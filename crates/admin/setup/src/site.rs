@@ -23,7 +23,7 @@ pub struct Up {
     /// `[up.user.NAME]`.
     #[serde(default)]
     pub user: BTreeMap<String, User>,
-    /// How users get from host to host without a password.
+    /// The way in which users log in from host to host without a password.
     pub ssh: Option<SshWay>,
     /// Packages for all hosts.
     #[serde(default)]
@@ -61,7 +61,7 @@ pub struct Up {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// Its number on all hosts; without it the one that it has, or one that is free everywhere.
+    /// Its number on all hosts; without it the present one, or one that is free on all hosts.
     pub gid: Option<u32>,
 }
 
@@ -69,9 +69,9 @@ pub struct Group {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct User {
-    /// The number on all hosts; without it the one that the user has, or one that is free everywhere.
+    /// The user's number on all hosts; without it the present one, or one that is free on all hosts.
     pub uid: Option<u32>,
-    /// The user's own group (default: of the user's name).
+    /// The user's own group (default: the group with the user's name).
     pub group: Option<String>,
     /// Further groups.
     #[serde(default)]
@@ -82,7 +82,7 @@ pub struct User {
     pub shell: Option<String>,
 }
 
-/// Ways from host to host.
+/// Ways to log in from host to host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SshWay {

@@ -3,7 +3,7 @@
 use homing_volume::{Danger, Kind, Spec};
 use serde::Deserialize;
 
-/// `[up.volume.NAME]`: the words of `homing volume create`.
+/// `[up.volume.NAME]`: the arguments of `homing volume create`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Volume {
@@ -32,9 +32,9 @@ pub struct Volume {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Homes {
-    /// The volume of `[up.volume.NAME]` whose folder `home` is /home of all that mount it.
+    /// The volume of `[up.volume.NAME]` whose folder `home` becomes /home of all hosts that mount it.
     pub volume: String,
-    /// The host whose homes go there (default: the one that has any).
+    /// The host whose homes are copied there (default: the only one that has any).
     pub from: Option<String>,
 }
 

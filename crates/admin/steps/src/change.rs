@@ -62,13 +62,13 @@ pub struct DiskFs {
     pub uuid: String,
 }
 
-/// How a unit is made to read its files again.
+/// The way to make a unit read its files again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
     /// Its service continues.
     Reload,
-    /// It is stopped and started.
+    /// The unit is stopped and started.
     Restart,
 }
 

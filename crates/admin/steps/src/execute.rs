@@ -60,7 +60,7 @@ fn verdict(said: Answer, phase: &str) -> Result<(), Fault> {
 pub enum News<'a> {
     /// A phase begins.
     Phase(&'a Phase),
-    /// A host has done its part of the phase, or not, and why.
+    /// A host has completed its part of the phase, or failed with this fault.
     Host(&'a str, Result<(), &'a Fault>),
 }
 

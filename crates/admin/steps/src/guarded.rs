@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(300);
 pub struct Guarded<'a> {
     /// Their common purpose.
     pub name: &'a str,
-    /// By host.
+    /// The steps of each host.
     pub steps: &'a BTreeMap<String, Vec<Step>>,
     /// The permanent connections. If a script sets something and does not answer within their time limit, its host is
     /// cut off: the guard has not fired by then.

@@ -10,7 +10,7 @@ pub struct Lasting {
     pub unit: &'static str,
     /// Its file.
     pub file: &'static str,
-    /// The unit that it comes after.
+    /// The units that start before it.
     after: &'static str,
 }
 

@@ -42,11 +42,11 @@ pub struct Question {
 /// The thing at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Nothing.
+    /// It does not exist.
     Absent,
-    /// A regular file, and when it was written, seconds since the epoch.
+    /// A regular file, and the time of its last change, seconds since 1970.
     File(FileState, u64),
-    /// A folder, a link or the like.
+    /// Another thing, such as a folder or a link.
     Other,
 }
 
@@ -57,7 +57,7 @@ pub struct MountEntry {
     pub source: String,
     /// Type of the file system.
     pub fstype: String,
-    /// Options in force, with commas between them.
+    /// Options in force, separated by commas.
     pub options: String,
     /// Whether the host finds that its source is the wanted one, under another name.
     pub is_wanted: bool,
@@ -70,7 +70,7 @@ pub struct Observed {
     pub files: BTreeMap<String, Seen>,
     /// The queried packages that are installed.
     pub packages: BTreeSet<String>,
-    /// Units that are known, and when their state changed last, seconds since the epoch.
+    /// Known units, and the time of the last change of their state, seconds since 1970.
     pub units: BTreeMap<String, (UnitState, u64)>,
     /// Values of the kernel.
     pub sysctls: BTreeMap<String, String>,
@@ -96,7 +96,7 @@ pub struct Observed {
     pub rests: BTreeSet<String>,
     /// The kernel's name of the host.
     pub hostname: String,
-    /// Its addresses, but for loopback.
+    /// Its addresses, except loopback.
     pub addresses: Vec<String>,
     /// The address at which its sshd was reached.
     pub reached_at: Option<String>,
@@ -287,7 +287,7 @@ impl Observed {
     pub fn apply(&mut self, change: &Change) {
         match change.clone() {
             Change::File { path, to, .. } => {
-                // Later than any unit's last change.
+                // Newer than the last change of any unit.
                 let seen = to.map_or(Seen::Absent, |state| Seen::File(state, u64::MAX));
                 self.files.insert(path, seen);
             }

@@ -6,10 +6,11 @@ use homing_model::units::count;
 use homing_model::{NodeSet, alike};
 use std::collections::BTreeSet;
 
-/// Names of packages that a line has room for.
+/// Number of package names that fit on a line.
 const NAMES: usize = 4;
 
-/// `n[1-5] (5): 3 files, 1 user, install chrony; nothing removed`. Equal things of several hosts count once.
+/// Returns a line such as `n[1-5] (5): 3 files, 1 user, install chrony; nothing removed`. Equal things of several
+/// hosts count once.
 pub fn summary(phases: &[Phase]) -> String {
     let hosts: NodeSet = phases.iter().flat_map(|phase| phase.steps.keys().cloned()).collect();
     if hosts.is_empty() {

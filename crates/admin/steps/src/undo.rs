@@ -244,7 +244,7 @@ mod tests {
     use crate::plan::tests::{all, host};
     use crate::wanted::Wanted;
 
-    /// Carries steps out on a host that is a value.
+    /// Carries steps out on an observed state.
     fn carry(seen: &mut Observed, steps: &[Step]) {
         for step in steps {
             seen.apply(&step.change);
@@ -285,7 +285,7 @@ mod tests {
         for killed in 0..=steps.len() {
             let mut seen = host();
             carry(&mut seen, &steps[..killed]);
-            // Noted, but not done.
+            // The step was entered into the journal, but not carried out.
             if let Some(next) = steps.get(killed) {
                 seen.journal.push(("99999999.json".into(), next.change.clone()));
             }

@@ -21,7 +21,7 @@ pub enum Wanted {
     /// A user with this number; an existing user keeps home and shell.
     #[allow(missing_docs)]
     User { name: String, account: Account },
-    /// The user is in the group.
+    /// A user's membership in a group.
     #[allow(missing_docs)]
     Member { user: String, group: String },
     /// A unit that runs and is started at boot, or neither.
@@ -29,7 +29,7 @@ pub enum Wanted {
     Unit { name: String, on: bool },
     /// A unit that is started at boot; whether it runs now stays.
     AtBoot(String),
-    /// The unit has read these files since they were changed.
+    /// A unit that has read these files since they were changed.
     #[allow(missing_docs)]
     Reads { unit: String, paths: Vec<String>, how: How, test: Option<String> },
     /// A value of the running kernel; its file is a separate thing.

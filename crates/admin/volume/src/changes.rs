@@ -17,7 +17,7 @@ fn one_host() -> Answer {
     Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")])
 }
 
-/// The plan of a kind.
+/// Returns the plan that makes a volume of its kind.
 fn creation(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Answer {
     match spec.kind {
         Kind::Gluster => gluster::create(spec, seen, allowed),

@@ -13,12 +13,12 @@ use std::fs::File;
 /// Rounds of observing and planning before homing reports that they lead nowhere.
 const ROUNDS: usize = 12;
 
-/// The question before a change: its name and a summary of its plan; an error where the answer is no.
+/// Requests consent to a change, with its name and a summary of its plan; an error means no.
 pub type Confirm = Box<dyn Fn(&str, &str) -> Result<(), Failure>>;
 
 /// How changes are carried out, and how much is reported.
 pub struct Manner {
-    /// Plans are shown, and none is carried out.
+    /// Whether plans are only shown.
     pub dry_run: bool,
     /// Reports each step.
     pub say: fn(&str),
@@ -37,7 +37,7 @@ pub struct Drive {
     pub(crate) manner: Manner,
     /// Dangers that the user accepts.
     allowed: Vec<Danger>,
-    /// Held while the call lasts: two changes at once would undo each other.
+    /// Held during the call: two changes at once would undo each other.
     _lock: Option<File>,
 }
 
@@ -295,7 +295,7 @@ fn two_ways(name: &str) -> String {
     format!("homing volume resume {name} finishes it, homing volume undo {name} takes it back")
 }
 
-/// Refuses to begin a change while another one is half done.
+/// Refuses to begin a change while another one is incomplete.
 fn check_pending(record: &Record, what: &Change) -> Result<(), Failure> {
     let name = &record.spec.name;
     match &record.pending {

@@ -28,7 +28,7 @@ pub enum News<'a> {
     Phase(&'a Phase),
     /// A step is done.
     Done(&'a Step),
-    /// A step failed, and why.
+    /// A step failed, with the reason.
     Failed(&'a Step, &'a str),
     /// The host's daemon is busy, and the step is retried until the daemon accepts it.
     Waits(&'a Step, &'a str),

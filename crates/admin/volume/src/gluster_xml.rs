@@ -4,12 +4,12 @@
 use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
 
-/// A brick, as the volume's definition names it.
+/// A brick, as named in the volume's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brick {
-    /// Host.
+    /// Its host.
     pub host: String,
-    /// Folder there.
+    /// Its folder there.
     pub path: String,
     /// Whether it keeps names, but no bytes.
     pub arbiter: bool,
@@ -29,29 +29,29 @@ pub struct Volume {
     pub name: String,
     /// Whether it is started.
     pub started: bool,
-    /// Bricks in a set, arbiter included; 1 when there are no copies.
+    /// Bricks in a set, arbiter included; 1 if there are no copies.
     pub set_size: usize,
     /// Arbiters in a set.
     pub arbiters: usize,
-    /// In definition order: sets are neighbours.
+    /// The bricks in definition order: the bricks of a set are neighbours.
     pub bricks: Vec<Brick>,
     /// Options that were set.
     pub options: BTreeMap<String, String>,
 }
 
 impl Volume {
-    /// Copies of each file.
+    /// Returns the copies of each file.
     pub fn copies(&self) -> usize {
         self.set_size.saturating_sub(self.arbiters).max(1)
     }
 
-    /// Bricks that hold the same files.
+    /// Returns the sets of bricks that hold the same files.
     pub fn sets(&self) -> impl Iterator<Item = &[Brick]> {
         self.bricks.chunks(self.set_size.max(1))
     }
 }
 
-/// A long action of a volume.
+/// A long-running task of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// The volume.
@@ -60,7 +60,7 @@ pub struct Task {
     pub what: String,
     /// `in progress`, `completed`, `failed`, `stopped`, `not started`.
     pub status: String,
-    /// The bricks that are being emptied.
+    /// The bricks to be emptied.
     pub bricks: Vec<String>,
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn read(texts: &BTreeMap<String, String>) -> Option<Cluster> {
         cluster.peers = peers.descendants().filter(|n| n.has_tag_name("peer")).map(peer).collect();
     }
     if let Some(Ok(status)) = texts.get("volume status all tasks").map(|t| Document::parse(t.trim())) {
-        // An error has no list of volumes in it.
+        // An error message contains no list of volumes.
         let told = status.descendants().any(|n| n.has_tag_name("volumes"));
         let all = status.descendants().filter(|n| n.has_tag_name("volume")).flat_map(tasks);
         cluster.tasks = told.then(|| all.collect());

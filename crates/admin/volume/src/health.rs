@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 /// A fault or an advice, with a command that helps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// One line.
+    /// The fault in one line.
     pub what: String,
-    /// A command.
+    /// A command that helps.
     pub remedy: String,
     /// Whether files cannot be read, or have fewer copies than they should; else it is advice.
     pub ill: bool,
@@ -63,7 +63,7 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding
             ill: true,
         });
     }
-    // On by default since GlusterFS 4.1. One set of bricks has nothing to look up twice.
+    // On by default since GlusterFS 4.1. It does not matter with one set of bricks.
     if there.sets().count() > 1 && there.options.get("cluster.lookup-optimize").is_none_or(|v| v != "off") {
         findings.push(Finding {
             what: "cluster.lookup-optimize is on: other hosts can miss files for a second after a host is drained"
@@ -122,7 +122,7 @@ fn unknown(spec: &Spec, seen: &Observed) -> Option<Finding> {
     Some(Finding { what, remedy, ill: true })
 }
 
-/// `HOST:PATH` of each brick with a process, from `gluster volume status NAME --xml`.
+/// Returns `HOST:PATH` of each brick with a process, from `gluster volume status NAME --xml`.
 fn bricks_that_run(text: &str) -> Option<BTreeSet<String>> {
     let document = Document::parse(text.trim()).ok()?;
     let nodes = document.descendants().filter(|n| n.has_tag_name("node"));
@@ -132,7 +132,7 @@ fn bricks_that_run(text: &str) -> Option<BTreeSet<String>> {
         };
         (text("status") == "1").then(|| format!("{}:{}", text("hostname"), text("path")))
     };
-    // With an error the answer holds no list of volumes: then nothing is known.
+    // An error message contains no list of volumes: then nothing is known.
     document.descendants().any(|n| n.has_tag_name("volumes")).then(|| nodes.filter_map(read).collect())
 }
 

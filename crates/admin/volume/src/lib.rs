@@ -40,7 +40,7 @@ pub use spec::{Kind, Place, Spec, SpecError, check_path};
 pub use status::{Figures, OnHost, stores, tasks};
 pub use step::{Phase, Plan, Step, Then, Watch, shown};
 
-/// The units that a host of the volume has to run.
+/// Returns the units that a host of the volume has to run.
 pub fn units(spec: &Spec, host: &str) -> Vec<&'static str> {
     let serves = spec.places.iter().any(|p| p.host == host);
     let mut units = Vec::new();

@@ -5,7 +5,7 @@ use crate::spec::{Kind, Spec};
 use homing_model::Mount;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The script, for `sh -c`. It changes nothing.
+/// The script for `sh -c`. It changes nothing.
 pub const PROBE: &str = include_str!("probe.sh");
 
 /// A folder that may hold bytes of the volume.
@@ -29,15 +29,15 @@ pub enum Content {
     /// It does not exist.
     #[default]
     Absent,
-    /// Nothing.
+    /// It is empty.
     Empty,
-    /// Folders only.
+    /// It has only folders.
     Folders,
-    /// A brick's own records, but no file.
+    /// It has a brick's own records, but no file.
     Brick,
-    /// Files.
+    /// It has files.
     Files,
-    /// Chunks of MooseFS.
+    /// It has chunks of MooseFS.
     Chunks,
 }
 
@@ -51,14 +51,14 @@ impl Store {
 /// The state of the mount point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MountPoint {
-    /// Nothing, or an empty folder.
+    /// It is free: absent, or an empty folder.
     #[default]
     Free,
-    /// This volume.
+    /// This volume is mounted there.
     Ours,
-    /// Another file system, `type source`.
+    /// Another file system is mounted there: `type source`.
     Other(String),
-    /// Files.
+    /// It has files.
     Files,
 }
 
@@ -67,7 +67,7 @@ pub enum MountPoint {
 pub struct HostFacts {
     /// Programs that are installed.
     pub programs: BTreeSet<String>,
-    /// Version of GlusterFS, as `10.3`, where its client is there.
+    /// Version of GlusterFS, such as `10.3`, if its client is installed.
     pub gluster_version: Option<String>,
     /// Units that run.
     pub active: BTreeSet<String>,
@@ -90,7 +90,7 @@ pub struct HostFacts {
 /// All queried hosts; a reason for each that did not answer.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
-    /// By host name.
+    /// The facts of each host, by its name.
     pub hosts: BTreeMap<String, Result<HostFacts, String>>,
 }
 
@@ -155,7 +155,7 @@ pub fn read(text: &str, spec: &Spec) -> Option<HostFacts> {
                 free: free.parse().unwrap_or(0),
             }),
             ["mounted", fstype, source] => {
-                // The kernel writes `mfs#n1` as `mfs\043n1`.
+                // The kernel escapes `mfs#n1` as `mfs\043n1`.
                 let source = homing_mounts::unescape(source.as_bytes());
                 mounted = Some((fstype.to_string(), String::from_utf8_lossy(&source).into_owned()));
             }
@@ -231,7 +231,7 @@ fn is_ours(fstype: &str, source: &str, facts: &HostFacts, spec: &Spec) -> bool {
 
 /// Returns a command that prints the names of the volumes that a host knows, one per line.
 pub fn names_question() -> Vec<String> {
-    // Without its daemon gluster prints the error where names are expected.
+    // Without its daemon, gluster prints an error message in place of names.
     let text = r#"found=$(gluster --mode=script volume list 2>/dev/null) && printf '%s\n' "$found" | grep -v '^No volumes'
         grep -o 'x-homing\.[A-Za-z0-9_-]*' /etc/fstab 2>/dev/null | cut -d. -f2; true"#;
     crate::step::script(text, &[])

@@ -10,7 +10,7 @@ use roxmltree::Document;
 pub struct Progress {
     /// Whether it is over.
     pub finished: bool,
-    /// Files that could not be moved, or a reason for its end.
+    /// The number of files that could not be moved, or the reason for its end.
     pub failed: Option<String>,
     /// Bytes that were moved.
     pub moved: u64,

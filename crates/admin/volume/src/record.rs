@@ -22,7 +22,7 @@ pub struct Pending {
     pub done: usize,
     /// Phases that have begun.
     pub begun: usize,
-    /// Phases of earlier plans of the same change, for the way back.
+    /// Phases of earlier plans of the same change, for its undo.
     #[serde(default)]
     pub before: Vec<Phase>,
     /// Dangers that the user accepted: finishing the change needs no new consent.

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Danger {
-    /// Data on the partition of the system: a full volume stops the host.
+    /// Data on a partition of the system: a full volume would stop the host.
     SystemDisk,
-    /// Two copies of a file on one host: both are gone with it.
+    /// Two copies of a file on one host: both are lost with it.
     CopiesOnOneHost,
     /// Fewer copies than the volume promises, or the last one.
     LastCopy,

@@ -11,7 +11,7 @@ use std::str::FromStr;
 pub enum Kind {
     /// GlusterFS: distributed, replicated, with sharding.
     Gluster,
-    /// MooseFS 3: a master, chunkservers, a goal per file.
+    /// MooseFS 3: a master, chunkservers, a goal for each file.
     Moosefs,
     /// A directory of one host, exported by the kernel's NFS server.
     Nfs,

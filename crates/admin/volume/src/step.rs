@@ -103,7 +103,7 @@ impl Step {
     }
 }
 
-/// Words of a command.
+/// Returns the words of a command.
 pub(crate) fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|w| w.to_string()).collect()
 }

@@ -53,7 +53,7 @@ impl Drive {
                 return ended(spec, watch, progress);
             }
             if says {
-                // A movement that is over at the next look needs no line of its own.
+                // A movement that is over at the next query needs no line of its own.
                 if last_said.is_some() {
                     self.say(&format!("{}: {}", watch.name(), line(&progress, &course, begun.elapsed())));
                 }
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(line(&draining, &spreading, TEN), "40.0 MB of about 100 MB moved, 1 file, about 15 s to go (10 s)");
         let begun = Progress { moved: 66, files: 33, seconds_left: Some(24_064_014), ..draining.clone() };
         assert_eq!(line(&begun, &spreading, TEN), "66 B of about 100 MB moved, 33 files (10 s)");
-        // GlusterFS's own estimate, and no more than was moved at the end.
+        // GlusterFS's own estimate; after the end, only the moved bytes.
         let told = Progress { seconds_left: Some(7), ..draining.clone() };
         assert!(line(&told, &spreading, TEN).contains("about 7 s to go"));
         let more = Progress { moved: 110_000_000, ..draining.clone() };

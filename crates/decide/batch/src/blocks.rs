@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes read at once where a record is to end.
+/// Bytes that are read at once to find the end of a record.
 const PIECE: usize = 128 << 10;
 
 /// The blocks of the files, one after the other.
@@ -108,7 +108,7 @@ impl Blocks {
     }
 }
 
-/// Returns the end of the first record that ends behind `from`, or the end of the file.
+/// Returns the end of the first record that ends after `from`, or the end of the file.
 fn after(file: &File, boundary: &Boundary, from: u64, size: u64) -> io::Result<u64> {
     let (mut held, mut start) = (Vec::new(), from);
     loop {

@@ -27,7 +27,7 @@ impl Boundary {
         Ok(Boundary::Pattern(found))
     }
 
-    /// Whether records have no end, so that a block may be cut anywhere.
+    /// Whether records have no end: a block may then be cut anywhere.
     pub(crate) fn is_anywhere(&self) -> bool {
         match self {
             Boundary::Text(text, _) => text.is_empty(),
@@ -65,7 +65,7 @@ impl Boundary {
         }
     }
 
-    /// Bytes at the end of a text in which a boundary may have begun.
+    /// Returns the number of bytes at the end of a text in which a boundary may have begun.
     pub(crate) fn overlap(&self) -> usize {
         match self {
             Boundary::Text(text, _) => text.len().saturating_sub(1),
@@ -74,7 +74,7 @@ impl Boundary {
     }
 }
 
-/// Bytes that an expression between two records may span.
+/// Most bytes that an expression between two records may span.
 const LONGEST: usize = 64 << 10;
 
 #[cfg(test)]

@@ -157,16 +157,15 @@ impl Declared {
     }
 }
 
-/// Makes tasks from JSON lines. The text of a task is in `command` (string) or `argv` (list). Its other fields are:
-///
-/// - `name`, `cwd`, `env` (object), `after` (names or numbers of tasks), `inputs`, `outputs`
-/// - `cpus`, `memory` (bytes, or `"2G"`), `resources` (object of numbers), `timeout` (seconds, or `"2m"`)
+/// Makes tasks from JSON lines. The text of a task is in `command` (string) or `argv` (list). Other fields are
+/// `name`, `cwd`, `env` (object), `after` (names or numbers of tasks), `inputs` and `outputs`. Limits are in `cpus`,
+/// `memory` (bytes, or `"2G"`), `resources` (object of numbers) and `timeout` (seconds, or `"2m"`).
 ///
 /// Empty lines are skipped. `name` is for messages; `-` means standard input. `again` is a file with the same bytes:
 /// without one a task can depend only on tasks before it.
 ///
 /// # Errors
-/// The fault of a line, if tasks of the file depend on each other, or the reason why the file cannot be read.
+/// The fault of a line, if tasks of the file depend on each other. Or the reason why the file cannot be read.
 pub fn tasks_file(
     reader: Box<dyn BufRead + Send>,
     again: Option<PathBuf>,

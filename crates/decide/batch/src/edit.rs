@@ -5,7 +5,7 @@ use crate::error::BatchError;
 use regex::bytes::Regex;
 use std::borrow::Cow;
 
-/// Steps, one after the other.
+/// A sequence of edits.
 #[derive(Clone, Debug)]
 pub(crate) struct Edit(Vec<Step>);
 

@@ -14,7 +14,7 @@ pub enum BatchError {
         /// The error of the system.
         source: io::Error,
     },
-    /// An input source broke while it was read.
+    /// An input source failed while it was read.
     #[error("cannot read {name}: {source}")]
     Read {
         /// The file, or `standard input`.
@@ -44,7 +44,7 @@ pub enum BatchError {
     LeadsOut {
         /// The template.
         results: RawText,
-        /// Where it leads with the values of a task.
+        /// The path with the values of a task.
         path: RawText,
     },
     /// There is no input source, and standard input is a terminal.
@@ -86,10 +86,10 @@ pub enum BatchError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// More combinations than can be counted.
+    /// There are more combinations than can be counted.
     #[error("the input sources together make more than 2^63 combinations")]
     TooMany,
-    /// A zero byte, which no command line can carry.
+    /// A value has a zero byte, which no command line can carry.
     #[error(
         "task {task}: a value holds a zero byte, which no command line can carry; with '-0' input, do not give '-d'"
     )]

@@ -115,7 +115,7 @@ impl Ends {
 #[derive(Clone, Debug, Default)]
 pub struct HaltState {
     halt: Halt,
-    /// Set once, when the limit is reached.
+    /// The decision and the exit status, set once, when the limit is reached.
     verdict: Option<(Decision, i32)>,
 }
 
@@ -200,7 +200,7 @@ mod tests {
         (statuses.len(), Decision::Go, state.exit_status(ends))
     }
 
-    /// The statuses were seen from GNU parallel 20221122 with `-j1 'exit {}'`.
+    /// The statuses were observed with GNU parallel 20221122 and `-j1 'exit {}'`.
     #[test]
     fn halts_as_gnu_parallel() {
         use Decision::{DrainThenStop, Go, KillNow};

@@ -25,7 +25,7 @@ pub struct JoblogEntry {
     pub wall_us: u64,
     /// Bytes of standard input that it was sent.
     pub sent: u64,
-    /// Bytes that came back: the task's output.
+    /// Bytes of the task's output.
     pub received: u64,
     /// Exit status; -1 when it was killed at its time limit.
     pub exit: i32,
@@ -75,7 +75,7 @@ impl JoblogEntry {
 pub struct JoblogLine {
     /// Number of the task.
     pub seq: TaskId,
-    /// Start, milliseconds since the epoch; 0 where the line has no number there.
+    /// Start, milliseconds since the epoch; 0 if the line has no number there.
     pub start_ms: i64,
     /// As in [`JoblogEntry`].
     pub exit: i32,
@@ -92,7 +92,7 @@ impl JoblogLine {
 /// The results of an earlier part of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JoblogSeen {
-    /// The ends that it lists.
+    /// The ends in the joblog.
     pub lines: HashSet<JoblogLine>,
     /// The commands of tasks that failed, each from its last line.
     commands: BTreeMap<TaskId, RawText>,

@@ -27,7 +27,7 @@ pub struct Packing {
     pub records: Option<usize>,
     /// `-X`, `-m`, `--xargs`: as many as fit on a command line.
     pub full: bool,
-    /// `-s`: a command line is shorter than this, bytes.
+    /// `-s`: the bytes that a command line must stay below.
     pub length: Option<usize>,
     /// `-X`, `-m`: the records of the last command are divided among this many slots.
     pub spread: Option<usize>,
@@ -40,7 +40,7 @@ pub struct Packing {
 /// The way in which files or standard input are cut.
 #[derive(Clone, Debug)]
 pub struct Blocking {
-    /// Bytes of a block, before the rest of its last record.
+    /// The size of a block, before the rest of its last record.
     pub size: BlockSize,
     /// The beginning of a record; it is not cut off.
     pub recstart: RawText,

@@ -41,7 +41,7 @@ impl Cutting {
         Ok(Cutting { delimiter, columns, trim, skip_blank: options.no_run_if_empty, continued, end })
     }
 
-    /// Whether the record ends its source.
+    /// Whether a record ends its source.
     pub(crate) fn ends(&self, record: &[u8]) -> bool {
         self.end.as_ref().is_some_and(|end| end.0 == record)
     }

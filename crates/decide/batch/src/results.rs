@@ -11,14 +11,14 @@ use std::path::PathBuf;
 /// Longest name of a file on the file systems of Linux, bytes.
 const NAME_MAX: usize = 255;
 
-/// The files of one task.
+/// The result files of one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultPaths {
     /// Standard output.
     pub stdout: PathBuf,
     /// Standard error.
     pub stderr: PathBuf,
-    /// The task's number.
+    /// The file with the task's number.
     pub seq: PathBuf,
 }
 

@@ -91,7 +91,7 @@ impl Axis {
     }
 }
 
-/// All combinations of the sources, one record at a time.
+/// All combinations of the sources, made one at a time.
 pub(crate) struct Combinations {
     axes: Vec<Axis>,
     cutting: Cutting,

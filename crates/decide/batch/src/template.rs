@@ -40,7 +40,7 @@ impl Filling<'_> {
     }
 }
 
-/// A piece of text with replacement strings that no shell will see.
+/// A text with replacement strings that no shell reads.
 #[derive(Clone, Debug)]
 pub(crate) struct TextTemplate(Vec<Part>);
 

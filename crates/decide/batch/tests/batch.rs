@@ -1,4 +1,4 @@
-//! Batches as a caller sees them: sources, limits, task files, errors.
+//! Tests batches through the public interface: sources, limits, task files, errors.
 
 use homing_batch::{Batch, BatchError, Files, InputOptions, Packing, compose, tasks_file};
 use homing_model::{Command, RawText, Task};
@@ -126,7 +126,7 @@ fn what_cannot_be_is_said() {
     assert_eq!((sole.total(), sole.count()), (Some(0), 0));
 }
 
-/// The same byte for ever.
+/// An endless stream of one byte.
 struct Endless(u8);
 impl Read for Endless {
     fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
@@ -199,7 +199,7 @@ fn of_input_that_is_cut_off_the_last_item_is_never_used() {
     assert_eq!(made(&["x"], InputOptions { null: true, ..Default::default() }, b"a\0b\0c"), ["a", "b"]);
     let commas = || InputOptions { delimiter: Some(",;".into()), ..Default::default() };
     assert_eq!(made(&["x"], commas(), b"a,;b,;c,"), ["a", "b"]);
-    // The source that varies fastest gives every number its task: none is known before its end.
+    // The source that varies fastest is needed for the number of every task: no task is known before its end.
     assert_eq!(made(&["x", ":::", "1", "2", "::::", "-"], InputOptions::default(), b"a\nb"), [""; 0]);
     assert_eq!(made(&["x", "::::", "-", ":::", "1", "2"], InputOptions::default(), b"a\nb"), ["a 1", "a 2"]);
     assert_eq!(made(&["x", ":::", "1", "2", "::::+", "-"], InputOptions::default(), b"a\nb"), ["1 a"]);

@@ -1,6 +1,5 @@
-//! Beside GNU parallel: the same words give the same commands in the same
-//! order as its `--dry-run`, and each resumes from the other's joblog. Passed
-//! over, and loudly, where it is missing.
+//! Compares with GNU parallel: the same words give the same commands in the same order as its `--dry-run`. Each
+//! program resumes from the other's joblog. The tests are skipped with a message if it is not installed.
 
 use homing_batch::{
     Files, InputOptions, JOBLOG_HEADER, JoblogEntry, Packing, command_line, compose, fill_slot, read_joblog,
@@ -9,7 +8,7 @@ use homing_model::RawText;
 use std::io::{BufReader, Cursor, Write as _};
 use std::process::{Command, Stdio};
 
-/// Options of ours and theirs that mean the same, the words, and the input.
+/// Equivalent options of ours and theirs, the words, and the input.
 struct Case {
     flags: &'static [&'static str],
     words: &'static [&'static str],
@@ -146,14 +145,14 @@ fn theirs(case: &Case, home: &std::path::Path) -> Vec<String> {
         .args(case.flags)
         .args(case.words)
         .env("HOME", home)
-        // Else it quotes for the shell that it finds among its ancestors.
+        // Otherwise it quotes for the shell that it finds among its ancestors.
         .env("PARALLEL_SHELL", "/bin/sh")
         .env("LC_ALL", "C")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("parallel starts");
-    // It closes its input unread when it needs none.
+    // It closes its input without reading if it needs none.
     let _ = child.stdin.take().expect("piped").write_all(case.stdin.as_bytes());
     let output = child.wait_with_output().expect("parallel ends");
     String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
@@ -165,7 +164,7 @@ fn words(lines: &[String]) -> Vec<Vec<String>> {
     lines.iter().map(|l| shlex::split(l).unwrap_or_else(|| vec![l.clone()])).collect()
 }
 
-/// False, and loudly, where GNU parallel is missing.
+/// Whether GNU parallel is installed; prints a message if not.
 fn installed() -> bool {
     let version = Command::new("parallel").args(["--will-cite", "--version"]).output();
     let found = version.is_ok_and(|o| o.stdout.starts_with(b"GNU parallel"));

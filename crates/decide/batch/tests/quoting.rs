@@ -1,6 +1,5 @@
-//! Any bytes, put into a command, reach the program unchanged: through a real
-//! shell when the command needs one, and without one when not. And no words,
-//! however odd, do worse than an error.
+//! Any bytes, put into a command, reach the program unchanged: through a real shell if the command needs one, else
+//! without. Odd words cause an error at worst.
 
 use homing_batch::{Files, InputOptions, Packing, compose, quote};
 use homing_locate::candidate_words;
@@ -24,7 +23,7 @@ fn command(template: &str, value: &[u8]) -> Command {
     batch.next().expect("one").expect("a task").command
 }
 
-/// Bytes without zero, rich in those that shells look at.
+/// Generates bytes without zero, rich in those that shells interpret.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let special = proptest::sample::select(b"'\"\\\n $`!*?[]{}~#&|;<>()=%-".to_vec());
     proptest::collection::vec(prop_oneof![1u8..=255, special], 0..40)

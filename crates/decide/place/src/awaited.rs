@@ -12,7 +12,7 @@ pub enum Awaited {
     Nobody,
     /// A server that takes no more tasks now.
     Server(ServerIx),
-    /// A free slot, anywhere.
+    /// A free slot of any host.
     Slot,
     /// A free slot of one of these hosts, which hold its inputs.
     Holders(Vec<HostIx>),

@@ -51,7 +51,7 @@ impl Overlap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Yes,
-    /// Its own tasks lose more by it.
+    /// Its own tasks would lose more than others gain.
     No,
     /// It is left alone for a moment, to measure the cost of fetches.
     Wait,
@@ -134,14 +134,14 @@ mod tests {
 
     #[test]
     fn a_fetch_that_costs_more_than_it_brings_is_not_made() {
-        // An emulated server of NFS: 2 slots, 0.4 s a task, 0.7 s while three others fetch for 3.5 s each.
+        // An emulated NFS server: 2 slots, 0.4 s for a task, 0.7 s while three others fetch for 3.5 s each.
         let mut server = learnt(4e5, 7e5, 3.5e6);
         assert_eq!(server.verdict(2.0, 80.0, 3, 3.5e6, 1_000), Verdict::No);
-        // One after a long time, to see whether that still holds.
+        // After a long time one may fetch, to see whether that still holds.
         assert_eq!(server.verdict(2.0, 80.0, 0, 3.5e6, 71_000_000), Verdict::Yes);
         server.fetch_begins(71_000_000);
         assert_eq!(server.verdict(2.0, 80.0, 1, 3.5e6, 71_000_001), Verdict::No);
-        // Slower, but others bring more.
+        // It becomes slower, but others gain more.
         assert_eq!(learnt(6e5, 7e5, 3.5e6).verdict(2.0, 80.0, 3, 3.5e6, 1_000), Verdict::Yes);
         assert_eq!(learnt(4e5, 4e5, 3.5e6).verdict(2.0, 80.0, 3, 3.5e6, 1_000), Verdict::Yes);
     }

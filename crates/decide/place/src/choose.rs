@@ -44,7 +44,7 @@ impl Placer {
         reading.chain(others).map(|(task, group, _)| (*task, *group)).collect()
     }
 
-    /// Whether slots are being collected here for a wide task that does not fit yet.
+    /// Whether the host keeps slots free for a wide task that does not fit yet.
     pub(crate) fn must_collect(&mut self, host: HostIx, free: u32) -> bool {
         self.hosts[host].collects.clear();
         let wide = self.groups.at(host).wide.iter().chain(&self.groups.anywhere().wide);

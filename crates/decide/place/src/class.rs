@@ -1,5 +1,5 @@
-//! Waiting tasks, grouped by all that placement distinguishes: a million
-//! tasks without inputs are one group and a queue of numbers.
+//! Waiting tasks, grouped by all properties that placement distinguishes: a million tasks without inputs are one
+//! group and a queue of numbers.
 
 use crate::{HostIx, ServerIx};
 use homing_model::TaskId;
@@ -10,11 +10,11 @@ use std::collections::VecDeque;
 pub struct Key {
     /// Usable hosts with most bytes, ascending; empty if the task may run anywhere.
     pub holders: Vec<HostIx>,
-    /// The one of them that has the first claim.
+    /// The holder that has the first claim.
     pub writer: Option<HostIx>,
     /// Hosts on which it may not run, ascending.
     pub excluded: Vec<HostIx>,
-    /// Slots.
+    /// The number of slots that it occupies.
     pub cpus: u32,
     /// The server that it reads from on any host.
     pub server: Option<ServerIx>,
@@ -38,11 +38,11 @@ impl Key {
     }
 }
 
-/// The waiting tasks of one group, by number. Most of a million groups have one, which needs no room of its own.
+/// The waiting tasks of one group, by number. Most of a million groups have one task, which needs no allocation.
 #[derive(Debug, Default)]
 pub struct Class {
     first: Option<TaskId>,
-    /// Empty where there is no first.
+    /// The further tasks; empty if there is no first.
     others: VecDeque<TaskId>,
     /// The host that keeps slots free for the next, wide task of the group.
     pub reserved: Option<HostIx>,

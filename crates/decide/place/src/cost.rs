@@ -91,7 +91,7 @@ impl Placer {
         (share * share * f64::from(WHOLE)).ceil() as u32
     }
 
-    /// The slower of the links of two hosts, bytes per second.
+    /// Returns the rate of the slower of the links of two hosts, bytes per second.
     pub(crate) fn link_between(&self, host: HostIx, other: HostIx) -> f64 {
         self.hosts[host].link.min(self.hosts[other].link)
     }

@@ -26,7 +26,7 @@ pub struct Flow {
     /// The switches whose uplinks are on the way.
     crosses: Vec<SwitchIx>,
     fetches: bool,
-    /// Bytes to fetch, then microseconds to work, as of `at_us`.
+    /// The rest at `at_us`: bytes to fetch, then microseconds of work.
     left: f64,
     work_us: f64,
     at_us: f64,
@@ -44,7 +44,7 @@ impl Flow {
     }
 }
 
-/// How links are shared.
+/// The way in which fetches share links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// All fetches get the same rate.

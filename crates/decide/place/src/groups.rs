@@ -9,7 +9,7 @@ use homing_model::TaskId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A group, as long as it has tasks.
+/// The index of a group, valid as long as the group has tasks.
 pub type GroupIx = u32;
 
 /// The oldest task of a group, and the group.

@@ -45,7 +45,7 @@ pub struct Feed {
     pub since_us: u64,
     /// Expected time to fetch, microseconds.
     pub fetch_us: f64,
-    /// Most tasks that fetched from the host at the same time.
+    /// The largest number of tasks that fetched from the host at the same time.
     pub sharing: u32,
 }
 
@@ -122,10 +122,10 @@ pub enum Storage {
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Host {
-    /// Waiting tasks that are expected to run here, replicas balanced.
+    /// Number of waiting tasks that are expected to run here, if tasks with several holders are spread evenly.
     pub backlog: f64,
     pub running: AllRunning,
-    /// Wall time of tasks that fetched nothing, microseconds.
+    /// Mean wall time of tasks that fetched nothing, microseconds.
     pub local_us: Mean,
     pub slots: u32,
     pub up: bool,

@@ -68,7 +68,7 @@ pub struct Need {
 pub const MOST_KINDS: u8 = 16;
 
 impl Default for Need {
-    /// No input, one slot.
+    /// Needs of a task without input, in one slot.
     fn default() -> Self {
         Need {
             total: 0,
@@ -105,7 +105,7 @@ impl Need {
 /// Parameters that are fixed for a run.
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Rate of a host's link as long as nothing better is known, bytes per second.
+    /// Rate of a host's link while its own rate is unknown, bytes per second.
     pub default_bytes_per_s: f64,
     /// Known links between hosts: they decide which holder is near, and how many fetches cross a link at once.
     pub links: Links,

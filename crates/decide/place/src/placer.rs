@@ -32,7 +32,7 @@ pub struct Placer {
     pub(crate) needs: HashMap<TaskId, Need>,
     /// Hosts on which a task may not run, for its whole life, also while it runs.
     excluded: HashMap<TaskId, Vec<HostIx>>,
-    /// Tasks whose bytes lie on hosts that have not come up yet.
+    /// Tasks whose bytes lie on hosts that have not joined yet.
     early: BTreeMap<HostIx, Vec<TaskId>>,
     waiting: usize,
     /// Bytes and number of waiting tasks with inputs.
@@ -40,9 +40,9 @@ pub struct Placer {
     pub(crate) with_bytes: u64,
     /// Wall time of tasks that fetched nothing, on all hosts, microseconds.
     pub(crate) local_us: Mean,
-    /// Running tasks that fetch, by how many hosts were known when they were picked.
+    /// Number of running tasks that fetch, by how many hosts were known when they were picked.
     pub(crate) fetching_since: BTreeMap<usize, u32>,
-    /// Changes since the backlogs were computed.
+    /// Number of changes since the backlogs were computed.
     pub(crate) stale: usize,
     /// Hosts with waiting tasks, the longest backlog first when that was computed; and those of each switch.
     pub(crate) longest: Vec<HostIx>,
@@ -186,7 +186,7 @@ impl Placer {
         self.excluded.get(&task).is_some_and(|excluded| excluded.binary_search(&host).is_ok())
     }
 
-    /// Undoes `exclude`.
+    /// Reverses `exclude`.
     pub fn allow(&mut self, task: TaskId, host: HostIx) {
         let need = self.remove(task);
         if let Some(excluded) = self.excluded.get_mut(&task) {

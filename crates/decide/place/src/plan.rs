@@ -9,11 +9,11 @@ use homing_model::links::SwitchIx;
 pub struct HostModel {
     /// Number of tasks at once.
     pub slots: u32,
-    /// Rate of its link, bytes per second; the default of the parameters when unknown.
+    /// Rate of its link, bytes per second; `None` means the default of the parameters.
     pub nic_bytes_per_s: Option<u64>,
     /// How much longer its own tasks take for each task that fetches from it, as a share; 0 if unknown.
     pub serving: f64,
-    /// The switch that it is on, of the links of the parameters.
+    /// The switch that it is on, in the links of the parameters.
     pub switch: Option<SwitchIx>,
 }
 
@@ -32,6 +32,6 @@ pub struct Planned {
     pub remote: u64,
     /// Simulated start, microseconds from the start of the batch.
     pub start_us: u64,
-    /// Simulated end.
+    /// Simulated end, microseconds from the start of the batch.
     pub end_us: u64,
 }

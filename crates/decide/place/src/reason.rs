@@ -8,7 +8,7 @@ use std::fmt::{self, Display};
 /// The reason why a host got a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
-    /// It reads nothing whose place is known.
+    /// It has no input whose place is known.
     NoInput,
     /// It has inputs, but no usable host of the run holds any of them.
     HeldByNone {

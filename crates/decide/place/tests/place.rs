@@ -13,7 +13,7 @@ fn held(total: u64, at: &[HostIx]) -> Need {
     Need { total, per_host: at.iter().map(|&host| (host, total)).collect(), ..Need::default() }
 }
 
-/// xorshift: seeded, so that a failure repeats.
+/// xorshift: it is seeded, which makes a failure reproducible.
 fn dice(mut seed: u64) -> impl FnMut(u64) -> u64 {
     move |below| {
         seed ^= seed << 13;
@@ -79,7 +79,7 @@ fn everything_on_one_host_is_never_slower_than_in_turn() {
     let mut slower = Vec::new();
     for (hosts, tasks, work, size) in corners() {
         let needs: Vec<_> = (1..=tasks).map(|task| (task, held(size, &[0]))).collect();
-        // Which task happens to come last decides short batches: the mean of several.
+        // The mean of several runs: the last task may dominate the time of a short batch.
         let (mut near, mut blind) = (0.0, 0.0);
         let seeds = if tasks > 100 { 1 } else { 12 };
         for seed in 1..=seeds {
@@ -101,7 +101,7 @@ fn everything_on_one_host_is_never_slower_than_in_turn() {
 
 #[test]
 fn a_server_that_fetches_slow_down_is_left_to_its_own_tasks() {
-    // As measured between emulated guests: 0.4 s a task, twice that while others fetch.
+    // Measured between emulated guests: 0.4 s for a task, twice that while others fetch.
     let mut shape = hosts(3, 2, 6_250_000);
     shape[0].serving = 0.4;
     let needs: Vec<_> = (1..=96).map(|task| (task, held(10 * MB, &[0]))).collect();
@@ -110,7 +110,7 @@ fn a_server_that_fetches_slow_down_is_left_to_its_own_tasks() {
     let alone = 96 / 2 * 410_000;
     assert!(makespan(&near) < alone * 125 / 100, "{} s", makespan(&near) / 1_000_000);
     assert!(makespan(&near) * 100 < makespan(&blind) * 75, "{} of {}", makespan(&near), makespan(&blind));
-    // The same shape where fetching costs nothing: all take part.
+    // The same shape without a cost of fetching: all take part.
     shape[0].serving = 0.0;
     let plan = play(true, &shape, &needs, &work);
     assert!(plan.iter().filter(|p| p.host != 0).count() >= 8);

@@ -16,10 +16,10 @@ const ROOM: u64 = 4;
 struct Batch {
     slots: Vec<u32>,
     tasks: Vec<Given>,
-    /// A host that is lost after so many picks, and comes back later.
+    /// A host that is lost after this many picks, and comes back later.
     lost: (usize, usize),
     locality: bool,
-    /// The switch of each host; 2: not known.
+    /// The switch of each host; 2 means unknown.
     switches: Vec<usize>,
     /// Rate of the links above both.
     uplink: Option<u64>,
@@ -112,7 +112,7 @@ proptest! {
                 }
             }
             now += 1_000_000;
-            // The host that has run most finishes its oldest.
+            // The host with most running tasks finishes its oldest.
             if let Some(host) = (0..hosts).max_by_key(|&h| running[h].len()).filter(|&h| !running[h].is_empty()) {
                 let (task, need) = running[host].remove(0);
                 free[host] += need.cpus;

@@ -76,7 +76,7 @@ fn the_nearer_copy_is_taken_and_the_way_is_told() {
 
 #[test]
 fn an_uplink_is_crossed_by_as_many_as_it_carries() {
-    // All bytes on one side, tasks that do little but read.
+    // All bytes are on one side, and tasks do little but read.
     let needs = files(300, 50 * MB, |task| vec![task as usize % 4]);
     for (uplink, most) in [(LINK / 10, 1), (LINK, 1), (5 * LINK / 2, 2)] {
         let params = Params { links: links(uplink), ..Params::default() };
@@ -99,7 +99,7 @@ fn all_on_one_side_of_a_slow_link_is_never_slower_than_in_turn() {
         let sizes = [20_000, 500_000, 5_000_000].into_iter().flat_map(|work| [(work, MB), (work, 50 * MB)]);
         for (tasks, (work, size)) in sizes.flat_map(|size| [(40, size), (150, size)]) {
             let hosts = hosts(8, 2);
-            // Which task happens to come last decides short batches: the mean of several.
+            // The mean of several runs: the last task may dominate the time of a short batch.
             let end = |locality| {
                 let params = Params { locality, links: links(LINK / 10 * tenths), ..Params::default() };
                 let needs = |n| files(n, size, |task| vec![task as usize % holders]);

@@ -32,7 +32,7 @@ const LARGEST: u32 = 20;
 /// stalls.
 const ROUND: Duration = Duration::from_secs(60);
 
-/// All hosts, and the way to them.
+/// All hosts, and the connections to them.
 pub struct Hosts {
     remote: Remote,
     seconds: f64,
@@ -45,7 +45,7 @@ pub struct Hosts {
 impl Hosts {
     /// Queries all hosts; each has to answer.
     pub fn ask(mut options: Options, names: &[String], seconds: f64) -> Result<Hosts, Failure> {
-        // Both hosts of a pair are at work at the same time.
+        // Both hosts of a pair run their script at the same time.
         options.fan_out = options.fan_out.max(names.len());
         options.command_timeout.get_or_insert(ROUND + Duration::from_secs_f64(seconds * 10.0));
         let remote = Remote::new(options);
@@ -79,7 +79,7 @@ impl Hosts {
         self.remote.run(names, command).collect()
     }
 
-    /// How long each part of a round loads a pair, seconds.
+    /// Returns how long each part of a round loads a pair, seconds.
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
@@ -134,7 +134,7 @@ impl Hosts {
             "our @sizes = ({sizes});\nour ($token, $for, $brief) = ('{token}', {seconds}, {brief});\nour @pairs = ("
         );
         for (nth, &(a, b)) in order.pairs.iter().enumerate() {
-            // A host that several connect to listens at as many ports.
+            // A host that several hosts connect to listens at as many ports.
             let port = order.pairs[..nth].iter().filter(|(_, other)| *other == b).count();
             let _ = write!(text, "['{}', '{}', {port}],", self.addresses[a], self.addresses[b]);
         }

@@ -10,7 +10,7 @@ use homing_network::Latency;
 const PINGPONG: &str = include_str!("pingpong.c");
 /// Compiles the ping-pong on both hosts at the same path, and starts it on the first.
 const MPI: &str = include_str!("mpi.sh");
-/// Seconds for all sizes, which take five: less than a command may take at the least.
+/// The time limit for all sizes, seconds, which take five. It is below the smallest time limit of a command.
 const PATIENCE: u32 = 40;
 
 /// Returns the name of the hosts' MPI, and the latency of messages of each size over it, from the first host to the
@@ -66,7 +66,7 @@ mod script;
 mod tests {
     use super::*;
 
-    /// Runs a script in a folder, whose programs come before those of the system.
+    /// Runs a script in a folder, whose programs precede those of the system.
     fn runs(folder: &std::path::Path, programs: &[(&str, &str)], script: &str) -> std::process::Output {
         for (name, text) in programs {
             script::script(&folder.join(name), text);

@@ -117,7 +117,7 @@ pub fn points(took: &[Latency], speed: Option<u32>) -> Vec<Point> {
 
 /// The curve of TCP, and that of MPI where it was requested.
 pub struct Curve {
-    /// By TCP.
+    /// The curve of TCP.
     pub tcp: Vec<Point>,
     /// The name of the MPI, and its points.
     pub mpi: Option<(String, Vec<Point>)>,

@@ -1,4 +1,4 @@
-//! Neighbours of hosts, as the lldpd of each reports them.
+//! Reads the neighbours of hosts, as the lldpd of each reports them.
 
 use crate::net::Hosts;
 use homing_exec::{Command, HostResult, Outcome};
@@ -12,7 +12,7 @@ const ASK: &str = r#"command -v lldpcli > /dev/null || {
 found=$(lldpcli -f json0 show neighbors) || exit
 printf %s "$found" | head -c 900000"#;
 
-/// Hardware addresses, by host: the interface that the host is reached at, and its address.
+/// Returns the hardware address of each host, with the interface at which the host is reached.
 pub fn hardware(hosts: &Hosts) -> Vec<(String, Option<String>, String)> {
     let script = "for i in /sys/class/net/*; do echo \"${i##*/} $(cat \"$i/address\" 2> /dev/null)\"; done";
     let said = hosts.all(&Command::argv(["sh", "-c", script]));

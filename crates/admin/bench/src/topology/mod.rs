@@ -25,7 +25,7 @@ pub struct Found {
     pub tree: Tree,
     /// Hosts without an answer, each with the reason.
     pub silent: Vec<(String, String)>,
-    /// Switches that did not answer, and why.
+    /// Switches that did not answer, each with the reason.
     pub deaf: BTreeMap<IpAddr, String>,
     /// Settings of switch ports that do not fit those of their hosts.
     pub ports: Vec<PortFinding>,
@@ -35,7 +35,7 @@ pub struct Found {
 
 /// How hosts and switches are queried.
 pub struct Way<'a> {
-    /// Queries lldpd with `sudo`.
+    /// Whether lldpd is queried with `sudo`.
     pub sudo: bool,
     /// A file with the SNMP community, if switches are queried too.
     pub community: Option<&'a Path>,
@@ -54,9 +54,9 @@ impl Found {
         Ok(Found { tree: joined(found.tree, &switches, &ask::hardware(hosts)), deaf, ..found })
     }
 
-    /// Inferred from which hosts share a link.
+    /// Infers the tree from the links that hosts share.
     pub fn measured(hosts: &Hosts, seed: u64, tell: Tell) -> Result<Found, Failure> {
-        // Three rounds may miss a link that few pairs cross at once; in all of them some round has enough.
+        // Three rounds may miss a link that few pairs cross at once. If all pairs are measured, some round fills it.
         let groups = sides(&measure(hosts, true, seed, tell)?);
         let named = |at: &usize| (hosts.known[*at].name.clone(), hosts.known[*at].interface.clone());
         let mut tree = inferred(&groups.iter().map(|group| group.iter().map(named).collect()).collect::<Vec<_>>());
@@ -70,12 +70,12 @@ impl Found {
         self.moved = moved(before, &self.tree);
     }
 
-    /// Hosts whose switch is not known.
+    /// Returns the hosts whose switch is not known.
     pub fn missing(&self) -> impl Iterator<Item = &str> {
         self.tree.alone.iter().chain(self.silent.iter().map(|(host, _)| host)).map(String::as_str)
     }
 
-    /// 0: the place of each host is known and as it was.
+    /// Returns 0 if the place of each host is known and has not changed.
     pub fn status(&self) -> i32 {
         i32::from(self.missing().next().is_some() || !self.moved.is_empty())
     }

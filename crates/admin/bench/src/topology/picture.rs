@@ -1,4 +1,4 @@
-//! The tree as a drawing.
+//! Draws the tree.
 
 use super::Found;
 use homing_network::files::above;

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 /// Most switches that are queried: wrong neighbours cannot extend the search without end.
 const MOST: usize = 64;
-/// Bytes of a table: 4096 neighbours or addresses.
+/// Most bytes of a table: 4096 neighbours or addresses.
 const LONGEST: u64 = 1 << 20;
 /// Seconds for a table, even if it arrives slowly.
 const PATIENCE: &str = "60";

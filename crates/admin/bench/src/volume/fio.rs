@@ -21,12 +21,12 @@ pub enum Op {
     Create,
     /// Reading their attributes, as `ls -l` does.
     Stat,
-    /// Removing them.
+    /// Removing small files.
     Unlink,
 }
 
 impl Op {
-    /// All, in the order in which they are measured.
+    /// All operations, in the order in which they are measured.
     pub const ALL: [Op; 7] = [Op::Write, Op::Read, Op::Randwrite, Op::Randread, Op::Create, Op::Stat, Op::Unlink];
 
     /// Whether it handles small files of one block each.
@@ -67,9 +67,9 @@ impl Op {
 pub struct Case {
     /// Its operation.
     pub op: Op,
-    /// Block size in fio's words.
+    /// Block size in fio's syntax.
     pub bs: String,
-    /// Hosts at once.
+    /// Number of hosts at once.
     pub clients: usize,
     /// Copies of the files, if they were set.
     pub copies: Option<u32>,

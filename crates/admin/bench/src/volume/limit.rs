@@ -42,8 +42,8 @@ impl Ways {
         let copies = f64::from(self.copies.max(1)).min(servers);
         let away = if self.at_home { 1.0 - 1.0 / servers } else { 1.0 };
         match op {
-            // Every byte crosses a link for each copy that is not at home, and comes in at a server.
-            // GlusterFS's clients send all copies; MooseFS's send one, which is handed on from server to server.
+            // Every byte crosses a link for each copy that is not at home, and arrives at a server. GlusterFS's
+            // clients send all copies. MooseFS's clients send one, and servers pass it on.
             Op::Write => {
                 let sent = if self.kind == Kind::Moosefs { away } else { copies * away };
                 let out = clients * link / sent;
@@ -75,7 +75,7 @@ mod tests {
         near(moosefs.limit(Op::Write, 1, 150.0), 200.0);
         near(moosefs.limit(Op::Write, 4, 150.0), 400.0);
         near(gluster.limit(Op::Read, 1, 100.0), 200.0);
-        // Everything is at home.
+        // All bytes are at home.
         assert_eq!(Ways { copies: 4, ..gluster }.limit(Op::Read, 1, 100.0), None);
         assert_eq!(gluster.limit(Op::Stat, 1, 100.0), None);
     }

@@ -20,10 +20,10 @@ use homing_volume::Spec;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// Everything that was measured.
+/// The results of all measurements.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Results {
-    /// As given by `--label`.
+    /// The text of `--label`.
     pub label: String,
     /// The folder.
     pub path: String,
@@ -34,7 +34,7 @@ pub struct Results {
     /// Size of the pieces that files are cut into, bytes, where that is known.
     #[serde(default)]
     pub stripe: Option<u64>,
-    /// Bytes a host wrote and read.
+    /// Bytes that each host wrote and read.
     pub size: u64,
     /// Files that these bytes were cut into, one after another; 0: not known.
     #[serde(default)]
@@ -45,7 +45,7 @@ pub struct Results {
     pub visible: Vec<visible::Delay>,
 }
 
-/// One case.
+/// The result of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The measured case.
@@ -69,7 +69,7 @@ pub struct Setup {
     pub hosts: Vec<String>,
     /// Hosts whose caches are dropped before reads.
     pub drop_on: Vec<String>,
-    /// Numbers of hosts at once; one and all when empty.
+    /// Numbers of hosts at once; one and all if empty.
     pub clients: Vec<usize>,
     /// Block sizes, in fio's words; at least one.
     pub bs: Vec<String>,
@@ -110,7 +110,7 @@ impl Bench {
         Ok(Bench { setup, executor, tell, volume })
     }
 
-    /// Runs the same command on hosts; the first failure ends it.
+    /// Runs the same command on hosts, and fails at the first failure.
     fn all(
         &self,
         hosts: &[String],
@@ -252,7 +252,7 @@ impl Bench {
         Ok(row)
     }
 
-    /// Megabytes a second that the links allow, when their rate and the volume are known.
+    /// Returns the megabytes a second that the links allow, if their rate and the volume are known.
     fn limit(&self, case: &Case) -> Option<f64> {
         let mut ways = limit::Ways::of(self.volume.as_ref()?, &self.setup.hosts);
         ways.copies = case.copies.unwrap_or(ways.copies);
@@ -260,7 +260,7 @@ impl Bench {
     }
 }
 
-/// A script for sh with arguments.
+/// Builds a script for sh with arguments.
 fn sh(text: &str, args: &[&str]) -> Vec<String> {
     ["sh", "-c", text, "sh"].iter().chain(args).map(|s| s.to_string()).collect()
 }

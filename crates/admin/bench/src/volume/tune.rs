@@ -20,7 +20,7 @@ use trial::{Setting, Try};
 pub struct Trials {
     /// The server's max_block_size values, bytes; its NFS service is restarted for each.
     pub server_block: Vec<u64>,
-    /// Values of rsize and wsize, bytes, the default besides.
+    /// Values of rsize and wsize, bytes, besides the default.
     pub sizes: Vec<u64>,
     /// Numbers of connections, with the best size.
     pub connections: Vec<u32>,
@@ -49,7 +49,7 @@ pub fn run(bench: &Bench, trials: &Trials) -> Result<Sweep, Failure> {
 struct Hands<'a> {
     bench: &'a Bench,
     trials: &'a Trials,
-    /// The server's max_block_size, when this sweep set it.
+    /// The server's max_block_size, if this sweep set it.
     block: Option<u64>,
     /// Whether something was measured.
     warm: bool,

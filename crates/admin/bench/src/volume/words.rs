@@ -16,17 +16,17 @@ pub fn op(row: &Row) -> String {
     row.case.op.name().into()
 }
 
-/// 99th percentile of the latency, milliseconds.
+/// Returns the 99th percentile of the latency, milliseconds.
 pub fn p99(row: &Row) -> String {
     if row.p99_ms > 0.0 { format!("{:.1}", row.p99_ms) } else { "-".into() }
 }
 
-/// Share of the theoretical limit.
+/// Returns the share of the theoretical limit.
 pub fn share(row: &Row) -> String {
     row.share.map_or("-".into(), |s| format!("{:.0}%", s * 100.0))
 }
 
-/// How the bytes of a host were laid out.
+/// Describes the files that the bytes of a host were cut into.
 pub fn files(results: &Results) -> String {
     let megabytes = results.size / 1_000_000;
     let cut = match results.stripe {

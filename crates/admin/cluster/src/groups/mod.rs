@@ -17,7 +17,7 @@ type Asked = (Option<String>, String);
 /// All group sources.
 #[derive(Debug, Default)]
 pub struct ClusterShell {
-    /// In the order in which they were declared.
+    /// The sources in the order of their declaration.
     sources: Vec<(String, Source)>,
     default: Option<String>,
     /// Answers of commands, which may be slow.

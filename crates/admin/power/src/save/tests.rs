@@ -99,7 +99,7 @@ fn no_more_are_off_at_once_than_was_said() {
     use Becomes::*;
     assert_eq!(first, [SwitchedOff(0), SwitchedOff(0), Enough(0), Enough(0)]);
     ["n1", "n2"].iter().for_each(|host| known.switched_off(host, 1000));
-    // They answer for a while after that, and have not come back by it.
+    // They answer for a while after that, which does not mean that they are back.
     assert_eq!(save(&rules, &mut known, &all, 1030), [Off(30), Off(30), Enough(0), Enough(0)]);
     known.switched_on("n1");
     assert!(!known.called("n1", 1050), "it is on");

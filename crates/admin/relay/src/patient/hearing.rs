@@ -72,12 +72,12 @@ pub(super) enum Way {
 pub(super) struct Hearing {
     pub heard: Vec<Heard>,
     deadline: Duration,
-    /// The hosts that lead others; none where there is no tree.
+    /// The hosts that lead others; empty if there is no tree.
     leaders: Vec<usize>,
     begun: Instant,
     /// The time of the last output by the first way.
     moved: Instant,
-    /// Until then those are waited for whose turn has come.
+    /// The end of the wait for hosts whose turn has come.
     due: Instant,
     /// Hosts whose turn has not come.
     waiting: usize,

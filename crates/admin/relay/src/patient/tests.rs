@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 const LED: Giver = Giver::Leader(0);
 
-/// n0 leads n1 to n3. Times are seconds.
+/// n0 leads n1 to n3. Times are in seconds.
 struct World {
     hearing: Hearing,
     begun: Instant,
@@ -76,7 +76,7 @@ fn hosts_of_a_leader_that_hangs_are_asked_from_here_at_once_and_not_after_their_
     world.led(5, 1, word("late"));
     let heard = &world.hearing.heard;
     assert_eq!(heard[1].chunks(), [(4.0, b"whole".to_vec())]);
-    // It has come back: whoever ends first has answered.
+    // The host has come back: the answer that ends first counts.
     world.led(6, 2, done(Outcome::Exited(0)));
     world.besides(7, 3, done(Outcome::Unreachable("no route".into())));
     assert!(world.hearing.has_ended());

@@ -1,4 +1,4 @@
-//! The areas of a set-up, in the order in which they need each other: one file each.
+//! The areas of a set-up, one file each, in the order of their dependencies.
 
 mod clock;
 mod disks;
@@ -148,7 +148,7 @@ impl Area {
             Area::Limits => Ok(limits::wanted(site)),
             Area::Mtu => mtu::wanted(site, host, seen),
             Area::Disks => disks::wanted(site, host, seen),
-            // A volume is made by the steps of `homing volume`.
+            // The steps of `homing volume` make a volume.
             Area::Volumes => Ok(Vec::new()),
             Area::Homes => homes::wanted(site, host, seen),
             Area::Mounts => mounts::wanted(site, host, seen),

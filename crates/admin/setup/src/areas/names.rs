@@ -81,7 +81,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 
 enum Judged {
     Fine,
-    /// It gives a host an address at which no other host can reach it.
+    /// The line gives a host an address at which no other host can reach it.
     Loopback,
     Wrong(String),
 }
@@ -98,7 +98,7 @@ fn judge(site: &Site, seen: &AllSeen, line: &str) -> Judged {
         if is_loopback(address) {
             return Judged::Loopback;
         }
-        // A name may have an address of each kind.
+        // A name may have an IPv4 and an IPv6 address.
         if address != right && address.contains(':') == right.contains(':') {
             return Judged::Wrong(format!("{HOSTS} has the line {line:?}, but {name} is {right}: take that line out"));
         }

@@ -17,14 +17,14 @@ const LEADS: &str = "slurm.controller";
 const CONTROLLER: &str = "slurmctld";
 /// Prints the resources of a host, as a line of slurm.conf.
 const OFFERS: &str = "slurmd -C";
-/// The type of the control groups' file system.
+/// Prints the type of the control groups' file system.
 const GROUPS: &str = "stat -fc %T /sys/fs/cgroup";
 const HEAD: &str = "# Written by homing up, which writes over what is changed here by hand.\n";
 /// The percentage of a host's memory that jobs may use. slurmd drains a node with less memory than slurm.conf states,
 /// and another kernel may reserve some more.
 const PERCENT: u64 = 95;
 
-/// States, as sinfo shortens them, of nodes that take jobs.
+/// States of nodes that take jobs, in sinfo's short form.
 const SERVES: [&str; 4] = ["idle", "mix", "alloc", "comp"];
 
 pub(super) fn ask(site: &Site, question: &mut Question) {

@@ -1,4 +1,4 @@
-//! Areas on hosts that are values.
+//! Tests areas on observed states, without hosts.
 
 use crate::site::{AllSeen, Site};
 use crate::{Area, Plan, plan, question};
@@ -14,7 +14,7 @@ fn with(mut seen: Observed, path: &str, text: &str) -> Observed {
     seen
 }
 
-/// A bare Debian host with this number.
+/// Facts of a bare Debian host with this number.
 fn host(n: u32) -> Observed {
     let mut seen = Observed {
         hostname: format!("n{n}"),
@@ -233,7 +233,7 @@ fn a_file_that_contradicts_itself_is_told() {
     }
 }
 
-/// A host with Slurm's packages, as they leave it.
+/// Facts of a host with Slurm's packages, just after their installation.
 fn with_slurm(n: u32) -> Observed {
     let mut seen = host(n);
     seen.packages = ["munge", "slurmd", "slurm-client"].map(String::from).into();
@@ -335,7 +335,7 @@ fn what_a_host_without_its_journal_still_has_is_told() {
 
 const HOMES: &str = "[volume.homes]\nkind = \"nfs\"\nhosts = \"n1:/export\"\n[homes]\nvolume = \"homes\"\n";
 
-/// Three hosts that mount an NFS volume of n1.
+/// Facts of three hosts that mount an NFS volume of n1.
 fn with_homes(up: &str) -> (Site, AllSeen) {
     let mut site = site(&["n1", "n2", "n3"], up);
     let spec = homing_volume::Spec {

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The numbers that Debian and Red Hat use for people.
 const FREE: std::ops::Range<u32> = 1000..60000;
 
-/// Returns a command that prints lines `own USER HOME OWNER` for existing homes, `at HOME OWNER` for wanted homes,
-/// and `shell PATH` for programs that exist. OWNER is a number, `absent` or `unknown`.
+/// Returns a command that prints three kinds of lines. `own USER HOME OWNER` is an existing home, `at HOME OWNER` a
+/// wanted one, `shell PATH` a program that exists. OWNER is a number, `absent` or `unknown`.
 fn command(site: &Site) -> String {
     let names: Vec<&str> = site.up.user.keys().map(String::as_str).collect();
     let homes: Vec<String> =

@@ -127,7 +127,7 @@ pub fn fetch(indexes: &[Index]) -> String {
 /// The ending of a file that could not be fetched.
 pub const NONE: &str = ".none";
 
-/// A script, for `sh -c`, that takes files on its standard input.
+/// Returns a script for `sh -c` that takes files from its standard input.
 pub fn came() -> String {
     call("indexes_came", []) + "main\n"
 }

@@ -95,7 +95,7 @@ fn no_word_sets_aside_that_a_disk_is_in_use_the_roots_or_unfit() {
                 assert!(against.contains(why) && !against.contains("wipe ="), "{line}: {against}");
             }
         }
-        // Nor that homing has begun on it.
+        // A file system that homing has begun on it is no reason either.
         let half = format!("{BLANK}{line}begun {}\n", fs().uuid);
         assert!(told(&half, None).is_err(), "{line}");
     }
@@ -131,7 +131,7 @@ fn the_word_to_erase_a_disk_is_good_for_what_was_there_then() {
     assert_eq!(again(BLANK).unwrap().len(), 1);
 }
 
-/// A host on which homing has made a file system on this disk.
+/// Facts of a host on which homing has made a file system on this disk.
 fn taken(facts: &str) -> Observed {
     let step = plan(&wanted(None), &mut host(BLANK)).unwrap().remove(0);
     Observed { journal: vec![("00000001.json".into(), step.change)], ..host(facts) }
@@ -200,7 +200,7 @@ fn a_uuid_is_of_one_host_and_one_disk() {
     assert_ne!(uuid, Disk { id: "WD-2".into(), ..disk }.uuid("n1", NAME));
 }
 
-/// On this machine, where its root file system lies on a disk.
+/// Runs on this machine, where the root file system lies on a disk.
 #[test]
 fn the_disk_of_the_root_file_system_is_known_for_it() {
     let say = |program: &str, words: &[&str]| {

@@ -64,7 +64,7 @@ fn what_is_beside_a_copy_of_homes_is_replaced_and_not_written_through() {
         let done = run(&format!("{ACT}\nmark copy 'copied n1'"));
         assert!(done.status.success(), "{done:?}");
         assert_eq!(std::fs::read_to_string(dir.join("copy.homing")).unwrap(), "copied n1\n");
-        // A folder and its mark that lead elsewhere.
+        // A folder and its mark are links to another place.
         std::fs::create_dir_all(dir.join("elsewhere")).unwrap();
         std::fs::create_dir_all(dir.join("homes/ann")).unwrap();
         symlink(dir.join("elsewhere"), dir.join("link")).unwrap();

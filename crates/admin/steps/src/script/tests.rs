@@ -1,4 +1,4 @@
-//! Scripts, run on this machine.
+//! Tests scripts by running them on this machine.
 
 use super::*;
 use std::os::unix::fs::MetadataExt;
@@ -40,7 +40,7 @@ fn a_file_is_written_noted_and_put_back() {
     assert!(!dir.path().join("state").exists(), "nothing of the journal is left");
 }
 
-/// The timer is one of `setsid` where the machine has no systemd.
+/// The timer uses `setsid` if the machine has no systemd.
 #[test]
 fn what_nobody_confirms_is_taken_back_by_the_host_itself() {
     for (confirmed, token) in [(false, "7"), (true, "7"), (true, "net-7")] {
@@ -66,7 +66,7 @@ fn what_nobody_confirms_is_taken_back_by_the_host_itself() {
                 .replace("sleep %s;", &timing)
                 .replace("systemctl", &format!("echo >>{} ", read.display()))
         };
-        // The way back is in the script as base64.
+        // The undo is in the script as base64.
         let back = Content(here(back(&steps)).into_bytes()).encoded();
         let text = script(&steps, &[], Some(&guard), None)
             .replace(&Content(super::back(&steps).into_bytes()).encoded(), &back);
@@ -131,7 +131,7 @@ fn who_looked_before_another_does_nothing_more_and_who_looked_last_does() {
     assert_eq!(act("next-2"), "outdated\tthis host was started anew since homing looked at it\n", "/run was emptied");
     for lead in [None, Some("third-3")] {
         let question = crate::Question { lead: lead.map(String::from), ..crate::Question::default() };
-        // Not for long, for the sake of the test.
+        // The test does not wait long for the lock.
         let text = here(dir.path(), &question.script().replace("-w 300", "-n"));
         let done = Command::new("flock").arg(&lock).args(["sh", "-c", &text]).output().unwrap();
         assert!(String::from_utf8_lossy(&done.stderr).contains("another homing up changes this host"), "{done:?}");

@@ -314,7 +314,7 @@ pub fn heal(spec: &Spec, seen: &Observed, full: bool) -> Answer {
         plan.notes.push("one copy needs no healing".into());
         return Ok(plan);
     }
-    // A brick that was killed is started again first: nothing heals onto a dead one.
+    // A brick that was killed is started again first: files cannot be healed onto a dead brick.
     let (host, _) = speaker_of(spec, seen)?;
     let silent = seen.silent();
     plan.notes.extend(silent.iter().map(|(h, why)| format!("{h} does not answer, its copies stay behind: {why}")));

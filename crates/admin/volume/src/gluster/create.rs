@@ -223,7 +223,7 @@ fn set_options(plan: &mut Plan, spec: &Spec, speaker: &str, there: Option<&Volum
     if let Some(size) = &size {
         wanted.extend([("features.shard", "on"), ("features.shard-block-size", size)]);
     }
-    // A user's own choice of an option that is there already stays.
+    // An option that the user has set already stays.
     wanted.retain(|(key, _)| there.is_none_or(|v| !v.options.contains_key(*key)));
     if wanted.is_empty() {
         return;

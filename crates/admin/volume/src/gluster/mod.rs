@@ -33,7 +33,7 @@ pub(crate) fn speaker<'a>(spec: &'a Spec, seen: &'a Observed) -> Option<(String,
 
 /// Returns the volume as it is now.
 pub fn volume<'a>(spec: &'a Spec, seen: &'a Observed) -> Option<&'a Volume> {
-    // A host that does not belong yet knows of no volume.
+    // A host that has not joined yet knows no volume.
     let views = seen.hosts.values().flatten().filter_map(|f| f.gluster.as_ref());
     views.filter_map(|c| c.volume(&spec.name)).next()
 }

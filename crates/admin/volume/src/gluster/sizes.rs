@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(behind(&one, &Sizes::new()), None);
     }
 
-    /// The scripts on a folder that looks like a brick.
+    /// Runs the scripts on a folder that looks like a brick.
     #[test]
     fn a_brick_is_added_up_as_it_lies() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Sharding: files cut into pieces that lie on several sets of bricks.
+//! Sharding: cuts files into pieces that lie on several sets of bricks.
 
 use super::{Answer, gluster, no_volume, speaker_of, volume};
 use crate::observe::Observed;

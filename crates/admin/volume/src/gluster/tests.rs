@@ -1,4 +1,4 @@
-//! Plans from recorded answers: no host, no socket.
+//! Tests plans with recorded answers, without hosts and sockets.
 
 use super::*;
 use crate::execute::{self, News};
@@ -59,7 +59,7 @@ fn four() -> Spec {
     spec(&["n1", "n2", "n3", "n4"], 2)
 }
 
-/// Four hosts with the volume, mounted.
+/// Facts of four hosts with the volume mounted.
 fn running(spec: &Spec, more: &str) -> Observed {
     let bricks = ["n1:/brick/data", "n2:/brick/data", "n3:/brick/data", "n4:/brick/data"];
     seen(spec, |h| {
@@ -218,7 +218,7 @@ fn a_drained_host_keeps_all_copies_on_the_way() {
     assert_eq!(leaving, &["n3:/brick/data", "n4:/brick/data"]);
     let going = drain_host(&spec, &running(&spec, &removal("in progress")), "n4", &[]).unwrap();
     assert!(going.phases.is_empty() && matches!(going.then, Then::Wait(_)));
-    // Files that are left are never committed away.
+    // A brick with files left is never removed.
     let left = drain_host(&spec, &running(&spec, &removal("completed")), "n4", &[]).unwrap_err();
     assert!(left[0].danger.is_none() && left[0].why.contains("n4:/brick/data"), "{left:?}");
     let mut empty = running(&spec, &removal("completed"));
@@ -228,7 +228,7 @@ fn a_drained_host_keeps_all_copies_on_the_way() {
     assert!(has(&drain_host(&spec, &empty, "n4", &[]).unwrap(), "commit"));
 }
 
-/// Seen on a busy machine: an unanswered question was taken for "nothing is going on", and the drain began anew.
+/// Seen on a busy machine: an unanswered query was taken for "no task is running", and the drain began a second time.
 #[test]
 fn a_drain_is_not_begun_while_it_is_unknown_whether_one_goes_on() {
     let spec = four();
@@ -275,7 +275,7 @@ fn a_dead_host_is_replaced_by_one_of_another_set() {
     let replace = lines(&plan).into_iter().find(|l| l.contains("replace-brick")).unwrap();
     assert!(replace.contains("n4:/brick/data n1:/brick/data.2") || replace.contains("n4:/brick/data n2:/brick/data.2"));
     assert_eq!(plan.then, Then::Wait(Watch::Heal));
-    // Both hosts of the only set, one dead: nobody is left to take its copies.
+    // Both hosts of the only set, one of them dead: no host is left to take its copies.
     let two = Spec { places: four().places[2..].to_vec(), clients: vec![], ..four() };
     let mut observed = seen(&two, |_| format!("active\tglusterd\n{}", info(&["n3:/brick/data", "n4:/brick/data"], 2)));
     observed.hosts.insert("n4".into(), Err("no route".into()));
@@ -328,7 +328,7 @@ fn what_was_begun_is_taken_back_last_first() {
     record.take_up(&crate::Change::Create, &plan, &[Danger::SystemDisk]).unwrap();
     let executor = Failing::new(5);
     assert!(execute::carry_out(&executor, &plan, &mut record, &mut |_| {}).is_err());
-    // As another process finds it.
+    // The record as another process loads it.
     let mut record = Record::load(&folder, "data").unwrap().unwrap();
     let pending = record.pending.clone().unwrap();
     assert_eq!((pending.done, pending.begun, pending.allowed), (4, 5, vec![Danger::SystemDisk]));
@@ -343,7 +343,7 @@ fn what_was_begun_is_taken_back_last_first() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A call that was killed, or an administrator, may hold the daemons' lock for a moment.
+/// A process that was killed, or an administrator, may hold the daemons' lock for a moment.
 #[test]
 fn a_daemon_that_is_busy_is_asked_again() {
     let spec = four();

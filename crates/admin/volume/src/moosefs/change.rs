@@ -104,12 +104,12 @@ fn chunks_of(spec: &Spec, seen: &Observed) -> Result<Chunks, Vec<Refusal>> {
 fn addresses(facts: &HostFacts, is_master: bool) -> Vec<String> {
     let mut ips: Vec<String> =
         facts.texts.get("addresses").map_or(Vec::new(), |t| t.split_whitespace().map(String::from).collect());
-    // Debian gives a host's own name the address 127.0.1.1.
+    // Debian maps a host's own name to 127.0.1.1.
     ips.extend(["127.0.0.1", "127.0.1.1"].iter().filter(|_| is_master).map(|ip| ip.to_string()));
     ips
 }
 
-/// Sets the goal of all that lies below a path, which has `goals` now, and waits for the copies.
+/// Sets the goal of all files below a path, which have `goals` now, and waits for the copies.
 pub fn set_copies(
     spec: &Spec,
     seen: &Observed,

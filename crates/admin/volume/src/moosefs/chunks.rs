@@ -20,13 +20,13 @@ pub(crate) struct Disk {
     /// Whether the master no longer needs it. Just after the mark this is an old value: "ready" was seen with every
     /// only copy still on the disk.
     pub(crate) ready: bool,
-    /// Bytes.
+    /// Used bytes.
     pub(crate) used: u64,
-    /// Likewise.
+    /// Size in bytes.
     pub(crate) size: u64,
 }
 
-/// Chunks and disks.
+/// The chunks and disks of a volume.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chunks {
     /// Copies on all disks.
@@ -51,7 +51,7 @@ pub(crate) fn read(text: &str) -> Option<Chunks> {
         match fields[..] {
             [table, "goal/copies/chunks:", ..] => {
                 let (Some(goal), Some(copies), Some(n)) = (number(2), number(3), number(4)) else { continue };
-                // Goal 0: no file needs them any more.
+                // Chunks with goal 0 are no longer needed by any file.
                 let cell = Cell { goal, copies, chunks: if goal == 0 { 0 } else { n } };
                 if table.starts_with("all") { chunks.all.push(cell) } else { chunks.regular.push(cell) }
             }

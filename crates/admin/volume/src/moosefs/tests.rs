@@ -1,4 +1,4 @@
-//! Plans from answers that were recorded from MooseFS 3.0.117.
+//! Tests plans with recorded answers of MooseFS 3.0.117.
 
 use super::*;
 use crate::observe::{self, Observed};

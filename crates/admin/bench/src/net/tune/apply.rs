@@ -18,10 +18,10 @@ const SAMPLES: usize = 4;
 /// The result of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Better by more than the noise. `lasting`: it outlives a reboot.
+    /// Better by more than the noise, and kept. `lasting`: whether it outlives a reboot.
     #[allow(missing_docs)]
     Kept { lasting: bool },
-    /// No better by more than the noise, or something is worse: taken back.
+    /// No better by more than the noise, or something is worse; taken back.
     Left,
     /// Failed with this reason and taken back: a host refused the value, a large packet was lost, or a host was cut
     /// off.
@@ -115,7 +115,7 @@ impl Tuner<'_> {
         Guarded { name: &trial.name, steps, executor, fresh, token, lead: None, is_own }
     }
 
-    /// Sets it, and proves that packets of a new MTU pass between all hosts.
+    /// Sets the value, and checks that packets of a new MTU pass between all hosts.
     fn set(&self, trial: &Trial, guarded: &Guarded) -> Result<(), String> {
         guarded.set()?;
         // A set value may break connections: packets that are too large may be lost without an error.
@@ -140,7 +140,7 @@ impl Tuner<'_> {
         Fate::Kept { lasting }
     }
 
-    /// Whether all hosts have it written down for the next boot.
+    /// Writes the value for the next boot. Returns whether all hosts have it.
     fn written(&self, trial: &Trial, hosts: &[String], seen: &mut BTreeMap<String, Observed>) -> bool {
         let mut all = BTreeMap::new();
         for host in hosts {

@@ -38,7 +38,7 @@ pub fn facts(hosts: &Hosts, seen: &BTreeMap<String, Observed>) -> Result<Vec<Fac
     let round = hosts.carry_out(&Order { load: Load::Alone, brief: false, pairs: vec![(0, 1)] })?;
     let pair = &round.pairs[0];
     let rate = pair.there.map_or(0.0, |flow| flow.mbit_per_s);
-    // Half of a round trip, twice: Mbit/s times microseconds are bits.
+    // Two halves of a round trip. Mbit/s times microseconds are bits.
     let round_trip = pair.latency.last().map_or(0.0, |took| took.p50_us * 2.0);
     let of = |host: &Host| {
         let rate = rate.max(host.speed.map_or(0.0, f64::from));

@@ -122,11 +122,11 @@ mod tests {
         );
         let back = homing_steps::undo(&seen);
         assert_eq!(back.steps.iter().map(|step| step.change.clone()).collect::<Vec<_>>(), [set(ours, "2", "1")]);
-        // Somebody's own value stays too.
+        // A value that a user set stays too.
         seen.apply(&set(ours, "2", "9"));
         let back = homing_steps::undo(&seen);
         assert_eq!((back.steps.len(), back.changed.len()), (0, 1), "{:?}", back.changed);
-        // An MTU of the cluster file's stays too.
+        // An MTU of the cluster file stays too.
         let mtu = |interface: &str| Change::Link {
             interface: interface.into(),
             setting: "mtu".into(),

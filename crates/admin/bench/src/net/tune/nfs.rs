@@ -28,7 +28,7 @@ pub struct Mounted {
     pub by_line: bool,
 }
 
-/// The first mount of each server.
+/// Returns the first mount of each server.
 pub fn mounted(seen: &Observed) -> Vec<Mounted> {
     let text = seen.outputs.get(MOUNTS).map_or("", String::as_str);
     let of_lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("fstab ")).filter_map(server).collect();

@@ -17,11 +17,11 @@ pub enum Kind {
     Rings,
     /// How long the card waits before it interrupts.
     Coalescing,
-    /// Queues of the card, one a processor.
+    /// Queues of the card, one for each processor.
     Queues,
-    /// How TCP finds its rate.
+    /// The algorithm by which TCP finds its rate.
     Congestion,
-    /// How much a TCP connection may have under way.
+    /// The most bytes that a TCP connection may have under way.
     Buffers,
     /// The largest packet.
     Mtu,
@@ -42,7 +42,7 @@ impl Kind {
         Kind::Nconnect,
     ];
 
-    /// Its word, for `--only`.
+    /// Returns its word for `--only`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Offloads => "offloads",
@@ -62,7 +62,7 @@ impl Kind {
 pub struct Facts {
     /// Its name.
     pub host: String,
-    /// The interface that its address is on.
+    /// The interface that has its address.
     pub interface: String,
     /// Its state, as it reported it.
     pub seen: Observed,
@@ -181,7 +181,7 @@ fn link(facts: &Facts, setting: &str, value: impl ToString) -> Wanted {
 fn offloads(facts: &Facts) -> Vec<Wanted> {
     let off = own(facts).filter(|(name, setting)| name.starts_with("offload ") && setting.value == "off");
     let mut wanted: Vec<Wanted> = off.map(|(name, _)| link(facts, name, "on")).collect();
-    // The kernel refuses segmentation without scatter-gather and checksums: these first.
+    // The kernel refuses segmentation without scatter-gather and checksums; these come first.
     let first = |one: &Wanted| !matches!(one, Wanted::Link { setting, .. } if ["offload sg", "offload tx"].contains(&setting.as_str()));
     wanted.sort_by_key(first);
     wanted

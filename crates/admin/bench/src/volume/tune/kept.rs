@@ -6,10 +6,10 @@ use homing_model::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// A sweep, whole or not.
+/// A sweep, complete or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
-    /// The export, as the client's mount table has it.
+    /// The export, as in the client's mount table.
     pub source: String,
     /// The client.
     pub host: String,
@@ -48,7 +48,7 @@ impl Sweep {
         Ok(old)
     }
 
-    /// The export's server.
+    /// Returns the export's server.
     pub fn server(&self) -> &str {
         self.source.split(':').next().unwrap_or("")
     }

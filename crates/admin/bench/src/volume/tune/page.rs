@@ -5,7 +5,7 @@ use super::kept::Sweep;
 use super::trial::{Setting, Try};
 use homing_report::chart::{self, Series};
 
-/// Draws it; `dropped` are the hosts whose caches were dropped before reads.
+/// Draws a sweep; `dropped` are the hosts whose caches were dropped before reads.
 pub fn page(path: &str, dropped: &[String], sweep: &Sweep) -> String {
     let tries = &sweep.tries;
     let mut body = chart::list("What to use", &advice(sweep));

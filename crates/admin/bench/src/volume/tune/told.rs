@@ -34,8 +34,7 @@ impl Sweep {
     }
 }
 
-/// Mounts with the best options on all hosts, and writes them into fstab. The line of this mount point is changed, all
-/// others stay.
+/// Mounts with the best options on all hosts, and writes them into fstab. Only the line of this mount point changes.
 pub fn apply(bench: &Bench, sweep: &Sweep) -> Result<(), Failure> {
     let Some(best) = sweep.best() else { return Ok(()) };
     let options = best.setting.options();

@@ -5,7 +5,7 @@ use crate::volume::{Bench, sh};
 use homing_model::Failure;
 use serde::{Deserialize, Serialize};
 
-/// Where trials are mounted.
+/// The mount point of trials.
 const POINT: &str = "/run/homing-tune";
 /// Mounts, and prints the values that client and server settled on.
 const MOUNT: &str = r#"
@@ -18,7 +18,7 @@ const UNMOUNT: &str = r#"
 mountpoint -q "$1" || exit 0
 rm -rf --one-file-system -- "$1/.homing-tune"; umount "$1" && rmdir "$1"
 "#;
-/// The size is read when the first thread starts; rpc.nfsd works with and without systemd.
+/// Sets max_block_size, which the server reads when its first thread starts. rpc.nfsd works with and without systemd.
 const SERVER_BLOCK: &str = r#"
 PATH=$PATH:/usr/sbin:/sbin; n=$(cat /proc/fs/nfsd/threads) || exit
 rpc.nfsd 0 || exit; echo "$1" > /proc/fs/nfsd/max_block_size; s=$?; rpc.nfsd "$n" || exit
@@ -28,9 +28,9 @@ rpc.nfsd 0 || exit; echo "$1" > /proc/fs/nfsd/max_block_size; s=$?; rpc.nfsd "$n
 /// The options of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
-    /// The server's max_block_size in bytes, when it was set.
+    /// The server's max_block_size in bytes, if it was set.
     pub block: Option<u64>,
-    /// Bytes of a read or write on the wire; 0: left to both sides.
+    /// Bytes of a read or write on the wire; 0: both sides choose.
     pub size: u64,
     /// TCP connections.
     pub connections: u32,
@@ -53,9 +53,9 @@ impl Setting {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Try {
     pub setting: Setting,
-    /// MB/s of each measurement.
+    /// MB/s written, one value for each measurement.
     pub write: Vec<f64>,
-    /// Likewise.
+    /// MB/s read, one value for each measurement.
     pub read: Vec<f64>,
     /// The values that client and server settled on, from the mount table.
     pub settled: String,
@@ -96,10 +96,10 @@ pub fn unmount(bench: &Bench) -> Result<(), Failure> {
     bench.all(&bench.setup.hosts[..1], |_, _| sh(UNMOUNT, &[POINT]), "taking the trial mount away").map(drop)
 }
 
-/// One further measurement of the setting that is mounted.
+/// Measures the mounted setting once more.
 pub fn measure(bench: &Bench, source: &str, t: &mut Try) -> Result<(), Failure> {
     let write = rate(bench, Op::Write)?;
-    // A new mount knows nothing of the file that was written through the old one.
+    // A new mount has no cache of the file that was written through the old one.
     mount(bench, source, t.setting)?;
     bench.drop_caches();
     let read = rate(bench, Op::Read)?;
@@ -118,7 +118,7 @@ fn rate(bench: &Bench, op: Op) -> Result<f64, Failure> {
     Ok(row.mb_per_s)
 }
 
-/// Restarts the server's service with another largest size.
+/// Restarts the server's NFS service with another max_block_size.
 pub fn set_block(bench: &Bench, server: &str, block: u64) -> Result<(), Failure> {
     let script = sh(SERVER_BLOCK, &[&block.to_string()]);
     bench.all(&[server.to_string()], |_, _| script.clone(), "setting max_block_size").map(drop)
