@@ -168,7 +168,7 @@ mod tests {
             of(6, Giver::Leader(6), Outcome::Exited(0)),
             of(7, Giver::Leader(6), Outcome::Lost("cut".into())),
         ];
-        // n0, which is spared, leads n1, and n6 leads n7; n2 is as far away from here; n3 reaches no host.
+        // n0, which is spared, leads n1, and n6 leads n7. n2 cannot be reached from here either; n3 reaches no host.
         assert_eq!(unled(&hosts, &results), ["n3", "n4", "n5"]);
     }
 

@@ -95,7 +95,7 @@ fn no_word_sets_aside_that_a_disk_is_in_use_the_roots_or_unfit() {
                 assert!(against.contains(why) && !against.contains("wipe ="), "{line}: {against}");
             }
         }
-        // A file system that homing has begun on it is no reason either.
+        // A file system that homing has begun on it lifts no objection.
         let half = format!("{BLANK}{line}begun {}\n", fs().uuid);
         assert!(told(&half, None).is_err(), "{line}");
     }
