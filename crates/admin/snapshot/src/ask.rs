@@ -100,8 +100,9 @@ pub enum Ask {
     Share(Share),
     /// Keep an instant copy for as long as the channel is open.
     Freeze(Freeze),
-    /// Look up the names of [`Control::Entries`] in this folder, for as long as the channel is open.
-    Examine(RawText),
+    /// Look up the names of [`Control::Entries`] in this folder, for as long as the channel is open. True: prepare
+    /// private folders for the missing entries, too.
+    Examine(RawText, bool),
     /// Make an image.
     Make(Box<Make>),
     /// Lock a vault for as long as the channel is open. No other process makes an image there meanwhile.
@@ -130,7 +131,7 @@ impl Ask {
     /// Returns the vault that the request is about.
     pub fn site(&self) -> Option<&Site> {
         match self {
-            Ask::Look(_) | Ask::Lease(_) | Ask::Share(_) | Ask::Freeze(_) | Ask::Examine(_) | Ask::Restic(_) => None,
+            Ask::Look(_) | Ask::Lease(_) | Ask::Share(_) | Ask::Freeze(_) | Ask::Examine(..) | Ask::Restic(_) => None,
             Ask::Make(order) => Some(&order.site),
             Ask::Restore(order) => Some(&order.site),
             Ask::Expire(order) => Some(&order.site),
@@ -210,6 +211,14 @@ pub enum Control {
     Entries(Vec<RestoreEntry>),
     /// The entries that the destination has, in the order of the request.
     Present(Vec<Presence>),
+    /// Requests the private folders for the missing entries.
+    Stage,
+    /// The private folders.
+    Staged(Staging),
+    /// Requests that the restored entries be moved to their places. The value: the restore before that.
+    Place(Box<Restored>),
+    /// The restore after that.
+    Placed(Box<Restored>),
 }
 
 /// An answer. Notes, pieces, changes, leases and messages about parts or entries precede the last answer.
@@ -230,6 +239,14 @@ pub enum Answer {
     Examine(Vec<RestoreEntry>),
     /// The entries that the destination has, in the order of [`Control::Entries`].
     Present(Vec<Presence>),
+    /// Requests the private folders for the missing entries; [`Control::Staged`] answers.
+    Stage,
+    /// The answer to [`Control::Stage`].
+    Staged(Staging),
+    /// Requests that the restored entries be moved to their places; [`Control::Placed`] answers.
+    Place(Box<Restored>),
+    /// The answer to [`Control::Place`].
+    Placed(Box<Restored>),
     /// The files that one host has to read.
     Found(Found),
     /// The part of this number has ended.
@@ -403,6 +420,24 @@ pub struct Restored {
     pub beneath: u64,
     /// Errors of reading and writing, in the system's words.
     pub failed: Vec<String>,
+}
+
+/// Private folders of a destination, into which rsync writes the missing entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Staging {
+    /// One for each part of the destination that files cannot be moved out of.
+    pub folders: Vec<StagedFolder>,
+    /// Folders of the destination for which there is none, and why.
+    pub refused: Vec<String>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StagedFolder {
+    /// The folder that stands for the destination.
+    pub tree: PathBuf,
+    /// The file with the names of its entries, as rsync takes them.
+    pub list: PathBuf,
 }
 
 /// An entry that was left as it is.

@@ -7,7 +7,7 @@ use homing_model::RawText;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 /// The most entries that are examined in one message.
@@ -77,7 +77,7 @@ impl RestoreEntry {
     ///
     /// # Errors
     /// A link's target that cannot be read.
-    pub fn of(path: &RawText, stat: &Stat, folder: &OwnedFd, name: &[u8]) -> io::Result<RestoreEntry> {
+    pub fn of(path: &RawText, stat: &Stat, folder: impl AsFd, name: &[u8]) -> io::Result<RestoreEntry> {
         let kind = EntryKind::of(stat);
         let time = i128::from(stat.st_mtime) * 1_000_000_000 + stat.st_mtime_nsec as i128;
         let mark = match kind {
@@ -143,6 +143,14 @@ impl Examiner {
         Ok(Examiner { root, parent: None, lacking: None, blocked: None })
     }
 
+    /// Returns the folder that gets the files, for names only; `None`: it does not exist yet.
+    ///
+    /// # Errors
+    /// That no more files can be opened.
+    pub fn root(&self) -> io::Result<Option<OwnedFd>> {
+        self.root.as_ref().map(OwnedFd::try_clone).transpose()
+    }
+
     /// Examines one name.
     pub fn examine(&mut self, entry: &RestoreEntry) -> Presence {
         if self.blocked.as_ref().is_some_and(|above| is_beneath(&entry.path, above)) {
@@ -165,23 +173,13 @@ impl Examiner {
     }
 
     fn look(&mut self, entry: &RestoreEntry) -> Presence {
-        let (folder, name) = parts(&entry.path);
+        let (folder, name) = parts(&entry.path.0);
         let parent = match self.open_parent(folder) {
             Ok(parent) => parent,
             Err(io::ErrorKind::NotFound) => return Presence::Missing,
             Err(kind) => return Presence::Unknown(io::Error::from(kind).to_string()),
         };
-        let there = match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => RestoreEntry::of(&entry.path, &stat, parent, name),
-            Err(rustix::io::Errno::NOENT) => return Presence::Missing,
-            Err(e) => Err(e.into()),
-        };
-        match there {
-            Ok(there) if there.kind != entry.kind => Presence::InTheWay(there.kind),
-            Ok(there) if there == *entry => Presence::Same,
-            Ok(_) => Presence::Differs,
-            Err(e) => Presence::Unknown(e.to_string()),
-        }
+        presence(entry, parent, name)
     }
 
     fn open_parent(&mut self, folder: &[u8]) -> Result<&OwnedFd, io::ErrorKind> {
@@ -203,15 +201,31 @@ impl Examiner {
     }
 }
 
-/// Returns the folder of a path, and the name in it.
-fn parts(path: &RawText) -> (&[u8], &[u8]) {
-    match path.0.iter().rposition(|byte| *byte == b'/') {
-        Some(at) => (&path.0[..at], &path.0[at + 1..]),
-        None => (b"", &path.0),
+/// Returns the state of an open folder under the name of an entry.
+pub fn presence(entry: &RestoreEntry, folder: impl AsFd, name: &[u8]) -> Presence {
+    let there = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => RestoreEntry::of(&entry.path, &stat, folder, name),
+        Err(rustix::io::Errno::NOENT) => return Presence::Missing,
+        Err(e) => Err(e.into()),
+    };
+    match there {
+        Ok(there) if there.kind != entry.kind => Presence::InTheWay(there.kind),
+        Ok(there) if there == *entry => Presence::Same,
+        Ok(_) => Presence::Differs,
+        Err(e) => Presence::Unknown(e.to_string()),
     }
 }
 
-fn is_beneath(path: &RawText, above: &RawText) -> bool {
+/// The folder of a path, and the name in it.
+pub fn parts(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (b"", path),
+    }
+}
+
+/// Whether a path is below another one.
+pub fn is_beneath(path: &RawText, above: &RawText) -> bool {
     let rest = path.0.strip_prefix(&above.0[..]);
     rest.is_some_and(|rest| rest.first() == Some(&b'/') || above.0.is_empty())
 }

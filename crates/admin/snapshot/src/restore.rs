@@ -1,22 +1,27 @@
 //! Reads images back: the bytes of one file, the differences, and files to a folder.
 
-use crate::ask::{Obstacle, Restore, Restored};
+use crate::ask::{Obstacle, Restore, Restored, StagedFolder, Staging};
 use crate::destination::{self, Examiner, Presence, RestoreEntry};
 use crate::image::Image;
 use crate::manifest::{self, Change, Entry, NAME, What};
 use crate::place::Place;
 use crate::plan::SSH;
-use crate::rsync::{self, At};
+use crate::rsync::{self, At, Names};
 use crate::run::Reins;
 use crate::vault::{Refused, Vault};
 use crate::walk::{self, found_no};
 use homing_model::RawText;
 use jiff::tz::TimeZone;
+use recipient::public;
 use rustix::fs::OFlags;
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
+use tops::Tops;
+
+pub use recipient::{LocalRecipient, NoRecipient, Recipient};
 
 /// Bytes of a file that are sent at once.
 const PIECE: usize = 1 << 16;
@@ -84,7 +89,7 @@ pub fn from_now(
 ) -> Result<(), String> {
     let Replies { judge, each } = replies;
     let place = Place::of(vault, image, below)?;
-    let mut words = rsync::restore_words(None, &place.name, now, ssh.unwrap_or(SSH), true);
+    let mut words = rsync::restore_words(Names::All, &place.name, now, ssh.unwrap_or(SSH), true);
     words.insert(0, "--delete".into());
     // Patterns with a slash in front apply to the whole source; dirvish does not keep them.
     let patterns = vault.folder(&image.name).join("exclude");
@@ -137,18 +142,18 @@ fn difference(code: &str) -> Option<What> {
     }
 }
 
-/// Returns the state of the destination under the names of entries, in their order.
+/// Returns the state of a folder of another host under the names of entries, in their order.
 pub type Judge<'a> = &'a mut dyn FnMut(Vec<RestoreEntry>) -> Result<Vec<Presence>, String>;
 
-/// Writes files back. Without `overwrite` it touches no file that is there. `judge`: queries a destination on another
+/// Writes files back. Without `overwrite` it touches no file that is there. `far`: the destination if it is on another
 /// host.
-pub fn restore(order: &Restore, judge: Judge, reins: &Reins, zone: &TimeZone) -> Result<Restored, Refused> {
+pub fn restore(order: &Restore, far: &mut dyn Recipient, reins: &Reins, zone: &TimeZone) -> Result<Restored, Refused> {
     let vault = Vault::open(&order.site)?;
     let image = vault.pick(&order.when, zone)?;
     let place = Place::of(&vault, &image, &order.below)?;
     let Restore { into, overwrite, trial, .. } = order;
     let write = Destination { into, overwrite: *overwrite, trial: *trial, ssh: order.ssh.as_deref() };
-    write_back(&place, image.name, &write, judge, reins)
+    write_back(&place, image.name, &write, far, reins)
 }
 
 /// The folder that gets the files, and the options.
@@ -164,35 +169,38 @@ pub struct Destination<'a> {
     pub ssh: Option<&'a str>,
 }
 
+impl Destination<'_> {
+    /// Returns rsync's arguments for this destination, or for a folder that stands for it.
+    fn words(&self, names: Names, place: &Place, to: &At) -> Vec<OsString> {
+        rsync::restore_words(names, &place.name, to, self.ssh.unwrap_or(SSH), self.trial)
+    }
+}
+
 /// Restores from any tree with the content of the image of this name.
 pub fn write_back(
     place: &Place,
     image: String,
     write: &Destination,
-    judge: Judge,
+    far: &mut dyn Recipient,
     reins: &Reins,
 ) -> Result<Restored, Refused> {
-    let Destination { into, overwrite, trial, ssh } = *write;
-    let ssh = ssh.unwrap_or(SSH);
+    let Destination { into, overwrite, trial, .. } = *write;
     let mut done = Restored { image, trial, ..Restored::default() };
     if overwrite {
-        let words = rsync::restore_words(None, &place.name, into, ssh, trial);
-        count(place, words, into, reins, &mut done)?;
+        count(place, write.words(Names::All, place, into), into, reins, &mut done)?;
         return Ok(done);
     }
     let kept = |e: io::Error| format!("the list of what is to be restored: {e}");
     let mut list = tempfile::NamedTempFile::new().map_err(kept)?;
-    let mut local = match into.host {
-        None => Some(Examiner::open(into.path.as_path())?),
-        Some(_) => None,
+    let mut local = None;
+    let recipient = match into.host {
+        None => local.insert(LocalRecipient::open(into.path.as_path(), !trial, false, reins)?),
+        Some(_) => far,
     };
-    let mut missing = 0;
+    let (mut tops, mut missing) = (Tops::default(), 0);
     let mut examined = |entries: Vec<RestoreEntry>, done: &mut Restored| {
         let kinds: Vec<_> = entries.iter().map(|entry| (entry.path.clone(), entry.kind)).collect();
-        let present = match &mut local {
-            Some(examiner) => entries.iter().map(|entry| examiner.examine(entry)).collect(),
-            None => judge(entries)?,
-        };
+        let present = recipient.examine(entries)?;
         if present.len() != kinds.len() {
             return Err(format!("{} names were looked for, and {} answers came", kinds.len(), present.len()));
         }
@@ -200,8 +208,8 @@ pub fn write_back(
             match there {
                 Presence::Missing => {
                     missing += 1;
-                    // rsync would take a name that begins with # for a comment.
-                    list.write_all(&[b"./", &path.0[..], b"\0"].concat()).map_err(kept)?;
+                    tops.take(&path);
+                    list.write_all(&rsync::listed(&path)).map_err(kept)?;
                 }
                 Presence::Same => {}
                 Presence::Beneath => done.beneath += 1,
@@ -225,13 +233,56 @@ pub fn write_back(
         &mut unread,
     )?;
     examined(chunk.entries, &mut done)?;
-    if missing > 0 {
-        let words = rsync::restore_words(Some(list.path()), &place.name, into, ssh, trial);
-        count(place, words, into, reins, &mut done)?;
+    list.flush().map_err(kept)?;
+    if missing > 0 && (trial || !staged(place, write, &tops, recipient, reins, &mut done)?) {
+        count(place, write.words(Names::Here(list.path()), place, into), into, reins, &mut done)?;
     }
     done.failed.extend(unread);
     done.failed.truncate(TOLD);
     Ok(done)
+}
+
+/// Writes the missing entries into private folders of the destination, and has them moved to their places. Returns false
+/// if nothing was written, because rsync logs in to the other host as a user who cannot reach the private folders.
+fn staged(
+    place: &Place,
+    write: &Destination,
+    tops: &Tops,
+    recipient: &mut dyn Recipient,
+    reins: &Reins,
+    done: &mut Restored,
+) -> Result<bool, String> {
+    let Staging { folders, refused } = recipient.stage()?;
+    let fetched = folders.iter().try_for_each(|folder| fetch(place, write, folder, &tops.leading, reins, done));
+    if write.into.host.is_some() && done.written == 0 && (folders.is_empty() || fetched.is_err()) {
+        return Ok(false);
+    }
+    done.failed.extend(refused);
+    // Complete entries are moved even if the disk is full.
+    *done = recipient.place(std::mem::take(done))?;
+    fetched.map(|()| true)
+}
+
+/// Has rsync write to one private folder. `leading`: folders that only contain missing entries, and are not counted.
+fn fetch(
+    place: &Place,
+    write: &Destination,
+    folder: &StagedFolder,
+    leading: &HashSet<RawText>,
+    reins: &Reins,
+    done: &mut Restored,
+) -> Result<(), String> {
+    let to = At { host: write.into.host.clone(), path: folder.tree.as_path().into() };
+    let words = write.words(Names::There(&folder.list), place, &to);
+    let mut written = 0;
+    let ended = place.run(words, write.into, reins, &mut |code, path| {
+        written += u64::from(!code.starts_with('.') && !leading.contains(&path));
+        Ok(())
+    });
+    done.written += written;
+    let public = |text: String| public(&text, folder, &write.into.path);
+    failures(ended.map_err(public)?.map(public), done);
+    Ok(())
 }
 
 /// Entries that are examined together.
@@ -262,14 +313,23 @@ fn count(place: &Place, words: Vec<OsString>, to: &At, reins: &Reins, done: &mut
         }
         Ok(())
     })?;
+    failures(ended, done);
+    Ok(())
+}
+
+/// Keeps rsync's errors.
+fn failures(ended: Option<String>, done: &mut Restored) {
     let lines = ended.iter().flat_map(|text| text.lines());
     let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with("rsync error:");
     done.failed.extend(lines.filter(telling).take(TOLD).map(String::from));
     if let Some(text) = ended.filter(|_| done.failed.is_empty()) {
         done.failed.push(text.trim().into());
     }
-    Ok(())
 }
 
+mod placement;
+mod recipient;
+mod staging;
 #[cfg(test)]
 mod tests;
+mod tops;

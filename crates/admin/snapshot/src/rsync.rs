@@ -110,8 +110,24 @@ impl Copy<'_> {
     }
 }
 
+/// Returns a path as a list of [`restore_words`] has it. rsync would take a name that begins with # for a comment.
+pub fn listed(path: &RawText) -> Vec<u8> {
+    [b"./", &path.0[..], b"\0"].concat()
+}
+
+/// The list of the restored entries, each name ended by a zero byte.
+#[derive(Clone, Copy, Debug)]
+pub enum Names<'a> {
+    /// No list: the whole source.
+    All,
+    /// A file of this host.
+    Here(&'a Path),
+    /// A file of the destination's host.
+    There(&'a Path),
+}
+
 /// Returns the arguments of a restore from the current folder. A trial only reports the files that would be written.
-pub fn restore_words(names: Option<&Path>, from: &RawText, to: &At, ssh: &str, trial: bool) -> Vec<OsString> {
+pub fn restore_words(names: Names, from: &RawText, to: &At, ssh: &str, trial: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = ALL.iter().map(OsString::from).collect();
     words.extend(["-s", EXACT, "--mkpath", "--out-format=%i %n"].map(OsString::from));
     words.push(with("--rsh=", ssh.as_ref()));
@@ -120,13 +136,14 @@ pub fn restore_words(names: Option<&Path>, from: &RawText, to: &At, ssh: &str, t
     }
     let mut source = OsString::from("./");
     match names {
-        Some(list) => {
+        Names::Here(list) | Names::There(list) => {
             // Files that appeared after the examination are left, too.
             words.extend(["--from0", "--no-implied-dirs", "--no-r", "--ignore-existing"].map(OsString::from));
-            words.push(with("--files-from=", list.as_os_str()));
+            let is_there = to.host.is_some() && matches!(names, Names::There(_));
+            words.push(with(if is_there { "--files-from=:" } else { "--files-from=" }, list.as_os_str()));
         }
-        None if from.0 == b"." => {}
-        None => source.push(from.as_os()),
+        Names::All if from.0 == b"." => {}
+        Names::All => source.push(from.as_os()),
     }
     words.extend(["--".into(), source, to.word()]);
     words

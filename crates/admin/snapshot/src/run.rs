@@ -14,6 +14,9 @@ const IDLE: libc::c_long = 3 << 13;
 /// `IOPRIO_WHO_PROCESS` of linux/ioprio.h.
 const THIS: libc::c_long = 1;
 
+/// The most time that the end of the channel waits for folders to be removed.
+const CLEANUP: Duration = Duration::from_secs(60);
+
 /// The children of this process that can be paused by controls from the channel.
 #[derive(Clone, Debug, Default)]
 pub struct Reins(Arc<Mutex<State>>);
@@ -27,6 +30,10 @@ struct State {
     /// The begin of the present pause.
     since: Option<Instant>,
     stood: Duration,
+    /// [`Reins::end`] was called.
+    ended: bool,
+    /// Folders that are removed before this process ends.
+    cleanups: u32,
 }
 
 impl Reins {
@@ -37,15 +44,34 @@ impl Reins {
             Control::Pause => state.paused = true,
             Control::Resume => state.paused = false,
             Control::Wanted(leases) => state.wanted = *leases,
-            Control::Parts(_) | Control::Entries(_) | Control::Present(_) => {}
+            _ => {}
         }
         state.count();
         state.signal(if state.paused { libc::SIGSTOP } else { libc::SIGCONT });
     }
 
-    /// Kills all children.
+    /// Kills all children, also later ones, and waits until folders of [`Reins::cleanup`] are removed.
     pub fn end(&self) {
-        self.state().signal(libc::SIGKILL);
+        {
+            let mut state = self.state();
+            state.ended = true;
+            state.signal(libc::SIGKILL);
+        }
+        let begun = Instant::now();
+        while self.state().cleanups > 0 && begun.elapsed() < CLEANUP {
+            std::thread::sleep(CLEANUP / 6000);
+        }
+    }
+
+    /// Whether [`Reins::end`] was called.
+    pub fn has_ended(&self) -> bool {
+        self.state().ended
+    }
+
+    /// Makes [`Reins::end`] wait until the returned value is dropped.
+    pub fn cleanup(&self) -> Cleanup {
+        self.state().cleanups += 1;
+        Cleanup(self.clone())
     }
 
     /// Whether all children are paused.
@@ -72,7 +98,9 @@ impl Reins {
         let mut state = self.state();
         state.groups.push(group);
         state.count();
-        if state.paused {
+        if state.ended {
+            state.signal(libc::SIGKILL);
+        } else if state.paused {
             state.signal(libc::SIGSTOP);
         }
     }
@@ -81,6 +109,16 @@ impl Reins {
         let mut state = self.state();
         state.groups.retain(|one| *one != group);
         state.count();
+    }
+}
+
+/// A folder that is removed before this process ends.
+#[derive(Debug)]
+pub struct Cleanup(Reins);
+
+impl Drop for Cleanup {
+    fn drop(&mut self) {
+        self.0.state().cleanups -= 1;
     }
 }
 

@@ -1,8 +1,9 @@
 //! A host's end of a channel: it reads an order, carries it out, and answers.
 
-use crate::ask::{Answer, Ask, Control, Expire, Later, Say};
-use crate::destination::{Examiner, Presence, RestoreEntry};
+use crate::ask::{Answer, Ask, Control, Expire, Later, Restored, Say, Staging};
+use crate::destination::{Presence, RestoreEntry};
 use crate::doubt::ClockReading;
+use crate::restore::{LocalRecipient, Recipient};
 use crate::run::Reins;
 use crate::split::Part;
 use crate::vault::{Refused, Vault};
@@ -28,7 +29,17 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
     // The transport of this program sets a strict umask, but users read vaults. A restore keeps the umask of its
     // caller.
     let is_restore = |order: &repository::Order| matches!(order.act, repository::Act::Restore(_));
-    if !matches!(&ask, Ask::Restore(_)) && !matches!(&ask, Ask::Restic(order) if is_restore(order)) {
+    let restores = matches!(&ask, Ask::Restore(_) | Ask::Examine(_, true))
+        || matches!(&ask, Ask::Restic(order) if is_restore(order));
+    if restores {
+        // A terminal sends its signals to this process, too. It ignores them: the channel ends as well, and then this
+        // process removes its private folders.
+        // SAFETY: no handler is installed.
+        unsafe {
+            libc::signal(libc::SIGINT, libc::SIG_IGN);
+            libc::signal(libc::SIGHUP, libc::SIG_IGN);
+        }
+    } else {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     }
     let mut say = |answer: Answer| {
@@ -40,14 +51,14 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
         // The process outlives its channel: the copy has to be removed.
         return freeze::hold(order, orders, &mut say).and_then(|()| say(Answer::Done));
     }
-    if let Ask::Examine(folder) = &ask {
-        return examine(folder, orders, &mut say);
+    if let Ask::Examine(folder, stages) = &ask {
+        return examine(folder, *stages, orders, &mut say);
     }
     let reins = Reins::default();
     let theirs = reins.clone();
-    let ((parts, told_parts), (present, told_present)) = (mpsc::channel(), mpsc::channel());
-    homing_os::threads::begin(move || heed(orders, &theirs, &parts, &present))?;
-    let replies = Replies { parts: told_parts, present: told_present };
+    let ((parts, told_parts), (recipient, told_recipient)) = (mpsc::channel(), mpsc::channel());
+    homing_os::threads::begin(move || heed(orders, &theirs, &parts, &recipient))?;
+    let replies = Replies { parts: told_parts, recipient: told_recipient };
     let last = match answer(ask, &reins, &replies, &mut say) {
         Ok(last) => last,
         Err(Refused::Busy(why)) => Answer::Busy(why),
@@ -60,23 +71,58 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
 /// The messages that arrive while an order is carried out.
 struct Replies {
     parts: Receiver<Vec<Part>>,
-    present: Receiver<Vec<Presence>>,
+    /// Of the destination of a restore.
+    recipient: Receiver<Control>,
 }
 
 impl Replies {
     /// Requests from the other end the state of a restore's destination under these names.
     fn judge(&self, entries: Vec<RestoreEntry>, say: Say) -> Result<Vec<Presence>, String> {
-        say(Answer::Examine(entries)).map_err(|e| format!("the question was not taken: {e}"))?;
-        self.present.recv().map_err(|_| "the destination was not examined".into())
+        match self.request(Answer::Examine(entries), say)? {
+            Control::Present(present) => Ok(present),
+            other => Err(format!("{other:?} is no answer to a look at the destination")),
+        }
+    }
+
+    /// Requests something of the destination from the other end.
+    fn request(&self, what: Answer, say: Say) -> Result<Control, String> {
+        say(what).map_err(|e| format!("the question was not taken: {e}"))?;
+        self.recipient.recv().map_err(|_| "the destination did not answer".into())
+    }
+}
+
+/// The destination of a restore on another host. The other end of the channel answers for it.
+struct RemoteRecipient<'a> {
+    replies: &'a Replies,
+    say: Say<'a>,
+}
+
+impl Recipient for RemoteRecipient<'_> {
+    fn examine(&mut self, entries: Vec<RestoreEntry>) -> Result<Vec<Presence>, String> {
+        self.replies.judge(entries, self.say)
+    }
+
+    fn stage(&mut self) -> Result<Staging, String> {
+        match self.replies.request(Answer::Stage, self.say)? {
+            Control::Staged(staging) => Ok(staging),
+            other => Err(format!("{other:?} is no place for what is restored")),
+        }
+    }
+
+    fn place(&mut self, done: Restored) -> Result<Restored, String> {
+        match self.replies.request(Answer::Place(Box::new(done)), self.say)? {
+            Control::Placed(done) => Ok(*done),
+            other => Err(format!("{other:?} is no end of a restore")),
+        }
     }
 }
 
 /// Follows the controls while the order is carried out; when they end, the process ends.
-fn heed(orders: impl BufRead, reins: &Reins, parts: &Sender<Vec<Part>>, present: &Sender<Vec<Presence>>) {
+fn heed(orders: impl BufRead, reins: &Reins, parts: &Sender<Vec<Part>>, recipient: &Sender<Control>) {
     for line in orders.lines().map_while(Result::ok) {
         match serde_json::from_str::<Control>(&line) {
             Ok(Control::Parts(told)) => drop(parts.send(told)),
-            Ok(Control::Present(told)) => drop(present.send(told)),
+            Ok(reply @ (Control::Present(_) | Control::Staged(_) | Control::Placed(_))) => drop(recipient.send(reply)),
             Ok(control) => reins.heed(&control),
             Err(_) => {}
         }
@@ -95,7 +141,7 @@ fn answer(ask: Ask, reins: &Reins, replies: &Replies, say: Say) -> Result<Answer
         Ask::Look(paths) => Ok(Answer::Seen(look::look(&paths))),
         Ask::Lease(watch) => Ok(gate::hold(watch, reins, say).map(|()| Answer::Done).map_err(unsaid)?),
         Ask::Share(order) => Ok(share::hold(&order, reins, say).map(|()| Answer::Done)?),
-        Ask::Freeze(_) | Ask::Examine(_) => Err(Refused::Failed("this order has a channel of its own".into())),
+        Ask::Freeze(_) | Ask::Examine(..) => Err(Refused::Failed("this order has a channel of its own".into())),
         Ask::Make(order) => {
             let made = make::make(&order, reins, &replies.parts, say)?;
             Ok(Answer::Made(Box::new(made)))
@@ -144,8 +190,8 @@ fn answer(ask: Ask, reins: &Reins, replies: &Replies, say: Say) -> Result<Answer
             Ok(Answer::Done)
         }
         Ask::Restore(order) => {
-            let mut judge = |entries| replies.judge(entries, say);
-            Ok(Answer::Restored(restore::restore(&order, &mut judge, reins, &zone)?))
+            let mut far = RemoteRecipient { replies, say };
+            Ok(Answer::Restored(restore::restore(&order, &mut far, reins, &zone)?))
         }
         Ask::Verify(site, when, files) => Ok(Answer::Verified(verify::verify(&site, &when, files, reins, &zone)?)),
     }
@@ -165,15 +211,25 @@ fn expire(order: &Expire, zone: &TimeZone) -> Result<Answer, Refused> {
 ///
 /// # Errors
 /// The error of answering.
-fn examine(folder: &RawText, orders: impl BufRead, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
-    let mut examiner = match Examiner::open(folder.as_path()) {
-        Ok(examiner) => examiner,
+fn examine(
+    folder: &RawText,
+    stages: bool,
+    orders: impl BufRead,
+    say: &mut dyn FnMut(Answer) -> io::Result<()>,
+) -> io::Result<()> {
+    // The end of the channel ends the loop, and the private folders are removed.
+    let mut recipient = match LocalRecipient::open(folder.as_path(), stages, true, &Reins::default()) {
+        Ok(recipient) => recipient,
         Err(why) => return say(Answer::Failed(why)),
     };
     for line in orders.lines() {
-        if let Ok(Control::Entries(entries)) = serde_json::from_str(&line?) {
-            say(Answer::Present(entries.iter().map(|entry| examiner.examine(entry)).collect()))?;
-        }
+        let answer = match serde_json::from_str(&line?) {
+            Ok(Control::Entries(entries)) => recipient.examine(entries).map(Answer::Present),
+            Ok(Control::Stage) => recipient.stage().map(Answer::Staged),
+            Ok(Control::Place(done)) => recipient.place(*done).map(|done| Answer::Placed(Box::new(done))),
+            _ => continue,
+        };
+        say(answer.unwrap_or_else(Answer::Failed))?;
     }
     Ok(())
 }

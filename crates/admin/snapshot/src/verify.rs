@@ -4,7 +4,7 @@ use crate::ask::{Proof, Site};
 use crate::image::When;
 use crate::manifest::{self, Entry, Kind, NAME};
 use crate::place::Place;
-use crate::rsync::{At, restore_words};
+use crate::rsync::{At, Names, listed, restore_words};
 use crate::run::Reins;
 use crate::scratch::Scratch;
 use crate::vault::{Refused, Vault};
@@ -48,11 +48,11 @@ pub fn verify(site: &Site, when: &When, files: usize, reins: &Reins, zone: &Time
     let (tree, names) = (scratch.tree(), scratch.names());
     let mut list = File::create_new(&names).map_err(doing)?;
     for entry in &sample {
-        list.write_all(&[b"./", &entry.path.0[..], b"\0"].concat()).map_err(doing)?;
+        list.write_all(&listed(&entry.path)).map_err(doing)?;
     }
     let place = Place::of(&vault, &image, &RawText(Vec::new()))?;
     let to = At { host: None, path: tree.as_path().into() };
-    let words = restore_words(Some(&names), &place.name, &to, crate::plan::SSH, false);
+    let words = restore_words(Names::Here(&names), &place.name, &to, crate::plan::SSH, false);
     // A file that cannot be restored counts as one that differs.
     let _ = place.run(words, &to, reins, &mut |_, _| Ok(()));
     let bad = sample.iter().filter(|entry| !came_back(&tree, entry)).map(|entry| entry.path.clone());

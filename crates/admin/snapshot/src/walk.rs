@@ -4,9 +4,11 @@ use crate::manifest::{Entry, Kind};
 use homing_model::RawText;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Opens a folder by its path; its last part must not be a link.
@@ -63,22 +65,18 @@ pub fn inside(folder: &OwnedFd, path: &RawText, each: &mut EachStat, unread: &mu
         Err(e) => return unread(path, e),
     };
     for name in names {
-        let path = RawText(if path.0.is_empty() { name.clone() } else { [&path.0[..], b"/", &name].concat() });
-        let doing = |e: rustix::io::Errno| {
-            let e = io::Error::from(e);
-            io::Error::new(e.kind(), format!("{}: {e}", path.display()))
-        };
+        let path = join(path, &name);
+        let doing = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
         let stat = match rustix::fs::statat(folder, &name[..], AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(e) => {
-                unread(&path, doing(e))?;
+                unread(&path, doing(e.into()))?;
                 continue;
             }
         };
         each(&path, &stat, folder, &name)?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            match rustix::fs::openat(folder, &name[..], flags, Mode::empty()) {
+            match open_inside(folder, OsStr::from_bytes(&name)) {
                 Ok(open) => inside(&open, &path, each, unread)?,
                 Err(e) => unread(&path, doing(e))?,
             }
@@ -87,8 +85,19 @@ pub fn inside(folder: &OwnedFd, path: &RawText, each: &mut EachStat, unread: &mu
     Ok(())
 }
 
+/// Opens a folder of an open one, to read it.
+pub fn open_inside(folder: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(folder, name, flags, Mode::empty())?)
+}
+
+/// Returns the path of a name in a folder; that of the root is empty.
+pub fn join(folder: &RawText, name: &[u8]) -> RawText {
+    RawText(if folder.0.is_empty() { name.to_vec() } else { [&folder.0[..], b"/", name].concat() })
+}
+
 /// Reads all names before any entry is opened: a deep tree costs one open file a level.
-fn names(folder: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
+pub fn names(folder: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
     let mut all = Vec::new();
     for found in Dir::read_from(folder)? {
         let name = found?.file_name().to_bytes().to_vec();

@@ -3,7 +3,7 @@
 use super::channel::{self, From, To};
 use super::engine::{Asked, source};
 use super::home::{self, Known};
-use crate::ask::{self, Answer, Ask, Control, Expire, Expired, Listed, Restored, Seen};
+use crate::ask::{self, Answer, Ask, Control, Expire, Expired, Listed, Restored, Seen, Staging};
 use crate::destination::{Presence, RestoreEntry};
 use crate::image::When;
 use crate::repository::{self, Act};
@@ -73,6 +73,7 @@ pub fn restore(
     note: &dyn Fn(&str),
 ) -> Result<Restored, Failure> {
     let Restore { when, below, overwrite, trial } = wanted;
+    let stages = !overwrite && !trial;
     let asked = if target.section.engine == Engine::Restic {
         let order = |into: At| repository::Restore { when, below, into, overwrite, trial };
         from_repository(known, target, into, named, order)?
@@ -82,11 +83,13 @@ pub fn restore(
         Asked { host: target.host.clone(), ask: Ask::Restore(Box::new(order)) }
     };
     let (mut to, mut from) = asked.begin()?;
-    let mut there = Folder::new(into);
+    let mut there = Folder::new(into, stages);
     loop {
         match from.hear()? {
             Answer::Restored(restored) => return Ok(restored),
             Answer::Examine(entries) => to.control(&Control::Present(there.examine(entries)?))?,
+            Answer::Stage => to.control(&Control::Staged(there.stage()?))?,
+            Answer::Place(done) => to.control(&Control::Placed(there.place(done)?))?,
             _ => {}
         }
     }
@@ -110,13 +113,14 @@ fn near(target: &Target, into: &At, note: &dyn Fn(&str)) -> Result<At, Failure> 
 /// A folder that its own host examines, by a channel that is opened when it is needed.
 pub struct Folder<'a> {
     at: &'a At,
+    stages: bool,
     examiner: Option<(To, From)>,
 }
 
 impl Folder<'_> {
-    /// Returns a folder of a host as the bank's host reaches it.
-    pub fn new(at: &At) -> Folder<'_> {
-        Folder { at, examiner: None }
+    /// Returns a folder of a host as the bank's host reaches it. `stages`: the missing entries will be written there.
+    pub fn new(at: &At, stages: bool) -> Folder<'_> {
+        Folder { at, stages, examiner: None }
     }
 
     /// Returns the entries that it has under these names.
@@ -124,16 +128,50 @@ impl Folder<'_> {
     /// # Errors
     /// Why its host does not answer.
     pub fn examine(&mut self, entries: Vec<RestoreEntry>) -> Result<Vec<Presence>, Failure> {
-        let host = self.at.host.as_deref().unwrap_or("localhost");
+        match self.request(&Control::Entries(entries))? {
+            Answer::Present(present) => Ok(present),
+            other => Err(self.odd(&other)),
+        }
+    }
+
+    /// Returns the private folders for its missing entries.
+    ///
+    /// # Errors
+    /// Why its host does not answer.
+    pub fn stage(&mut self) -> Result<Staging, Failure> {
+        match self.request(&Control::Stage)? {
+            Answer::Staged(staging) => Ok(staging),
+            other => Err(self.odd(&other)),
+        }
+    }
+
+    /// Has the restored entries moved to their places.
+    ///
+    /// # Errors
+    /// Why its host does not do it.
+    pub fn place(&mut self, done: Box<Restored>) -> Result<Box<Restored>, Failure> {
+        match self.request(&Control::Place(done))? {
+            Answer::Placed(done) => Ok(done),
+            other => Err(self.odd(&other)),
+        }
+    }
+
+    fn host(&self) -> &str {
+        self.at.host.as_deref().unwrap_or("localhost")
+    }
+
+    fn request(&mut self, what: &Control) -> Result<Answer, Failure> {
+        let (host, ask) = (self.host().to_string(), Ask::Examine(self.at.path.clone(), self.stages));
         let (to, from) = match &mut self.examiner {
             Some(channel) => channel,
-            None => self.examiner.insert(channel::ask(host, &Ask::Examine(self.at.path.clone()))?),
+            None => self.examiner.insert(channel::ask(&host, &ask)?),
         };
-        to.control(&Control::Entries(entries))?;
-        match from.hear()? {
-            Answer::Present(present) => Ok(present),
-            other => Err(Failure::system(format!("{host} answered {other:?} to a look at {}", self.at.path.display()))),
-        }
+        to.control(what)?;
+        from.hear()
+    }
+
+    fn odd(&self, answer: &Answer) -> Failure {
+        Failure::system(format!("{} answered {answer:?} about {}", self.host(), self.at.path.display()))
     }
 }
 

@@ -35,7 +35,7 @@ const KINDS: [&str; 9] =
     ["file", "other", "link", "link-to-folder", "empty-folder", "folder", "pipe", "socket", "device"];
 
 /// Makes an entry of a kind; `false`: this user cannot.
-fn make(kind: &str, path: &Path) -> bool {
+pub(super) fn make(kind: &str, path: &Path) -> bool {
     let run = |words: &[&str]| Command::new(words[0]).args(&words[1..]).arg(path).status().unwrap().success();
     match kind {
         "file" => fs::write(path, "in the image\n").unwrap(),
@@ -55,7 +55,7 @@ fn make(kind: &str, path: &Path) -> bool {
 }
 
 /// Returns all entries of a folder, by lstat: inode, kind, size and bytes or target.
-fn state(folder: &Path) -> BTreeMap<String, String> {
+pub(super) fn state(folder: &Path) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let meta = fs::symlink_metadata(entry.path()).unwrap();
@@ -81,7 +81,7 @@ fn plain(kind: &str) -> &str {
 }
 
 /// Whether an entry of this kind is the same as the other one, if both were made at different times.
-fn is_same(wanted: &str, there: &str) -> bool {
+pub(super) fn is_same(wanted: &str, there: &str) -> bool {
     match plain(wanted) {
         "file" => false,
         "link" => wanted == there,
@@ -90,13 +90,13 @@ fn is_same(wanted: &str, there: &str) -> bool {
 }
 
 /// A folder with images and destinations in which each pair of kinds has a name, `IMAGE.THERE`.
-struct Pairs {
-    dir: tempfile::TempDir,
-    pairs: Vec<(&'static str, &'static str)>,
+pub(super) struct Pairs {
+    pub(super) dir: tempfile::TempDir,
+    pub(super) pairs: Vec<(&'static str, &'static str)>,
 }
 
 impl Pairs {
-    fn new() -> Pairs {
+    pub(super) fn new() -> Pairs {
         // A socket's path is short.
         let dir = tempfile::Builder::new().prefix("p").tempdir_in("/tmp").unwrap();
         let tree = dir.path().join("tree");
@@ -123,7 +123,7 @@ impl Pairs {
     }
 
     /// Makes a destination that has an entry under each name.
-    fn destination(&self, name: &str) -> PathBuf {
+    pub(super) fn destination(&self, name: &str) -> PathBuf {
         let into = self.dir.path().join(name);
         fs::create_dir(&into).unwrap();
         for (wanted, there) in &self.pairs {
@@ -133,18 +133,23 @@ impl Pairs {
     }
 }
 
-fn restored(place: &Place, into: &Path, far: Option<&Path>, trial: bool) -> Restored {
+pub(super) fn restored(place: &Place, into: &Path, far: Option<&Path>, trial: bool) -> Restored {
     let at = At { host: far.map(|_| "elsewhere".into()), path: into.into() };
     let ssh = far.map(|ssh| ssh.display().to_string());
     let write = Destination { into: &at, overwrite: false, trial, ssh: ssh.as_deref() };
     // The host of the destination does it in this way.
-    let mut examiner = Examiner::open(into).unwrap();
-    let mut judge = |entries: Vec<RestoreEntry>| Ok(entries.iter().map(|entry| examiner.examine(entry)).collect());
-    write_back(place, "image".into(), &write, &mut judge, &Reins::default()).unwrap()
+    let reins = Reins::default();
+    let mut far = LocalRecipient::open(into, far.is_some() && !trial, true, &reins).unwrap();
+    write_back(place, "image".into(), &write, &mut far, &reins).unwrap()
+}
+
+/// Makes an ssh that rsync takes for one to another host.
+pub(super) fn far_shell(ssh: &Path) {
+    script(ssh, "while [ \"$1\" != elsewhere ]; do shift; done; shift; exec sh -c \"$*\"");
 }
 
 /// Whether restores cannot be tested here; prints that they are skipped.
-fn no_rsync() -> bool {
+pub(super) fn no_rsync() -> bool {
     let missing = Command::new("rsync").arg("--version").output().is_err();
     if missing {
         skipped("restores need rsync");
@@ -160,8 +165,7 @@ fn of_all_pairs_of_kinds_none_is_replaced_each_is_named_and_the_rest_is_restored
     let pairs = Pairs::new();
     let tree = pairs.dir.path().join("tree");
     let ssh = pairs.dir.path().join("ssh");
-    // Another host, as far as rsync can see.
-    script(&ssh, "while [ \"$1\" != elsewhere ]; do shift; done; shift; exec sh -c \"$*\"");
+    far_shell(&ssh);
     let whole = Place::below(&tree, &"".into(), "image").unwrap();
     for (name, far) in [("here", None), ("far", Some(ssh.as_path()))] {
         let into = pairs.destination(name);
@@ -226,7 +230,7 @@ fn what_takes_a_name_after_it_was_examined_is_left_too() {
     for (wanted, there) in &pairs.pairs {
         list.write_all(format!("./{wanted}.{there}\0").as_bytes()).unwrap();
     }
-    let words = rsync::restore_words(Some(list.path()), &place.name, &at, SSH, false);
+    let words = rsync::restore_words(Names::Here(list.path()), &place.name, &at, SSH, false);
     place.run(words, &at, &Reins::default(), &mut |_, _| Ok(())).unwrap();
     assert_eq!(state(&into), before);
 }

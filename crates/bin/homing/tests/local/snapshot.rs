@@ -267,6 +267,58 @@ fn lists_of_who_may_and_attributes_come_back() {
     assert_eq!(shell(told, &out).unwrap(), was);
 }
 
+/// Private folders of restores in a folder.
+fn stagings(into: &Path) -> Vec<String> {
+    let names = fs::read_dir(into).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    names.filter(|name| name.starts_with(".homing-restore-")).collect()
+}
+
+#[test]
+fn a_file_that_somebody_makes_while_a_restore_writes_one_of_that_name_stays() {
+    let Some(world) = World::new() else { return };
+    fill(&world.at("src"));
+    world.made();
+    let into = world.at("into");
+    fs::create_dir_all(into.join("d")).unwrap();
+    world.rsync(&format!(
+        "\"$real\" --bwlimit=200 \"$@\" & rsync=$!
+         until find {0} -name '.big.*' | grep -q .; do kill -0 $rsync || exit 99; done
+         echo theirs >{0}/d/big; wait $rsync",
+        into.display()
+    ));
+    let output = world.run(&["restore", "src", "--into", into.to_str().unwrap()]);
+    assert!(fs::read(into.join("d/big")).unwrap() == b"theirs\n", "{}", text(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("left alone") && text(&output).contains("d/big"), "{}", text(&output));
+    assert_eq!(fs::read_to_string(into.join("a")).unwrap(), "one\n");
+    assert_eq!(stagings(&into), Vec::<String>::new());
+}
+
+#[test]
+fn a_restore_whose_caller_is_killed_removes_what_has_no_place_yet() {
+    let Some(world) = World::new() else { return };
+    fill(&world.at("src"));
+    world.made();
+    let (into, mark) = (world.at("into"), world.at("mark"));
+    fs::create_dir(&into).unwrap();
+    world.rsync(&format!("\"$real\" \"$@\"; touch {}; exec sleep 600", mark.display()));
+    let mut command = world.command(&["restore", "src", "--into", into.to_str().unwrap()]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("files were restored", || mark.exists());
+    assert_eq!(stagings(&into).len(), 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("the private folder is gone", || stagings(&into).is_empty());
+    assert_eq!(fs::read_dir(&into).unwrap().count(), 0);
+    // One that could not be removed stops no other.
+    fs::create_dir(into.join(".homing-restore-0")).unwrap();
+    fs::remove_file(world.at("bin/rsync")).unwrap();
+    world.ok(&["restore", "src", "--into", into.to_str().unwrap()]);
+    assert_eq!(stagings(&into), [".homing-restore-0"]);
+    fs::remove_dir(into.join(".homing-restore-0")).unwrap();
+    assert_eq!(differences(&world.at("src"), &into), "");
+}
+
 #[test]
 fn what_came_back_otherwise_is_named() {
     let Some(world) = World::new() else { return };

@@ -117,6 +117,13 @@ impl OpenFolder {
     }
 }
 
+impl From<OpenFolder> for OwnedFd {
+    /// The handle, for names only (`O_PATH` on Linux).
+    fn from(folder: OpenFolder) -> OwnedFd {
+        folder.0
+    }
+}
+
 fn remove(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
     rustix::fs::unlinkat(folder, name, AtFlags::empty())
 }

@@ -11,6 +11,7 @@ mod reserve;
 pub mod shared;
 mod state;
 mod unguessable;
+mod vacant;
 
 pub use crate::names::make_folder;
 pub use beside::{Existing, OpenFolder, make_file, make_folders, write_file};
@@ -19,6 +20,7 @@ pub use plain::{open_plain, open_plain_as};
 pub use reserve::Reserve;
 pub use state::{cluster_state, cluster_state_of, state, state_from, write_whole};
 pub use unguessable::unguessable;
+pub use vacant::move_if_free;
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;

@@ -1,6 +1,8 @@
 //! A folder in which every user may make files, and only remove their own.
 
 use crate::folder::names;
+use crate::folder::vacant::{cannot_rename_if_free, rename_if_free};
+use rustix::fs::CWD;
 use rustix::io::Errno;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -73,28 +75,16 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, Permissions::from_mode(MODE))
 }
 
-#[cfg(not(target_os = "freebsd"))]
-fn rename_if_free(fresh: &Path, dir: &Path) -> rustix::io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    renameat_with(CWD, fresh, CWD, dir, RenameFlags::NOREPLACE)
-}
-
-/// FreeBSD has no such rename.
-#[cfg(target_os = "freebsd")]
-fn rename_if_free(_: &Path, _: &Path) -> rustix::io::Result<()> {
-    Err(Errno::NOSYS)
-}
-
 /// Gives the folder that name. Returns false if the name exists.
 fn place(fresh: &Path, dir: &Path) -> io::Result<bool> {
-    match rename_if_free(fresh, dir) {
+    match rename_if_free(CWD, fresh, CWD, dir) {
         Ok(()) => Ok(true),
         Err(Errno::EXIST) => Ok(false),
         // Network file systems and old ZFS have no such rename, so the folder is made in place. It has the sticky bit
         // from the beginning; another user may be refused until all may write. A plain rename would take the folder
         // away from a process that makes a file in it. One attempt in some thousands failed then, because the folder
         // was missing.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match make_dir(dir) {
+        Err(e) if cannot_rename_if_free(e) => match make_dir(dir) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             // GlusterFS returns this error to one of two clients that make it at once.
             Err(e) if e.raw_os_error() == Some(Errno::STALE.raw_os_error()) && fs::symlink_metadata(dir).is_ok() => {

@@ -90,7 +90,7 @@ pub fn diff(cluster: &ClusterArgs, args: Diff) -> Result<i32, Failure> {
     let asked =
         Asked::of(&known(cluster)?, &target, plain, || act.ok_or_else(|| not_with_restic("this", "--with WHEN")))?;
     let (mut to, mut from) = asked.begin()?;
-    let mut folder = now.as_ref().map(Folder::new);
+    let mut folder = now.as_ref().map(|now| Folder::new(now, false));
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let unwritten = |e: std::io::Error| Failure::unwritten("writing the differences to standard output", &e);
     let mut any = false;
