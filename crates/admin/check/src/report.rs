@@ -232,9 +232,10 @@ impl Report<'_> {
             })
         };
         let host = |name: &String| {
-            let why = self.gathered.silent.iter().find(|(host, _)| host == name).map(|(_, why)| why);
-            let off = self.gathered.off.iter().any(|(host, _)| host == name);
-            let status = if off {
+            let reason = |of: &[(String, String)]| of.iter().find(|(host, _)| host == name).map(|(_, why)| why.clone());
+            let off = reason(&self.gathered.off);
+            let why = off.clone().or_else(|| reason(&self.gathered.silent));
+            let status = if off.is_some() {
                 "off"
             } else if why.is_some() {
                 "silent"

@@ -115,7 +115,10 @@ pub fn from_now(
         let entries = entries.collect::<Result<Vec<RestoreEntry>, String>>()?;
         present.extend(match &mut local {
             Some(examiner) => entries.iter().map(|entry| examiner.examine(entry)).collect(),
-            None => judge(entries)?,
+            None => {
+                let names = entries.len();
+                counted(names, judge(entries)?)?
+            }
         });
     }
     for (path, present) in new.into_iter().zip(present) {
@@ -201,9 +204,7 @@ pub fn write_back(
     let mut examined = |entries: Vec<RestoreEntry>, done: &mut Restored| {
         let kinds: Vec<_> = entries.iter().map(|entry| (entry.path.clone(), entry.kind)).collect();
         let present = recipient.examine(entries)?;
-        if present.len() != kinds.len() {
-            return Err(format!("{} names were looked for, and {} answers came", kinds.len(), present.len()));
-        }
+        let present = counted(kinds.len(), present)?;
         for ((path, wanted), there) in kinds.into_iter().zip(present) {
             match there {
                 Presence::Missing => {
@@ -299,6 +300,14 @@ impl Chunk {
         self.entries.push(entry);
         let full = self.entries.len() >= destination::AT_ONCE || self.bytes >= destination::BYTES_AT_ONCE;
         full.then(|| std::mem::take(self).entries)
+    }
+}
+
+/// Returns the answers, if there is one for each of `names` entries.
+fn counted(names: usize, present: Vec<Presence>) -> Result<Vec<Presence>, String> {
+    match present.len() == names {
+        true => Ok(present),
+        false => Err(format!("{names} names were looked for, and {} answers came", present.len())),
     }
 }
 

@@ -9,7 +9,8 @@ use crate::step::{Plan, Step, script, words};
 const MOUNT: &str = r#"
     mkdir -p -- "$1" || exit
     if ! grep -qF "x-homing.$2," /etc/fstab 2>/dev/null; then
-    { cat /etc/fstab 2>/dev/null; printf '%s %s %s %s 0 0\n' "$3" "$1" "$4" "x-homing.$2,$5"; } > /etc/fstab.homing &&
+    { [ ! -e /etc/fstab ] || cat /etc/fstab; } > /etc/fstab.homing && {
+    printf '%s %s %s %s 0 0\n' "$3" "$1" "$4" "x-homing.$2,$5"; } >> /etc/fstab.homing &&
     chmod 644 /etc/fstab.homing && mv -f /etc/fstab.homing /etc/fstab || exit
     fi
     mountpoint -q -- "$1" || timeout 60 mount -- "$1"
@@ -27,8 +28,8 @@ const UNMOUNT: &str = r#"
     exit 1
     fi
     if grep -qF "x-homing.$2," /etc/fstab 2>/dev/null; then
-    grep -vF "x-homing.$2," /etc/fstab > /etc/fstab.homing; chmod 644 /etc/fstab.homing
-    mv -f /etc/fstab.homing /etc/fstab || exit
+    { grep -vF "x-homing.$2," /etc/fstab || [ $? = 1 ]; } > /etc/fstab.homing &&
+    chmod 644 /etc/fstab.homing && mv -f /etc/fstab.homing /etc/fstab || exit
     fi
     rmdir -- "$1" 2>/dev/null || true
 "#;

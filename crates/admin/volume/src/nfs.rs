@@ -19,7 +19,8 @@ const EXPORT: &str = r#"
     PATH=$PATH:/usr/sbin:/sbin exportfs -ra
 "#;
 const UNEXPORT: &str = r#"
-    rm -f "/etc/exports.d/$1.exports"; exportfs -ra 2>/dev/null || true
+    rm -f "/etc/exports.d/$1.exports"; PATH=$PATH:/usr/sbin:/sbin
+    ! command -v exportfs >/dev/null || exportfs -ra || exit
     [ ! -d "$2" ] || rmdir -- "$2" 2>/dev/null || true
 "#;
 const REMOVE: &str = r#"

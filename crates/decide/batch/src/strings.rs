@@ -290,7 +290,7 @@ impl Strings {
         while at < text.len() {
             let rest = &text[at..];
             if rest.starts_with(b"{=")
-                && let Some(end) = rest.windows(2).position(|w| w == b"=}")
+                && let Some(end) = rest[2..].windows(2).position(|w| w == b"=}").map(|at| at + 2)
             {
                 if !literal.is_empty() {
                     parts.push(Part::Literal(std::mem::take(&mut literal)));
@@ -372,6 +372,7 @@ mod tests {
     fn perl_is_refused_by_name() {
         let found = Strings::default().parts(b"echo {= $_++ =}");
         assert!(matches!(found, Err(BatchError::Perl(p)) if p == "{= $_++ =}"));
+        assert!(matches!(&Strings::default().parts(b"{=}").unwrap()[..], [Part::Literal(text)] if text == b"{=}"));
         let patterns = Replacements { defined: vec!["{:(\\d+)} s/$$1//".into()], ..Default::default() };
         assert!(Strings::new(&patterns, Vec::new(), None).is_err());
     }

@@ -265,7 +265,8 @@ fn left(job: &Job, now_ns: i64) -> Option<String> {
 /// Returns the part of its run limit that a job has used, as LSF counts it.
 fn complete(job: &Job, now_ns: i64) -> Option<String> {
     let ran_ns = job.end_ns.unwrap_or(now_ns) - job.start_ns?;
-    Some(format!("{:.2}% L", ran_ns.max(0) as f64 / 1e7 / job.limit_s? as f64))
+    let limit_s = job.limit_s.filter(|limit| *limit > 0)?;
+    Some(format!("{:.2}% L", ran_ns.max(0) as f64 / 1e7 / limit_s as f64))
 }
 
 /// Formats `2*h1:h2`.

@@ -25,7 +25,7 @@ impl Process {
 
     /// Returns when it began, as time since the boot, which no user can set.
     pub fn began(&self) -> Duration {
-        Duration::from_micros(self.ticks * 1_000_000 / rustix::param::clock_ticks_per_second())
+        Duration::from_micros(self.ticks.saturating_mul(1_000_000) / rustix::param::clock_ticks_per_second())
     }
 
     /// Whether it lives, as far as this user can see. With `hidepid` the processes of others are not in /proc; then

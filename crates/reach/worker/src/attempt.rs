@@ -295,7 +295,10 @@ fn poll(pipes: &[Pipe; 2], pidfd: Option<&OwnedFd>, wait: Option<Duration>) -> R
     let mut fds = [of(&pipes[0]), of(&pipes[1]), entry(pidfd.map_or(-1, |f| f.as_raw_fd()))];
     // Without a pidfd the end is looked for every 20 ms.
     let most = if pidfd.is_some() { -1 } else { 20 };
-    let ms = wait.map_or(most, |w| (w.as_millis() as i32 + 1).min(if most < 0 { i32::MAX } else { most }));
+    let ms = wait.map_or(most, |w| {
+        let ms = i32::try_from(w.as_millis()).unwrap_or(i32::MAX).saturating_add(1);
+        ms.min(if most < 0 { i32::MAX } else { most })
+    });
     // SAFETY: the array lives through the call and its length is given.
     unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };
     let ready = |i: usize| fds[i].revents != 0;

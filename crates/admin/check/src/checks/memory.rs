@@ -46,8 +46,10 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     };
     let (total, swap, free) = (of("MemTotal"), of("SwapTotal"), of("SwapFree"));
     let mut found = less(&total);
-    for (((host, memory), (_, swap)), (_, free)) in total.iter().zip(&swap).zip(&free) {
-        let used = swap.saturating_sub(*free);
+    for (host, memory) in &total {
+        let own = |rows: &[(&Host, u64)]| rows.iter().find(|(h, _)| h.name == host.name).map(|(_, kib)| *kib);
+        let (Some(swap), Some(free)) = (own(&swap), own(&free)) else { continue };
+        let used = swap.saturating_sub(free);
         if used > memory / 100 * SWAPPED_PERCENT {
             let finding = SWAPS.on(
                 host,

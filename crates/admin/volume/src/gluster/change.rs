@@ -14,7 +14,8 @@ use crate::step::{Plan, Step, Then, Watch, script};
 /// Bricks that exist already are no error: the command may be a repetition.
 const ADD_BRICKS: &str = r#"
     v=$1 r=$2; shift 2
-    gluster --mode=script volume info "$v" | grep -qF ": $1" && exit 0
+    gluster --mode=script volume info "$v" | brick="$1" awk 'sub(/^Brick[0-9]+: /, "") { sub(/ \(arbiter\)$/, "")
+    if ($0 == ENVIRON["brick"]) found = 1 } END { exit !found }' && exit 0
     if [ "$r" -gt 0 ]; then gluster --mode=script volume add-brick "$v" replica "$r" "$@" force
     else gluster --mode=script volume add-brick "$v" "$@" force; fi
 "#;

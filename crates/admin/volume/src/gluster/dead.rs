@@ -10,7 +10,8 @@ use crate::spec::Spec;
 use crate::step::{Plan, Step, Then, Watch, script};
 
 const REPLACE: &str = r#"
-    gluster --mode=script volume info "$1" | grep -qF ": $3" && exit 0
+    gluster --mode=script volume info "$1" | brick="$3" awk 'sub(/^Brick[0-9]+: /, "") { sub(/ \(arbiter\)$/, "")
+    if ($0 == ENVIRON["brick"]) found = 1 } END { exit !found }' && exit 0
     gluster --mode=script volume replace-brick "$1" "$2" "$3" commit force
 "#;
 /// The host stays a peer as long as another volume has a brick there.

@@ -38,15 +38,22 @@ const UNMAKE_MASTER: &str = r##"
     cd /var/lib/mfs && rm -f metadata.mfs metadata.mfs.back* changelog*.mfs stats.mfs .mfsmaster.lock
     rm -f /etc/mfs/mfsmaster.cfg /etc/mfs/mfsexports.cfg
 "##;
-/// Removes the store last. Its configuration goes only if it belongs to this volume.
+/// Removes the chunks and the store, if the chunkserver's configuration belongs to this volume; it is removed last, so that
+/// an interrupted removal goes on. Files of others in the folder stay, and the folder with them.
 const UNMAKE_STORE: &str = r##"
     name=$1 store=$2
     if grep -qsxF "# homing volume $name" /etc/mfs/mfschunkserver.cfg; then
     systemctl disable --now --quiet moosefs-chunkserver 2>/dev/null; systemctl stop moosefs-chunkserver
     rm -f /etc/systemd/system/multi-user.target.wants/moosefs-chunkserver.service
+    for d in "$store"/[0-9A-F][0-9A-F]; do
+    [ ! -d "$d" ] || [ -L "$d" ] || find "$d" -xdev -type f -name 'chunk_*.mfs*' -delete
+    done
+    rmdir -- "$store"/[0-9A-F][0-9A-F] 2>/dev/null
+    rm -f -- "$store/.lock" "$store/.metaid" "$store/.chunkdb" "$store/.tmp_chunkdb"
     rm -f /etc/mfs/mfschunkserver.cfg /etc/mfs/mfshdd.cfg /var/lib/mfs/chunkserverid.mfs
     fi
-    [ ! -d "$store" ] || rm -rf --one-file-system -- "$store"
+    rmdir -- "$store" 2>/dev/null
+    [ ! -d "$store" ] || echo "$store holds files that are not the volume's, and stays"
 "##;
 
 const NOTES: &[&str] = &[

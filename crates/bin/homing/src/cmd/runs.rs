@@ -99,7 +99,12 @@ fn prune(root: &Path, age: Duration, dry: bool, consent: Consent) -> Result<i32,
                 (runs, bytes) = (runs + 1, bytes + freed);
                 to_stdout(&format!("{}\n", run.name))?;
             }
-            Err(e) => failed = Some(Failure::system(format!("run {}: {e}", run.name))),
+            Err(e) => {
+                let failure = Failure::system(format!("run {}: {e}", run.name));
+                if let Some(earlier) = failed.replace(failure) {
+                    eprintln!("{earlier}");
+                }
+            }
         }
     }
     let done = if dry { "would be removed" } else { "removed" };

@@ -6,7 +6,7 @@ use homing_model::{Failure, FileLayout, RawText, exit, units};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -68,7 +68,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 fn listed(file: &PathBuf, null: bool) -> Result<Vec<PathBuf>, Failure> {
     let text = if file.as_os_str() == "-" {
-        io::stdin().lock().split(0xff).next().transpose().map(Option::unwrap_or_default)
+        let mut text = Vec::new();
+        io::stdin().lock().read_to_end(&mut text).map(|_| text)
     } else {
         std::fs::read(file)
     };

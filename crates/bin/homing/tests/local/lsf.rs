@@ -316,6 +316,14 @@ fn installing_spares_what_is_not_ours() {
     assert!(String::from_utf8_lossy(&out.stderr).contains("is not homing's"));
     assert_eq!(w.homing(&["lsf", "remove", "bin"]).status.code(), Some(0));
     assert!(!w.path().join("bin").exists());
+    // The configuration of a real LSF is neither replaced nor removed.
+    let conf = w.path().join("real/lsf/conf/lsf.conf");
+    std::fs::create_dir_all(conf.parent().unwrap()).unwrap();
+    std::fs::write(&conf, "LSF_MASTER_LIST=\"m1 m2\"\n").unwrap();
+    assert_eq!(w.homing(&["lsf", "install", "real"]).status.code(), Some(0));
+    assert_eq!(w.homing(&["lsf", "remove", "real"]).status.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(&conf).unwrap(), "LSF_MASTER_LIST=\"m1 m2\"\n");
+    assert!(!w.path().join("real/bsub").exists());
 }
 
 #[test]

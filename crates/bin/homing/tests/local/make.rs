@@ -214,6 +214,18 @@ fn an_interrupt_ends_the_recipe_and_make_removes_what_it_was_making() {
     assert!(!dir.path().join("a").exists(), "make removed the target");
 }
 
+/// A signal to homing alone reaches make, which ends its recipe.
+#[test]
+fn a_signal_to_homing_alone_ends_the_build() {
+    let dir = folder("a:\n\techo half > a; echo $$$$ > begun; exec sleep 600\n");
+    let mut child = command(dir.path(), &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("the recipe runs", || dir.path().join("begun").exists());
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(!child.wait().unwrap().success());
+    assert!(!dir.path().join("a").exists(), "make removed the target");
+}
+
 #[test]
 fn a_folder_that_other_hosts_do_not_have_is_built_here() {
     let dir = folder("a:\n\t@echo built > a\n");

@@ -277,3 +277,11 @@ fn each_option_of_nodeset_and_where_acts_or_is_refused() {
     all_act("nodeset", NODESET);
     all_act("where", WHERE);
 }
+
+#[test]
+fn a_list_of_names_on_standard_input_is_read_to_its_end() {
+    let (status, out, ..) =
+        outcome("printf 'f\\n\\377\\ng\\n' > list; echo a > f; echo b > g; homing where --files-from - < list");
+    // The name in the middle is no file.
+    assert!(status.is_some_and(|status| status != 0) && out.contains('g'), "{status:?}: {out}");
+}

@@ -127,7 +127,7 @@ impl Line {
             outputs: self.outputs,
             cpus: self.cpus.unwrap_or(1),
             memory: self.memory.map(Amount::bytes).transpose()?,
-            timeout_ms: self.timeout.map(Amount::duration).transpose()?.map(|d| d.as_millis() as u64),
+            timeout_ms: self.timeout.map(Amount::duration).transpose()?.map(|d| (d.as_millis() as u64).max(1)),
             name: self.name,
             after,
             resources: self.resources.into_iter().filter(|(_, wanted)| *wanted > 0).collect(),

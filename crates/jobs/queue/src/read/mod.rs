@@ -25,16 +25,32 @@ const MOST_OF_ANOTHER: usize = 10_000;
 /// The longest record of another user that is read, bytes: a thousand single indices and the longest names.
 const LONGEST_OF_ANOTHER: u64 = 64 << 10;
 
+/// The most slots, of a job or of its share on a host, that another user's record counts for.
+const MOST_SLOTS: u32 = 1 << 16;
+/// The most hosts of a job that another user's record counts for.
+const MOST_HOSTS: usize = 1 << 10;
+
 /// Removes control characters from a record, and sets the user's name by `uid`. Its owner wrote the record, and could
 /// otherwise forge rows of other users' tables or control their terminals.
 fn plain(mut spec: JobSpec, uid: u32) -> JobSpec {
     if uid != files::uid() {
         spec.user = files::user_name(uid);
+        spec.slots = spec.slots.min(MOST_SLOTS);
+        spec.hosts.truncate(MOST_HOSTS);
+        spec.hosts.iter_mut().for_each(|share| share.slots = share.slots.min(MOST_SLOTS));
     }
+    for share in &mut spec.hosts {
+        share.host = one_line(&share.host);
+    }
+    if let Some(storage) = &mut spec.storage {
+        storage.name = one_line(&storage.name);
+    }
+    spec.near.iter_mut().for_each(|text| *text = one_line(text));
     for text in [&mut spec.user, &mut spec.name, &mut spec.queue, &mut spec.from] {
         *text = one_line(text);
     }
-    for text in [&mut spec.host, &mut spec.after, &mut spec.project].into_iter().flatten() {
+    let more = [&mut spec.host, &mut spec.after, &mut spec.project, &mut spec.group, &mut spec.app];
+    for text in more.into_iter().flatten() {
         *text = one_line(text);
     }
     spec.require.iter_mut().for_each(|text| *text = one_line(text));

@@ -29,7 +29,9 @@ pub fn bwait(words: &[RawText]) -> Result<i32, Refusal> {
         parsed.text("w").ok_or_else(|| said("bwait: -w 'CONDITION' says what to wait for, as in bsub -w"))?;
     depend::check(&condition).map_err(|why| said(format!("{why}. Wait failed.")))?;
     let minutes = parsed.text("t").map(|t| t.parse::<u64>().map_err(|_| said(format!("{t}: -t takes minutes"))));
-    let until = minutes.transpose()?.map(|minutes| Instant::now() + Duration::from_secs(minutes.saturating_mul(60)));
+    // A time beyond the clock's range is no limit.
+    let limit = minutes.transpose()?.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
+    let until = limit.and_then(|limit| Instant::now().checked_add(limit));
     let engine = super::engine()?;
     loop {
         match depend::judge(&condition, &Jobs(engine.jobs()?)) {

@@ -61,16 +61,26 @@ fn install(dir: &Path) -> Result<i32, Failure> {
         (conf.join("lsf.conf"), format!("LSF_UNIT_FOR_LIMITS={}\nLSB_JOB_MEMLIMIT=Y\n", homing_lsf::units::USUAL)),
     ];
     for (file, text) in files {
+        if is_foreign(&file) {
+            eprintln!("homing: {} is not as homing has written it, and stays as it is", file.display());
+            continue;
+        }
         homing_os::folder::write_file(&file, text).map_err(|e| failed(&file, e))?;
     }
     println!(
         "{} commands are in {}; put it first, and let others find its lsf.conf:\nexport PATH={}:$PATH LSF_ENVDIR={}",
         super::names().count(),
         dir.display(),
-        dir.display(),
-        conf.display()
+        word(dir),
+        word(&conf)
     );
     Ok(0)
+}
+
+/// Returns a path as a word for a shell to paste.
+fn word(path: &Path) -> String {
+    let path = path.display().to_string();
+    shlex::try_quote(&path).map_or(path.clone(), |quoted| quoted.into_owned())
 }
 
 /// Returns the folder of `lsf.conf`, beside the links of a directory.
@@ -92,10 +102,28 @@ fn remove(dir: &Path) -> Result<i32, Failure> {
                 .map_err(|e| Failure::system(format!("cannot remove {}: {e}", link.display())))?;
         }
     }
-    let _ = std::fs::remove_dir_all(conf(dir));
-    let _ = std::fs::remove_dir(dir.join("lsf"));
-    let _ = std::fs::remove_dir(dir);
+    // A folder with anything else in it stays.
+    let (conf, cluster) = (conf(dir), format!("lsbatch/{}", super::CLUSTER));
+    for file in [conf.join(&cluster).join("configdir/lsb.params"), conf.join("lsf.conf")] {
+        if !is_foreign(&file) {
+            let _ = std::fs::remove_file(&file);
+        }
+    }
+    let folders = [conf.join(&cluster).join("configdir"), conf.join(&cluster), conf.join("lsbatch"), conf];
+    for folder in folders.into_iter().chain([dir.join("lsf"), dir.to_path_buf()]) {
+        let _ = std::fs::remove_dir(folder);
+    }
     Ok(0)
+}
+
+/// Returns whether a file has lines that homing does not write into its own, as the configuration of a real LSF has.
+fn is_foreign(file: &Path) -> bool {
+    let own = ["Begin Parameters", "DEFAULT_QUEUE = ", "End Parameters", "LSF_UNIT_FOR_LIMITS=", "LSB_JOB_MEMLIMIT=Y"];
+    let is_own = |line: &str| own.iter().any(|begin| line.starts_with(begin));
+    match std::fs::read_to_string(file) {
+        Ok(text) => !text.lines().all(is_own),
+        Err(e) => e.kind() != std::io::ErrorKind::NotFound,
+    }
 }
 
 /// Returns the directory of the link by which this program was called.

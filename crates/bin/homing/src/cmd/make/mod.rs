@@ -23,6 +23,9 @@ use homing_locate::Finder;
 use homing_make::{Build, Evidence, Session};
 use homing_model::alike;
 use hook::Hook;
+use rustix::process::{PidfdFlags, Signal};
+use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
@@ -163,18 +166,29 @@ fn private_folder() -> Result<tempfile::TempDir, Failure> {
 /// Runs make. The terminal sends its signals to make directly, and this process must stay until make has ended.
 /// Without the library, make runs alone.
 fn run_make(args: &Args, served: Option<(&Hook, &Path)>) -> Result<ExitStatus, Failure> {
-    let terminate = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        let _ = signal_hook::flag::register(signal, terminate.clone());
-    }
+    let interrupted = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted);
+    let mut signals = Signals::new([SIGTERM, SIGHUP]).map_err(Failure::system)?;
     let mut command = Command::new(&args.program);
     command.args(&args.make);
     if let Some((hook, socket)) = served {
         hook.serve(&mut command, socket)?;
     }
     let mut child = command.spawn().map_err(|e| hook::not_started(&args.program, &e))?;
+    // A signal to this process alone ends make too, which ends its recipes.
+    let ended = signals.handle();
+    let pid = rustix::process::Pid::from_child(&child);
+    if let Ok(make) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+        let _ = homing_os::threads::begin(move || {
+            for signal in signals.forever().filter_map(Signal::from_named_raw) {
+                let _ = rustix::process::pidfd_send_signal(&make, signal);
+            }
+        });
+    }
     let waiting = |e| Failure::system(format!("waiting for {}: {e}", args.program.to_string_lossy()));
-    child.wait().map_err(waiting)
+    let status = child.wait().map_err(waiting);
+    ended.close();
+    status
 }
 
 /// Opens the trace file before make starts: a misspelt folder must not cost a build.
