@@ -1,4 +1,4 @@
-//! One seed: a run, what befalls it, and `homing resume` until all is done.
+//! Plays one seed: a run with its faults, then `homing resume` until all tasks are done.
 
 use crate::model::{self, Column, Finding, Part, Seen};
 use crate::nemesis::{self, Nemesis};
@@ -21,23 +21,23 @@ const CALM: usize = 5;
 const LONGEST: Duration = Duration::from_secs(300);
 /// For how long a stroke waits for the records of its moment.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long processes may outlive the program that was started: a worker that
-/// hears nothing ends itself after 25 s.
+/// The time that processes may outlive the program that was started. A worker that receives nothing ends itself after
+/// 25 s.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// What `resume` says is to be added where the journal is damaged.
+/// The option that `resume` requires where the journal is damaged.
 const SKIP: &str = "--skip-damaged";
 
-/// What became of a seed.
+/// The result of a seed.
 #[derive(Debug)]
 pub struct Tried {
     /// The plan.
     pub scenario: Scenario,
-    /// What was seen.
+    /// The observations of the run.
     pub seen: Seen,
-    /// What is wrong with it.
+    /// The violations that the model found.
     pub findings: Vec<Finding>,
-    /// What the bricks of its volume have, where effects are wrong.
+    /// The files on the bricks of the volume, where effects are wrong.
     pub bricks: String,
     /// The scene beside the run.
     pub scene: Option<Surface>,
@@ -105,7 +105,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// What is damaged is named first; it is passed over when that is asked for.
+    /// Returns the arguments of the next part. The first `resume` names the damage; later parts skip it by [`SKIP`].
     fn words(&self) -> Vec<String> {
         let skip = self.parts.iter().any(|part| part.stderr.contains(SKIP));
         match observe::run_name(self.site) {

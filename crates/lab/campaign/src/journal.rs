@@ -1,10 +1,10 @@
-//! What a journal says, read as `docs/formats.md` has it and not by the
-//! program's own reader, whose faults are looked for here as well.
+//! Reads a journal by `docs/formats.md`. It does not use the program's own reader, because the campaign looks for
+//! faults of that reader too.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How a task stands by the records so far.
+/// The state of a task by the records so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
     /// It has no last word, or one that does not settle it.
@@ -18,7 +18,7 @@ pub enum End {
     Failed,
 }
 
-/// A task as its journal tells of it.
+/// A task as its journal records it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// Starts.
@@ -27,7 +27,7 @@ pub struct Told {
     pub done: u64,
     /// Starts behind the first of these.
     pub starts_after_done: u64,
-    /// How it stands.
+    /// The state of the task.
     pub end: End,
 }
 
@@ -41,7 +41,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Reads it. `damaged` are lines that were spoilt on purpose: what they say does not count.
+    /// Reads a journal. `damaged` are lines that were spoilt on purpose: the records in them do not count.
     pub fn read(bytes: &[u8], damaged: &[Vec<u8>]) -> Journal {
         let mut journal = Journal::default();
         let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);

@@ -1,13 +1,11 @@
-//! Faults at random against whole runs: a seed makes a run and what befalls
-//! it, `homing resume` takes it up until all is done, and a model of a few
-//! lines says whether anything is wrong.
+//! Faults at random against whole runs. A seed makes a run and its faults. `homing resume` continues the run until
+//! all tasks are done. A model of a few lines reports whether anything is wrong.
 //!
-//! As Jepsen does it: processes are killed and stopped, clocks set, disks
-//! filled, links cut, journals damaged, and neighbours are hostile, mixed and
-//! at random moments. The same seed makes the same plan; the moments at which
-//! it meets the processes differ with the machine, so a failure is repeated
-//! with its seed several times. Most seeds play a short scene beside their run,
-//! in [`surface`]: a neighbour, a clock, a shell, a bank, a destination.
+//! The method is that of Jepsen. The campaign kills and stops processes, sets clocks, fills disks, cuts links and
+//! damages journals. Hostile neighbours act as well, and all of it is mixed and comes at random moments. The same
+//! seed makes the same plan. The moments at which it meets the processes differ with the machine, so a failure is
+//! repeated with its seed several times. Most seeds play a short scene beside their run, in [`surface`]: a neighbour,
+//! a clock, a shell, a bank, a destination.
 //!
 //! It does not: measure speed, or belong to the program that users install.
 

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Runs all these seeds and says at once what is wrong with one; the table,
-/// and how many were wrong. On one machine as many at once as it has
-/// processors; those in a lab share its links.
+/// Runs all these seeds and prints each violation at once. Returns the table, and the number of seeds that were
+/// wrong. One machine runs as many seeds at a time as it has processors. Seeds in a lab share its links.
 pub fn campaign(place: &Place, seeds: Range<u64>) -> (Summary, u64) {
     let (next, all) = (AtomicU64::new(seeds.start), Mutex::new((Summary::default(), 0)));
     let work = || {

@@ -1,4 +1,4 @@
-//! What must be true when a run has ended, whatever befell it. Pure.
+//! Checks the invariants of a run that has ended, under any faults. Pure.
 
 use crate::journal::{End, Journal};
 use crate::scenario::{Deed, Form, KILL, Scenario, Whom};
@@ -11,11 +11,11 @@ pub struct Part {
     pub status: i32,
     /// Whether it had an end for each task, be it that the task was given up with its hosts.
     pub told: bool,
-    /// What was done to it, as far as there was somebody to do it to.
+    /// The deeds that were carried out. A deed without a victim is not among them.
     pub deeds: Vec<Deed>,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// What it said.
+    /// Its standard error.
     pub stderr: String,
     /// Processes of the run that lived on for long after it.
     pub left: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Seen {
     pub parts: Vec<Part>,
     /// Its journal.
     pub journal: Journal,
-    /// What `report` answered about it, when that failed.
+    /// The error of `report`, when that failed.
     pub unreadable: Option<String>,
     /// By the names of the files: lines of effects.
     pub effects: BTreeMap<String, Vec<String>>,
@@ -39,13 +39,13 @@ pub struct Seen {
     pub beats: BTreeMap<String, Beats>,
     /// The job log.
     pub joblog: String,
-    /// By task: what `--results` kept of its output.
+    /// By task: its output that `--results` kept.
     pub results: BTreeMap<u64, Vec<u8>>,
-    /// A lock that is still held, or a run that is still said to go on.
+    /// A lock that is still held, or a run that `homing runs` still lists as unfinished.
     pub locked: Option<String>,
 }
 
-/// What a finding is about: a column of the summary.
+/// The subject of a finding: a column of the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Column {
     /// Effects that are not those of one whole execution of each task that is done.
@@ -54,7 +54,7 @@ pub enum Column {
     Twice,
     /// Output of a task that is done is not there, or not as it was printed.
     Output,
-    /// An exit status that does not tell what became of the run.
+    /// An exit status that does not match the result of the run.
     Status,
     /// Lines of the job log that are missing.
     JobLog,
@@ -66,24 +66,24 @@ pub enum Column {
     Unreadable,
     /// A run that does not come to its end.
     Stuck,
-    /// Harm by what a neighbour planted.
+    /// Harm by a neighbour's planted files.
     Planted,
     /// An image lost, or an older one restored, under a clock that jumps.
     Images,
     /// A job lost, or run twice, under a clock that jumps.
     Jobs,
-    /// What goes wrong where bash is /bin/sh.
+    /// A fault where bash is /bin/sh.
     Bash,
     /// A bank without inodes that is not refused, or does not go on.
     Inodes,
-    /// What a restore has replaced or left out where kinds differ.
+    /// A file that a restore has replaced or left out where kinds differ.
     Replaced,
 }
 
 /// Something that is wrong.
 pub type Finding = (Column, String);
 
-/// Compares what was seen with what must be.
+/// Compares the observations of a run with its scenario.
 pub fn check(scenario: &Scenario, seen: &Seen) -> Vec<Finding> {
     let mut found = Vec::new();
     for number in 1..=scenario.tasks {
@@ -161,15 +161,15 @@ fn overlaps(beats: Option<&Beats>) -> Vec<(&str, &str)> {
     both.map(|(a, b)| (a.0.as_str(), b.0.as_str())).collect()
 }
 
-/// Effects under a name that nobody gave: a command on half of one, say.
+/// Reports effects under a name that is no item of the scenario. A command on half a name makes one, for example.
 fn strangers(scenario: &Scenario, seen: &Seen, found: &mut Vec<Finding>) {
     let items: Vec<String> = (1..=scenario.tasks).map(Scenario::item).collect();
     let names = seen.effects.keys().filter(|name| !items.contains(&name.trim_end_matches(".tried").to_string()));
     found.extend(names.map(|name| (Column::Effects, format!("a task ran on {name:?}, which nobody asked for"))));
 }
 
-/// Lines as tasks print them: number of the task, number of the line. What a
-/// task had printed when it was cut off may end inside of a line.
+/// Returns the lines that tasks print: number of the task, number of the line. Also returns the odd lines. The output
+/// of a task that was cut off may end inside a line.
 fn printed(part: &Part) -> (Vec<(u64, u64)>, Vec<String>) {
     let whole = part.stdout.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
     let (mut lines, mut odd) = (Vec::new(), Vec::new());
@@ -189,8 +189,8 @@ fn pair(line: &str) -> Option<(u64, u64)> {
     Some((task.parse().ok()?, number.parse().ok()?))
 }
 
-/// The first line of a task that begins in mid-line: of the many numbers that
-/// its digits could be, the one with which the next line goes on, if any.
+/// Returns the first line of a task whose output begins in mid-line. Its digits can be read as many numbers. The
+/// right one is the number with which the next line continues, if any.
 fn behind_a_piece(line: &str, next: Option<&&str>) -> Option<(u64, u64)> {
     let ends = line.char_indices().skip(1).filter_map(|(at, _)| pair(&line[at..]));
     let firsts: Vec<(u64, u64)> = ends.filter(|(_, number)| *number == 1).collect();
@@ -281,7 +281,7 @@ pub fn settled(scenario: &Scenario, journal: &Journal) -> bool {
     (1..=scenario.tasks).all(|number| !matches!(journal.task(number).end, End::Open | End::Lost))
 }
 
-/// Whether all tasks have an end that whoever ran them was told.
+/// Whether the program reported an end of every task.
 pub fn told(scenario: &Scenario, journal: &Journal) -> bool {
     (1..=scenario.tasks).all(|number| journal.task(number).end != End::Open)
 }

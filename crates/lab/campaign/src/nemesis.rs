@@ -1,4 +1,4 @@
-//! Does to a run what its scenario says.
+//! Carries out the deeds of a scenario against a run.
 
 use crate::place::{Kept, Site, link};
 use crate::processes::{self, Process};
@@ -16,7 +16,7 @@ const STOP: i32 = 19;
 /// SIGCONT.
 pub const CONT: i32 = 18;
 
-/// Whoever does the deeds of one run.
+/// The actor that carries out the deeds of one run.
 pub struct Nemesis<'a> {
     /// The run.
     pub site: &'a Site,
@@ -67,7 +67,8 @@ impl Nemesis<'_> {
         loop {
             let found = self.find(whom).iter().filter(|p| send(p.pid, signal)).count();
             some |= found > 0;
-            // What was started meanwhile was not seen; where all are killed nobody is left to end it.
+            // The first search missed processes that started meanwhile. When all are killed, no process is left to
+            // end those.
             if found == 0 || (whom, signal) != (Whom::All, KILL) {
                 return some;
             }
@@ -86,7 +87,7 @@ impl Nemesis<'_> {
         !stopped.is_empty()
     }
 
-    /// A file takes what room there is on the small disk.
+    /// Fills the small disk with a file.
     fn fill(&self, ms: u64) -> io::Result<()> {
         let ballast = self.site.base.join("disk/ballast");
         let mut file = File::create(&ballast)?;
@@ -141,7 +142,7 @@ pub fn send(process: i32, signal: i32) -> bool {
     kill_process(pid(process), number(signal)).is_ok()
 }
 
-/// Spoils the journal of the run; the lines that came of it, which say nothing any more.
+/// Damages the journal of the run. Returns the lines that the damage changed, which count as no records any more.
 pub fn damage(site: &Site, run: &str, damage: Damage) -> io::Result<Vec<Vec<u8>>> {
     let path = site.kept(Kept::Runs).join(run).join("journal.jsonl");
     let before = fs::read(&path)?;

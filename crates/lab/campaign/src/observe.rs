@@ -1,4 +1,4 @@
-//! Reads what a run left behind.
+//! Reads the files that a run left behind.
 
 use crate::journal::Journal;
 use crate::model::{Beats, Part, Seen};
@@ -8,23 +8,22 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, io};
 
-/// Copies the effects off the volume. A file whose last good copy is on a brick
-/// that is still down cannot be read ("Transport endpoint is not connected")
-/// until that brick is back, and glusterd refuses to start one while another host
-/// asks something of it.
+/// Copies the effects off the volume. While the brick with the last good copy of a file is down, reads of that file
+/// fail ("Transport endpoint is not connected"). glusterd refuses to start a brick while another host sends it a
+/// request.
 const COPY: &str = "for second in $(seq 60); do \
     cp -r EFFECTS BASE/ 2>/dev/null && exit; \
     gluster --mode=script volume start data force >/dev/null 2>&1; sleep 1; done; \
     cp -r EFFECTS BASE/";
 
-/// Waits until no brick has anything to tell another, and forgets what was copied. A
-/// client that has lost the other bricks reads what its own has, however old that is.
+/// Waits until no brick has changes to send to another, and removes the earlier copy. A client that has lost the
+/// other bricks reads the data of its own brick, however old that is.
 const HEALED: &str = "for second in $(seq 120); do \
     gluster --mode=script volume start data force >/dev/null 2>&1; gluster volume heal data >/dev/null 2>&1; \
     [ \"$(gluster volume heal data info | grep -c '^Number of entries: 0$')\" = 3 ] && break; sleep 1; done; \
     rm -rf BASE/effects";
 
-/// What lies on each brick itself, with what it still owes the others.
+/// Prints the effects on each brick itself, and the changes that it still has to send to the others.
 const BRICKS: &str = "for host in n1 n2 n3; do echo \"on the brick of $host:\"; \
     ssh $host 'cd /scratch/brick/MARK/effects && grep -c ^ *; getfattr -d -m trusted.afr -e hex . * | grep -v =0x0*$'; done; \
     gluster volume heal data info; gluster volume status data";
@@ -40,7 +39,7 @@ pub fn run_name(site: &Site) -> Option<String> {
     entries.filter(|e| own(&e.path())).find_map(|e| e.file_name().into_string().ok())
 }
 
-/// Its journal as it stands.
+/// Reads the current journal of the run.
 pub fn journal(site: &Site, damaged: &[Vec<u8>]) -> Journal {
     Journal::read(&written(site), damaged)
 }
@@ -72,13 +71,14 @@ pub fn all(site: &Site, scenario: &Scenario, parts: Vec<Part>, damaged: &[Vec<u8
     })
 }
 
-/// The effects as the volume keeps them in the end, and what its bricks have.
+/// Reads the final effects on the volume, and the files on its bricks.
 pub fn healed(site: &Site) -> io::Result<(BTreeMap<String, Vec<String>>, String)> {
     site.on_volume(HEALED)?;
     Ok((effects(site)?, site.said_on_volume(BRICKS)?))
 }
 
-/// What `report` and `runs` say: why the journal is unreadable, and who is said to hold it.
+/// Runs `report` and `runs`. Returns why the journal is unreadable, and the state of a run that is not listed as
+/// ended.
 fn told(site: &Site) -> io::Result<(Option<String>, Option<String>)> {
     let Some(run) = run_name(site) else { return Ok((Some("there is no run".into()), None)) };
     let report = site.homing(&["report".into(), run.clone()])?.output()?;

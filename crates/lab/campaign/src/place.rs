@@ -8,16 +8,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::{fs, io};
 
-/// What a task is.
+/// The script of a task.
 const TASK: &str = include_str!("task.sh");
-/// How a shell runs it. A GlusterFS client that loses its bricks may answer a read
-/// with no bytes and no error; a shell takes that for the end of the script, and
-/// ends with 0. Whatever ends before the script's own `exit` is a failure so.
+/// The shell command that runs the script. A GlusterFS client that loses its bricks may answer a read with no bytes
+/// and no error. A shell takes that for the end of the script, and ends with 0. With this command each end before the
+/// script's own `exit` is a failure.
 const SOURCED: &str = ". \"$0\"; exit 9";
-/// What shifts the clock of a process.
+/// The source of the library that shifts the clock of a process.
 const SHIM: &str = include_str!("../../../../tests/clock_shift.c");
 
-/// What all runs of a campaign share.
+/// The place that all runs of a campaign share.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The program under test.
@@ -37,9 +37,9 @@ impl Place {
         let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
         let shim = built.is_ok_and(|status| status.success()).then_some(library);
         if let Some(lab) = lab {
-            // By itself a mount waits 42 s for a brick whose host lost its power; this is what `homing volume create` sets.
-            // With 3 s, which links that are cut for 3.3 to 3.7 s just exceed, some mounts had lost a brick and others
-            // not, and GlusterFS lost what tasks had written.
+            // By default a mount waits 42 s for a brick whose host lost its power. `homing volume create` sets these
+            // options too. Links are cut for 3.3 to 3.7 s. With a limit of 3 s, some mounts had lost a brick after
+            // that and others not, and GlusterFS lost data that tasks had written.
             let mut set = homing_lab::exec(lab, "n1").map_err(io::Error::other)?;
             set.args(["gluster", "--mode=script", "volume", "set", "data"]);
             set.args(homing_volume::gluster::VANISHED.iter().flat_map(|(key, value)| [key, value]));
@@ -53,7 +53,7 @@ impl Place {
         self.shim.as_deref()
     }
 
-    /// What can be done here.
+    /// Returns the faults that are possible here.
     pub fn terrain(&self) -> Terrain {
         let clock = self.shim.is_some() && self.lab.is_none();
         Terrain { lab: self.lab.is_some(), root: rustix::process::geteuid().is_root(), clock }
@@ -63,7 +63,7 @@ impl Place {
 /// The folders of one run.
 #[derive(Debug)]
 pub struct Site {
-    /// What the processes of the run are marked with.
+    /// The mark of the run's processes.
     pub mark: String,
     /// All of it, on this machine; in a lab, the scratch disk of the first host.
     pub base: PathBuf,
@@ -223,7 +223,7 @@ impl Site {
         if status.success() { Ok(()) } else { Err(io::Error::other(format!("{script}: {status}"))) }
     }
 
-    /// The same, with what it writes; whether it succeeds is not asked.
+    /// Runs the script like [`Site::on_volume`], and returns its standard output. Its exit status does not count.
     pub fn said_on_volume(&self, script: &str) -> io::Result<String> {
         let Some(mut command) = self.command_on_volume(script)? else { return Ok(String::new()) };
         Ok(String::from_utf8_lossy(&command.output()?.stdout).into_owned())
@@ -286,9 +286,8 @@ fn small_disk(at: &Path) -> io::Result<()> {
     fs::create_dir(at.join("runs"))
 }
 
-/// Files as another user would leave them: a cluster file that would send tasks
-/// elsewhere, or for which a reader would wait, runs that cannot be read, and one
-/// with a pipe as its lock.
+/// Makes files as another user would leave them. One is a cluster file that would send tasks elsewhere, or a pipe for
+/// which a reader would wait. Two runs cannot be read, and one has a pipe as its lock.
 fn neighbours(base: &Path, piped: bool) -> io::Result<()> {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let nobody = Some(65534);

@@ -7,7 +7,7 @@ use std::fs;
 /// The variable that all processes of a run have.
 pub const MARK: &str = "CAMPAIGN";
 
-/// What the process that watches over a worker calls itself.
+/// The name of the process that watches over a worker.
 const GUARD: &str = "homing-guard";
 
 /// A process of the run.
@@ -26,7 +26,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// What it is in the run.
+    /// Returns whether the process has the role `whom` in the run.
     pub fn is(&self, whom: Whom) -> bool {
         let word = |at: usize| self.words.get(at).map_or("", String::as_str);
         match whom {

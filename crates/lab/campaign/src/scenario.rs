@@ -1,4 +1,4 @@
-//! A seed becomes a run and what will befall it. Pure.
+//! Makes a run and its faults from a seed. Pure.
 
 use crate::random::Random;
 
@@ -63,7 +63,7 @@ pub enum Deed {
     Interrupts,
     /// SIGSTOP, then after so many milliseconds SIGCONT, or SIGKILL.
     Pause(Whom, u64, bool),
-    /// What the shim of the clock is told from now on.
+    /// The clock's shift, which the shim reads from now on.
     Clock(&'static str),
     /// The disk is full for so many milliseconds.
     FullDisk(u64),
@@ -95,19 +95,19 @@ impl Deed {
     }
 }
 
-/// A deed and its moment. Time alone would not do: the same run takes many
-/// times as long on a busy machine, and most strokes would come too late on an idle one.
+/// A deed and its moment. A moment in time alone does not work: the same run takes many times as long on a busy
+/// machine. Most strokes would come too late on an idle one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stroke {
     /// So many records has the journal got since the part of the run began, or since the stroke before ended.
     pub records: u64,
     /// Milliseconds after that.
     pub after_ms: u64,
-    /// What is done.
+    /// The deed itself.
     pub deed: Deed,
 }
 
-/// What is done to a journal that nobody writes.
+/// A damage to a journal that no process writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// So many bytes of its end are gone.
@@ -116,10 +116,10 @@ pub enum Damage {
     Bit(u64, u8),
 }
 
-/// A run and what befalls it.
+/// A run and its faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
-    /// What it was made of.
+    /// The seed that it was made from.
     pub seed: u64,
     /// Tasks, numbered from 1.
     pub tasks: u64,
@@ -137,9 +137,9 @@ pub struct Scenario {
     pub neighbours: bool,
     /// Where a small disk is: the journal, standard output, the job log and the results.
     pub small_disk: [bool; 3],
-    /// What befalls the first parts of the run; the parts after them are left alone.
+    /// The faults of the first parts of the run. The parts after them are left alone.
     pub parts: Vec<Vec<Stroke>>,
-    /// What is done to the journal after the first part.
+    /// The damage to the journal after the first part.
     pub damage: Option<Damage>,
 }
 
@@ -156,7 +156,7 @@ impl Scenario {
         let full = terrain.root && !terrain.lab && r.percent(15);
         let tasks = r.within(12, 31);
         let strokes: Vec<u64> = (0..r.within(2, 6)).map(|_| r.within(1, 3)).collect();
-        // A task has two records: what is left for the last stroke is something still.
+        // A task has two records, so some records are left for the last stroke.
         let share = 2 * tasks / strokes.iter().sum::<u64>();
         let parts = strokes.iter().map(|n| (0..*n).map(|_| stroke(r, terrain, full, share)).collect()).collect();
         Scenario {
@@ -184,7 +184,7 @@ impl Scenario {
         self.parts.iter().flatten().any(|stroke| harm(&stroke.deed))
     }
 
-    /// What item number N is called.
+    /// Returns the name of item number N.
     pub fn item(number: u64) -> String {
         format!("t{number:04}")
     }
@@ -238,7 +238,7 @@ fn cut_ms(r: &mut Random) -> u64 {
     if r.percent(8) { r.within(33_000, 40_000) } else { r.within(1000, 4000) }
 }
 
-/// What lies on the small disk: at least the record of the run, since that disk is filled.
+/// Returns which files are on the small disk: at least the record of the run, since that disk is filled.
 fn small_disk(r: &mut Random) -> [bool; 3] {
     let drawn = [r.percent(60), r.percent(60), r.percent(60)];
     [drawn[0] || !drawn.contains(&true), drawn[1], drawn[2]]

@@ -70,7 +70,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// What is wrong with a seed, and how it is tried again.
+/// Returns the text on a wrong seed: its findings, and the command that repeats it.
 pub fn told(tried: &Tried, lab: Option<&str>) -> String {
     let mut text = format!("seed {}: {:?}\n", tried.scenario.seed, tried.scenario);
     for (at, part) in tried.seen.parts.iter().enumerate() {

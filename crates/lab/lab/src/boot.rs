@@ -71,8 +71,8 @@ fn wait_for_end(host: &HostPlan) {
     }
 }
 
-/// Boots a host again whose first process was killed, as after a loss of power:
-/// its disk and its link are what they were. Returns when its volume is there, too.
+/// Boots a host again whose first process was killed, as after a loss of power. Its disk and its link stay the same.
+/// Returns when its volume is mounted again, too.
 pub fn reboot(lab: &str, host: &str) -> Result<()> {
     let plan = folder::load(lab)?;
     let host = plan.known_host(host)?;
@@ -87,10 +87,9 @@ pub fn remount(lab: &str) -> Result<()> {
     on_each(&plan, |host| gluster::join(&plan, host))
 }
 
-/// Unmounts the other labs in the namespace that the host is to have, then becomes
-/// systemd-nspawn. nspawn moves its root over the machine's, whose mounts live on
-/// below it, unseen and for as long as the host: they would keep the disks of
-/// another lab in use after that lab went down. `$0` is this lab's folder.
+/// Unmounts the other labs in the namespace of the host, then becomes systemd-nspawn. nspawn moves its root over the
+/// machine's, whose mounts live on below it, unseen, as long as the host. They would keep the disks of another lab in
+/// use after that lab went down. `$0` is this lab's folder.
 const ALONE: &str = r#"while read -r _ _ _ _ point _; do
   case $point in "$0"/*) ;; "${0%/*}"/*) umount -l "$point" 2>/dev/null ;; esac
 done </proc/self/mountinfo

@@ -1,5 +1,5 @@
-//! CephFS over the hosts of a lab: monitor, manager and MDS on n1, an OSD on each
-//! host's `/scratch`, mounted at `/data` everywhere by ceph-fuse.
+//! CephFS over the hosts of a lab, mounted at `/data` everywhere by ceph-fuse. n1 has monitor, manager and MDS. Each
+//! host has an OSD on its `/scratch`.
 
 use crate::error::{Doing, LabError, Result};
 use crate::exec::{on_each, output};
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(200);
 /// All keys of the lab's cluster, on all hosts: each daemon finds its own there.
 const KEYS: &str = "/etc/ceph/ceph.client.admin.keyring";
-/// What mounts: users may read its key, as without that nobody but root can be told where files lie.
+/// The key for mounts. Users may read it: without it only root can query where files are.
 const USER_KEY: &str = "/etc/ceph/ceph.client.user.keyring";
 
 /// Starts the daemons, makes the file system, and mounts it.
@@ -74,7 +74,7 @@ fn uuid() -> Result<String> {
 /// Plain settings of a small cluster that is to be well within seconds.
 fn conf_text(plan: &Plan, shape: CephSpec, cluster: &str) -> String {
     let first = plan.hosts().first().map_or_else(String::new, |host| host.address().to_string());
-    // What is left is for the files beside the disk's, and for tests.
+    // The rest of the disk is for other files on it, and for tests.
     let block = plan.spec.disk_bytes / 4 * 3;
     format!(
         "[global]\nfsid = {cluster}\nmon_host = [v2:{first}:3300,v1:{first}:6789]\nms_bind_ipv6 = false\n\
@@ -89,7 +89,7 @@ fn conf_text(plan: &Plan, shape: CephSpec, cluster: &str) -> String {
     )
 }
 
-/// The keyring of all, and that of what mounts.
+/// Returns the keyring of all, and the keyring for mounts.
 fn new_keys(plan: &Plan) -> Result<(String, String)> {
     let all = plan.dir().join("ceph.keyring");
     let user = plan.dir().join("ceph.client.user.keyring");
@@ -102,7 +102,8 @@ fn new_keys(plan: &Plan) -> Result<(String, String)> {
     ];
     let osd = vec![("mon", "allow profile osd"), ("mgr", "allow profile osd"), full[1]];
     new.extend(plan.hosts().iter().map(|host| (format!("osd.{}", osd_of(host)), osd.clone())));
-    // What `ceph fs authorize fs client.user / rwps` gives: layouts and snapshots are among what users may make.
+    // The capabilities that `ceph fs authorize fs client.user / rwps` gives: users may also make layouts and
+    // snapshots.
     let of_user =
         vec![("mon", "allow r fsname=fs"), ("mds", "allow rwps fsname=fs"), ("osd", "allow rw tag cephfs data=fs")];
     for (file, keys) in [(&user, vec![("client.user".to_string(), of_user)]), (&all, new)] {
@@ -152,7 +153,7 @@ systemctl start ceph-mgr@n1 ceph-mds@n1";
 
 const HEALTH: &str = "printf 'health\nmds stat\n' | ceph --connect-timeout 20";
 
-/// A cluster is used when all its OSDs are in and its MDS is active: what is written before has fewer copies.
+/// Waits until all OSDs are in and the MDS is active. Files that are written before that have fewer copies.
 fn wait_until_healthy(plan: &Plan, first: &HostPlan) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     loop {

@@ -1,5 +1,5 @@
-//! A host's control groups: its share of processor time, and a systemd
-//! hierarchy of its own so that two hosts' systemds do not meet in one group.
+//! A host's control groups: its share of processor time, and a systemd hierarchy. Each host has a hierarchy of its
+//! own, so two hosts' systemds do not share a group.
 
 use crate::error::{Doing, Result};
 use std::fs::{self, File, OpenOptions};

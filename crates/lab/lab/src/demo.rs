@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What is shown.
+/// The settings of the demonstration.
 pub struct Demo {
     /// Name of the lab to raise.
     pub name: String,
@@ -30,13 +30,13 @@ pub struct Demo {
 /// the machine's own runs too.
 const RUNS: &str = "/var/lib/homing-demo";
 
-/// What one run of the batch took.
+/// The cost of one run of the batch.
 struct Measured {
     took: Duration,
     link_bytes: u64,
 }
 
-/// Runs the demonstration; the status is that of the batches. What goes on is told line by line.
+/// Runs the demonstration and returns the exit status of the batches. The callback receives a line for each step.
 pub fn run(args: &Demo, tell: &dyn Fn(&str)) -> Result<i32, Failure> {
     let name = &args.name;
     if crate::is_up(name) {
@@ -155,8 +155,8 @@ fn batch(args: &Demo, plan: &Plan, files: &[String], options: &[&str]) -> Result
     Ok((status.code().unwrap_or(homing_model::exit::SYSTEM), measured))
 }
 
-/// Brings the journals of n1's runs among the caller's own, where `homing report` looks for
-/// the run that was just named: what n1 writes in its home is gone with the lab.
+/// Copies the journals of n1's runs to the caller's own, where `homing report` looks for the run that was just named.
+/// The home of n1 is removed with the lab.
 fn keep_journals(args: &Demo, plan: &Plan) -> Result<(), Failure> {
     let own = &args.journals;
     let doing = |e: std::io::Error| Failure::system(format!("bringing the journal from n1 to {}: {e}", own.display()));

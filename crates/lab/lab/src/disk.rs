@@ -1,5 +1,5 @@
-//! The disk behind a host's `/scratch`: an ext4 of its own on a loop device,
-//! either straight on a file or on a disk with one head.
+//! The disk behind a host's `/scratch`: an ext4 of its own on a loop device. The loop device is on a file, or on a
+//! disk with one head.
 
 use crate::error::{Doing, LabError, Result};
 use crate::plan::HostPlan;
@@ -24,7 +24,8 @@ pub(crate) fn make(host: &HostPlan, spec: &LabSpec) -> Result<()> {
     if spec.disk_model == DiskModel::Plain { Ok(()) } else { read_ahead_as_a_disk(&backing) }
 }
 
-/// Makes an ext4 of the host's own, `more` words for its mkfs, and returns the file that stands for its disk.
+/// Makes an ext4 of the host's own and returns the file that serves as its disk. `more` are further words for its
+/// mkfs.
 pub(crate) fn image(host: &HostPlan, spec: &LabSpec, more: &[&str]) -> Result<PathBuf> {
     let image = host.dir().join("disk.img");
     let file = File::create(&image).doing("making", &image)?;
@@ -47,8 +48,8 @@ fn read_ahead_as_a_disk(backing: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Starts the server of a one-head disk over `image`, so many times slower than a disk; returns the file that stands for
-/// it.
+/// Starts the server of a one-head disk over `image`, `times` times slower than a disk. Returns the file that serves
+/// as its disk.
 fn serve_with_one_head(host: &HostPlan, image: &Path, times: u32) -> Result<PathBuf> {
     let (model, point) = (host.dir().join("hdd_model.py"), host.dir().join("hdd"));
     fs::write(&model, HDD_MODEL).doing("writing", &model)?;

@@ -1,5 +1,5 @@
-//! `lab down`: from whatever is left of a lab to nothing. It asks the process,
-//! mount, loop and interface tables what exists, and may be said again.
+//! `lab down`: removes every remainder of a lab. It reads from the process, mount, loop and interface tables which
+//! parts exist, and may be repeated.
 
 use crate::error::{Doing, LabError, Result};
 use crate::plan::Plan;
@@ -33,12 +33,13 @@ pub fn down(name: &str) -> Result<bool> {
         let _ = kill(name, hosts);
         let _ = mounts::unmount_below_except(&dir, "hdd");
         mounts::detach_loops_below(&dir);
-        // A mount namespace that another program made meanwhile holds a copy of the mount. It goes with the
-        // folder below, or, when somebody stands in it, with them: the rest of the lab need not wait.
+        // A mount namespace that another program made meanwhile holds a copy of the mount. That copy goes with the
+        // folder below, or with the last process whose working directory is there. The rest of the lab need not wait
+        // for it.
         let others = |device: &PathBuf| mounts::frees_itself(device) && mounts::held_elsewhere(device);
         mounts::loops_below(&dir).into_iter().filter(|device| !others(device)).collect()
     });
-    // It may be held in ways that no table shows: what the kernel frees by itself is no reason to stop.
+    // A mount may be held in ways that no table shows. A device that the kernel frees by itself is no reason to stop.
     if free.is_err() && !mounts::loops_below(&dir).iter().all(|device| mounts::frees_itself(device)) {
         return free.map(|()| found);
     }
@@ -84,8 +85,8 @@ fn settle<T: std::fmt::Debug>(name: &str, what: &str, left: impl Fn() -> Vec<T>)
     }
 }
 
-/// Lock files of the hosts' roots, which systemd-nspawn names by device and inode;
-/// to be asked while the roots are mounted.
+/// Returns the lock files of the hosts' roots, which systemd-nspawn names by device and inode. Works only while the
+/// roots are mounted.
 fn nspawn_locks(plan: &Plan) -> Vec<PathBuf> {
     let of = |root: PathBuf| {
         let meta = fs::metadata(root).ok()?;
@@ -95,7 +96,7 @@ fn nspawn_locks(plan: &Plan) -> Vec<PathBuf> {
     plan.hosts().iter().filter_map(|h| of(h.root())).collect()
 }
 
-/// What systemd-nspawn itself leaves in /run when it is killed.
+/// Removes the files that systemd-nspawn leaves in /run when it is killed.
 fn forget_nspawn(plan: &Plan) {
     for host in plan.hosts() {
         let _ = fs::remove_dir(Path::new("/run/systemd/nspawn/propagate").join(host.machine()));

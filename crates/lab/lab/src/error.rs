@@ -1,4 +1,4 @@
-//! What can go wrong in the lab, worded for the person who typed the command.
+//! The errors of the lab, worded for the person who typed the command.
 
 use std::io;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub enum LabError {
     NoHost {
         /// Lab name.
         lab: String,
-        /// What was asked for.
+        /// The host in the request.
         host: String,
         /// Hosts there are, in node-set form.
         known: String,
@@ -45,23 +45,23 @@ pub enum LabError {
     /// A program ran and failed.
     #[error("{doing}: `{command}` ended with {status}: {stderr}")]
     Program {
-        /// What the lab was doing.
+        /// The activity of the lab.
         doing: String,
         /// The command line, for reading.
         command: String,
         /// Exit status or signal.
         status: String,
-        /// What it said.
+        /// Its standard error.
         stderr: String,
     },
     /// The system refused something.
     #[error("{doing} {path}: {source}")]
     Io {
-        /// What the lab was doing.
+        /// The activity of the lab.
         doing: &'static str,
-        /// To what.
+        /// The path of that activity.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's error.
         source: io::Error,
     },
     /// A host did not come up.
@@ -69,7 +69,7 @@ pub enum LabError {
     Boot {
         /// Host name.
         host: String,
-        /// What was missing.
+        /// The missing part.
         why: String,
         /// Last lines of its console.
         console: String,
@@ -79,7 +79,7 @@ pub enum LabError {
     Left {
         /// Lab name.
         name: String,
-        /// What is left.
+        /// The parts that are left.
         left: String,
     },
 }
@@ -87,7 +87,7 @@ pub enum LabError {
 /// Result of the lab's functions.
 pub type Result<T> = std::result::Result<T, LabError>;
 
-/// Adds what was being done, to what.
+/// Adds an activity and its path to an error.
 pub trait Doing<T> {
     /// Turns an I/O error into a [`LabError::Io`].
     fn doing(self, doing: &'static str, path: impl Into<PathBuf>) -> Result<T>;

@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A command that runs in a host of a lab as root, in `/root`, within the host's
-/// share of processor time; the caller adds program and arguments. Standard
-/// streams are the caller's, and the exit status is the program's.
+/// Returns a command that runs in a host of a lab as root, in `/root`. It runs within the host's share of processor
+/// time. The caller adds program and arguments. Standard streams are the caller's, and the exit status is the
+/// program's.
 pub fn exec(lab: &str, host: &str) -> Result<Command> {
     program::need_root()?;
     let plan = folder::load(lab)?;
@@ -44,8 +44,8 @@ pub(crate) fn inside(host: &HostPlan) -> Option<Command> {
     Some(c)
 }
 
-/// A guest's processes are not the machine's to enter. ssh joins words with
-/// blanks, so a shell quotes what the caller adds.
+/// Returns a command that runs in a guest by ssh: the machine cannot enter the namespaces of a guest's processes. ssh
+/// joins words with blanks, so a shell quotes the words that the caller adds.
 fn over_ssh(host: &HostPlan) -> Command {
     let mut c = program::command("sh");
     c.args(["-c", QUOTED, "ssh"]).arg(host.ssh_config()).arg(host.name());

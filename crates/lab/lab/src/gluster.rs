@@ -46,9 +46,8 @@ fn mount(plan: &Plan, host: &HostPlan) -> Result<()> {
     output(plan, host, "mounting the gluster volume", &["mount", "-t", "glusterfs", &source, "/data"]).map(drop)
 }
 
-/// A host of the volume that was booted again, or whose mount did not live
-/// through what happened to others: a client that hears nothing from its
-/// glusterd in its first moments ends itself and leaves a dead mount.
+/// Joins a host to the volume again after a boot, or after its mount broke with the failure of other hosts. A client
+/// that receives nothing from its glusterd in its first moments ends itself and leaves a dead mount.
 pub(crate) fn join(plan: &Plan, host: &HostPlan) -> Result<()> {
     serve(plan, host)?;
     let until = Instant::now() + PATIENCE;

@@ -46,7 +46,7 @@ impl Guests {
     }
 }
 
-/// What makes the disk that the guest mounts at `/scratch` soon.
+/// Options of mkfs for a disk that the guest mounts at `/scratch` soon.
 pub(crate) const LAZY: [&str; 2] = ["-E", "lazy_itable_init=1,lazy_journal_init=1"];
 
 /// Starts the guest, which has this file for its disk.
@@ -67,7 +67,7 @@ pub(crate) fn start(plan: &Plan, host: &HostPlan, kernel: &Booted, disk: &Path) 
     c.spawn().doing("starting a guest on", host.root())
 }
 
-/// What the guest's program says.
+/// The log of the guest's program.
 const LOG: &str = "guest.log";
 
 /// First process of the guest, on its real root.
@@ -83,7 +83,7 @@ mount -t tmpfs tmpfs /dev/shm
 while :; do sleep 1000; done
 ";
 
-/// Why a guest ended, as its program said it.
+/// Returns why a guest ended, with the words of its program.
 pub(crate) fn complaint(host: &HostPlan) -> Option<LabError> {
     let said = std::fs::read_to_string(host.dir().join(LOG)).ok().filter(|s| !s.trim().is_empty())?;
     let why = format!("{} ended{}", host.program(), if host.program() == uml::PROGRAM { uml::hint() } else { "" });

@@ -1,6 +1,6 @@
-//! What is the machine's own and no host's: its users' homes, and homing's queue, runs, caches and state. A host begins
-//! without them, though the machine's root is below its own. A file is hidden as overlayfs removes one: by a device of
-//! the number 0 in the upper layer.
+//! Hides the machine's own files from the hosts: its users' homes, and homing's queue, runs, caches and state. A host
+//! begins without them, though the machine's root is below its own. A file is hidden as overlayfs removes one: by a
+//! device of the number 0 in the upper layer.
 
 use crate::error::{Doing, Result};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 /// In root's home: keys and homing's folders. Programs that are installed there stay.
 const OF_ROOT: [&str; 4] = [".ssh", ".cache/homing", ".local/state/homing", ".config/homing"];
-/// Folders of which what begins with `homing` is hidden: queue, histories, and what has no place in a home.
+/// Folders in which names that begin with `homing` are hidden: queue, histories, and files without a place in a home.
 const OF_ALL: [&str; 2] = ["var/tmp", "tmp"];
 /// Homing's own folders of the system.
 const OF_SYSTEM: [&str; 2] = ["etc/homing", "var/lib/homing"];
 
-/// Hides them from a host whose upper layer is `upper`, before that is mounted over `lower`. What holds the program at
-/// `shown` stays: a host runs it from there.
+/// Hides these files from a host whose upper layer is `upper`, before that is mounted over `lower`. The folder of the
+/// program at `shown` stays: a host runs it from there.
 pub(crate) fn hide(lower: &Path, upper: &Path, shown: &Path) -> Result<()> {
     all(lower, shown).iter().try_for_each(|path| white_out(lower, upper, path))
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::FileTypeExt;
 
-    /// A machine with what is its own, and what is not.
+    /// Makes a machine with files of its own, and with other files.
     fn machine() -> tempfile::TempDir {
         let machine = tempfile::tempdir().unwrap();
         for folder in [

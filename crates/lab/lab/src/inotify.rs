@@ -1,5 +1,5 @@
-//! What this machine's kernel lets one user watch: the hosts of a lab are the same user, root, to it, and their systemd
-//! says nothing of it, or hangs.
+//! The kernel's limit of inotify instances for one user. All hosts of a lab share it, because they are the same user,
+//! root, to this machine. At the limit their systemd hangs, or prints no reason.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn of(used: usize, most: usize) -> Option<String> {
     })
 }
 
-/// Of all processes that are seen: what is not root's counts too, and is rarely much.
+/// Counts the instances of all visible processes. Those of other users count too, but are few.
 fn in_use() -> usize {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let descriptors = processes.flat_map(|one| fs::read_dir(one.path().join("fd")).into_iter().flatten().flatten());

@@ -1,13 +1,12 @@
-//! A cluster on one machine: hosts that boot a real systemd and sshd in
-//! systemd-nspawn over the machine's own root, with addresses, shaped links,
-//! limited processors and disks of their own. Used by `homing lab`, by tests
-//! and by benchmarks; with NFS, guests with kernels of their own. Needs root.
+//! A cluster on one machine. Hosts boot a real systemd and sshd in systemd-nspawn over the machine's own root. They
+//! have addresses, shaped links, limited processors and disks of their own. With NFS, hosts are guests with kernels
+//! of their own. `homing lab`, tests and benchmarks use it. Needs root.
 //!
-//! State lies in `/var/lib/homing/labs/NAME`. What is alive is never recorded,
-//! always looked up: so `down` works after any crash.
+//! State is in `/var/lib/homing/labs/NAME`. The lab never records which parts are alive; it always looks them up. So
+//! `down` works after any crash.
 //!
-//! It does not: simulate a network or a disk. Hosts are real, their links are shaped, and one kernel serves all of them
-//! unless they are guests.
+//! It does not: simulate a network or a disk. Hosts are real, their links are shaped, and one kernel serves all of
+//! them unless they are guests.
 
 mod boot;
 mod ceph;

@@ -49,10 +49,9 @@ fn mount(plan: &Plan, host: &HostPlan, words: &[&str]) -> Result<()> {
     }
 }
 
-/// A host's own label, by which its mount prefers its own chunkserver. Without
-/// one a copy at hand is only a tie-break between chunkservers that are equally
-/// busy: a fifth of what could be read at home came over the network. MooseFS
-/// has 26 labels; hosts of a larger lab go without.
+/// Returns a host's own label, by which its mount prefers its own chunkserver. Without a label a local copy is only a
+/// tie-break between chunkservers that are equally busy. A fifth of the data with a local copy came over the network
+/// then. MooseFS has 26 labels; hosts of a larger lab go without.
 fn label(host: &HostPlan) -> Option<char> {
     let nth = u8::try_from(host.index).ok()?.checked_sub(1)?;
     (nth < 26).then(|| char::from(b'A' + nth))
@@ -81,7 +80,7 @@ fn start_master(plan: &Plan, first: &HostPlan) -> Result<()> {
     let dir = first.scratch().join("moosefs/master");
     fs::create_dir_all(&dir).doing("making", &dir)?;
     let empty = dir.join("metadata.mfs");
-    // What the package ships as metadata.mfs.empty.
+    // The content of metadata.mfs.empty of the package.
     fs::write(&empty, "MFSM NEW").doing("writing", &empty)?;
     on_each(plan, |h| {
         output(plan, h, "giving the MooseFS folders to their user", &["chown", "-R", "mfs:mfs", "/scratch/moosefs"])
@@ -90,9 +89,8 @@ fn start_master(plan: &Plan, first: &HostPlan) -> Result<()> {
     output(plan, first, "starting the MooseFS master", &["systemctl", "start", "moosefs-master"]).map(drop)
 }
 
-/// Whether a row of `mfscli -SCS` is of a chunkserver that has told its space:
-/// the tenth column after the heading is its total. It registers before that,
-/// and a file made in between has fewer copies than asked for.
+/// Whether a row of `mfscli -SCS` is of a chunkserver that has reported its space. The tenth column after the heading
+/// is its total. It registers before that, and a file made in between has fewer copies than its goal.
 fn has_space(row: &str) -> bool {
     let mut columns = row.split('|');
     columns.next() == Some("chunk servers:")

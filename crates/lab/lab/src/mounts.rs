@@ -22,10 +22,9 @@ pub(crate) fn unmount_below(dir: &Path) -> Result<()> {
     unmount_all(below(dir)?)
 }
 
-/// Makes the disks of the hosts in `dir` read-only, and so clean. Another namespace
-/// of the machine may hold a copy of such a mount; the kernel would write to the
-/// disk when the last copy goes, when nobody serves it any more, and tell of I/O
-/// errors. Nothing is done where somebody still writes.
+/// Makes the disks of the hosts in `dir` read-only, and so clean. Another namespace of the machine may hold a copy of
+/// such a mount. The kernel writes to the disk when the last copy goes. If the disk has no server by then, the kernel
+/// logs I/O errors. A disk stays writable while a process still writes to it.
 pub(crate) fn still_below(dir: &Path) -> Result<()> {
     let table = homing_mounts::read().doing("reading", "/proc/self/mountinfo")?;
     let disks = table.iter().filter(|line| line.mount.source.as_path().starts_with("/dev"));
@@ -43,7 +42,8 @@ pub(crate) fn unmount_below_except(dir: &Path, name: &str) -> Result<()> {
 fn unmount_all(points: Vec<PathBuf>) -> Result<()> {
     for point in points {
         if unmount(&point, UnmountFlags::empty()).is_err() {
-            // Somebody's shell stands in it. Detached, it goes when they leave.
+            // A process, such as a user's shell, has its working directory there. A detached mount goes when that
+            // process leaves.
             unmount(&point, UnmountFlags::DETACH).doing("unmounting", &point)?;
         }
     }
@@ -66,7 +66,7 @@ pub(crate) fn loops_below(dir: &Path) -> Vec<PathBuf> {
 /// Detaches those loop devices; one that is in use is freed by the kernel with its last user.
 pub(crate) fn detach_loops_below(dir: &Path) {
     for device in loops_below(dir) {
-        // What is left of them is asked of /sys.
+        // Failures are ignored: the caller reads from /sys which devices are left.
         let _ = program::run("detaching the disk of a host", "losetup", &["-d".as_ref(), device.as_os_str()]);
     }
 }

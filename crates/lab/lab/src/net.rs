@@ -28,13 +28,13 @@ pub(crate) fn make_tap(plan: &Plan, host: &HostPlan) -> Result<()> {
     run(&doing, "ip", &["link", "set", &tap, "master", &plan.bridge(), "up"]).map(drop)
 }
 
-/// Shapes what a guest receives; what it sends is held back by the others' ends.
+/// Shapes the traffic that a guest receives. The shaping of the other ends limits the traffic that it sends.
 pub(crate) fn shape_guest(host: &HostPlan, bits_per_s: u64) -> Result<()> {
     let doing = format!("shaping the link of {}", host.name());
     finish(&doing, &mut tbf(crate::program::command("tc"), &host.veth(), bits_per_s)).map(drop)
 }
 
-/// Shapes both ends of a host's link: each end's queue holds back what leaves it.
+/// Shapes both ends of a host's link: the queue of each end limits the traffic that leaves it.
 pub(crate) fn shape(host: &HostPlan, leader: i32, bits_per_s: u64) -> Result<()> {
     let doing = format!("shaping the link of {}", host.name());
     finish(&doing, &mut tbf(crate::program::command("tc"), &host.veth(), bits_per_s))?;
@@ -57,7 +57,7 @@ pub fn counters(host: &HostPlan) -> Option<(u64, u64)> {
         let file = Path::new("/sys/class/net").join(host.veth()).join("statistics").join(which);
         fs::read_to_string(file).ok()?.trim().parse().ok()
     };
-    // What the machine's end sends is what the host receives.
+    // The host receives the bytes that the machine's end sends.
     Some((read("tx_bytes")?, read("rx_bytes")?))
 }
 

@@ -24,7 +24,8 @@ rpc.nfsd -G 10 8
 rpc.mountd
 ";
 
-/// A guest's link also carries RDMA. `rdma_rxe` asks for its checksum by name, when nobody loads modules for it any more.
+/// Makes a guest's link also carry RDMA. `rdma_rxe` requests its checksum by name, at a time when no process loads
+/// modules for it any more.
 const SOFT_ROCE: &str =
     "modprobe crc32_generic; modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0; modprobe rpcrdma";
 

@@ -13,10 +13,10 @@ pub const LABS: &str = "/var/lib/homing/labs";
 /// Where the first program of a guest lies in it.
 pub(crate) const BOOTED: &str = "/etc/homing-lab-init";
 
-/// A lab: what was asked for, and the number that keeps it apart from others.
+/// A lab: its specification, and the number that keeps it apart from others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// As asked for.
+    /// The specification.
     pub spec: LabSpec,
     /// Third byte of the subnet; part of every interface name.
     pub number: u8,
@@ -77,7 +77,7 @@ impl Plan {
         self.dir().join("ssh_config")
     }
 
-    /// The `cluster.toml` that `--lab` stands for.
+    /// Returns the path of the `cluster.toml` that `--lab` selects.
     pub fn cluster_file(&self) -> PathBuf {
         self.dir().join("cluster.toml")
     }
@@ -167,7 +167,7 @@ impl HostPlan {
         self.dir().join("root")
     }
 
-    /// Where the machine mounts what the host sees as `/scratch`.
+    /// Returns the folder where the machine mounts the host's `/scratch`.
     pub fn scratch(&self) -> PathBuf {
         self.dir().join("scratch")
     }

@@ -74,9 +74,9 @@ pub(crate) enum Kind {
     All,
 }
 
-/// Every process that belongs to the lab in `dir`: its nspawns, whatever runs in
-/// a mount namespace whose root is one of its overlays, the members of the given
-/// control groups, and the servers of its disks when they are meant.
+/// Returns every process that belongs to the lab in `dir`. These are its nspawns and guests, and the members of the
+/// given control groups. Processes in a mount namespace whose root is one of its overlays belong to it too. So do the
+/// servers of its disks with [`Kind::All`].
 pub(crate) fn all_of(dir: &Path, kind: Kind, in_groups: impl IntoIterator<Item = i32>) -> BTreeSet<i32> {
     let own = fs::read_link("/proc/self/ns/mnt").ok();
     let me = std::process::id() as i32;

@@ -1,5 +1,5 @@
-//! A guest of QEMU: a whole machine, emulated, since a lab must run where there
-//! is no hardware virtualisation; ten times slower than the machine itself.
+//! A guest of QEMU: a whole machine, emulated, since a lab must run without hardware virtualisation. It is ten times
+//! slower than the machine itself.
 
 use crate::error::{Doing, Result};
 use crate::kernel::Kernel;
@@ -14,8 +14,8 @@ pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 /// Memory of a guest, MiB. With less than 1 GiB nfsd lets clients write in small pieces only.
 const MEMORY_MIB: u32 = 1024;
 
-/// What its kernel is told. Where this machine is busy, the ticks of an emulated timer come late, and a kernel that checks
-/// them ends with "IO-APIC + timer doesn't work" (`no_timer_check`).
+/// The command line of its kernel. Where this machine is busy, the ticks of an emulated timer come late. A kernel
+/// that checks them ends with "IO-APIC + timer doesn't work" (`no_timer_check`).
 const KERNEL_WORDS: &str = "console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off no_timer_check";
 
 /// The command that is the guest.
@@ -50,13 +50,14 @@ fn arguments(plan: &Plan, host: &HostPlan, kernel: &Kernel, disk: &Path) -> Vec<
     words
 }
 
-/// The guest's interface tells the rate of its link, Mbit/s, as a real one does: who decides what to fetch asks for it.
+/// The guest's interface reports the rate of its link, Mbit/s, as a real one does. Placement reads it to decide which
+/// files to fetch.
 fn rate(plan: &Plan) -> String {
     let mbit = plan.spec.link_bits_per_s.map(|bits| (bits / 1_000_000).max(1));
     mbit.map_or(String::new(), |mbit| format!(",speed={mbit},duplex=full"))
 }
 
-/// What runs before the root is there.
+/// The script that runs before the root is there.
 fn first_steps(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> String {
     let modules = kernel.modules.display();
     format!(

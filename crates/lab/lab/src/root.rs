@@ -35,7 +35,7 @@ pub(crate) fn make_keys(plan: &Plan) -> Result<Keys> {
     Ok(keys)
 }
 
-/// Mounts the overlay and writes what makes it this host.
+/// Mounts the overlay and writes the files that make it this host.
 pub(crate) fn make(plan: &Plan, host: &HostPlan, keys: &Keys) -> Result<()> {
     let (dir, root) = (host.dir(), host.root());
     for part in ["upper", "work", "root"] {
@@ -55,7 +55,7 @@ pub(crate) fn make(plan: &Plan, host: &HostPlan, keys: &Keys) -> Result<()> {
     write_ssh(plan, &root, keys)
 }
 
-/// Takes out of the overlay what is the machine's alone: its identity and its services.
+/// Removes the machine's own identity and services from the overlay.
 fn forget_the_machine(root: &Path) -> Result<()> {
     let units = root.join("etc/systemd/system");
     for entry in list(&units) {
@@ -101,8 +101,8 @@ fn bash_as_sh(root: &Path) -> Result<()> {
     fs::rename(&fresh, &sh).doing("renaming", &fresh)
 }
 
-/// What the machine's root loads whenever a shell starts, say a version manager
-/// of some language, is its own affair: an emulated guest would spend seconds on it at every ssh.
+/// Removes files that shells load at start, such as a version manager of some language. An emulated guest would spend
+/// seconds on them at every ssh.
 fn forget_shell_start(home: &Path) -> Result<()> {
     for file in [".bashrc", ".bash_profile", ".bash_login", ".profile"].map(|name| home.join(name)) {
         if file.symlink_metadata().is_ok() {
@@ -112,8 +112,8 @@ fn forget_shell_start(home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Names and users are those of the files alone: a module of the machine's
-/// (myhostname, mymachines, sss, ldap) would answer for the machine, or wait for servers that no lab has.
+/// Users and names come from the files alone. A module of the machine's (myhostname, mymachines, sss, ldap) would
+/// answer for the machine, or wait for servers that no lab has.
 const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\ngshadow: files\nhosts: files\nnetworks: files\n\
                         protocols: files\nservices: files\nethers: files\nrpc: files\n";
 
@@ -137,7 +137,7 @@ fn write_identity(plan: &Plan, host: &HostPlan, root: &Path) -> Result<()> {
     write(&root.join("etc/hostname"), &format!("{}\n", host.name()), 0o644)?;
     write(&root.join("etc/hosts"), &plan.etc_hosts_text(), 0o644)?;
     write(&root.join("etc/systemd/network/10-host0.network"), &host.network_text(), 0o644)?;
-    // Debian empties /tmp at boot, and with it what the machine keeps there.
+    // Debian empties /tmp at boot, which would remove the machine's files there.
     write(&root.join("etc/tmpfiles.d/tmp.conf"), "d /tmp 1777 root root -\n", 0o644)?;
     write(&root.join("etc/systemd/journald.conf.d/10-lab.conf"), "[Journal]\nStorage=volatile\n", 0o644)?;
     let wants = root.join("etc/systemd/system/multi-user.target.wants");

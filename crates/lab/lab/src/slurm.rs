@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// munge takes keys of 32 to 1024 bytes.
 const KEY_BYTES: usize = 128;
 
-/// What a host of the lab offers to Slurm.
+/// The resources that a host of the lab offers to Slurm.
 struct Size {
     cpus: usize,
     memory_mb: u64,
@@ -52,7 +52,8 @@ pub(crate) fn write_key(path: &Path, key: &str) -> Result<()> {
     run("giving munge its key", "chown", &["munge:munge".as_ref(), path.as_os_str()]).map(drop)
 }
 
-/// A key for the munge of all hosts. It is text here, though munge takes any bytes: what writes files for the hosts writes text.
+/// Returns a key for the munge of all hosts. munge takes any bytes; the key is text because the lab writes hosts'
+/// files as text.
 pub(crate) fn new_key() -> Result<String> {
     let source = Path::new("/dev/urandom");
     let mut bytes = [0; KEY_BYTES / 2];
@@ -60,7 +61,8 @@ pub(crate) fn new_key() -> Result<String> {
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// The hosts share the machine's memory; its processors they share as the kernel sees fit, or as `--cpus` says.
+/// Returns the size of a host. Hosts share the machine's memory equally. The kernel divides the processors, or
+/// `--cpus` limits them.
 fn size(plan: &Plan) -> Size {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let cpus = plan.spec.cpus.map_or(all, |share| (share.ceil() as usize).clamp(1, all));
@@ -71,10 +73,9 @@ fn size(plan: &Plan) -> Size {
     Size { cpus, memory_mb: memory_mb.max(64) }
 }
 
-/// `slurm.conf`. Two partitions over the same hosts: `lab`, and `urgent`, whose
-/// jobs cancel those of `lab`. `linuxproc` finds processes by their parents, so
-/// that `scancel` also reaches what a job has put into groups of its own. Each
-/// node has its name as a feature, so that jobs can prefer it.
+/// Returns the text of `slurm.conf`. Two partitions have the same hosts: `lab`, and `urgent`, whose jobs cancel those
+/// of `lab`. `linuxproc` finds processes by their parents, so `scancel` also reaches processes in groups that a job
+/// made. Each node has its name as a feature, so jobs can prefer it.
 fn conf_text(plan: &Plan, size: &Size) -> String {
     let first = plan.hosts().first().map_or_else(|| "n1".into(), HostPlan::name);
     let (cpus, memory) = (size.cpus, size.memory_mb);

@@ -1,10 +1,10 @@
-//! What a lab is asked to be: counts, sizes and rates, parsed and checked.
+//! The specification of a lab: counts, sizes and rates, parsed and checked.
 
 use crate::error::{LabError, Result};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// What lies behind `/scratch`.
+/// The disk behind `/scratch`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiskModel {
@@ -70,7 +70,7 @@ impl FromStr for MooseSpec {
     }
 }
 
-/// Ceph: how many copies its pools keep, and what mounts it.
+/// Ceph: the number of copies in its pools, and the client that mounts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CephSpec {
     /// Number of copies of each object, 1 to 9.
@@ -116,7 +116,7 @@ impl FromStr for NfsSpec {
     }
 }
 
-/// What guests run on.
+/// The program that runs guests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guests {
@@ -139,7 +139,7 @@ impl FromStr for Guests {
     }
 }
 
-/// A lab as asked for.
+/// The specification of a lab.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LabSpec {
     /// Lab name.
@@ -152,7 +152,7 @@ pub struct LabSpec {
     pub cpus: Option<f64>,
     /// Size of `/scratch` in bytes.
     pub disk_bytes: u64,
-    /// What lies behind `/scratch`.
+    /// The disk behind `/scratch`.
     pub disk_model: DiskModel,
     /// GlusterFS volume over the hosts.
     pub gluster: Option<GlusterSpec>,
@@ -165,7 +165,7 @@ pub struct LabSpec {
     /// NFS between the hosts, which are guests with kernels of their own then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nfs: Option<NfsSpec>,
-    /// What those guests run on.
+    /// The program that runs those guests.
     #[serde(default)]
     pub guests: Guests,
     /// Slurm over the hosts: slurmctld on the first, slurmd on all.
@@ -209,7 +209,7 @@ impl LabSpec {
         self.nfs.is_some() || self.has_kernel_client()
     }
 
-    /// Refuses what cannot work before anything is made.
+    /// Refuses an impossible specification before anything is made.
     pub fn check(&self) -> Result<()> {
         let refuse = |text: String| Err(LabError::Request(text));
         check_name(&self.name)?;

@@ -1,4 +1,4 @@
-//! `lab status`: what of a lab is alive now.
+//! `lab status`: reports which parts of a lab are alive now.
 
 use crate::error::Result;
 use crate::plan::Plan;
@@ -43,7 +43,7 @@ pub struct LabStatus {
     pub name: String,
     /// Whether all hosts run and the lab was made to the end.
     pub up: bool,
-    /// As asked for.
+    /// The specification.
     pub spec: crate::spec::LabSpec,
     /// File for `ssh -F`, by which the machine reaches the hosts by name.
     pub ssh_config: PathBuf,

@@ -1,4 +1,4 @@
-//! What a user reads of a failure of the lab.
+//! Words a failure of the lab for the user.
 
 use crate::LabError;
 use homing_model::Failure;

@@ -1,5 +1,5 @@
-//! A guest of user-mode Linux: the kernel is a program of the machine, which
-//! computes at its speed; starting processes and page faults take longer.
+//! A guest of user-mode Linux: its kernel is a program of the machine. It computes at the machine's speed, but page
+//! faults and the start of a process take longer.
 
 use crate::error::Result;
 use crate::plan::{BOOTED, HostPlan, Plan};
@@ -11,13 +11,13 @@ use std::process::Command;
 /// The program, as the process table shows it.
 pub(crate) const PROGRAM: &str = "linux.uml";
 
-/// Memory of a guest, MiB: what nfsd needs to let clients write in pieces of 256 KiB.
+/// Memory of a guest, MiB. nfsd needs this much to let clients write in pieces of 256 KiB.
 const MEMORY_MIB: u32 = 1536;
 
 /// Where the first process lies.
 const FIRST: &str = "/etc/homing-uml-init";
 
-/// What to do where it does not start: Linux 6.1 keeps a process's registers in less room than AMX takes.
+/// Returns a remedy where a guest does not start: Linux 6.1 keeps a process's registers in less room than AMX takes.
 pub(crate) fn hint() -> &'static str {
     let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     if processors.contains(" amx_tile") {
@@ -45,7 +45,7 @@ fn arguments(host: &HostPlan, disk: &Path) -> Vec<String> {
         format!("rootflags={}", host.root().display()),
         "ro".into(),
         format!("init={FIRST}"),
-        // Without gro it drops what the machine sends in large pieces.
+        // Without gro it drops large pieces from the machine.
         format!("vec0:transport=tap,ifname={},mac=52:54:00:{},gro=1", host.veth(), host.mac_end()),
         "con=null".into(),
         "con0=null,fd:1".into(),
@@ -53,9 +53,9 @@ fn arguments(host: &HostPlan, disk: &Path) -> Vec<String> {
     ]
 }
 
-/// What runs before the root is there. What an ordinary user made on hostfs itself would be root's, so it
-/// lies under a layer of memory. The package keeps its modules where no other kernel looks. The disk need
-/// not outlive a power failure: with barriers each commit of NFS waits for the machine's disk.
+/// The script that runs before the root is there. A file that an ordinary user makes on hostfs itself would be
+/// root's, so hostfs is below a layer of memory. The package keeps its modules where no other kernel looks. The disk
+/// need not outlive a power failure: with barriers each commit of NFS waits for the machine's disk.
 fn first_steps(plan: &Plan, host: &HostPlan) -> String {
     format!(
         "#!/bin/sh\n\

@@ -6,12 +6,12 @@ use crate::plan::Plan;
 use crate::spec::{DiskModel, LabSpec};
 use crate::{boot, ceph, disk, down, folder, gluster, guest, moosefs, net, nfs, program, root, slurm};
 
-/// Raises a lab. When it fails on the way, what was made is taken down again.
+/// Raises a lab. When it fails on the way, the parts that it made are taken down again.
 pub fn up(spec: &LabSpec) -> Result<Plan> {
     up_with(spec, &|_| {})
 }
 
-/// As [`up`]. `tell` is given a line before each step that takes long: what is waited for.
+/// Raises a lab like [`up`]. The callback receives a line before each step that takes long.
 pub fn up_with(spec: &LabSpec, tell: &dyn Fn(&str)) -> Result<Plan> {
     program::need_root()?;
     keep_inherited();
@@ -41,17 +41,17 @@ pub fn up_with(spec: &LabSpec, tell: &dyn Fn(&str)) -> Result<Plan> {
     let plan = folder::claim(spec)?;
     let made = raise(&plan, tell);
     if let Err(e) = made {
-        // The first failure is the one to tell; `down` can be said again by hand.
+        // The caller receives the first failure, not that of `down`, which the user can repeat.
         let _ = down::down(&spec.name);
         return Err(e);
     }
     Ok(plan)
 }
 
-/// What the caller had open stays its own: hosts that had it too would hold its locks and the ends of its pipes.
+/// Keeps the caller's open files from the hosts, which would hold its locks and the ends of its pipes.
 fn keep_inherited() {
-    // SAFETY: descriptors stay open here and are only marked. The call is not in every C library; a kernel older than
-    // 5.11 does not know the flag, and hosts then have what was inherited, as before.
+    // SAFETY: descriptors stay open here and are only marked. The call is not in every C library. A kernel older than
+    // 5.11 does not know the flag; hosts then inherit the descriptors.
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
 

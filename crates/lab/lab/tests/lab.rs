@@ -31,7 +31,7 @@ impl Lab {
         homing_lab::Plan::dir_of(&self.0)
     }
 
-    /// Waits until nothing of the lab is left: the kernel frees what somebody held a moment later.
+    /// Waits until nothing of the lab is left. The kernel frees a device a moment after its last holder ends.
     fn freed(&self, number: u8) {
         let until = Instant::now() + Duration::from_secs(60);
         while !self.traces(number).is_empty() {
@@ -40,7 +40,7 @@ impl Lab {
         }
     }
 
-    /// Somebody in a mount namespace of their own who stands on the first host's disk.
+    /// Starts a process in a mount namespace of its own, whose working directory is on the first host's disk.
     fn held(&self) -> std::process::Child {
         let mut holder = Command::new("unshare")
             .args(["--mount", "--propagation", "private", "sh", "-c"])
@@ -204,8 +204,9 @@ fn down_clears_what_a_killed_up_had_made() {
     }
 }
 
-/// A namespace that another program made while the lab was up holds a copy of the disk's mount, and
-/// somebody stands in it: without them the kernel takes that copy away with the folder it is mounted on.
+/// Checks that `down` ends although a disk is in use. A namespace that another program made holds a copy of the
+/// disk's mount, and a process has its working directory in it. Without that process the kernel removes the copy with
+/// the folder below it.
 #[test]
 fn down_goes_on_without_a_disk_that_another_namespace_holds() {
     let Some(lab) = Lab::up("held", 1, |_| {}) else { return };
@@ -238,8 +239,8 @@ fn a_one_head_disk_is_served_and_goes_away() {
         log.lines().filter(|line| line.contains("error") && line.contains(&disk)).count()
     };
     let before = errors();
-    // What is not on the disk yet is written before nobody serves it any more, also where another namespace holds
-    // a copy of its mount.
+    // `down` writes all data to the disk before its server ends, also where another namespace holds a copy of its
+    // mount.
     let mut holder = lab.held();
     lab.says("n1", &["sh", "-c", "head -c 1000000 /dev/urandom > /scratch/g"]);
     homing_lab::down(&lab.0).expect("down");

@@ -23,7 +23,7 @@ pub fn images(ground: &Ground, random: &mut Random) -> io::Result<()> {
         let answer = ground.image()?;
         ground.must(answer.status == 0, || format!("no image under a clock of {shift} s: {}", answer.text));
         if random.percent(30) {
-            // What it refuses is looked at by what stays.
+            // The scene does not check the answer of `expire`. It checks which images remain.
             ground.homing(&["snapshot", "expire", "src", "--yes"])?;
         }
         let known: BTreeSet<&String> = made.iter().map(|(name, ..)| name).collect();

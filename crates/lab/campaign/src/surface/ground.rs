@@ -20,7 +20,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// Seconds: a year.
 pub const YEAR: i64 = 31_536_000;
 
-/// What a call of homing came to.
+/// The result of a call of homing.
 #[derive(Debug)]
 pub struct Answer {
     /// Its exit status; -1 if a signal ended it.
@@ -124,7 +124,7 @@ impl Ground {
         Ok(child)
     }
 
-    /// What a call has printed.
+    /// Returns the output that a call has printed so far.
     pub fn printed(&self, child: &Child) -> String {
         let bytes = fs::read(self.at(&format!("home/printed.{}", child.id()))).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -226,7 +226,7 @@ impl Ground {
         Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
     }
 
-    /// What was violated.
+    /// Returns the violations.
     pub fn finish(&self) -> io::Result<Vec<String>> {
         Ok(self.violations.take())
     }

@@ -8,7 +8,8 @@ use std::{fs, io};
 /// Names in the tree.
 const NAMES: u64 = 24;
 
-/// Restores onto things of other kinds: what is there stays, the rest comes back, and what was left is named.
+/// Restores onto files of other kinds. Existing files stay, the rest comes back, and homing names each file that it
+/// left.
 pub fn play(ground: &Ground, random: &mut Random) -> io::Result<()> {
     let (src, back, victims) = (ground.at("src"), ground.at("back"), ground.at("victims"));
     planted::make_victims(&victims)?;

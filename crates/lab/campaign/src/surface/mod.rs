@@ -1,5 +1,5 @@
-//! Short scenes beside a run, chosen by its seed: what a run alone does not meet. Each scene has a folder of its own
-//! and a column of the summary.
+//! Short scenes beside a run, chosen by its seed, for faults that a run alone does not meet. Each scene has a folder
+//! of its own and a column of the summary.
 
 mod bank;
 mod clock;

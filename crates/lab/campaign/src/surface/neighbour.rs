@@ -24,7 +24,7 @@ const MOST: usize = 300;
 /// Folders with the sticky bit, where all may make names.
 const OPEN: [&str; 8] = ["out", "results", "log", "leases", "queue", "src", "back", "tmp"];
 
-/// What comes behind a name that is there already.
+/// The endings that a neighbour adds to an existing name.
 const TAILS: [&str; 8] = [
     "+0+a[$(cd;touch pwned)]",
     "+9",
@@ -138,8 +138,8 @@ fn is_own(path: &Path, content: &str) -> bool {
     fs::symlink_metadata(path).is_ok_and(own) && fs::read_to_string(path).is_ok_and(|text| text == content)
 }
 
-/// A run whose coordinator is killed and which is resumed. Its task puts its output there by a hard link, which follows
-/// nothing: what is followed is homing's doing.
+/// Kills the coordinator of a run and resumes the run. Its task makes its output by a hard link, which follows no
+/// symbolic link. So homing is at fault if a link is followed.
 fn run(ground: &Ground, random: &mut Random) -> io::Result<()> {
     let text = |name: &str| ground.at(name).display().to_string();
     let task = format!(

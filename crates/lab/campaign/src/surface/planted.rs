@@ -1,4 +1,5 @@
-//! Things of each kind under a name, how they are looked at, and what must not come to harm by links to it.
+//! Makes files of each kind under a name, and looks at them. Also makes the victims, which must not be harmed by
+//! links to them.
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs;
@@ -45,7 +46,8 @@ pub fn pipe(at: &Path) -> io::Result<()> {
     Ok(mknodat(CWD, at, FileType::Fifo, Mode::from_raw_mode(0o666), 0)?)
 }
 
-/// What lstat and a read make of a name: kind, inode, and content or target; `None` where nothing is there.
+/// Returns the result of lstat and a read of a name: kind, inode, and content or target. `None` if there is no such
+/// file.
 pub fn look(at: &Path) -> Option<String> {
     let meta = fs::symlink_metadata(at).ok()?;
     let kind = meta.file_type();
@@ -61,7 +63,7 @@ pub fn look(at: &Path) -> Option<String> {
     Some(format!("{text}, inode {}", meta.ino()))
 }
 
-/// Without the inode: what it is and not which.
+/// Removes the inode from a look: the kind and content of the file remain, not its identity.
 pub fn sort(look: &str) -> &str {
     look.rsplit_once(", inode ").map_or(look, |(sort, _)| sort)
 }

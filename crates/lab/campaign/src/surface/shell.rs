@@ -1,4 +1,5 @@
-//! bash in the place of /bin/sh: where root runs it by a mount of its own, else by PATH. It evaluates what dash does not.
+//! Puts bash in the place of /bin/sh: as root by a mount of its own, else by PATH. bash evaluates words that dash
+//! does not.
 
 use super::ground::Ground;
 use crate::random::Random;
@@ -37,7 +38,8 @@ fn bash_as_sh(ground: &Ground) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs tasks, jobs and an image with names that bash would run. Each gives what it gives elsewhere, nothing is run.
+/// Runs tasks, jobs and an image with names that bash would run. Each must give the usual result, and no name may be
+/// run.
 pub fn play(ground: &Ground, random: &mut Random) -> io::Result<()> {
     bash_as_sh(ground)?;
     let mut words = vec!["run", "-q", "-k", "-j3", "printf '<%s>\\n' {}", ":::"];
