@@ -3,7 +3,7 @@
 use homing_model::event::What;
 use homing_model::{IoCounters, IoWait, Outcome, TaskId};
 
-/// What is not said is that of a first and last attempt that succeeds on n1 and uses nothing.
+/// The end of an attempt. By default it is the first and last attempt, succeeds on n1 and uses nothing.
 pub struct End {
     pub task: TaskId,
     pub host: String,

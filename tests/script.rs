@@ -11,8 +11,8 @@ pub fn script(path: &Path, text: &str) {
 
 /// Puts a program there.
 ///
-/// A process of its own writes it. Were it this one, a child that another test's thread forks in that moment would
-/// have the file open for writing until it executes, and Linux refuses to execute such a file ("text file busy").
+/// A process of its own writes it. Otherwise a child that another test's thread forks in that moment would have the
+/// file open for writing until it executes. Linux refuses to execute such a file ("text file busy").
 pub fn program(path: &Path, text: &str) {
     let mut write = Command::new("sh");
     write.args(["-c", ": >\"$0\" && chmod 755 \"$0\" && exec cat >\"$0\""]).arg(path).stdin(Stdio::piped());

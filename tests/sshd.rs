@@ -29,8 +29,7 @@ impl Sshd {
         fs::copy(server.path("user.pub"), server.path("authorized")).unwrap();
         let public = fs::read_to_string(server.path("host.pub")).unwrap();
         fs::write(server.path("known"), format!("* {public}")).unwrap();
-        // SHLVL keeps bash from reading the user's start-up files, whose words
-        // would stand among the command's.
+        // SHLVL keeps bash from reading the user's start-up files. Their output would mix with the command's.
         let config = format!(
             "HostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n\
              PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n\
@@ -45,7 +44,7 @@ impl Sshd {
         self.0.path().join(name)
     }
 
-    /// What a client runs in the place of a connection.
+    /// Returns the command that a client runs in the place of a connection.
     pub fn proxy(&self) -> String {
         format!("{SSHD} -i -f {}", self.path("sshd_config").display())
     }

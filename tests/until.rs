@@ -2,11 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-/// Far longer than any of it takes on a machine that is busy with other tests:
-/// only what is broken gets there.
+/// Far longer than any event takes on a machine that is busy with other tests. Only a broken program gets there.
 const BOUND: Duration = Duration::from_secs(300);
 
-/// Looks again and again; panics with `what` when it never came.
+/// Repeats the check until it is true; panics with the name of the event after [`BOUND`].
 pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + BOUND;
     while !done() {

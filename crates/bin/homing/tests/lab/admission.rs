@@ -1,13 +1,12 @@
-//! What users see of admission: the limit that is in force, and what the next
-//! run of a command begins with. The second needs a lab with a slow disk, and
-//! says so where it cannot have one.
+//! The effects of admission that users see: the limit in force, and the limit with which the next run of a command
+//! begins. The second needs a lab with a slow disk. Without one it prints a note and is skipped.
 
 use crate::support::{EXE, Lab, missing};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The limit of this machine's storage as `homing hosts` tells it.
+/// Returns the limit of this machine's storage that `homing hosts` reports.
 fn in_force(runs: &std::path::Path) -> Value {
     let mut hosts = Command::new(EXE);
     hosts.args(["hosts", "--json"]).env("HOMING_RUNS", runs).env_remove("HOMING_CLUSTER");
@@ -47,9 +46,10 @@ fn slow_disk(name: &str) -> Lab {
     lab
 }
 
-/// Runs until a limit was found, on a busy machine perhaps not at once: then the disk may not be what tasks wait for.
+/// Runs until a limit was found. On a busy machine that may take several runs: there the disk may not be the
+/// bottleneck.
 fn find_limit(lab: &Lab, run: &str) -> Value {
-    // What was read before must come from the disk again; a host of the lab may not say so.
+    // Files that were read before must come from the disk again. A host of the lab may not drop the machine's caches.
     let cold = || std::fs::write("/proc/sys/vm/drop_caches", "3").unwrap();
     let found = || {
         let kept = lab.on("n1", "cat /scratch/state/admission.json");
@@ -68,7 +68,7 @@ fn find_limit(lab: &Lab, run: &str) -> Value {
     }
 }
 
-/// The limits that the runs have told.
+/// Returns the limits that the runs have recorded.
 fn limits(lab: &Lab) -> Vec<Value> {
     let journal = lab.ok("n1", "cat /scratch/state/runs/*/*.jsonl");
     let events = journal.lines().map(|l| serde_json::from_str::<Value>(l).unwrap());

@@ -1,5 +1,5 @@
-//! What `homing advise` promises, and what comes of it: a volume of MooseFS whose bytes lie on one of four hosts. Needs
-//! root and MooseFS; says so and does nothing without them.
+//! Compares the promise of `homing advise` with its result, on a volume of MooseFS whose bytes are on one of four
+//! hosts. Needs root and MooseFS; otherwise prints a note and is skipped.
 
 use crate::support::{EXE, Lab, missing};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! `homing check` and `homing up` along a tree of hosts. Needs root; says so and does nothing without it.
+//! `homing check` and `homing up` along a tree of hosts. Needs root; otherwise prints a note and is skipped.
 
 use crate::setup::{Up, failed};
 use crate::support::{EXE, Lab, err, missing};
@@ -27,7 +27,7 @@ fn hosts() -> impl Iterator<Item = String> {
     (1..=HOSTS).map(name)
 }
 
-/// The cluster file, which tells the address of each host.
+/// Writes the cluster file with the address of each host.
 fn write_cluster(up: &Up) {
     let config = fs::read_to_string(format!("/var/lib/homing/labs/{}/ssh_config", up.lab.name)).unwrap();
     let words: Vec<&str> = config.split_whitespace().collect();
@@ -43,8 +43,8 @@ fn write_cluster(up: &Up) {
 
 fn check(up: &Up, words: &[&str]) -> Command {
     let mut command = Command::new(EXE);
-    // A machine that is busy with other tests is no dead host, and no slow login, clock or link either: areas that are
-    // judged by times are left out.
+    // A machine that is busy with other tests is no dead host, and no slow login, clock or link either. So the areas
+    // that depend on times are left out.
     command.args(["check", "-w", "n[1-8]", "--only", "users,mounts", "--json"]);
     command.args(["--persist", "0", "--connect-timeout", "60"]);
     command.args(words);
@@ -55,7 +55,7 @@ fn check(up: &Up, words: &[&str]) -> Command {
     command
 }
 
-/// What was found and what is not known, with the exit status; what was said besides.
+/// Returns the findings, the unknowns and the exit status; also standard error.
 fn found(output: &Output) -> (Value, String) {
     let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(output)));
     let findings = told["findings"].as_array().unwrap().iter();
@@ -63,14 +63,15 @@ fn found(output: &Output) -> (Value, String) {
     (json!([rows, told["hosts"], told["unknown"], told["exit"]]), err(output))
 }
 
-/// Begins what is told when hosts were served from here.
+/// The beginning of the note on hosts that were served directly.
 const NOTE: &str = "homing: served from here and not along the tree: n";
 
 fn told_once(said: &str) -> bool {
     said.starts_with(NOTE) && said.lines().count() == 1
 }
 
-/// The next call of a program on a host with this first word says that it has begun, and goes on when it is let.
+/// Replaces a program on a host for one call. A call with this first word marks that it has begun, and waits for the
+/// gate.
 fn holds_up(lab: &Lab, host: &str, program: &str, word: &str) {
     let held = "rm $0; : > /srv/begun; read x < /srv/gate";
     let script = format!(
@@ -122,7 +123,7 @@ fn the_same_is_found(up: &Up) {
     assert!(straight.0.to_string().contains("eve has the number"), "{straight:?}");
     assert!(straight.0.to_string().contains("Permission denied"), "{straight:?}");
     assert_eq!((straight.0, straight.1.as_str()), (led.0, ""), "{}", led.1);
-    // On a busy machine it was asked from here before its leader has told that it is not let in.
+    // On a busy machine, homing connects to the host directly before its leader has reported that it is refused.
     assert!(led.1.is_empty() || led.1.starts_with(&format!("{NOTE}7: ")) && told_once(&led.1), "{}", led.1);
 }
 
@@ -142,9 +143,9 @@ fn a_check_whose_leader_is_lost(up: &Up) {
     lose_leader(lab, "n1", "KILL");
 }
 
-/// Its leader tells that it is at it still: to ask it from here as well would cost the deadline a second time. Where this
-/// machine is so busy that the host says its first word after a quarter of the deadline, it is asked from here, and rightly:
-/// once in so many times that has not to be so.
+/// Checks that a host that hangs is queried once. Its leader reports that it still waits; a direct query would take
+/// the deadline a second time. On a busy machine the host may send nothing for a quarter of the deadline. homing then
+/// rightly queries it directly. So one of four attempts must have a single query.
 fn a_host_that_hangs_is_asked_once(up: &Up) {
     let hangs = "#!/bin/sh\\n[ \"$1\" != -u ] || { echo >> /srv/asked; exec sleep 600; }\\nexec /usr/bin/id \"$@\"\\n";
     up.lab.ok("n3", &format!("printf '{hangs}' > /usr/local/bin/id; chmod 755 /usr/local/bin/id"));
@@ -188,13 +189,13 @@ fn steps_whose_leader_is_killed(up: &Up) {
         "{told}"
     );
     assert_eq!(told["exit"], 254);
-    // What was begun there is brought to its end.
+    // The step that has begun there comes to its end.
     let_go(lab, "n3");
     until("the step is done", || lab.ok("n3", "sysctl -n net.core.somaxconn") == "4321\n");
 }
 
 fn all_is_as_wanted(up: &Up) {
-    // Here a leader has a leader, n3, which is to do what is left as any other host.
+    // Here a leader has a leader, n3, which must carry out the remaining steps as any other host.
     let done = up.up(&["--tree", "2", "--no-check"]);
     assert_eq!(done.status.code(), Some(0), "{}", err(&done));
     for host in hosts() {

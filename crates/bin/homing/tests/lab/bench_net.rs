@@ -4,7 +4,7 @@ use crate::support::{EXE, err, homing, missing};
 use serde_json::Value;
 use std::process::Command;
 
-/// What each link of the lab carries. Processors of a machine that is busy with other tests do not hold that back.
+/// The rate of each link of the lab. Processors of a machine that is busy with other tests do not limit it.
 const LINK: &str = "40mbit";
 
 struct Lab(crate::support::Lab);
@@ -72,7 +72,7 @@ fn faults_of_links_are_named_and_nothing_else() {
     }
 }
 
-/// What one server gives to three hosts at once, and a picture.
+/// Checks the rate from one server to three hosts at once, and a picture.
 fn more(lab: &Lab) {
     let page = tempfile::NamedTempFile::new().unwrap();
     let words = ["bench", "net", "--lab", &lab.0.name, "-w", "n[1-3]", "--seconds", "0.4", "--json"];
@@ -83,8 +83,8 @@ fn more(lab: &Lab) {
     assert_eq!((&served["server"], served["clients"].as_array().map(Vec::len)), (&"n4".into(), Some(3)), "{told}");
     for way in ["read", "write"] {
         let of = |which: &str| served[way][which].as_f64().unwrap();
-        // All three together pass the one link of the server, which is as wide as theirs. On a machine that does other
-        // work they do not all send at the same time, and what each gets adds up to more than the link.
+        // All three together use the one link of the server, which is as wide as theirs. On a machine that does other
+        // work they do not all send at the same time. The sum of their rates is then more than the link's.
         assert!(of("alone") > 10.0 && of("together") < of("alone") * 2.7, "{told}");
     }
     let page = std::fs::read_to_string(file).unwrap();

@@ -1,11 +1,11 @@
-//! Packages of which one host fetches each file. Needs root; says so and does nothing without it.
+//! Packages of which one host fetches each file. Needs root; otherwise prints a note and is skipped.
 
 use crate::setup::{Up, failed};
 use crate::support::{EXE, Lab, err, missing};
 use serde_json::Value;
 use std::process::Command;
 
-/// A package and one that it needs, and who may fetch them: n1 serves its folder, and tells who asked for what.
+/// Makes a package and one that it needs. n1 serves the folder of both, and logs each request.
 const REPO: &str = r#"set -e; mkdir -p /srv/repo; cd /srv/repo
 for p in one two; do
 mkdir -p $p/DEBIAN $p/usr/share/homing-$p
@@ -28,13 +28,13 @@ const PLAIN_SOURCE: &str = "sed 's/signed-by=[^]]*/trusted=yes/; s#8000/#8000/pl
 
 /// A host with no way out.
 const NOWHERE: &str = "echo 'Acquire::http::Proxy \"http://127.0.0.1:9/\";' > /etc/apt/apt.conf.d/nowhere";
-/// A tool that says that all is well and gives another file of equal size; and the true one again.
+/// A tool that reports success and gives another file of equal size; and the true tool again.
 const EVIL: &str = "mv /usr/lib/apt/apt-helper /usr/lib/apt/helper; printf '#!/bin/sh\n/usr/lib/apt/helper \"$@\" || exit; for f; do case $f in */homing-two*) printf 8-spoilt | dd of=$f bs=1 seek=1000 conv=notrunc 2>/dev/null;; esac; done\n' > /usr/lib/apt/apt-helper; chmod 755 /usr/lib/apt/apt-helper";
 const GOOD: &str = "mv /usr/lib/apt/helper /usr/lib/apt/apt-helper";
 /// One that spoils an index as it fetches it.
 const SPOILS_INDEXES: &str = "mv /usr/lib/apt/apt-helper /usr/lib/apt/helper; printf '#!/bin/sh\n/usr/lib/apt/helper \"$@\" || exit; u=; for f; do case $u in */SPOILT) printf 8-spoilt | dd of=$f bs=1 seek=90 conv=notrunc 2>/dev/null;; esac; u=$f; done\n' > /usr/lib/apt/apt-helper; chmod 755 /usr/lib/apt/apt-helper";
 
-/// A host names the file that is another than its index says, and has installed nothing.
+/// Checks that a host refuses a file that differs from its index, and names it. The host has installed nothing.
 fn evil_is_refused(lab: &Lab, host: &str, told: &Value) {
     let why = failed(told, host).join(" ");
     assert!(why.contains("homing-two_1%3a2_all.deb is not the one that the signed index names"), "{told}");
@@ -113,7 +113,8 @@ fn one_host_fetches_and_none_installs_what_its_index_does_not_name() {
     hosts.iter().for_each(|host| drop(lab.ok(host, "! test -e /var/lib/homing/cache && ! test -e /var/lib/homing/up")));
 }
 
-/// n2 tells that n3, which fails, has installed all. What it tells is compared with what n3 lacks.
+/// n2 reports that n3, which fails, has installed all. homing must compare that report with the packages that n3
+/// lacks.
 fn a_leader_that_lies_about_its_branch(lab: &Lab, install: &dyn Fn(&[&str]) -> Value) {
     let fails = r#"#!/bin/sh\ncase $*" " in *--no-download*) exit 9;; esac\nexec /usr/bin/apt-get "$@"\n"#;
     lab.ok(
@@ -158,7 +159,7 @@ fn indexes_come_with_their_signature(up: &Up, install: &dyn Fn(&[&str]) -> Value
     let told = update();
     assert_eq!((&told["exit"], &told["fetched"]["host"]), (&0.into(), &"n2".into()), "{told}");
     assert_eq!(lab.ok("n1", "grep -o 'GET [^ ]*' /srv/asked"), "GET /./InRelease\nGET /./Packages\n");
-    // A source without a signature, which the hosts trust, is asked for what it does not have too.
+    // A source without a signature, which the hosts trust. apt queries it also for files that it does not have.
     lab.ok("n1", PLAIN);
     hosts.iter().for_each(|host| drop(lab.ok(host, PLAIN_SOURCE)));
     let told = update();
@@ -196,7 +197,7 @@ fn up_takes_them_from_the_host_that_fetched(up: &Up, asked: &dyn Fn() -> String)
     let sums = hosts.map(|host| lab.ok(host, "sha256sum /usr/share/homing-*/data"));
     assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
 
-    // Where no host has a way out, each says so in its own words.
+    // Where no host has a way out, each reports so in its own words.
     assert_eq!(up.json(&["--undo"])["exit"], 0);
     lab.ok("n3", "dpkg -P homing-one homing-two");
     lab.ok("n2", NOWHERE);

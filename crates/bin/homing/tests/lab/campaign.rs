@@ -1,5 +1,5 @@
-//! The campaign over ssh, on hosts that lose their power, links and bricks: in
-//! three labs at once, since most of its time is waiting for hosts.
+//! The campaign over ssh, on hosts that lose their power, links and bricks. Three labs run at once, since the
+//! campaign mostly waits for hosts.
 
 use crate::support::{EXE, Lab, missing};
 use homing_campaign::{Place, campaign};

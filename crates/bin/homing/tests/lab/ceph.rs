@@ -1,6 +1,7 @@
-//! CephFS on real daemons in the hosts of a lab: where objects lie beside what the cluster and the OSDs' stores say, a
-//! run, an OSD that goes out, and who may ask, by ceph-fuse and by the kernel's client. Needs root and `tests/packages ceph`
-//! (for the kernel's also `nfs`); says so where they are missing.
+//! CephFS on real daemons in the hosts of a lab, by ceph-fuse and by the kernel's client. Compares the places of
+//! objects with those that the cluster and the OSDs' stores report. Further tests: a run, an OSD that goes out, and
+//! the users that may query. Needs root and `tests/packages ceph` (for the kernel's client also `nfs`); otherwise
+//! prints a note and is skipped.
 
 use crate::guests::Program;
 use crate::support::{EXE, Lab, err, missing};
@@ -31,8 +32,9 @@ fn commands_run_where_their_primaries_are() {
     an_osd_goes(&lab, &before);
 }
 
-/// The kernel's client, in a guest, which has no key to ask the monitor with: the same places as by ceph-fuse, before and
-/// after an OSD went out while it read nothing, and a run that has it among its hosts.
+/// The kernel's client, in a guest, has no key for requests to the monitor. homing must report the same places there
+/// as with ceph-fuse. An OSD goes out while the client reads nothing; the places must agree before and after that. A
+/// run has the guest among its hosts.
 #[test]
 #[ignore = "two minutes, an emulated guest: SLOW=1 make test-lab ONLY=ceph"]
 fn the_kernels_client_tells_the_same() {
@@ -54,7 +56,7 @@ fn the_kernels_client_tells_the_same() {
     let out = lab.ok("n4", &run);
     assert_eq!(out.lines().count(), 48, "{out}");
     assert!(["n1", "n2", "n3"].iter().all(|host| out.lines().any(|line| line == *host)), "{out}");
-    // It leaves an OSD with which it did not speak for 60 s (osd_idle_ttl), and hears no more of it.
+    // The client leaves an OSD with which it did not speak for 60 s (osd_idle_ttl), and receives no more news of it.
     lab.ok("n4", "sleep 75");
     lab.ok("n3", "systemctl stop ceph-osd@2");
     let without = |all: &BTreeMap<String, BTreeSet<String>>| all.values().all(|there| !there.contains("n3"));
@@ -170,7 +172,8 @@ fn a_run_goes_to_the_primaries(lab: &Lab, lies: &BTreeMap<String, BTreeSet<Strin
     assert_eq!(evidence["planned"]["attempts_without_layout"], 0, "{evidence}");
 }
 
-/// An overlay is looked through; a container, whose root it is, cannot see its layers, and the reason is told.
+/// homing looks through an overlay. A container whose root is the overlay cannot see its layers, and homing prints
+/// that reason.
 fn a_container_hides_it(lab: &Lab) {
     let made = "mkdir -p /scratch/up /scratch/work /croot && mount -t overlay c \
         -o lowerdir=/data:/,upperdir=/scratch/up,workdir=/scratch/work /croot && mkdir /croot/old";

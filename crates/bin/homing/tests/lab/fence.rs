@@ -1,13 +1,13 @@
-//! Tasks of `homing run` on a real GlusterFS volume, and on an sshfs, with all caches on
-//! read what tasks on other hosts have just written. Needs root and GlusterFS, or sshfs; says
-//! so and does nothing without them.
+//! Tasks of `homing run` on a real GlusterFS volume, and on an sshfs, with all caches on. They must read the files
+//! that tasks on other hosts have just written. Needs root and GlusterFS, or sshfs; otherwise prints a note and is
+//! skipped.
 
 use crate::support::{EXE, Lab, missing};
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// Waits for the other task of the round, so that the two run on different hosts
-/// of one slot each, and looks at both files, so that both hosts know their old states.
+/// Waits for the other task of the round, so that the two run on different hosts of one slot each. Reads both files,
+/// so both hosts know their old states.
 const MEET: &str = "touch meet.$ROUND.$ME; until [ -e meet.$ROUND.1 ] && [ -e meet.$ROUND.2 ]; do sleep 0.02; done; cat f.1 f.2 >/dev/null";
 
 /// A batch whose tasks are given one after another, as a program does that makes work.
@@ -112,8 +112,8 @@ fn written(lab: &Lab) {
     assert!(hosts.iter().any(|(host, _)| *host != hosts[0].0), "the hosts share the work: {said}");
 }
 
-/// GlusterFS's client ends itself when it is asked to look again at its own root, as
-/// one who waited for a job there wants to.
+/// GlusterFS's client ends itself when it must look again at its own root. A user who waited for a job there needs
+/// that look.
 fn root(lab: &Lab) {
     lab.ok("n1", &format!("{EXE} lsf install /tmp/lsf; cd /data && /tmp/lsf/bsub -K -o said true; touch after"));
 }

@@ -1,4 +1,5 @@
-//! Jobs over several hosts, of ordinary users: MPI programs inside of them, and what is left when they are killed.
+//! Jobs over several hosts, of ordinary users. Runs MPI programs inside them, and checks that nothing is left when
+//! they are killed.
 
 use crate::support::{EXE, Lab, missing};
 use crate::until::until;
@@ -58,8 +59,9 @@ fn compiled(lab: &Lab, mpi: &str, hosts: usize) -> bool {
     true
 }
 
-/// Jobs of MPICH that are tried until one ends. Debian 12's MPICH 4.0 over UCX hangs in MPI_Finalize in two of five runs
-/// on three hosts, also when it is started over plain ssh without homing; its ranks have told their sums by then.
+/// The number of MPICH jobs that are tried until one ends. Debian 12's MPICH 4.0 over UCX hangs in MPI_Finalize in
+/// two of five runs on three hosts. It does so over plain ssh without homing too. Its ranks have printed their sums
+/// by then.
 const TRIES: usize = 10;
 
 /// `mpirun` without an option starts a rank for each slot, on the job's hosts, and its daemons are the job's processes.
@@ -75,9 +77,9 @@ fn mpi_in_a_job(lab: &Lab, hosts: usize) {
     }
 }
 
-/// What ranks send goes over the network that was asked for, and no other. A part of it does anyway: OpenMPI and UCX use
-/// all that there are. Linux answers for an address by whatever interface is asked (arp_ignore), and then what is sent to it
-/// is counted there.
+/// Checks that the traffic of ranks uses the requested network alone. A part of it uses that network anyway: OpenMPI
+/// and UCX use all networks. Without arp_ignore Linux answers for an address on any interface. A wrong interface
+/// would then count the traffic to that address.
 fn ranks_use_one_network(lab: &Lab, hosts: usize) {
     const MIB: u64 = 1 << 20;
     for n in 1..=hosts {
@@ -99,12 +101,13 @@ fn ranks_use_one_network(lab: &Lab, hosts: usize) {
         let (_, told) = by(lab, "ann", "n1", &line);
         let came = received() - before;
         assert!(told.contains(&format!(" of {hosts} on n2:")), "{mpi}: {told}");
-        // Whoever spreads it over both networks sends half of it here.
+        // A program that uses both networks sends half of its traffic here.
         assert!(came >= (hosts as u64 - 1) * MIB, "{mpi}: {came} bytes: {told}");
     }
 }
 
-/// Its host and its signal are told, the job fails, and nothing of the others is left.
+/// Checks that MPI prints the host and the signal of a rank that dies. The job fails, and no process of the others is
+/// left.
 fn a_rank_dies(lab: &Lab, mpi: &str, hosts: usize) {
     let line = format!(
         "timeout 120 homing sub -K -q --nodes {hosts} --ppn 1 -o died.{mpi} 'timeout 60 mpirun.{mpi} ./{mpi} die'; \
@@ -143,7 +146,8 @@ fn mpi_in_a_run(lab: &Lab, hosts: usize) {
     nothing_is_left(lab, hosts, "-f 'sleep 7777|orted|blaunch'");
 }
 
-/// Whether the job ended by itself; each rank has told its sum all the same, and nothing of it is left.
+/// Returns whether the job ended by itself. Either way each rank has printed its sum, and no process of the job is
+/// left.
 fn ranks_ran(lab: &Lab, mpi: &str, hosts: usize) -> bool {
     let ranks = hosts * SLOTS;
     let line = format!(
@@ -264,7 +268,8 @@ fn in_four_shards(lab: &Lab) -> Vec<String> {
     panic!("no file of a hundred has its four shards on four hosts");
 }
 
-/// What all hosts received while a job read a part of the file on each host, in the order of its ranks or of their names.
+/// Returns the bytes that all hosts received during a job. The job reads a part of the file on each host, in the
+/// order of its ranks or of the hosts' names.
 fn received(lab: &Lab, order: &str) -> u64 {
     let all = || -> u64 {
         let of =
@@ -315,7 +320,7 @@ fn ranks_at_home(lab: &Lab, engine: &str, order: &str, all: u64) -> Value {
     job
 }
 
-/// What is told of it beside what it received.
+/// Checks the job's own record of its ranks, and of the bytes that they received.
 fn evidence_of_each_rank(lab: &Lab, order: &str, all: u64) {
     let job = ranks_at_home(lab, "local", order, all);
     let received = job["received"].as_object().unwrap();

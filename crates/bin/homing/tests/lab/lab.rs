@@ -1,5 +1,4 @@
-//! The main job on real hosts: sshd, GlusterFS, shaped links. Needs root; says
-//! so and does nothing without it.
+//! The main job on real hosts: sshd, GlusterFS, shaped links. Needs root; otherwise prints a note and is skipped.
 
 use crate::support::{EXE, Lab, err, homing, missing};
 use std::path::Path;
@@ -120,8 +119,8 @@ fn what_a_task_made_is_read_where_it_lies(lab: &Lab) {
         serde_json::json!({"command": command, "inputs": [from], "outputs": [to]}).to_string()
     };
     let tasks = (1..=16).flat_map(|i| {
-        // A host on which tasks took twice as long as elsewhere seems slower. What other tests beside this one make of
-        // a few milliseconds must not.
+        // A host on which tasks took twice as long as elsewhere counts as slower. Each task sleeps, so that a delay
+        // of a few milliseconds by other tests does not matter.
         let read = format!("sleep 0.5; echo made.{i} $(hostname) $(cat maker.{i}); cksum made.{i} > sum.{i}");
         let make = format!("sleep 0.5; hostname > maker.{i}; cp 'f {i}' made.{i}");
         [task(read, format!("made.{i}"), format!("sum.{i}")), task(make, format!("f {i}"), format!("made.{i}"))]
@@ -141,12 +140,12 @@ fn what_a_task_made_is_read_where_it_lies(lab: &Lab) {
             *if reader == maker { &mut chosen } else { &mut other } += 1;
         }
     }
-    // One or two may go to a host that seems to be faster; where nobody asks who wrote it, half of them do.
+    // One or two may go to a host that seems to be faster. Without regard to the writer, half of them would.
     let told = format!("{near} near, {chosen} by the writer, {other} by who has the other copy: {ran}");
     assert!(ran.lines().count() == 16 && near >= 12 && chosen >= 4 * other.max(1), "{told}");
 }
 
-/// On FUSE names of files tell of them, and those of a run that was killed are removed.
+/// On FUSE leases are files whose names describe them. The files of a run that was killed are removed.
 fn leases_of_a_killed_run_are_free(lab: &Lab) {
     let run = |task: &str| format!("cd /data; {EXE} run -q --io 1 --on ssh --hosts 'n[1-4]' '{task}' ::: f*");
     let files = |pattern: &str| format!("ls /data/.homing-leases | grep -c '{pattern}'");
@@ -168,10 +167,10 @@ fn leases_of_a_killed_run_are_free(lab: &Lab) {
     assert_eq!(lab.told("n2", &files("@n2")).1.trim(), "0", "a shell has removed them");
 }
 
-/// A worker is killed in mid-run: its tasks run on the host of the other copy, once each, and not before
-/// all that they were on their own host has ended. However slow the machine is: no task ends before that
-/// host has begun one, and its first task does not end by itself. Its name is written before any other host
-/// looks for it, as a mount keeps what it was told of a file for a second.
+/// A worker is killed in mid-run. Its tasks run once each on the host of the other copy. They start only after all
+/// their processes on the lost host have ended. The test does not depend on the machine's speed. No task ends before
+/// n4 has begun one, and n4's first task does not end by itself. The name of that task is written before another host
+/// reads it, because a mount caches the attributes of a file for a second.
 fn a_lost_host_is_news(lab: &Lab) {
     let beat = "setsid sh -c \"while :; do date +%s%N >> /tmp/beats; done\"";
     let task = format!(
@@ -272,7 +271,7 @@ fn the_demonstration_compares_and_its_runs_can_be_reported() {
 
     let labs: serde_json::Value = serde_json::from_slice(&homing(&["lab", "list", "--json"]).stdout).unwrap();
     assert!(labs.as_array().unwrap().iter().all(|l| l["name"] != lab.name.as_str()), "{labs}");
-    // The lab is gone; what its runs did is not.
+    // The lab is gone; the journals of its runs remain.
     let told = err(&shown);
     let named: Vec<&str> = told.lines().filter_map(|l| l.rsplit_once(": homing report ")).map(|(_, id)| id).collect();
     assert_eq!(named.len(), 2, "{told}");

@@ -1,4 +1,4 @@
-//! Workers of a run behind leaders. Needs root; says so and does nothing without it.
+//! Workers of a run behind leaders. Needs root; otherwise prints a note and is skipped.
 
 use crate::setup::Up;
 use crate::support::{EXE, Lab, err, missing};
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 const TASKS: usize = 10_000;
 
-/// Says when it begins, now and then that it is still there where it is one of those that take long, and when it ends.
+/// Writes a line when it begins and when it ends. A long task also writes lines in between.
 const TASK: &str = "say() { echo {} $1 $EPOCHREALTIME >> /srv/ran; }; say begins; \
                     if [ $(( {} % 100 )) = 0 ]; then for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; say is; done; fi; say done";
 
@@ -41,7 +41,7 @@ impl World {
         self.up.state.path().join("runs")
     }
 
-    /// What has become of it, when nothing of it is at work on any host.
+    /// Waits until no process of the run is left on any host. Returns its record.
     fn told(&self, run: Child) -> Told {
         let output: Output = run.wait_with_output().unwrap();
         for host in &self.hosts {
@@ -54,7 +54,7 @@ impl World {
         Told { events, said: err(&output), status: output.status.code() }
     }
 
-    /// What tasks have said: when each of their executions was seen at first and at last, in seconds.
+    /// Reads the lines of tasks. Returns when each of their executions was first and last seen, in seconds.
     fn executions(&self) -> BTreeMap<usize, Vec<(f64, f64)>> {
         let mut seen: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
         for host in &self.hosts {
@@ -154,7 +154,7 @@ fn a_leader_that_is_killed(world: &World) {
     until("tasks run", || lines("n3") > TASKS / 20);
     // One that is not let in from here any more is missed, and the others go on.
     world.up.lab.ok("n4", "mv /root/.ssh/authorized_keys /root/keys");
-    // With its guard: nobody is left on that host to end what it started.
+    // The guard ends too, so no process is left on that host to end the leader's children.
     world.up.lab.ok("n1", "pkill -KILL -f '/worker-[^ ]* [l]ead'");
     let told = world.told(run);
     told.all_ended_once(TASKS);
@@ -189,7 +189,7 @@ struct Held<'w> {
 impl Held<'_> {
     fn begin(world: &World) -> Held<'_> {
         let lab = &world.up.lab;
-        // What is not shared is in the same place everywhere.
+        // The folder is not shared. It has the same path on each host.
         let folder = world.up.state.path().join("build");
         let _ = fs::create_dir(&folder);
         let recipe = "echo $@ >> /srv/ran; until [ -e /srv/go ]; do sleep 0.05; done; echo $@ made";
@@ -224,7 +224,7 @@ impl Held<'_> {
         self.world.up.lab.ok(host, "cat /srv/ran").lines().count()
     }
 
-    /// Lets these hosts go; all is made once, and what was said.
+    /// Lets these hosts go. Checks that all is made once, and returns standard error.
     fn made(self, hosts: &[String]) -> String {
         hosts.iter().for_each(|host| drop(self.world.up.lab.ok(host, ": > /srv/go")));
         let output = self.build.wait_with_output().unwrap();

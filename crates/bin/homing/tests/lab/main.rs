@@ -1,5 +1,5 @@
-//! Tests that raise labs or guests, one module a suite: `make test-lab` runs each as a process of its own,
-//! `make test-lab ONLY=volume` one of them.
+//! Tests that raise labs or guests, one module a suite. `make test-lab` runs each suite as a process of its own.
+//! `make test-lab ONLY=volume` runs one of them.
 
 #[path = "../support/engine.rs"]
 mod engine;

@@ -1,6 +1,5 @@
-//! `homing make` on a real GlusterFS volume with all its caches on: the object
-//! files of a local build, bit for bit. Needs root and GlusterFS; says so and
-//! does nothing without them.
+//! `homing make` on a real GlusterFS volume with all its caches on: the object files of a local build, bit for bit.
+//! Needs root and GlusterFS; otherwise prints a note and is skipped.
 
 use crate::support::{EXE, Lab, missing};
 use std::collections::BTreeSet;
@@ -10,10 +9,9 @@ use std::process::Command;
 
 const UNITS: usize = 12;
 
-/// A C project of the usual kind: units with headers, one of which is made
-/// first, dependency files that no rule names, an archive, a folder of its own
-/// for objects, make in make, a program that tells what it was made of. `meet`
-/// ends only when both its recipes run at once, which one slot a host makes two hosts.
+/// A C project of the usual kind. It has units with headers, one of which is made first, and dependency files that no
+/// rule names. It has an archive, a folder of its own for objects, make in make, and a program that prints its
+/// sources. `meet` ends only when both its recipes run at once, which with one slot a host means on two hosts.
 const MAKEFILE: &str = "\
 all: meet
 \t+@$(MAKE) --no-print-directory -C . program
@@ -56,7 +54,7 @@ fn project(at: &Path) {
 
 const DIGESTS: &str = "sha256sum program table.h *.o *.d obj/*";
 
-/// What each round makes on a local disk.
+/// Builds each round on a local disk, and returns the digests.
 fn made_here(at: &Path, rounds: &[u32]) -> Vec<String> {
     let make = |round: &u32| {
         let script = format!("echo round {round} > round.txt && make -s -j2 program >&2 && {DIGESTS}");

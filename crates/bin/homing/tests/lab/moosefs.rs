@@ -1,5 +1,5 @@
-//! A run over a MooseFS volume, on real hosts of a lab. Needs root and MooseFS;
-//! says so and does nothing without them.
+//! A run over a MooseFS volume, on real hosts of a lab. Needs root and MooseFS; otherwise prints a note and is
+//! skipped.
 
 use crate::support::{EXE, Lab, err, missing};
 use crate::until::until;
@@ -26,8 +26,9 @@ fn commands_run_where_their_chunks_lie() {
     let err = err(&output);
     assert!(output.status.success(), "{err}");
 
-    // Where tasks ran beside where the master says that their files lie: in turn it would be half of them. Some go to an
-    // idle host when their own seems slow, as it does where other tests keep this machine busy.
+    // Compares the hosts of tasks with the places that the master reports. Round robin would give half of them a
+    // local file. Some tasks go to an idle host when their own seems slow, as it does where other tests keep this
+    // machine busy.
     let out = String::from_utf8(output.stdout).unwrap();
     let ran: BTreeSet<(&str, &str)> = out.lines().filter_map(|l| l.split_once(' ')).collect();
     let lies = |host: &str, path: &str| {
@@ -55,7 +56,7 @@ fn where_tells_goals_and_what_goes(lab: &Lab) {
         let row = text.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
         assert_eq!(row, ["2", &hosts.join(","), &format!("{dir}/1")], "{text}");
     }
-    // Until copies are made elsewhere the others are told, and afterwards the new ones.
+    // Until copies are made elsewhere `homing where` names the other hosts, and afterwards the new ones.
     lab.ok("n3", "sed -i 's/^/*/' /etc/mfs/mfshdd.cfg && systemctl reload moosefs-chunkserver");
     until("n3, which is being emptied, is told of no file with two copies", || {
         placed(lab, "/data/goal2").values().all(|hosts| !hosts.contains("n3") && !hosts.is_empty())

@@ -1,6 +1,6 @@
-//! Real kernel NFS between guests of a lab: where files lie, by whatever way
-//! they are mounted, and the server as a host that takes tasks. Needs what `tests/packages nfs`
-//! installs, and a kernel for the guests, which the lab fetches once; says so where they are missing.
+//! Real kernel NFS between guests of a lab. Tests the places of files, by each kind of mount, and the server as a
+//! host of tasks. Needs the packages of `tests/packages nfs`, and a kernel for the guests, which the lab fetches
+//! once. Otherwise prints a note and is skipped.
 
 use crate::guests::{Program, best_kind, serving, serving_by};
 use crate::support::{EXE, Lab, err};
@@ -13,7 +13,7 @@ use std::process::Command;
 /// Set in the process that runs inside a guest.
 const INSIDE: &str = "HOMING_TEST_NFS";
 
-/// What is said where the server may give a task a name space of its own.
+/// The message where the server may give a task a name space of its own.
 const VIEW: &str = "tasks see it under the usual name";
 
 /// Two guests on `kind`, of which n1 serves; `None` where they cannot be had.
@@ -128,11 +128,12 @@ fn connections_that_help_are_kept(lab: &Lab) {
     assert_eq!(lab.ok("n2", left), "");
 }
 
-/// In a mounted directory `iobsub` finds its server, says so, and runs there, in
-/// the server's own path: below the root of version 4's name space, and by version 3.
+/// In a mounted directory `iobsub` finds its server, prints its name, and runs there, in the server's own path. The
+/// mounts are below the root of version 4's name space, and by version 3.
 fn iobsub_runs_at_the_server(lab: &Lab, exe: &str) {
     lab.ok("n2", &format!("{exe} lsf install /root/lsf; echo 'hosts = \"n[1-2]\"' >/root/cluster.toml"));
-    // A folder each: what one mount was told is missing it may not see made by the other.
+    // Each mount has a folder of its own. A mount may cache that a file is missing, and not see the file that the
+    // other makes.
     for (mount, name) in [("/data", "v4"), ("/v3", "v3")] {
         let script = format!(
             "export PATH=/root/lsf:$PATH HOMING_CLUSTER=/root/cluster.toml SHELL=/bin/sh; \

@@ -1,17 +1,17 @@
-//! A kernel NFS server that is no host of a run: one limit for all who use it. Needs what `tests/packages nfs`
-//! installs; says so where that is missing.
+//! A kernel NFS server that is no host of a run: one limit for all its users. Needs the packages of `tests/packages
+//! nfs`; otherwise prints a note and is skipped.
 
 use crate::guests::{Program, best_kind, serving};
 use crate::support::{Lab, err};
 
-/// Notes, until the file `stop` is there, how many files are open at the server at once. It gives no delegations, by
-/// which clients would open files without asking it.
+/// Records the highest number of files that are open at the server at once, until the file `stop` exists. It gives no
+/// delegations, with which clients would open files without a request.
 const COUNT: &str = "echo 0 >/proc/sys/fs/leases-enable; rm -f stop most; most=0; \
     while [ ! -e stop ]; do \
     now=$(cat /proc/fs/nfsd/clients/*/states 2>/dev/null | grep -c 'type: open, access: r-.*filename: \"in/f'); \
     [ $now -gt $most ] && most=$now; done; echo $most >most";
 
-/// How a task reads: it closes what it has opened a little before its end, since a client tells its server later.
+/// The read of a task. It closes its file a little before its end, since a client reports that to the server later.
 const READS: &str = "exec 3<{}; sleep 0.2; cat <&3 >/dev/null; exec 3<&-; sleep 0.1; date +%s.%N";
 
 /// An appliance: n1 serves, and is no host of any run.
@@ -21,8 +21,8 @@ fn appliance(name: &str) -> Option<(Program, Lab)> {
     Some((program, lab))
 }
 
-/// Its limit is that of all who use it: two runs of two users on two machines. A run that is killed gives back what it
-/// had.
+/// All users of the server share its limit: two runs of two users on two machines. A run that is killed gives back
+/// its leases.
 #[test]
 #[ignore = "two minutes of emulated guests: SLOW=1 make test-lab ONLY=nfs_leases"]
 fn a_server_that_is_no_host_has_one_limit_for_all() {
@@ -30,7 +30,7 @@ fn a_server_that_is_no_host_has_one_limit_for_all() {
     two_users_on_two_machines(&lab, program.0.to_str().unwrap());
 }
 
-/// The same with one run on three hosts, with jobs, and with what may be in the way.
+/// The same with one run on three hosts, with jobs, and with obstacles in the folder of leases.
 #[test]
 #[ignore = "ten minutes of emulated guests: SLOW=1 make test-lab ONLY=nfs_leases"]
 fn a_server_that_is_no_host_at_length() {
@@ -123,7 +123,7 @@ fn jobs_beside_a_run(lab: &Lab, exe: &str) {
     lab.ok("n2", "rm -r /etc/homing");
 }
 
-/// Each of these is said in one line, and the run goes on.
+/// homing reports each obstacle in one line, and the run goes on.
 fn what_is_in_the_way_is_said(lab: &Lab, exe: &str) {
     let run = |said: &str| {
         let output = lab.on("n2", &run_of(exe, 4711, "n2", "--io 2 'cat' ::: f1 f2 f3"));

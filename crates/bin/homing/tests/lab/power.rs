@@ -1,5 +1,5 @@
-//! Idle hosts are switched off and on by a site's commands: hosts of a lab, whose power homing takes away. Needs root;
-//! says so and does nothing without.
+//! A site's commands switch idle hosts off and on. Here they switch hosts of a lab, whose power homing cuts. Needs
+//! root; otherwise prints a note and is skipped.
 
 use crate::support::{EXE, Lab, err, missing};
 use serde_json::Value;
@@ -13,7 +13,8 @@ struct Site {
 }
 
 impl Site {
-    /// Three hosts, of which the first stays on. How loaded the machine below them is says nothing.
+    /// Raises three hosts, of which the first stays on. The load is ignored, because it is that of the machine below
+    /// them.
     fn up() -> Site {
         let (lab, dir) = (Lab::up("power", &["--hosts", "3"]), tempfile::tempdir().unwrap());
         let log = dir.path().display();
@@ -66,7 +67,7 @@ fn idle_hosts_are_switched_off_and_those_that_tasks_need_on_again() {
         return;
     }
     let site = Site::up();
-    // What somebody has left behind there is seen at once: nothing is waited for.
+    // homing sees a process that a user has left behind at once, and does not wait for its end.
     site.lab.ok("n3", "useradd -m -u 5001 user; setsid -f su user -c 'exec sleep infinity' </dev/null >/dev/null 2>&1");
     let saved = site.ok(&["power", "save"]);
     assert!(saved.contains("n2 switched off") && !saved.contains("n3 switched off"), "{saved}");

@@ -1,12 +1,11 @@
-//! The queue of a file server, from two login nodes: jobs next to the disk, a
-//! few at a time, and none while somebody else keeps the disk busy; then runs of
-//! two users, one of which runs on the server itself.
+//! The queue of a file server, from two login nodes. Jobs run next to the disk, a few at a time, and none while
+//! another user keeps the disk busy. Then come runs of two users, one of which runs on the server itself.
 
 use crate::support::{EXE, Lab, missing};
 use crate::until::until;
 
-/// The server has more slots than the queue gives. Free memory in MB is its load, since no speed of this machine changes
-/// it: no host has as much as `BUSY`, every host has as much as `QUIET`.
+/// Returns the cluster file. The server has more slots than the queue gives. Free memory in MB is its load, since no
+/// speed of this machine changes it. No host has as much as `BUSY`, every host has as much as `QUIET`.
 fn cluster(server: &str, threshold: u32) -> String {
     format!(
         "hosts = 'n[1-3]'\n[host.{server}]\nslots = 16\n[queue.storage]\ndefault = true\nhosts = '{server}'\nslots = 8\n\

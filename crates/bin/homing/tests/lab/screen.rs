@@ -1,5 +1,5 @@
-//! What a terminal shows of a lab: where commands go, what hosts say alike, and
-//! what is asked before a first step that needs root.
+//! The display of a lab on a terminal. Tests the hosts of commands, equal lines of several hosts, and the question
+//! before a first step that needs root.
 
 use crate::support::{EXE, Lab, missing as lab_is_missing};
 use crate::terminal::{Terminal, missing};

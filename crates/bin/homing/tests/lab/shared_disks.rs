@@ -1,6 +1,6 @@
-//! File systems on disks that hosts share or copy, real ones between guests of a lab: DRBD, OCFS2 over a block device
-//! that both have, GFS2 made for one host. Needs what `tests/packages nfs` and `tests/packages disks` install; says so
-//! where they are missing.
+//! File systems on disks that hosts share or copy, real ones between guests of a lab. They are DRBD, OCFS2 over a
+//! block device that both have, and GFS2 made for one host. Needs the packages of `tests/packages nfs` and
+//! `tests/packages disks`; otherwise prints a note and is skipped.
 
 use crate::guests::serving;
 use crate::support::Lab;
@@ -75,7 +75,7 @@ fn ocfs2(lab: &Lab, exe: &str) {
     ["n2", "n1"].iter().for_each(|host| drop(lab.ok(host, "umount /oc; nbd-client -d /dev/nbd0")));
 }
 
-/// The option that says so is in no mount table: the superblock has it.
+/// No mount table has the option `lock_nolock`; only the superblock has it.
 fn gfs2(lab: &Lab, exe: &str) {
     let made = "truncate -s 64M /scratch/g.img; mkfs.gfs2 -q -O -p lock_nolock -j 1 -J 8 /scratch/g.img; modprobe gfs2; \
         mkdir /g; mount -o loop /scratch/g.img /g; echo a >/g/f; sync; ! grep ' /g .*lock_nolock' /proc/mounts";

@@ -1,12 +1,12 @@
-//! `homing make` where the clock of one host is 30 s behind: what it builds is what a build on one disk makes, bit
-//! for bit. The host's clock is that of its sessions and of its file system's client, by `tests/clock_shift.c`; of a guest
-//! it is its kernel's.
+//! `homing make` where the clock of one host is 30 s behind: the files are those of a build on one disk, bit for bit.
+//! The clock of the host's sessions and of its file system's client is shifted by `tests/clock_shift.c`. A guest's
+//! clock is its kernel's.
 
 use crate::support::{EXE, Lab, missing};
 use std::path::Path;
 
-/// Headers are made in one make and read in another, which knows of their age only what the file system says.
-/// Three of them at once are made on three hosts.
+/// Headers are made in one make and read in another, which knows their age from the file system alone. Three of them
+/// at once are made on three hosts.
 const MAKEFILE: &str = "\
 HEADERS = gen.1.h gen.2.h gen.3.h
 all: $(HEADERS)
@@ -81,7 +81,7 @@ impl World {
         self.lab.ok("n1", &format!("ssh n3 'umount /data && {script} && ls /data/p >/dev/null'"));
     }
 
-    /// What was made in a round, where it could be made, and what was said on the way.
+    /// Runs one round. Returns the digests, if the build succeeded, and a label with standard error.
     fn round(&self, round: u32, make: &str, folder: &str) -> (Option<String>, String) {
         let script =
             format!("cd {folder} && echo round {round} > round.txt && {make} >&2 && sha256sum program *.o *.h");
@@ -116,8 +116,8 @@ fn a_build_on_glusterfs_is_right_where_a_clock_is_behind() {
     assert!(world.rounds() > 0, "the control is right, too");
 }
 
-/// Takes minutes: run by hand, as `tests/night/skew` says. The control was right in each round that was seen, so that
-/// this shows less than the same on GlusterFS.
+/// Takes minutes, and is run by hand, as in `tests/night/skew`. The control was right in each round that was seen, so
+/// this test shows less than the one on GlusterFS.
 #[test]
 #[ignore = "minutes; tests/night/skew"]
 fn a_build_on_moosefs_is_right_where_a_clock_is_behind() {

@@ -1,6 +1,5 @@
-//! `homing run --on slurm` on a real Slurm: munge, slurmctld and slurmd on four
-//! hosts with GlusterFS, and what goes wrong there in mid-run. Needs root; says
-//! so and does nothing without it.
+//! `homing run --on slurm` on a real Slurm: munge, slurmctld and slurmd on four hosts with GlusterFS. Also checks
+//! faults of Slurm in mid-run. Needs root; otherwise prints a note and is skipped.
 
 mod accounting;
 mod licenses;
@@ -10,9 +9,8 @@ use crate::support::{EXE, Lab, missing};
 
 const FILES: usize = 16;
 
-/// A run over the files, one task a second on each host, to which `fault`
-/// happens as soon as n3 has begun. It must end well all the same: each task's
-/// output once, and no job left. Returns what it said.
+/// Runs tasks over the files, one a second on each host. `fault` happens as soon as n3 has begun. The run must end
+/// well all the same: each task's output once, and no job left. Returns its standard error.
 fn in_mid_run(lab: &Lab, options: &str, command: &str, fault: &str) -> String {
     let script = format!(
         "cd /data; rm -f began.*; \
@@ -35,7 +33,7 @@ fn nothing_is_left(lab: &Lab) {
     lab.ok("n1", "for i in $(seq 1200); do [ -z \"$(squeue -h)\" ] && exit 0; sleep 0.1; done; squeue; exit 1");
 }
 
-/// A slurmctld that was restarted first says what it remembers, so one look is not enough.
+/// A slurmctld that was restarted first reports its saved state, so one look is not enough.
 fn all_idle_again(lab: &Lab) {
     lab.ok(
         "n1",
@@ -69,7 +67,7 @@ fn a_batch_on_slurm_whatever_happens_to_it() {
 }
 
 fn next_to_the_data(lab: &Lab) {
-    // Nothing says Slurm but that it answers.
+    // No option names Slurm; that it answers is enough.
     let (status, out, err) = lab.told("n1", &format!("cd /data; {EXE} run 'cksum {{}}; hostname' ::: f*"));
     assert_eq!(status, Some(0), "{err}");
     assert_eq!(out.lines().filter(|l| !l.starts_with('n')).count(), FILES);
@@ -80,7 +78,7 @@ fn next_to_the_data(lab: &Lab) {
     let plan = lab.ok("n1", &format!("cd /data; {EXE} plan --on slurm -j2 'cksum {{}}' ::: f*"));
     assert_eq!(plan.lines().count(), FILES, "{plan}");
     assert!(["n1", "n2", "n3", "n4"].iter().filter(|n| plan.contains(**n)).count() >= 2, "{plan}");
-    // What cannot be is said in one line.
+    // An impossible request is refused in one line.
     let (status, _, err) = lab.told("n1", &format!("{EXE} run --partition nope true ::: 1"));
     assert_eq!(status, Some(255), "{err}");
     assert!(err.contains("no partition nope"), "{err}");

@@ -1,5 +1,5 @@
-//! Images over hosts: read by the host that has the bytes, kept on another. Needs root, rsync and GlusterFS; says so
-//! and does nothing without them.
+//! Images over hosts: the host that has the bytes reads them, another keeps them. Needs root, rsync and GlusterFS;
+//! otherwise prints a note and is skipped.
 
 use crate::support::{EXE, Lab, missing};
 use serde_json::Value;
@@ -72,7 +72,7 @@ fn a_volume_is_read_by_each_of_its_hosts_and_one_that_is_lost_costs_a_note() {
         );
     };
 
-    // n3 and n4 have the same files: what the bank's host has itself crosses no network.
+    // n3 and n4 have the same files: those that the bank's host has itself cross no network.
     let (status, out, err) = lab.told("n1", &make);
     assert_eq!(status, Some(0), "{out}{err}");
     let made = serde_json::from_str::<Value>(&out).unwrap()["made"].clone();
@@ -88,7 +88,8 @@ fn a_volume_is_read_by_each_of_its_hosts_and_one_that_is_lost_costs_a_note() {
     assert_eq!(made["excluded_count"], 60, "{made}");
     same(&made["image"]);
 
-    // One is lost in the middle: it is told, and the next image is whole. So is what people see.
+    // The rsync of n1 is cut off in the middle. homing reports it, also in its table, and the image is whole all the
+    // same.
     lab.ok(
         "n1",
         "sleep 1.1; for i in $(seq 60); do head -c 40000 /dev/urandom >/data/home/d/f$i; done; rm /data/home/soft",
@@ -105,7 +106,7 @@ fn a_volume_is_read_by_each_of_its_hosts_and_one_that_is_lost_costs_a_note() {
     let image = lab.ok("n4", "ls /scratch/bank/home | grep ^2 | tail -1").trim().to_string();
     same(&Value::from(image));
 
-    // Whoever asked is killed: no rsync stays, here or there.
+    // The caller is killed: no rsync stays, here or there.
     far_rsync(&lab, "n1", "touch /scratch/begun; exec cat >/dev/null");
     lab.ok("n2", "sleep 1.1; touch /data/home/d/f*");
     let killed = format!(
@@ -186,7 +187,7 @@ fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
     assert!(next.starts_with("enabled\n") && next.contains(" 03:10:00 "), "{next}");
     lab.ok("n1", "! systemctl is-active homing-snapshot-w.timer");
 
-    // What somebody has edited stays and is named; all else goes back.
+    // A file that somebody has edited stays and is named; all else goes back.
     lab.ok(
         "n1",
         "cd /etc/systemd/system; cp -p homing-snapshot-a.service /root; echo '# mine' >>homing-snapshot-a.service",
@@ -197,7 +198,7 @@ fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
     done("--undo");
     assert_eq!(lab.ok("n1", UNITS), before);
 
-    // Root does not do what others can write into a file; no schedule is no request.
+    // Root does not run commands from a file that others can write. A file without a schedule is refused.
     lab.ok("n1", "mkdir -m 777 /root/loose; cp /root/c.toml /root/loose; chmod 755 /root");
     let (status, _, err) = lab.told("n1", &format!("{EXE} snapshot schedule --yes --cluster /root/loose/c.toml"));
     assert!(status == Some(255) && err.contains("others could replace"), "{err}");
@@ -236,7 +237,7 @@ fn an_image_is_mounted_so_that_nobody_changes_it() {
     lab.ok("n1", "fusermount -u /mnt/old; fusermount -u /mnt/new");
     lab.ok("n2", "umount /mnt/old");
 
-    // What would hide files, and what is not there.
+    // A folder whose files would be hidden, a folder that is missing, and a time without an image.
     for (words, status, why) in [
         ("/mnt/full", 255, "is not empty"),
         ("/mnt/none", 255, "No such file"),
@@ -247,7 +248,7 @@ fn an_image_is_mounted_so_that_nobody_changes_it() {
     }
     let below = format!("{EXE} snapshot mount s:d /mnt/old --to n2:/scratch/bank");
     assert_eq!(lab.told("n1", &below).0, Some(255));
-    // Without root on the bank's host the folder itself is told.
+    // Without root on the bank's host homing prints the folder itself.
     let (status, _, err) = lab.told("n2", &format!("setpriv --reuid 65534 --clear-groups {}", mount("/mnt/old")));
     assert!(status == Some(254) && err.contains("/scratch/bank/s/"), "{status:?} {err}");
 }

@@ -1,5 +1,5 @@
-//! Images in a repository of restic on another host, over sftp. Needs root and restic; says so and does nothing
-//! without them.
+//! Images in a repository of restic on another host, over sftp. Needs root and restic; otherwise prints a note and is
+//! skipped.
 
 use crate::support::{EXE, Lab, missing};
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn a_repository_over_sftp_gets_what_is_new_and_gives_back_where_the_source_is_lo
     let (first, sent) = make();
     assert!(sent > 20_000_000 && first["local"] == false, "{sent}: {first}");
 
-    // In the middle of a large file what is new is a part of it.
+    // One byte changes in the middle of a large file: only a part of the file is sent.
     lab.ok("n1", "cd /scratch/src; echo changed | dd of=big bs=1M seek=7 conv=notrunc status=none; sleep 1.1");
     let (second, sent) = make();
     assert_eq!(second["reference"], first["image"], "{second}");

@@ -1,5 +1,5 @@
-//! Real sshfs between hosts of a lab: where files lie, by whatever name the server is mounted, and the server as a
-//! host that takes tasks. Needs root and sshfs; says so where they are missing.
+//! Real sshfs between hosts of a lab. Tests the places of files, by each name of the server, and the server as a host
+//! of tasks. Needs root and sshfs; otherwise prints a note and is skipped.
 
 use crate::support::{EXE, Lab, missing};
 use homing_locate::{Locator, contract};
@@ -35,7 +35,8 @@ fn between_hosts() {
     at_the_server(&lab, "/data/in", "", "/data", "/scratch/x");
     at_the_server(&lab, "/data/in", user, "/data", "/scratch/x");
     at_the_server(&lab, "/nas", "", "/nas", "/root/rel");
-    // What is not there under the path that the mount names, as where sftp has a root of its own, is not believed.
+    // The path of the mount may lead elsewhere on the server, as where sftp has a root of its own. homing does not
+    // believe it.
     lab.ok("n1", "mkdir /other; echo other >/other/f");
     let server = "unshare -m sh -c 'mount --bind /other /scratch/x; exec /usr/lib/openssh/sftp-server'";
     lab.ok("n2", &format!("mkdir /hidden; sshfs -o sftp_server=\"{server}\" n1:/scratch/x /hidden"));
@@ -77,7 +78,7 @@ fn on_a_host() {
     assert_eq!(there("/data/sub/f").as_deref(), Some("/scratch/x/sub/f"));
     assert_eq!(there("/bound/f").as_deref(), Some("/scratch/x/sub/f"));
     assert_eq!(there("/nas/contract/plain"), None, "only its host knows where a home is");
-    // Ends of tunnels: whose files these are nobody can tell from here.
+    // The ends of tunnels: this host cannot know whose files these are.
     for (path, why) in
         [("/tunnel/f", "ssh reaches tunnel as localhost"), ("/here/f", "its source, localhost:/scratch, names no host")]
     {

@@ -1,10 +1,10 @@
-//! `homing topology` in a lab: hosts whose lldpd tells of two switches.
+//! `homing topology` in a lab: hosts whose lldpd reports two switches.
 
 use crate::support::{err, missing};
 use serde_json::Value;
 use std::process::{Command, Output};
 
-/// What lldpd says of a neighbour.
+/// The output of lldpd on a neighbour.
 const LLDPCLI: &str = include_str!("../../../../admin/network/tests/lldpcli-1.0.16.json");
 
 struct Lab {
@@ -13,7 +13,8 @@ struct Lab {
 }
 
 impl Lab {
-    /// An lldpd on each of these hosts, which tells of one switch. Words: host, chassis, name of the switch, port.
+    /// Sets up an lldpd on each of these hosts, which reports one switch. Words: host, chassis, name of the switch,
+    /// port.
     fn neighbours(&self, ports: &[(&str, &str, &str, &str)]) {
         for (host, chassis, name, port) in ports {
             let chassis = serde_json::json!([{

@@ -1,4 +1,4 @@
-//! Files along a tree of hosts. Needs root; says so and does nothing without it.
+//! Files along a tree of hosts. Needs root; otherwise prints a note and is skipped.
 
 use crate::setup::Up;
 use crate::support::{EXE, Lab, err, missing};
@@ -49,7 +49,7 @@ impl World {
         self.up.lab.told(host, "pgrep -f '[t]ree-host|[r]sync ' || ls -d /var/tmp/homing-tree-*").0 == Some(0)
     }
 
-    /// A host whose next rsync says that it has begun, and takes what it is sent for nothing.
+    /// Replaces the next rsync of a host by one that marks its begin and discards the data.
     fn holds_up(&self, host: &str) {
         let script = "#!/bin/sh\\nrm /usr/local/bin/rsync; : > /srv/begun; exec cat > /dev/null\\n";
         self.up.lab.ok(host, &format!("printf '{script}' > /usr/local/bin/rsync; chmod 755 /usr/local/bin/rsync"));
@@ -76,7 +76,7 @@ fn read(output: &Output) -> (Value, String) {
     (told, err(output))
 }
 
-/// Who gave each host its files; this machine is "".
+/// Returns the sender of each host's files; this machine is "".
 fn givers(told: &Value) -> Vec<&str> {
     told["hosts"].as_array().unwrap().iter().map(|row| row["by"].as_str().unwrap_or("")).collect()
 }
@@ -116,7 +116,7 @@ fn few_bytes_leave_this_machine(world: &World) {
     assert!((2 * SIZE..2 * SIZE + SIZE / 2).contains(&sent), "{sent}");
     assert!((2 * SIZE..2 * SIZE + SIZE / 100).contains(&told["sent_bytes"].as_u64().unwrap()), "{told}");
     world.has_it_and_nothing_else();
-    // What leaders have already is not sent to them again.
+    // Files that leaders already have are not sent to them again.
     let (told, _) = world.pushed(&["--tree", "2"]);
     assert_eq!((&told["exit"], &told["sent_bytes"]), (&0.into(), &0.into()));
     assert!(told["hosts"].as_array().unwrap().iter().all(|row| row["changed"] == 0), "{told}");
@@ -164,7 +164,7 @@ fn nothing_is_at_work_after_the_push(world: &World) {
     world.has_it_and_nothing_else();
 }
 
-/// What a command of `homing exec` has read, and its end, by host.
+/// Checks the input that a command of `homing exec` has read, and its end, by host.
 fn commands_go_the_same_way(world: &World) {
     fs::write(&world.file, "given to all\n").unwrap();
     let exec = |words: &[&str]| {
@@ -196,7 +196,7 @@ fn commands_go_the_same_way(world: &World) {
     assert_eq!(ended.collect::<Vec<_>>(), [Some("1\n"); 8], "{told}");
 }
 
-/// A command on all hosts that says when it has begun, and ends with its input.
+/// Starts a command on all hosts that marks when it has begun, and ends with its input.
 fn begun_everywhere(world: &World) -> std::process::Child {
     let mut command = Command::new(EXE);
     let line = "echo ran >> /srv/ran; : > /srv/begun; exec cat > /dev/null";
@@ -211,7 +211,7 @@ fn begun_everywhere(world: &World) -> std::process::Child {
 fn a_command_is_not_run_twice_when_its_leader_is_killed(world: &World) {
     let mut exec = begun_everywhere(world);
     world.up.lab.ok("n1", "pkill -KILL -f '[t]ree-host'");
-    // What is read by the others has not ended, and so they have not.
+    // The input of the commands behind other leaders has not ended, so they go on.
     world.hosts[1..4].iter().for_each(|host| until("the command ends", || !is_reading(world, host)));
     assert!(world.hosts[4..].iter().all(|host| is_reading(world, host)));
     drop(exec.stdin.take());

@@ -1,4 +1,5 @@
-//! `homing tune net` in a lab: what is better is kept, what is not is taken back, and who was cut off is back by itself.
+//! `homing tune net` in a lab. A better setting is kept, another is taken back, and a host that was cut off comes
+//! back by itself.
 
 use crate::support::{Lab, err, homing, missing};
 use serde_json::Value;
@@ -27,11 +28,11 @@ fn what_is_no_good_is_taken_back_and_what_is_better_is_kept_until_it_is_undone()
     }
     let lab = Lab::up("tune", &["--hosts", "2"]);
     let all = ["n1", "n2"];
-    // Each message has a segment of its own: what a buffer of one page leaves of a rate no noise makes up for.
+    // Each message has a segment of its own. A buffer of one page costs more of the rate than noise can.
     for host in all {
         lab.ok(host, "sysctl -qw net.ipv4.tcp_rmem='4096 4096 4096' net.ipv4.tcp_wmem='4096 4096 4096'");
     }
-    // On a machine that is busy nothing may exceed the noise; what is said is so in either case.
+    // On a busy machine no gain may exceed the noise. The report must be true in either case.
     let told = tune(&lab, &["--only", "buffers"]);
     let (fate, before) = (told["tried"][0]["fate"].as_str().unwrap_or_default(), "4096\t4096\t4096\n");
     assert!(["kept", "left"].contains(&fate), "{told}");
@@ -79,7 +80,7 @@ fn what_is_no_good_is_taken_back_and_what_is_better_is_kept_until_it_is_undone()
     }
 }
 
-/// What the cluster file says is not tried, and what somebody has changed since is not taken back.
+/// A setting of the cluster file is not tried. A value that somebody has changed since is not taken back.
 fn what_others_say_stays(lab: &Lab) {
     lab.ok("n2", "echo 'net.ipv4.tcp_wmem = 4096 4096 4096' > /etc/sysctl.d/60-homing.conf");
     let told = tune(lab, &["--only", "buffers"]);

@@ -1,4 +1,4 @@
-//! Bare hosts of a lab become a cluster and go back. Needs root; says so and does nothing without it.
+//! Bare hosts of a lab become a cluster and go back. Needs root; otherwise prints a note and is skipped.
 
 use crate::setup::{Up, failed};
 use crate::support::{EXE, Lab, err, missing};
@@ -22,8 +22,8 @@ groups = ["crew"]
 nofile = "321:4321"
 "#;
 
-/// The name that Debian's installer gives a host for itself, and a package source of its own; the index of libraries as
-/// any package that comes or goes writes it.
+/// Gives a host the name that Debian's installer gives it, and a package source of its own. Updates the index of
+/// libraries as any installation or removal of a package does.
 const BARE: &str = r#"set -e
 ldconfig
 h=$(hostname); sed -i "1i 127.0.1.1 $h.lab $h" /etc/hosts
@@ -36,7 +36,7 @@ dpkg-deb --build p g.deb > /dev/null
 echo 'deb [trusted=yes] file:/srv/repo ./' > /etc/apt/sources.list
 "#;
 
-/// All that is in /etc, but for the copies that useradd keeps of what was there before, and its lock.
+/// Lists all of /etc. The copies that useradd keeps of earlier files, and its lock, are left out.
 const TREE: &str = r#"cd /etc; find . ! -name '*-' ! -name .pwd.lock -printf '%p %m %U %G %y\n' | sort
 find . -type f ! -name '*-' ! -name .pwd.lock -print0 | sort -z | xargs -0 sha256sum; sysctl -n net.core.somaxconn; ls /home"#;
 
@@ -145,7 +145,8 @@ fn a_host_that_locks_us_out_is_let_back_and_what_was_not_confirmed_is_later() {
     assert!(of_n2.contains("a new connection fails, and it was taken back"), "{of_n2}");
     up.lab.ok("n2", "! ls /etc/ssh/sshd_config.d/60-homing.conf /run/homing-up.* 2>/dev/null");
     up.lab.ok("n1", "test -e /etc/ssh/sshd_config.d/60-homing.conf && ! ls /run/homing-up.* 2>/dev/null");
-    // One that is killed leaves it guarded; the next, which has nothing else to do there, is locked out as well and says so.
+    // A killed call leaves n2 guarded. The next call, which has no other work there, is locked out as well and
+    // reports it.
     up.killed_at("ssh");
     let of_n2 = failed(&up.json(&["--no-check"]), "n2").join("\n");
     assert!(of_n2.contains("a new connection fails, and it was taken back"), "{of_n2}");
@@ -186,7 +187,7 @@ fn edits_by_hand(up: &Up) {
     assert_eq!(lab.ok("n2", "head -n 1 /etc/hosts; grep -c n33 /etc/hosts; true"), "# mine\n0\n");
 }
 
-/// As often as /root/edits says, somebody writes into the file just before homing does: when that has the host's lock.
+/// Writes into the file just before homing does, when homing has the host's lock. /root/edits is the number of times.
 const EDITOR: &str = r#"cat > /usr/local/bin/flock <<'END'
 #!/bin/sh
 n=$(cat /root/edits)
@@ -196,7 +197,7 @@ END
 chmod 755 /usr/local/bin/flock
 "#;
 
-/// Twice the host is looked at again; then it is told who has to stop.
+/// homing looks at the host again twice. Then it reports that the other writer has to stop.
 fn edits_between_the_look_and_the_act(up: &Up) {
     let lab = &up.lab;
     lab.ok("n2", EDITOR);
@@ -234,7 +235,7 @@ fn up_is_undone(up: &Up, before: &[String; 2]) {
     lab.ok("n1", "! test -e /var/lib/homing/up");
 }
 
-/// What a host has of Slurm.
+/// The state of Slurm on a host.
 const SLURM: &str =
     "cat /etc/munge/munge.key | sha256sum; ls /etc/slurm; systemctl is-active munge slurmd slurmctld; true";
 
@@ -242,7 +243,7 @@ fn slurm_comes_and_goes(up: &Up) {
     let lab = &up.lab;
     let hosts = ["n1", "n2", "n3"];
     std::fs::write(up.state.path().join("c.toml"), "hosts = \"n[1-3]\"\n[up.slurm]\npartition = \"crew\"\n").unwrap();
-    // What somebody has changed stays there and in the journal, and would be named again.
+    // A change by somebody else stays there and in the journal, and would be named again.
     lab.ok("n3", "rm -r /etc/ssh/ssh_config.d/60-homing.conf /var/lib/homing/up");
     let before = hosts.map(|host| lab.ok(host, SLURM));
     let plan = up.json(&["--dry-run"]);
@@ -300,7 +301,7 @@ fn a_host_leaves_slurm(up: &Up, before: &str) {
     assert_eq!(lab.ok("n3", "srun -w n3 hostname"), "n3\n");
     assert_eq!(started(), since, "no daemon of n2 was restarted");
 
-    // One that has lost its journal is out of the others, and it is told that slurmd is left there.
+    // n3 has lost its journal. homing removes it from the other hosts, and reports that Slurm's file is left there.
     lab.ok("n3", "mv /var/lib/homing/up /root/journal");
     let (status, why) = down("n3", &[]);
     assert!(status == 254 && why.contains("/etc/slurm/slurm.conf of homing up is there"), "{why}");

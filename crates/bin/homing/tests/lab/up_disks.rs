@@ -1,5 +1,5 @@
-//! Disks of the hosts of a lab: loop devices of this machine that a host has a node for. Needs root; says so and does
-//! nothing without it.
+//! Disks of the hosts of a lab: loop devices of this machine that a host has a node for. Needs root; otherwise prints
+//! a note and is skipped.
 
 use crate::setup::{Up, failed};
 use crate::support::{Lab, err, missing};
@@ -74,7 +74,7 @@ impl Disk {
 }
 
 impl Drop for Disk {
-    /// Whoever still has it mounted is the last that has it.
+    /// Detaches the loop device. A host that still has it mounted keeps it until then.
     fn drop(&mut self) {
         let _ = Command::new("losetup").args(["-d", &self.device]).output();
     }
@@ -98,7 +98,7 @@ impl Disks {
         std::fs::write(self.up.state.path().join("c.toml"), text).unwrap();
     }
 
-    /// What stands against the one of n2; whatever that is, nothing is planned there.
+    /// Returns why homing refuses the disk of n2. Nothing may be planned there.
     fn refused(&self) -> String {
         let plan = self.up.json(&["--dry-run", "--only", "disks"]);
         let rows = plan["hosts"].as_array().unwrap();
@@ -113,8 +113,8 @@ impl Disks {
     }
 }
 
-/// What homing takes for empty: a file system whose file was fsynced before its power was cut, whose numbers are then those
-/// of before; one with that file, and one without, both unmounted.
+/// Prints which file systems homing takes for empty, per kind. On the first, a file was fsynced before the power was
+/// cut: its counts are still those from before. The others are unmounted, one with that file, and one without.
 const EMPTY: &str = r#"set -eu; cd "$1"; . "$2"; mkdir m
 loop=; trap 'umount m 2>/dev/null || true; [ -z "$loop" ] || losetup -d "$loop"' EXIT
 told() { loop=$(losetup -f --show "$1"); disk_empty "${loop#/dev/}" && echo yes || echo no; losetup -d "$loop"; loop=; }
@@ -131,7 +131,8 @@ fn a_disk_whose_power_was_cut_is_not_taken_for_empty() {
     }
     let folder = tempfile::tempdir().unwrap();
     let functions = concat!(env!("CARGO_MANIFEST_DIR"), "/../../admin/steps/src/disk.sh");
-    // In a namespace of its own: a lab that is raised meanwhile would keep what is mounted here, unmounted or not.
+    // In a namespace of its own. Otherwise a lab that is raised meanwhile would keep these mounts after their
+    // unmount.
     assert_eq!(
         said("unshare", &["-m", "sh", "-c", EMPTY, "sh", folder.path().to_str().unwrap(), functions]),
         "no\nno\nyes\nno\nno\nyes"
@@ -188,7 +189,7 @@ fn whatever_it_holds_it_is_left_alone(disks: &Disks) {
 
     said("wipefs", &["-a", "-q", &disk.device]);
     assert!(disks.refused().contains("it holds bytes at byte 10"));
-    // What `dd` over the table of a disk leaves: the first partition begins behind it.
+    // `dd` over the table of a disk leaves this state: the first partition begins behind it.
     disk.write(0, &vec![0; 64 << 20]);
     said("mkfs.ext4", &["-q", "-F", "-E", "offset=1048576", &disk.device, "32768"]);
     said("sync", &[&disk.device]);
@@ -226,7 +227,7 @@ fn its_own_serial_number_lets_it_be_erased(disks: &Disks) {
     assert!(plan.to_string().contains(&told), "{plan}");
     assert_eq!(disks.done()["steps"], 3);
     assert_eq!(disks.done()["steps"], 0);
-    // What somebody puts there later is not meant by a word that still stands in the file.
+    // A word that is still in the file does not cover a file system that somebody makes there later.
     let lab = &disks.up.lab;
     lab.ok("n2", &format!("umount /data && mkfs.ext4 -q -F {}", disk.device));
     assert!(disks.refused().contains("somebody has put ext4 there since"));
@@ -242,7 +243,8 @@ fn its_own_serial_number_lets_it_be_erased(disks: &Disks) {
     it_is_mounted_at_the_next_boot(disks);
 }
 
-/// As systemd makes of fstab when it starts. In a container it leaves disks out: it is asked on this machine.
+/// Checks the unit that systemd makes of fstab when it starts. The generator leaves disks out in a container, so it
+/// runs on this machine.
 fn it_is_mounted_at_the_next_boot(disks: &Disks) {
     let generator = "/usr/lib/systemd/system-generators/systemd-fstab-generator";
     let folder = disks.up.state.path().join("units");

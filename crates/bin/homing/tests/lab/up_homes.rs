@@ -1,4 +1,4 @@
-//! Homes of a lab go to a volume, and come back. Needs root; says so and does nothing without it.
+//! Homes of a lab go to a volume, and come back. Needs root; otherwise prints a note and is skipped.
 
 use crate::setup::{Up, failed};
 use crate::support::{EXE, Lab, err, missing};
@@ -15,7 +15,8 @@ hosts = "n[1-3]:/scratch"
 volume = "homes"
 "#;
 
-/// A home with what is lost by a plain copy: a hard link, a link, a name with a newline, an attribute, modes and a hole.
+/// A home with everything that a plain copy loses. It has a hard link, a link, a name with a newline, an attribute,
+/// modes, a hole and a pipe.
 const HOME: &str = r#"set -e; useradd -u 3901 -m carla; cd /home/carla; echo secret > a; ln a b; ln -s /nowhere c
 echo x > "$(printf 'odd\nname')"; setfattr -n user.kind -v odd a; chmod 600 a; truncate -s 3M hole; mkfifo pipe; chown -Rh carla: ."#;
 
@@ -74,7 +75,7 @@ fn homes_go_to_a_volume_and_come_back() {
     );
     a_host_leaves(&up);
 
-    // What is newer now stays on the volume.
+    // Newer files stay on the volume.
     let undone = up.json(&["--undo"]);
     assert!(undone.to_string().contains("volume homes stays"), "{undone}");
     assert_eq!(lab.ok("n1", &tree("/home")), before);

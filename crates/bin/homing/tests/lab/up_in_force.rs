@@ -1,4 +1,5 @@
-//! `homing up` says "as wanted" of what is in force, and of nothing else. Needs root; says so and does nothing without it.
+//! `homing up` prints "as wanted" for settings in force, and for nothing else. Needs root; otherwise prints a note
+//! and is skipped.
 
 use crate::setup::{Up, failed};
 use crate::support::{Lab, err, missing};
@@ -89,7 +90,7 @@ fn users_and_odd_values(up: &Up) {
     assert!(why.contains("[up.mount.\"/proc\"]") && why.contains("[up.user.x] home = \"/\""), "{why}");
 }
 
-/// `userdel` writes passwd first; what a power cut leaves is a line in each of the files beside it.
+/// `userdel` writes passwd first. A power cut then leaves a line in each of the other files.
 fn a_power_cut_amid_userdel(up: &Up) {
     let lab = &up.lab;
     std::fs::write(up.state.path().join("c.toml"), CLUSTER.split_once("[up.sysctl]").unwrap().0).unwrap();

@@ -1,4 +1,4 @@
-//! `homing up` and the MTU of a network, in a lab. Needs root; says so and does nothing without it.
+//! `homing up` and the MTU of a network, in a lab. Needs root; otherwise prints a note and is skipped.
 
 use crate::setup::{Up, failed};
 use crate::support::{Lab, err, missing};

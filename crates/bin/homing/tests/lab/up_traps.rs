@@ -1,5 +1,5 @@
-//! `homing up` on hosts that stand in its way, and while others work on them. Needs root; says so and does nothing
-//! without it.
+//! `homing up` on hosts with obstacles, and while others work on them. Needs root; otherwise prints a note and is
+//! skipped.
 
 use crate::setup::{Up, failed};
 use crate::support::{EXE, Lab, err, missing};
@@ -21,7 +21,7 @@ fn full(folder: &str) -> String {
     )
 }
 
-/// Lets root do as it asks, or nobody anything, as sudo says so.
+/// Replaces sudo: it runs the command, or refuses with sudo's own message.
 fn sudo(refuses: bool) -> String {
     let does = if refuses {
         "echo 'sudo: a password is required' >&2; exit 1"
@@ -52,7 +52,7 @@ fn full_disks_and_a_sudo_that_refuses_are_named_and_the_others_go_on() {
     as_before("n3");
     lab.ok("n2", "! getent passwd carla; umount /var/lib/homing/up; rmdir /var/lib/homing/up");
 
-    // The disk of one file alone: what came before it is done, and half a file is nowhere.
+    // Only the disk of one file is full. The steps before it are done, and no partial file is left.
     lab.ok("n2", &full("/etc/security/limits.d"));
     lab.ok("n3", &sudo(false));
     let told = up.json(&["--no-check", "--sudo"]);
@@ -74,7 +74,7 @@ fn full_disks_and_a_sudo_that_refuses_are_named_and_the_others_go_on() {
     ["n1", "n2", "n3"].iter().for_each(|host| as_before(host));
 }
 
-/// Tasks tell that they have begun, and wait to be let go.
+/// A task that waits to be let go.
 const TASK: &str = "until [ -e /tmp/go ]; do sleep 0.1; done";
 #[test]
 fn a_host_joins_while_a_run_and_an_array_are_under_way() {

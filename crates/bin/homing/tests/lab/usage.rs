@@ -1,5 +1,5 @@
-//! What `homing usage` adds up over the runs of twelve users is what interfaces and control groups counted meanwhile. Needs
-//! root and GlusterFS; says so and does nothing without them.
+//! Compares the sums of `homing usage` over the runs of twelve users with the counters of interfaces and control
+//! groups. Needs root and GlusterFS; otherwise prints a note and is skipped.
 
 use crate::support::{EXE, Lab, homing, missing};
 use serde_json::Value;
@@ -7,8 +7,9 @@ use serde_json::Value;
 /// Users, by the last two digits of their numbers.
 const USERS: std::ops::Range<u32> = 11..23;
 const FILES: u32 = 6;
-/// Interfaces count Ethernet's, IP's and TCP's headers, the messages of GlusterFS around what is read, and those between
-/// coordinator and workers. Of files of this size all that is hardly more than a hundredth.
+/// The size of a file. Interfaces also count the headers of Ethernet, IP and TCP, and the messages of GlusterFS. They
+/// count those between coordinator and workers as well. With files of this size all that is hardly more than a
+/// hundredth.
 const BYTES: u64 = 4 << 20;
 /// The part of a sum that it may be off by.
 const OFF: f64 = 0.03;
@@ -20,7 +21,8 @@ const PROGRAM: &str = "/usr/local/bin/homing";
 const USER: &str = "useradd -m -u 50NN -s /bin/sh userNN; cp -r /root/.ssh /home/userNN/; \
     sed -i 's/User root/User userNN/; s#/root/#/home/userNN/#' /home/userNN/.ssh/config; chown -R userNN: /home/userNN";
 
-/// A control group that anybody's tasks may enter. What holds them all, and their sessions, must be open for that too.
+/// A control group that every user's tasks may enter. The common parent of tasks and sessions must be open for that
+/// too.
 const GROUP: &str = "root=$(findmnt -n -o TARGET -t cgroup2); mkdir $root/tasks; ln -s $root/tasks /run/tasks; \
     chmod 666 $root/cgroup.procs $root/tasks/cgroup.procs";
 
@@ -63,15 +65,15 @@ fn the_sums_of_twelve_users_are_what_interfaces_and_control_groups_counted() {
     let users: Vec<String> = USERS.map(|user| USER.replace("NN", &user.to_string())).collect();
     ["n2", "n3", "n4"].iter().for_each(|host| drop(lab.ok(host, &users.join("\n"))));
     ["n3", "n4"].iter().for_each(|host| drop(lab.ok(host, GROUP)));
-    // Whoever writes files has them in its cache: a host that runs no task.
+    // The host that writes files has them in its cache. This one runs no task.
     let make = |user| {
         format!(
             "{{ mkdir /data/user{user}; for i in $(seq {FILES}); do head -c {BYTES} /dev/urandom >/data/user{user}/f$i; done; }}"
         )
     };
     lab.ok("n1", &for_all(make));
-    // The program is carried there before anything is counted. What only a debugger reads is most of it, and twelve at once
-    // are much for a busy machine.
+    // The program is carried there before the counters are read. Most of it is for debuggers, and twelve copies at
+    // once are much for a busy machine. So it is stripped first.
     lab.ok("n2", &format!("strip -o {PROGRAM} {EXE}"));
     let carry = |user| format!("su - user{user} -c '{PROGRAM} hosts --hosts n[3-4]' || exit");
     lab.ok("n2", &USERS.map(carry).collect::<Vec<_>>().join("\n"));

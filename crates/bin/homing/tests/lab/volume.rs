@@ -1,4 +1,4 @@
-//! Volumes on real hosts with real daemons. Needs root; says so and does nothing without it.
+//! Volumes on real hosts with real daemons. Needs root; otherwise prints a note and is skipped.
 
 use crate::support::{EXE, err, missing};
 use std::path::PathBuf;
@@ -136,7 +136,7 @@ fn refusals(lab: &Lab, create: &str) {
     lab.on("n1", "! systemctl is-active --quiet glusterd && ! test -e /scratch/data");
 }
 
-/// The second host cannot mount: what is under way is told, taken back, and leaves nothing.
+/// The second host cannot mount. homing names the unfinished operation; undo takes it back and leaves nothing.
 fn interrupted(lab: &Lab, create: &str, units: &str) {
     lab.on("n2", "touch /data; chattr +i /data 2>/dev/null || true");
     let stopped = lab.volume(create);
@@ -151,14 +151,14 @@ fn interrupted(lab: &Lab, create: &str, units: &str) {
     lab.on("n1", "! grep -q homing /etc/fstab && ! mountpoint -q /data");
 }
 
-/// A brick is killed: `status` says which, and what to do, and that mends it.
+/// A brick is killed: `status` names it and the remedy, and that remedy mends it.
 fn a_brick_that_is_down_is_told(lab: &Lab) {
     let status =
         |lab: &Lab| -> serde_json::Value { serde_json::from_slice(&lab.volume("status data --json").stdout).unwrap() };
     assert_eq!(status(lab)["findings"].to_string(), "[]");
     lab.on("n2", "pkill -9 glusterfsd; while pgrep glusterfsd; do sleep 0.1; done");
     let deadline = Instant::now() + Duration::from_secs(60);
-    // glusterd hears of its death by a closed socket.
+    // glusterd learns of its death by a closed socket.
     while status(lab)["findings"][0]["what"] != "brick n2:/scratch/data is down" {
         assert!(Instant::now() < deadline, "{}", status(lab));
         std::thread::sleep(Duration::from_millis(200));
@@ -243,7 +243,7 @@ impl Load<'_> {
         Load { lab, host, mount }
     }
 
-    /// No read or write failed, and another host reads what was written.
+    /// Checks that no read or write failed, and that another host reads the same data.
     fn end(self, other: &str) {
         self.lab.on(self.host, "touch /tmp/stop; until [ -e /tmp/stopped ]; do sleep 0.1; done; cat /tmp/bad >&2; test ! -s /tmp/bad; test -s /tmp/load");
         let sums = self.lab.on(self.host, "cat /tmp/load");
@@ -327,7 +327,7 @@ fn survive(kind: &str, daemon: &str, master: &str) {
     said.sort_unstable();
     assert_eq!(said.join("\n"), lab.on("n1", "cat /root/sums").trim_end());
 
-    // A dead host is news, and no reason to tell nothing of the others.
+    // A dead host is reported, and the rows of the other hosts are still there.
     let status = lab.volume("status data --json");
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
     let daemon = |host: &str| {
@@ -335,7 +335,7 @@ fn survive(kind: &str, daemon: &str, master: &str) {
         rows.iter().find(|r| r["host"] == host).unwrap()["daemon"].clone()
     };
     assert_eq!((daemon("n1"), daemon("n4")), ("ok".into(), "unavail".into()), "{status}");
-    // What was killed is started again; the copies on the dead host are made anew on others.
+    // Killed daemons are started again; the copies on the dead host are made anew on others.
     eprintln!("heal: {}", err(&lab.volume("heal data")));
     lab.ok("drain-host data n4");
     let sums = lab.on("n1", "cat /root/sums");
@@ -362,7 +362,7 @@ fn begin_run(lab: &Lab) -> Child {
     child
 }
 
-/// The power is cut: its first process is killed, and nothing says goodbye.
+/// Cuts the power: kills the first process of the host, without a clean shutdown.
 fn kill_host(lab: &Lab, host: &str) {
     let root = format!("/var/lib/homing/labs/{}/{host}/", lab.hosts.name);
     let pids = || std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse::<i32>().ok());

@@ -47,7 +47,8 @@ fn is_open(line: &str) -> bool {
     quote == Some('\'')
 }
 
-/// What GNU parallel finds out about a machine and keeps in its home: it takes as long as the rest of a line.
+/// Returns a home with the facts that GNU parallel stores about a machine. To find them takes as long as the rest of
+/// a line.
 fn found_out() -> &'static Path {
     static FOUND: OnceLock<TempDir> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
@@ -76,9 +77,9 @@ fn run(program: &str, case: &str) -> Output {
     command.current_dir(&work).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Of these cases, those for which both programs do not do the same, and what they did.
+/// Returns those of the cases in which the two programs differ, with both results.
 fn differing(cases: &[(String, String)]) -> Vec<(usize, String)> {
-    // What others do to this machine's disks must not decide how many tasks run at once.
+    // Load on this machine's disks must not decide how many tasks run at once.
     let homing = format!("'{}' run -q --io off", env!("CARGO_BIN_EXE_homing"));
     let next = AtomicUsize::new(0);
     let work = || {
@@ -104,8 +105,8 @@ fn differing(cases: &[(String, String)]) -> Vec<(usize, String)> {
     found
 }
 
-/// What was printed, in its order where the case asks for one: of two tasks
-/// that run at once, either may end first.
+/// Returns the printed lines, in their order if the case requires one. Of two tasks that run at once, either may end
+/// first.
 fn lines<'a>(case: &str, printed: &'a [u8]) -> Vec<&'a [u8]> {
     let mut lines: Vec<&[u8]> = printed.split_inclusive(|b| *b == b'\n').collect();
     if !case.split_whitespace().any(|w| ["-k", "--keep-order", "-j1", "-P1"].iter().any(|o| w.starts_with(o))) {

@@ -1,6 +1,6 @@
-//! Runs that are killed, stopped, starved and lied to at random, with fixed
-//! seeds, and are resumed until all is done: nothing is wrong with any of them.
-//! `make campaign` tries other seeds, and says how one is repeated.
+//! Runs that are killed, stopped and starved at random, with fixed seeds. They also meet wrong clocks and damaged
+//! journals. Each run is resumed until all is done, and must have no violation. `make campaign` tries other seeds,
+//! and prints the command that repeats one.
 
 use homing_campaign::{Place, campaign};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Hosts that do not answer, and this host as Slurm asks it, over real OpenSSH without a lab.
+//! Hosts that do not answer, and this host as Slurm checks it, over real OpenSSH without a lab.
 
 use crate::script::script;
 use crate::sshd::Sshd;
@@ -6,7 +6,7 @@ use crate::support::{EXE, err};
 use serde_json::Value;
 use std::process::{Command, Output};
 
-/// Hosts that are all this machine, and one whose connection is open but says nothing.
+/// Hosts that are all this machine, and one whose connection is open but sends nothing.
 struct World(Sshd);
 
 impl World {
@@ -40,7 +40,7 @@ fn a_host_that_says_nothing_holds_up_nobody() {
     assert_eq!((&silent[0]["host"], output.status.code()), (&"deaf".into(), Some(3)));
 }
 
-/// What it says comes late while everything is asked, and not any more when it is asked for the time alone.
+/// The host `late` answers late during the first session, and at once in the later one that reads the clock alone.
 #[test]
 fn a_host_that_answered_late_has_no_wrong_clock_and_one_that_is_behind_has() {
     let Some(world) = World::new() else { return };
@@ -77,7 +77,7 @@ fn what_is_asked_of_nobody() {
     assert_eq!(world.check(&["--mute", "HC-DISK-06"]).status.code(), Some(255), "without a reason");
 }
 
-/// Slurm's commands and the kernel's log are stand-ins of this machine.
+/// Scripts on this machine replace Slurm's commands and the kernel's log.
 #[test]
 fn a_node_drains_itself_and_comes_back() {
     let Some(world) = World::new() else { return };

@@ -39,7 +39,7 @@ impl World {
     }
 }
 
-/// Far longer than any of it takes: what waits for an hour gets there.
+/// Waits for the end of a process for 300 s. Each takes far less, unless it waits by a clock that was shifted.
 fn ended(mut child: Child) -> Output {
     let pid = rustix::process::Pid::from_child(&child);
     let begun = Instant::now();
@@ -106,7 +106,7 @@ fn a_runner_is_at_work(w: &World) -> bool {
 #[test]
 fn an_ended_job_is_kept_for_a_week_of_the_clock_that_nobody_sets() {
     let w = World::new();
-    // Each job has a runner of its own, which looks for what to forget before it starts anything.
+    // Each job has a runner of its own, which removes old jobs before it starts anything.
     let run_one = |boot: &str| {
         let mut command = w.command(&["sub", "-q", "-K", "true"]);
         assert!(ended(command.env("HOMING_QUEUE_BOOT", boot).spawn().unwrap()).status.success());

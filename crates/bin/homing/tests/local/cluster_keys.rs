@@ -1,8 +1,8 @@
-//! docs/cluster-keys.md has every key of a cluster file: its tables are made of what reads the file.
+//! docs/cluster-keys.md has every key of a cluster file: its tables are made from the types that read the file.
 
 use std::path::{Path, PathBuf};
 
-/// Sections, and what reads each: the package, its file and the type.
+/// Sections, and the type that reads each: the package, its file and the type.
 const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("At the top", "cluster", "file.rs", "Settings"),
     ("`[host.NAME]`, also `[host.\"n[1-4]\"]`", "cluster", "file.rs", "Host"),
@@ -61,7 +61,7 @@ fn kind(of: &str) -> &'static str {
     }
 }
 
-/// Rows of the fields of a struct, in the order of the source: what `rustfmt` makes of it has a line a field.
+/// Returns rows of the fields of a struct, in the order of the source. rustfmt puts each field on a line of its own.
 fn rows(source: &str, name: &str) -> Option<String> {
     let (_, body) = source.split_once(&format!("struct {name} {{\n"))?;
     let (body, _) = body.split_once("\n}")?;
@@ -106,7 +106,7 @@ fn the_list_of_keys_of_the_cluster_file_is_whole() {
     assert!(now == wanted, "docs/cluster-keys.md is not what is read: UPDATE=1 cargo test -p homing cluster_keys");
 }
 
-/// The lines of the example file with each example switched on: a sign without a blank stands before it.
+/// Returns the lines of the example file with each example switched on. An example begins with a `#` without a blank.
 fn switched_on(text: &str) -> String {
     let on =
         |line: &str| line.strip_prefix('#').filter(|rest| !rest.is_empty() && !rest.starts_with(' ')).map(String::from);

@@ -1,8 +1,8 @@
-//! What TAB offers, asked through bash as bash asks; and what man pages tell.
+//! The completions of bash, requested as bash does, and the text of man pages.
 
 use std::process::Command;
 
-/// What bash's completion of these words answers, sorted.
+/// Returns bash's completions of these words, sorted.
 fn completed(home: &std::path::Path, words: &[&str]) -> Vec<String> {
     let exe = std::path::Path::new(env!("CARGO_BIN_EXE_homing"));
     let path = format!("{}:{}", exe.parent().unwrap().display(), std::env::var("PATH").unwrap());

@@ -1,9 +1,9 @@
-//! No command changes hosts or deletes data without a yes: on a terminal it asks, elsewhere `--yes` answers.
+//! No command changes hosts or deletes data without a yes: on a terminal it prompts, elsewhere it requires `--yes`.
 
 use crate::terminal::{Terminal, missing};
 use crate::world::World;
 
-/// Commands that change hosts, with what they need for it.
+/// Commands that change hosts, with their required arguments.
 const CHANGING: &[&[&str]] = &[
     &["up", "c.toml"],
     &["up", "c.toml", "--undo"],

@@ -1,5 +1,5 @@
-//! What runs cost: hosts and energy, measured by a made meter, by a model, or not at all; and clusters of several sizes side
-//! by side.
+//! The cost of runs: hosts, and energy, measured by a simulated meter, by a model, or not at all. Also compares
+//! clusters of several sizes side by side.
 
 use serde_json::{Value, json};
 use std::fs;

@@ -40,7 +40,7 @@ fn write_help(words: &mut Vec<String>, page: &mut String) {
     *page += &format!("\n## {}\n\n```text\n{}\n```\n", title.trim(), shown.trim_end());
     let commands = text.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
     for line in commands.lines().take_while(|line| !line.is_empty()) {
-        // What follows a name stands deeper than a name does.
+        // The description below a name has a deeper indentation than the name.
         let Some(name) = line.strip_prefix("  ").filter(|line| !line.starts_with(' ')) else { continue };
         words.push(name.split(' ').next().unwrap().into());
         if words.last().unwrap() != "help" {
@@ -132,7 +132,7 @@ fn cargo_runs_homing() {
     assert_eq!(meant.collect::<Vec<_>>(), ["homing"]);
 }
 
-/// What a page links to inside the project, without anchors.
+/// Returns the targets of a page's links inside the project, without anchors.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](")
         .skip(1)
@@ -210,7 +210,7 @@ fn node_sets_in_examples_are_quoted() {
     let mut found = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
-        // In a program a node set is between quotes of the language: those of the shell are what counts.
+        // In a program a node set is between quotes of the language. Only those of the shell count.
         let is_program = file.extension().is_some_and(|end| end == "rs");
         for (number, line) in text.lines().enumerate() {
             let line = if is_program { line.replace('"', " ") } else { line.into() };

@@ -90,7 +90,7 @@ fn gathers_as_clush_does() {
     ];
     let all = [&["-b"][..], &["-B", "-N"], &["-L"], &["-b", "-L"], &["--diff"]];
     for (nth, script) in scripts.iter().enumerate() {
-        // What is the same on all hosts looks the same in most of them.
+        // Output that is equal on all hosts looks the same with most flags, so one is enough for it.
         for flags in if nth < 3 { &all[..1] } else { &all[..] } {
             let run = |mut command: Command| {
                 command.args(*flags).args(["-w", "n[1-5]", script]);
@@ -219,7 +219,7 @@ fn files_go_out_and_come_back_under_their_hosts_names() {
     assert!(!world.path("nowhere").exists());
 }
 
-/// Whether rsync is missing; says so.
+/// Returns whether rsync is missing, and prints a note then.
 fn no_rsync() -> bool {
     let missing = Command::new("rsync").arg("--version").output().is_err();
     if missing {

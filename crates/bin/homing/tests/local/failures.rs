@@ -1,4 +1,4 @@
-//! Which tasks failed, and two runs side by side, as a user asks for them.
+//! The commands that list failed tasks and compare two runs.
 
 use crate::world::World;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What a new user types first: nothing, a word that is none, a bar in a log, TAB.
+//! The first words of a new user: none, a word that is no command, a bar in a log, TAB.
 
 use crate::world::World;
 

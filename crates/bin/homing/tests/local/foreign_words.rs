@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// What a lab and the campaign do is root's own on a machine for tests.
+/// Crates outside the rule: their scripts are root's own, on a machine for tests.
 const APART: [&str; 2] = ["crates/lab/lab/", "crates/lab/campaign/"];
 
 /// Files that make files and folders by the calls of the standard library, with the reason.

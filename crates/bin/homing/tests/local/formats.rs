@@ -1,5 +1,5 @@
-//! docs/formats.md is true: every event, message and object of the code has its
-//! row there with the same fields in the same order, and no row is left over.
+//! Compares docs/formats.md with the code. Every event, message and object has its row there, with the same fields in
+//! the same order. No row is left over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn row(line: &str) -> (String, Vec<String>) {
         match c {
             '(' => depth += 1,
             ')' => depth -= 1,
-            // What follows is for people.
+            // The rest is for people.
             ';' if depth == 0 => break,
             c if depth == 0 => fields.push(c),
             _ => {}
@@ -36,7 +36,7 @@ fn row(line: &str) -> (String, Vec<String>) {
     (name, codes(&fields))
 }
 
-/// What stands between backticks.
+/// Returns the words between backticks.
 fn codes(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(String::from).collect()
 }
@@ -148,7 +148,7 @@ fn every_message_of_a_leader_has_its_row() {
     }
 }
 
-/// Each field of `homing check --json` and each metric is told.
+/// Checks that the document has each field of `homing check --json` and each metric.
 #[test]
 fn a_check_has_the_fields_that_are_told() {
     let state = tempfile::tempdir().unwrap();
@@ -190,7 +190,7 @@ fn metrics_of_usage_are_those_that_are_told() {
     assert!(text.contains("homing_usage_attempts_total{host=\"") && text.contains("currency=\"EUR\""), "{text}");
 }
 
-/// Keys of what the program prints against the table's.
+/// Compares the keys that the program prints with those of the table.
 #[test]
 fn json_outputs_have_the_fields_that_are_told() {
     let runs = tempfile::tempdir().unwrap();

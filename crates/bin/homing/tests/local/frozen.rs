@@ -1,5 +1,5 @@
-//! A mount whose server stands still: what names its files fails with the
-//! reason, all else goes on. The mount is bindfs, which is stopped.
+//! A mount whose server hangs: commands that name its files fail with the reason, all others go on. The mount is
+//! bindfs, which is stopped.
 
 use crate::skipped::skipped;
 use std::path::Path;
@@ -13,7 +13,7 @@ struct World {
 }
 
 impl World {
-    /// None where there is no bindfs, or it may not be mounted; says so.
+    /// Mounts the folder. Returns `None`, and prints a note, if bindfs is missing or may not be mounted.
     fn new() -> Option<World> {
         let dir = tempfile::tempdir().unwrap();
         for name in ["real", "frozen", "well"] {
@@ -57,7 +57,7 @@ impl World {
         self.recording_in("runs", args)
     }
 
-    /// With the runs in that folder. `timeout` ends what hangs: a status of 137 then.
+    /// Runs homing with the runs in that folder. `timeout` ends a process that hangs: its status is then 137.
     fn recording_in(&self, runs: &str, args: &[&str]) -> Output {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "120", env!("CARGO_BIN_EXE_homing")]).args(args).current_dir(self.path());
@@ -147,7 +147,7 @@ fn iobsub_names_a_silent_mount_and_ends() {
     iobsub.current_dir(w.path()).env("HOMING_QUEUE", w.path().join("queue")).env("HOMING_ENGINE", "local");
     let output = iobsub.env_remove("HOMING_CLUSTER").stdin(Stdio::null()).output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
-    // The folder is one of /tmp, and what is silent says nothing about where to run.
+    // The folder is one of /tmp, and a silent mount does not show which host is its server.
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains("frozen/1 does not answer within 5 s") && err.contains("Cannot find fileserver"), "{err}");
 }

@@ -1,5 +1,5 @@
-//! What must hold of each parser for any bytes (`fuzz/src/lib.rs`), over the
-//! corpora and over what is near to them. `make fuzz` looks much longer.
+//! The properties of each parser that hold for any bytes (`fuzz/src/lib.rs`). Tries the corpora and bytes that are
+//! near to them. `make fuzz` looks much longer.
 
 #[path = "../../../../../fuzz/src/lib.rs"]
 mod properties;

@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// An ssh that gives the last word to a shell, deaf to nothing as that of sshd is, and tells whether it was to make a
-/// terminal.
+/// Makes an ssh that runs its last argument with a shell. The shell ignores no signal, as with sshd. The ssh logs
+/// whether it had to allocate a terminal.
 fn ssh(w: &World) -> PathBuf {
     let ssh = w.path().join("ssh");
     let log = "echo \"$1\" >> ssh.log\nfor last; do :; done\nexec env --default-signal sh -c \"$last\"";

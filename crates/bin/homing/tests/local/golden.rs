@@ -84,7 +84,7 @@ fn text(kind: &str, name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// Reads a record as what it is now, and expects nothing of it to be lost.
+/// Reads an old record with today's type, and checks that nothing of it is lost.
 fn unchanged<T: serde::de::DeserializeOwned + serde::Serialize>(text: &str) {
     let before: serde_json::Value = serde_json::from_str(text).unwrap();
     let read: T = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));

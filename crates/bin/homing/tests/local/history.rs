@@ -66,7 +66,7 @@ fn what_was_kept_is_shown_as_rates_over_steps() {
     let table = homing(&world, &["--history", "1d"]);
     let table = String::from_utf8(table.stdout).unwrap();
     assert!(table.starts_with("TIME") && table.lines().count() == 3, "{table}");
-    // As other hosts are asked, and what the manual of formats says of it.
+    // The same history, in the form for other hosts. The manual of formats must have its fields.
     let lines = homing(&world, &["--lines", "--history=86400s"]);
     assert_eq!(String::from_utf8_lossy(&lines.stdout).lines().count(), 3, "{}", said(&lines));
     let formats = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/formats.md")).unwrap();

@@ -1,5 +1,5 @@
-//! `homing run` as someone would try to break it: file names, floods of output,
-//! processes left behind, readers that go, disks that fill, a journal cut anywhere.
+//! `homing run` under attack: file names, floods of output, and processes left behind. Readers go, disks fill, and a
+//! journal is cut anywhere.
 
 use crate::skipped::skipped;
 use std::ffi::OsStr;
@@ -110,7 +110,7 @@ fn runs_anywhere(mark: &str) -> bool {
 #[test]
 fn what_a_task_leaves_in_the_background_ends_with_it() {
     let dir = tempfile::tempdir().unwrap();
-    // Nobody waits a day for them; the fraction is this test's own.
+    // No test waits a day for them; the fraction is this test's own.
     let day = format!("86391.{}", std::process::id());
     for command in [format!("sleep {day} & echo {{}}"), format!("setsid sleep {day} >/dev/null 2>&1 & echo {{}}")] {
         let output = homing(dir.path(), &["run", "-q", &command, ":::", "a"]).output().unwrap();
@@ -241,8 +241,8 @@ fn a_job_log_that_lacks_lines_is_told_in_the_status() {
     assert!(said(&output).contains("cannot write the job log: No space left"), "{}", said(&output));
 }
 
-/// The journal of six tasks, cut at every byte around the ends of its records
-/// and at every 17th in between: what is left says which tasks still run.
+/// The journal of six tasks, cut at every byte around the ends of its records, and at every 17th in between. The rest
+/// of it decides which tasks still run.
 #[test]
 fn a_journal_cut_at_any_byte_is_resumed() {
     let dir = tempfile::tempdir().unwrap();
@@ -282,7 +282,7 @@ fn a_journal_cut_at_any_byte_is_resumed() {
     std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(work))));
 }
 
-/// `homing volume list | head`, `> /dev/full`, `>&-`: no panic, and a status that tells.
+/// `homing volume list | head`, `> /dev/full`, `>&-`: no panic, and a status that shows the failure.
 #[test]
 fn a_list_that_nobody_takes_ends_with_a_status_and_one_line_at_most() {
     let dir = tempfile::tempdir().unwrap();
@@ -311,7 +311,7 @@ fn a_list_that_nobody_takes_ends_with_a_status_and_one_line_at_most() {
     assert!(told.starts_with("homing: writing to standard output: No space left on device"), "{told}");
 }
 
-/// Names of files, and what a journal of somebody else says of hosts, may hold escape sequences.
+/// Names of files may hold escape sequences, as may the names of hosts in another user's journal.
 #[test]
 fn nothing_unknown_reaches_the_terminal_raw() {
     let dir = tempfile::tempdir().unwrap();

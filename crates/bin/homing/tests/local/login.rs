@@ -1,4 +1,5 @@
-//! What a task on another host has of this machine, and of the login there, with a fake ssh in the place of a host.
+//! The environment of a task on another host: the parts from this machine, and those of the login there. A fake ssh
+//! takes the place of a host.
 
 use crate::script::script;
 use crate::support::EXE;

@@ -115,7 +115,7 @@ fn waiting_and_interactive_jobs_give_their_status() {
     let (code, out, err) = w.sh("bsub -K -o o 'exit 3'");
     let want = "Job <1> is submitted to default queue <normal>.\n<<Waiting for dispatch ...>>\n<<Job is finished>>\n";
     assert_eq!((code, out.as_str(), err.as_str()), (3, "", want));
-    // The job reads what its submitter is given, and answers at once.
+    // The job reads the submitter's standard input, and answers at once.
     let (code, out, err) = w.fed("bsub -I 'read x; echo got $x; echo bad >&2; exit 5'", "this\n");
     assert_eq!((code, out.as_str()), (5, "got this\n"), "{err}");
     assert!(err.ends_with(&format!("<<Waiting for dispatch ...>>\n<<Starting on {}>>\nbad\n", w.host)), "{err}");
@@ -274,7 +274,7 @@ fn load_thresholds_hold_dispatch() {
     until("the threshold is no longer crossed", || w.stat("1") == "DONE");
 }
 
-/// Whether the process that a job named in `file` stands still, or goes on.
+/// Returns whether the process is stopped. The job wrote its process id to `file`.
 fn stands(w: &World, file: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", w.file(file).trim())).unwrap();
     status.lines().any(|l| l.starts_with("State:\tT"))
@@ -288,7 +288,8 @@ fn a_job_stands_still_above_the_second_threshold_and_goes_on_below_the_first() {
         w.write(&format!("[queue.storage]\nload = {{ mem = \"{first}/{second}\" }}\n"));
     };
     thresholds(1, 1);
-    // One that starts nothing: a shell whose child stands still between fork and exec is not stopped but waits for it.
+    // The job must start no process. A shell whose child stops between fork and exec does not stop, but waits for
+    // that child.
     w.out("bsub -q storage 'mkfifo go; echo $$ > pid.new; mv pid.new pid; read line < go'");
     until("it runs", || w.path().join("pid").exists());
     thresholds(1, 900_000_000);
@@ -359,9 +360,9 @@ fn what_ended_jobs_took_is_summed_and_conditions_are_waited_for() {
 #[test]
 fn what_was_interrupted_is_requeued() {
     let world = World::new();
-    // In builds for tests a keeper can be told to die, by the runner that the first job begins.
+    // In test builds a variable makes a keeper die. The runner that the first job starts passes it on.
     world.out("HOMING_QUEUE_DIE=keeper:spawned bsub 'test -e again || sleep 600'");
-    // Who asks before that runner has its lock would begin another, whose keepers have no such order.
+    // A command before that runner has its lock would start another runner, whose keepers have no such order.
     world.out("until test -e queue/*/1/start.0.json; do sleep 0.1; done");
     until("it is interrupted", || world.stat("1") == "EXIT");
     world.out("touch again");

@@ -68,7 +68,7 @@ fn dry_runs_and_questions_run_nothing() {
     assert!(!dir.path().join(".runs").exists(), "a build in which nothing ran is no run");
 }
 
-/// What homing tells of the runs in this folder.
+/// Returns the status and the output of a homing command on the runs in this folder.
 fn told(dir: &Path, words: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
     let output = command.args(words).current_dir(dir).env("HOMING_RUNS", dir.join(".runs")).output().unwrap();
@@ -110,8 +110,8 @@ fn a_build_is_shown_as_a_run_is_and_make_takes_it_up_again() {
     assert!(err.contains(&format!("run make again in {}", at.display())) && err.lines().count() == 1, "{err}");
 }
 
-/// With make's own knowledge of what each recipe needs, also through a make of its own. Each
-/// chain of the build is a part of the longest, so that no stall of the machine makes another.
+/// Uses make's own knowledge of the prerequisites of each recipe, also through a make of its own. Each chain of the
+/// build is a part of the longest, so no stall of the machine makes another one the longest.
 #[test]
 fn the_critical_path_of_a_build_is_told_and_recorded() {
     let dir = folder(
@@ -236,7 +236,7 @@ fn a_folder_that_other_hosts_do_not_have_is_built_here() {
     assert!(output.status.success() && dir.path().join("a").exists(), "{err}");
     assert!(err.contains("on no shared file system"), "{err}");
 
-    // Nor is it where this host is one of several: said once, however many recipes.
+    // Nor is it sent where this host is one of several. homing reports that once, however many recipes there are.
     let dir = folder("all: a b c\na b c:\n\t@echo built > $@\n");
     let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
     let both = ["make", "--hosts", "localhost,host.invalid", "-j2"];

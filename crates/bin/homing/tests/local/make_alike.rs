@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What is in the folder of each case: programs that cannot be started for several reasons, and a shell of no known kind.
+/// The files in the folder of each case: programs that cannot be started for several reasons, and a shell of no known
+/// kind.
 const FILES: [(&str, u32, &str); 7] = [
     ("shell", 0o755, "#!/bin/sh\nprintf '<%s>' \"$@\"\necho\ncase $* in *false*) exit 3;; esac\n"),
     ("script", 0o755, "#!/bin/sh\necho \"$0 $#: $*\"\n"),
@@ -119,7 +120,7 @@ fn lay_out(at: &Path, makefile: &str) {
     }
 }
 
-/// The files below a folder, with what is in them.
+/// Collects the files below a folder, with their content.
 fn tree(at: &Path, below: &str, all: &mut BTreeMap<String, String>) {
     for entry in std::fs::read_dir(at.join(below)).unwrap().flatten() {
         let name = format!("{below}{}", entry.file_name().to_string_lossy());

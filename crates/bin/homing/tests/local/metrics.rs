@@ -1,4 +1,4 @@
-//! What is written for Prometheus: read by real parsers, told in the manual of formats, and shown by the dashboard.
+//! The files for Prometheus: real parsers read them, the manual of formats lists them, and the dashboard shows them.
 
 use crate::world::World;
 use serde_json::Value;
@@ -181,7 +181,7 @@ fn the_dashboard_asks_for_what_is_written() {
         let names: Vec<&str> = query.split(word).filter(|name| name.starts_with("homing_")).collect();
         assert!(!names.is_empty(), "{query}");
         names.iter().for_each(|name| assert!(written.contains(name), "{name} in {query}"));
-        // What only grows is looked at by its rate.
+        // A panel shows the rate of a metric that only grows.
         let grows = names.iter().any(|name| name.ends_with("_total"));
         assert_eq!(grows, query.contains("rate(") || query.contains("increase("), "{query}");
     }

@@ -1,24 +1,24 @@
-//! Modules of a room do not import each other in a circle.
+//! Modules of a folder do not import each other in a circle.
 //!
-//! A folder of modules is one module to its neighbours: what counts is which of the modules that lie side by side
-//! uses which. A module and those inside it know each other. A name that is handed on by `pub use` counts as used in
-//! the module that makes it. Tests do not count.
+//! A folder of modules is one module to its neighbours. Only the uses between modules that are side by side count. A
+//! module and those inside it know each other. A name that is handed on by `pub use` counts as used in the module
+//! that makes it. Tests do not count.
 
 use proc_macro2::TokenTree::{Group, Ident, Punct};
 use proc_macro2::{Delimiter, TokenStream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// A module, or what is in it, from the crate's root down.
+/// The path of a module, or of an item in it, from the crate's root down.
 type Name = Vec<String>;
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// A crate's modules.
 #[derive(Default)]
 struct Modules {
-    /// What each says the name of.
+    /// The names that each module uses.
     names: BTreeMap<Name, BTreeSet<Name>>,
-    /// Names that are handed on, and what they are.
+    /// Names that are handed on, and the names that they mean.
     handed_on: BTreeMap<Name, Name>,
 }
 
@@ -41,7 +41,7 @@ impl Modules {
         }
     }
 
-    /// Notes the paths in code; `before`: what those in the braces of a `use` begin with.
+    /// Notes the paths in code. `before` is the path before the braces of a `use`.
     fn walk(&mut self, code: TokenStream, module: &Name, before: &[String], mut handed_on: bool) {
         let (mut path, mut colons, mut public, mut test) = (before.to_vec(), 0, false, false);
         for token in code {
@@ -98,7 +98,7 @@ impl Modules {
     /// The module in which something is made.
     fn home(&self, mut name: Name) -> Name {
         while !self.names.contains_key(&name) {
-            // A module may hand on what another crate, or a macro, calls by the module's own name.
+            // A module may hand on a name that another crate or a macro also has as a module's name.
             let made = |name: &[String]| {
                 self.handed_on.get(name).filter(|made| !self.names.contains_key(name) && !made.starts_with(name))
             };
@@ -125,7 +125,8 @@ impl Modules {
     }
 }
 
-/// What remains when modules that use nothing of the rest are taken away: circles, and what uses them.
+/// Removes modules that use none of the rest, until none is left to remove. Returns the circles, and the modules that
+/// use them.
 fn circles(mut uses: Uses) -> Uses {
     loop {
         let left: BTreeSet<String> = uses.keys().cloned().collect();

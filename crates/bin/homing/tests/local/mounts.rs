@@ -1,6 +1,5 @@
-//! What `locate` takes for a network file system, `probe` reports, and a run on
-//! this machine does not need to know any better: by a real bindfs, which like
-//! many another says of itself `fuse` and no more.
+//! Checks which mounts `locate` takes for a network file system. `probe` reports them, and a run on this machine
+//! needs no more knowledge of them. Uses a real bindfs, which like many others has the type `fuse` and no more.
 
 use crate::skipped::skipped;
 use homing_locate::Locator;

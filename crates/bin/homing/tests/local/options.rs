@@ -11,7 +11,7 @@ type Rows = &'static [(&'static str, &'static str, &'static str)];
 
 const HI: &str = "homing run -q @ echo ::: a";
 const TWO: &str = "homing run -q -k @ echo ::: a b";
-/// Two tasks at once; what each prints depends on what is kept back. The first ends after the second has ended.
+/// Two tasks at once; their output depends on how much homing holds back. The first ends after the second has ended.
 const TURNS: &str = "homing run -q -j2 @ 'echo {}1; touch {}; if [ {} = a ]; then until [ -s pid ]; do sleep 0.05; done; \
                      while kill -0 $(cat pid) 2>/dev/null; do sleep 0.05; done; else echo $$ >pid; \
                      until [ -e a ]; do sleep 0.05; done; sleep 0.3; fi; echo {}2' ::: a b";
@@ -205,7 +205,7 @@ const WHERE: Rows = &[
     ("--fs-timeout", "", "frozen"),
 ];
 
-/// What a line of shell leaves behind: its status, what it prints, and the names of files.
+/// Runs a line of shell. Returns its status, its output, and the names of the files that it leaves.
 fn outcome(line: &str) -> (Option<i32>, String, String, BTreeSet<String>) {
     let world = World::new();
     let mut command = Command::new("sh");

@@ -1,4 +1,4 @@
-//! What becomes of tasks, as the exit status, the record and the output tell it, on one machine.
+//! The results of tasks on one machine, as the exit status, the record and the output show them.
 
 use crate::script::script;
 use crate::skipped::skipped;
@@ -186,8 +186,8 @@ fn output_leaves_a_part_of_the_disk_free() {
 #[test]
 fn a_task_without_end_ends_in_silence_with_the_reader_of_its_first_lines() {
     let w = World::new();
-    // What several tasks print is grouped, and printed once even if the run is killed and taken up again: whole lines
-    // as they come are to be asked for.
+    // The output of several tasks is grouped, and printed once even if the run is killed and resumed. Only an option
+    // prints whole lines as they come.
     let both = &["-j2", "--line-buffer", "--delay", "0.1"];
     for (options, inputs) in [(&["--line-buffer"][..], 1), (&[], 1), (&["-k"], 1), (&["--tag"], 1), (both, 2)] {
         let words = [&["run"], options, &["yes {}", ":::"], &["1", "2"][..inputs]].concat();
@@ -314,7 +314,7 @@ fn hosts_that_cannot_be_used_are_one_line_and_with_need_all_hosts_the_end() {
 #[test]
 fn a_plan_asks_its_hosts_at_the_same_time_and_does_without_those_that_are_silent() {
     let w = World::new();
-    // Each answers when all have been asked: one after another none ever would.
+    // Each host answers only after all have been queried, so queries one after another would never end.
     let ssh = ssh(
         &w,
         "echo >>asked; until [ $(wc -l <asked) -ge 3 ]; do sleep 0.1; done

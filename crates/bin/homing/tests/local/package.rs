@@ -1,4 +1,4 @@
-//! What packages hold and registries ask for, as far as it can be told without building them.
+//! The content of packages and the requirements of registries, as far as they can be checked without a build.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ fn text<'a>(value: &'a Value, key: usize, name: &str) -> &'a str {
     found.as_str().unwrap()
 }
 
-/// What is taken from the tree that dist/build lays out.
+/// Returns the files that a package takes from the tree that dist/build lays out.
 fn taken(package: &Value) -> BTreeSet<String> {
     let all = package["assets"].as_array().unwrap().iter();
     all.map(|asset| text(asset, 0, "source").strip_prefix(TREE).expect("of the tree").to_string()).collect()

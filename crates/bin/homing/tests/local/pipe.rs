@@ -9,7 +9,7 @@ fn numbers(to: u32) -> String {
     (0..to).map(|n| format!("{n}\n")).collect()
 }
 
-/// What the runs have kept of their standard input.
+/// Returns the files in which runs have kept their standard input.
 fn kept(w: &World) -> Vec<PathBuf> {
     let runs = fs::read_dir(w.path().join("runs")).unwrap().flatten();
     runs.map(|run| run.path().join("stdin")).filter(|path| path.exists()).collect()

@@ -19,7 +19,7 @@ fn ran(w: &World) -> Vec<String> {
     text.lines().map(String::from).collect()
 }
 
-/// The consumer first, blank lines between: only what is declared tells the order.
+/// The consumer comes first, and there are blank lines between. Only the declared inputs and outputs give the order.
 const DIAMOND: [&str; 6] = [
     r#"{"name": "join", "command": "cat l r > all; echo join >> ran", "inputs": ["l", "r"], "outputs": ["all"]}"#,
     "",
@@ -118,7 +118,7 @@ fn a_run_that_was_killed_in_the_middle_goes_on_there() {
     child.kill().unwrap();
     child.wait().unwrap();
     fs::write(w.path().join("go"), "").unwrap();
-    // The lines as the run read them, whatever stands in the file now.
+    // Uses the lines as the run read them. The file is empty now.
     write(&w, "t", &[]);
     let output = w.homing(&["resume", "last"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));

@@ -9,10 +9,10 @@ use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Owner of the folder and of what is planted there, and the ordinary user; both are in no password file.
+/// Owner of the folder and of the planted files, and the ordinary user; both are in no password file.
 const STRANGER: u32 = 61184;
 const USER: u32 = 61185;
-/// Seconds. Only what waits for a pipe gets there.
+/// Seconds. Only a process that waits for a pipe takes so long.
 const HANGS: &str = "100";
 /// A command with more names than these gets all of them planted at once.
 const ONE_BY_ONE: usize = 12;
@@ -84,8 +84,8 @@ impl World {
         command.stdin(Stdio::null()).output().unwrap()
     }
 
-    /// Paths that homing makes in the two folders of all, below this world's folder, and those of them that it opened
-    /// such that a link would have been followed.
+    /// Returns the paths that homing makes in the two folders of all, below this world's folder. Also returns the
+    /// calls among them that would have followed a link.
     fn traced(&self, line: &str) -> (BTreeSet<PathBuf>, Vec<String>) {
         let calls = "trace=execve,open,openat,creat,mkdir,mkdirat,symlink,symlinkat,link,linkat,rename,renameat,\
                      renameat2,mknod,mknodat";
@@ -114,15 +114,15 @@ impl World {
         (made, followed)
     }
 
-    /// The path that a call has made, below this world's folder, where others may plant: in the folder of all, and
-    /// directly in the one with the sticky bit.
+    /// Returns the path that a call has made, if others may plant there. It is below this world's folder: in the
+    /// folder of all, or directly in the one with the sticky bit.
     fn made(&self, call: &str) -> Option<PathBuf> {
         let (name, rest) = call.split_once('(')?;
         let opens = ["open", "openat"].contains(&name);
         if rest.contains(") = -1") || opens && !rest.contains("O_CREAT") {
             return None;
         }
-        // The last name of the call; what comes before it in angle brackets is its folder.
+        // The last name of the call; its folder comes before it in angle brackets.
         let quoted: Vec<&str> = rest.split('"').collect();
         let at = if opens { 1 } else { quoted.len().checked_sub(2)? };
         let folder = quoted.get(at - 1)?.rsplit_once('<').and_then(|(_, path)| path.split_once('>'));
@@ -156,7 +156,7 @@ impl World {
         lchown(&path, Some(STRANGER), Some(STRANGER)).unwrap();
     }
 
-    /// Names of what was done to this user's own files.
+    /// Returns the kind of harm to this user's own files.
     fn harm(&self) -> Option<&'static str> {
         let kept = fs::read(self.at("home/kept")).ok();
         match fs::read_dir(self.at("home/victim")).unwrap().count() {
@@ -195,12 +195,12 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Who runs the table.
+/// The users that run the table.
 fn users() -> Vec<Option<u32>> {
     if is_root() { vec![None, Some(USER)] } else { vec![None] }
 }
 
-/// What came of a line of the table.
+/// The result of a line of the table.
 #[derive(Default)]
 struct Tried {
     paths: BTreeSet<PathBuf>,

@@ -13,7 +13,7 @@ fn homing(dir: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Waits for what has to come, however slow the machine is.
+/// Waits for an event, however slow the machine is.
 fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
@@ -56,7 +56,7 @@ fn pids(dir: &Path, wanted: usize) -> Vec<u32> {
     })
 }
 
-/// Two tasks, each with a process in a session of its own, none of which hears SIGTERM or SIGHUP.
+/// Two tasks, each with a process in a session of its own, which all ignore SIGTERM and SIGHUP.
 struct Running {
     dir: tempfile::TempDir,
     run: Child,
@@ -122,7 +122,8 @@ fn a_worker_that_stands_still_is_ended_with_its_tasks_when_its_lease_is_over() {
     assert!(said.contains("the worker stood still for 26 s and was ended with its tasks"), "{said}");
 }
 
-/// As by Ctrl-Z, for longer than a worker elsewhere hears nothing, and a coordinator nothing of a worker.
+/// Stops them as Ctrl-Z does. The pause is longer than the silence that a worker elsewhere, or a coordinator,
+/// accepts.
 #[test]
 fn a_run_and_a_build_that_were_stopped_go_on_where_they_were() {
     let dir = tempfile::tempdir().unwrap();
@@ -153,8 +154,8 @@ fn a_run_and_a_build_that_were_stopped_go_on_where_they_were() {
     assert_eq!(pids(dir.path(), 2).len(), 2, "no task ran twice");
 }
 
-/// Stops a run or a build whose one host is behind a fake ssh until what runs there has ended with its worker's lease, and
-/// lets it go on: how it ends when what ran has begun anew.
+/// Stops a run or a build whose one host is behind a fake ssh. Waits until the task there has ended with its worker's
+/// lease, and continues the run. Returns its output after the task has begun again.
 fn stopped(dir: &Path, args: &[&str]) -> Output {
     let ssh = dir.join("ssh");
     script(&ssh, "for last; do :; done; exec sh -c \"$last\"");

@@ -10,7 +10,8 @@ fn alone(world: &World) -> PathBuf {
     let folder = world.path().join("bin");
     fs::create_dir(&folder).unwrap();
     let homing = folder.join("homing");
-    // By another process: what this one writes while another test starts a program cannot be executed yet.
+    // Another process copies it. A file that this process writes cannot be executed while another test starts a
+    // program.
     let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_homing")).arg(&homing).status().unwrap();
     assert!(copied.success());
     homing
@@ -70,7 +71,7 @@ fn the_far_side_has_roles_and_no_commands() {
     let command = output(&world, host, &["run", "true"], path);
     assert_eq!(command.status.code(), Some(255), "{}", said(&command));
     assert!(said(&command).contains("is no role"), "{}", said(&command));
-    // A worker whose input ends at once says its hello and ends.
+    // A worker whose input ends at once sends its hello and ends.
     let worker = Command::new(host).arg("worker").stdin(std::process::Stdio::null()).output().unwrap();
     assert!(worker.stdout.starts_with(b"homing-wire"), "{}", said(&worker));
 }

@@ -1,5 +1,5 @@
-//! `homing resume` after the coordinator was killed: nothing is run that was not
-//! asked for, and what is missing is said.
+//! `homing resume` after the coordinator was killed. It runs nothing that was not requested, and reports missing
+//! tasks.
 
 use crate::skipped::skipped;
 use crate::until::until;
@@ -40,11 +40,12 @@ fn killed(w: &World, mut command: Command, input: &str, last: &str) {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(input.as_bytes()).unwrap();
     until("the last known task has started", || ran(w).lines().any(|line| line == last));
-    // The worker is handed tasks ahead: it may be further than the coordinator has heard.
+    // The worker receives tasks ahead: it may be further than the coordinator knows.
     let before = ran(w).lines().count() - 1;
     let ends = || fs::read_to_string(journal(w)).unwrap_or_default().matches("\"task_ended\"").count();
     until("the ends before it are recorded", || ends() >= before);
-    // Tasks are in the group too: one that is killed before the worker hears of the end gives its slot to the next.
+    // Tasks are in the group too. A task that is killed before the worker receives the signal gives its slot to the
+    // next task.
     if command.get_program() == "bash" {
         let group = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
@@ -60,12 +61,12 @@ fn resumed(w: &World, input: Option<&str>) -> (Option<i32>, String) {
     let mut command = w.command(&["resume", "last"]);
     let Some(input) = input else { return told(command.output().unwrap()) };
     let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Whoever does not want it closes it.
+    // A run that wants no input closes it, and then the write fails.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     told(child.wait_with_output().unwrap())
 }
 
-/// Takes the run up again: how that ends, what is said, and all that has run then.
+/// Resumes the run. Checks its status, its messages, and all tasks that have run by then.
 fn goes_on(w: &World, status: i32, says: &str, all: &str) {
     let (ended, said) = resumed(w, None);
     assert!(ended == Some(status) && said.contains(says), "{said}");

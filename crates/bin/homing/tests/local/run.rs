@@ -213,7 +213,7 @@ fn the_config_file_gives_defaults_and_what_is_typed_counts_more() {
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     let failed = run(&["run", "false {}", ":::", "a"]);
     assert_eq!(failed.status.code(), Some(1));
-    // The run is what it was, whatever the file says now.
+    // The run keeps its options, although the file is another now.
     std::fs::write(&config, "[run]\njobz = 1\n").unwrap();
     let again = run(&["resume", "--failed", "last"]);
     assert!(again.stderr.is_empty() && again.status.code() == Some(1), "it stays quiet: {again:?}");

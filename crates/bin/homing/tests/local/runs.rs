@@ -123,7 +123,7 @@ fn a_terminal_has_colours_unless_somebody_asks_for_none() {
         command.args(["-qec", line, "/dev/null"]).current_dir(world.0.path()).env("HOMING_RUNS", world.runs());
         told(command.env_remove("NO_COLOR").stdin(std::process::Stdio::null())).contains("\x1b[")
     };
-    // A variable that is set to nothing asks for nothing.
+    // An empty variable has no effect.
     for (set, expected) in [("", true), ("NO_COLOR=", true), ("NO_COLOR=1", false)] {
         assert_eq!(colored(&format!("{set} {homing} report past")), expected, "{set}");
         assert_eq!(colored(&format!("{set} {homing} run --on local true ::: a")), expected, "{set}");
@@ -203,7 +203,7 @@ fn what_runs_used_is_what_their_reports_say_and_outlives_them() {
     world.out(&["runs", "--prune", "0s", "--yes"]);
     let sums = of(&["--by", "run"]);
     assert_eq!((&sums["all"]["attempts"], &sums["not_counted"]), (&json("4"), &json("[]")));
-    // One that nothing replaces is told by its number.
+    // A damaged line that no other replaces is reported by its number.
     let lines = std::fs::read_to_string(&kept).unwrap();
     std::fs::write(&kept, format!("{lines}{{\"run\":\"lost\",\"host\":\n")).unwrap();
     let sums = of(&["--by", "run"]);
@@ -226,7 +226,7 @@ fn what_root_prunes_for_a_user_stays_the_users() {
     assert_eq!(std::fs::metadata(world.runs().join("pruned.jsonl")).unwrap().uid(), 61_001);
 }
 
-/// Whoever prunes may do so for want of room.
+/// A user may prune because the disk is full.
 #[test]
 fn a_full_disk_is_pruned_and_the_sums_stay() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! What a terminal shows while a run prints, in a real emulator: tmux.
+//! The display of a terminal while a run prints, in a real emulator: tmux.
 
 use crate::terminal::{Terminal, missing};
 use std::time::Duration;

@@ -18,7 +18,7 @@ struct World {
 }
 
 impl World {
-    /// `None` without rsync, said.
+    /// Makes a world. Without rsync, prints a note and returns `None`.
     fn new() -> Option<World> {
         if Command::new("rsync").arg("--version").output().is_err() {
             skipped("images need rsync");
@@ -46,7 +46,7 @@ impl World {
         self.command(words).output().unwrap()
     }
 
-    /// Standard output of what must end with 0.
+    /// Runs a command that must end with 0, and returns its standard output.
     fn ok(&self, words: &[&str]) -> String {
         let output = self.run(words);
         assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output));
@@ -76,7 +76,7 @@ impl World {
         vaults["vaults"][0]["holds"].clone()
     }
 
-    /// What a check of volumes with `cluster.toml` tells, which writes `metrics`, too.
+    /// Returns the report of a check of volumes with `cluster.toml`, which writes `metrics`, too.
     fn check(&self) -> Value {
         let words = ["check", "--only", "volumes", "--json", "--prometheus"];
         let mut command = Command::new(EXE);
@@ -110,7 +110,7 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// All that rsync would change to make `b` what `a` is, folders' times aside.
+/// Returns all changes that rsync would make to `b` to make it equal to `a`, folders' times aside.
 fn differences(a: &Path, b: &Path) -> String {
     let slash = |path: &Path| format!("{}/", path.display());
     let words = ["-aHAXnci", "--numeric-ids", "--delete", "--omit-dir-times"];
@@ -154,7 +154,7 @@ fn images_share_what_did_not_change_and_come_back_as_they_were() {
     assert_eq!(inode(&trees[1], "a"), inode(&trees[1], "d/a too"));
     assert!(fs::metadata(trees[1].join("d/holes")).unwrap().blocks() < 1000);
 
-    // What is there is not touched; what is missing comes back.
+    // Existing files are not touched; missing files come back.
     let out = world.at("out").display().to_string();
     let image = first["image"].as_str().unwrap();
     world.ok(&["restore", "src", "--at", image, "--into", &out]);
@@ -178,7 +178,7 @@ fn images_share_what_did_not_change_and_come_back_as_they_were() {
     assert_eq!(world.list()["proved"]["image"], second["image"]);
 }
 
-/// What trials of restores have in the vault.
+/// Returns the folders that trials of restores leave in the vault.
 fn trials(world: &World) -> Vec<String> {
     let entries = fs::read_dir(world.at("bank/src/dirvish")).unwrap().map(|entry| entry.unwrap().file_name());
     entries.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("verify-")).collect()
@@ -333,7 +333,7 @@ fn what_came_back_otherwise_is_named() {
     assert!(text(&verified).contains("came back otherwise: d/big"), "{}", text(&verified));
 }
 
-/// Kills this snapshot's processes that serve the bank: not the one that asked.
+/// Kills this snapshot's processes that serve the bank, but not the coordinator.
 fn kill_far(coordinator: u32) {
     let children = fs::read_to_string(format!("/proc/{coordinator}/task/{coordinator}/children")).unwrap_or_default();
     for child in children.split_whitespace() {
@@ -510,7 +510,7 @@ fn a_full_bank_is_said_and_leaves_nothing_that_looks_finished() {
     let made = world.made();
     assert_eq!(differences(&world.at("src"), &world.tree(&made["image"])), "");
 
-    // A check tells it before the bank is full.
+    // A check reports it before the bank is full.
     world.section("");
     let short = |found: &Value| found["findings"].as_array().unwrap().iter().any(|one| one["code"] == "HC-VOL-07");
     let found = world.check();
@@ -525,7 +525,7 @@ fn a_full_bank_is_said_and_leaves_nothing_that_looks_finished() {
     assert!(metrics.contains(&taken) && metrics.contains("homing_check_hosts_answered"), "{made} {metrics}");
 }
 
-/// A file system of its own in the world; `None`, said, where it cannot be had.
+/// Mounts a file system of its own in the world. If that is impossible, prints a note and returns `None`.
 fn volume(world: &World, mkfs: &str) -> Option<Unmount> {
     let (image, point) = (world.at(&format!("{mkfs}.img")), world.at("vol"));
     fs::create_dir_all(&point).unwrap();
@@ -554,7 +554,7 @@ fn an_instant_copy_is_what_is_read_and_nothing_of_it_stays() {
         let words = [path.as_str(), "--vault", way, "--instant", kind, "--json"];
         let left = || fs::read_dir(world.at("vol/.homing-instant")).map_or(0, |entries| entries.count());
 
-        // Whoever is killed while it is read: what is left goes with the next one.
+        // An image is killed while its source is read. The next image removes the remains.
         let mark = world.at("mark");
         world.rsync(&format!("touch {}; exec sleep 600", mark.display()));
         let mut child = world.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -593,7 +593,7 @@ fn a_file_that_is_written_twice_in_one_second_is_copied_twice() {
     let read = |made: &Value| fs::read_to_string(world.tree(&made["image"]).join("f")).unwrap();
     assert_eq!((read(&first), read(&second)), ("one".into(), "two".into()));
 
-    // Nor is it taken for what a restore would write.
+    // Nor does a restore take the file for equal.
     let words = ["restore", &world.source(), "--at", first["image"].as_str().unwrap()];
     let left = world.run(&words);
     assert_eq!((left.status.code(), fs::read_to_string(&file).unwrap()), (Some(1), "two".into()), "{}", text(&left));
@@ -623,7 +623,7 @@ fn a_repository_of_restic_is_made_listed_expired_tried_and_given_back() {
         made["made"].clone()
     };
 
-    // Who can read the password can read all images.
+    // A user who can read the password can read all images.
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let open = world.run(&[&[path.as_str()], &restic[..]].concat());
     assert!(open.status.code() == Some(254) && text(&open).contains("others may read it"), "{}", text(&open));
@@ -653,7 +653,7 @@ fn a_repository_of_restic_is_made_listed_expired_tried_and_given_back() {
         world.run(&[&["diff", &path, "--at", name, "--with", second["image"].as_str().unwrap()], &restic[..]].concat());
     assert!(diff.status.code() == Some(1) && text(&diff).contains("changed  a\n"), "{}", text(&diff));
 
-    // All comes back, and what is there is not touched.
+    // All comes back, and existing files are not touched.
     let out = world.at("out");
     fs::create_dir_all(&out).unwrap();
     ok(&["restore", &path, "--into", out.to_str().unwrap()]);

@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 /// A source, a bank, and a section for both in a cluster file.
 struct World {
     dir: tempfile::TempDir,
-    /// What the clock of the next command is ahead, with the library for it.
+    /// The shift of the clock of the next command, with the library for it.
     shift: Option<(PathBuf, i64)>,
 }
 
@@ -51,7 +51,7 @@ impl World {
         command.output().unwrap()
     }
 
-    /// Standard output of what must end with 0.
+    /// Runs a command that must end with 0, and returns its standard output.
     fn ok(&self, words: &[&str]) -> String {
         let output = self.run(words);
         assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output));
@@ -94,7 +94,7 @@ impl World {
         images.map(|image| image["name"].as_str().unwrap().to_string()).collect()
     }
 
-    /// What the newest image has of the file.
+    /// Returns the content of the file in the newest image.
     fn newest(&self) -> String {
         self.ok(&["cat", "src:f"])
     }
@@ -118,7 +118,7 @@ fn a_wrong_clock_removes_no_image_and_does_not_decide_which_is_newest() {
     assert!(text(&output).contains("nothing was removed, whatever has expired: "), "{}", text(&output));
     all.push(world.names().pop().unwrap());
     assert_eq!(world.names(), all);
-    // By hand neither, with the reason and what to do.
+    // By hand neither, with the reason and a remedy.
     let refused = world.run(&["expire", "src", "--yes"]);
     assert_eq!(refused.status.code(), Some(254), "{}", text(&refused));
     assert!(
@@ -141,7 +141,7 @@ fn a_wrong_clock_removes_no_image_and_does_not_decide_which_is_newest() {
     let shown = world.ok(&["list", "src"]);
     assert!(shown.contains(&format!("{}: its date is wrong", all[4])), "{shown}");
 
-    // Whoever insists keeps the last three.
+    // With `--trust-clock` the last three remain.
     world.shift = Some((library, 2 * YEAR));
     world.ok(&["expire", "src", "--trust-clock", "--yes"]);
     assert_eq!(world.names(), all[all.len() - 3..]);
@@ -248,7 +248,7 @@ fn a_bank_without_inodes_goes_on_when_the_source_has_shrunk() {
     }
     let full = world.tried();
     assert!(full.status.code() == Some(254) && text(&full).contains("is full"), "{}", text(&full));
-    // With all of it there it is refused again, and again with what to do.
+    // Without those files the next image is made, and nothing unfinished is left.
     for n in 0..400 {
         fs::remove_file(world.at("src").join(n.to_string())).unwrap();
     }
@@ -257,7 +257,7 @@ fn a_bank_without_inodes_goes_on_when_the_source_has_shrunk() {
     assert_eq!(world.names().last(), Some(&name));
     assert_eq!(world.list()["unfinished"], Value::Array(Vec::new()));
 
-    // Where nothing of a vault can be removed, what to look at is printed.
+    // Where nothing of a vault can be removed, homing prints a command that shows the use of inodes.
     let others = world.at("bank/others");
     fs::create_dir(&others).unwrap();
     let filled = (0..).take_while(|n: &u32| fs::write(others.join(n.to_string()), "").is_ok()).count();
@@ -292,7 +292,7 @@ fn keys_of_dirvish_act_or_are_refused_and_its_host_by_name_is_read_without_ssh()
         assert!(refused.status.code() == Some(254) && told.contains(key) && told.contains("default.conf"), "{told}");
         assert!(!world.at("bank/old").read_dir().unwrap().any(|e| e.unwrap().file_name() != "dirvish"), "{line}");
     }
-    // Without ssh: there is none that could be asked.
+    // Without ssh: the script fails whenever it is called.
     script(&world.at("no-ssh"), "exit 77");
     conf(&format!(
         "rsh: {}\nindex: gzip\nimage-perm: 0750\nexpire: +5 days\nSET zxfer\n",
@@ -312,7 +312,7 @@ fn keys_of_dirvish_act_or_are_refused_and_its_host_by_name_is_read_without_ssh()
         "{told}"
     );
 
-    // What ssh says is the reason, not what rsync makes of it.
+    // The reason is ssh's own message, not rsync's error.
     conf(&format!("rsh: {}\n", world.at("no-ssh").display()));
     script(&world.at("no-ssh"), "echo 'ssh: connect to host elsewhere port 22: Connection refused' >&2; exit 255");
     let text_of =

@@ -1,4 +1,4 @@
-//! `homing in-view`: what a task sees on a host that has a volume under another name.
+//! `homing in-view`: the view of a task on a host that has a volume under another name.
 
 use crate::skipped::skipped;
 use std::os::unix::fs::PermissionsExt;

@@ -5,7 +5,7 @@ use crate::support::{EXE, Lab, missing};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program without what only a debugger reads, which guests would hash and carry too: three times smaller.
+/// The program without debug symbols, which guests would hash and carry too: three times smaller.
 pub struct Program(pub PathBuf);
 
 impl Program {

@@ -15,12 +15,12 @@ pub fn homing(args: &[&str]) -> Output {
     Command::new(EXE).args(args).output().unwrap()
 }
 
-/// What was said on standard error.
+/// Returns standard error.
 pub fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Whether a lab with these programs cannot be had here; says so.
+/// Returns whether a lab with these programs is impossible here, and prints a note then.
 pub fn missing(programs: &[&str]) -> bool {
     let there = |p: &&str| ["/usr/sbin", "/usr/bin", "/sbin"].iter().any(|d| Path::new(d).join(p).exists());
     let left_out = !rustix::process::geteuid().is_root() || !programs.iter().all(there);
@@ -49,7 +49,7 @@ impl Lab {
         lab
     }
 
-    /// What a shell on the host makes of the script. One that hangs fails, with what is at work on the hosts.
+    /// Runs the script with a shell on the host. A script that hangs fails, with the processes on the hosts.
     pub fn on(&self, host: &str, script: &str) -> Output {
         let child = self.shell(host, script).spawn().unwrap();
         let (ended, end) = mpsc::channel();
@@ -107,7 +107,7 @@ impl Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         let down = self.down();
-        // A test that has failed says its own reason.
+        // A test that has failed prints its own reason.
         assert!(down.status.success() || std::thread::panicking(), "lab {} stays: {}", self.name, err(&down));
     }
 }

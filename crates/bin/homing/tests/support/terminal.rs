@@ -74,7 +74,7 @@ impl Terminal {
         }
     }
 
-    /// What is shown when the script is through.
+    /// Returns the lines on the screen when the script has ended.
     pub fn ends(&self) -> Vec<String> {
         self.when("the end", |lines| lines.iter().any(|l| l == "THE END"))
     }
@@ -86,7 +86,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Whether tmux is not there; says so.
+/// Returns whether tmux is missing, and prints a note then.
 pub fn missing() -> bool {
     let missing = Command::new("tmux").arg("-V").output().is_err();
     if missing {

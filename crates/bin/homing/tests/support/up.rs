@@ -35,7 +35,7 @@ impl Up {
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)))
     }
 
-    /// Killed as soon as it says that this area has begun.
+    /// Kills `homing up` as soon as it reports that this area has begun.
     pub fn killed_at(&self, area: &str) {
         let mut child = self.command(&["--no-check"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -46,14 +46,14 @@ impl Up {
     }
 }
 
-/// What was not done on a host.
+/// Returns the failures of a host.
 pub fn failed<'v>(told: &'v Value, host: &str) -> Vec<&'v str> {
     let row = told["hosts"].as_array().unwrap().iter().find(|row| row["host"] == host).unwrap();
     row["failed"].as_array().unwrap().iter().map(|why| why.as_str().unwrap()).collect()
 }
 
-/// In the place of the program that hosts keep: as long as it, so that it is taken for it. What it says as a leader goes
-/// through these words of Perl.
+/// Replaces the program that hosts keep. The replacement has the same size, so homing accepts it. Its output as a
+/// leader passes through these words of Perl.
 pub fn lies(lab: &Lab, host: &str, words: &str) {
     let script = r#"set -e; cd /root/.cache/homing; f=$(ls | grep 'worker-x86_64-[0-9a-f]*$\|worker-aarch64-[0-9a-f]*$')
 n=$(stat -c %s $f); mv $f /root/true

@@ -26,17 +26,17 @@ impl World {
         command.env("SHELL", "/bin/sh").env_remove("HOMING_CLUSTER").stdin(Stdio::null());
         command
     }
-    /// What became of a command.
+    /// Runs a command and returns its output.
     pub fn homing(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
-    /// What it printed; it must succeed.
+    /// Returns the standard output of a command, which must succeed.
     pub fn out(&self, args: &[&str]) -> String {
         let output = self.homing(args);
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
-    /// What it printed when it was fed this.
+    /// Returns the standard output of a command with this input.
     pub fn fed(&self, args: &[&str], input: &str) -> String {
         let mut child = self.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();

@@ -1,10 +1,10 @@
-//! Daemons of volumes that die, stop and stand still.
+//! Daemons of volumes that die, stop and hang.
 
 use super::{Lab, found_names, shown};
 use crate::support::missing;
 use crate::until::until;
 
-/// A host, what is done there, and all that is found, by code and hosts.
+/// A host, the script that runs there, and all expected findings, by code and hosts.
 type Stop = (&'static str, &'static str, &'static [&'static str]);
 
 const GLUSTER: &[Stop] = &[
@@ -62,7 +62,7 @@ fn daemons_of_moosefs_are_found_and_mended() {
     }
     let lab = Lab::up("chkm", &["--moosefs"]);
     each_is_found_and_mended(&lab, MOOSEFS);
-    // A server that stands still is not mended by its clients.
+    // The clients of a server that hangs cannot mend it.
     lab.run("n1", "pkill -STOP mfsmaster");
     let found = lab.findings();
     assert_eq!(found_names(&found), ["HC-MOUNT-07 [\"n1\",\"n2\",\"n3\"]"], "{:?}", shown(&found));

@@ -1,15 +1,15 @@
-//! Faults of hosts: how each is planted, and what is found.
+//! Faults of hosts: how each is planted, and its expected finding.
 
-/// What a fault is and how it is taken away.
+/// A fault and how it is removed.
 pub struct Fault {
-    /// What others need as well: of each such thing one fault is planted at a time. Empty: nothing.
+    /// A thing that other faults use as well: of each such thing one fault is planted at a time. Empty: none.
     pub uses: &'static str,
     pub code: &'static str,
     /// The host that has it.
     pub on: &'static str,
-    /// Who runs what before.
+    /// The scripts that run before, by host.
     pub plant: Scripts,
-    /// What is done when it was seen and mended, or instead of mending it.
+    /// The scripts that run when the fault was seen and mended, or instead of mending it.
     pub undo: Scripts,
     /// The remedy is printed to be pasted, and was.
     pub pasted: bool,
@@ -66,7 +66,7 @@ pub const FAULTS: &[Fault] = &[
                 ALL,
                 "cp -P /etc/resolv.conf /root/; rm -f /etc/resolv.conf; : > /etc/resolv.conf; sed -i 's/^hosts:.*/hosts: files dns/' /etc/nsswitch.conf",
             ),
-            // Nobody has this address: the question stays without any answer.
+            // No host has this address: the query gets no answer at all.
             (N3, "a=$(getent ahostsv4 n1 | awk 'NR == 1 {print $1}'); echo nameserver ${a%.*}.250 > /etc/resolv.conf"),
         ],
         &[(
@@ -134,7 +134,7 @@ pub const FAULTS: &[Fault] = &[
     mended("team", "HC-USER-03", &[(N3, "userdel bob")], &[]),
     mended("team", "HC-USER-02", &[(N3, "groupmod -g 4050 team")], &[]),
     mended("team", "HC-USER-05", &[(N3, "gpasswd -d alice team")], &[]),
-    // Whether somebody loses what others may do is for a person: nothing to paste.
+    // A person must decide whether somebody loses the rights that others have: there is nothing to paste.
     seen("team", "HC-USER-05", &[(N3, "gpasswd -a bob team")], &[(N3, "gpasswd -d bob team")]),
     mended("team", "HC-USER-04", &[(N3, "useradd -o -u 3001 -M carol")], &[(N3, "userdel carol")]),
     mended("alice", "HC-USER-06", &[(N3, "chown bob /home/alice")], &[]),

@@ -1,5 +1,5 @@
-//! Faults planted in labs of three hosts: they are found, and nothing else; their remedies are pasted as they were
-//! printed, and the hosts are clean again.
+//! Plants faults in labs of three hosts. `homing check` must find them, and nothing else. Their remedies are pasted
+//! as they were printed, and the hosts are clean again.
 
 mod daemons;
 mod faults;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One lab at a time: what the load of another makes of a host is no fault of it.
+/// Allows one lab at a time: the load of another lab would look like a fault of the host.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Three hosts, and where homing keeps what it knows of them.
+/// Three hosts, and homing's state folder.
 struct Lab {
     hosts: crate::support::Lab,
     state: tempfile::TempDir,
@@ -29,7 +29,7 @@ impl Lab {
         Lab { _turn: turn, hosts, state: tempfile::tempdir().unwrap() }
     }
 
-    /// Pastes a finding's command as it was printed; what that said.
+    /// Pastes a finding's command as it was printed. Returns it with its standard error.
     fn paste(&self, finding: &Value) -> String {
         let command = finding["command"].as_str().unwrap();
         let pasted = self.command("bash", "exec").args(["-c", command]).output().unwrap();
@@ -84,7 +84,7 @@ fn planted_faults_are_found_and_mended_as_printed() {
         return;
     }
     let lab = Lab::up("chk", &[]);
-    // The kernel's log is the whole machine's; what it said before this host booted is another's.
+    // The kernel's log is the whole machine's. Lines from before this host booted belong to another host.
     lab.run(N3, "fake dmesg '[    0.500000] I/O error, dev sdb, sector 8'");
     assert_eq!(shown(&lab.findings()), [""; 0], "a clean lab");
     lab.run(N3, "unfake dmesg");
@@ -110,11 +110,11 @@ fn hosts_under_load(lab: &Lab) {
             assert!(told["measured"][host][what].as_f64().is_some_and(|rate| rate > 0.0), "{host}, {what}: {told}");
         }
     }
-    // Hosts of one machine are no twins: what else is slow there is another's load.
+    // Hosts of one machine are no twins: another load may make further things slow there.
     let found = found_names(told["findings"].as_array().unwrap());
     assert!(found.contains(&"HC-NET-08 [\"n3\"]".into()), "{told}");
     assert!(!found.iter().any(|name| name.starts_with("HC-CPU-06")), "{told}");
-    // What is kept of a cluster lies in a folder of its ssh configuration.
+    // Records of a cluster are in a folder of its ssh configuration.
     let clusters = std::fs::read_dir(lab.state.path().join("homing/clusters")).unwrap();
     let folder = clusters.into_iter().next().unwrap().unwrap().path();
     let kept = std::fs::read_to_string(folder.join("burn-in.json")).unwrap();
@@ -149,7 +149,8 @@ fn found_names(found: &[Value]) -> Vec<String> {
     names
 }
 
-/// Plants all, looks, pastes each remedy, looks for what no remedy was pasted for, and takes away what is left.
+/// Plants all faults, checks, and pastes each remedy. Then checks that only the faults without a pasted remedy are
+/// left, and removes the rest.
 fn planted(lab: &Lab, faults: &[&'static Fault]) {
     let run = |scripts: Scripts| scripts.iter().for_each(|(hosts, script)| lab.run(hosts, script));
     faults.iter().for_each(|fault| run(fault.plant));
@@ -185,7 +186,7 @@ fn a_clock_that_is_behind(lab: &Lab) {
     lab.run(N3, &format!("echo '{config}' > /etc/ssh/sshd_config.d/shift.conf; systemctl reload ssh; sleep 1"));
     let found = lab.findings();
     assert_eq!(found[0]["code"], "HC-CLOCK-01", "{:?}", shown(&found));
-    // The round trip bounds how exactly it can be told.
+    // The round trip bounds how exactly the difference can be measured.
     let what = found[0]["what"].as_str().unwrap();
     let seconds = what.strip_prefix("its clock is ").and_then(|rest| rest.split_once(" s behind"));
     assert!(seconds.is_some_and(|(s, _)| (29.0..31.0).contains(&s.parse().unwrap())), "{:?}", shown(&found));

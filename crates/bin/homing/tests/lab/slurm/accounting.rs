@@ -3,8 +3,8 @@
 
 use crate::support::{EXE, Lab, err, missing};
 
-/// A database and slurmdbd on n1, with one account and one quality of service
-/// of which root is a member; from then on slurmctld asks for both.
+/// A database and slurmdbd on n1. They have one account and one quality of service, of which root is a member. From
+/// then on slurmctld requires both.
 const BOOKS: &str = r#"
 set -eu
 timeout 300 mariadb-install-db --no-defaults --user=root --datadir=/scratch/books \
@@ -32,7 +32,7 @@ idle() { sinfo -h -o %T | grep -qx idle; }
 for i in $(seq 1200); do idle && break; sleep 0.2; done; idle
 "#;
 
-/// What slurmctld says of the job that a task stands in.
+/// Prints slurmctld's record of the job in which a task runs.
 const SELF: &str = "scontrol show job --oneliner $SLURM_JOB_ID #";
 
 /// A licence that slurmdbd counts for several clusters, two in all and half of them for this one.
@@ -91,7 +91,7 @@ fn what_is_passed_on(lab: &Lab) {
     ["Account=physics", "QOS=long", "Nice=3"].iter().for_each(|word| assert!(said.contains(word), "{word}: {said}"));
 }
 
-/// What was asked, what Slurm answered, and what to do; and nothing is left behind.
+/// Checks that a refusal has the option, Slurm's answer, and a remedy; and nothing is left behind.
 fn what_is_refused(lab: &Lab) {
     for (verb, asked, answer) in [
         ("run -q", "--account=chemistry", "Invalid account"),

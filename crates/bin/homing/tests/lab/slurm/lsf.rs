@@ -42,8 +42,8 @@ fn interactive_and_waiting(lab: &Lab) {
     lines.sort_unstable();
     assert_eq!(lines, ["1", "5", "bad", "got"], "each once: {out}");
     assert_eq!(said(lab, "lsrun -m n2 sh -c 'hostname; exit 7'; echo $?"), "n2\n7\n");
-    // Standard input is the submitter's, to its end and byte by byte; the job's number and state are Slurm's, which takes
-    // a moment to give its nodes back.
+    // Standard input is the submitter's, to its end and byte by byte. The job's number and state are Slurm's. Slurm
+    // takes a moment to give the job's nodes back.
     let script = "head -c 300000 /dev/urandom > sent; bsub -I -J eats -n 2 'cat; echo $LSB_JOBNAME $LSB_HOSTS | wc -w >&2; exit 3' \
          < sent 2>err > got; echo $?; cmp sent got && sed '1d; /^srun: error: .*Exited with/d; s/[0-9]*>>$/>>/' err; \
          until bjobs -a -noheader -o stat -J eats | grep -q EXIT; do sleep 0.2; done; \
@@ -70,7 +70,7 @@ fn interactive_and_waiting(lab: &Lab) {
         ],
         "{out}"
     );
-    // Whoever ends bsub, however, ends the job.
+    // However bsub ends, the job ends with it.
     said(
         lab,
         "bsub -I -J orphan 'echo begun; sleep 1000' </dev/null > begun 2>&1 & sub=$!; until grep -qx begun begun; do sleep 0.1; done; \

@@ -18,7 +18,7 @@ fn after_kills_requeues_and_timeouts_every_job_is_counted_once_everywhere() {
     }
     w.homing(&["sub", "--timeout", "1s", "sleep 600"]);
     until("two of them run", || w.out("bjobs -r -q storage -noheader -o jobid").lines().count() == 2);
-    // What waits is killed, what runs is put back and killed or run to its end.
+    // A waiting job is killed. A running job is requeued, and another is killed. The rest runs to its end.
     let ids = w.out("bjobs -noheader -o jobid -q storage");
     let ids: Vec<&str> = ids.split_whitespace().collect();
     w.out(&format!("bkill {}; brequeue {}; bkill {}", ids[4], ids[0], ids[1]));
@@ -98,7 +98,7 @@ fn a_thousand_jobs_with_kills_requeues_and_timeouts_are_counted_once_everywhere(
     let waits = w.out("bjobs -p -noheader -o jobid -q storage");
     let waits: Vec<&str> = waits.split_whitespace().step_by(3).collect();
     w.out(&format!("bkill {}", waits.join(" ")));
-    // What runs is put back, some of it again and again, while the rest goes on.
+    // Running jobs are requeued, some of them again and again, while the rest goes on.
     for _ in 0..10 {
         w.sh("for id in $(bjobs -r -q storage -noheader -o jobid); do brequeue $id; done");
     }
@@ -116,7 +116,8 @@ fn a_thousand_jobs_with_kills_requeues_and_timeouts_are_counted_once_everywhere(
     all.sort();
     all.dedup_by(|a, b| a.0 == b.0);
     assert_eq!(all.len(), 1000, "each once");
-    // A third of the array, what was held, what took too long, and what was killed as it waited.
+    // A third of the array, the held jobs, the jobs that took too long, and the jobs that were killed while they
+    // waited.
     assert_eq!(exit, 233 + 100 + 100 + waits.len());
     assert_eq!(w.out("bhist -a").lines().count() - 2, 1000);
     let account = w.out("bacct");

@@ -90,7 +90,7 @@ fn slots_of_several_hosts_are_asked_for_in_lsfs_words() {
         let (code, _, err) = world.sh(&format!("bsub {} true", line.replace("OWN", own)));
         assert!(code == 255 && err.contains(&says.replace("OWN", own)), "{line}: {err}");
     }
-    // As many as there are on one host; a job that says nothing else stays there.
+    // The job gets all slots of one host, up to the maximum. Without further words it stays there.
     world.out(&format!(
         "bsub -K -n 1,9 -R 'span[hosts=1]' -m {own} -o log 'echo $LSB_MCPU_HOSTS; cat $LSB_DJOB_HOSTFILE'"
     ));

@@ -19,7 +19,8 @@ fn queues_and_hosts_are_closed_and_opened_by_who_may() {
     assert!(w.out("bqueues storage").contains("Closed:Active"));
     let long = w.out("bqueues -l storage");
     assert!(long.contains("ADMIN ACTION COMMENT: closed by ") && long.contains(": a new disk\n"), "{long}");
-    // What is inactive takes jobs and starts none; a host that is closed neither; each says who says so.
+    // An inactive queue takes jobs and starts none, and a closed host starts none either. Each reason names the
+    // administrator.
     w.out("badmin qopen storage; badmin qinact storage; bsub -q storage true");
     let waits = |why: &str| w.out("bjobs -p 1").contains(why);
     assert!(waits("The queue is inactivated by the administrator: by "), "{}", w.out("bjobs -p 1"));

@@ -1,4 +1,4 @@
-//! Load indices of a site's own: shown, asked for, and heeded by queues.
+//! Load indices of a site's own: displays show them, jobs request them, and queues obey them.
 
 use super::World;
 use crate::until::until;

@@ -1,4 +1,4 @@
-//! What `[queue.NAME]` of a cluster file says of the queue's jobs.
+//! The keys of `[queue.NAME]` in a cluster file, and their effect on the queue's jobs.
 
 use super::World;
 use super::memory::takes;
@@ -22,7 +22,7 @@ fn a_queue_prepares_starts_and_cleans_up_after_its_jobs() {
     assert_eq!(w.sh("touch broken; bsub -K -q keys 'echo never >> log'").0, 125);
     assert!(w.out("bjobs -l 2").contains("the pre_exec of queue keys ended with 1"), "{}", w.out("bjobs -l 2"));
     assert!(w.file("log").ends_with("post\npre 2\n"));
-    // What is killed is cleaned up after as well.
+    // The queue also cleans up after a killed job.
     w.out("rm broken; bsub -q keys 'touch runs; sleep 600'");
     until("it runs", || w.path().join("runs").exists());
     w.out("bkill 3");

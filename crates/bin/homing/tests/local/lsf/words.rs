@@ -1,4 +1,4 @@
-//! The table of LSF's words in the manual, beside what the program answers.
+//! Compares the table of LSF's words in the manual with the program's answers.
 
 use super::World;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! `cluster.toml`: mistakes in it are told, and a stranger's is not obeyed.
+//! `cluster.toml`: homing reports mistakes in it, and does not obey a stranger's file.
 
 use super::world::World;
 use std::os::unix::process::CommandExt;
@@ -31,7 +31,7 @@ fn a_mistake_in_it_ends_every_command_that_reads_it() {
     assert!(said(&output).contains("cluster.toml, line 3"), "{}", said(&output));
 }
 
-/// A pipe, and what others may write, in the user's own folder.
+/// A pipe, and a file that others may write, in the user's own folder.
 #[test]
 fn what_is_no_file_or_others_may_write_is_told_and_left() {
     let w = World::new(1);

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-/// What sshd is elsewhere: starts what it is asked for as no child of whoever asks, whose guards would end it.
+/// Plays the sshd of the other host. Each requested process is no child of the process that requests it, whose guards
+/// would end it.
 fn listen(folder: &Path) {
     while folder.exists() {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -36,12 +37,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// `ends` machines that say no slots of the host.
+    /// Makes a host with `slots`, and `ends` machines that declare no slots of it.
     pub fn new(slots: u32, ends: usize) -> Cluster {
         let host = World::new(slots);
         let at = host.path().display().to_string();
         let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        // What ssh is given last is for the shell there.
+        // The last argument of ssh is for the shell there.
         let ssh = format!(
             "[ -e {at}/down ] && {{ echo 'no route to host' >&2; exit 255; }}\n\
              for last in \"$@\"; do :; done\nd=$(mktemp -d {at}/new.XXXXXX)\nmkfifo $d/in $d/out\n\
@@ -112,7 +113,7 @@ fn what_happens_there_is_seen_where_the_job_was_submitted() {
     // It runs a moment before its start is written down, and with that its host.
     until("the first runs there", || c.state(0, &first)["host"] == "far");
     until("its output has come", || c.out(0, &["peek", &first]).contains(&format!("{first}\n")));
-    // The host's only slot is in use: the second waits, and the host says why.
+    // The host's only slot is in use: the second job waits, and the host reports why.
     let second = c.sub(0, "sleep 1000");
     until("the host has said why", || {
         let job = c.state(0, &second);
@@ -149,7 +150,8 @@ fn a_host_that_is_down_is_told_and_a_keeper_that_dies_frees_its_slot() {
     c.out(0, &["kill", &long]);
 }
 
-/// The queue's second threshold is the host's affair: a job from elsewhere stands still there, and whoever sent it is told.
+/// The queue's second threshold is that of the host. A job from elsewhere stops there, and its submitter can see
+/// that.
 #[test]
 fn a_job_stands_still_above_the_second_threshold_of_its_host_and_is_told_where_it_was_submitted() {
     let c = Cluster::new(1, 1);
@@ -162,7 +164,8 @@ fn a_job_stands_still_above_the_second_threshold_of_its_host_and_is_told_where_i
         std::fs::rename(c.host.path().join("new.toml"), c.host.path().join("cluster.toml")).unwrap();
     };
     thresholds(1, 1);
-    // One that starts nothing: a shell whose child stands still between fork and exec is not stopped but waits for it.
+    // The job must start no process. A shell whose child stops between fork and exec does not stop, but waits for
+    // that child.
     let id = c.sub(0, &format!("cd {there}; mkfifo go; echo $$ > new; mv new pid; read line < go"));
     until("it runs", || c.host.path().join("pid").exists());
     let stands = || {

@@ -1,9 +1,9 @@
-//! What jobs take until nothing is left: the disk, their memory.
+//! Jobs that exhaust a resource: the disk, their memory.
 
 use super::world::World;
 use std::process::Command;
 
-/// What follows runs where its mounts are its own.
+/// Returns a command that runs the rest in a mount name space of its own.
 fn alone() -> Command {
     let mut alone = Command::new("unshare");
     // A user who may not mount may do so as root of a name space.
@@ -29,8 +29,8 @@ fn a_job_that_fills_the_disk_ends_and_the_cause_is_said() {
     assert!(out.contains("\n3\n") && out.contains("EXIT 3: no space left in"), "{out}");
 }
 
-/// With a file that fills the queue's disk, and later without: a job that runs has its end, and those that wait for it
-/// come to run, or to end, without another command.
+/// A file fills the queue's disk, and is later removed. A running job has its end. The jobs that wait for it start,
+/// or end, without another command.
 #[test]
 fn a_queue_whose_disk_was_full_goes_on_when_there_is_room() {
     let w = World::new(1);

@@ -38,7 +38,7 @@ fn a_killed_submitter_leaves_a_whole_job_or_none() {
         let numbered = ["job-numbered", "runner-missing", "runner-started"].contains(&step);
         let expected = if numbered { vec!["0", "1", "2", "killed"] } else { vec!["0", "1", "2"] };
         assert_eq!(ran, expected, "{step}");
-        // And what is left behind is swept by the next runner.
+        // And the next runner removes the remains.
         w.out(&["sub", "-q", "-K", "true"]);
         let names = || std::fs::read_dir(w.own_folder()).unwrap().map(|e| e.unwrap().file_name());
         until("swept", || !names().any(|name| name.to_string_lossy().starts_with(".new.")));
@@ -71,7 +71,7 @@ fn what_a_killed_keeper_kept_is_ended_shown_and_run_again() {
         let mut command = w.command(&["sub", "-q", if step == "ended" { "echo $$ >> ran" } else { job }]);
         command.env("HOMING_QUEUE_DIE", format!("keeper:{step}"));
         assert!(command.status().unwrap().success());
-        // Who asks before that runner has its lock would begin another, whose keepers have no such order.
+        // A command before that runner has its lock would start another runner, whose keepers have no such order.
         until("it is started", || w.own_folder().join("1/start.0.json").exists());
         until("it is lost", || w.state("1")["state"] == "LOST");
         // Its processes did not outlive it.
@@ -96,7 +96,7 @@ fn a_restart_of_the_machine_interrupts_what_ran_and_goes_on_with_what_waited() {
     w.out(&["sub", "-q", "echo 1 >> ran; [ -e second ] || sleep 200"]);
     w.out(&["sub", "-q", "echo 2 >> ran"]);
     until("the first runs", || w.lines("ran") == ["1"]);
-    // As a power cut would: nobody has a chance to say anything.
+    // Kills all at once, as a power cut would: no process can write a last record.
     w.kill_all();
     std::fs::write(w.path().join("second"), "").unwrap();
     let after = |args: &[&str]| {

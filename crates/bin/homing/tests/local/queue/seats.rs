@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// A task or job that says that it has begun and runs until it is let go.
+/// A task or job that marks that it has begun and runs until it is let go.
 const STAYS: &str = "touch began.{}; until [ -e go.{} ]; do sleep 0.02; done";
 
 fn run(world: &World, more: &[&str], tasks: &[&str]) -> Child {
@@ -50,7 +50,7 @@ fn a_run_waits_for_the_slots_that_jobs_have() {
     begins(&world, "job");
     let said = std::fs::File::create(world.path().join("said")).unwrap();
     let mut waits = world.command(&["run", STAYS, ":::", "a", "b"]).stderr(said).spawn().unwrap();
-    // One that does not ask, and one inside of a job, which has the job's slots.
+    // A run that does not share slots, and one inside a job, which has the job's slots.
     go(&world, "apart");
     ends_well(run(&world, &["--no-share"], &["apart"]));
     go(&world, "within");
@@ -85,8 +85,8 @@ fn jobs_wait_for_a_runs_tasks_and_get_their_part_as_those_end() {
     ends_well(all);
 }
 
-/// Who does not take its turn for so long is passed over (`turn::PATIENCE` of the queue): a run whose journal waits for a
-/// busy disk stands still for seconds.
+/// The queue passes over a process that does not take its turn for so long (`turn::PATIENCE` of the queue). A run
+/// whose journal waits for a busy disk may pause for seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// From when one was let go until another began.

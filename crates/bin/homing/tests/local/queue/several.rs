@@ -55,7 +55,7 @@ fn many_such_jobs_end_and_what_never_fits_is_refused() {
 fn nothing_of_it_is_left_on_any_host_when_it_is_killed() {
     let c = Cluster::new(1, 1);
     let pids = c.host.path().join("pids");
-    // One in a session of its own, as a daemon of an MPI is, and one that does not hear.
+    // One process is in a session of its own, as a daemon of an MPI is, and one ignores SIGTERM.
     let rank = format!(
         "setsid sh -c 'echo $$ >> {0}; exec sleep 1000' & trap '' TERM; echo $$ >> {0}; sleep 1000",
         pids.display()
@@ -181,7 +181,7 @@ fn a_job_is_told_the_network_that_was_asked_for() {
     let job = c.out(0, &["sub", "-q", "-n", "2", "--ptile", "1", "--net", "storage", line]).trim().to_string();
     assert_eq!(c.at(0, &["wait", &job]).status.code(), Some(0));
     assert_eq!(c.out(0, &["peek", &job]).trim(), "storage 127.0.0.0/30 lo lo");
-    // What cannot be told apart, or is not known of a host of the job.
+    // Addresses that are ambiguous, or not known of a host of the job.
     for (own_net, far_net, why) in [
         ("storage = '10.1.0.1', manage = '10.1.0.2'", "storage = '10.1.0.3'", "10.1.0.2 of manage too"),
         ("storage = '10.1.0.1'", "manage = '10.2.0.3'", "far has no address in it"),

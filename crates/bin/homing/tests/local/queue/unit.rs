@@ -1,10 +1,10 @@
-//! Submissions from a unit of systemd, of which there is a stand-in.
+//! Submissions from a unit of systemd, which scripts imitate.
 
 use super::world::World;
 use crate::script::script;
 use crate::until::until;
 
-/// A world whose submissions come from a unit with this KillMode; `scope` is what systemd-run does.
+/// Makes a world whose submissions come from a unit with this KillMode. `scope` is the script of systemd-run.
 fn in_a_unit(mode: &str, scope: &str) -> World {
     let world = World::new(1);
     std::fs::create_dir(world.path().join("bin")).unwrap();
@@ -15,7 +15,7 @@ fn in_a_unit(mode: &str, scope: &str) -> World {
     world
 }
 
-/// What the submission of a job says.
+/// Submits a job and returns standard error.
 fn submitted(world: &World) -> String {
     let mut command = world.command(&["sub", "-q", "touch ran"]);
     let path = format!("{}:{}", world.path().join("bin").display(), std::env::var("PATH").unwrap());

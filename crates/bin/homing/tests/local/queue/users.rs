@@ -116,7 +116,7 @@ fn nobody_reads_or_changes_anothers_job() {
         let status = Command::new("bash").args(["-c", &line]).uid(BOB).gid(BOB).output().unwrap().status;
         assert!(!status.success(), "{line}");
     }
-    // What Bob puts there under Alice's name is not believed.
+    // The folder with Alice's name is still Alice's, not Bob's.
     assert_eq!(std::fs::metadata(&folder).unwrap().uid(), ALICE);
     // Root may.
     assert!(w.homing(&["kill", &id]).status.success());
@@ -134,7 +134,7 @@ fn a_folder_that_somebody_else_made_shuts_nobody_out() {
     assert_eq!(std::fs::metadata(w.path().join(format!("queue/homing-queue-{BOB}.1"))).unwrap().uid(), BOB);
     let list = as_user(&w, ALICE, &["jobs", "-a", "-u"]);
     assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 3, "{list:?}");
-    // All of them: then the way out is said.
+    // All of the names are taken: then homing reports the remedy.
     (1..=20).for_each(|n| drop(std::fs::create_dir(w.path().join(format!("queue/homing-queue-{}.{n}", BOB + 1)))));
     std::fs::create_dir(w.path().join(format!("queue/homing-queue-{}", BOB + 1))).unwrap();
     let said = as_user(&w, BOB + 1, &["sub", "true"]);
@@ -159,7 +159,8 @@ fn what_lies_in_the_place_of_the_folders_for_all_shuts_nobody_out() {
     assert_eq!(w.lines("ran"), ["first", "second"]);
 }
 
-/// What a user leaves in the place of the files that tell of slots holds up nobody, and is named.
+/// A user leaves other kinds of files in the place of the files that count slots. homing names them, and they hold up
+/// no other user.
 #[test]
 fn a_pipe_a_link_or_a_closed_file_in_the_place_of_slots_stops_nobody() {
     let Some(w) = shared(1) else { return };
@@ -184,7 +185,7 @@ fn a_pipe_a_link_or_a_closed_file_in_the_place_of_slots_stops_nobody() {
     }
 }
 
-/// Jobs of another user that are many and large cost who does not ask for them nothing, and who asks little.
+/// Another user has many and large jobs. They cost nothing if a command does not list them, and little if it does.
 #[test]
 fn what_another_user_has_put_there_is_not_read_without_need_and_bounded_where_it_is() {
     let Some(w) = shared(1) else { return };

@@ -46,7 +46,7 @@ fn what_can_never_start_is_refused() {
         let output = w.homing(words);
         assert_eq!(output.status.code(), Some(255), "{words:?}");
     }
-    // Nor does what only Slurm understands go unheard.
+    // Nor is an option ignored that only Slurm understands.
     let output = w.homing(&["sub", "--account", "physics", "true"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(255) && said.contains("--account=physics is for Slurm"), "{said}");

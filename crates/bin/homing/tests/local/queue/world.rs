@@ -48,7 +48,7 @@ impl World {
     pub fn own_folder(&self) -> PathBuf {
         self.path().join(format!("queue/homing-queue-{}", rustix::process::geteuid().as_raw()))
     }
-    /// This world's processes: runners and keepers, and what they started.
+    /// Returns this world's processes: runners, keepers, and their children.
     fn processes(&self, mark: &str) -> Vec<i32> {
         let mark = [mark.as_bytes(), self.path().join("queue").as_os_str().as_bytes()].concat();
         let numbers =
@@ -90,7 +90,8 @@ impl World {
         let open = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         open(self.path(), 0o777);
         open(&self.path().join("cluster.toml"), 0o644);
-        // By another process: what this one writes while another test of it starts a program cannot be executed yet.
+        // Another process copies it. A file that this process writes cannot be executed while another test starts a
+        // program.
         let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_homing")).arg(self.program()).status().unwrap();
         assert!(copied.success());
         open(&self.program(), 0o755);
