@@ -15,11 +15,11 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Parts that nothing befalls before a run counts as one that never ends.
+/// A run counts as stuck after so many parts without a fault.
 const CALM: usize = 5;
-/// No part lasts so long; a host is given up after 30 s, and links are cut for 40.
+/// The longest time of a part. A host is given up after 30 s, and links are cut for 40 s.
 const LONGEST: Duration = Duration::from_secs(300);
-/// For how long a stroke waits for the records of its moment.
+/// How long a stroke waits for the records of its moment.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The time that processes may outlive the program that was started. A worker that receives nothing ends itself after
 /// 25 s.
@@ -88,7 +88,7 @@ impl Driver<'_> {
             }
             self.spoil()?;
         }
-        // Once more: there is nothing to do, and the answer is the same.
+        // Resumes once more: there is nothing to do, and the exit status is the same.
         self.part(&[]).map(drop)
     }
 
@@ -122,7 +122,7 @@ impl Driver<'_> {
         command
             .stdout(File::create(file("stdout"))?)
             .stderr(File::create(self.site.base.join(format!("stderr.{number}")))?);
-        // Now and then the input is not there when the run is taken up first.
+        // For every third seed the input is missing at the first resume.
         let absent = number == 1 && words[0] == "resume" && self.scenario.seed.is_multiple_of(3);
         let fed = self.scenario.input == Input::Stdin && !absent;
         command.stdin(if fed { Stdio::piped() } else { Stdio::null() }).process_group(0);
@@ -162,7 +162,7 @@ impl Driver<'_> {
         Ok(done)
     }
 
-    /// Processes of the run that are there long after its end; they are ended.
+    /// Ends the processes of the run that are there long after its end, and returns them.
     fn left(&self) -> Vec<String> {
         let deadline = Instant::now() + LINGER;
         loop {
@@ -181,7 +181,7 @@ impl Driver<'_> {
     }
 }
 
-/// Items in pieces that break inside of them; at once when they are read again.
+/// Writes the items in pieces that break inside them. If they are read again, writes them at once.
 fn feed(mut to: ChildStdin, items: &[u8], slow: bool) {
     for piece in items.chunks(if slow { 17 } else { items.len() }) {
         if to.write_all(piece).is_err() {
@@ -200,7 +200,7 @@ fn wait(child: &mut Child, entered: bool) -> io::Result<i32> {
         if Instant::now() > deadline {
             child.kill()?;
         }
-        // nsenter stops itself with the program that it runs, and does not go on with it.
+        // When its program stops, nsenter stops itself too. It does not continue with the program.
         if entered {
             nemesis::send(child.id() as i32, nemesis::CONT);
         }

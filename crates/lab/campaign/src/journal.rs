@@ -7,25 +7,26 @@ use std::collections::BTreeMap;
 /// The state of a task by the records so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
-    /// It has no last word, or one that does not settle it.
+    /// The task has no last record, or one that does not settle it.
     #[default]
     Open,
-    /// It was given up, as its hosts were lost: a failure to who ran it, and `homing resume` runs it again.
+    /// homing gave the task up, as its hosts were lost. The run counts it as failed, and `homing resume` runs it
+    /// again.
     Lost,
-    /// It succeeded.
+    /// The task succeeded.
     Done,
-    /// It failed.
+    /// The task failed.
     Failed,
 }
 
 /// A task as its journal records it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Starts.
+    /// The number of starts.
     pub starts: u64,
-    /// Records of its success.
+    /// The number of records of its success.
     pub done: u64,
-    /// Starts behind the first of these.
+    /// The number of starts after the first success.
     pub starts_after_done: u64,
     /// The state of the task.
     pub end: End,
@@ -34,7 +35,7 @@ pub struct Told {
 /// A whole journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Journal {
-    /// By task.
+    /// The tasks by number.
     pub tasks: BTreeMap<u64, Told>,
     /// Lines that are no records, other than those in `damaged`.
     pub unreadable: u64,
@@ -71,7 +72,7 @@ impl Journal {
         }
     }
 
-    /// A task; one that never began is open.
+    /// Returns a task; one that never began is open.
     pub fn task(&self, number: u64) -> Told {
         self.tasks.get(&number).cloned().unwrap_or_default()
     }

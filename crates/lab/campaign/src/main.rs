@@ -1,4 +1,4 @@
-//! `homing-campaign HOMING RUNS [SEED [LAB]]`: so many seeds from SEED on.
+//! `homing-campaign HOMING RUNS [SEED [LAB]]`: tries RUNS seeds, beginning with SEED.
 
 use homing_campaign::{Place, campaign};
 use std::process::ExitCode;

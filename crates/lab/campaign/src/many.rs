@@ -1,4 +1,4 @@
-//! Many seeds.
+//! Runs many seeds at once.
 
 use crate::{Place, Summary, run_seed, summary};
 use std::num::NonZero;

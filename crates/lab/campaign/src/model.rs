@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct Part {
     /// Its exit status; 128 and the signal's number when a signal ended it, as a shell has it.
     pub status: i32,
-    /// Whether it had an end for each task, be it that the task was given up with its hosts.
+    /// Whether each task had an end. A task that was given up with its hosts counts.
     pub told: bool,
     /// The deeds that were carried out. A deed without a victim is not among them.
     pub deeds: Vec<Deed>,
@@ -21,21 +21,21 @@ pub struct Part {
     pub left: Vec<String>,
 }
 
-/// When one execution of a task ran, by a clock that nobody sets: hundredths of seconds.
+/// The begin and end of one execution of a task, in hundredths of seconds of a clock that no deed sets.
 pub type Beats = BTreeMap<String, (u64, u64)>;
 
-/// All that is left to be seen of a run.
+/// All observations of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Its parts. The last but one has come to the end of the run, the last found nothing to do.
+    /// Its parts. The last but one completes the run, and the last finds nothing to do.
     pub parts: Vec<Part>,
     /// Its journal.
     pub journal: Journal,
     /// The error of `report`, when that failed.
     pub unreadable: Option<String>,
-    /// By the names of the files: lines of effects.
+    /// The lines of effects, by the names of the files.
     pub effects: BTreeMap<String, Vec<String>>,
-    /// By item: executions.
+    /// The executions, by item.
     pub beats: BTreeMap<String, Beats>,
     /// The job log.
     pub joblog: String,
@@ -50,9 +50,9 @@ pub struct Seen {
 pub enum Column {
     /// Effects that are not those of one whole execution of each task that is done.
     Effects,
-    /// A task twice at once, or again after it was done.
+    /// A task that ran twice at once, or again after it was done.
     Twice,
-    /// Output of a task that is done is not there, or not as it was printed.
+    /// Output of a task that is done is missing, or not as it was printed.
     Output,
     /// An exit status that does not match the result of the run.
     Status,
@@ -60,7 +60,7 @@ pub enum Column {
     JobLog,
     /// Processes that outlived the run.
     Processes,
-    /// Locks that did.
+    /// Locks that outlived the run.
     Locks,
     /// A journal that the program cannot read, or a crash of its own.
     Unreadable,
@@ -142,7 +142,7 @@ fn task(scenario: &Scenario, seen: &Seen, number: u64, found: &mut Vec<Finding>)
         End::Failed => logged(|exit, signal| exit != "0" || signal != "0"),
         End::Open | End::Lost => 1,
     };
-    // A record that was spoilt is forgotten, and its task runs again.
+    // A record that was spoilt is lost, and its task runs again.
     let again = told.end == End::Done && expected > 1 && scenario.damage.is_none();
     if expected == 0 || again {
         say(Column::JobLog, format!("{expected} lines for its end ({:?})", told.end));
@@ -267,7 +267,7 @@ fn statuses(scenario: &Scenario, seen: &Seen, found: &mut Vec<Finding>) {
     }
 }
 
-/// The signal of a deed that lets the coordinator end in its own way.
+/// Returns the signal of a deed that lets the coordinator end in its own way.
 fn asked_to_end(deed: &Deed) -> Option<i32> {
     match deed {
         Deed::Signal(Whom::Coordinator, signal @ (1 | 2 | 15)) => Some(*signal),
@@ -281,12 +281,12 @@ pub fn settled(scenario: &Scenario, journal: &Journal) -> bool {
     (1..=scenario.tasks).all(|number| !matches!(journal.task(number).end, End::Open | End::Lost))
 }
 
-/// Whether the program reported an end of every task.
+/// Whether the journal has an end of every task. A task that was given up counts.
 pub fn told(scenario: &Scenario, journal: &Journal) -> bool {
     (1..=scenario.tasks).all(|number| journal.task(number).end != End::Open)
 }
 
-/// How often a process was killed outright.
+/// Counts how often a process was killed outright.
 pub fn kills(seen: &Seen) -> u64 {
     let deeds = seen.parts.iter().flat_map(|part| &part.deeds);
     let kill = |deed: &&Deed| matches!(deed, Deed::Signal(_, KILL) | Deed::Pause(_, _, true));
@@ -315,7 +315,7 @@ mod tests {
         }
     }
 
-    /// Four tasks of which the last one fails, as it must.
+    /// Returns the observations of four tasks of which the last one fails, as it must.
     fn seen() -> Seen {
         let mut seen = Seen::default();
         let mut first = Part { deeds: vec![Deed::Signal(Whom::Coordinator, KILL)], status: 137, ..Part::default() };

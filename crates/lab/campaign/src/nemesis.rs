@@ -27,7 +27,7 @@ pub struct Nemesis<'a> {
 }
 
 impl Nemesis<'_> {
-    /// Does it; false when there was nobody to do it to.
+    /// Carries out a deed. Returns false if no process was there for it.
     pub fn act(&mut self, deed: &Deed) -> io::Result<bool> {
         match deed {
             Deed::Signal(whom, signal) => Ok(self.signal(*whom, *signal)),
@@ -49,7 +49,7 @@ impl Nemesis<'_> {
     fn find(&mut self, whom: Whom) -> Vec<Process> {
         let found = processes::of_run(&self.site.mark, self.lab);
         let mut found: Vec<Process> = found.into_iter().filter(|p| p.is(whom)).collect();
-        // A child that is not yet the program that it begins has the words of its parent.
+        // Between fork and exec a child has the arguments of its parent.
         let coordinators: Vec<i32> = found.iter().map(|p| p.pid).collect();
         found.retain(|p| whom != Whom::Coordinator || !coordinators.contains(&p.parent));
         if !matches!(whom, Whom::All | Whom::Group) && found.len() > 1 {
@@ -107,7 +107,7 @@ impl Nemesis<'_> {
         set("up").map(drop)
     }
 
-    /// The first process of the host, and with it all others, then it is booted again.
+    /// Kills the first process of the host, and with it all others. Then boots the host again.
     fn power_loss(&self, host: u64, ms: u64) -> io::Result<bool> {
         let Some(lab) = self.lab else { return Ok(false) };
         let name = format!("n{host}");
@@ -137,7 +137,7 @@ fn number(signal: i32) -> Signal {
     Signal::from_named_raw(signal).expect("one of those of a scenario")
 }
 
-/// Sends a signal; false when there is nobody to take it.
+/// Sends a signal. Returns false if there is no such process.
 pub fn send(process: i32, signal: i32) -> bool {
     kill_process(pid(process), number(signal)).is_ok()
 }
@@ -150,7 +150,7 @@ pub fn damage(site: &Site, run: &str, damage: Damage) -> io::Result<Vec<Vec<u8>>
     match damage {
         Damage::Torn(bytes) => after.truncate(after.len().saturating_sub(bytes as usize)),
         Damage::Bit(place, bit) => {
-            // The first record is the run itself; without it there is nothing to take up.
+            // The first record is the run itself. Without it there is nothing to resume.
             let first = before.iter().position(|b| *b == b'\n').map_or(before.len(), |at| at + 1);
             let at = first + (before.len() - first) * place as usize / 1000;
             if let Some(byte) = after.get_mut(at) {

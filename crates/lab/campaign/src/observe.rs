@@ -28,8 +28,8 @@ const BRICKS: &str = "for host in n1 n2 n3; do echo \"on the brick of $host:\"; 
     ssh $host 'cd /scratch/brick/MARK/effects && grep -c ^ *; getfattr -d -m trusted.afr -e hex . * | grep -v =0x0*$'; done; \
     gluster volume heal data info; gluster volume status data";
 
-/// The name of the run, once its journal has a record: before that nothing of it
-/// was started, and it is begun anew.
+/// Returns the name of the run, once its journal has a record. Before that no task has started, and the run begins
+/// anew.
 pub fn run_name(site: &Site) -> Option<String> {
     let own = |path: &Path| {
         let journal = path.join("journal.jsonl");
@@ -44,7 +44,7 @@ pub fn journal(site: &Site, damaged: &[Vec<u8>]) -> Journal {
     Journal::read(&written(site), damaged)
 }
 
-/// How many records it has.
+/// Counts the records of the journal.
 pub fn records(site: &Site) -> u64 {
     written(site).iter().filter(|b| **b == b'\n').count() as u64
 }
@@ -54,7 +54,7 @@ fn written(site: &Site) -> Vec<u8> {
     journal.and_then(|path| fs::read(path).ok()).unwrap_or_default()
 }
 
-/// All of it, when the run has come to its end.
+/// Reads all observations, when the run has come to its end.
 pub fn all(site: &Site, scenario: &Scenario, parts: Vec<Part>, damaged: &[Vec<u8>]) -> io::Result<Seen> {
     let effects = effects(site)?;
     let log = site.kept(Kept::Log);
@@ -117,13 +117,13 @@ fn beats(site: &Site) -> BTreeMap<String, Beats> {
     found
 }
 
-/// `PROCESS-START NOW`, seconds since the machine's start with two decimals.
+/// Parses `PROCESS-START NOW`: seconds since the machine's start with two decimals.
 fn beat(line: &str) -> Option<(&str, u64)> {
     let (who, at) = line.split_once(' ')?;
     Some((who, at.replace('.', "").parse().ok()?))
 }
 
-/// `1/ITEM/stdout`, or for a task file `NUMBER/stdout`.
+/// Reads `1/ITEM/stdout`, or for a task file `NUMBER/stdout`.
 fn results(folder: &Path) -> BTreeMap<u64, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];

@@ -1,4 +1,4 @@
-//! Where a run takes place: its folders, and how its program is called.
+//! The place of a run: its folders, and the call of its program.
 
 use crate::processes::MARK;
 use crate::random::Random;
@@ -29,7 +29,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// On this machine, or on the hosts of a lab that is up.
+    /// Makes a place on this machine, or on the hosts of a lab that is up.
     pub fn new(homing: &Path, lab: Option<&str>) -> io::Result<Place> {
         let folder = tempfile::tempdir()?;
         let (source, library) = (folder.path().join("shim.c"), folder.path().join("shim.so"));
@@ -48,7 +48,7 @@ impl Place {
         Ok(Place { homing: homing.into(), lab: lab.map(String::from), shim, _shim: Arc::new(folder) })
     }
 
-    /// The library that shifts clocks.
+    /// Returns the library that shifts clocks.
     pub fn shim(&self) -> Option<&Path> {
         self.shim.as_deref()
     }
@@ -65,14 +65,14 @@ impl Place {
 pub struct Site {
     /// The mark of the run's processes.
     pub mark: String,
-    /// All of it, on this machine; in a lab, the scratch disk of the first host.
+    /// The base folder on this machine. In a lab it is on the scratch disk of the first host.
     pub base: PathBuf,
     place: Place,
     scenario: Scenario,
     _folder: Option<tempfile::TempDir>,
 }
 
-/// Which of the things that may lie on a small disk.
+/// The things that may be on a small disk.
 #[derive(Clone, Copy)]
 pub enum Kept {
     /// The run's folder.
@@ -113,14 +113,14 @@ impl Site {
         Ok(site)
     }
 
-    /// Where one thing lies, on this machine.
+    /// Returns the path of a kept thing on this machine.
     pub fn kept(&self, what: Kept) -> PathBuf {
         let small = self.scenario.small_disk[what as usize];
         let folder = if small { self.base.join("disk") } else { self.base.clone() };
         folder.join(["runs", "out", "log"][what as usize])
     }
 
-    /// A path as the run's own hosts name it.
+    /// Returns a path as the run's own hosts see it.
     fn inside(&self, path: &Path) -> String {
         let text = path.display().to_string();
         match &self.place.lab {
@@ -151,12 +151,12 @@ impl Site {
         (1..=self.scenario.tasks).map(line).collect()
     }
 
-    /// The items, as standard input has them.
+    /// Returns the items as text for standard input.
     pub fn items(&self) -> String {
         (1..=self.scenario.tasks).map(|n| Scenario::item(n) + "\n").collect()
     }
 
-    /// homing, here or on the first host.
+    /// Returns a command that runs homing, here or on the first host.
     pub fn homing(&self, words: &[String]) -> io::Result<Command> {
         let mut command = match &self.place.lab {
             None => {
@@ -183,7 +183,7 @@ impl Site {
         Ok(command)
     }
 
-    /// The words of the first part.
+    /// Returns the arguments of the first part.
     pub fn words(&self) -> Vec<String> {
         let s = &self.scenario;
         let mut words = vec!["run".to_string(), "-q".into(), format!("-j{}", s.jobs)];
@@ -216,7 +216,7 @@ impl Site {
         words
     }
 
-    /// In a lab: a script on the first host. `EFFECTS`, `BASE` and `MARK` in it are this run's.
+    /// Runs a script on the first host of a lab. `EFFECTS`, `BASE` and `MARK` in it are this run's.
     pub fn on_volume(&self, script: &str) -> io::Result<()> {
         let Some(mut command) = self.command_on_volume(script)? else { return Ok(()) };
         let status = command.status()?;
@@ -239,7 +239,7 @@ impl Site {
         Ok(Some(command))
     }
 
-    /// The folders of beats: one a host.
+    /// Returns the folders of beats: one a host.
     pub fn beats(&self) -> Vec<PathBuf> {
         let Some(lab) = &self.place.lab else { return vec![self.base.join("beats")] };
         (1..=3).filter_map(|n| scratch(lab, n).ok()).map(|s| s.join(&self.mark).join("beats")).collect()
@@ -269,14 +269,14 @@ fn scratch(lab: &str, host: u32) -> io::Result<PathBuf> {
     Ok(host.scratch())
 }
 
-/// The machine's end of a host's link.
+/// Returns the name of the machine's end of a host's link.
 pub fn link(lab: &str, host: u64) -> io::Result<String> {
     let plan = homing_lab::load(lab).map_err(io::Error::other)?;
     let host = plan.host(&format!("n{host}")).ok_or_else(|| io::Error::other("no such host"))?;
     Ok(host.veth())
 }
 
-/// A disk of 4 MiB in a mount namespace of this thread and its children.
+/// Mounts a disk of 4 MiB in a mount namespace of this thread and its children.
 fn small_disk(at: &Path) -> io::Result<()> {
     use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
     // SAFETY: the thread was made for this run and shares no descriptors or working directory that it would lose.

@@ -1,10 +1,9 @@
-//! The processes of a run, found by a variable in their environment or, on
-//! hosts of a lab, by the host that they run on.
+//! Finds the processes of a run by a variable in their environment. On hosts of a lab it finds them by their host.
 
 use crate::scenario::Whom;
 use std::fs;
 
-/// The variable that all processes of a run have.
+/// The variable in the environment of all processes of a run.
 pub const MARK: &str = "CAMPAIGN";
 
 /// The name of the process that watches over a worker.
@@ -13,13 +12,13 @@ const GUARD: &str = "homing-guard";
 /// A process of the run.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Its number, seen from the machine.
+    /// Its process id, as the machine numbers it.
     pub pid: i32,
-    /// That of its parent.
+    /// The process id of its parent.
     pub parent: i32,
     /// Its own name, as `ps -e` has it.
     pub name: String,
-    /// Its words.
+    /// Its arguments.
     pub words: Vec<String>,
     /// Its state, as `ps` shows it.
     pub state: char,
@@ -39,13 +38,13 @@ impl Process {
         }
     }
 
-    /// For people.
+    /// Returns a line on the process for people.
     pub fn shown(&self) -> String {
         format!("{} {} ({})", self.pid, self.words.join(" "), self.state)
     }
 }
 
-/// All processes with the mark, and those of homing's workers and guards in the lab.
+/// Returns all processes with the mark, and homing's workers and guards in the lab.
 pub fn of_run(mark: &str, lab: Option<&str>) -> Vec<Process> {
     let entry = format!("{MARK}={mark}");
     let own = |pid: i32| {
@@ -79,14 +78,14 @@ fn in_group(pid: i32, group: &str) -> bool {
     fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|text| text.contains(group))
 }
 
-/// The processes by which a host of the lab serves its disk to GlusterFS.
+/// Returns the processes by which a host of the lab serves its disk to GlusterFS.
 pub fn bricks(lab: &str, host: u64) -> Vec<i32> {
     let group = format!("homing-lab/{lab}/n{host}");
     let own = |p: &Process| p.words.first().is_some_and(|w| w.ends_with("glusterfsd")) && in_group(p.pid, &group);
     all().filter_map(process).filter(own).map(|p| p.pid).collect()
 }
 
-/// The processes of the machine.
+/// Returns the processes of the machine.
 fn all() -> impl Iterator<Item = i32> {
     let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
     numbers.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok())

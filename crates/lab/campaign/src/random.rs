@@ -4,7 +4,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of a seed.
+    /// Makes the stream of a seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -16,17 +16,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From `low` up to but not `high`.
+    /// Returns a number from `low` up to but not including `high`.
     pub fn within(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low)
     }
 
-    /// True this often in a hundred.
+    /// Returns true in `share` of a hundred calls.
     pub fn percent(&mut self, share: u64) -> bool {
         self.within(0, 100) < share
     }
 
-    /// One of them.
+    /// Returns one of the choices.
     pub fn of<T: Clone>(&mut self, choices: &[T]) -> T {
         choices[self.within(0, choices.len() as u64) as usize].clone()
     }

@@ -2,18 +2,18 @@
 
 use crate::random::Random;
 
-/// Where a run is to be tried; not everything can befall it everywhere.
+/// The place of a run, which limits the possible faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terrain {
     /// Tasks run over ssh on the hosts of a lab, whose links can be cut.
     pub lab: bool,
-    /// Disks of its own can be mounted and filled, and files given to other users.
+    /// The run can mount and fill disks of its own, and give files to other users.
     pub root: bool,
     /// The library that shifts clocks was built.
     pub clock: bool,
 }
 
-/// How output is printed.
+/// The order and form of printed output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Grouped, as tasks end.
@@ -24,7 +24,7 @@ pub enum Form {
     Lines,
 }
 
-/// Where the tasks come from.
+/// The source of the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// `:::`.
@@ -35,12 +35,12 @@ pub enum Input {
     Tasks,
 }
 
-/// Whom a signal goes to.
+/// The target of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whom {
     /// The program that was started.
     Coordinator,
-    /// One that serves a host.
+    /// A process that serves a host.
     Worker,
     /// The process that watches over a worker.
     Guard,
@@ -54,14 +54,14 @@ pub enum Whom {
     Ssh,
 }
 
-/// One thing that befalls a run.
+/// One fault of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// A signal, by number.
     Signal(Whom, i32),
     /// Two interrupts, 100 ms apart.
     Interrupts,
-    /// SIGSTOP, then after so many milliseconds SIGCONT, or SIGKILL.
+    /// SIGSTOP, then after so many milliseconds SIGCONT; SIGKILL instead of SIGCONT if true.
     Pause(Whom, u64, bool),
     /// The clock's shift, which the shim reads from now on.
     Clock(&'static str),
@@ -76,7 +76,7 @@ pub enum Deed {
 }
 
 impl Deed {
-    /// Its kind, for a table.
+    /// Returns its kind, for a table.
     pub fn kind(&self) -> String {
         let of = |whom: &Whom| format!("{whom:?}").to_lowercase();
         match self {
@@ -99,9 +99,10 @@ impl Deed {
 /// machine. Most strokes would come too late on an idle one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stroke {
-    /// So many records has the journal got since the part of the run began, or since the stroke before ended.
+    /// The number of records that the journal must get first. It counts from the begin of the part, or the end of the
+    /// last stroke.
     pub records: u64,
-    /// Milliseconds after that.
+    /// The delay after these records, ms.
     pub after_ms: u64,
     /// The deed itself.
     pub deed: Deed,
@@ -110,9 +111,9 @@ pub struct Stroke {
 /// A damage to a journal that no process writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// So many bytes of its end are gone.
+    /// So many bytes are cut off at its end.
     Torn(u64),
-    /// One bit of a record is another: the place in thousandths of the file, the bit.
+    /// One bit of a record is flipped: the place in thousandths of the file, the bit.
     Bit(u64, u8),
 }
 
@@ -123,19 +124,19 @@ pub struct Scenario {
     pub seed: u64,
     /// Tasks, numbered from 1.
     pub tasks: u64,
-    /// Slots a host.
+    /// Slots of each host.
     pub jobs: u64,
-    /// How output is printed.
+    /// The order and form of printed output.
     pub form: Form,
     /// `--results`.
     pub results: bool,
     /// `--retries 3`.
     pub retries: bool,
-    /// Where the tasks come from.
+    /// The source of the tasks.
     pub input: Input,
-    /// Other users' files lie in its folders.
+    /// Whether other users' files are in its folders.
     pub neighbours: bool,
-    /// Where a small disk is: the journal, standard output, the job log and the results.
+    /// Which of these are on a small disk: the journal, standard output, the job log and the results.
     pub small_disk: [bool; 3],
     /// The faults of the first parts of the run. The parts after them are left alone.
     pub parts: Vec<Vec<Stroke>>,
@@ -149,7 +150,7 @@ const SIGNALS: [i32; 8] = [1, 2, 3, 15, KILL, KILL, KILL, KILL];
 pub const KILL: i32 = 9;
 
 impl Scenario {
-    /// The scenario of a seed.
+    /// Makes the scenario of a seed.
     pub fn new(seed: u64, terrain: Terrain) -> Scenario {
         let mut random = Random::new(seed);
         let r = &mut random;
@@ -174,7 +175,7 @@ impl Scenario {
         }
     }
 
-    /// Whether anything that befalls it may be the end of a task's own process.
+    /// Whether a fault may end a task's own process.
     pub fn harms_tasks(&self) -> bool {
         let harm = |deed: &Deed| match deed {
             Deed::Signal(whom, _) | Deed::Pause(whom, ..) => *whom != Whom::Coordinator,
@@ -189,7 +190,7 @@ impl Scenario {
         format!("t{number:04}")
     }
 
-    /// Lines that a task prints when it succeeds.
+    /// Returns the number of lines that a task prints when it succeeds.
     pub fn lines(number: u64) -> u64 {
         if number % 11 == 5 { 3000 } else { 3 }
     }
@@ -205,7 +206,8 @@ impl Scenario {
     }
 }
 
-/// The first records are there when tasks have begun: now and then a stroke is to come before.
+/// Draws a stroke. The journal has its first records only after tasks have begun, so some strokes come before any
+/// record.
 fn stroke(r: &mut Random, terrain: Terrain, full: bool, share: u64) -> Stroke {
     let deed = match r.within(0, 100) {
         0..50 => Deed::Signal(whom(r, terrain), r.of(&SIGNALS)),
@@ -228,8 +230,7 @@ fn whom(r: &mut Random, terrain: Terrain) -> Whom {
     if terrain.lab { r.of(&far) } else { r.of(&local) }
 }
 
-/// In a lab now and then longer than a worker lives without a word (25 s) and
-/// a coordinator waits for one (30 s).
+/// Draws a pause. In a lab some pauses exceed the silence that a worker (25 s) or a coordinator (30 s) accepts.
 fn pause_ms(r: &mut Random, terrain: Terrain) -> u64 {
     if terrain.lab && r.percent(5) { 36_000 } else { r.within(50, 1200) }
 }

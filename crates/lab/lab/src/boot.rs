@@ -1,4 +1,4 @@
-//! Starting one host, and waiting until its sshd answers.
+//! Starts one host, and waits until its sshd answers.
 
 use crate::disk::{detach, reap_in_background};
 use crate::error::{Doing, LabError, Result};
@@ -26,7 +26,7 @@ pub(crate) fn boot(plan: &Plan, host: &HostPlan) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     wait(host, &mut nspawn, until, "its sshd does not answer", || ssh_answers(host).then_some(()))?;
     let leader = wait(host, &mut nspawn, until, "it has no first process", || process::leader_of(host))?;
-    // Not before: the first process is there earlier than the link that is to be shaped.
+    // Only after the boot: the first process exists earlier than the link.
     if let Some(rate) = plan.spec.link_bits_per_s {
         net::shape(host, leader, rate)?;
     }
@@ -34,8 +34,8 @@ pub(crate) fn boot(plan: &Plan, host: &HostPlan) -> Result<()> {
     Ok(())
 }
 
-/// Takes the power of a host away: its first process, and with it all others, whatever they are at. Returns when none is
-/// left; false where none was.
+/// Cuts the power of a host: ends its first process, and with it all others. Returns when no process is left; false
+/// if there was none.
 pub fn power_off(lab: &str, host: &str) -> Result<bool> {
     program::need_root()?;
     let host = container(lab, host)?;
@@ -47,7 +47,7 @@ pub fn power_off(lab: &str, host: &str) -> Result<bool> {
     Ok(killed)
 }
 
-/// Boots a host of which nothing runs, as [`reboot`]; false where it runs.
+/// Boots a host without processes, like [`reboot`]. Returns false if the host runs.
 pub fn power_on(lab: &str, host: &str) -> Result<bool> {
     program::need_root()?;
     let off = process::leader_of(&container(lab, host)?).is_none();
@@ -57,7 +57,7 @@ pub fn power_on(lab: &str, host: &str) -> Result<bool> {
     Ok(off)
 }
 
-/// A host that is no guest: the disk of a guest's own kernel may not be whole after that.
+/// Returns a host that is no guest: the disk of a guest's own kernel may be damaged by a power cut.
 fn container(lab: &str, host: &str) -> Result<HostPlan> {
     let host = folder::load(lab)?.known_host(host)?;
     let refused = || LabError::Request("a guest cannot be switched off".into());
@@ -116,7 +116,7 @@ fn start(plan: &Plan, host: &HostPlan) -> Result<Child> {
     let mut c = program::command("unshare");
     c.args(["--mount", "--propagation=slave", "sh", "-c", ALONE]).arg(plan.dir());
     c.args(host.nspawn_arguments()).stdout(out).stderr(err);
-    // The machine's /tmp is to be seen in the host, as the rest of its root is.
+    // The machine's /tmp must be visible in the host, as is the rest of its root.
     c.env("SYSTEMD_NSPAWN_TMPFS_TMP", "0");
     detach(&mut c);
     cgroup::enter(&mut c, doors);

@@ -53,7 +53,7 @@ pub(crate) fn make(plan: &Plan, shape: CephSpec) -> Result<()> {
 
 const MOUNT_BY_FUSE: &str = "mkdir -p /data && ceph-fuse --id user /data >&2";
 
-/// The kernel gets the key by itself: `mount.ceph` would have to be there too.
+/// Passes the key to the kernel directly: otherwise the guest would need `mount.ceph`.
 fn mount_by_kernel(first: &HostPlan) -> String {
     format!(
         "modprobe ceph\nmkdir -p /data\nkey=$(sed -n 's/.*key = //p' {USER_KEY})\n\
@@ -71,7 +71,7 @@ fn uuid() -> Result<String> {
     Ok(std::fs::read_to_string(file).doing("reading", file)?.trim().to_string())
 }
 
-/// Plain settings of a small cluster that is to be well within seconds.
+/// Returns the settings of a small cluster that is healthy within seconds.
 fn conf_text(plan: &Plan, shape: CephSpec, cluster: &str) -> String {
     let first = plan.hosts().first().map_or_else(String::new, |host| host.address().to_string());
     // The rest of the disk is for other files on it, and for tests.
@@ -127,7 +127,7 @@ fn start_monitor(first: &HostPlan, cluster: &str) -> String {
     )
 }
 
-/// One process of `ceph` carries out all: each takes 0.2 s and more to start.
+/// Returns one script for all steps: each process of `ceph` takes 0.2 s and more to start.
 fn make_pools(ids: &[String]) -> String {
     let mut text = String::from("timeout 60 ceph --connect-timeout 60 >&2 <<'END'\n");
     for (number, id) in ids.iter().enumerate() {
@@ -136,7 +136,7 @@ fn make_pools(ids: &[String]) -> String {
     text + "osd pool create meta 8 8\nosd pool create data 32 32\nfs new fs meta data\nEND\n"
 }
 
-/// Ceph counts OSDs from 0, and the lab hosts from 1.
+/// Returns the number of a host's OSD. Ceph counts OSDs from 0, and the lab hosts from 1.
 fn osd_of(host: &HostPlan) -> usize {
     host.index as usize - 1
 }

@@ -11,7 +11,7 @@ use std::process::Command;
 const BASE: &str = "/sys/fs/cgroup";
 const PERIOD_US: f64 = 100_000.0;
 
-/// Hierarchies that this machine has, of those that matter to a host.
+/// Returns this machine's hierarchies that matter to a host.
 fn hierarchies() -> Vec<PathBuf> {
     let base = Path::new(BASE);
     if base.join("cgroup.controllers").exists() {
@@ -60,7 +60,7 @@ fn door(group: &Path) -> Result<File> {
     OpenOptions::new().write(true).open(&procs).doing("opening", &procs)
 }
 
-/// Has a command enter the groups of these doors before it runs.
+/// Makes a command enter the groups of these doors before it runs.
 pub(crate) fn enter(command: &mut Command, mut doors: Vec<File>) {
     // SAFETY: writing to descriptors opened before the fork is async-signal-safe.
     unsafe {
@@ -73,14 +73,14 @@ pub(crate) fn enter(command: &mut Command, mut doors: Vec<File>) {
     }
 }
 
-/// The group that carries the limit, open for a process to enter; `None` when the machine has none.
-/// Only this one: a process brought in from outside has no place in the groups that the host's systemd keeps.
+/// Opens the group that carries the limit, for a process to enter. `None` when the machine has none. It is this group
+/// alone, because the groups of the host's systemd have no place for a process from outside.
 pub(crate) fn enter_cpu(name: &str) -> Option<File> {
     let group = Path::new(BASE).join("cpu").join(name);
     door(&group).ok()
 }
 
-/// Processes in the groups named `name` and below.
+/// Returns the processes in the groups named `name` and below.
 pub(crate) fn members(name: &str) -> Vec<i32> {
     let mut pids = Vec::new();
     for hierarchy in hierarchies() {
@@ -108,7 +108,7 @@ pub(crate) fn remove_if_empty(name: &str) {
     }
 }
 
-/// Groups of this name that exist.
+/// Returns the groups of this name that exist.
 pub(crate) fn left(name: &str) -> Vec<PathBuf> {
     hierarchies().into_iter().map(|h| h.join(name)).filter(|g| g.exists()).collect()
 }

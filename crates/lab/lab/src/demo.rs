@@ -1,5 +1,5 @@
-//! The worth of placement, seen on one machine. Four hosts with thin links hold
-//! a replicated volume; one batch runs over it twice.
+//! Shows the gain of placement on one machine. Four hosts with thin links hold a replicated volume; one batch runs
+//! over it twice.
 
 use crate::{GlusterSpec, LabSpec, Plan};
 use homing_model::Failure;
@@ -22,12 +22,12 @@ pub struct Demo {
     pub jobs: u32,
     /// Whether the lab is taken down at the end.
     pub down: bool,
-    /// Where the caller's journals lie.
+    /// The folder of the caller's journals.
     pub journals: PathBuf,
 }
 
-/// Where the runs' journals lie on n1: not below root's home, where a host of a lab sees
-/// the machine's own runs too.
+/// The folder of the runs' journals on n1. It is not below root's home, where a host of a lab could see the machine's
+/// own runs.
 const RUNS: &str = "/var/lib/homing-demo";
 
 /// The cost of one run of the batch.
@@ -87,7 +87,7 @@ fn compare(args: &Demo, plan: &Plan, tell: &dyn Fn(&str)) -> Result<i32, Failure
     if status == 0 {
         tell(&format!("\n{}", verdict(&turn, &near)));
     } else {
-        // Times of batches that failed would compare nothing.
+        // Times of failed batches have no meaning.
         tell(&format!("\nno comparison: the batches ended with status {status_turn} and {status_near}"));
     }
     Ok(status)
@@ -103,7 +103,7 @@ fn verdict(turn: &Measured, near: &Measured) -> String {
     )
 }
 
-/// Fills the volume from one host, as data usually comes in.
+/// Fills the volume from one host, as users usually do.
 fn write_input(args: &Demo, plan: &Plan) -> Result<Vec<String>, Failure> {
     let files: Vec<String> = (1..=args.files).map(|i| format!("/data/demo/f{i:03}")).collect();
     on_first(plan, &["mkdir", "-p", "/data/demo"])?;
@@ -177,7 +177,7 @@ fn keep_journals(args: &Demo, plan: &Plan) -> Result<(), Failure> {
     )))
 }
 
-/// The hosts see the machine's files, so the program is there at its own path.
+/// Returns the path of this program. The hosts see the machine's files, so the program has the same path there.
 fn own_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|e| Failure::system(format!("finding homing's own program file: {e}")))
 }
@@ -188,7 +188,7 @@ fn drop_caches() -> Result<(), Failure> {
         .map_err(|e| Failure::system(format!("dropping caches by /proc/sys/vm/drop_caches: {e}")))
 }
 
-/// Bytes that entered hosts over their links since they booted.
+/// Returns the bytes that entered hosts over their links since they booted.
 fn link_bytes(plan: &Plan) -> u64 {
     plan.hosts().iter().filter_map(crate::counters).map(|(rx, _)| rx).sum()
 }

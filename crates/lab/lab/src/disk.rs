@@ -38,7 +38,7 @@ pub(crate) fn image(host: &HostPlan, spec: &LabSpec, more: &[&str]) -> Result<Pa
     }
 }
 
-/// A loop device reads ahead by megabytes, which would hide the seeks; disks come with 128 KiB.
+/// Sets the usual 128 KiB of a disk. A loop device reads ahead by megabytes, which would hide the seeks.
 fn read_ahead_as_a_disk(backing: &Path) -> Result<()> {
     for device in crate::mounts::loops_below(backing) {
         let block = Path::new("/sys/block").join(device.file_name().unwrap_or_default());
@@ -80,7 +80,7 @@ fn serve_with_one_head(host: &HostPlan, image: &Path, times: u32) -> Result<Path
     Ok(disk)
 }
 
-/// Gives a server a session of its own, so that the terminal's Ctrl-C and its end pass it by.
+/// Gives a server a session of its own, so that neither the terminal's Ctrl-C nor its end reaches it.
 pub(crate) fn detach(c: &mut Command) {
     // SAFETY: setsid is async-signal-safe and touches no memory of the parent.
     unsafe {

@@ -27,8 +27,8 @@ pub fn down(name: &str) -> Result<bool> {
     kill(name, hosts)?;
     mounts::still_below(&dir)?;
     mounts::unmount_below_except(&dir, "hdd")?;
-    // The hosts' namespaces let go of their mounts a moment after their last process.
-    // A host that a killed `up` had just forked enters its group, or mounts, only now.
+    // The kernel releases the mounts of the hosts' namespaces a moment after their last process. A host that a killed
+    // `up` had just forked may enter its group, or mount, only now.
     let free = settle(name, "loop device", || {
         let _ = kill(name, hosts);
         let _ = mounts::unmount_below_except(&dir, "hdd");
@@ -104,8 +104,7 @@ fn forget_nspawn(plan: &Plan) {
     }
 }
 
-/// Removes the state folder, and only when nothing is mounted in it: the
-/// hosts' roots show the machine's own files.
+/// Removes the state folder, but only when nothing is mounted in it: the hosts' roots show the machine's own files.
 fn remove_folder(name: &str, dir: &Path) -> Result<()> {
     let mounted = mounts::below(dir)?;
     if !mounted.is_empty() {

@@ -1,4 +1,4 @@
-//! Running a command inside a host, and something for every host.
+//! Runs a command inside a host, and an action for every host.
 
 use crate::error::Result;
 use crate::plan::{HostPlan, Plan};
@@ -18,7 +18,7 @@ pub fn exec(lab: &str, host: &str) -> Result<Command> {
     inside(&plan.known_host(host)?).ok_or_else(|| plan.no_host(host))
 }
 
-/// As [`exec`]; `None` when the host does not run.
+/// Returns the command like [`exec`]; `None` when the host does not run.
 pub(crate) fn inside(host: &HostPlan) -> Option<Command> {
     let leader = process::leader_of(host)?;
     if host.is_guest() {
@@ -66,7 +66,7 @@ pub(crate) fn output(plan: &Plan, host: &HostPlan, doing: &str, args: &[&str]) -
     program::finish(&format!("{doing} on {}", host.name()), &mut c)
 }
 
-/// Does something for every host at once; the first failure, in the hosts' order, is returned.
+/// Carries out an action for every host at once. Returns the first failure, in the hosts' order.
 pub(crate) fn on_each(plan: &Plan, act: impl Fn(&HostPlan) -> Result<()> + Sync) -> Result<()> {
     let hosts = plan.hosts();
     homing_os::threads::each(&hosts, act).into_iter().collect()

@@ -1,5 +1,4 @@
-//! The state folders of labs: one for each name, with the plan in it, and a mark
-//! when the lab was made to the end.
+//! The state folders of labs: one for each name, with the plan in it, and a mark when the lab is complete.
 
 use crate::error::{Doing, LabError, Result};
 use crate::plan::{LABS, Plan};
@@ -9,7 +8,7 @@ use rustix::fs::FlockOperation;
 use std::fs::{self, File};
 use std::path::Path;
 
-/// Written last: without it a lab is half-made.
+/// The name of the mark, which is written last. Without it a lab is half-made.
 const READY: &str = "ready";
 const RECORD: &str = "lab.json";
 
@@ -40,7 +39,7 @@ pub(crate) fn claim(spec: &LabSpec) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The folder appears under its name only with the record in it.
+/// Writes the record. The folder appears under its name only with the record in it.
 fn record(plan: &Plan) -> Result<()> {
     let dir = plan.dir();
     let fresh = Path::new(LABS).join(format!(".{}.new", plan.spec.name));
@@ -52,13 +51,13 @@ fn record(plan: &Plan) -> Result<()> {
     fs::rename(&fresh, &dir).doing("making", &dir)
 }
 
-/// Marks a lab as made to the end.
+/// Marks a lab as complete.
 pub(crate) fn finish(plan: &Plan) -> Result<()> {
     let ready = plan.dir().join(READY);
     fs::write(&ready, "").doing("writing", &ready)
 }
 
-/// Names of all labs that have a state folder.
+/// Returns the names of all labs that have a state folder.
 pub fn names() -> Vec<String> {
     let Ok(entries) = fs::read_dir(LABS) else { return Vec::new() };
     let mut names: Vec<String> =
@@ -67,7 +66,7 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// The plan of a lab that has a state folder.
+/// Returns the plan of a lab that has a state folder.
 pub fn load(name: &str) -> Result<Plan> {
     crate::spec::check_name(name)?;
     let file = Plan::dir_of(name).join(RECORD);
@@ -78,8 +77,8 @@ pub fn load(name: &str) -> Result<Plan> {
     serde_json::from_slice(&text).map_err(std::io::Error::from).doing("reading", &file)
 }
 
-/// The plan of a lab that commands can be sent to: made to the end, and not left by a restart of
-/// the machine. Only root can read its key.
+/// Returns the plan of a lab that can take commands. It is complete, and not left by a restart of the machine. Only
+/// root can read its key.
 pub fn reach(name: &str) -> Result<Plan> {
     program::need_root()?;
     let plan = load(name)?;
@@ -88,7 +87,7 @@ pub fn reach(name: &str) -> Result<Plan> {
     (lives && ready).then_some(plan).ok_or_else(|| LabError::Stale { name: name.into() })
 }
 
-/// Whether a lab was made to the end and all its hosts live.
+/// Whether a lab is complete and all its hosts live.
 pub fn is_up(name: &str) -> bool {
     let Ok(plan) = load(name) else { return false };
     plan.dir().join(READY).exists() && plan.hosts().iter().all(|h| process::leader_of(h).is_some())

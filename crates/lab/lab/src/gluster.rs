@@ -27,7 +27,8 @@ pub(crate) fn make(plan: &Plan, shape: GlusterSpec) -> Result<()> {
     create.extend(bricks.iter().map(String::as_str));
     create.push("force");
     output(plan, first, "making the gluster volume", &create)?;
-    // As `homing volume create` sets them: a link beyond the limit of names can fail and be there all the same.
+    // `homing volume create` sets the same: without it a hard link beyond the limit of names can fail and still
+    // exist.
     let set = ["gluster", "--mode=script", "volume", "set", "data"];
     let options = homing_volume::gluster::LINKS.iter().flat_map(|(key, value)| [*key, *value]);
     let words: Vec<&str> = set.into_iter().chain(options).collect();
@@ -64,7 +65,7 @@ pub(crate) fn join(plan: &Plan, host: &HostPlan) -> Result<()> {
     Ok(())
 }
 
-/// A volume can be made once every peer has been befriended, a second or so after the probes.
+/// Waits until all peers are connected, a second or so after the probes. Only then can a volume be made.
 fn wait_for_peers(plan: &Plan) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     on_each(plan, |h| {

@@ -1,5 +1,5 @@
-//! A host with a kernel of its own, over the same root as the others. Only NFS
-//! needs it, client and server of which live in the kernel.
+//! A host with a kernel of its own, over the same root as the others. Only NFS needs it, because its client and its
+//! server are in the kernel.
 
 use crate::disk::detach;
 use crate::error::{Doing, LabError, Result};
@@ -21,7 +21,7 @@ pub(crate) enum Booted {
 }
 
 impl Guests {
-    /// The program, as the process table shows it.
+    /// Returns the program, as the process table shows it.
     pub(crate) fn program(self) -> &'static str {
         match self {
             Guests::Qemu => qemu::PROGRAM,
@@ -70,7 +70,7 @@ pub(crate) fn start(plan: &Plan, host: &HostPlan, kernel: &Booted, disk: &Path) 
 /// The log of the guest's program.
 const LOG: &str = "guest.log";
 
-/// First process of the guest, on its real root.
+/// The first process of the guest, on its real root.
 const INIT: &str = "\
 #!/bin/sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin

@@ -21,7 +21,7 @@ pub(crate) fn hide(lower: &Path, upper: &Path, shown: &Path) -> Result<()> {
     all(lower, shown).iter().try_for_each(|path| white_out(lower, upper, path))
 }
 
-/// Paths below the root, without its slash.
+/// Returns the hidden paths below the root, without its slash.
 fn all(lower: &Path, shown: &Path) -> Vec<PathBuf> {
     let names = |folder: &str| {
         let entries = fs::read_dir(lower.join(folder)).into_iter().flatten().flatten();
@@ -45,7 +45,7 @@ fn white_out(lower: &Path, upper: &Path, path: &Path) -> Result<()> {
         if above.exists() {
             continue;
         }
-        // A folder of the upper layer is seen with its own owner and mode.
+        // A folder of the upper layer would show its own owner and mode, so it gets those of the lower one.
         let meta = below.metadata().doing("reading", &below)?;
         fs::create_dir(&above).doing("making", &above)?;
         chown(&above, Some(meta.uid()), Some(meta.gid())).doing("giving away", &above)?;
@@ -109,7 +109,7 @@ mod tests {
         }
         let (machine, upper) = (machine(), tempfile::tempdir().unwrap());
         match hide(machine.path(), upper.path(), Path::new("/usr/bin/homing")) {
-            // A container without the right to make them.
+            // A container may lack the right to make such devices.
             Err(refused) if refused.to_string().contains("not permitted") => eprintln!("SKIPPED: {refused}"),
             done => done.unwrap(),
         }

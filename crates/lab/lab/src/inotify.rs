@@ -6,7 +6,7 @@ use std::fs;
 /// Instances of inotify that a host's systemd, udev, journal and bus have (systemd 252).
 const OF_A_HOST: usize = 6;
 
-/// Why a further host may not come up, where the limit is why.
+/// Returns why a further host may not come up, if the limit is the reason.
 pub(crate) fn shortage() -> Option<String> {
     let most = fs::read_to_string("/proc/sys/fs/inotify/max_user_instances").ok()?;
     of(in_use(), most.trim().parse().ok()?)

@@ -6,7 +6,7 @@ use crate::program::{command, finish, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the package is unpacked, once for all labs.
+/// The folder of the unpacked package, once for all labs.
 const KEPT: &str = "/var/cache/homing/kernel";
 
 /// A kernel with its modules.
@@ -28,7 +28,7 @@ impl Kernel {
         below(kept).ok_or_else(|| LabError::Request(format!("Debian's kernel package left no usable kernel in {KEPT}")))
     }
 
-    /// Module files that these need and they themselves, in the order of loading.
+    /// Returns the files of these modules and of their dependencies, in the order of loading.
     pub fn needed_for(&self, names: &[&str]) -> Result<Vec<PathBuf>> {
         let file = self.modules.join("modules.dep");
         let text = fs::read_to_string(&file).doing("reading", &file)?;
@@ -39,7 +39,7 @@ impl Kernel {
     }
 }
 
-/// Lines are `module.ko: needed.ko needed-by-that.ko ...`.
+/// Parses lines of `module.ko: needed.ko needed-by-that.ko ...`.
 fn order<'t>(dep: &'t str, names: &[&str]) -> std::result::Result<Vec<&'t str>, String> {
     let mut order: Vec<&str> = Vec::new();
     for name in names {

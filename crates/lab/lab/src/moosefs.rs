@@ -38,7 +38,7 @@ pub(crate) fn make(plan: &Plan, shape: MooseSpec) -> Result<()> {
     output(plan, first, "opening /data to all users", &["chmod", "1777", "/data"]).map(drop)
 }
 
-/// Mounts on a host. A master on a busy machine takes longer to answer than a client waits, and is tried again.
+/// Mounts on a host. A master on a busy machine takes longer to answer than a client waits, so the mount is repeated.
 fn mount(plan: &Plan, host: &HostPlan, words: &[&str]) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -97,7 +97,7 @@ fn has_space(row: &str) -> bool {
         && columns.nth(9).is_some_and(|total| total.parse::<u64>().unwrap_or(0) > 0)
 }
 
-/// A file gets its copies only on chunkservers that have registered.
+/// Waits for the chunkservers: a file gets its copies only on registered ones.
 fn wait_for_chunkservers(plan: &Plan, first: &HostPlan) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     let words = ["mfscli", "-H", "n1", "-p", "-s", "|", "-SCS"];

@@ -1,4 +1,4 @@
-//! The machine's mount table and loop devices, as far as a lab's folder is concerned.
+//! Reads the machine's mount table and loop devices for a lab's folder.
 
 use crate::error::{Doing, Result};
 use crate::{process, program};
@@ -6,12 +6,12 @@ use rustix::mount::{MountFlags, UnmountFlags, mount_remount, unmount};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Mount points at or below `dir`, deepest first.
+/// Returns the mount points at or below `dir`, deepest first.
 pub(crate) fn below(dir: &Path) -> Result<Vec<PathBuf>> {
     let table = homing_mounts::read().doing("reading", "/proc/self/mountinfo")?;
     let mut found: Vec<PathBuf> =
         table.iter().map(|line| line.mount.point.to_path()).filter(|p| p.starts_with(dir)).collect();
-    // Later lines are mounted over earlier ones; undo in reverse.
+    // Later lines are mounted over earlier ones, so they are unmounted in reverse.
     found.reverse();
     found.sort_by_key(|p| std::cmp::Reverse(p.components().count()));
     Ok(found)
@@ -34,7 +34,7 @@ pub(crate) fn still_below(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// As [`unmount_below`], but leaves mount points of the given file name.
+/// Unmounts like [`unmount_below`], but leaves mount points of the given file name.
 pub(crate) fn unmount_below_except(dir: &Path, name: &str) -> Result<()> {
     unmount_all(below(dir)?.into_iter().filter(|p| p.file_name() != Some(name.as_ref())).collect())
 }
@@ -50,7 +50,7 @@ fn unmount_all(points: Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Loop devices whose backing file lies below `dir`.
+/// Returns the loop devices whose backing file is below `dir`.
 pub(crate) fn loops_below(dir: &Path) -> Vec<PathBuf> {
     let Ok(blocks) = fs::read_dir("/sys/block") else { return Vec::new() };
     blocks
@@ -63,7 +63,7 @@ pub(crate) fn loops_below(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Detaches those loop devices; one that is in use is freed by the kernel with its last user.
+/// Detaches those loop devices. The kernel frees a device in use with its last user.
 pub(crate) fn detach_loops_below(dir: &Path) {
     for device in loops_below(dir) {
         // Failures are ignored: the caller reads from /sys which devices are left.
@@ -71,10 +71,10 @@ pub(crate) fn detach_loops_below(dir: &Path) {
     }
 }
 
-/// Whether the kernel frees a loop device by itself when nobody uses it any more.
+/// Whether the kernel frees a loop device by itself after its last use.
 pub(crate) fn frees_itself(device: &Path) -> bool {
     let flag = Path::new("/sys/block").join(device.file_name().unwrap_or_default()).join("loop/autoclear");
-    // It may have gone between the two questions.
+    // The device may have gone meanwhile.
     fs::read_to_string(flag).map_or(true, |f| f.trim() == "1")
 }
 

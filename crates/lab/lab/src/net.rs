@@ -50,8 +50,8 @@ fn tbf(mut tc: Command, interface: &str, bits_per_s: u64) -> Command {
     tc
 }
 
-/// Bytes that a host has received and sent, as its end of the link saw them.
-/// `None` when the link is gone.
+/// Returns the bytes that a host has received and sent, as its end of the link saw them. `None` when the link is
+/// gone.
 pub fn counters(host: &HostPlan) -> Option<(u64, u64)> {
     let read = |which: &str| -> Option<u64> {
         let file = Path::new("/sys/class/net").join(host.veth()).join("statistics").join(which);
@@ -61,7 +61,7 @@ pub fn counters(host: &HostPlan) -> Option<(u64, u64)> {
     Some((read("tx_bytes")?, read("rx_bytes")?))
 }
 
-/// Interfaces of the lab that exist now.
+/// Returns the lab's interfaces that exist now.
 pub(crate) fn interfaces(plan: &Plan) -> Vec<String> {
     let prefix = format!("vb-{}-", plan.bridge());
     let Ok(all) = fs::read_dir("/sys/class/net") else { return Vec::new() };
@@ -77,7 +77,7 @@ pub(crate) fn interfaces(plan: &Plan) -> Vec<String> {
 /// Deletes the lab's interfaces.
 pub(crate) fn remove(plan: &Plan) -> Result<()> {
     for name in interfaces(plan) {
-        // A link that its dying namespace took away meanwhile is as good as deleted.
+        // A link that vanished meanwhile with its namespace counts as deleted.
         if let Err(e) = run("deleting an interface of the lab", "ip", &["link", "delete", &name])
             && exists(&name)
         {

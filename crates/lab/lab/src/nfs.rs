@@ -6,8 +6,7 @@ use crate::exec::{on_each, output};
 use crate::plan::{HostPlan, Plan};
 use crate::spec::NfsSpec;
 
-/// The export is the root of version 4's name space: the guest's own root, an
-/// overlay, cannot be looked through by clients.
+/// Exports the root of version 4's name space. The guest's own root is an overlay, through which clients cannot look.
 const SERVE: &str = "\
 set -e
 modprobe nfsd
@@ -51,7 +50,7 @@ pub(crate) fn make(plan: &Plan, shape: NfsSpec) -> Result<()> {
 }
 
 fn mount(server: &str, shape: NfsSpec) -> String {
-    // Version 3 wants rpc.statd for locks; nothing here locks.
+    // Version 3 wants rpc.statd for locks; no file here is locked.
     let (words, path) = match shape.version {
         3 => ("vers=3,nolock", "/scratch/export"),
         _ => ("vers=4.2", "/"),

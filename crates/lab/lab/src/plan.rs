@@ -1,5 +1,5 @@
-//! Names, addresses and file texts of a lab, from its number alone. Pure, so
-//! that `down` after a crash computes the same names that `up` used.
+//! Computes names, addresses and file texts of a lab from its number alone. Pure, so that `down` after a crash
+//! computes the same names that `up` used.
 
 use crate::error::{LabError, Result};
 use crate::spec::LabSpec;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// Labs keep their state here, one folder each.
+/// The folder of all labs' state, one folder each.
 pub const LABS: &str = "/var/lib/homing/labs";
 
-/// Where the first program of a guest lies in it.
+/// The path of a guest's first program in the guest.
 pub(crate) const BOOTED: &str = "/etc/homing-lab-init";
 
 /// A lab: its specification, and the number that keeps it apart from others.
@@ -22,57 +22,57 @@ pub struct Plan {
     pub number: u8,
 }
 
-/// For ssh's configuration: the usual key exchange, sntrup761x25519, takes a second of an emulated
-/// processor at each end.
+/// A line of ssh's configuration. The usual key exchange, sntrup761x25519, takes a second of an emulated processor at
+/// each end.
 pub(crate) const QUICK_KEYS: &str = "  KexAlgorithms ^curve25519-sha256\n";
 
 impl Plan {
-    /// State folder of the lab of this name.
+    /// Returns the state folder of the lab of this name.
     pub fn dir_of(name: &str) -> PathBuf {
         PathBuf::from(LABS).join(name)
     }
 
-    /// State folder.
+    /// Returns the state folder.
     pub fn dir(&self) -> PathBuf {
         Self::dir_of(&self.spec.name)
     }
 
-    /// All hosts, n1 first.
+    /// Returns all hosts, n1 first.
     pub fn hosts(&self) -> Vec<HostPlan> {
         (1..=self.spec.hosts).map(|i| HostPlan { lab: self.clone(), index: i }).collect()
     }
 
-    /// The host of this name.
+    /// Returns the host of this name.
     pub fn host(&self, name: &str) -> Option<HostPlan> {
         self.hosts().into_iter().find(|h| h.name() == name)
     }
 
-    /// The host of this name, or that there is none.
+    /// Returns the host of this name, or an error.
     pub(crate) fn known_host(&self, name: &str) -> Result<HostPlan> {
         self.host(name).ok_or_else(|| self.no_host(name))
     }
 
-    /// That no such host is there, or runs.
+    /// Returns the error that no such host is there, or runs.
     pub(crate) fn no_host(&self, name: &str) -> LabError {
         LabError::NoHost { lab: self.spec.name.clone(), host: name.into(), known: self.names() }
     }
 
-    /// Name of the bridge.
+    /// Returns the name of the bridge.
     pub fn bridge(&self) -> String {
         format!("hl{}", self.number)
     }
 
-    /// The machine's own address on the bridge.
+    /// Returns the machine's own address on the bridge.
     pub fn gateway(&self) -> Ipv4Addr {
         Ipv4Addr::new(10, 77, self.number, 254)
     }
 
-    /// Folded host names for a message.
+    /// Returns the folded host names for a message.
     pub fn names(&self) -> String {
         if self.spec.hosts == 1 { "n1".into() } else { format!("n[1-{}]", self.spec.hosts) }
     }
 
-    /// `ssh -F` file for callers on the machine.
+    /// Returns the `ssh -F` file for callers on the machine.
     pub fn ssh_config(&self) -> PathBuf {
         self.dir().join("ssh_config")
     }
@@ -82,12 +82,12 @@ impl Plan {
         self.dir().join("cluster.toml")
     }
 
-    /// Text of `cluster.toml`.
+    /// Returns the text of `cluster.toml`.
     pub fn cluster_text(&self) -> String {
         format!("hosts = \"{}\"\n", self.names())
     }
 
-    /// Text of `ssh_config`: on the machine by address, since its resolver does not know the hosts.
+    /// Returns the text of `ssh_config`. It names hosts by address, since the machine's resolver does not know them.
     pub fn ssh_config_text(&self) -> String {
         let dir = self.dir();
         let mut text = String::new();
@@ -101,14 +101,14 @@ impl Plan {
         )
     }
 
-    /// One line per host: every name and address by which it is reached.
+    /// Returns one line per host: every name and address by which it is reached.
     pub fn known_hosts_text(&self, public_key: &str) -> String {
         let key = public_key.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
         self.hosts().iter().map(|h| format!("{},{} {key}\n", h.name(), h.address())).collect()
     }
 
-    /// `/etc/hosts` of every host. A host's own name means its address on the
-    /// link too: file systems publish that name to their peers.
+    /// Returns `/etc/hosts` of every host. A host's own name means its address on the link too: file systems publish
+    /// that name to their peers.
     pub fn etc_hosts_text(&self) -> String {
         let mut text = String::from("127.0.0.1 localhost\n::1 localhost ip6-localhost\n");
         for h in self.hosts() {
@@ -126,43 +126,43 @@ pub struct HostPlan {
 }
 
 impl HostPlan {
-    /// `n1`, `n2`, ...
+    /// Returns `n1`, `n2`, ...
     pub fn name(&self) -> String {
         format!("n{}", self.index)
     }
 
-    /// Whether its /bin/sh is bash, as on Red Hat's family, SUSE and Arch: of several hosts the last one's. A bash runs
-    /// more of a text than a dash does. Guests start programs too slowly for it.
+    /// Whether its /bin/sh is bash, as on Red Hat's family, SUSE and Arch. With several hosts it is bash on the last.
+    /// A bash runs more of a text than a dash does. Guests start programs too slowly for it.
     pub(crate) fn has_bash(&self) -> bool {
         self.lab.spec.hosts > 1 && self.index == self.lab.spec.hosts && !self.is_guest()
     }
 
-    /// Address on the lab's bridge.
+    /// Returns the address on the lab's bridge.
     pub fn address(&self) -> Ipv4Addr {
         Ipv4Addr::new(10, 77, self.lab.number, self.index as u8)
     }
 
-    /// Name for systemd-nspawn; unique on the machine.
+    /// Returns the name for systemd-nspawn; unique on the machine.
     pub fn machine(&self) -> String {
         format!("hl{}-n{}", self.lab.number, self.index)
     }
 
-    /// The machine's end of the host's link, as systemd-nspawn names it (at most 15 bytes).
+    /// Returns the name of the machine's end of the host's link, as systemd-nspawn makes it (at most 15 bytes).
     pub fn veth(&self) -> String {
         format!("vb-{}", self.machine())
     }
 
-    /// Name of the host's control groups.
+    /// Returns the name of the host's control groups.
     pub fn cgroup(&self) -> String {
         format!("homing-lab/{}/{}", self.lab.spec.name, self.name())
     }
 
-    /// The host's folder in the state folder.
+    /// Returns the host's folder in the state folder.
     pub fn dir(&self) -> PathBuf {
         self.lab.dir().join(self.name())
     }
 
-    /// The host's root, an overlay.
+    /// Returns the host's root, an overlay.
     pub fn root(&self) -> PathBuf {
         self.dir().join("root")
     }
@@ -172,7 +172,7 @@ impl HostPlan {
         self.dir().join("scratch")
     }
 
-    /// Console output of the host.
+    /// Returns the file of the host's console output.
     pub fn console(&self) -> PathBuf {
         self.dir().join("console.log")
     }
@@ -187,27 +187,27 @@ impl HostPlan {
         self.lab.spec.has_kernel_client() && self.index == self.lab.spec.hosts
     }
 
-    /// The program that the host runs in.
+    /// Returns the program that the host runs in.
     pub(crate) fn program(&self) -> &'static str {
         if self.is_guest() { self.lab.spec.guests.program() } else { "systemd-nspawn" }
     }
 
-    /// Last three bytes of a guest's link address.
+    /// Returns the last three bytes of a guest's link address.
     pub fn mac_end(&self) -> String {
         format!("4d:{:02x}:{:02x}", self.lab.number, self.index)
     }
 
-    /// `ssh -F` file of its lab.
+    /// Returns the `ssh -F` file of its lab.
     pub fn ssh_config(&self) -> PathBuf {
         self.lab.ssh_config()
     }
 
-    /// The argument by which the host's nspawn is found again in `/proc`.
+    /// Returns the argument by which the host's nspawn is found again in `/proc`.
     pub fn root_argument(&self) -> String {
         format!("--directory={}", self.root().display())
     }
 
-    /// Arguments of systemd-nspawn.
+    /// Returns the arguments of systemd-nspawn.
     pub fn nspawn_arguments(&self) -> Vec<String> {
         vec![
             "--register=no".into(),
@@ -228,7 +228,7 @@ impl HostPlan {
         ]
     }
 
-    /// `.network` file for `host0`.
+    /// Returns the `.network` file for `host0`.
     pub fn network_text(&self) -> String {
         format!(
             "[Match]\nName=host0\n\n[Network]\nAddress={}/24\nGateway={}\nDHCP=no\nLinkLocalAddressing=no\nIPv6AcceptRA=no\nLLDP=no\n",

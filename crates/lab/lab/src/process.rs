@@ -1,5 +1,5 @@
-//! Finding a lab's processes in `/proc`. Nothing is remembered: a pid file
-//! would be wrong after a crash, the process table never is.
+//! Finds a lab's processes in `/proc`. No pid file is kept: it would be wrong after a crash, the process table never
+//! is.
 
 use crate::plan::HostPlan;
 use crate::{qemu, uml};
@@ -10,13 +10,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// All processes of the machine.
+/// Returns all processes of the machine.
 pub(crate) fn pids() -> Vec<i32> {
     let Ok(proc) = fs::read_dir("/proc") else { return Vec::new() };
     proc.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Arguments of a process; empty for kernel threads, zombies and processes that are gone.
+/// Returns the arguments of a process; none for kernel threads, zombies and processes that are gone.
 fn arguments(pid: i32) -> Vec<Vec<u8>> {
     let raw = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     raw.split(|b| *b == 0).filter(|a| !a.is_empty()).map(<[u8]>::to_vec).collect()
@@ -26,7 +26,7 @@ fn program_is(arguments: &[Vec<u8>], name: &str) -> bool {
     arguments.first().is_some_and(|a| a.rsplit(|b| *b == b'/').next() == Some(name.as_bytes()))
 }
 
-/// The host's systemd-nspawn.
+/// Returns the host's systemd-nspawn.
 pub(crate) fn nspawn_of(host: &HostPlan) -> Option<i32> {
     let wanted = host.root_argument();
     pids().into_iter().find(|&pid| {
@@ -39,7 +39,7 @@ fn is_guest_program(arguments: &[Vec<u8>]) -> bool {
     [qemu::PROGRAM, uml::PROGRAM].iter().any(|p| program_is(arguments, p))
 }
 
-/// The process that a guest is.
+/// Returns the process that runs a guest.
 fn guest_of(host: &HostPlan) -> Option<i32> {
     let dir = host.dir();
     pids().into_iter().find(|&pid| {
@@ -48,7 +48,7 @@ fn guest_of(host: &HostPlan) -> Option<i32> {
     })
 }
 
-/// The first process inside the host: the one that is number 1 in its own namespace.
+/// Returns the first process inside the host: the one that is number 1 in its own namespace.
 pub fn leader_of(host: &HostPlan) -> Option<i32> {
     if host.is_guest() {
         return guest_of(host);
@@ -65,7 +65,7 @@ fn is_first_in_its_namespace(pid: i32) -> bool {
     ids.len() > 1 && ids.last() == Some(&"1")
 }
 
-/// Which of a lab's processes are meant.
+/// The selection of a lab's processes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The hosts alone: their disks can still be unmounted in order.
@@ -116,7 +116,7 @@ fn lives_in(pid: i32, dir: &Path, own: Option<&Path>) -> bool {
     table.lines().any(|l| l.split(' ').nth(4) == Some("/") && l.contains(&marker))
 }
 
-/// Kills until `remaining` finds nobody, for at most `patience`. Returns who is left.
+/// Kills until `remaining` finds no process, for at most `patience`. Returns the processes that are left.
 pub(crate) fn kill_all(patience: Duration, remaining: impl Fn() -> BTreeSet<i32>) -> BTreeSet<i32> {
     let until = Instant::now() + patience;
     loop {

@@ -1,4 +1,4 @@
-//! Running the machine's programs: `ip`, `tc`, `mount` and friends.
+//! Runs the machine's programs, such as `ip`, `tc` and `mount`.
 
 use crate::error::{LabError, Result};
 use std::ffi::OsStr;
@@ -58,7 +58,7 @@ pub(crate) const FOR_QEMU: &[(&str, &str)] =
 /// Needed for guests of user-mode Linux.
 pub(crate) const FOR_UML: &[(&str, &str)] = &[("linux.uml", "user-mode-linux")];
 
-/// System folders are looked through even when the caller's PATH lacks them.
+/// The folders of system programs, which are searched even when the caller's PATH lacks them.
 const SBIN: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
 /// Refuses unless the caller is root.
@@ -85,7 +85,7 @@ fn has_python_plugin(lib: &Path) -> bool {
     triples.flatten().any(|d| d.path().join("nbdkit/plugins/nbdkit-python-plugin.so").exists())
 }
 
-/// A command with a known PATH and language and no standard input.
+/// Returns a command with a known PATH and language and no standard input.
 pub(crate) fn command(program: &str) -> Command {
     let mut c = Command::new(program);
     c.env("PATH", SBIN).env("LC_ALL", "C").stdin(Stdio::null());
@@ -124,7 +124,7 @@ pub(crate) fn finish(doing: &str, c: &mut Command) -> Result<String> {
     Err(failed(status.to_string(), said))
 }
 
-/// A `mount` that outlived a killed `lab up` would mount behind the back of `lab down`.
+/// Makes the program end with the caller. A `mount` that outlived a killed `lab up` would mount after `lab down`.
 fn end_with_the_caller(c: &mut Command) {
     // SAFETY: prctl is async-signal-safe and touches no memory of the parent.
     unsafe {

@@ -18,7 +18,7 @@ const MEMORY_MIB: u32 = 1024;
 /// that checks them ends with "IO-APIC + timer doesn't work" (`no_timer_check`).
 const KERNEL_WORDS: &str = "console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off no_timer_check";
 
-/// The command that is the guest.
+/// Returns the command that runs the guest.
 pub(crate) fn command_of(plan: &Plan, host: &HostPlan, kernel: &Kernel, disk: &Path) -> Result<Command> {
     let initrd = host.dir().join("initrd");
     std::fs::write(&initrd, initramfs(plan, host, kernel)?).doing("writing", &initrd)?;
@@ -83,7 +83,7 @@ fn first_steps(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> String {
     )
 }
 
-/// An archive that the kernel unpacks: busybox, the modules for root, disk and link, and the first steps.
+/// Returns an archive that the kernel unpacks: busybox, the modules for root, disk and link, and the first steps.
 fn initramfs(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Result<Vec<u8>> {
     let busybox = std::path::Path::new("/bin/busybox");
     let needed = kernel.needed_for(&[

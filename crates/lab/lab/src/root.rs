@@ -91,7 +91,7 @@ fn disable_at_boot(etc: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lets scripts of this host run by bash. The name changes in one step: the root is a running system's.
+/// Makes bash the /bin/sh of this host. The name changes in one step, because the root is a running system's.
 fn bash_as_sh(root: &Path) -> Result<()> {
     let (sh, fresh) = (root.join("usr/bin/sh"), root.join("usr/bin/.sh"));
     if !root.join("usr/bin/bash").exists() {
@@ -117,14 +117,14 @@ fn forget_shell_start(home: &Path) -> Result<()> {
 const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\ngshadow: files\nhosts: files\nnetworks: files\n\
                         protocols: files\nservices: files\nethers: files\nrpc: files\n";
 
-/// 128 random bits as systemd writes them.
+/// Returns 128 random bits as systemd writes them.
 fn machine_id() -> Result<String> {
     let text = fs::read_to_string("/proc/sys/kernel/random/uuid").doing("reading", "/proc/sys/kernel/random/uuid")?;
     Ok(text.replace('-', ""))
 }
 
 fn write_identity(plan: &Plan, host: &HostPlan, root: &Path) -> Result<()> {
-    // systemd takes D-Bus's number where its own is empty: both, or all hosts would have the machine's.
+    // systemd takes D-Bus's number where its own is empty. Without both, all hosts would have the machine's.
     let id = machine_id()?;
     for file in ["etc/machine-id", "var/lib/dbus/machine-id"] {
         write(&root.join(file), &id, 0o444)?;
@@ -146,7 +146,7 @@ fn write_identity(plan: &Plan, host: &HostPlan, root: &Path) -> Result<()> {
         let link = wants.join(unit);
         symlink(Path::new("/lib/systemd/system").join(unit), &link).doing("linking", &link)?;
     }
-    // A login manager and its sessions serve nobody here, and each ssh login would wait for them.
+    // No user needs a login manager and its sessions here, and each ssh login would wait for them.
     for unit in ["systemd-logind.service", "systemd-networkd-wait-online.service"] {
         let link = root.join("etc/systemd/system").join(unit);
         let _ = fs::remove_file(&link);
@@ -176,7 +176,7 @@ const SSHD: &str = "HostKey /etc/ssh/ssh_host_ed25519_key\nPermitRootLogin prohi
 const SSH_INSIDE: &str = "Host *\n  User root\n  IdentityFile /root/.ssh/id_ed25519\n  StrictHostKeyChecking yes\n  \
                           BatchMode yes\n  LogLevel ERROR\n";
 
-/// Writes a file of its own: a link of the machine's is replaced, not followed.
+/// Writes a file of its own. It replaces a link of the machine's, and does not follow it.
 pub(crate) fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).doing("making", parent)?;

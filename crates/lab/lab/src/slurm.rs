@@ -101,7 +101,7 @@ fn conf_text(plan: &Plan, size: &Size) -> String {
 /// The machine may mount version 1 of the control groups; nothing here uses them.
 const CGROUP: &str = "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n";
 
-/// Starts the daemons; returns when every host is idle in Slurm's eyes.
+/// Starts the daemons. Returns when Slurm reports every host as idle.
 pub(crate) fn start(plan: &Plan) -> Result<()> {
     let hosts = plan.hosts();
     let Some(first) = hosts.first() else { return Ok(()) };
@@ -150,7 +150,7 @@ mod tests {
         for (file, text) in [("slurm/slurm.conf", "x"), ("slurm/kept", "x"), ("munge/munge.key", "the machine's")] {
             write(&etc.path().join(file), text, 0o600).unwrap();
         }
-        // The machine's munge may not be installed where this test runs.
+        // The machine may lack munge where this test runs.
         if crate::program::command("id").arg("munge").output().is_ok_and(|id| id.status.success()) {
             forget(etc.path()).unwrap();
             assert_eq!(list(&etc.path().join("slurm")), [etc.path().join("slurm/kept")]);

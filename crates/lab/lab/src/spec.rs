@@ -11,7 +11,7 @@ pub enum DiskModel {
     /// A file on the machine's own disk.
     #[default]
     Plain,
-    /// One head: requests are served one at a time, and a seek costs time; so many times as much as a disk's.
+    /// One head: it serves requests one at a time, and a seek costs time. The number is the factor over a real disk.
     Hdd(u32),
 }
 
@@ -52,7 +52,7 @@ impl FromStr for GlusterSpec {
     }
 }
 
-/// MooseFS: how many copies.
+/// MooseFS: the number of copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MooseSpec {
     /// Number of copies of each file, 1 to 9.
@@ -192,10 +192,10 @@ impl Default for LabSpec {
     }
 }
 
-/// Least size of a host's disk with an OSD on it, bytes: BlueStore keeps some 900 MB for its database alone.
+/// The least size of a host's disk with an OSD on it, bytes: BlueStore takes some 900 MB for its database alone.
 const LEAST_OSD: u64 = 2 << 30;
 
-/// Most hosts of one lab: they share a /24 with the machine.
+/// The highest number of hosts in a lab: they share a /24 with the machine.
 pub const MAX_HOSTS: u32 = 99;
 
 impl LabSpec {
@@ -268,10 +268,10 @@ impl LabSpec {
     }
 }
 
-/// Files that a control group of version 1 has itself, of those that could be a lab's name.
+/// Files that a control group of version 1 has itself, among the possible names of a lab.
 const FILES_OF_A_GROUP: [&str; 3] = ["tasks", "notify_on_release", "release_agent"];
 
-/// Lab names become folder and cgroup names.
+/// Checks a name. Names of labs become folder and cgroup names.
 pub fn check_name(name: &str) -> Result<()> {
     let fits = (1..=32).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')

@@ -41,7 +41,7 @@ pub struct HostStatus {
 pub struct LabStatus {
     /// Lab name.
     pub name: String,
-    /// Whether all hosts run and the lab was made to the end.
+    /// Whether all hosts run and the lab is complete.
     pub up: bool,
     /// The specification.
     pub spec: crate::spec::LabSpec,

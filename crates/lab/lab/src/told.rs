@@ -3,7 +3,7 @@
 use crate::LabError;
 use homing_model::Failure;
 
-/// Mistakes of the caller end with another status than failures of the machine.
+/// Mistakes of the caller have another exit status than failures of the machine.
 impl From<LabError> for Failure {
     fn from(e: LabError) -> Failure {
         match &e {

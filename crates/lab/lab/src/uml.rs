@@ -14,7 +14,7 @@ pub(crate) const PROGRAM: &str = "linux.uml";
 /// Memory of a guest, MiB. nfsd needs this much to let clients write in pieces of 256 KiB.
 const MEMORY_MIB: u32 = 1536;
 
-/// Where the first process lies.
+/// The path of the first process.
 const FIRST: &str = "/etc/homing-uml-init";
 
 /// Returns a remedy where a guest does not start: Linux 6.1 keeps a process's registers in less room than AMX takes.
@@ -27,7 +27,7 @@ pub(crate) fn hint() -> &'static str {
     }
 }
 
-/// The command that is the guest.
+/// Returns the command that runs the guest.
 pub(crate) fn command_of(plan: &Plan, host: &HostPlan, disk: &Path) -> Result<Command> {
     write(&host.root().join(FIRST.trim_start_matches('/')), &first_steps(plan, host), 0o755)?;
     let mut c = command(PROGRAM);

@@ -1,4 +1,4 @@
-//! `lab up`: everything from the state folder to hosts that answer.
+//! `lab up`: makes a lab, from the state folder to hosts that answer.
 
 use crate::error::Result;
 use crate::exec::on_each;

@@ -1,4 +1,4 @@
-//! The lab itself, with real hosts. Needs root and the programs that the lab needs.
+//! Tests of the lab itself, with real hosts. Needs root and the programs that the lab needs.
 
 #[path = "../../../../tests/skipped.rs"]
 mod skipped;
@@ -65,7 +65,7 @@ impl Lab {
         String::from_utf8_lossy(&out.stdout).trim().to_string()
     }
 
-    /// Everything of the lab that the machine's own tools show.
+    /// Returns everything of the lab that the machine's own tools show.
     fn traces(&self, number: u8) -> Vec<String> {
         let dir = format!("{}/", self.dir().display());
         let mut found = Vec::new();
@@ -168,7 +168,7 @@ fn down_clears_a_lab_whose_nspawn_was_killed() {
 
 const CRASH: &str = "HOMING_LAB_TEST_CRASH";
 
-/// The victim of the next test, in a process of its own; as a test of its own it does nothing.
+/// The victim of the next test, in a process of its own. Run as a test, it does nothing.
 #[test]
 fn raise_until_killed() {
     if let Ok(name) = std::env::var(CRASH) {
@@ -183,7 +183,7 @@ fn down_clears_what_a_killed_up_had_made() {
         skipped("the lab needs root; run the tests as root to test it");
         return;
     }
-    // Each is a thing that exists only from some moment of `up` on.
+    // Each of these files exists only from some moment of `up` on.
     for moment in ["id_ed25519", "n1/disk.img", "n2/console.log"] {
         let lab = Lab(format!("test-crash-{}", std::process::id()));
         let me = std::env::current_exe().expect("own program");

@@ -5,7 +5,7 @@ use crate::random::Random;
 use std::collections::BTreeSet;
 use std::{fs, io};
 
-/// Seconds: from here on an image's own date of expiry is in doubt.
+/// From this shift on, seconds, an image's own date of expiry is in doubt.
 const EXPIRY: i64 = 15 * 86_400;
 
 fn jump(random: &mut Random) -> i64 {

@@ -1,4 +1,4 @@
-//! The folder of one scene, and how homing is called there.
+//! The folder of one scene, and calls of homing in it.
 
 use super::Surface;
 use crate::nemesis;
@@ -15,9 +15,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a call of homing may take, by a clock that nobody sets. Only a call that hangs gets there.
+/// The time limit of a call of homing, by a clock that no scene sets. Only a call that hangs reaches it.
 const LONGEST: Duration = Duration::from_secs(120);
-/// Seconds: a year.
+/// A year in seconds.
 pub const YEAR: i64 = 31_536_000;
 
 /// The result of a call of homing.
@@ -38,7 +38,7 @@ pub struct Ground {
     violations: RefCell<Vec<String>>,
     /// Mount points of the scene, unmounted at its end.
     pub mounts: RefCell<Vec<PathBuf>>,
-    /// Words before those of PATH.
+    /// The folder that comes before those of PATH.
     pub path: RefCell<Option<PathBuf>>,
 }
 
@@ -73,7 +73,7 @@ impl Ground {
         Ok(ground)
     }
 
-    /// A path in the folder.
+    /// Returns a path in the folder.
     pub fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -90,7 +90,7 @@ impl Ground {
         }
     }
 
-    /// The clock of all calls from now on, as the library for clocks reads it.
+    /// Sets the clock of all calls from now on, in the form of the library for clocks.
     pub fn set_clock(&self, shift: &str) -> io::Result<()> {
         fs::write(self.at("home/shift"), shift)
     }
@@ -166,7 +166,7 @@ impl Ground {
         false
     }
 
-    /// Makes an image of the source, whose name is of a second that no other image has.
+    /// Makes an image of the source. Its name is of a second that no other image has.
     pub fn image(&self) -> io::Result<Answer> {
         loop {
             let answer = self.homing(&["snapshot", "src"])?;
@@ -177,7 +177,7 @@ impl Ground {
         }
     }
 
-    /// Names of the images, in the order of the list.
+    /// Returns the names of the images, in the order of the list.
     pub fn images(&self) -> io::Result<Vec<String>> {
         let answer = self.fine(&["snapshot", "list", "src", "--json"])?;
         let list: serde_json::Value = serde_json::from_str(&answer.text).unwrap_or_default();
@@ -185,7 +185,7 @@ impl Ground {
         Ok(images.filter_map(|image| image["name"].as_str().map(String::from)).collect())
     }
 
-    /// All jobs of this user: number and state.
+    /// Returns all jobs of this user: number and state.
     pub fn jobs(&self) -> io::Result<Vec<(u64, String)>> {
         let answer = self.homing(&["jobs", "-a", "--json"])?;
         let list: serde_json::Value = serde_json::from_str(&answer.text).unwrap_or_default();
@@ -218,7 +218,7 @@ impl Ground {
         runners.any(|runner| nemesis::send(runner.pid, KILL))
     }
 
-    /// A file system of its own for the scene: mounts of this thread are no longer those of the machine.
+    /// Gives the thread a mount namespace of its own: its mounts are no longer those of the machine.
     pub fn unshare() -> io::Result<()> {
         use rustix::mount::{MountPropagationFlags, mount_change};
         // SAFETY: the thread was made for this scene and shares no descriptors or working directory that it would lose.
@@ -234,7 +234,7 @@ impl Ground {
 
 impl Drop for Ground {
     fn drop(&mut self) {
-        // A runner starts others while they are killed.
+        // Repeats, because a runner starts others while they are killed.
         for _ in 0..100 {
             let left = processes::of_run(&self.mark, None);
             if left.iter().filter(|p| nemesis::send(p.pid, KILL)).count() == 0 {

@@ -44,7 +44,8 @@ impl Surface {
         Surface::OtherKinds,
     ];
 
-    /// The scene of a seed: six of eight seeds have one. None in a lab, none that needs more rights than there are.
+    /// Returns the scene of a seed: six of eight seeds have one. In a lab there is none. A scene that needs more
+    /// rights than there are is left out.
     pub fn of(seed: u64, terrain: Terrain) -> Option<Surface> {
         let drawn = Surface::ALL.get((seed % 8) as usize).copied().filter(|_| !terrain.lab)?;
         let possible = match drawn {
@@ -55,7 +56,7 @@ impl Surface {
         possible.then_some(drawn)
     }
 
-    /// The column that counts its violations.
+    /// Returns the column that counts its violations.
     pub fn column(self) -> Column {
         match self {
             Surface::Neighbour => Column::Planted,
@@ -67,7 +68,7 @@ impl Surface {
         }
     }
 
-    /// Its kind of fault, for a table.
+    /// Returns its kind of fault, for a table.
     pub fn fault(self) -> &'static str {
         match self {
             Surface::Neighbour => "hostile neighbour",

@@ -1,4 +1,4 @@
-//! Another user who plants links, pipes and odd names, all the time, in every folder that this user lets all write.
+//! Another user who plants links, pipes and odd names, all the time, in every folder that all may write.
 
 use super::ground::Ground;
 use super::planted;
@@ -14,11 +14,12 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 use std::{io, iter};
 
-/// The neighbour, whom no password file has; without root it is the same user.
+/// The user id of the neighbour, in no password file. Without root the neighbour is the same user.
 const NEIGHBOUR: u32 = 61_003;
 /// Tasks of the run.
 const TASKS: u64 = 12;
-/// Names that the neighbour plants in one folder at most: a folder that grows without end slows all that lists it.
+/// The highest number of names that the neighbour plants in one folder. A folder that grows without end slows each
+/// program that lists it.
 const MOST: usize = 300;
 
 /// Folders with the sticky bit, where all may make names.
@@ -43,7 +44,7 @@ struct Folder {
 }
 
 impl Folder {
-    /// Plants one thing: at a name that will be made, or beside one that is there.
+    /// Plants one thing: at a name that homing will make, or beside an existing name.
     fn plant(&mut self, victims: &Path, random: &mut Random) {
         if self.planted >= MOST {
             return;
@@ -67,7 +68,7 @@ impl Folder {
     }
 }
 
-/// Names that homing makes in a folder, and that a neighbour can know.
+/// Returns names that homing makes in a folder, and that a neighbour can know.
 fn names(folder: &str) -> Vec<String> {
     let odd = ["a[$(cd;touch pwned)]", "+1", "x\ny", "-rf"].map(String::from);
     let numbers = (1..=TASKS).map(|n| n.to_string());
@@ -86,7 +87,7 @@ fn names(folder: &str) -> Vec<String> {
     own.into_iter().chain(odd).collect()
 }
 
-/// Plants until the scene ends, in a thread that is another user.
+/// Plants until the scene ends, in a thread of another user.
 fn neighbour(ground: &Path, seed: u64, ends: &AtomicBool) {
     if rustix::process::geteuid().is_root() {
         let (user, group) = (Uid::from_raw(NEIGHBOUR), Gid::from_raw(NEIGHBOUR));
@@ -113,7 +114,7 @@ pub fn play(ground: &Ground, random: &mut Random) -> io::Result<()> {
         fs::create_dir_all(ground.at(name))?;
         fs::set_permissions(ground.at(name), Permissions::from_mode(0o1777))?;
     }
-    // The folders of a queue are made by its first job; half the time the neighbour is there before.
+    // The first job makes the folders of a queue. Half the time the neighbour is there before.
     if random.percent(50) {
         ground.fine(&["sub", "-q", "-K", "true"])?;
     }
@@ -173,13 +174,13 @@ fn run(ground: &Ground, random: &mut Random) -> io::Result<()> {
             return Ok(());
         }
     }
-    // Refused: by the name that is in the way.
+    // A refusal must name the obstacle.
     let named = OPEN.iter().any(|folder| printed.contains(&text(folder)));
     ground.must(named, || format!("a run that fails names nothing: {printed}"));
     Ok(())
 }
 
-/// Jobs whose runner is killed: each ends, or its submission is refused by name.
+/// Runs jobs whose runner is killed. Each ends, or its submission is refused with the name of the obstacle.
 fn jobs(ground: &Ground, random: &mut Random) -> io::Result<()> {
     let before = ground.jobs()?.len();
     let mut accepted = 0;
@@ -200,7 +201,7 @@ fn jobs(ground: &Ground, random: &mut Random) -> io::Result<()> {
     Ok(())
 }
 
-/// An image of a folder in which the neighbour plants, restored to one in which it does, too.
+/// Makes an image of a folder in which the neighbour plants, and restores it to another such folder.
 fn images(ground: &Ground) -> io::Result<()> {
     for number in 1..=TASKS {
         let at = ground.at(&format!("src/own.{number}"));

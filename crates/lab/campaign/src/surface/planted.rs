@@ -28,7 +28,7 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Kind; 6] = [Kind::File, Kind::Link, Kind::LinkToFolder, Kind::Pipe, Kind::Folder, Kind::Empty];
 
-    /// Makes one; links lead to `file` and `folder` in the folder of victims.
+    /// Makes one. Links lead to `file` and `folder` in the folder of victims.
     pub fn make(self, at: &Path, content: &str, victims: &Path) -> io::Result<()> {
         match self {
             Kind::File => fs::write(at, content),
@@ -68,13 +68,13 @@ pub fn sort(look: &str) -> &str {
     look.rsplit_once(", inode ").map_or(look, |(sort, _)| sort)
 }
 
-/// A folder of victims: a file, and a folder with nothing in it.
+/// Makes a folder of victims: a file, and a folder with nothing in it.
 pub fn make_victims(at: &Path) -> io::Result<()> {
     fs::create_dir_all(at.join("folder"))?;
     fs::write(at.join("file"), "kept")
 }
 
-/// The harm that was done to the victims.
+/// Returns the harm that was done to the victims.
 pub fn harm(at: &Path) -> Option<String> {
     let text = fs::read_to_string(at.join("file")).unwrap_or_default();
     let names = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.file_name()).collect();

@@ -60,7 +60,7 @@ pub fn play(ground: &Ground, random: &mut Random) -> io::Result<()> {
         ground.must(text == number.to_string(), || format!("{item:?} came back as {text:?}"));
     }
 
-    // The runner is killed beside names of others: the shell that outlives it holds its leases.
+    // The runner is killed beside other users' names. The shell that outlives it holds its leases.
     ground.fine(&["sub", "-q", "until [ -e go ]; do sleep 0.05; done; echo done >>ran"])?;
     let item = random.of(&ITEMS);
     ground.fine(&["sub", "-q", "printf", "<%s>\\n", item, "-o", "printed-by-job"])?;
