@@ -1,4 +1,4 @@
-//! The end of a task, as a journal has it, for tests of those who read it.
+//! The end of a task in a journal, for tests of programs that read it.
 
 use homing_model::event::What;
 use homing_model::{IoCounters, IoWait, Outcome, TaskId};

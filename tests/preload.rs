@@ -1,9 +1,9 @@
-//! Libraries that a test puts below the program. Crates take this in by its path.
+//! Builds libraries that a test preloads into the program. Crates include it by its path.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A source of `tests/`, built as a library in `dir`.
+/// Builds a source of `tests/` as a library in `dir`. Returns its path.
 pub fn preload(dir: &Path, source: &str) -> PathBuf {
     let library = dir.join(source).with_extension("so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests").join(source);

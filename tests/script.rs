@@ -1,15 +1,15 @@
-//! Scripts that a test puts in the place of a program. Crates take this in by its path.
+//! Makes scripts that replace a program in a test. Crates include it by its path.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Puts a script of `sh` there, which may be executed.
+/// Writes an executable script of `sh`.
 pub fn script(path: &Path, text: &str) {
     program(path, &format!("#!/bin/sh\n{text}\n"));
 }
 
-/// Puts a program there.
+/// Writes an executable program.
 ///
 /// A process of its own writes it. Otherwise a child that another test's thread forks in that moment would have the
 /// file open for writing until it executes. Linux refuses to execute such a file ("text file busy").

@@ -15,9 +15,9 @@ const SSHD: &str = "/usr/sbin/sshd";
 pub struct Sshd(pub tempfile::TempDir);
 
 impl Sshd {
-    /// `None`, with a word to the reader, where there is no sshd to test against.
+    /// Starts a server. Returns `None`, with a note, where there is no sshd.
     pub fn new() -> Option<Sshd> {
-        // sshd insists on its empty folder, which the service would have made.
+        // sshd requires its empty folder, which the service would have made.
         let _ = fs::create_dir("/run/sshd");
         if !Path::new(SSHD).exists() || !Path::new("/run/sshd").exists() {
             skipped(&format!("{SSHD} or /run/sshd is missing; install openssh-server"));
@@ -39,7 +39,7 @@ impl Sshd {
         Some(server)
     }
 
-    /// A file in its folder.
+    /// Returns the path of a file in its folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -49,7 +49,7 @@ impl Sshd {
         format!("{SSHD} -i -f {}", self.path("sshd_config").display())
     }
 
-    /// A client's configuration: these hosts, then a key of the test and nothing of the user's own.
+    /// Writes a client's configuration: these hosts, then a key of the test. Nothing of the user's own is in it.
     pub fn client(&self, identity: &str, hosts: &str) -> PathBuf {
         let at = self.0.path().display();
         let config = format!(

@@ -1,4 +1,4 @@
-//! Waiting in a test for something to become so. Crates take it in by its path.
+//! Waits in a test for a condition. Crates include it by its path.
 
 use std::time::{Duration, Instant};
 

@@ -26,12 +26,12 @@ fn hosts_of_files(lab: &Lab) -> BTreeMap<String, String> {
     files.map(|file| (file["path"].as_str().unwrap().to_string(), host(file))).collect()
 }
 
-/// The plan has each task on the host of its file, and the run executes each once.
+/// Checks that the plan has each task on the host of its file, and that the run executes each once.
 fn tasks_run_at_their_files(lab: &Lab) {
     lab.ok("n1", &format!("cd /data; for i in $(seq {FILES}); do head -c 100000 /dev/urandom >f$i; done"));
     let hosts = hosts_of_files(lab);
     assert_eq!(hosts.len(), FILES, "{hosts:?}");
-    // A host that a busy machine lets answer too late takes no part in a plan.
+    // A host that answers too late, as on a busy machine, takes no part in a plan.
     let command = format!("{EXE} plan --on ssh --hosts 'n[1-2]' --need-all-hosts 'cksum {{}}' ::: /data/f*");
     let mut plan = String::new();
     until("both hosts answer", || {
@@ -39,7 +39,7 @@ fn tasks_run_at_their_files(lab: &Lab) {
         plan = out;
         status == Some(0)
     });
-    // MooseFS moves a chunk to another server when it likes.
+    // MooseFS may move a chunk to another server at any time.
     let after = hosts_of_files(lab);
     for (file, host) in &hosts {
         let line =

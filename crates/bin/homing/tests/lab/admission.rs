@@ -18,7 +18,7 @@ fn in_force(runs: &std::path::Path) -> Value {
 fn hosts_tells_the_limit_of_a_run_that_is_under_way() {
     let dir = tempfile::tempdir().unwrap();
     let (runs, own) = (dir.path().join("runs"), rustix::system::uname().nodename().to_string_lossy().into_owned());
-    // A task that reads no file leaves the limit with which its command ended before as it is.
+    // A task that reads no file does not change the limit with which its command ended before.
     let task = ": {}; while [ ! -e over ]; do sleep 0.05; done";
     let device = |p: &std::path::Path| std::os::unix::fs::MetadataExt::dev(&p.metadata().unwrap());
     let here = dir.path().canonicalize().unwrap();
@@ -39,7 +39,7 @@ fn hosts_tells_the_limit_of_a_run_that_is_under_way() {
     assert_eq!(in_force(&runs), Value::Null, "the run is over");
 }
 
-/// Files of 8 MB each on a disk with one head, /scratch/in/f1 and on.
+/// Raises a lab with files of 8 MB each on a disk with one head: /scratch/in/f1, f2 and so on.
 fn slow_disk(name: &str) -> Lab {
     let lab = Lab::up(name, &["--hosts", "1", "--disk", "1G", "--disk-model", "hdd"]);
     lab.ok("n1", "mkdir /scratch/in; for i in $(seq 24); do head -c 8M /dev/urandom > /scratch/in/f$i; done; sync");
@@ -75,7 +75,7 @@ fn limits(lab: &Lab) -> Vec<Value> {
     events.filter(|e| e["event"] == "limit").collect()
 }
 
-/// A command's first run finds a limit, and its second begins with it.
+/// Checks that a command's first run finds a limit, and that its second begins with it.
 fn found_and_begun_with(lab: &Lab, command: &str, inputs: &str) -> (Value, Vec<Value>) {
     lab.ok("n1", "rm -rf /scratch/state");
     let run = format!(
@@ -103,7 +103,7 @@ fn a_limit_that_was_found_is_begun_with() {
     let lab = slow_disk("adm");
     let (lesson, _) = found_and_begun_with(&lab, "md5sum", "f*");
     assert_eq!(lesson["movers"], serde_json::json!([]), "its tasks name what they read");
-    // The shell finds the name.
+    // The name of the file appears only after the shell has put it together.
     let (lesson, found) = found_and_begun_with(&lab, "md5sum $(echo f){}", "$(seq 24)");
     assert_eq!(lesson["movers"], serde_json::json!(["md5sum"]));
     assert_eq!(found[0]["limit"], 1, "they begin with few: {found:?}");

@@ -12,7 +12,7 @@ fn one_copy_more_of_what_is_hot_brings_what_was_promised() {
     let lab = Lab::up("advise", &["--hosts", "4", "--disk", "4G", "--link", "200mbit"]);
     let create = "--kind moosefs --hosts n1:/scratch --copies 1 --clients n[1-4] -q";
     lab.ok("n1", &format!("{EXE} volume create data --yes {create}"));
-    // Bytes stay where they are as long as the hosts' disks are about as full.
+    // MooseFS moves no chunks as long as the hosts' disks are about as full.
     lab.ok("n1", "echo ACCEPTABLE_PERCENTAGE_DIFFERENCE = 10 >>/etc/mfs/mfsmaster.cfg; mfsmaster reload");
     lab.ok("n1", "mkdir -p /data/ann/raw; for i in $(seq 40); do head -c 6M /dev/urandom >/data/ann/raw/f$i; done");
     for host in ["n2", "n3", "n4"] {

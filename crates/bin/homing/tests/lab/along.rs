@@ -162,7 +162,7 @@ fn a_host_that_hangs_is_asked_once(up: &Up) {
 fn hosts_without_a_way_to_each_other(up: &Up) {
     hosts().for_each(|host| drop(up.lab.ok(&host, "mv /root/.ssh/id_ed25519 /root/key")));
     let plan = |tree: &str| up.up(&["--dry-run", "--json", "--tree", tree]);
-    // Where leaders have leaders, each of these may have a word of its own.
+    // With two levels of leaders, each lower leader might add a note of its own.
     let (straight, led) = (plan("0"), plan("4"));
     hosts().for_each(|host| drop(up.lab.ok(&host, "mv /root/key /root/.ssh/id_ed25519")));
     assert_eq!(straight.stdout, led.stdout);
@@ -173,7 +173,8 @@ fn hosts_without_a_way_to_each_other(up: &Up) {
     assert_eq!((straight.stdout, err(&led).as_str()), (led.stdout, ""));
 }
 
-/// As of a connection that is cut: hosts of which it is not known have failed, and the same command goes on.
+/// A killed leader is like a connection that is cut. Hosts with an unknown state have failed, and the same command
+/// continues.
 fn steps_whose_leader_is_killed(up: &Up) {
     let lab = &up.lab;
     holds_up(lab, "n3", "sysctl", "-q");

@@ -21,17 +21,17 @@ mkdir -m 700 /srv/gnupg; gpg --quick-gen-key homing-test default default never; 
 gpg --clearsign -o InRelease Release
 systemd-run --quiet --unit repo sh -c 'cd /srv/repo; exec python3 -u -m http.server 8000 2>> /srv/asked'"#;
 
-/// A source that has nothing but the packed list of its packages.
+/// A source that has only the compressed list of its packages.
 const PLAIN: &str =
     "mkdir /srv/repo/plain; cd /srv/repo/plain; sed 's/homing-one/homing-plain/' ../Packages | gzip > Packages.gz";
 const PLAIN_SOURCE: &str = "sed 's/signed-by=[^]]*/trusted=yes/; s#8000/#8000/plain/#' /etc/apt/sources.list > /etc/apt/sources.list.d/plain.list";
 
-/// A host with no way out.
+/// A proxy without a listener: the host cannot fetch anything.
 const NOWHERE: &str = "echo 'Acquire::http::Proxy \"http://127.0.0.1:9/\";' > /etc/apt/apt.conf.d/nowhere";
 /// A tool that reports success and gives another file of equal size; and the true tool again.
 const EVIL: &str = "mv /usr/lib/apt/apt-helper /usr/lib/apt/helper; printf '#!/bin/sh\n/usr/lib/apt/helper \"$@\" || exit; for f; do case $f in */homing-two*) printf 8-spoilt | dd of=$f bs=1 seek=1000 conv=notrunc 2>/dev/null;; esac; done\n' > /usr/lib/apt/apt-helper; chmod 755 /usr/lib/apt/apt-helper";
 const GOOD: &str = "mv /usr/lib/apt/helper /usr/lib/apt/apt-helper";
-/// One that spoils an index as it fetches it.
+/// A tool that damages an index while it fetches it.
 const SPOILS_INDEXES: &str = "mv /usr/lib/apt/apt-helper /usr/lib/apt/helper; printf '#!/bin/sh\n/usr/lib/apt/helper \"$@\" || exit; u=; for f; do case $u in */SPOILT) printf 8-spoilt | dd of=$f bs=1 seek=90 conv=notrunc 2>/dev/null;; esac; u=$f; done\n' > /usr/lib/apt/apt-helper; chmod 755 /usr/lib/apt/apt-helper";
 
 /// Checks that a host refuses a file that differs from its index, and names it. The host has installed nothing.
@@ -51,7 +51,7 @@ fn one_host_fetches_and_none_installs_what_its_index_does_not_name() {
     lab.ok("n1", REPO);
     let key = lab.ok("n1", "base64 -w0 /srv/repo/key.gpg");
     for host in hosts {
-        // By address: a lab has no name server, and apt waits for one.
+        // The source has an address: a lab has no name server, and apt would wait for one.
         let source = "echo \"deb [signed-by=/srv/key.gpg] http://$(getent ahostsv4 n1 | awk 'NR == 1 { print $1 }'):8000/ ./\" > /etc/apt/sources.list";
         lab.ok(
             host,
@@ -61,7 +61,7 @@ fn one_host_fetches_and_none_installs_what_its_index_does_not_name() {
             ),
         );
     }
-    // One host alone has a way out, and at first none has an index.
+    // Only n2 can fetch, and at first no host has an index.
     ["n1", "n3"].iter().for_each(|host| drop(lab.ok(host, NOWHERE)));
     lab.ok("n2", "until curl -sf $(sed 's/.*\\(http[^ ]*\\).*/\\1/' /etc/apt/sources.list)InRelease >/dev/null; do sleep 0.2; done");
     let asked = || lab.ok("n1", "grep -o 'GET /[./a-z]*deb' /srv/asked | sort; true");
@@ -79,13 +79,13 @@ fn one_host_fetches_and_none_installs_what_its_index_does_not_name() {
     );
     assert_eq!(plan["wanted_bytes"].as_u64().unwrap(), 3 * plan["fetched"]["bytes"].as_u64().unwrap());
 
-    // The host that fetches is not to be trusted.
+    // The other hosts must not trust the host that fetches.
     lab.ok("n2", EVIL);
     let told = install(&["homing-one"]);
     hosts.iter().for_each(|host| evil_is_refused(lab, host, &told));
     lab.ok("n2", GOOD);
 
-    // Where apt keeps its downloads lies an evil one of equal size, too: apt alone would install it.
+    // apt's folder of downloads has a false file of equal size, which apt alone would install.
     lab.ok("n3", "head -c $(apt-cache show homing-two | sed -n 's/^Size: //p') /dev/zero > /var/cache/apt/archives/homing-two_1%3a2_all.deb");
     lab.ok("n1", ": > /srv/asked");
     let done = install(&["homing-one"]);
@@ -124,7 +124,7 @@ fn a_leader_that_lies_about_its_branch(lab: &Lab, install: &dyn Fn(&[&str]) -> V
         ),
     );
     crate::setup::lies(lab, "n2", r#"s/"done":\[1,\{"exited":\d+\}/"done":[1,{"exited":0}/g"#);
-    // Where a leader is needed for it, three hosts want it.
+    // homing uses a leader only when three hosts need the package.
     ["n1", "n2"].iter().for_each(|host| drop(lab.ok(host, "dpkg -P homing-one homing-two")));
     let told = install(&["--tree", "2", "homing-one"]);
     let lie = "n2 tells that it has been given all; asked from here: it lacks homing-one_1%3a2_all.deb";
@@ -135,7 +135,7 @@ fn a_leader_that_lies_about_its_branch(lab: &Lab, install: &dyn Fn(&[&str]) -> V
     assert_eq!(install(&["--tree", "2", "homing-one"])["exit"], 0);
 }
 
-/// Indexes that one host fetches, which is evil first; then the one host that lacks them gets them when it needs them.
+/// One host fetches the indexes, which it damages first. Later a host that lacks them gets them when it needs them.
 fn indexes_come_with_their_signature(up: &Up, install: &dyn Fn(&[&str]) -> Value) {
     let (lab, hosts) = (&up.lab, ["n1", "n2", "n3"]);
     let update = || -> Value {
@@ -172,7 +172,7 @@ fn indexes_come_with_their_signature(up: &Up, install: &dyn Fn(&[&str]) -> Value
     lab.ok("n1", ": > /srv/asked");
 }
 
-/// `homing up` wants the same of hosts two of which have no way out, and whose fetcher is evil first.
+/// `homing up` installs the same packages. Two hosts cannot fetch, and the third gives false files first.
 fn up_takes_them_from_the_host_that_fetched(up: &Up, asked: &dyn Fn() -> String) {
     let (lab, hosts) = (&up.lab, ["n1", "n2", "n3"]);
     std::fs::write(up.state.path().join("c.toml"), "hosts = \"n[1-3]\"\n[up]\npackages = [\"homing-one\"]\n").unwrap();

@@ -66,12 +66,12 @@ fn the_kernels_client_tells_the_same() {
     });
 }
 
-/// Hosts of each plain file, by `homing where` for an ordinary user.
+/// Returns the hosts of each plain file, by `homing where` for an ordinary user.
 fn told(lab: &Lab, dir: &str) -> BTreeMap<String, BTreeSet<String>> {
     told_by(lab, "n1", EXE, dir)
 }
 
-/// The same on a host, by the program there.
+/// Returns the same as [`told`], by the program on a host.
 fn told_by(lab: &Lab, host: &str, exe: &str, dir: &str) -> BTreeMap<String, BTreeSet<String>> {
     let text = lab.ok(host, &format!("setpriv --reuid 65534 --clear-groups {exe} where --json {dir}/f*"));
     let told: Value = serde_json::from_str(&text).unwrap();
@@ -82,7 +82,7 @@ fn told_by(lab: &Lab, host: &str, exe: &str, dir: &str) -> BTreeMap<String, BTre
     told["files"].as_array().unwrap().iter().map(|f| (f["path"].as_str().unwrap().to_string(), hosts(f))).collect()
 }
 
-/// The same by the monitor, a question for each first object; OSD n is on host n + 1.
+/// Returns the same by the monitor, with a query for each first object. OSD n is on host n + 1.
 fn stored(lab: &Lab, key: &str) -> BTreeMap<String, BTreeSet<String>> {
     let ask = "for f in /data/f*; do printf 'osd map data %x.00000000\\n' $(stat -c %i \"$f\"); done | \
                ceph -f json 2>/dev/null | grep -o '{.*}'; ls -d /data/f*";
@@ -96,7 +96,7 @@ fn stored(lab: &Lab, key: &str) -> BTreeMap<String, BTreeSet<String>> {
     names.iter().map(|name| name.to_string()).zip(maps.into_iter().map(host)).collect()
 }
 
-/// Stripes, a namespace, an erasure-coded pool and a snapshot, each beside the monitor's word for its objects.
+/// Compares stripes, a namespace, an erasure-coded pool and a snapshot with the monitor's answer for their objects.
 fn layouts(lab: &Lab) {
     let set = "cd /data && mkdir striped named coded && setfattr -n ceph.dir.layout.stripe_count -v 3 striped && \
         setfattr -n ceph.dir.layout.stripe_unit -v 65536 striped && \
@@ -148,7 +148,7 @@ fn layouts(lab: &Lab) {
 fn a_run_goes_to_the_primaries(lab: &Lab, lies: &BTreeMap<String, BTreeSet<String>>) {
     lab.ok("n1", &format!("{EXE} hosts --hosts 'n[1-3]'"));
     let task = "echo $HOMING_HOST {}; cksum {} >/dev/null; sleep 0.2";
-    // As many of each host: one that has fewer than others is soon idle, and takes some of theirs.
+    // Takes as many files of each host: a host with fewer is soon idle, and takes tasks of the others.
     let of =
         |host: &str| lies.iter().filter(|(_, hosts)| hosts.contains(host)).map(|(path, _)| path).collect::<Vec<_>>();
     let by_host = ["n1", "n2", "n3"].map(of);
@@ -166,7 +166,7 @@ fn a_run_goes_to_the_primaries(lab: &Lab, lies: &BTreeMap<String, BTreeSet<Strin
     assert!(output.status.success(), "{err}");
     let out = String::from_utf8(output.stdout).unwrap();
     let at_home = out.lines().filter_map(|l| l.split_once(' ')).filter(|(host, path)| lies[*path].contains(*host));
-    // A third in turn. Some go to an idle host when their own seems slow, as it does where other tests keep this machine busy.
+    // Round robin would give a third. Some tasks go to an idle host when their own seems slow, as on a busy machine.
     assert!(at_home.count() * 2 >= files.len(), "{lies:?}: {out}");
     let evidence: Value = serde_json::from_str(err.lines().rfind(|l| l.starts_with('{')).unwrap()).unwrap();
     assert_eq!(evidence["planned"]["attempts_without_layout"], 0, "{evidence}");
@@ -187,13 +187,13 @@ fn a_container_hides_it(lab: &Lab) {
     assert_eq!((status, out.split_whitespace().nth(1)), (Some(254), Some("-")), "{err}");
 }
 
-/// Without a key that may read the map: the reason, and no host.
+/// Checks that without a key that may read the map, homing prints the reason and no host.
 fn who_may_ask(lab: &Lab) {
     let user = "setpriv --reuid 65534 --clear-groups";
     lab.ok("n3", "chmod 600 /etc/ceph/ceph.client.user.keyring");
     let (_, out, err) = lab.told("n3", &format!("{user} {EXE} where '/data/f 1'"));
     assert!(err.contains("a key is needed that may read it (mon 'allow r')") && out.contains(" - "), "{out}{err}");
-    // Where copies may be read that are nearer, each is a place.
+    // With `--localize-reads` the client may read each copy, so each is a place.
     lab.ok("n3", "umount /data && ceph-fuse --id user --localize-reads /data");
     let text = lab.ok("n3", &format!("{EXE} where --json '/data/f 1'"));
     let file = serde_json::from_str::<Value>(&text).unwrap()["files"][0].clone();

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// so both hosts know their old states.
 const MEET: &str = "touch meet.$ROUND.$ME; until [ -e meet.$ROUND.1 ] && [ -e meet.$ROUND.2 ]; do sleep 0.02; done; cat f.1 f.2 >/dev/null";
 
-/// A batch whose tasks are given one after another, as a program does that makes work.
+/// A batch that receives its tasks one after another, as from a program that produces work.
 struct Batch {
     child: Child,
     tasks: Option<ChildStdin>,
@@ -30,7 +30,7 @@ impl Batch {
         Batch { tasks: child.stdin.take(), said, child }
     }
 
-    /// Two tasks at once; the lines that they print, sorted.
+    /// Runs two tasks at once. Returns the lines that they print, sorted.
     fn both(&mut self, round: &str, command: &str, io: impl Fn(u32) -> [Vec<String>; 2]) -> Vec<String> {
         for me in [1, 2] {
             let [inputs, outputs] = io(me);
@@ -66,8 +66,7 @@ fn a_task_reads_what_a_task_on_another_host_has_just_written() {
     root(&lab);
 }
 
-/// Files are written over in place with as many bytes: without a fence a host goes on to
-/// read the old ones for a second.
+/// Files are overwritten in place with as many bytes. Without a fence a host reads the old ones for another second.
 fn declared(lab: &Lab) {
     let mut batch = Batch::start(lab, "");
     let both = || vec!["f.1".to_string(), "f.2".to_string()];
@@ -75,14 +74,14 @@ fn declared(lab: &Lab) {
         let write = format!("echo new{round} >f.$ME; hostname");
         let hosts = batch.both(round, &write, |me| [vec![], vec![format!("f.{me}")]]);
         assert_eq!(hosts, ["n2", "n3"]);
-        // Its looks come after those of the fence.
+        // The task reads the files after the fence has looked at them.
         let read = batch.both(&format!("{round}2"), "echo $(cat f.1 f.2)", |_| [both(), vec![]]);
         assert_eq!(read, [format!("new{round} new{round}"), format!("new{round} new{round}")]);
     }
     batch.end();
 }
 
-/// Another run has written it, of which this one knows nothing but the file's time.
+/// Another run has written the file. This run knows only the file's time.
 fn undeclared(lab: &Lab) {
     let run = |host: &str, command: &str| format!("{EXE} run --on ssh --hosts {host} --quiet \"{command}\" ::: f.1");
     for round in ["e", "f"] {
@@ -93,7 +92,7 @@ fn undeclared(lab: &Lab) {
     }
 }
 
-/// All hosts have a copy of all: of them the one that wrote a file has it in its caches too.
+/// All hosts have a copy of each file. The host that wrote a file also has it in its caches.
 fn written(lab: &Lab) {
     let task = |i: u32, command: &str, from: &str, to: &str| {
         let command = command.replace('#', &i.to_string());
@@ -102,7 +101,7 @@ fn written(lab: &Lab) {
         .to_string()
     };
     let read = |i| task(i, "echo $(hostname) $(cat made.#); touch read.#", "made.#", "read.#");
-    // Long enough for all of them to have a slot before the first one ends.
+    // Each task lasts so long that all get a slot before the first one ends.
     let made = |i| task(i, "hostname > made.#; sleep 1", "f.1", "made.#");
     let tasks: Vec<String> = (1..=9).flat_map(|i| [read(i), made(i)]).collect();
     let run = format!("{EXE} run -q --on ssh --hosts 'n[1-3]' -j6 --tasks tasks");
@@ -118,7 +117,7 @@ fn root(lab: &Lab) {
     lab.ok("n1", &format!("{EXE} lsf install /tmp/lsf; cd /data && /tmp/lsf/bsub -K -o said true; touch after"));
 }
 
-/// Without fences a host goes on to see old sizes and listings for 20 s; a file that it opens is new at once.
+/// Without fences a host sees old sizes and listings for 20 s. The content of a file that it opens is new at once.
 #[test]
 fn a_task_sees_past_what_an_sshfs_keeps() {
     if missing(&["sshfs"]) {
@@ -135,7 +134,7 @@ fn a_task_sees_past_what_an_sshfs_keeps() {
     lab.ok("n1", "ls -A /data | grep homing && exit 1; exit 0");
 }
 
-/// Files as at first, and hosts that remember nothing of them.
+/// Makes the files again, and mounts the volume again on all hosts, so that no host has them in a cache.
 fn anew(lab: &Lab) {
     let files = "mkdir d.1 d.2; for i in 1 2; do echo old >f.$i; ln -s old l.$i; done";
     lab.ok("n4", &format!("rm -rf /scratch/x; mkdir /scratch/x; cd /scratch/x; {files}"));
@@ -144,7 +143,8 @@ fn anew(lab: &Lab) {
     }
 }
 
-/// After each round in which both hosts wrote: sizes of files, names in folders and where links point, as both see them.
+/// Runs rounds in which both hosts write. Returns sizes of files, names in folders and targets of links, as both
+/// hosts see them after each round.
 fn sizes_and_listings(lab: &Lab, how: &str, rounds: usize) -> Vec<[String; 2]> {
     let mut batch = Batch::start(lab, how);
     let look = "stat -c %s f.1 f.2; ls d.1 | wc -l; ls d.2 | wc -l; readlink l.1 l.2";

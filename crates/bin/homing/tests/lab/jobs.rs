@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 /// Slots of each host.
 const SLOTS: usize = 2;
-/// Far longer than all jobs take; they are waited for no longer.
+/// The longest wait for the jobs, which is far longer than all of them take.
 const BOUND: Duration = Duration::from_secs(1500);
 
-/// Hosts with a queue, and two users who may log in from each to each.
+/// Raises hosts with a queue, and two users who may log in from each host to each.
 fn cluster(name: &str, hosts: usize, more: &[&str]) -> Lab {
     let lab = Lab::up(name, &[&["--hosts", &hosts.to_string()], more].concat());
     let folder = tempfile::tempdir().unwrap();
@@ -33,13 +33,13 @@ fn cluster(name: &str, hosts: usize, more: &[&str]) -> Lab {
     lab
 }
 
-/// A login shell of a user on a host.
+/// Runs a line in a login shell of a user on a host.
 fn by(lab: &Lab, user: &str, host: &str, line: &str) -> (Option<i32>, String) {
     let (status, out, err) = lab.told(host, &format!("su - {user} -s /bin/bash <<'END'\n{line}\nEND\n"));
     (status, out + &err)
 }
 
-/// A program whose ranks add up their numbers, if that MPI is here.
+/// Compiles a program whose ranks add up their numbers. Returns whether that MPI is here.
 fn compiled(lab: &Lab, mpi: &str, hosts: usize) -> bool {
     if missing(&[&format!("mpirun.{mpi}"), &format!("mpicc.{mpi}")]) {
         return false;
@@ -136,7 +136,7 @@ fn mpi_in_a_run(lab: &Lab, hosts: usize) {
         assert_eq!(here, 2 * SLOTS, "ranks on n{n}: {told}");
     }
     assert!(told.contains("run 1\n"), "one of two has failed: {told}");
-    // Its end ends them on all hosts.
+    // The end of the run ends the processes on all hosts.
     by(
         lab,
         "ann",
@@ -165,14 +165,14 @@ fn ranks_ran(lab: &Lab, mpi: &str, hosts: usize) -> bool {
     told.contains("ended 0")
 }
 
-/// No process of a user that the words of `pgrep` mean, on any host.
+/// Waits until no process of a user matches the words of `pgrep`, on any host.
 fn nothing_is_left(lab: &Lab, hosts: usize, words: &str) {
     for n in 1..=hosts {
         until("nothing is left", || lab.told(&format!("n{n}"), &format!("pgrep -a -u ann,bob {words}")).1.is_empty());
     }
 }
 
-/// Jobs that a user has submitted on a host and that have not ended.
+/// Returns the jobs that a user has submitted on a host and that have not ended.
 fn unended(lab: &Lab, user: &str, host: &str) -> Vec<String> {
     let jobs: Value = serde_json::from_str(&by(lab, user, host, "homing jobs -a --json").1).unwrap();
     let jobs = jobs.as_array().unwrap().iter();
@@ -181,11 +181,11 @@ fn unended(lab: &Lab, user: &str, host: &str) -> Vec<String> {
     own.map(|job| job["id"].to_string()).collect()
 }
 
-/// Many jobs of two to all hosts by two users on two hosts, of which jobs, keepers and runners are killed.
+/// Two users submit many jobs of two to all hosts on two hosts. Jobs, keepers and runners are killed at random.
 fn killed_at_random(lab: &Lab, hosts: usize, count: usize, mut seed: u64) {
     let ends = [("ann", "n1"), ("bob", "n2")];
     for (user, host) in ends {
-        // Every third would never end.
+        // Every third job would never end.
         let line = format!(
             "for i in $(seq {}); do homing sub -q -n $((2 + i % {})) --ptile 1 \
              'for h in $LSB_HOSTS; do $HYDRA_LAUNCHER_EXEC $h sleep '$((i % 3 == 0 ? 7777 : 1))' & done; wait'; done",
@@ -246,10 +246,11 @@ fn a_hundred_of_them_with_kills_leave_nothing() {
     killed_at_random(&lab, 4, 100, seed);
 }
 
-/// Of a file on four hosts, a shard on each, that do not lie in the order of their names: the hosts in that order.
+/// Makes a file with a shard on each of four hosts, in another order than the hosts' names. Returns the hosts in the
+/// order of the shards.
 fn in_four_shards(lab: &Lab) -> Vec<String> {
     lab.ok("n1", "for s in shard=on shard-block-size=4MB; do gluster volume set data features.${s%=*} ${s#*=}; done");
-    // Where shards lie is a hash of the file's number: one file of eleven has them on four hosts.
+    // A hash of the file's number places the shards: one file of eleven has them on four hosts.
     for _ in 0..100 {
         lab.ok(
             "n1",
@@ -294,7 +295,7 @@ fn ranks_stand_next_to_the_parts_of_their_file() {
     }
     let lab = cluster("parts", 4, &["--gluster", "4x1", "--slurm"]);
     let order = in_four_shards(&lab).join(" ");
-    // The first time each host is sent homing itself.
+    // The first job sends homing itself to each host.
     received(&lab, "echo $LSB_HOSTS");
     let at_home = received(&lab, "echo $LSB_HOSTS");
     evidence_of_each_rank(&lab, &order, BYTES);
@@ -307,7 +308,7 @@ fn ranks_stand_next_to_the_parts_of_their_file() {
 /// Size of the file that the ranks share, bytes.
 const BYTES: u64 = 16 << 20;
 
-/// The job that ended last: each rank has its part at home.
+/// Checks that in the job that ended last each rank has its part on its own host.
 fn ranks_at_home(lab: &Lab, engine: &str, order: &str, all: u64) -> Value {
     let (_, told) = by(lab, "ann", "n1", &format!("homing jobs -a --json --engine {engine}"));
     let jobs: Vec<Value> = serde_json::from_str(&told).unwrap();
@@ -328,7 +329,7 @@ fn evidence_of_each_rank(lab: &Lab, order: &str, all: u64) {
     assert!(received.len() == 4 && bytes * 20 <= all, "{job}");
 }
 
-/// The same order there, for whatever starts the ranks.
+/// Checks that ranks have the same order on Slurm, with each program that starts ranks.
 fn on_slurm(lab: &Lab, order: &str) {
     let (hosts, ppn) = (4, 2);
     let mut starters = vec!["srun --mpi=none"];

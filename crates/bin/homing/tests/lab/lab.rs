@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One lab at a time: two would share the machine's processors, and each expects placement to be undisturbed.
+/// Allows one lab at a time: two would share the machine's processors, and each test expects undisturbed placement.
 fn alone() -> MutexGuard<'static, ()> {
     static LAB: Mutex<()> = Mutex::new(());
     LAB.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes that all hosts received over their links, by the interface counters.
+/// Returns the bytes that all hosts received over their links, by the interface counters.
 fn received(lab: &Lab) -> u64 {
     let status = homing(&["lab", "status", "--name", &lab.name, "--json"]);
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
@@ -34,7 +34,7 @@ fn commands_run_where_their_bytes_lie() {
     let own = labs.as_array().unwrap().iter().find(|l| l["name"] == lab.name.as_str());
     assert_eq!(own, Some(&serde_json::json!({"name": lab.name, "up": true, "hosts": "n[1-4]"})));
 
-    // The layout, also for an ordinary user, whatever the file is called.
+    // An ordinary user gets the layout too, for every file name.
     let text = lab.ok("n1", &format!("setpriv --reuid 65534 --clear-groups {EXE} where --json /data"));
     let layout: serde_json::Value = serde_json::from_str(&text).unwrap();
     for file in layout["files"].as_array().unwrap() {
@@ -48,7 +48,7 @@ fn commands_run_where_their_bytes_lie() {
     // A first run carries the program to the hosts: `homing hosts` waits until all have it.
     lab.ok("n1", &format!("{EXE} hosts --hosts 'n[1-4]'"));
 
-    // The batch crosses no link; the same batch in turn does.
+    // The batch crosses no link; the same batch with round robin does.
     let size = 16 * 4_000_000;
     let before = received(&lab);
     let run = format!("cd /data && {EXE} run -q -k --on ssh --hosts 'n[1-4]' -j2 'cksum {{}}' ::: /data/f*");
@@ -64,7 +64,7 @@ fn commands_run_where_their_bytes_lie() {
     assert_eq!(in_turn, sums, "placement changes no result");
     assert!(received(&lab) - before > size / 4, "the control: without placement bytes do cross");
 
-    // Standard input is cut on the one host, and its blocks go to all.
+    // One host cuts standard input into blocks, and the blocks go to all hosts.
     let piped = format!("{EXE} run -q -k --on ssh --hosts 'n[1-4]' -j1 --pipe --block 200k 'cat; sleep 0.1'");
     let cut = lab.ok("n1", &format!("seq 300000 | {piped} | cksum"));
     assert_eq!(cut, lab.ok("n1", "seq 300000 | cksum"));
@@ -78,7 +78,7 @@ fn commands_run_where_their_bytes_lie() {
     assert!(!Path::new("/sys/class/net").join("n1").exists());
 }
 
-/// The example of the manual, on a bindfs of which homing knows nothing.
+/// Runs the example of the manual on a bindfs, whose places homing does not know.
 fn a_sites_own_command_tells_where_bytes_lie(lab: &Lab) {
     let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/manual/data.md");
     let manual = std::fs::read_to_string(manual).unwrap();
@@ -104,7 +104,7 @@ fn a_sites_own_command_tells_where_bytes_lie(lab: &Lab) {
     lab.ok("n1", "rm /etc/homing/cluster.toml; for h in n1 n2 n3 n4; do ssh $h umount /view; done");
 }
 
-/// It is named beside files, so that it is where they go and nothing that is read.
+/// The command names an output folder beside its files. homing must not take the folder for an input.
 fn an_output_folder_changes_no_placement(lab: &Lab) {
     lab.ok("n1", "mkdir /data/none /data/many; cd /data/many; for i in $(seq 1000); do echo $i > $i; done");
     for out in ["none", "many"] {
@@ -113,7 +113,7 @@ fn an_output_folder_changes_no_placement(lab: &Lab) {
     }
 }
 
-/// Each file of the volume has two copies: of their hosts the one that wrote it has it in its caches too.
+/// Each file of the volume has two copies. The host that wrote the file also has it in its caches.
 fn what_a_task_made_is_read_where_it_lies(lab: &Lab) {
     let task = |command: String, from: String, to: String| {
         serde_json::json!({"command": command, "inputs": [from], "outputs": [to]}).to_string()
@@ -195,7 +195,7 @@ fn a_lost_host_is_news(lab: &Lab) {
     assert!(last < again, "the task ran twice at once: {last} {again}");
 }
 
-/// From the machine itself, which is no host of the lab.
+/// Runs on the machine itself, which is no host of the lab.
 #[test]
 fn a_lab_is_named_by_an_option_wherever_hosts_are_taken() {
     if missing(&[]) {
@@ -218,7 +218,7 @@ fn a_lab_is_named_by_an_option_wherever_hosts_are_taken() {
 
     let ran = out(&["run", "-q", "--lab", name, "hostname #", ":::", "a", "b"]);
     assert!(ran.lines().count() == 2 && ran.lines().all(|host| host == "n1" || host == "n2"), "{ran}");
-    // Taken up again it goes to the lab again.
+    // A resumed run goes to the lab again.
     let begun = homing(&["run", "-j1", "--lab", name, "test {} = a && hostname || exit 3", ":::", "b"]);
     assert_eq!(begun.status.code(), Some(1), "{}", err(&begun));
     let again = homing(&["resume", "--failed", "last"]);
@@ -229,11 +229,11 @@ fn a_lab_is_named_by_an_option_wherever_hosts_are_taken() {
     assert_eq!(out(&["nodeset", "--lab", name, "-c", "-a"]), "2\n");
     let shown: serde_json::Value = serde_json::from_str(&out(&["hosts", "--lab", name, "--json"])).unwrap();
     assert_eq!(shown["hosts"].as_array().unwrap().len(), 2, "{shown}");
-    // For a command below another one, on either side of it.
+    // The option may be before or after the inner command.
     let asked = [["volume", "--lab", name, "list"], ["volume", "list", "--lab", name]];
     asked.iter().for_each(|words| drop(out(words)));
 
-    // A host has one number, of its own, also where D-Bus looks.
+    // Each host has a machine id of its own, also in D-Bus's file.
     let ids = out(&["exec", "--lab", name, "-a", "-N", "cat /etc/machine-id /var/lib/dbus/machine-id"]);
     let mut ids: Vec<&str> = ids.lines().collect();
     assert_eq!(ids.len(), 4);
@@ -243,7 +243,7 @@ fn a_lab_is_named_by_an_option_wherever_hosts_are_taken() {
     ids.dedup();
     assert_eq!(ids.len(), 3, "{ids:?}");
 
-    // A line for the shell there, its streams and its status.
+    // The line runs in the shell there, with its streams and its status.
     let shell = homing(&["lab", "shell", "--name", name, "n2", "hostname | tr n m; exit 3"]);
     assert_eq!((shell.status.code(), shell.stdout.as_slice()), (Some(3), &b"m2\n"[..]), "{}", err(&shell));
 
@@ -296,7 +296,7 @@ fn hosts_have_nothing_of_what_was_open_where_they_were_raised() {
     assert!(free.success(), "a host holds the lock of the shell that raised it");
 }
 
-/// A folder of the machine's own that is removed however the test ends.
+/// A folder on this machine that is removed however the test ends.
 struct OfTheMachine(std::path::PathBuf);
 
 impl Drop for OfTheMachine {

@@ -64,7 +64,7 @@ impl World {
                 let executions = seen.entry(task).or_default();
                 match what {
                     "begins" => executions.push((at, at)),
-                    // The last that began here: those of another host were read before, or come later.
+                    // Belongs to the last execution that began here. Lines of another host are read before or after.
                     _ => executions.last_mut().unwrap().1 = at,
                 }
             }
@@ -72,7 +72,7 @@ impl World {
         seen
     }
 
-    /// Processes of ssh that a run has.
+    /// Counts the ssh processes of a run.
     fn ssh_of(run: &Child) -> usize {
         let of = |pid: u32| {
             let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
@@ -83,7 +83,8 @@ impl World {
         of(run.id()).iter().filter(|pid| is_ssh(pid)).count()
     }
 
-    /// A run that holds its hosts until it is let go, and the processes of ssh that it has meanwhile.
+    /// Starts a run that holds its hosts until it is let go. Returns the number of its ssh processes meanwhile, and
+    /// its record.
     fn held(&self, words: &[&str]) -> (usize, Told) {
         let line = "echo {} > /srv/ran; until [ ! -s /srv/ran ]; do sleep 0.05; done";
         let run = self.run(&[words, &["-j1", line, ":::", "1", "2", "3", "4", "5", "6", "7", "8"]].concat());
@@ -101,7 +102,7 @@ impl Told {
         self.events.iter().filter(move |told| told["event"] == event)
     }
 
-    /// Each task has one end that is its last, and that is a success.
+    /// Checks that each task has one last end, and that it is a success.
     fn all_ended_once(&self, tasks: usize) {
         assert_eq!(self.status, Some(0), "{}", self.said);
         let mut ends = vec![0; tasks];
@@ -139,7 +140,7 @@ fn a_leader_that_reaches_nobody(world: &World) {
     world.up.lab.ok("n1", "mv /root/.ssh/id_ed25519 /root/key");
     let (count, told) = world.held(&["-q", "--tree", "4"]);
     world.up.lab.ok("n1", "mv /root/key /root/.ssh/id_ed25519");
-    // Two leaders, and three hosts from here.
+    // Two leaders, and three hosts with a direct connection.
     assert_eq!(count, 5, "{}", told.said);
     told.all_ended_once(8);
     let note = "homing: connected to from here and not along the tree: n[2-4] (3): host n[2-4] ";
@@ -152,7 +153,7 @@ fn a_leader_that_is_killed(world: &World) {
     let run = world.run(&["-q", "--need-all-hosts", "--tree", "4", "-j4", "-a", numbers.to_str().unwrap(), TASK]);
     let lines = |host: &str| world.up.lab.ok(host, "wc -l < /srv/ran").trim().parse::<usize>().unwrap();
     until("tasks run", || lines("n3") > TASKS / 20);
-    // One that is not let in from here any more is missed, and the others go on.
+    // n4 refuses further connections from this machine: it is reported, and the others go on.
     world.up.lab.ok("n4", "mv /root/.ssh/authorized_keys /root/keys");
     // The guard ends too, so no process is left on that host to end the leader's children.
     world.up.lab.ok("n1", "pkill -KILL -f '/worker-[^ ]* [l]ead'");
@@ -162,7 +163,7 @@ fn a_leader_that_is_killed(world: &World) {
         "homing: connected to from here and not along the tree: n[1-4] (4): n1 leads no more: its channel has ended";
     assert!(told.said.contains(note) && told.said.contains("homing: host n4 refuses the key"), "{}", told.said);
     assert_eq!(told.said.lines().count(), 2, "{}", told.said);
-    // The hosts of its branch came back, and nobody else was lost.
+    // The hosts of its branch came back, and no other host was lost.
     let hosts = |event| told.of(event).map(|told| told["host"].as_str().unwrap()).collect::<Vec<_>>();
     let mut lost = hosts("host_lost");
     lost.sort();
@@ -180,7 +181,7 @@ fn a_leader_that_is_killed(world: &World) {
     }
 }
 
-/// A build of which each host has one recipe, until all are let go, and how many a host was given.
+/// A build that gives each host one recipe, until all are let go.
 struct Held<'w> {
     world: &'w World,
     build: Child,
@@ -241,7 +242,7 @@ fn told_once(said: &str, words: &str) {
     assert_eq!(said.matches(words).count(), 1, "{words}: {said}");
 }
 
-/// A leader and a worker are killed, and their hosts are well.
+/// A leader and a worker are killed, while their hosts stay up.
 fn a_build_that_loses_a_leader_and_a_host(world: &World) {
     let lab = &world.up.lab;
     lab.ok("n4", "mv /root/keys /root/.ssh/authorized_keys");
@@ -257,7 +258,7 @@ fn a_build_that_loses_a_leader_and_a_host(world: &World) {
     told_once(&said, "homing make: n8 is lost: ");
 }
 
-/// A leader's host loses its power, then one of a branch.
+/// The host of a leader loses its power, then a host of a branch.
 fn a_build_whose_hosts_are_switched_off(world: &World) {
     let off = |host: &str| {
         let lab = ["lab", "off", "--name", &world.up.lab.name, host];
@@ -266,7 +267,7 @@ fn a_build_whose_hosts_are_switched_off(world: &World) {
     let held = Held::begin(world);
     off("n1");
     let left: Vec<String> = world.hosts.iter().filter(|host| *host != "n1").cloned().collect();
-    // Seven hosts have seven of the eight; three of the branch had another before.
+    // Seven hosts have seven of the eight recipes. Three hosts of the branch had another one before.
     let again = || left.iter().map(|host| held.ran(host)).sum::<usize>() == 10;
     until("what ran on the branch runs again", again);
     off("n7");

@@ -69,7 +69,7 @@ fn made_here(at: &Path, rounds: &[u32]) -> Vec<String> {
     rounds.iter().map(make).collect()
 }
 
-/// The hosts on which recipes with this word ran.
+/// Returns the hosts on which recipes with this word ran.
 fn hosts_of(trace: &str, word: &str) -> BTreeSet<String> {
     let trace: serde_json::Value = serde_json::from_str(trace).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
@@ -113,7 +113,7 @@ fn objects_are_those_of_a_local_build_bit_for_bit() {
         assert_eq!(hosts_of(trace, "cc -O1"), both, "round {round}: {err}");
     }
 
-    // A machine that only reaches a member: make's output and status are that one's.
+    // n2 reaches only the gateway n1, and prints the output and status of make there.
     let script = format!("cd /data/p && echo round 12 > round.txt && {make} --gateway n1 --hosts 'n[1-3]' -j2 program");
     let (status, _, err) = lab.told("n2", &format!("{script} && ./program | grep -c 'round 12'"));
     assert!(status == Some(0) && err.contains("recipes"), "{err}");

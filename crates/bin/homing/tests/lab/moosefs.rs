@@ -44,8 +44,7 @@ fn commands_run_where_their_chunks_lie() {
     where_tells_goals_and_what_goes(&lab);
 }
 
-/// Goals, a disk that is marked for removal and a chunkserver that is down, as
-/// `homing where` prints them.
+/// Checks that `homing where` shows goals, a disk that is marked for removal, and a chunkserver that is down.
 fn where_tells_goals_and_what_goes(lab: &Lab) {
     for goal in 1..=3 {
         let dir = format!("/data/goal{goal}");
@@ -72,7 +71,7 @@ fn where_tells_goals_and_what_goes(lab: &Lab) {
     assert!(placed(lab, "/data/goal3").values().all(|hosts| !hosts.contains("n4") && !hosts.is_empty()));
 }
 
-/// The hosts of each file, by its path, from `homing where --json`.
+/// Returns the hosts of each file, by its path, from `homing where --json`.
 fn placed(lab: &Lab, dir: &str) -> BTreeMap<String, BTreeSet<String>> {
     let told: Value = serde_json::from_slice(&lab.on("n1", &format!("{EXE} where --json {dir}")).stdout).unwrap();
     let hosts = |file: &Value| {
@@ -82,7 +81,7 @@ fn placed(lab: &Lab, dir: &str) -> BTreeMap<String, BTreeSet<String>> {
     told["files"].as_array().unwrap().iter().map(|f| (f["path"].as_str().unwrap().to_string(), hosts(f))).collect()
 }
 
-/// The master spreads single copies as it likes: files are made until one is there.
+/// Makes files until one has its only copy on `host`: the master spreads single copies at will.
 fn sole_copy_on(lab: &Lab, host: &str) -> String {
     for n in 0..100 {
         let file = format!("/data/goal1/more{n}");

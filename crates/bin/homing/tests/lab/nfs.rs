@@ -16,7 +16,7 @@ const INSIDE: &str = "HOMING_TEST_NFS";
 /// The message where the server may give a task a name space of its own.
 const VIEW: &str = "tasks see it under the usual name";
 
-/// Two guests on `kind`, of which n1 serves; `None` where they cannot be had.
+/// Raises two guests on `kind`, of which n1 serves. Returns `None` where that is impossible.
 fn guests(name: &str, kind: &str) -> Option<(Program, Lab)> {
     serving(name, kind, "2", &["automount"])
 }
@@ -71,7 +71,7 @@ fn keeps_the_contract(locator: &Locator, mount: &str) {
     contract::check(locator, &dir, &BTreeSet::from(["n1".to_string()]));
 }
 
-/// A volume that is there is mounted on a host that is new to it, and leaves it again.
+/// Mounts an existing volume on a new host, and unmounts it again.
 fn another_host_is_let_in(lab: &Lab) {
     let state = tempfile::tempdir().unwrap();
     let volume = |words: &str| {
@@ -105,11 +105,11 @@ fn between_guests_at_length() {
     iobsub_runs_at_the_server(&lab, exe);
 }
 
-/// A dd that waits where a mount has one connection.
+/// A dd that waits while a mount has one connection.
 const WAITS: &str = "printf '#!/bin/sh\ngrep -q \"/run/homing-tune.*nconnect=[48]\" /proc/self/mountinfo || sleep 9\n\
     exec /usr/bin/dd \"$@\"\n' > /usr/local/bin/dd; chmod 755 /usr/local/bin/dd";
 
-/// They are for the mounts to come, by whatever way, until that is undone.
+/// Checks that further connections are kept for later mounts of each kind, until that is undone.
 fn connections_that_help_are_kept(lab: &Lab) {
     lab.ok("n2", WAITS);
     let tune = |words: &[&str]| {
@@ -149,9 +149,9 @@ fn iobsub_runs_at_the_server(lab: &Lab, exe: &str) {
     }
 }
 
-/// Tasks run on the server too, which has no /data: next to their bytes, under the usual names.
+/// Tasks run on the server too, next to their bytes. The server has no /data, and the tasks see the usual names.
 fn the_server_takes_part(lab: &Lab, exe: &str) {
-    // Somebody with the same number and key everywhere.
+    // A user with the same number and key on both hosts.
     for host in ["n1", "n2"] {
         lab.ok(
             host,
@@ -181,9 +181,9 @@ fn nothing_is_left(lab: &Lab) {
     lab.ok("n1", "test ! -e /data && ! ls -A /scratch/export /scratch/export/in | grep nonce");
 }
 
-/// One batch from n2; n1 shows its working directory as `there`.
+/// Runs one batch from n2. n1 shows its working directory as `there`.
 fn batch_at_the_server(lab: &Lab, run: &str, told: &str, there: &str) {
-    // The emulated server may join in late: no task of n2 ends before one has begun there.
+    // The emulated server may join late, so no task of n2 ends before one has begun there.
     lab.ok("n1", "rm -f /tmp/begun");
     let task = "echo $HOMING_HOST $PWD {}; sum {} >/data/in/{#}.sum; cat /data/in/{#}.sum >/dev/null; \
                 if [ $HOMING_HOST = n1 ]; then : >/tmp/begun; else until ssh n1 test -e /tmp/begun; do sleep 1; done; fi";
@@ -197,7 +197,7 @@ fn batch_at_the_server(lab: &Lab, run: &str, told: &str, there: &str) {
     assert_eq!(lab.ok("n2", "cat /data/in/*.sum | wc -l; rm /data/in/*.sum").trim(), "4");
 }
 
-/// The locator on each kind of mount.
+/// Tests the locator on each kind of mount.
 #[test]
 fn inside_a_guest() {
     if std::env::var_os(INSIDE).is_none() {

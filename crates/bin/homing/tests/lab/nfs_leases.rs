@@ -14,7 +14,7 @@ const COUNT: &str = "echo 0 >/proc/sys/fs/leases-enable; rm -f stop most; most=0
 /// The read of a task. It closes its file a little before its end, since a client reports that to the server later.
 const READS: &str = "exec 3<{}; sleep 0.2; cat <&3 >/dev/null; exec 3<&-; sleep 0.1; date +%s.%N";
 
-/// An appliance: n1 serves, and is no host of any run.
+/// Raises a server n1 that is no host of any run.
 fn appliance(name: &str) -> Option<(Program, Lab)> {
     let (program, lab) = serving(name, best_kind(), "4", &[])?;
     lab.ok("n2", "mkdir -m 1777 /data/in; cd /data/in; for i in $(seq 60); do echo $i >f$i; done");
@@ -57,7 +57,7 @@ fn most_at_the_server(lab: &Lab, during: impl FnOnce()) -> u32 {
     lab.ok("n1", "cd /root; : >stop; until [ -s most ]; do sleep 0.1; done; cat most").trim().parse().unwrap()
 }
 
-/// A run of one user on that user's own machine.
+/// Returns the line of a user's run on that user's own machine.
 fn run_of(exe: &str, uid: u32, host: &str, words: &str) -> String {
     format!(
         "cd /data/in && setpriv --reuid={uid} --regid={uid} --clear-groups \
@@ -80,7 +80,7 @@ fn two_users_on_two_machines(lab: &Lab, exe: &str) {
     assert!((1..=4).contains(&most), "{most} at once of both");
     assert!(said.iter().all(|out| out.lines().count() == 60), "{said:?}");
     lab.ok("n2", "grep -q '\"4711\",[1-4]\\],\\[\"4712\",[1-4]' /tmp/runs4711/*/journal.jsonl");
-    // One has all leases and is killed: the other's tasks begin.
+    // The first run has all leases and is killed. The tasks of the other run begin.
     let (first, second) = (
         run_of(exe, 4711, "n2", "--io 4 'sleep 600; cat' ::: f1 f2 f3 f4"),
         run_of(exe, 4712, "n3", "--io 4 'cat' ::: f*"),
@@ -97,8 +97,8 @@ fn two_users_on_two_machines(lab: &Lab, exe: &str) {
     assert_eq!(out.lines().count(), 60);
 }
 
-/// Jobs of a queue run on the server itself; a run of another user reads from it over the network. Each notes in a
-/// folder of the volume that it is there.
+/// Jobs of a queue run on the server itself, and a run of another user reads from it over the network. Each notes its
+/// presence in a folder of the volume.
 fn jobs_beside_a_run(lab: &Lab, exe: &str) {
     const THERE: &str = "touch there/$$; sleep 0.4; ls there | wc -l; sleep 0.1; rm there/$$";
     let cluster = "hosts = 'n[1-2]'\n[host.n1]\nslots = 6\n[server.n1]\nio = 4\n";

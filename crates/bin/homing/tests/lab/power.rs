@@ -54,7 +54,7 @@ impl Site {
         String::from_utf8_lossy(&output.stdout).into_owned() + &err(&output)
     }
 
-    /// Of each host whether it is on.
+    /// Returns for each host whether it is on.
     fn on(&self) -> Vec<bool> {
         let status: Value = serde_json::from_slice(&self.homing(&["power", "status", "--json"]).stdout).unwrap();
         status["hosts"].as_array().unwrap().iter().map(|host| host["power"] == "on").collect()
@@ -76,7 +76,7 @@ fn idle_hosts_are_switched_off_and_those_that_tasks_need_on_again() {
     let refused = site.homing(&["power", "off", "--yes", "n3"]);
     assert!(err(&refused).contains("not switched off: 5001 has sleep at work; --force"), "{}", err(&refused));
 
-    // It is off, and nothing is wrong with it.
+    // The host is off, and that is no fault.
     let hosts: Value = serde_json::from_slice(&site.homing(&["hosts", "--json"]).stdout).unwrap();
     let states: Vec<&Value> = hosts["hosts"].as_array().unwrap().iter().map(|host| &host["status"]).collect();
     assert_eq!(states, ["ok", "off", "ok"]);
@@ -88,7 +88,7 @@ fn idle_hosts_are_switched_off_and_those_that_tasks_need_on_again() {
     assert!(site.ok(&["power", "save"]).contains("n3 switched off"));
     assert_eq!(site.on(), [true, false, false]);
 
-    // A run takes those that its tasks need, and a job that is for one of them too.
+    // A run switches on the hosts that its tasks need, and a job its host.
     let small = site.ok(&["run", "echo", ":::", "a", "b"]);
     assert!(small.contains("n[2-3] are switched off, and are not needed for 2 tasks"), "{small}");
     assert_eq!(site.on(), [true, false, false]);
@@ -99,7 +99,7 @@ fn idle_hosts_are_switched_off_and_those_that_tasks_need_on_again() {
     let switched = fs::read_to_string(site.path("on")).unwrap();
     assert_eq!(switched.lines().collect::<Vec<_>>(), ["n2", "n3"]);
 
-    // By hand. A host of a lab is a process: this one ended with the job that had switched it on.
+    // By hand. A host of a lab is a process: n3 ended with the job that had switched it on.
     assert!(site.ok(&["power", "off", "--yes", "n3"]).contains("n3 is off already"));
     assert!(site.ok(&["power", "on", "n3"]).contains("n3 is on after"));
     assert_eq!(site.on(), [true; 3]);

@@ -78,8 +78,8 @@ fn two_login_nodes_and_one_file_server() {
 /// Users, and the hosts from which they submit.
 const ENDS: [(u32, &str); 4] = [(4711, "n1"), (4711, "n2"), (4712, "n2"), (4712, "n3")];
 
-/// Three hosts that each run jobs of one queue, of two users: its limits hold over all hosts, by leases on the volume.
-/// Jobs of several slots do not wait for each other for ever, and a host that is lost gives its slots back.
+/// Three hosts each run jobs of one queue, of two users. Leases on the volume make its limits hold over all hosts.
+/// Jobs of several slots do not wait for each other for ever, and a lost host gives its slots back.
 fn a_queue_over_all_hosts_has_one_limit(lab: &Lab) {
     let cluster = "[host.n1]\nslots = 4\n[host.n2]\nslots = 4\n[host.n3]\nslots = 4\n[queue.wide]\ndefault = true\nslots = 4\nper_user = 3\nleases = '/data/.homing-queues'\n";
     lab.ok("n1", "mkdir -m 1777 /data/wide /data/.homing-queues; : >/data/wide/log; chmod 666 /data/wide/log");
@@ -123,7 +123,7 @@ fn a_queue_over_all_hosts_has_one_limit(lab: &Lab) {
     println!("{most} slots at once on three hosts, {most_of_one} of one user");
 }
 
-/// The tasks of one user run on the server itself, and count for all like those that read from it over the network.
+/// The tasks of one user run on the server itself. They count like those that read from it over the network.
 fn two_users_share_a_server_that_is_a_host_of_one(lab: &Lab, server: &str, client: &str) {
     let cat = "cat {} >/dev/null; touch there/{/}; sleep 0.3; ls there | wc -l; sleep 0.1; rm there/{/}";
     let run = |uid: u32, host: &str, tasks: &str| {

@@ -5,7 +5,7 @@ use crate::support::{EXE, Lab, missing};
 use std::path::Path;
 use std::process::Output;
 
-/// In the volume, with `homing` at hand.
+/// Returns a script for the folder of the volume, with `homing` in the path.
 fn there(script: &str) -> String {
     let bin = Path::new(EXE).parent().unwrap();
     format!("export PATH={}:$PATH SHELL=/bin/sh; cd /data; {script}", bin.display())
@@ -23,7 +23,7 @@ fn jobs(lab: &Lab, ids: &str) -> Vec<serde_json::Value> {
     serde_json::from_str(&ok(lab, &format!("homing jobs --json {ids}"))).unwrap()
 }
 
-/// The host that holds a file.
+/// Returns the host that holds a file.
 fn holder(lab: &Lab, file: &str) -> String {
     let layout: serde_json::Value = serde_json::from_str(&ok(lab, &format!("homing where --json {file}"))).unwrap();
     layout["files"][0]["extents"][0]["replicas"][0]["host"].as_str().unwrap().to_string()
@@ -120,14 +120,14 @@ fn slurms_own_commands_and_homings_see_the_same(lab: &Lab) {
     ok(lab, &format!("homing wait {id}"));
     let said = ok(lab, &format!("homing peek {id}"));
     assert!(said.contains("a\ta\n") && said.contains("b\tb\n") && said.contains("2 done, 0 failed"), "{said}");
-    // A job of Slurm's own making is listed and ended as any.
+    // homing lists and ends a job that sbatch made as any other.
     let id = ok(lab, "sbatch --parsable --wrap 'sleep 300'");
     let id = id.trim();
     assert_eq!(jobs(lab, id)[0]["name"], "wrap");
     ok(lab, &format!("homing kill {id}"));
 }
 
-/// The suite of engines, in a folder of the volume.
+/// Runs the contract suite of engines in a folder of the volume.
 fn slurm_keeps_the_contract(lab: &Lab) {
     let suite = std::env::current_exe().unwrap();
     let out = ok(

@@ -15,7 +15,7 @@ fn a_cluster_on_a_screen() {
     a_step_that_needs_root_says_so_first(&lab);
 }
 
-/// Where the output folder lies, and how full it is, decides nothing.
+/// The place and the size of the output folder do not affect the placement of tasks.
 fn tasks_go_to_their_files_and_not_to_the_output_folder(lab: &Lab) {
     lab.ok("n1", "mkdir /data/in /data/out; for i in $(seq 8); do head -c 100000 /dev/zero >/data/in/$i; done");
     let plan = format!("{EXE} plan --hosts 'n[1-2]' 'cp {{}} /data/out/' ::: /data/in/* | sort");
@@ -46,7 +46,7 @@ fn what_hosts_say_alike_is_one_line(lab: &Lab) {
     let told: Vec<&String> = lines.iter().filter(|line| line.contains("exited with exit code 3")).collect();
     assert!(told.len() == 1 && told[0].contains("n[1-2] (2)"), "{lines:#?}");
     assert!(lines.iter().any(|line| line == "status 1"), "{lines:#?}");
-    // Where a host answers late, another takes both.
+    // Where a host answers late, the other host takes both tasks.
     assert_eq!(lines.iter().filter(|line| ["n1", "n2"].contains(&line.as_str())).count(), 2, "{lines:#?}");
 }
 

@@ -39,7 +39,7 @@ fn bytes_on_disks_that_hosts_share() {
     gfs2(&lab, exe);
 }
 
-/// Where the file lies by `homing where`, and why nobody knows.
+/// Returns the host of the file by `homing where`, and standard error with the reason if it is unknown.
 fn told(lab: &Lab, host: &str, exe: &str, path: &str) -> (String, String) {
     let (_, out, err) = lab.told(host, &format!("{exe} where {path}"));
     (out.split_whitespace().nth(1).unwrap_or_default().to_string(), err)
@@ -52,7 +52,7 @@ fn drbd(lab: &Lab, exe: &str) {
         "drbdadm primary --force r; mkfs.ext4 -q /dev/drbd0; mkdir /dr; mount /dev/drbd0 /dr; echo a >/dr/f; sync",
     );
     assert_eq!(told(lab, "n1", exe, "/dr/f").0, "n1");
-    // Its reads go to the peer from here on.
+    // The host reads from its peer from here on.
     lab.ok("n1", "until grep -q ds:UpToDate/UpToDate /proc/drbd; do sleep 0.2; done; drbdadm detach r && cat /dr/f");
     let (host, why) = told(lab, "n1", exe, "/dr/f");
     assert!(host == "-" && why.contains("drbd0, has no copy on this host"), "{host} {why}");
@@ -67,7 +67,7 @@ fn ocfs2(lab: &Lab, exe: &str) {
     lab.ok("n1", "echo one >/oc/a");
     let (host, why) = told(lab, "n2", exe, "/oc/a");
     assert!(host == "-" && why.contains("the hosts of this ocfs2 share: none is nearer"), "{host} {why}");
-    // No fence, and none needed: content, time and names are the other host's at once.
+    // No fence is needed: the other host sees content, time and names at once.
     for n in 0..20 {
         lab.ok("n1", &format!("echo {n} >/oc/a; touch /oc/new{n}"));
         assert_eq!(lab.ok("n2", &format!("cat /oc/a; ls /oc/new{n}")), format!("{n}\n/oc/new{n}\n"));

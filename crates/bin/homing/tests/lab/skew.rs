@@ -35,13 +35,13 @@ fn project(at: &Path) {
     }
 }
 
-/// Hosts with a volume at `/data`, and the project there and on a disk of the first one's own.
+/// Hosts with a volume at `/data`. The project is there, and also on a disk of the first host.
 struct World {
     lab: Lab,
     /// The host where make is begun.
     head: &'static str,
     make: String,
-    /// Hosts of a lab see it where it is, guests too.
+    /// Hosts of a lab see the folder at its own path, guests too.
     _folder: tempfile::TempDir,
 }
 
@@ -76,7 +76,7 @@ impl World {
         World { lab, head, make, _folder: folder }
     }
 
-    /// The volume's client on n3, mounted anew by a session whose clock is behind.
+    /// Mounts the volume's client on n3 again, in a session whose clock is behind.
     fn mounted_anew(&self, script: &str) {
         self.lab.ok("n1", &format!("ssh n3 'umount /data && {script} && ls /data/p >/dev/null'"));
     }
@@ -89,7 +89,7 @@ impl World {
         ((status == Some(0)).then_some(out), format!("{folder}, round {round}: {err}"))
     }
 
-    /// How many builds were wrong where nobody looked at clocks.
+    /// Runs all rounds. Returns how many control builds, which ignore clocks, were wrong.
     fn rounds(&self) -> u32 {
         let mut wrong = 0;
         for round in 1..=ROUNDS {
@@ -97,7 +97,8 @@ impl World {
             assert!(want.is_some(), "{said}");
             let (made, said) = self.round(round, &self.make, "/data/p");
             assert_eq!(made, want, "{said}");
-            // A link that does not find an object which was made elsewhere ends the control: that is wrong, too.
+            // The control may also end because a link step does not find an object from another host. That counts as
+            // wrong, too.
             let (made, _) = self.round(round, &format!("{} --no-fence", self.make), "/data/control");
             wrong += u32::from(made != want);
         }
@@ -129,7 +130,7 @@ fn a_build_on_moosefs_is_right_where_a_clock_is_behind() {
     world.rounds();
 }
 
-/// Guests have clocks of their own. The server gives a new file its time, whatever the client's clock is.
+/// Guests have clocks of their own. The server gives a new file its own time, whatever the client's clock is.
 #[test]
 #[ignore = "minutes; tests/night/skew"]
 fn a_build_on_nfs_is_right_where_a_clock_is_behind() {

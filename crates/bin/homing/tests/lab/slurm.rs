@@ -28,7 +28,7 @@ fn in_mid_run(lab: &Lab, options: &str, command: &str, fault: &str) -> String {
     err
 }
 
-/// Slurm takes a moment to clean up, and longer when it was restarted.
+/// Waits: Slurm takes a moment to clean up, and longer after a restart.
 fn nothing_is_left(lab: &Lab) {
     lab.ok("n1", "for i in $(seq 1200); do [ -z \"$(squeue -h)\" ] && exit 0; sleep 0.1; done; squeue; exit 1");
 }
@@ -55,7 +55,7 @@ fn a_batch_on_slurm_whatever_happens_to_it() {
     inside_an_allocation(&lab);
     what_the_cluster_does(&lab);
     what_slurm_kills(&lab);
-    // Slurm looks at time limits every half minute only.
+    // Slurm checks time limits every half minute only.
     std::thread::scope(|scope| {
         scope.spawn(|| a_time_limit_ends_a_try(&lab, "n3", "", 1));
         scope.spawn(|| a_time_limit_ends_a_try(&lab, "n4", "--retries 2", 0));
@@ -72,7 +72,7 @@ fn next_to_the_data(lab: &Lab) {
     assert_eq!(status, Some(0), "{err}");
     assert_eq!(out.lines().filter(|l| !l.starts_with('n')).count(), FILES);
     assert!(err.contains("from the task's own host"), "{err}");
-    // On one node, which the user names; a plan starts nothing.
+    // The tasks run on one node, which the user names. A plan starts nothing.
     let out = lab.ok("n1", &format!("cd /data; {EXE} run -q --hosts n4 --slurm-arg=--comment=x 'hostname #' ::: f*"));
     assert_eq!(out, "n4\n".repeat(FILES));
     let plan = lab.ok("n1", &format!("cd /data; {EXE} plan --on slurm -j2 'cksum {{}}' ::: f*"));
@@ -105,12 +105,12 @@ fn what_the_cluster_does(lab: &Lab) {
     all_idle_again(lab);
     let err = in_mid_run(lab, "--retries 2", "sleep 1", "scontrol update nodename=n3 state=down reason=gone");
     assert!(err.contains("n3 is lost: Slurm ended job") && err.contains("NODE_FAIL"), "{err}");
-    // Its slurmd may have brought it back by itself, and there is nothing to resume.
+    // Its slurmd may have brought the node back by itself; the command then fails, which is no fault.
     lab.ok("n1", "scontrol update nodename=n3 state=resume 2>/dev/null || true");
     all_idle_again(lab);
     let err = in_mid_run(lab, "", "sleep 4", "scontrol update nodename=n3 state=drain reason=disk");
     assert!(err.contains("n3 gets no new tasks: Slurm has it drain") && err.contains("disk"), "{err}");
-    // Now it is drained from the start.
+    // Now the node is drained from the start.
     let out = lab.ok("n1", &format!("cd /data; {EXE} run -q 'hostname #' ::: f*"));
     assert!(out.lines().count() == FILES && !out.contains("n3"), "{out}");
     lab.ok("n1", "scontrol update nodename=n3 state=resume");
@@ -120,7 +120,7 @@ fn what_the_cluster_does(lab: &Lab) {
 fn what_slurm_kills(lab: &Lab) {
     let err = in_mid_run(lab, "", "sleep 1", "srun -Q -p urgent -w n3 -c2 true");
     assert!(err.contains("PREEMPTED"), "{err}");
-    // The task is at fault, and is not tried again without --retries; all others are done.
+    // The task is at fault, and is not tried again without --retries. All other tasks are done.
     let (status, out, err) = lab.told(
         "n1",
         &format!(
@@ -133,7 +133,7 @@ fn what_slurm_kills(lab: &Lab) {
     nothing_is_left(lab);
 }
 
-/// A task that would end at its second try, whose first one the time limit ends.
+/// The time limit ends the first try of a task, which would end at its second try.
 fn a_time_limit_ends_a_try(lab: &Lab, node: &str, options: &str, status: i32) {
     let script = format!(
         "cd /data; {EXE} run -j1 --hosts {node} --time 5 {options} \
@@ -167,10 +167,10 @@ fn nothing_stays_when_homing_is_killed(lab: &Lab) {
     );
     lab.ok("n1", &format!("{begin}; kill -9 $run; wait $run; exit 0"));
     nothing_is_left(lab);
-    // Its sruns with it, as when a batch step's memory is over.
+    // The sruns are killed too, as when a batch step exceeds its memory.
     lab.ok("n1", &format!("{begin}; kill -9 $run $(pgrep -x srun); wait $run; exit 0"));
     nothing_is_left(lab);
-    // While it still waits for a grant.
+    // The run is killed while it still waits for an allocation.
     lab.ok("n1", &format!(
         "srun -Q -w n3 --exclusive sleep 600 & until [ -n \"$(squeue -h -t R)\" ]; do sleep 0.1; done; cd /data; {EXE} run -q --hosts n3 true ::: 1 2>/dev/null & run=$!; \
          until [ -n \"$(squeue -h -t PD)\" ]; do sleep 0.1; kill -0 $run || break; done; kill -9 $run; \

@@ -25,14 +25,14 @@ fn bytes_are_read_at_home_and_only_what_changed_crosses_a_link() {
     assert_eq!(second["read"], 20_000_000, "{second}");
     assert!(sent(&second) < 200_000, "only what has changed crosses the link: {second}");
 
-    // Back to where it was, over the link, with nothing replaced.
+    // Restores to the source over the link. No existing file is replaced.
     lab.ok("n1", "cd /scratch/src; rm small; echo mine >big");
     let (status, out, err) =
         lab.told("n1", &format!("{EXE} snapshot restore src --to n2:/scratch/bank --into n1:/scratch/src"));
     assert_eq!(status, Some(1), "{out}{err}");
     assert_eq!(lab.ok("n1", "cd /scratch/src; cat small big"), "small\nmine\n");
 
-    // A volume that the bank's host has bricks of: no byte crosses a link.
+    // The bank's host has bricks of this volume: no byte crosses a link.
     lab.ok("n1", "mkdir -p /data/home; cd /data/home; for i in $(seq 20); do echo $i >f$i; done; ln f1 link");
     let beside = make("/data/home --to n2:/scratch/bank --vault home");
     assert!(beside["network"].is_null(), "{beside}");
@@ -42,7 +42,7 @@ fn bytes_are_read_at_home_and_only_what_changed_crosses_a_link() {
     assert!(lab.ok("n1", &format!("{EXE} snapshot verify home --to n2:/scratch/bank")).contains("all came back"));
 }
 
-/// An rsync of a host that does this where another host starts it over ssh.
+/// Replaces an rsync of a host by this script, for calls that another host starts over ssh.
 fn far_rsync(lab: &Lab, host: &str, script: &str) {
     let text =
         format!("#!/bin/bash\ncase \" $* \" in *' --server '*) ;; *) exec /usr/bin/rsync \"$@\";; esac\n{script}\n");
@@ -83,7 +83,7 @@ fn a_volume_is_read_by_each_of_its_hosts_and_one_that_is_lost_costs_a_note() {
     assert!(parts.iter().all(|part| part["bytes"].as_u64().unwrap() > 0 && part["why"].is_null()), "{made}");
     assert_eq!(parts[2]["network"], Value::Null, "{made}");
     assert_eq!(made["network"], sum("network"), "{made}");
-    // All but the file of two names is read first.
+    // All bytes are counted as read, except the second name of a file.
     assert_eq!(made["read"].as_u64().unwrap(), sum("bytes") + 40_000, "{made}");
     assert_eq!(made["excluded_count"], 60, "{made}");
     same(&made["image"]);
@@ -123,12 +123,12 @@ fn a_volume_is_read_by_each_of_its_hosts_and_one_that_is_lost_costs_a_note() {
     assert_eq!(made["resumed"], true, "{made}");
     same(&made["image"]);
 
-    // A small volume is read by one host.
+    // One host reads a small volume.
     let made = serde_json::from_str::<Value>(&lab.ok("n1", &make.replace(" --split always", ""))).unwrap();
     assert_eq!(made["made"]["parts"], serde_json::json!([]), "{made}");
 }
 
-/// Vaults by name and schedule, as a cluster file in the host.
+/// Writes vaults by name and schedule into a cluster file in the host.
 fn sections(lab: &Lab, rows: &[(&str, &str)]) {
     let section = |(name, schedule): &(&str, &str)| {
         format!(
@@ -139,7 +139,7 @@ fn sections(lab: &Lab, rows: &[(&str, &str)]) {
     lab.ok("n1", &format!("cat >/root/c.toml <<'END'\n{text}END"));
 }
 
-/// All that is in systemd's folder, and its timers.
+/// Lists systemd's folder and its timers.
 const UNITS: &str = "cd /etc/systemd/system; find . -type f -o -type l | sort | xargs -d '\\n' ls -l --time-style=+; \
                      systemctl list-timers --all --no-legend 'homing*' | sed 's/.* homing/homing/'";
 
@@ -168,7 +168,7 @@ fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
     assert_eq!(calendars(), "OnCalendar=*-*-* 02:00:00\nOnCalendar=*-*-* 02:30:00\nOnCalendar=Sun *-*-* 23:30:00\n");
     assert!(!done("").contains("written"), "it is so already");
 
-    // A time that was missed is made up for: the timer itself starts the service.
+    // The timer itself starts the service for a missed time.
     let unit = r"homing-snapshot-b\x20\x25c";
     let missed =
         format!("systemctl stop '{unit}.timer'; touch -d '3 days ago' '/var/lib/systemd/timers/stamp-{unit}.timer'");
@@ -179,7 +179,7 @@ fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
     );
     assert!(lab.ok("n1", &made).ends_with("\nx\n"));
 
-    // Another time, and a section that is gone.
+    // One section has another time, and one is gone.
     sections(&lab, &[("a", "03:10"), ("b %c", "02:00")]);
     done("");
     assert_eq!(calendars(), "OnCalendar=*-*-* 03:10:00\nOnCalendar=*-*-* 02:00:00\n");
@@ -223,7 +223,7 @@ fn an_image_is_mounted_so_that_nobody_changes_it() {
     lab.ok("n2", "mkdir /mnt/old");
     let mount = |words: &str| format!("{EXE} snapshot mount s --to n2:/scratch/bank {words}");
 
-    // From another host, and on the bank's own.
+    // Mounts from another host, and on the bank's own.
     let said = lab.ok("n1", &mount(&format!("/mnt/old --at {first}")));
     assert!(said.contains(&first) && said.contains("fusermount -u /mnt/old"), "{said}");
     lab.ok("n1", &mount("/mnt/new"));

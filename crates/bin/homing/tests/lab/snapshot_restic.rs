@@ -35,7 +35,7 @@ fn a_repository_over_sftp_gets_what_is_new_and_gives_back_where_the_source_is_lo
     assert_eq!(second["reference"], first["image"], "{second}");
     assert!(sent < 12_000_000, "of 20 MB one byte has changed, and {sent} crossed the link: {second}");
 
-    // Killed in the middle: the next one is whole, and only good ones are offered.
+    // An image is killed in the middle. The next one is whole, and only good ones are listed.
     lab.ok("n1", "head -c 60M /dev/urandom >/scratch/src/more; sleep 1.1");
     let killed = format!(
         "{} & for i in $(seq 6000); do pkill -STOP -f '[r]estic.* backup' && break; sleep 0.01; done
@@ -52,7 +52,7 @@ fn a_repository_over_sftp_gets_what_is_new_and_gives_back_where_the_source_is_lo
     assert_eq!(good, [&first["image"], &second["image"], &third["image"]], "{listed}");
     assert!(lab.ok("n1", &verb("verify src")).contains("all came back"));
 
-    // The source's host is lost. Who has the password gets all of it, and nobody else.
+    // The source's host is lost. A host with the password can restore all of it, another host cannot.
     lab.ok("n1", "ip link set host0 down");
     let back = verb("restore src --into n3:/scratch/back");
     let (status, out, err) = lab.told("n3", &back);

@@ -20,7 +20,7 @@ fn between_hosts() {
         lab.ok(host, TESTER);
     }
     lab.ok("n1", "mkdir -m 1777 /scratch/x /root/rel; cd /scratch/x; mkdir -m 1777 sub in; echo seen >sub/f");
-    // Under a name of the user's own, from a home, as a bind mount, and through the end of a tunnel.
+    // The names of the server: one of the user's own, one from a home, a bind mount, and the end of a tunnel.
     lab.ok(
         "n2",
         "printf 'Host nas\\n  HostName %s\\n  StrictHostKeyChecking no\\nHost tunnel\\n  HostName localhost\\n' \
@@ -46,11 +46,11 @@ fn between_hosts() {
     lab.ok("n1", "! ls -A /scratch/x /scratch/x/in /root/rel /other | grep nonce");
 }
 
-/// Somebody with the same number and key everywhere.
+/// A user with the same number and key on all hosts.
 const TESTER: &str = "useradd -m -u 4711 tester && cp -r /root/.ssh /home/tester/ && \
     sed -i 's/User root/User tester/; s#/root/#/home/tester/#' /home/tester/.ssh/config && chown -R tester: /home/tester";
 
-/// A batch from n2 that runs on n1, which has the volume under another name.
+/// Runs a batch from n2 on n1, which has the volume under another name.
 fn at_the_server(lab: &Lab, dir: &str, user: &str, point: &str, there: &str) {
     let run = format!("cd {dir} && {user} {EXE} run --on ssh --hosts n1 -k 'hostname; pwd; sha256sum {{}}' ::: f*");
     let (status, out, err) = lab.told("n2", &run);

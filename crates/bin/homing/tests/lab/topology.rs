@@ -82,7 +82,7 @@ fn hosts_are_on_the_switches_that_speak() {
     let told = lab.told(&["--diff"]);
     let moved = format!("n2: was on s1 port Gi1/2, is on {name} port Gi1/7");
     assert_eq!((&told["moved"], &told["exit"]), (&serde_json::json!([moved]), &1.into()), "{told}");
-    // As lldpd 1.0.16 wrote it.
+    // The output of lldpd 1.0.16.
     lab.answer("n1", &LLDPCLI.replacen("\"enabled\": false", "\"enabled\": true", 1));
     let told = lab.told(&[]);
     let leaves = told["leaves"].as_array().unwrap();

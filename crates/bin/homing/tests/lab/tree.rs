@@ -29,13 +29,13 @@ impl World {
         read(&self.push(words).output().unwrap())
     }
 
-    /// A file that no host has.
+    /// Writes a file that no host has.
     fn write_anew(&self) {
         let mut random = fs::File::open("/dev/urandom").unwrap();
         std::io::copy(&mut std::io::Read::take(&mut random, SIZE), &mut fs::File::create(&self.file).unwrap()).unwrap();
     }
 
-    /// Each host has it, and nothing of homing is at work there or has left a folder.
+    /// Checks that each host has the file, and no process or folder of homing.
     fn has_it_and_nothing_else(&self) {
         let sum = Command::new("sha256sum").arg(&self.file).output().unwrap();
         let sum = String::from_utf8(sum.stdout).unwrap()[..64].to_string();
@@ -59,7 +59,7 @@ impl World {
         until("the host is held up", || self.up.lab.told(host, "rm /srv/begun").0 == Some(0));
     }
 
-    /// Bytes that this machine has sent to the lab.
+    /// Returns the bytes that this machine has sent to the lab.
     fn sent(&self) -> u64 {
         let config = fs::read_to_string(format!("/var/lib/homing/labs/{}/ssh_config", self.up.lab.name)).unwrap();
         let address = config.split_whitespace().skip_while(|word| *word != "HostName").nth(1).unwrap();
@@ -101,7 +101,7 @@ fn files_leave_this_machine_once_for_each_leader_and_reach_all_whatever_leaders_
 }
 
 fn few_bytes_leave_this_machine(world: &World) {
-    // Leaders have the program from now on.
+    // The first call carries the program to the leaders.
     let (told, said) = world.pushed(&["--tree", "2", "--dry-run"]);
     assert_eq!((&told["exit"], &told["sent_bytes"]), (&0.into(), &0.into()), "{said}");
     world.pushed(&["--tree", "2"]);
@@ -112,7 +112,7 @@ fn few_bytes_leave_this_machine(world: &World) {
     let sent = world.sent() - before;
     assert_eq!((&told["exit"], said.as_str()), (&0.into(), ""), "{told}");
     assert_eq!(givers(&told), ["", "n1", "n1", "n1", "", "n5", "n5", "n5"]);
-    // Two of eight hosts, with all that ssh and the comparison add.
+    // The file goes to two of eight hosts. ssh and the comparison add the rest.
     assert!((2 * SIZE..2 * SIZE + SIZE / 2).contains(&sent), "{sent}");
     assert!((2 * SIZE..2 * SIZE + SIZE / 100).contains(&told["sent_bytes"].as_u64().unwrap()), "{told}");
     world.has_it_and_nothing_else();
@@ -147,7 +147,7 @@ fn a_leader_that_is_killed(world: &World) {
     assert!(said.contains(note) && said.contains("n1 leads no more: its channel has ended"), "{said}");
     assert_eq!(said.matches(note).count(), 1, "{said}");
     assert_eq!((givers(&told)[2], givers(&told)[7]), ("", "n5"), "{told}");
-    // Its guard went with it: the next leader there takes its folder away.
+    // The guard of the leader was killed too. The next leader there removes the folder.
     assert_eq!(world.pushed(&["--tree", "4"]).0["exit"], 0);
     world.has_it_and_nothing_else();
 }
@@ -176,7 +176,7 @@ fn commands_go_the_same_way(world: &World) {
     let told = exec(&["-S", "cat; hostname; test $(hostname) != n4 || exit 7"]);
     let said = String::from_utf8(told.stdout.clone()).unwrap();
     let mut said: Vec<&str> = said.lines().collect();
-    // By host; each host's lines stay in their order.
+    // Sorts by host; each host's lines stay in their order.
     said.sort_by_key(|line| line.split(':').next().unwrap().to_string());
     let lines: String = (1..=8).map(|n| format!("n{n}: given to all\nn{n}: n{n}\n")).collect();
     assert_eq!(said, lines.lines().collect::<Vec<_>>(), "{}", err(&told));
@@ -189,7 +189,7 @@ fn commands_go_the_same_way(world: &World) {
         assert_eq!(row["by"].as_str(), (host != leader).then_some(leader), "{told}");
         assert_eq!(row["stderr"], format!("{host}\n"), "{told}");
     }
-    // Daemons go on, also on hosts that led.
+    // Daemons go on after the command, also on hosts that led.
     exec(&["setsid sleep 4321 >/dev/null 2>&1 &"]);
     let (told, _) = read(&exec(&["--json", "pkill -cx -f 'sleep 4321'"]));
     let ended = told["hosts"].as_array().unwrap().iter().map(|row| row["stdout"].as_str());

@@ -17,7 +17,7 @@ fn offload(lab: &Lab, host: &str, word: &str) -> String {
     lab.ok(host, &format!("ethtool -k host0 | sed -n 's/^{word}: //p'"))
 }
 
-/// A driver that takes its link down over a setting and does not take it up again.
+/// An ethtool that takes the link down with a setting and leaves it down.
 const BREAKS: &str = "printf '#!/bin/sh\n/usr/sbin/ethtool \"$@\"; s=$?\ncase $1 in -K) ip link set host0 down;; esac\nexit $s\n' \
     > /usr/local/sbin/ethtool; chmod 755 /usr/local/sbin/ethtool";
 
@@ -54,7 +54,7 @@ fn what_is_no_good_is_taken_back_and_what_is_better_is_kept_until_it_is_undone()
     );
     assert_eq!(left, before);
     what_others_say_stays(&lab);
-    // A port of the switch between them takes small packets alone: no host has a larger MTU then.
+    // A port of the switch between them takes small packets only, so no host may get a larger MTU.
     for host in all {
         lab.ok(host, "sysctl -qw net.ipv4.tcp_rmem='4096 131072 6291456' net.ipv4.tcp_wmem='4096 16384 4194304'");
     }
@@ -65,7 +65,7 @@ fn what_is_no_good_is_taken_back_and_what_is_better_is_kept_until_it_is_undone()
     for host in all {
         assert_eq!(lab.ok(host, "cat /sys/class/net/host0/mtu"), "1500\n");
     }
-    // One is cut off.
+    // The setting cuts n2 off.
     for host in all {
         lab.ok(host, "ethtool -K host0 gro off");
     }
@@ -87,7 +87,7 @@ fn what_others_say_stays(lab: &Lab) {
     assert_eq!(told["tried"].as_array().map(Vec::len), Some(0), "{told}");
     assert!(told["not_tried"][0].as_str().unwrap().contains("homing up has set it"), "{told}");
     lab.ok("n2", "rm /etc/sysctl.d/60-homing.conf");
-    // As a homing wrote it down that tuned, before somebody set another value.
+    // An earlier homing recorded this step. Later somebody set another value.
     let entry = r#"{"kind":"sysctl","key":"net.ipv4.tcp_rmem","from":"4096 4096 4096","to":"4096 4096 8192"}"#;
     lab.ok("n2", &format!("mkdir -p -m 700 /var/lib/homing/up && echo '{entry}' > /var/lib/homing/up/00000001.json"));
     lab.ok("n2", "sysctl -qw net.ipv4.tcp_rmem='4096 4096 16384'");

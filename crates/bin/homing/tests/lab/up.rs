@@ -40,7 +40,7 @@ echo 'deb [trusted=yes] file:/srv/repo ./' > /etc/apt/sources.list
 const TREE: &str = r#"cd /etc; find . ! -name '*-' ! -name .pwd.lock -printf '%p %m %U %G %y\n' | sort
 find . -type f ! -name '*-' ! -name .pwd.lock -print0 | sort -z | xargs -0 sha256sum; sysctl -n net.core.somaxconn; ls /home"#;
 
-/// This machine as the host, so that no lab is needed.
+/// Uses this machine as the host, so that no lab is needed.
 #[test]
 fn a_template_has_the_values_of_its_host_and_equal_bytes_are_not_sent_again() {
     let dir = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn bare_hosts_become_a_cluster_and_go_back() {
         assert!(said.contains("uid=3901(carla)") && said.contains("3900(crew)"), "{from} to {to}: {said}");
     }
     lab.ok("n2", "test -f /usr/share/homing-greeting/text && test $(sysctl -n net.core.somaxconn) = 4321");
-    // Lower ones: in a container root may not raise them.
+    // Uses lower limits: in a container root may not raise them.
     assert_eq!(lab.ok("n2", "su - carla -c 'ulimit -Sn; ulimit -Hn'"), "321\n4321\n");
 
     a_host_is_mended_and_no_other_is_touched(&up);
@@ -124,7 +124,7 @@ fn bare_hosts_become_a_cluster_and_go_back() {
     slurm_comes_and_goes(&up);
 }
 
-/// When sshd reads homing's file again this host lets root in no longer; without that file it does.
+/// When sshd reads homing's file, this host refuses root from then on. Without that file it accepts root again.
 const TRAP: &str = r#"mkdir -p /etc/systemd/system/ssh.service.d; cat > /etc/systemd/system/ssh.service.d/trap.conf <<'END'
 [Service]
 ExecReload=
@@ -150,7 +150,7 @@ fn a_host_that_locks_us_out_is_let_back_and_what_was_not_confirmed_is_later() {
     up.killed_at("ssh");
     let of_n2 = failed(&up.json(&["--no-check"]), "n2").join("\n");
     assert!(of_n2.contains("a new connection fails, and it was taken back"), "{of_n2}");
-    // One that is killed leaves hosts guarded, until the next has a new connection to them.
+    // A killed call leaves hosts guarded, until the next call has a new connection to them.
     up.lab.ok("n2", "rm -r /etc/systemd/system/ssh.service.d; systemctl daemon-reload");
     up.killed_at("ssh");
     let done = up.json(&["--no-check"]);
@@ -212,7 +212,7 @@ fn edits_between_the_look_and_the_act(up: &Up) {
     let of_n2 = failed(&edited(3), "n2").join("\n");
     assert!(of_n2.contains("names: /etc/hosts was changed while homing looked at it, 3 times; stop what"), "{of_n2}");
     assert_eq!(up.json(&["--no-check"])["exit"], 0);
-    // Once more when all is taken back.
+    // Leaves one more edit for the undo.
     lab.ok("n2", "echo 1 > /root/edits");
 }
 
@@ -264,7 +264,8 @@ fn slurm_comes_and_goes(up: &Up) {
     assert_eq!(hosts.map(|host| lab.ok(host, SLURM)), before);
 }
 
-/// Its jobs are waited for, none is lost, and those of others go on; then it is taken in again.
+/// homing waits for the jobs of the leaving host. No job is lost, and the jobs of other hosts go on. Then the host
+/// joins again.
 fn a_host_leaves_slurm(up: &Up, before: &str) {
     let lab = &up.lab;
     let cluster = up.state.path().join("c.toml").display().to_string();
@@ -306,7 +307,8 @@ fn a_host_leaves_slurm(up: &Up, before: &str) {
     let (status, why) = down("n3", &[]);
     assert!(status == 254 && why.contains("/etc/slurm/slurm.conf of homing up is there"), "{why}");
     lab.ok("n3", "mv /root/journal /var/lib/homing/up");
-    // One that does not answer is taken out of the others; when it answers again, the same command takes it back.
+    // n3 does not answer, and is removed from the other hosts. When it answers again, the same command undoes it
+    // there.
     assert_eq!(up.json(&["--no-check"])["exit"], 0);
     lab.ok("n3", "systemctl stop ssh; ! pkill -x sshd || sleep 0.5");
     let (status, why) = down("n3", &[]);
@@ -320,7 +322,7 @@ fn a_host_leaves_slurm(up: &Up, before: &str) {
     lab.ok("n2", "touch /tmp/two; until [ -e /tmp/two.end ]; do sleep 0.2; done");
 }
 
-/// Killed fifty times (`KILLS`) at any moment, forward and back: each time the same command ends right.
+/// Kills the program fifty times (`KILLS`) at any moment, forward and back. Each time the same command ends right.
 #[test]
 #[ignore = "a quarter of an hour: tests/night/up_kills"]
 fn kills_at_random() {

@@ -13,7 +13,7 @@ use std::process::Command;
 struct Disk {
     image: PathBuf,
     device: String,
-    /// As the cluster file calls it.
+    /// The disk's name in the cluster file.
     name: String,
 }
 
@@ -41,7 +41,7 @@ impl Disk {
         self.image.display().to_string()
     }
 
-    /// A host that has no udev sees a disk when it is given its node.
+    /// Gives a host the node of the disk. A host has no udev, and sees the disk only then.
     fn appears(&self, lab: &Lab, host: &str) {
         let number = std::fs::read_to_string(format!("/sys/block/{}/dev", &self.device[5..])).unwrap();
         let device = &self.device;
@@ -80,7 +80,7 @@ impl Drop for Disk {
     }
 }
 
-/// A lab goes before its disks.
+/// The lab is first, so it is dropped before its disks.
 struct Disks {
     up: Up,
     data: [Disk; 2],
@@ -139,7 +139,7 @@ fn a_disk_whose_power_was_cut_is_not_taken_for_empty() {
     );
 }
 
-/// Names of hosts are another area.
+/// Arguments for the area of disks alone.
 const SET: [&str; 3] = ["--no-check", "--only", "disks"];
 const MOUNTED: &str = "findmnt -nro TARGET,FSTYPE,SOURCE /data; findmnt -nro TARGET,FSTYPE,SOURCE /fast; true";
 
@@ -176,7 +176,7 @@ fn whatever_it_holds_it_is_left_alone(disks: &Disks) {
 
     assert_eq!(disk.hash(), before);
 
-    // It is somebody's whom the host does not know: in another namespace of the same kernel.
+    // A namespace that the host cannot see has the disk mounted.
     let point = up.state.path().join("mounted");
     std::fs::create_dir(&point).unwrap();
     said("mount", &[&disk.device, point.to_str().unwrap()]);
@@ -199,7 +199,7 @@ fn whatever_it_holds_it_is_left_alone(disks: &Disks) {
     disk.write(20 << 20, &[7; 4096]);
     assert!(disks.refused().contains(&format!("it holds bytes at byte {} and behind it", 20 << 20)));
     disk.write(20 << 20, &[0; 4096]);
-    // The second header of a table of partitions, in the last block, and no first one.
+    // The last block has the second header of a GPT, and there is no first one.
     let last = (64 << 20) - 512;
     disk.write(last, b"EFI PART");
     assert!(disks.refused().contains(&format!("it holds bytes at byte {last} and behind it")));
@@ -262,7 +262,7 @@ fn it_is_mounted_at_the_next_boot(disks: &Disks) {
     assert!(folder.join("local-fs.target.wants/data.mount").exists());
 }
 
-/// Programs of a host that end the whole step, and themselves, with their work half done.
+/// Replacements for programs of a host. They end the whole step, and themselves, with their work half done.
 const HALF: [(&str, &str); 4] = [
     ("mkfs.ext4", "for d; do :; done; head -c 300000 /dev/urandom > $d; sync $d"),
     ("mkfs.ext4", "/usr/sbin/mkfs.ext4 \"$@\"; sync"),
@@ -308,7 +308,7 @@ fn what_holds_files_stays(disks: &Disks) {
 }
 
 fn moved_gone_and_replaced(disks: &mut Disks) {
-    // The kernel calls it otherwise, and where it was there is none: found by its serial number.
+    // The disk has another device name, and its old name is gone. homing finds it by its serial number.
     let lab = &disks.up.lab;
     let Disk { device: old, name, image } = &disks.data[1];
     let moved = said("losetup", &["-f", "--show", image.to_str().unwrap()]);
@@ -322,7 +322,7 @@ fn moved_gone_and_replaced(disks: &mut Disks) {
     assert!(done["exit"] == 0 && moved != old, "{done}");
     assert_eq!(lab.ok("n2", "cat /data/file; findmnt -nro SOURCE /data"), format!("theirs\n{moved}\n"));
 
-    // It is nowhere; then another one is where it was.
+    // The disk is gone; then another disk has its name.
     lab.ok("n2", &format!("umount /data; rm {moved}"));
     said("losetup", &["-d", &moved]);
     let gone = disks.refused();

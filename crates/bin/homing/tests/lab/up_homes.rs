@@ -20,7 +20,7 @@ volume = "homes"
 const HOME: &str = r#"set -e; useradd -u 3901 -m carla; cd /home/carla; echo secret > a; ln a b; ln -s /nowhere c
 echo x > "$(printf 'odd\nname')"; setfattr -n user.kind -v odd a; chmod 600 a; truncate -s 3M hole; mkfifo pipe; chown -Rh carla: ."#;
 
-/// All of a folder: names, types, modes, owners, links and bytes.
+/// Lists a folder: names, types, modes, owners, links and bytes.
 fn tree(folder: &str) -> String {
     format!(
         "cd {folder}; find . ! -name '.homing*' -printf '%p %y %m %U %G %n %l\\n' | grep -v '^. d' | sort; \
@@ -39,7 +39,7 @@ fn homes_go_to_a_volume_and_come_back() {
     lab.ok("n1", HOME);
     let before = lab.ok("n1", &tree("/home"));
 
-    // Somebody is logged in on a host that has nothing of its own to give.
+    // A user is logged in on a host that has no files of its own to move.
     lab.ok("n3", "useradd -u 3901 -m carla; systemd-run --quiet --unit shell --uid carla --working-directory=/home/carla sleep 1000");
     let told = up.json(&["--no-check"]);
     let of_n3 = failed(&told, "n3").join("; ");
@@ -49,7 +49,7 @@ fn homes_go_to_a_volume_and_come_back() {
         .iter()
         .for_each(|host| drop(lab.ok(host, "mountpoint -q /homes && ! mountpoint -q /home && ! test -e /homes/home")));
 
-    // A copy that was interrupted is taken up.
+    // An interrupted copy is continued.
     lab.ok("n3", "systemctl stop shell");
     up.killed_at("homes");
     let done = up.json(&["--no-check"]);
@@ -91,7 +91,7 @@ fn homes_go_to_a_volume_and_come_back() {
     assert_eq!(lab.ok("n1", &tree("/home")), before);
 }
 
-/// Its bytes go to the others, its homes and names go back, and nobody else notices.
+/// The host's bytes move to the others, and its homes and names go back. No user of another host notices.
 fn a_host_leaves(up: &Up) {
     let lab = &up.lab;
     lab.ok(

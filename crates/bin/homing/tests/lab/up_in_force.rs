@@ -20,12 +20,13 @@ source = "n1:/y"
 type = "nfs4"
 "#;
 
-/// Files of a site's own that come before homing's, or after it.
+/// A site's own files, which sort before homing's or after them.
 const OVERRULE: &str = "echo 'HostbasedAuthentication no' > /etc/ssh/sshd_config.d/10-local.conf; systemctl reload ssh; \
                         echo 'carla hard nofile 100' > /etc/security/limits.d/99-local.conf; \
                         echo 'net/core/somaxconn = 99' > /etc/sysctl.d/99-local.conf";
 
-/// A lab's /proc/sys cannot be written, and its /scratch is a disk of each host.
+/// A lab's /proc/sys cannot be written, and its /scratch is a disk of each host. So some settings cannot come into
+/// force.
 #[test]
 fn what_another_file_or_the_system_overrules_is_named_and_the_rest_is_done() {
     if missing(&["systemd-nspawn"]) {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 const HOSTS: [&str; 3] = ["n1", "n2", "n3"];
 
-/// A host whose interface refuses another MTU, or is down once it has one.
+/// Replaces `ip` on a host: `does` runs when the MTU is set.
 fn ip(does: &str) -> String {
     format!(
         "printf '#!/bin/sh\\n[ \"$*\" != \"link set dev host0 mtu 9000\" ] || {{ {does}; }}\\nexec /usr/sbin/ip \"$@\"\\n' \
@@ -48,7 +48,7 @@ fn all_hosts_of_a_network_have_the_mtu_or_none() {
         none();
     };
 
-    // A port of the switch between them takes small packets alone.
+    // A port of the switch between them takes small packets only.
     ["n1", "n2"].iter().for_each(|host| switch(host, "9000"));
     refused("packets of 9000 bytes do not come through: n1 to 10.");
     let told = err(&up.up(&["--no-check", "--only", "mtu"]));
@@ -66,7 +66,7 @@ fn all_hosts_of_a_network_have_the_mtu_or_none() {
     assert_eq!(mtus(), ["9000\nhoming-mtu.service\n"; 3]);
     lab.ok("n2", "grep -qx 'ExecStart=-/usr/bin/env ip link set dev host0 mtu 9000' /etc/systemd/system/homing-mtu.service && systemctl is-enabled homing-mtu");
     assert_eq!(only(&[])["steps"], 0);
-    // One that comes later is proved against all.
+    // A host that joins later is checked against all.
     lab.ok("n3", "ip link set host0 mtu 1500");
     let done = only(&[]);
     assert_eq!((&done["exit"], &done["steps"]), (&0.into(), &1.into()), "{done}");

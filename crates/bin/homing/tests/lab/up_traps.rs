@@ -13,7 +13,7 @@ uid = 3901
 nofile = "321:4321"
 "#;
 
-/// A folder on a disk of its own, in which nothing more has room.
+/// Returns a script that mounts a full disk at the folder.
 fn full(folder: &str) -> String {
     format!(
         "set -e; mkdir -p {folder}; cp -a {folder} /root/kept; mount -t tmpfs -o size=64k full {folder}; \

@@ -11,13 +11,13 @@ const FILES: u32 = 6;
 /// count those between coordinator and workers as well. With files of this size all that is hardly more than a
 /// hundredth.
 const BYTES: u64 = 4 << 20;
-/// The part of a sum that it may be off by.
+/// The allowed relative error of a sum.
 const OFF: f64 = 0.03;
 
-/// Where the program under test is on the host from which they run it.
+/// The path of the program under test on the host from which the users run it.
 const PROGRAM: &str = "/usr/local/bin/homing";
 
-/// Users with homes and keys.
+/// Makes users with homes and keys.
 const USER: &str = "useradd -m -u 50NN -s /bin/sh userNN; cp -r /root/.ssh /home/userNN/; \
     sed -i 's/User root/User userNN/; s#/root/#/home/userNN/#' /home/userNN/.ssh/config; chown -R userNN: /home/userNN";
 
@@ -30,7 +30,7 @@ const GROUP: &str = "root=$(findmnt -n -o TARGET -t cgroup2); mkdir $root/tasks;
 const TASK: &str =
     "echo $$ >/run/tasks/cgroup.procs; cat {} >/dev/null; i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
 
-/// Of one user, from a host that runs no task.
+/// Returns the runs of one user, from a host that runs no task.
 fn runs_of(user: u32) -> String {
     let task = TASK.replace('$', "\\$");
     format!("su - user{user} -c \"{PROGRAM} run -q -j1 --hosts n[3-4] '{task}' ::: /data/user{user}/f*\"")
@@ -41,7 +41,8 @@ fn for_all(each: impl Fn(u32) -> String) -> String {
         + "for one in $all; do wait $one || exit 1; done"
 }
 
-/// Bytes that the hosts of the runs received over their links, and microseconds of processor time of the group there.
+/// Returns the bytes that the hosts of the runs received over their links, and the processor time of the group there,
+/// in microseconds.
 fn counted(lab: &Lab) -> (u64, u64) {
     let status = homing(&["lab", "status", "--name", &lab.name, "--json"]);
     let status: Value = serde_json::from_slice(&status.stdout).unwrap();

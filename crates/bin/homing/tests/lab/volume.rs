@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Two labs at once are slow on a small machine.
+/// Allows one lab at a time: two are slow on a small machine.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Lab {
@@ -21,7 +21,7 @@ impl Lab {
         Lab { _turn: Some(turn), ..Lab::beside("vol", hosts) }
     }
 
-    /// Beside another lab: for a test that mostly waits.
+    /// Raises a lab beside another one, for a test that mostly waits.
     fn beside(name: &str, hosts: &str) -> Lab {
         let hosts = crate::support::Lab::up(name, &["--hosts", hosts, "--disk", "1G"]);
         Lab { hosts, state: tempfile::tempdir().unwrap(), _turn: None }
@@ -100,7 +100,7 @@ fn a_gluster_volume_from_nothing_to_drained_and_gone() {
     killed(&lab, "add-host data n3:/scratch", "add-host n3", 2);
     lab.ok("add-host data n3:/scratch");
     lab.on("n3", "cd /data && sha256sum -c --quiet /tmp/sums");
-    // From the hosts alone: the record is lost.
+    // homing reads the layout from the hosts alone, because the record is lost.
     std::fs::remove_file(lab.state.path().join("data.json")).unwrap();
     killed(&lab, "drain-host data n1 -w n[1-3]", "drain-host n1", 1);
     lab.ok("drain-host data n1 -w n[1-3]");
@@ -176,7 +176,7 @@ fn a_brick_that_is_down_is_told(lab: &Lab) {
     assert_eq!(check()["findings"].to_string(), "[]");
 }
 
-/// The program is killed while the hosts are at work, when so many phases have ended: the next call finishes it.
+/// Kills the program while the hosts are at work, after so many phases. The next call finishes the work.
 fn killed(lab: &Lab, words: &str, what: &str, phases: u64) {
     let words: Vec<&str> = ["volume", "--yes"].into_iter().chain(words.split(' ')).collect();
     let mut child = command(lab, &words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -189,14 +189,14 @@ fn killed(lab: &Lab, words: &str, what: &str, phases: u64) {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // On a busy machine it may have come to its end before the signal.
+    // On a busy machine the program may have ended before the signal.
     if done().is_some() {
         let refused = lab.volume("heal data");
         assert!(err(&refused).contains(&format!("{what} was interrupted")), "{}", err(&refused));
     }
 }
 
-/// On a terminal one sees how far it is while bytes move, over links so slow that they move for a while.
+/// A terminal shows the progress while bytes move. The links are so slow that this takes a while.
 fn files_move_before_ones_eyes(lab: &Lab) {
     let link = |words: &str| {
         for host in ["n1", "n2", "n3"] {
@@ -217,7 +217,7 @@ fn files_move_before_ones_eyes(lab: &Lab) {
     assert!(said.lines().any(how_far), "{said}");
 }
 
-/// A mount that somebody works on stays as it is, and nothing else has to wait for it.
+/// A mount in use stays as it is, and nothing else is changed.
 fn in_use(lab: &Lab, host: &str) {
     lab.on(host, "cd /data; setsid sh -c 'echo $$ > /tmp/user; exec sleep 1000' </dev/null >/dev/null 2>&1 & until [ -s /tmp/user ]; do sleep 0.1; done");
     let said = lab.volume(&format!("unmount data --on {host}"));
@@ -226,7 +226,7 @@ fn in_use(lab: &Lab, host: &str) {
     lab.on(host, "kill $(cat /tmp/user); grep -q homing /etc/fstab; mountpoint -q /data");
 }
 
-/// Somebody who writes new files and reads all while hosts come and go.
+/// A process that writes new files and reads all of them while hosts come and go.
 struct Load<'a> {
     lab: &'a Lab,
     host: &'static str,
@@ -235,7 +235,7 @@ struct Load<'a> {
 
 impl Load<'_> {
     fn begin<'a>(lab: &'a Lab, host: &'static str, mount: &'static str) -> Load<'a> {
-        // Few new files, since each one has to be moved; many reads.
+        // Writes few new files, since each one has to be moved, and reads often.
         let work = "mkdir -p $1/load; cd $1/load; : > /tmp/load; i=0; until [ -e /tmp/stop ]; do i=$((i+1)); \
              [ $i -gt 12 ] || { head -c 20000 /dev/urandom | tee $i | sha256sum | sed s/-/$i/ >> /tmp/load; } || echo write $i >> /tmp/bad; \
              sha256sum -c --quiet /tmp/load >> /tmp/bad 2>&1; (cd $1 && sha256sum -c --quiet /tmp/sums) >> /tmp/bad 2>&1; sleep 0.3; done; touch /tmp/stopped";
@@ -256,7 +256,7 @@ fn a_moosefs_volume_grows_and_shrinks_under_load() {
     if missing(&["systemd-nspawn", "mfsmaster", "mfschunkserver", "mfsmount"]) {
         return;
     }
-    // MooseFS looks at all chunks once in a minute, and moves them then.
+    // MooseFS checks all chunks once in a minute, and moves them then.
     let lab = Lab::beside("grow", "3");
     let create = "create data --kind moosefs --hosts n[1-2]:/scratch --copies 2 --clients n[1-2]";
     for (words, lifts) in [
@@ -270,7 +270,7 @@ fn a_moosefs_volume_grows_and_shrinks_under_load() {
     interrupted(&lab, create, "moosefs-master moosefs-chunkserver");
     killed(&lab, create, "create", 2);
     lab.ok(create);
-    // The master knows its clients by address: one that is new is let in first.
+    // The master identifies its clients by address, so a new client is registered first.
     lab.ok("mount data --on n3");
     assert_eq!(lab.on("n3", "mfsgetgoal /data").trim(), "/data: 2");
     lab.on("n3", "cd /data; for i in $(seq 8); do head -c 100000 /dev/urandom > f$i; done; sha256sum * > /tmp/sums");
@@ -283,7 +283,7 @@ fn a_moosefs_volume_grows_and_shrinks_under_load() {
     load.end("n1");
     lab.on("n2", "test ! -e /scratch/data && ! systemctl is-active --quiet moosefs-chunkserver");
     lab.on("n1", "cd /data; mfscheckfile f* | grep -q 'chunks with 2 copies' && ! mfscheckfile f* | grep -E 'chunks with [013] copies:'");
-    // As on GlusterFS: the words, or no copy is given up.
+    // As on GlusterFS, a copy is given up only with the option for it.
     let refused = lab.volume("set-copies data /data 1");
     assert!(refused.status.code() == Some(255) && err(&refused).contains("--allow-losing-copies"), "{}", err(&refused));
     assert!(lab.ok("set-copies data /data 1 --allow-losing-copies --dry-run").contains("mfssetgoal -r 1 /data"));
@@ -307,8 +307,8 @@ fn a_batch_on_moosefs_ends_right_whatever_is_killed_under_it() {
     }
 }
 
-/// 200 files in two copies. While a run over them goes on, n2 loses its daemon,
-/// n1 starts the master again, and n4 is gone as a whole.
+/// 200 files have two copies. During a run over them n2 loses its daemon, n1 restarts the master, and n4 fails as a
+/// whole.
 fn survive(kind: &str, daemon: &str, master: &str) {
     let lab = Lab::up("4");
     lab.ok(&format!("create data --kind {kind} --hosts n[1-4]:/scratch --copies 2"));
@@ -344,7 +344,7 @@ fn survive(kind: &str, daemon: &str, master: &str) {
     assert_eq!(list["volumes"][0]["hosts"].to_string(), r#"["n1","n2","n3"]"#);
 }
 
-/// Tasks after the 60th wait until the hosts that are left have a file `homing-go`.
+/// Starts a run. Tasks after the 60th wait until the hosts that are left have a file `homing-go`.
 fn begin_run(lab: &Lab) -> Child {
     let task =
         "touch /run/homing-begun; until [ {#} -lt 60 ] || [ -e /run/homing-go ]; do sleep 0.1; done; sha256sum {}";

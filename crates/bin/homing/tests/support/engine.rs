@@ -6,17 +6,17 @@ use homing_queue::plan::{Config, Queue};
 use homing_queue::{Embedded, Engine, JobSpec, Private, Slurm, contract};
 use std::collections::BTreeMap;
 
-/// This test, as a program of its own: an engine is chosen by the environment of its process.
+/// The arguments of this test as a program of its own. The environment of its process chooses an engine.
 pub const SUITE: &[&str] = &["engine::keeps_the_contract", "--exact", "--ignored", "--nocapture"];
 
-/// Two slots and one queue without limits.
+/// Makes two slots and one queue without limits.
 fn embedded() -> Embedded {
     let queues = BTreeMap::from([("normal".to_string(), Queue { default: true, ..Queue::default() })]);
     let config = Config { slots: 2, queues, ..Config::default() };
     Embedded::open(config, EXE.into(), &["queue-runner"]).unwrap()
 }
 
-/// A request of this user for the working directory.
+/// Returns a request of this user for the working directory.
 fn spec(engine: &dyn Engine) -> JobSpec {
     let config = engine.config().unwrap();
     let queue = config.queues.iter().find(|(_, queue)| queue.default).or(config.queues.iter().next()).unwrap().0;

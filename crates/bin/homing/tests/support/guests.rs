@@ -9,7 +9,7 @@ use std::process::Command;
 pub struct Program(pub PathBuf);
 
 impl Program {
-    /// For the lab of this name, with which it goes.
+    /// Makes the program for the lab of this name. The file is removed with the value.
     pub fn new(lab: &str) -> Program {
         let path = Path::new(EXE).with_file_name(format!("homing-{lab}{}", std::process::id()));
         let stripped = Command::new("strip").arg("-o").args([path.as_path(), Path::new(EXE)]).status();
@@ -26,12 +26,13 @@ impl Drop for Program {
     }
 }
 
-/// Guests on `kind`, of which n1 serves, with the program for them; `None` where they, or `also`, cannot be had.
+/// Raises guests on `kind`, of which n1 serves, with the program for them. Returns `None` where the guests or the
+/// programs `also` are impossible.
 pub fn serving(name: &str, kind: &str, hosts: &str, also: &[&str]) -> Option<(Program, Lab)> {
     serving_by("vers=4.2", name, kind, hosts, also)
 }
 
-/// The same with this shape of NFS.
+/// Raises the same with this shape of NFS.
 pub fn serving_by(nfs: &str, name: &str, kind: &str, hosts: &str, also: &[&str]) -> Option<(Program, Lab)> {
     let program = if kind == "uml" { "linux.uml" } else { "qemu-system-x86_64" };
     if missing(&[&[program, "exportfs", "mount.nfs", "rpcbind", "busybox", "setpriv"], also].concat()) {
@@ -40,12 +41,12 @@ pub fn serving_by(nfs: &str, name: &str, kind: &str, hosts: &str, also: &[&str])
     Some((Program::new(name), Lab::up(name, &["--hosts", hosts, "--disk", "512M", "--nfs", nfs, "--guests", kind])))
 }
 
-/// The faster kind that starts here.
+/// Returns the faster kind that starts here.
 pub fn best_kind() -> &'static str {
     if processors_have_amx() { "qemu" } else { "uml" }
 }
 
-/// Debian's user-mode Linux 6.1 does not start on these.
+/// Debian's user-mode Linux 6.1 does not start on these processors.
 fn processors_have_amx() -> bool {
     std::fs::read_to_string("/proc/cpuinfo").unwrap().contains(" amx_tile")
 }

@@ -2,7 +2,7 @@
 
 use crate::support::Lab;
 
-/// The interface that a host's link ends in here.
+/// Returns this machine's interface at the end of a host's link.
 pub fn port(lab: &Lab, host: &str) -> String {
     let other = lab.ok(host, "cat /sys/class/net/host0/iflink");
     let links = std::fs::read_dir("/sys/class/net").unwrap().flatten();

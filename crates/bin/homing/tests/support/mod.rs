@@ -30,17 +30,18 @@ pub fn missing(programs: &[&str]) -> bool {
     left_out
 }
 
-/// No script of a test takes as long on the slowest machine; `tests/run` ends a whole suite after more than twice that.
+/// The time limit of a script. No script takes as long on the slowest machine. `tests/run` ends a whole suite after
+/// more than twice that.
 const HANGS: Duration = Duration::from_secs(600);
 
 /// Hosts that are up.
 pub struct Lab {
-    /// With the process's number: two checkouts may be tested at once.
+    /// Includes the number of the process: two checkouts may be tested at once.
     pub name: String,
 }
 
 impl Lab {
-    /// Raises it with these words of `homing lab up`.
+    /// Raises the lab with these words of `homing lab up`.
     pub fn up(kind: &str, words: &[&str]) -> Lab {
         let lab = Lab { name: format!("{kind}{}", std::process::id()) };
         lab.down();
@@ -67,7 +68,7 @@ impl Lab {
         command
     }
 
-    /// The processes of the first hosts, and Slurm's view.
+    /// Returns the processes of the first hosts, and Slurm's view.
     fn at_work(&self) -> String {
         let look = "timeout 10 ps -eo pid,ppid,etimes,stat,wchan:20,args --forest; \
                     for say in 'squeue -l' 'sinfo -N -l' 'scontrol show licenses'; do timeout 10 $say; done 2>/dev/null";
@@ -78,20 +79,20 @@ impl Lab {
         (1..=4).map(host).collect()
     }
 
-    /// Exit status, standard output, error output of a script.
+    /// Returns exit status, standard output and standard error of a script.
     pub fn told(&self, host: &str, script: &str) -> (Option<i32>, String, String) {
         let output = self.on(host, script);
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), err(&output))
     }
 
-    /// Standard output of a script that must succeed.
+    /// Returns the standard output of a script that must succeed.
     pub fn ok(&self, host: &str, script: &str) -> String {
         let (status, out, err) = self.told(host, script);
         assert_eq!(status, Some(0), "{host}: {script}\n{out}\n{err}");
         out
     }
 
-    /// Runs one test of this program on a host, with `marker` set. A name that no test has passes no test.
+    /// Runs one test of this program on a host, with `marker` set. An unknown test name fails.
     pub fn test(&self, host: &str, marker: &str, test: &str) {
         let me = std::env::current_exe().unwrap();
         let out =

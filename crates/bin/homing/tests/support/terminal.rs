@@ -5,10 +5,10 @@ use crate::skipped::skipped;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// Long enough for a loaded machine; nothing waits for it where all is well.
+/// The time limit of a wait, long enough for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A terminal of its own, with a server of its own, ended with the test.
+/// A terminal with a tmux server of its own, which ends with the test.
 pub struct Terminal {
     /// The working directory.
     pub world: World,
@@ -41,7 +41,7 @@ impl Terminal {
         tmux.env("LC_ALL", "C.UTF-8").output().unwrap()
     }
 
-    /// Another size.
+    /// Changes the size of the terminal.
     #[allow(dead_code, reason = "not all suites change it")]
     pub fn resize(&self, columns: usize, rows: usize) {
         self.tmux(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]);
@@ -53,13 +53,13 @@ impl Terminal {
         self.tmux(&["send-keys", key]);
     }
 
-    /// Closes it, as somebody does who closes a window.
+    /// Closes the terminal, as a user closes a window.
     #[allow(dead_code, reason = "not all suites close it")]
     pub fn close(&self) {
         self.tmux(&["kill-server"]);
     }
 
-    /// The lines that are shown, as soon as they are as wanted.
+    /// Waits until the shown lines are as wanted, and returns them.
     pub fn when(&self, what: &str, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
         let begun = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! `homing up` of a lab.
+//! A lab for `homing up`.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 use crate::support::{EXE, Lab, err};

@@ -1,4 +1,4 @@
-//! homing as a user types it, on one machine, with real processes.
+//! Runs homing as a user does, on one machine, with real processes.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 use std::io::Write;
@@ -11,15 +11,15 @@ pub struct World {
 }
 
 impl World {
-    /// An empty one.
+    /// Makes an empty world.
     pub fn new() -> World {
         World { dir: tempfile::tempdir().unwrap() }
     }
-    /// Where it is.
+    /// Returns the path of its folder.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
-    /// homing, started there with nothing to read.
+    /// Returns a command that runs homing in the folder, without standard input.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
         command.args(args).current_dir(self.path()).env("HOMING_RUNS", self.path().join("runs"));

@@ -9,7 +9,7 @@ type Stop = (&'static str, &'static str, &'static [&'static str]);
 
 const GLUSTER: &[Stop] = &[
     ("n3", "killed glusterfsd", &["HC-NET-07 [\"n3\"]"]),
-    // The port of the daemon and a service that is not active; its bricks went with it.
+    // The daemon's port and its service; its bricks went with it.
     ("n3", "systemctl stop glusterd", &["HC-NET-07 [\"n3\"]", "HC-SVC-02 [\"n3\"]"]),
     ("n3", "killed -f process-nam[e].fuse", &["HC-MOUNT-08 [\"n3\"]"]),
     ("n3", "pkill -STOP -f process-nam[e].fuse", &["HC-MOUNT-07 [\"n3\"]"]),
@@ -26,7 +26,7 @@ const SLURM: &[Stop] = &[
     ("n3", "systemctl stop slurmd", &["HC-SVC-02 [\"n3\"]"]),
 ];
 
-/// Each is found, and nothing else; the remedies are pasted, and the lab is well again after a while.
+/// Checks that each fault is found, and nothing else. Pastes the remedies, and waits until the lab is well again.
 fn each_is_found_and_mended(lab: &Lab, stops: &[Stop]) {
     for (host, script, expected) in stops {
         lab.run(host, script);

@@ -5,13 +5,13 @@ pub struct Fault {
     /// A thing that other faults use as well: of each such thing one fault is planted at a time. Empty: none.
     pub uses: &'static str,
     pub code: &'static str,
-    /// The host that has it.
+    /// The host of the finding.
     pub on: &'static str,
     /// The scripts that run before, by host.
     pub plant: Scripts,
     /// The scripts that run when the fault was seen and mended, or instead of mending it.
     pub undo: Scripts,
-    /// The remedy is printed to be pasted, and was.
+    /// Whether the printed remedy is pasted.
     pub pasted: bool,
 }
 
@@ -151,7 +151,7 @@ pub const FAULTS: &[Fault] = &[
     ),
     mended("fuse", "HC-MOUNT-07", &[(N3, "bind; mount /mnt/b; kill -STOP $(pidof bindfs)")], &[(N3, "unbind")]),
     mended("fuse", "HC-MOUNT-08", &[(N3, "bind; mount /mnt/b; kill -9 $(pidof bindfs)")], &[(N3, "unbind")]),
-    // Each time the first look is held up, and the second is not.
+    // The first look hangs, and the second does not.
     seen(
         "fuse",
         "HC-MOUNT-11",
@@ -252,7 +252,8 @@ E"#,
         &[(N3, "over /sys/class/net/host0/duplex half")],
         &[(N3, "unover /sys/class/net/host0/duplex")],
     ),
-    // The host's end is full duplex for this one. Both behind the first round, in which HC-NET-03 makes the MTU 1400.
+    // The host's end is full duplex for this one. Both come after the first round, in which HC-NET-03 makes the MTU
+    // 1400.
     seen(
         "duplex",
         "HC-NET-11",
@@ -391,7 +392,7 @@ E"#,
         &[(OTHERS, "fakes /etc/slurm/slurm.conf a"), (N3, "fakes /etc/slurm/slurm.conf b")],
         &[(ALL, "unfakes /etc/slurm/slurm.conf")],
     ),
-    // It counts beside the slurm.conf of the fault before.
+    // The check compares this file beside the slurm.conf of the fault before.
     mended(
         "",
         "HC-SLURM-03",

@@ -18,7 +18,7 @@ static TURN: Mutex<()> = Mutex::new(());
 struct Lab {
     hosts: crate::support::Lab,
     state: tempfile::TempDir,
-    /// Behind the hosts, which go before it.
+    /// After the hosts in this list, so that they are dropped first.
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -42,7 +42,7 @@ impl Lab {
         }
     }
 
-    /// A program with homing in its path, and a way to the hosts.
+    /// Returns a command with homing in its path, and a way to the hosts.
     fn command(&self, program: &str, connections: &str) -> Command {
         let config = PathBuf::from("/var/lib/homing/labs").join(&self.hosts.name).join("ssh_config");
         let folder = self.state.path().join(connections);
@@ -55,10 +55,11 @@ impl Lab {
         command
     }
 
-    /// New connections each time: limits are those of a new login.
+    /// Uses new connections each time: limits are those of a new login.
     fn check(&self, words: &[&str]) -> Output {
         let mut command = self.command(EXE, "check");
-        // A machine that is busy with other tests is no dead host. Two fifths of it are waited for a mount that hangs.
+        // A machine that is busy with other tests is no dead host. A mount that hangs takes two fifths of the
+        // deadline.
         command.args(["check", "--persist", "0", "--deadline", "60", "-w", "n[1-3]"]).args(words).output().unwrap()
     }
 
@@ -97,7 +98,8 @@ fn planted_faults_are_found_and_mended_as_printed() {
     hosts_under_load(&lab);
 }
 
-/// Where n3 sends slowly. Whoever connects to its port without the secret is not let in.
+/// Checks that the deep check finds a slow link at n3. A stranger without the secret connects to its port, and gets
+/// nothing.
 fn hosts_under_load(lab: &Lab) {
     lab.run(N3, "tc qdisc add dev host0 root tbf rate 100mbit burst 64k latency 50ms");
     let stranger =
@@ -124,7 +126,7 @@ fn hosts_under_load(lab: &Lab) {
     lab.run(N3, "tc qdisc del dev host0 root");
 }
 
-/// Faults that do not touch each other, at the same time: the n-th of each thing that several use.
+/// Groups the faults into rounds. Faults that use the same thing are in different rounds.
 fn rounds() -> Vec<Vec<&'static Fault>> {
     let mut rounds: Vec<Vec<&Fault>> = Vec::new();
     for (at, fault) in FAULTS.iter().enumerate() {
@@ -135,7 +137,7 @@ fn rounds() -> Vec<Vec<&'static Fault>> {
     rounds
 }
 
-/// `CODE HOST`, sorted.
+/// Returns `CODE HOST` of each fault, sorted.
 fn names<'a>(faults: impl Iterator<Item = &'a &'static Fault>) -> Vec<String> {
     let mut names: Vec<String> = faults.map(|f| format!("{} [\"{}\"]", f.code, f.on)).collect();
     names.sort();
@@ -175,7 +177,7 @@ fn clean_is_a_line_an_area(lab: &Lab) {
     assert!(text.lines().all(|line| line.ends_with("well on 3 hosts")), "{text}");
 }
 
-/// The library of `tests/clock_shift.c` in every session of n3.
+/// Loads the library of `tests/clock_shift.c` in every session of n3.
 fn a_clock_that_is_behind(lab: &Lab) {
     let library = lab.state.path().join("shift.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/clock_shift.c");

@@ -1,5 +1,4 @@
-//! Accounts and qualities of service, by a Slurm that keeps books (slurmdbd on
-//! MariaDB) and refuses whoever is not in them.
+//! Accounts and qualities of service, by a Slurm with accounting (slurmdbd on MariaDB), which refuses unknown users.
 
 use crate::support::{EXE, Lab, err, missing};
 
@@ -35,7 +34,7 @@ for i in $(seq 1200); do idle && break; sleep 0.2; done; idle
 /// Prints slurmctld's record of the job in which a task runs.
 const SELF: &str = "scontrol show job --oneliner $SLURM_JOB_ID #";
 
-/// A licence that slurmdbd counts for several clusters, two in all and half of them for this one.
+/// A licence that slurmdbd counts for several clusters: two in all, and half of them for this cluster.
 const LICENCE: &str = r#"
 set -eu
 sacctmgr -i add resource name=nas server=books count=2 type=license percentallowed=50 \
@@ -47,7 +46,7 @@ cd /data/jobs
 echo >file
 "#;
 
-/// Notes that it is there, and how many are, once the test has seen that others wait.
+/// Notes its presence and the number of others, and waits until the test has seen that others wait.
 const THERE: &str = "cat file >/dev/null; touch there/$$; until [ -e seen ]; do sleep 0.1; done; sleep 1; \
      ls there | wc -l; rm there/$$";
 
@@ -108,7 +107,7 @@ fn what_is_refused(lab: &Lab) {
     assert_eq!(lab.ok("n1", "squeue -h"), "");
 }
 
-/// slurmctld, which forgets jobs in minutes, never knew their processor time.
+/// Checks a processor time that slurmctld never knew: homing reads it from the accounting.
 fn what_it_took_is_read_from_the_books(lab: &Lab) {
     let burn = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
     let jobs = format!(
@@ -134,7 +133,7 @@ fn what_it_took_is_read_from_the_books(lab: &Lab) {
     assert!(of("cpu_us") > 0, "{usage}");
 }
 
-/// Of the jobs of a file server only one is there at a time, though the host has room for more.
+/// Checks that only one job of a file server runs at a time, though the host has room for more.
 fn licences_of_several_clusters(lab: &Lab) {
     lab.ok("n1", LICENCE);
     let subs = format!("cd /data/jobs; for i in 1 2 3; do {EXE} sub -o out.$i '{THERE}'; done");

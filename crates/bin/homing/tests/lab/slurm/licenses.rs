@@ -1,13 +1,13 @@
-//! One limit of a file server for the jobs of everybody on Slurm, by its licences.
+//! One limit of a file server for all users' jobs on Slurm, by its licences.
 
 use crate::support::{EXE, Lab};
 
-/// Jobs note in a folder of the volume that they are there, and how many are.
-/// None ends before `there.seen` is there, so that a slow machine sees the limit reached as a fast one does.
+/// Each job notes its presence in a folder of the volume, and how many jobs are there. None ends before `there.seen`
+/// exists, so that a slow machine reaches the limit too.
 const THERE: &str = "cat {} >/dev/null; me=there/$(hostname).$$; touch $me; \
      until [ -e there.seen ]; do sleep 0.1; done; sleep 0.5; ls there | wc -l; sleep 0.1; rm $me";
 
-/// Two users on two nodes: no more jobs at the server than it has licences, whoever submits by whichever word.
+/// Two users on two nodes submit by several commands. No more jobs run at the server than it has licences.
 pub fn one_limit_of_a_file_server(lab: &Lab) {
     lab.ok("n1", "echo Licenses=nas:2 >>/etc/slurm/slurm.conf; scontrol reconfigure");
     let told =

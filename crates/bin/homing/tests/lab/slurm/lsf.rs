@@ -1,8 +1,8 @@
-//! LSF's words on the same Slurm.
+//! The LSF commands on the same Slurm.
 
 use crate::support::{EXE, Lab};
 
-/// A script on n1 with LSF's words in its PATH: its standard output.
+/// Runs a script on n1 with the LSF commands in its PATH. Returns its standard output.
 fn said(lab: &Lab, script: &str) -> String {
     lab.ok("n1", &format!("export PATH=/data/lsf:$PATH SHELL=/bin/sh; cd /data; {script}"))
 }
@@ -16,7 +16,7 @@ pub fn the_words_of_lsf(lab: &Lab) {
     what_monitors_read(lab);
 }
 
-/// `sbatch` reads #BSUB lines too, in a way of its own.
+/// `sbatch` reads #BSUB lines too, but differently.
 fn a_script_and_its_report(lab: &Lab) {
     let script = "printf '%s\n' '#!/bin/bash' '#BSUB -J one' '#BSUB -o log.%J' '#BSUB -n 2' '#BSUB -R \"span[hosts=1]\"' \
          '#BSUB -W 00:10' '#BSUB -P lab' '#BSUB -R \"select[mem>=1] rusage[mem=10]\"' \
