@@ -71,7 +71,7 @@ fn told(lab: &Lab, dir: &str) -> BTreeMap<String, BTreeSet<String>> {
     told_by(lab, "n1", EXE, dir)
 }
 
-/// Returns the same as [`told`], by the program on a host.
+/// Returns the same hosts, by the program on a host.
 fn told_by(lab: &Lab, host: &str, exe: &str, dir: &str) -> BTreeMap<String, BTreeSet<String>> {
     let text = lab.ok(host, &format!("setpriv --reuid 65534 --clear-groups {exe} where --json {dir}/f*"));
     let told: Value = serde_json::from_str(&text).unwrap();

@@ -112,7 +112,7 @@ fn written(lab: &Lab) {
 }
 
 /// GlusterFS's client ends itself when it must look again at its own root. A user who waited for a job there needs
-/// that look.
+/// GlusterFS's client ends itself when it must look again at its own root. After a job there homing wants that look.
 fn root(lab: &Lab) {
     lab.ok("n1", &format!("{EXE} lsf install /tmp/lsf; cd /data && /tmp/lsf/bsub -K -o said true; touch after"));
 }

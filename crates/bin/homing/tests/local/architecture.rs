@@ -1,4 +1,4 @@
-//! Folders of crates are layers, and crates print without a panic.
+//! Checks that the folders of crates are layers, and that crates print without a panic.
 
 use std::path::{Path, PathBuf};
 
@@ -14,13 +14,13 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// The folder of each crate.
+/// Returns the folder of each crate.
 pub fn crates() -> Vec<PathBuf> {
     let layers = entries(&root().join("crates"));
     layers.iter().flat_map(|layer| entries(layer)).filter(|folder| folder.join("Cargo.toml").is_file()).collect()
 }
 
-/// A crate: its package, its layer, and the crates of ours that it imports, those of its tests included.
+/// A crate: its package, its layer, and the project's crates that it imports. Those of its tests are included.
 struct Member {
     package: String,
     layer: usize,
@@ -65,11 +65,11 @@ fn each_crate_describes_itself() {
     }
 }
 
-/// The standard macro panics when standard error cannot be written: a runner ended by it on a full disk.
+/// The standard macro panics when standard error cannot be written. It ended a runner on a full disk.
 #[test]
 fn nobody_dies_of_telling() {
     for room in crates() {
-        // The program has macros of its own in the place of the standard ones.
+        // These programs have macros of their own instead of the standard ones.
         if room.ends_with("homing") || room.ends_with("campaign") {
             continue;
         }

@@ -1,6 +1,5 @@
-//! `homing run` beside GNU parallel: the same shell lines with the one and the
-//! other, their standard output, exit status and job log compared. Passed over,
-//! and loudly, where GNU parallel is missing.
+//! Compares `homing run` with GNU parallel: both run the same shell lines. Standard output, exit status and job log
+//! must be equal. Without GNU parallel the tests print a note and are skipped.
 
 use crate::skipped::skipped;
 use std::path::Path;
@@ -13,10 +12,10 @@ const AGREE: &str = include_str!("beside_parallel/agree.cases");
 const MANUAL: &str = include_str!("beside_parallel/manual.cases");
 const DIFFER: &str = include_str!("beside_parallel/differ.cases");
 
-/// Lines at once: most of them wait.
+/// The number of lines at once: most of them wait.
 const THREADS: usize = 4;
 
-/// The cases of a file, each with the comment before it. A quoted newline goes on.
+/// Returns the cases of a file, each with the comment before it. A quoted newline continues a case.
 fn cases(text: &str) -> Vec<(String, String)> {
     let (mut found, mut comment, mut open) = (Vec::new(), String::new(), String::new());
     for line in text.lines() {
@@ -34,7 +33,7 @@ fn cases(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// True inside single quotes.
+/// Whether the line ends inside single quotes.
 fn is_open(line: &str) -> bool {
     let mut quote = None;
     for c in line.chars() {
@@ -61,7 +60,7 @@ fn found_out() -> &'static Path {
     found.path()
 }
 
-/// One line with P as this program, in a folder and a home of its own.
+/// Runs one line with P as this program, in a folder and a home of its own.
 fn run(program: &str, case: &str) -> Output {
     let world = tempfile::tempdir().unwrap();
     let (work, home) = (world.path().join("work"), world.path().join("home"));
@@ -72,7 +71,7 @@ fn run(program: &str, case: &str) -> Output {
     command.args(["60", "bash", "-c", &format!("P() {{ {program} \"$@\"; }}\n{case}")]);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", &home);
     command.env("HOMING_RUNS", home.join("runs")).env("LC_ALL", "C.UTF-8").env("SHELL", "/bin/bash");
-    // By itself the one runs lines in the shell that its parent is, by other rules in each version of it.
+    // By default GNU parallel uses the shell of its parent, by other rules in each version.
     command.env("PARALLEL_SHELL", "/bin/bash");
     command.current_dir(&work).stdin(Stdio::null()).output().unwrap()
 }
@@ -133,7 +132,7 @@ fn the_lines_of_its_manual_do_the_same() {
     agree(&cases(MANUAL), 150);
 }
 
-/// `least`: so many cases the table has, or it was not read.
+/// Checks that the programs agree on all cases. The table must have `least` cases, or it was not read.
 fn agree(cases: &[(String, String)], least: usize) {
     if !has_parallel() {
         return;

@@ -1,11 +1,11 @@
-//! The system's clock is set while the program runs: nothing waits, nothing is
-//! ended, and durations stay right. The clock is that of `tests/clock_shift.c`.
+//! Sets the system's clock while the program runs. Nothing may hang or end early, and durations must stay right. The
+//! clock is that of `tests/clock_shift.c`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// An hour to either side in the midst of a run, and to and fro every 50 ms.
+/// An hour to either side during a run, and back and forth every 50 ms.
 const SHIFTS: [&str; 3] = ["-3600", "3600", "288/50"];
 
 struct World {
@@ -24,7 +24,7 @@ impl World {
         self.dir.path()
     }
 
-    /// Its clock, and that of all that it starts, is set as soon as somebody writes to `shift`.
+    /// Returns a command whose clock, and that of its children, follows the file `shift`.
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
         command.args(args).current_dir(self.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -96,7 +96,7 @@ fn a_kill_after_a_signal_by_a_clock_that_was_ahead_is_a_kill() {
     assert_eq!(w.out(&["wait", "1"]).status.code(), Some(143));
 }
 
-/// Its lock is in the kernel's list, by the number of the file.
+/// Whether a runner holds its lock: the kernel's list has it by the number of the file.
 fn a_runner_is_at_work(w: &World) -> bool {
     let own = format!("queue/homing-queue-{}/runner.lock", rustix::process::geteuid().as_raw());
     let file = std::os::unix::fs::MetadataExt::ino(&w.path().join(own).metadata().unwrap());

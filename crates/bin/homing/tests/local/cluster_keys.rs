@@ -29,7 +29,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().find(|folder| folder.join("ARCHITECTURE.md").exists()).unwrap()
 }
 
-/// The folder of a package, wherever it is below `crates`.
+/// Returns the folder of a package, wherever it is below `crates`.
 fn package(name: &str) -> PathBuf {
     let mut folders = vec![root().join("crates")];
     while let Some(folder) = folders.pop() {
@@ -45,7 +45,7 @@ fn package(name: &str) -> PathBuf {
     panic!("no package homing-{name}")
 }
 
-/// A value as a reader of TOML knows it.
+/// Returns the type of a value as a reader of TOML knows it.
 fn kind(of: &str) -> &'static str {
     let of = of.strip_prefix("Option<").and_then(|rest| rest.strip_suffix('>')).unwrap_or(of);
     match of {

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 struct World(tempfile::TempDir);
 
 impl World {
-    /// With a cluster file of these lines.
+    /// Makes a world with these lines in its cluster file.
     fn new(cluster: &str) -> World {
         let world = World(tempfile::tempdir().unwrap());
         fs::write(world.path("cluster.toml"), cluster).unwrap();
@@ -40,8 +40,8 @@ impl World {
         serde_json::from_str(&self.out(args)).unwrap()
     }
 
-    /// A run of ten tasks on these hosts of two slots, which took so many seconds and joules on each. All processors were
-    /// busy, with these tasks.
+    /// Makes a run of ten tasks on these hosts of two slots. It took so many seconds and joules on each host. All
+    /// processors were busy, with these tasks.
     fn past_run(&self, name: &str, hosts: &[&str], seconds: u64, joules: Option<u64>) {
         let at = |s: u64| 1_000_000_000 * (s as i64 + 1_767_268_800);
         let us = |s: u64| s * 1_000_000;
@@ -98,7 +98,7 @@ fn a_run_is_measured_by_the_meter_of_the_site() {
     let (held_us, energy) = (cost["held_us"].as_u64().unwrap(), &cost["energy"]);
     let host = energy["measured"]["meter"][0].as_str().unwrap();
     let (least, most) = (energy["least_j"].as_f64().unwrap(), energy["most_j"].as_f64().unwrap());
-    // From before the first sample on.
+    // The energy counts from before the first sample.
     assert!(least <= most && most >= held_us as f64 / 1e6 * 200.0 * 0.9, "{cost}");
     assert!((cost["energy_amount"][1].as_f64().unwrap() - most / 3.6e6 * 0.5).abs() < 1e-9, "{cost}");
     let told = world.out(&["report", "last", "--cost"]);
@@ -108,7 +108,7 @@ fn a_run_is_measured_by_the_meter_of_the_site() {
     );
     let usage = world.json(&["usage", "--json", "--by", "host"]);
     assert_eq!((&usage["rows"][0]["energy"], &usage["all"]["energy"]), (energy, energy));
-    // It outlives the run.
+    // The energy outlives the run.
     world.out(&["runs", "--prune", "0s", "--yes"]);
     assert_eq!(world.json(&["usage", "--json", "--by", "host"]), usage);
 }

@@ -1,11 +1,11 @@
-//! Tasks that take units of a resource are given their numbers.
+//! Tasks that take units of a resource receive the numbers of their units.
 
 use crate::world::World;
 
 #[test]
 fn each_task_knows_which_graphics_processors_are_its_own() {
     let world = World::new();
-    // Each waits until all three are there: they hold their units at the same time.
+    // Each task waits until all three are there, so they hold their units at the same time.
     let wait = "touch at.$HOMING_TASK; until [ -e at.1 ] && [ -e at.2 ] && [ -e at.3 ]; do sleep 0.05; done";
     let line = |gpus: u32| {
         let command = format!("{wait}; echo $CUDA_VISIBLE_DEVICES/$HOMING_RESOURCE_gpu");

@@ -1,4 +1,4 @@
-//! The documents are true: the reference is the help, the manual's examples run.
+//! Checks that the documents are true: the reference equals the help, and the manual's examples run.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ fn root() -> &'static Path {
 
 fn help(args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
-    // `--help` is an option of the make that it runs.
+    // `homing make` passes `--help` to make, so the help comes from `homing help make`.
     let of_make = args.last().is_some_and(|last| *last == "make");
     if of_make {
         command.arg("help").args(args)
@@ -20,7 +20,7 @@ fn help(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The page of `plan` without the part that is that of `run`, word for word.
+/// Returns the page of `plan` without the part that it shares with `run`, word for word.
 fn as_run(text: &str) -> String {
     let parts = |text: &str| {
         let (begin, rest) = text.split_once("\nOptions:\n").unwrap();
@@ -32,7 +32,7 @@ fn as_run(text: &str) -> String {
     begin + "\nThe options are those of `homing run`.\n"
 }
 
-/// The help of a command, then of those below it, in their order.
+/// Writes the help of a command, then those of the commands below it, in their order.
 fn write_help(words: &mut Vec<String>, page: &mut String) {
     let text = help(&words.iter().map(String::as_str).collect::<Vec<_>>());
     let title = format!("homing {}", words.join(" "));
@@ -62,7 +62,7 @@ fn reference_is_the_help() {
     assert!(told == page, "docs/reference.md is not what --help says: UPDATE=1 cargo test -p homing reference");
 }
 
-/// The Markdown files of one folder of the project, by path below its root, with their text.
+/// Returns the Markdown files of one folder of the project, by path below its root, with their text.
 fn pages(folder: &str) -> Vec<(String, String)> {
     let mut pages: Vec<(String, String)> = std::fs::read_dir(root().join(folder))
         .unwrap()
@@ -75,7 +75,7 @@ fn pages(folder: &str) -> Vec<(String, String)> {
     pages
 }
 
-/// Runs the examples of one part in a world of its own, so that each part can be read alone.
+/// Runs the examples of one part in a world of its own, because a reader may read each part alone.
 fn run_examples(text: &str) -> usize {
     let world = tempfile::tempdir().unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_homing")).parent().unwrap();
@@ -118,12 +118,12 @@ fn the_manual_has_a_table_of_contents_and_short_parts() {
     }
 }
 
-/// The README's first command has `cargo run`, which has to know which of the programs is meant.
+/// The README's first command is `cargo run`, so cargo must know which of the programs it means.
 #[test]
 fn cargo_runs_homing() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     assert!(readme.contains("cargo run -- run"), "the README begins otherwise now");
-    // Running it would build everything once more where only one package was built before.
+    // `cargo run` itself would build everything again where only one package was built before.
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root());
     let output = cargo.stdin(Stdio::null()).output().unwrap();
@@ -152,7 +152,7 @@ fn links_between_documents_lead_somewhere() {
     }
 }
 
-/// Files with examples: documents, helps, scripts and messages.
+/// Collects files with examples: documents, helps, scripts and messages.
 fn files_with_examples(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
@@ -166,7 +166,7 @@ fn files_with_examples(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// A node set in an argument of homing that a shell would take for a pattern of file names.
+/// Returns a node set in an argument of homing that a shell would take for a pattern of file names.
 fn unquoted_node_set(line: &str) -> Option<&str> {
     let is_command = ["homing ", "-w ", "--hosts ", "--on ", "--clients ", "HOMING_HOSTS="];
     let code = line.split_once("homing: ").map_or(line, |_| "");
@@ -198,7 +198,7 @@ fn unquoted_node_set(line: &str) -> Option<&str> {
     })
 }
 
-/// zsh refuses an unquoted node set, and bash makes one host of it where a file has a host's name.
+/// zsh refuses an unquoted node set. bash makes one host of it where a file has a host's name.
 #[test]
 fn node_sets_in_examples_are_quoted() {
     let unquoted =

@@ -1,5 +1,5 @@
-//! `homing exec` over real OpenSSH, beside `clush` where it is installed: no
-//! port, no root, one machine with many names.
+//! Compares `homing exec` over real OpenSSH with `clush`, where that is installed. It needs no port and no root: one
+//! machine has many names.
 
 use crate::skipped::skipped;
 use crate::sshd::Sshd;
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 struct World(Sshd);
 
-/// Hosts of which all are one machine, which knows the name that it was called by.
+/// Returns a configuration in which all hosts are one machine. The machine knows by which name it was called.
 fn hosts(server: &Sshd, environment: &str) -> String {
-    // "dead" is a port where nobody listens. These words for the environment replace the server's own.
+    // "dead" is a port without a listener. `environment` replaces the server's own environment.
     format!(
         "Match originalhost dead\n  Hostname 127.0.0.1\n  Port 1\n\
          Match originalhost n*\n  ProxyCommand {} -o 'SetEnv=WHO=%n SHLVL=1 {environment}'",
@@ -29,7 +29,7 @@ impl World {
         Some(world)
     }
 
-    /// From now on hosts reach each other.
+    /// Lets hosts reach each other from now on.
     fn leads(&self) {
         let at = self.0.0.path().display();
         let environment = format!("XDG_CACHE_HOME={at}/cache \"HOMING_SSH=ssh -F {at}/user_config\"");
@@ -46,7 +46,8 @@ impl World {
 
     fn homing(&self, verb: &str, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
-        // Kept long enough for a test, short enough to leave nothing behind; a slow machine is no dead host.
+        // The connection is kept long enough for a test, and short enough to leave nothing behind. The timeout suits
+        // a slow machine.
         command.args([verb, "--persist", "5", "-t", "120", "-o", &self.ssh_options()]).args(args);
         command.env("XDG_RUNTIME_DIR", self.0.0.path()).env("SHELL", "/bin/sh").env_remove("HOMING_SSH");
         command.stdin(Stdio::null()).current_dir(self.0.0.path());
@@ -124,7 +125,7 @@ fn exit_statuses_tell_what_happened() {
         let output = world.exec(args);
         assert_eq!(output.status.code(), Some(status), "{args:?}: {}", text(&output.stderr));
     }
-    // The dead host does not hold the others.
+    // The dead host does not delay the others.
     let output = world.exec(&["-b", "-w", "n[1-2],dead", "echo here"]);
     assert!(text(&output.stdout).contains("n[1-2] (2)\n---------------\nhere\n"));
     assert!(text(&output.stderr).contains("host dead cannot be reached"), "{}", text(&output.stderr));
@@ -152,7 +153,7 @@ fn sixty_four_hosts_one_input_and_json() {
 #[test]
 fn an_interrupt_ends_it_and_says_who_is_missing() {
     let Some(world) = World::new() else { return };
-    // All hosts are one machine: they begin in the same folder.
+    // All hosts are one machine, so their commands share a folder.
     fs::create_dir(world.path("begun")).unwrap();
     let line = format!("mktemp -p {}; sleep 300", world.path("begun").display());
     let mut command = world.homing("exec", &["-w", "n1,localhost", &line]);
@@ -186,13 +187,13 @@ fn files_go_out_and_come_back_under_their_hosts_names() {
         assert_eq!(output.status.code(), Some(status), "{verb} {args:?}: {}", text(&output.stderr));
         output
     };
-    // All hosts are one machine, so one at a time.
+    // All hosts are one machine, so they are served one at a time.
     fs::create_dir(world.path("there")).unwrap();
     ok("push", &["-f1", "-w", "n[1-2]", "--verify", "--dest", &path("there"), "tree"], 0);
     let there = world.path("there/tree");
     assert_eq!(fs::read_to_string(there.join("in side/odd 'name\n>")).unwrap(), "text");
     assert_eq!(fs::metadata(there.join("run")).unwrap().permissions().mode() & 0o777, 0o751);
-    // Same size and time, other content: only seen with --checksum.
+    // The file has the same size and time but other content, which only --checksum sees.
     let time = fs::metadata(tree.join("run")).unwrap().modified().unwrap();
     fs::write(there.join("run"), "#!/bin/no\n").unwrap();
     fs::File::options().write(true).open(there.join("run")).unwrap().set_modified(time).unwrap();
@@ -268,7 +269,7 @@ fn names_are_taken_as_they_are_whatever_ssh_is_configured_to_run() {
     assert!(!world.path(&pwned).exists() && !homing_home().join(&pwned).exists());
 }
 
-/// Where a session of the test's server begins.
+/// Returns the folder where a session of the test's server begins.
 fn homing_home() -> PathBuf {
     PathBuf::from(std::env::var_os("HOME").unwrap_or_default())
 }
@@ -309,7 +310,7 @@ fn each_path_goes_to_its_own_folder_and_none_takes_the_place_of_another() {
 #[test]
 fn a_copy_ends_with_the_push_that_was_killed() {
     let Some(world) = World::new() else { return };
-    // In the place of rsync, one that would take its time.
+    // Replaces rsync by a program that takes long.
     let (bin, file) = (world.path("bin"), world.path("pid"));
     fs::create_dir(&bin).unwrap();
     let slow = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 3000", file.display());

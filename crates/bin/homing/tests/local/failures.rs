@@ -34,7 +34,7 @@ fn failed_tasks_are_listed_with_inputs_status_and_last_words() {
     assert!(list.contains("first"), "{list}");
 }
 
-/// A task that succeeds when the run is taken up again has not failed.
+/// Checks that a task that succeeds when the run is resumed has not failed.
 #[test]
 fn what_a_resumed_run_has_mended_is_listed_no_more() {
     let world = World::new();
@@ -80,6 +80,6 @@ fn evidence_as_json_goes_to_the_file_that_is_named() {
         assert_eq!((&told["tasks"]["done"], &told["failures"]), (&1.into(), &serde_json::json!([])));
         std::fs::remove_file(world.path().join("a.json")).unwrap();
     }
-    // A word of the command is none of ours.
+    // A word behind the command is no option of homing.
     assert_eq!(world.out(&["run", "-q", "echo", "--json", "b.json", ":::", "1"]), "--json b.json 1\n");
 }

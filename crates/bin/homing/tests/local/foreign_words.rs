@@ -1,5 +1,6 @@
-//! The sources: no script calculates with or evaluates a word from elsewhere, and no file is made beside other people's
-//! names but by one function. The tests of single scripts, by bash and with hostile names, are beside those.
+//! Checks the sources. No script calculates with a word from elsewhere or evaluates it. Only one function makes files
+//! beside other people's names. The tests of single scripts, by bash and with hostile names, are beside those
+//! scripts.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
-/// The sources with scripts in them, without their tests: path from the root, and text.
+/// Returns the sources with scripts in them, without their tests: path from the root, and text.
 fn sources() -> Vec<(String, String)> {
     let listed = std::process::Command::new("git").args(["ls-files", "crates"]).current_dir(root()).output().unwrap();
     let names = String::from_utf8(listed.stdout).unwrap();
@@ -62,14 +63,14 @@ fn sources() -> Vec<(String, String)> {
     names.lines().filter(is_source).filter(|name| !apart(name)).map(read).collect()
 }
 
-/// Expressions between `$((` and `))`.
+/// Returns the expressions between `$((` and `))`.
 fn arithmetic(text: &str) -> Vec<&str> {
     let expression = |rest: &&'_ str| rest.find("))").is_some();
     let begins: Vec<&str> = text.match_indices("$((").map(|(at, _)| &text[at + 3..]).filter(expression).collect();
     begins.into_iter().map(|rest| &rest[..closing(rest)]).collect()
 }
 
-/// Where the expression ends that `rest` begins with.
+/// Returns the end of the expression at the begin of `rest`.
 fn closing(rest: &str) -> usize {
     let mut depth = 2;
     for (at, c) in rest.char_indices() {
@@ -86,10 +87,10 @@ fn closing(rest: &str) -> usize {
     rest.len()
 }
 
-/// Whether a shell calculates with its own variables, positional words of homing's and numbers alone.
+/// Whether a shell calculates with its own variables, positional words of homing and numbers alone.
 fn is_plain(expression: &str) -> bool {
     let rest = NUMBERS.iter().fold(expression.to_string(), |text, known| text.replace(known, "0"));
-    // In a Rust string that is not raw, and in one for `format!`.
+    // The text may be in a Rust string that is not raw, or in one for `format!`.
     let rest = NUMBERS.iter().fold(rest, |text, known| text.replace(&known.replace('"', "\\\""), "0"));
     !rest.contains("${") && !rest.contains("$(") && !rest.contains(['`', '[', '"', '\''])
 }

@@ -11,7 +11,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
-/// The table under `| HEAD | ... |`: first cell, names of its last cell.
+/// Reads the table under `| HEAD | ... |`: its first cells, and the names in its last cells.
 fn table(head: &str) -> Rows {
     let text = std::fs::read_to_string(root().join("docs/formats.md")).unwrap();
     let lines = text.lines().skip_while(|l| !l.starts_with(&format!("| {head} |"))).skip(2);
@@ -46,7 +46,7 @@ fn source(file: &str) -> Vec<syn::Item> {
     syn::parse_file(&text).unwrap().items
 }
 
-/// The fields that are written.
+/// Returns the fields that are written.
 fn names(fields: &syn::Fields) -> Vec<String> {
     let skip =
         |a: &syn::Attribute| a.path().is_ident("serde") && a.parse_args::<syn::Ident>().is_ok_and(|i| i == "skip");
@@ -124,7 +124,7 @@ fn every_object_has_its_row() {
 fn every_message_has_its_row() {
     for (name, head) in [("ToWorker", "to the worker"), ("FromWorker", "from the worker")] {
         let mut code: Rows = variants(WIRE, name).iter().map(|(name, fields)| (name.clone(), names(fields))).collect();
-        // These carry an object, whose fields the row names.
+        // Messages that carry an object. The row names the fields of the object.
         for (message, file, object_of) in
             [("Ended", WIRE, "Ended"), ("Pulse", HOST, "Pulse"), ("Sample", HOST, "HostSample")]
         {

@@ -104,12 +104,12 @@ fn where_tells_which_files_are_silent_and_where_the_others_lie() {
     assert_eq!(output.status.code(), Some(254));
 }
 
-/// Each with the mount in the reason, and an end.
+/// Checks that each command ends, with the mount in the reason.
 #[test]
 fn what_chooses_hosts_by_files_of_a_frozen_mount_says_which_mount_is_silent() {
     let Some(w) = World::new() else { return };
     std::fs::write(w.path().join("well/Makefile"), "all:\n\tcat ../frozen/1 > out\n").unwrap();
-    // The mount lies below the folder of this build, which is watched with all that is in it.
+    // The mount is below the folder of this build, and make watches the whole folder.
     std::fs::write(w.path().join("Makefile"), "all:\n\techo > out\n").unwrap();
     w.freeze();
     for (words, status) in [

@@ -8,14 +8,14 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::path::Path;
 
-/// The inputs that are kept for a target: by hand, or since they failed once.
+/// Returns the kept inputs of a target: some were written by hand, others failed once.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus").join(target);
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     files.map(|file| std::fs::read(file).unwrap()).collect()
 }
 
-/// One change: these bytes in the place of so many at that point.
+/// One change: these bytes replace so many at that point.
 #[derive(Clone, Debug)]
 struct Edit {
     at: prop::sample::Index,

@@ -1,4 +1,4 @@
-//! `homing run --gateway`: a member that is this machine behind a fake ssh.
+//! `homing run --gateway`: the member is this machine behind a fake ssh.
 
 use crate::script::script;
 use crate::until::until;

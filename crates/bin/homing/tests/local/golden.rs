@@ -25,7 +25,7 @@ fn copy(kind: &str, to: &Path) {
     }
 }
 
-/// Standard output of a command that must succeed.
+/// Returns the standard output of a command that must succeed.
 fn printed(mut command: Command) -> String {
     let output = command.env("TZ", "UTC").output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -78,7 +78,7 @@ fn images_of_a_vault_are_listed_and_printed() {
     assert_eq!((cat("20261127181736"), cat("20261127181738")), ("first\n".into(), "first\nsecond\n".into()));
 }
 
-/// The text of a record of that kind.
+/// Returns the text of a record of that kind.
 fn text(kind: &str, name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(kind);
     fs::read_to_string(folder.join(name)).unwrap()
@@ -91,7 +91,7 @@ fn unchanged<T: serde::de::DeserializeOwned + serde::Serialize>(text: &str) {
     assert_eq!(serde_json::to_value(read).unwrap(), before);
 }
 
-/// The journal of a host and the record of this machine are all that `homing up --undo` has.
+/// `homing up --undo` has only the journal of a host and the record of this machine.
 #[test]
 fn the_journal_of_a_set_up_and_its_record_lose_nothing() {
     for n in 1..=7 {
@@ -100,7 +100,7 @@ fn the_journal_of_a_set_up_and_its_record_lose_nothing() {
     unchanged::<homing_setup::Record>(&text("up", "record"));
 }
 
-/// The second was interrupted: it has the plan, and the way back of each step.
+/// The second record was interrupted: it has the plan, and the way back of each step.
 #[test]
 fn volumes_and_an_interrupted_plan_lose_nothing() {
     for name in ["gold.json", "half.json"] {

@@ -1,4 +1,4 @@
-//! Words of HDFS on the command line, beside a NameNode of this test's own. On a real cluster: tests/night/hdfs.
+//! Paths of HDFS on the command line, with a NameNode of this test's own. tests/night/hdfs uses a real cluster.
 #![cfg(feature = "hdfs")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +10,7 @@ const BLOCKS: &str = r#"{"BlockLocations":{"BlockLocation":[
     {"offset":0,"length":200,"corrupt":false,"hosts":["d1","d2"],"names":["192.0.2.1:9866","192.0.2.2:9866"]},
     {"offset":200,"length":100,"corrupt":false,"hosts":["d2"],"names":["192.0.2.2:9866"]}]}}"#;
 
-/// Answers as long as the test runs. `/f` is a file, nothing else is there.
+/// Starts a NameNode that answers as long as the test runs. `/f` is its only file.
 fn namenode() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -58,7 +58,7 @@ fn where_tells_of_files_on_hdfs_beside_others() {
 
 #[test]
 fn a_namenode_that_is_not_there_is_told_once_and_keeps_no_task_from_running() {
-    // Bound and closed: nobody listens there.
+    // The port was bound and closed, so it has no listener.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let out = homing(
         &["run", "--fs-timeout", "600", "--on", "local", "echo {}", ":::", "hdfs://nn/a", "hdfs://nn/b"],

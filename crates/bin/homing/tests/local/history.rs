@@ -1,4 +1,4 @@
-//! Samples by the minute: kept, killed while they are kept, read, and kept by a timer.
+//! Samples by the minute. They are kept, the sampler is killed while it writes, and a timer keeps them.
 
 use crate::world::World;
 use homing_model::HostSample;
@@ -29,7 +29,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// The file of this host, which one sample makes.
+/// Takes one sample and returns the file of this host.
 fn ring(world: &World) -> PathBuf {
     assert!(homing(world, &["--sample"]).status.success());
     let folder = world.path().join("state/homing/history");
@@ -51,7 +51,7 @@ fn what_was_kept_is_shown_as_rates_over_steps() {
     fs::remove_file(&path).unwrap();
     let kept = Ring::open(&path, SLOTS).unwrap().unwrap();
     let calls = |at_ns, calls| HostSample { at_ns, nfsd_calls: Some(calls), ..HostSample::default() };
-    // Two and a half hours ago, and two.
+    // The samples are from two and a half hours ago, and two.
     for (minutes, sum) in [(150, 1000), (120, 1000 + 3600)] {
         let sample = calls(first.sample.at_ns - minutes * MINUTE_NS, sum);
         kept.add(&Record { boot: first.boot, sample, ..Record::default() }).unwrap();
@@ -74,7 +74,7 @@ fn what_was_kept_is_shown_as_rates_over_steps() {
     steps[0].as_object().unwrap().keys().for_each(|key| assert!(row.contains(&format!("`{key}`")), "{key}"));
 }
 
-/// A ring of this host with these samples, some minutes before now each, as if a timer had kept them.
+/// Writes a ring of this host with these samples. Each is some minutes before now, as if a timer had kept it.
 fn kept(world: &World, samples: impl Iterator<Item = (i64, HostSample)>) {
     let path = ring(world);
     let first = records(&path).remove(0);
@@ -86,7 +86,7 @@ fn kept(world: &World, samples: impl Iterator<Item = (i64, HostSample)>) {
     }
 }
 
-/// Any of the program's commands, with the state of this world and itself in PATH.
+/// Runs a command of the program, with the state of this world and itself in PATH.
 fn program(world: &World, args: &[&str]) -> Output {
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_homing")).parent().unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
@@ -96,7 +96,7 @@ fn program(world: &World, args: &[&str]) -> Output {
 #[test]
 fn top_shows_hosts_as_they_were() {
     let world = World::new();
-    // Yesterday two processors were busy by half for an hour around this time; then nobody sampled.
+    // Yesterday two processors were half busy for an hour around this time. Then there were no samples.
     let busy = |minutes: i64| {
         let passed_us = (2000 - minutes) as u64 * 60_000_000;
         let (cpu_total_us, cpu_idle_us) = (Some(2 * passed_us), Some(passed_us));
@@ -122,7 +122,7 @@ fn top_shows_hosts_as_they_were() {
     let formats = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/formats.md")).unwrap();
     let row = formats.lines().find(|line| line.starts_with("| `homing top --since`")).unwrap();
     first.as_object().unwrap().keys().for_each(|key| assert!(row.contains(&format!("`{key}`")), "{key}"));
-    // Live hosts have nothing to be played again.
+    // Live hosts cannot be replayed.
     assert_eq!(program(&world, &["top", "--all", "--replay", "60"]).status.code(), Some(255));
     let bare = World::new();
     let none = program(&bare, &["top", "--since", "1d"]);
@@ -148,7 +148,7 @@ fn what_a_host_says_does_not_move_the_cursor() {
 fn check_tells_of_disks_for_which_tasks_wait_longer_than_before() {
     for (day_us, code) in [(150, 0), (2000, 1)] {
         let world = World::new();
-        // A week by the hour, with as many requests in each.
+        // The samples are a week by the hour, with as many requests in each.
         let mut sum_us = 0;
         let hours = (0..=168).rev().map(|back: i64| {
             sum_us += 1_000_000 * if back < 24 { day_us } else { 100 };
@@ -168,7 +168,7 @@ fn samplers_that_are_killed_leave_a_file_that_is_read_and_bounded() {
     let world = World::new();
     let path = ring(&world);
     for _ in 0..20 {
-        // Wherever it is just then: before, in or after its record.
+        // The kill comes at any moment: before, in or after the record.
         let mut sampler = command(&world, &["--sample"]).spawn().unwrap();
         sampler.kill().unwrap();
         sampler.wait().unwrap();

@@ -60,7 +60,7 @@ fn any_file_name_is_one_argument() {
     assert!(!dir.path().join("pwned").exists());
 }
 
-/// Most memory that a process and those that it started had at once so far, KiB.
+/// Returns the highest memory so far of a process and its children together, KiB.
 fn peak_kib(pid: u32) -> u64 {
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let all = children.split_whitespace().filter_map(|p| p.parse().ok()).chain([pid]);
@@ -75,7 +75,7 @@ fn peak_kib(pid: u32) -> u64 {
 #[test]
 fn a_flood_of_binary_output_is_whole_and_takes_little_memory() {
     let dir = tempfile::tempdir().unwrap();
-    // 200 MB of two tasks at once, with every byte value in it.
+    // Two tasks at once print 200 MB, with every byte value in it.
     let flood = "head -c 100000000 /dev/zero | tr '\\0' '\\377'; printf '\\0\\n{}'";
     let args = ["run", "-q", "-k", "-j2", flood, ":::", "a", "b"];
     let mut child = homing(dir.path(), &args).stdout(Stdio::piped()).spawn().unwrap();
@@ -154,7 +154,7 @@ fn a_full_disk_is_one_line_and_the_run_can_be_resumed() {
         skipped("a full file system needs root");
         return;
     }
-    // In a mount namespace of its own: a disk of 256 KiB for the journal.
+    // The run has a mount namespace of its own, with a disk of 256 KiB for the journal.
     let script = "mount -t tmpfs -o size=256k x runs && \"$0\" run -q --joblog log echo ::: $(seq 2000) >out; echo $?; \
         \"$0\" runs | grep -c interrupted; mount -o remount,size=64m runs && \"$0\" resume last >>out; echo $?";
     std::fs::create_dir_all(dir.path().join("runs")).unwrap();
@@ -191,7 +191,7 @@ fn on_a_small_disk(dir: &Path, script: &str) -> Option<Output> {
 #[test]
 fn a_run_without_room_to_begin_is_no_run() {
     let dir = tempfile::tempdir().unwrap();
-    // Its first record, with all its arguments, is longer than the disk.
+    // The run's first record, with all its arguments, is longer than the disk.
     let script = "HOMING_RUNS=$PWD/small \"$0\" run -q echo ::: $(seq 20000); echo $?; ls small | wc -l";
     let Some(output) = on_a_small_disk(dir.path(), script) else { return };
     assert_eq!(String::from_utf8_lossy(&output.stdout), "254\n0\n", "{}", said(&output));
@@ -199,7 +199,7 @@ fn a_run_without_room_to_begin_is_no_run() {
     assert!(!said(&output).contains("homing resume"), "there is nothing to resume: {}", said(&output));
 }
 
-/// A task that writes beyond it is ended as it would be in a shell.
+/// A task that writes beyond the limit ends as in a shell.
 #[test]
 fn a_limit_on_the_size_of_files_is_told_as_a_full_disk_is() {
     let dir = tempfile::tempdir().unwrap();
@@ -327,7 +327,7 @@ fn nothing_unknown_reaches_the_terminal_raw() {
     let path = run.filter(|p| std::fs::read_to_string(p).is_ok_and(|t| t.contains("task_ended"))).last().unwrap();
     let record = r#"{"at_ns":1,"event":"task_ended","task":2,"attempt":1,"host":"\u001b[2Jh","outcome":{"cannot_start":"\u001b[31mwhy\u0007"},"#;
     let rest = r#""start_ns":1,"wall_us":1,"io":{"rchar":0,"wchar":0,"read_bytes":0,"write_bytes":0,"user_us":0,"sys_us":0,"max_rss":0},"stdout_bytes":0,"stderr_bytes":0,"last":true}"#;
-    // As release 0.1 wrote it: without numbers and checksums.
+    // The journal as release 0.1 wrote it: without numbers and checksums.
     let text = std::fs::read_to_string(&path).unwrap();
     let unsealed =
         text.lines().map(|line| line.rsplit_once(",\"n\":").map_or(line.into(), |(own, _)| format!("{own}}}")));

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 struct World(tempfile::TempDir);
 
 impl World {
-    /// A host where the login is ann's, with a umask of its own.
+    /// Makes a host where the login is ann's, with a umask of its own.
     fn new() -> World {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("ann/bin")).unwrap();

@@ -1,4 +1,4 @@
-//! The LSF front end as scripts and workflow managers drive it, with real processes.
+//! The LSF front end, with the calls of scripts and workflow managers and with real processes.
 
 mod agree;
 mod change;
@@ -20,7 +20,7 @@ struct World {
 }
 
 impl World {
-    /// Two slots; a queue for storage, one that is closed, and one of another host.
+    /// Makes two slots, a queue for storage, a closed queue, and one of another host.
     fn new() -> World {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let world = World { dir: tempfile::tempdir_in("/var/tmp").unwrap(), host };
@@ -52,7 +52,7 @@ impl World {
         command.args(args);
         self.prepare(command).output().unwrap()
     }
-    /// A shell line with the verbs in PATH: status, standard output, standard error.
+    /// Runs a shell line with the LSF commands in PATH. Returns status, standard output and standard error.
     fn sh(&self, line: &str) -> (i32, String, String) {
         self.fed(line, "")
     }
@@ -143,11 +143,11 @@ fn a_script_with_its_options_and_the_report_that_snakemake_reads() {
         log.contains("\nSubject: Job 1: <nf-one> ") && log.contains("\n# LSBATCH: User input\n#!/bin/bash\n"),
         "{log}"
     );
-    // As Nextflow looks: columns by their heads.
+    // The call of Nextflow, which finds columns by their heads.
     let table = w.out("bjobs -w -a -q storage");
     let rows: Vec<Vec<&str>> = table.lines().map(|l| l.split_whitespace().collect()).collect();
     assert_eq!((rows[0][0], rows[0][2], rows[1][0], rows[1][2]), ("JOBID", "STAT", "1", "EXIT"));
-    // As Snakemake looks.
+    // The call of Snakemake.
     assert_eq!(
         w.out("bjobs -noheader -o 'jobid stat' -aJ '*f-o*'").split_whitespace().collect::<Vec<_>>(),
         ["1", "EXIT"]
@@ -263,7 +263,7 @@ fn what_monitors_read() {
 #[test]
 fn load_thresholds_hold_dispatch() {
     let w = World::new();
-    // Every machine has less memory available than this.
+    // Every machine has less available memory than this, MB.
     w.write("[queue.storage]\nload = { mem = \"900000000\" }\n");
     w.out("bsub -q storage -J waits true");
     w.out("bsub -K true");
@@ -283,7 +283,7 @@ fn stands(w: &World, file: &str) -> bool {
 #[test]
 fn a_job_stands_still_above_the_second_threshold_and_goes_on_below_the_first() {
     let w = World::new();
-    // Less memory is worse: nothing is below 1 MB, everything below the other.
+    // Less memory is worse: no machine is below 1 MB, and all are below the other value.
     let thresholds = |first: u32, second: u32| {
         w.write(&format!("[queue.storage]\nload = {{ mem = \"{first}/{second}\" }}\n"));
     };
@@ -295,7 +295,8 @@ fn a_job_stands_still_above_the_second_threshold_and_goes_on_below_the_first() {
     thresholds(1, 900_000_000);
     until("it stands still", || w.stat("1") == "SSUSP" && stands(&w, "pid"));
     assert!(w.out("bjobs -s 1").contains("Host load exceeded threshold:  mem"), "{}", w.out("bjobs -s 1"));
-    // Above the first it does not go on, however often the runner looks: another queue's jobs pass by.
+    // Above the first threshold the job does not go on, however often the runner looks. Each job of another queue
+    // makes it look.
     thresholds(900_000_000, 1);
     (0..2).for_each(|_| drop(w.out("bsub -K true")));
     assert_eq!(w.stat("1"), "SSUSP");
@@ -330,7 +331,7 @@ fn installing_spares_what_is_not_ours() {
 #[test]
 fn elements_that_start_while_others_read_the_script_run_all_of_it() {
     let world = World::new();
-    // Long enough that a shell reads it for a while.
+    // The script is so long that a shell reads it for a while.
     let script =
         format!("#BSUB -J long[1-60]\n{}echo $LSB_JOBINDEX >> ran\n", format!("# {}\n", "x".repeat(76)).repeat(20_000));
     let (code, _, err) = world.fed("bsub", &script);

@@ -1,4 +1,4 @@
-//! Tests of the program that need one machine and nothing else: one module an area, one program to link.
+//! Tests of the program that need only one machine. Each area is a module, and all modules are one program to link.
 
 #[path = "../support/engine.rs"]
 mod engine;

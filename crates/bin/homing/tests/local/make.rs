@@ -138,7 +138,7 @@ fn the_critical_path_of_a_build_is_told_and_recorded() {
     assert_eq!(link["after"].as_array().unwrap().len(), 3, "the library, the other object, the folder: {link}");
 }
 
-/// As `homing top` does it, by files in the folder of the run.
+/// Does as `homing top`, by files in the folder of the run.
 #[test]
 fn who_watches_a_build_is_told_why_recipes_wait_sees_what_one_printed_and_ends_it() {
     let dir = folder("all: a b c\na b c:\n\t@echo half > $@; echo this is $@; until [ -e go ]; do sleep 0.02; done\n");
@@ -199,7 +199,7 @@ fn an_interrupt_ends_the_recipe_and_make_removes_what_it_was_making() {
     while !dir.path().join("begun").exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    // As the terminal does it: to make and to its children, by their ids.
+    // Sends the signal as the terminal does: to make and to its children, by their ids.
     let tree = |pid: u32| -> Vec<u32> {
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         children.split_ascii_whitespace().map(|p| p.parse().unwrap()).collect()
@@ -214,7 +214,7 @@ fn an_interrupt_ends_the_recipe_and_make_removes_what_it_was_making() {
     assert!(!dir.path().join("a").exists(), "make removed the target");
 }
 
-/// A signal to homing alone reaches make, which ends its recipe.
+/// Checks that a signal to homing alone reaches make, which ends its recipe.
 #[test]
 fn a_signal_to_homing_alone_ends_the_build() {
     let dir = folder("a:\n\techo half > a; echo $$$$ > begun; exec sleep 600\n");
@@ -266,7 +266,7 @@ fn on_starts_a_coordinator_once_and_hands_on_words_output_and_status() {
         let files = folders.flat_map(|f| std::fs::read_dir(f.path()).unwrap().flatten());
         files.filter(|f| f.path().extension().is_none()).count()
     };
-    // Without commands it ends by itself.
+    // The worker ends by itself when it gets no more commands.
     while socket() > 0 {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }

@@ -1,5 +1,5 @@
-//! `homing make` beside make: small makefiles of the kinds that GNU make's own suite tries, which `tests/night/gnu-make`
-//! runs as a whole. Output, errors, status and files have to be the same.
+//! Compares `homing make` with make, on small makefiles of the kinds in GNU make's own suite. `tests/night/gnu-make`
+//! runs that suite as a whole. Output, errors, status and files must be equal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -38,7 +38,7 @@ const CASES: &[(&str, &str)] = &[
         "",
         "A := $(shell exit 3)\nB != echo two\nall: ; @echo '$(.SHELLSTATUS) $(B) $(shell echo three >&2; echo four)'\n",
     ),
-    // All of a recipe at once.
+    // All lines of a recipe at once.
     ("\n-n\n-s", ".ONESHELL:\nall:\n\tx=1\n\techo $$x\n"),
     ("", ".ONESHELL:\nall:\n\t@cat <<X\n\tit's\n\tX\n\t-false\n\t@echo end\n"),
     (
@@ -57,7 +57,7 @@ const CASES: &[(&str, &str)] = &[
     ("\n-s\n-w\n-n", "all: ; $(MAKE) -C sub X=3\n"),
     ("\n-k\n-k -j2", "all: a b\na: ; cd sub && $(MAKE) bad\nb: ; +@cd sub; $(MAKE) --no-print-directory\n"),
     ("", "M = $(MAKE)\nall: ; @for i in 1 2; do env X=$$i $(M) -s -C sub; done\n"),
-    // Questions and dry runs.
+    // Question mode and dry runs.
     (
         "-q\n-q five\n-q six\n-q seven\n-n five seven",
         "E =\nfive: ; \\\n $(E)\nsix: ; \\\n $(E) $(E)\nseven: ; \\\n : $(E)\na.c: ;\n",
@@ -67,7 +67,7 @@ const CASES: &[(&str, &str)] = &[
     ("-k\n-i\n-S\n-s\n-k -j3", "all: a b c\na: ; @exit 2\nb: ; -exit 3\nc: b ; @echo $@\n"),
     ("-O\n-Oline\n-Orecurse\n-Otarget -k", "all:\n\t@echo one\n\t@echo two >&2\n\t@exit 6\n"),
     ("-C sub\n-w -C sub X=2\n-f sub/Makefile\n--dir sub --silent\n-C nowhere\n--nosuch\nnosuch", "all: ; pwd\n"),
-    // Programs that are started without a shell, and those that cannot be.
+    // Programs that make starts without a shell, and programs that cannot be started.
     ("", "all:\n\t./script a 'b c' \"d\" e\\ f\n\t@touch 'x y' \"p$$q\"\n\t./plain-text 1 2\n"),
     (
         "-k",
@@ -92,7 +92,7 @@ const CASES: &[(&str, &str)] = &[
         "",
         "P := $(foreach i,$(shell seq 1000 1299),q$i$(shell printf '%0440d' 0))\n.PHONY: all $(P)\nall: $(P) ; @echo ok\n$(P): ;\n",
     ),
-    // How make proceeds.
+    // The order of make's work.
     (
         "\n-n",
         "include made.mk\nall: ; @echo $(V) $(MAKE_RESTARTS)\nmade.mk: ; @echo V = made > $@; env | grep -c -e HOMING -e LD_PRELOAD >> seen; :\n",
@@ -133,7 +133,7 @@ fn tree(at: &Path, below: &str, all: &mut BTreeMap<String, String>) {
     }
 }
 
-/// All that a call leaves, as text. Lines of recipes that run at once come in any order.
+/// Returns all results of a call as text. Lines of recipes that run at once come in any order.
 fn left(mut command: Command, at: &Path, makefile: &str, call: &str) -> String {
     let _ = std::fs::remove_dir_all(at);
     lay_out(at, makefile);
@@ -175,7 +175,8 @@ fn makefiles_do_what_they_do_with_make_alone() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// A program that does not load the library, or is no make, builds as it would: here `true` has nothing to build.
+/// Checks a program that does not load the library, or is no make. It builds as usual; here `true` has nothing to
+/// build.
 #[test]
 fn a_make_that_cannot_be_served_builds_alone_and_homing_reports_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -196,7 +197,7 @@ fn makes_own_options_and_its_help_are_makes() {
         let mut homing = Command::new(env!("CARGO_BIN_EXE_homing"));
         homing.args(["make"]).args(words).current_dir(dir.path()).env("HOMING_RUNS", dir.path().join("runs"));
         homing.args(["--assume-shared", "--hosts", "localhost", "--no-evidence"]);
-        // Below another make, as in `make test`, it would print that it enters the folder and leaves it.
+        // Below another make, as in `make test`, it would print that it enters and leaves the folder.
         for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
             homing.env_remove(name);
         }

@@ -12,7 +12,7 @@ fn document(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(name)).unwrap()
 }
 
-/// A cluster file with a server whose name would end a label, and a vault.
+/// Makes a cluster file with a server whose name would end a label, and a vault.
 fn world() -> World {
     let world = World::new();
     let folder = |name: &str| {
@@ -39,7 +39,7 @@ fn homing(world: &World, args: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// The file that a command has written, whatever else it found.
+/// Returns the file that a command has written, whatever its exit status.
 fn written(world: &World, args: &[&str], name: &str) -> (PathBuf, String) {
     let done = homing(world, &[args, &["--prometheus", name]].concat());
     let file = world.path().join(name);
@@ -48,7 +48,7 @@ fn written(world: &World, args: &[&str], name: &str) -> (PathBuf, String) {
     (file, text)
 }
 
-/// All that homing writes for Prometheus, file by file.
+/// Returns all files that homing writes for Prometheus.
 fn all(world: &World) -> Vec<(PathBuf, String)> {
     let run = homing(world, &["run", "-q", "true", ":::", "1"]);
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -98,7 +98,7 @@ fn names_are_by_the_conventions_and_each_is_told_and_in_one_file_alone() {
             assert!(name.starts_with("homing_"), "{name}");
             assert_eq!(kind == "counter", name.ends_with("_total"), "{name}");
             assert!(told.contains(&format!("`{name}`")), "docs/formats.md does not tell of {name}");
-            // Sums of runs are written by whom they are added up; hosts and check by one command alone.
+            // Several commands may write the sums of runs. Only one command writes hosts, and only one the check.
             let new = seen.insert(name.to_string());
             assert!(new || name.starts_with("homing_usage_"), "{name} is in {} too", file.display());
         }
@@ -118,7 +118,7 @@ fn the_queue_is_told_with_its_slots_and_an_unreadable_part_is_said() {
     assert!(text.contains(&line("homing_hosts_told{part=\"queue\"} 1")), "{text}");
     assert!(!text.contains("homing_queue_longest_wait_seconds{queue=\"normal\"} 0\n"), "{text}");
     homing(&world, &["kill", "1", "2", "3"]);
-    // A folder of runs that is a file.
+    // The folder of runs is a file here.
     fs::write(world.path().join("file"), "").unwrap();
     let mut command = world.command(&["hosts", "--prometheus", "hosts.prom"]);
     let done = command.env("HOMING_RUNS", world.path().join("file")).env("HOMING_ENGINE", "local");
@@ -140,13 +140,13 @@ fn runs_of_several_folders_are_added_up_and_one_that_cannot_be_read_leaves_none(
         let sum = text.lines().find(|line| line.starts_with("homing_usage_attempts_total{"));
         sum.and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
     };
-    // A user who has none yet, as a shell leaves a pattern that fits nothing.
+    // A user without runs: the shell leaves a pattern that matches nothing.
     assert_eq!(sums(&["a", "b", "none/*"]), Some(4));
     fs::write(world.path().join("file"), "").unwrap();
     assert_eq!(sums(&["a", "file"]), None);
 }
 
-/// The queries of all panels of a dashboard, also those in rows.
+/// Returns the queries of all panels of a dashboard, also those in rows.
 fn queries(panels: &Value) -> Vec<String> {
     let of = |panel: &Value| {
         let targets = panel["targets"].as_array().into_iter().flatten();
@@ -156,7 +156,7 @@ fn queries(panels: &Value) -> Vec<String> {
     panels.as_array().into_iter().flatten().flat_map(of).collect()
 }
 
-/// By promtool, as rules.
+/// Checks the queries with promtool, as rules.
 fn understood(world: &World, queries: &[String]) {
     let rule = |query: &String| format!("  - record: r\n    expr: '{}'\n", query.replace("$__rate_interval", "5m"));
     let rules: String = queries.iter().map(rule).collect();

@@ -95,7 +95,7 @@ impl Modules {
         }
     }
 
-    /// The module in which something is made.
+    /// Returns the module that makes an item.
     fn home(&self, mut name: Name) -> Name {
         while !self.names.contains_key(&name) {
             // A module may hand on a name that another crate or a macro also has as a module's name.
@@ -110,7 +110,7 @@ impl Modules {
         name
     }
 
-    /// Of each folder of modules: which of them uses which other.
+    /// Returns for each folder of modules which of them uses which other.
     fn neighbours(&self) -> BTreeMap<Name, Uses> {
         let mut all: BTreeMap<Name, Uses> = BTreeMap::new();
         for (user, named) in self.names.iter().flat_map(|(user, all)| all.iter().map(move |name| (user, name))) {

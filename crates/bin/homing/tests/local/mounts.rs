@@ -7,7 +7,7 @@ use homing_mounts::{Kind, holding, read};
 use std::path::Path;
 use std::process::Command;
 
-/// A folder shown at another place; taken down when dropped.
+/// A folder mounted at another place; unmounted when dropped.
 struct Shown(tempfile::TempDir);
 
 impl Shown {
@@ -57,8 +57,8 @@ fn a_file_system_that_nobody_knows_is_one_to_locate_and_probe_and_runs_here() {
     assert!(out.status.success() && out.stdout == b"content\n", "{said}");
 }
 
-/// The kinds that are network file systems, their mounts in the table that hosts
-/// exchange, and an answer of the fence: by the one `Kind`.
+/// Checks each kind of network file system by the one `Kind`: its mount in the table that hosts exchange, and the
+/// answer of the fence.
 #[test]
 fn each_kind_is_reported_and_has_an_answer_of_the_fence() {
     let rows = [

@@ -1,4 +1,4 @@
-//! `homing nodeset` beside `nodeset`, with groups of every kind.
+//! Compares `homing nodeset` with `nodeset`, with groups of every kind.
 
 use crate::skipped::skipped;
 use std::fs;
@@ -17,7 +17,7 @@ all: sed -n 's/^all:\(.*\)/\1/p' $CFGDIR/flat
 list: sed -n 's/^\([0-9A-Za-z_-]*\):.*/\1/p' $CFGDIR/flat
 "#;
 const FLAT: &str = "adm: n0\nio: n[1-4] n9\nboth: @adm,@io\nnone:\nall: n[0-9]\nrack1: n[1-3]\nrack2: n[4-6]\n";
-/// `reverse` gives one answer only, so that it shows when it is used.
+/// `reverse` gives one answer only, so its use is visible.
 const EXTRA: &str = "[slow,sl]\nmap: echo m[1-3] ${GROUP}\nlist: printf 'x\\ny\\n'\nreverse: echo x\n";
 const YAML: &str = "racks:\n  old: 'n[1-3]'\n  'new':\n    - n4\n    - '@old,k[1-2]n[1-2]'\n  all: '@old,@new'\ncpu:\n  fast: '@racks:old!n1'\n";
 
@@ -141,7 +141,7 @@ fn answers_are_nodesets() {
         let args: Vec<&str> = line.split_whitespace().collect();
         let (ours, theirs) =
             (answer(world.path(), env!("CARGO_BIN_EXE_homing"), &args), answer(world.path(), "nodeset", &args));
-        // The order of sources' groups is Python's, of dictionaries and files.
+        // The order of groups depends on Python's dictionaries and on the files.
         let sorted = |(ok, text): (bool, String)| {
             let mut lines: Vec<String> = text.lines().map(String::from).collect();
             if args[0].starts_with("-l") {
@@ -168,7 +168,7 @@ fn groups_serve_every_command_and_harm_none() {
     fs::write(world.path().join("cluster.toml"), "hosts = \"h[1-3]\"\n[groups]\nio = \"h1\"\n").unwrap();
     let told = run(&["nodeset", "-f", "@io,@adm,@*"]);
     assert_eq!(String::from_utf8_lossy(&told.stdout), "h[1-3],n0\n");
-    // An unknown group is a mistake, an empty one is not; a name is no shell command.
+    // An unknown group is a mistake, an empty one is not. A name is no shell command.
     assert_eq!(run(&["nodeset", "-c", "@none"]).stdout, b"0\n");
     for odd in ["@nosuch", "@a;touch harm", "@slow:$(touch harm)"] {
         let refused = run(&["nodeset", "-f", odd]);

@@ -1,12 +1,13 @@
-//! Each option does something: a line with it comes out otherwise than the same line without it, or it is refused by
-//! name. Options that do nothing beside others are in the table of `src/idle`, which has tests of its own.
+//! Checks that each option does something. A line with the option must have another result than without it, or be
+//! refused by name. Options that have no effect beside others are in the table of `src/idle`, which has tests of its
+//! own.
 
 use crate::world::World;
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-/// Options of a command, each with its words and a line of shell in which `@` is the place for them. An option that needs
-/// other hosts, a terminal or a broken file system has no line: the module that tests it is named.
+/// Options of a command, each with its words and a line of shell in which `@` is their place. Some options need other
+/// hosts, a terminal or a broken file system. They have no line, and name the module that tests them.
 type Rows = &'static [(&'static str, &'static str, &'static str)];
 
 const HI: &str = "homing run -q @ echo ::: a";
@@ -225,13 +226,13 @@ fn outcome(line: &str) -> (Option<i32>, String, String, BTreeSet<String>) {
             }
         }
     }
-    // Times, and the names of runs.
+    // Replaces times, and the names of runs.
     let steady = |word: &str| if word.contains(char::is_numeric) { String::from("#") } else { word.to_string() };
     let said = text(&output.stderr).split_whitespace().map(steady).collect::<Vec<_>>().join(" ");
     (output.status.code(), text(&output.stdout), said, files)
 }
 
-/// Names of the options in the help of a command.
+/// Returns the names of the options in the help of a command.
 fn options(command: &str) -> BTreeSet<String> {
     let help = Command::new(env!("CARGO_BIN_EXE_homing")).args([command, "--help"]).output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
@@ -282,6 +283,6 @@ fn each_option_of_nodeset_and_where_acts_or_is_refused() {
 fn a_list_of_names_on_standard_input_is_read_to_its_end() {
     let (status, out, ..) =
         outcome("printf 'f\\n\\377\\ng\\n' > list; echo a > f; echo b > g; homing where --files-from - < list");
-    // The name in the middle is no file.
+    // The file of the middle name is missing.
     assert!(status.is_some_and(|status| status != 0) && out.contains('g'), "{status:?}: {out}");
 }

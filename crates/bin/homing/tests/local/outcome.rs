@@ -29,7 +29,7 @@ impl World {
     fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path().join(name)).unwrap_or_default()
     }
-    /// The folder of the one run.
+    /// Returns the folder of the one run.
     fn run_dir(&self) -> PathBuf {
         std::fs::read_dir(self.path().join("runs")).unwrap().next().unwrap().unwrap().path()
     }
@@ -127,7 +127,7 @@ fn a_job_log_that_was_cut_off_is_whole_after_the_resume() {
     child.wait().unwrap();
     let whole = w.read("log");
     assert!(whole.contains("; echo 'out 1'; test 1 != 2\n"), "{whole}");
-    // As if it had been killed before it came to write two and a half lines.
+    // The log as if homing had been killed before it wrote two and a half lines.
     let first = whole.match_indices('\n').nth(1).unwrap().0 + 1;
     std::fs::write(w.path().join("log"), &whole[..first + 9]).unwrap();
     std::fs::write(w.path().join("go"), "").unwrap();
@@ -164,7 +164,7 @@ fn output_leaves_a_part_of_the_disk_free() {
     for results in ["", "--results runs/kept"] {
         let w = World::new();
         std::fs::create_dir(w.path().join("runs")).unwrap();
-        // In a mount namespace of its own: 32 MiB for the run and its output.
+        // The run has a mount namespace of its own, with 32 MiB for its record and output.
         let script = format!(
             "mount -t tmpfs -o size=32m x runs && \"$0\" run -q -k -j1 {results} ::: yes 'echo fine' >out; echo $?; \
              cat runs/*/journal.jsonl >journal; cat runs/kept/*/*/stdout >>out; df -k --output=avail runs | tail -1"
@@ -233,7 +233,7 @@ fn output_that_a_full_disk_refused_comes_with_the_resume() {
 fn too_little_memory_for_a_thread_is_told_and_no_fault() {
     let w = World::new();
     let mut seen = Vec::new();
-    // With too little memory for the stack of one thread or another, starting it fails.
+    // With too little memory for the stack of a thread, its start fails.
     for kilobytes in (8_000..80_000).step_by(2_000).chain([200_000]) {
         let line = format!("ulimit -v {kilobytes}; exec \"$0\" run -q true ::: 1");
         let mut shell = Command::new("sh");
@@ -277,7 +277,7 @@ fn a_task_that_asks_for_more_memory_than_is_free_does_not_start() {
     assert!(!w.path().join("ran").exists());
 }
 
-/// An ssh that does this.
+/// Makes an ssh with this script.
 fn ssh(w: &World, does: &str) -> std::path::PathBuf {
     let ssh = w.path().join("ssh");
     script(&ssh, does);
@@ -306,7 +306,7 @@ fn hosts_that_cannot_be_used_are_one_line_and_with_need_all_hosts_the_end() {
     let told = said(&none);
     assert!(told.contains("nothing was run, since not all hosts can be used: not d"), "{told}");
     assert!(!w.path().join("ran").exists());
-    // It can be taken up again once they are there.
+    // The run can be resumed once the hosts are there.
     let again = w.command(&["resume", "last"]).env("HOMING_SSH", &ssh).output().unwrap();
     assert_eq!(status(&again), 254, "{}", said(&again));
 }

@@ -33,7 +33,7 @@ fn a_block_may_be_larger_than_a_message_and_a_task_need_not_read_it() {
     assert!(sizes.len() == 2 && sizes[0] > 17 << 20 && sizes.iter().sum::<usize>() == text.len(), "{sizes:?}");
     let some = w.fed(&["run", "-q", "--pipe", "--block", "18M", "-j1", "head -1; exit 0"], &text);
     assert_eq!(some.lines().next(), Some("0"));
-    // A failure would have kept the input.
+    // If a task had failed, the input would have been kept.
     w.fed(&["run", "-q", "--pipe", "--block", "18M", "true"], &text);
     assert!(kept(&w).is_empty());
 }
@@ -45,7 +45,7 @@ fn what_is_kept_of_the_input_goes_once_all_of_it_is_done() {
     let out = w.fed(&["run", "-q", "-j1", "--pipe", "-N2", task], "1\n2\n3\n4\n5\n");
     assert_eq!((out.as_str(), kept(&w).len()), ("", 1));
     fs::write(w.path().join("go"), "").unwrap();
-    // Nothing of it is given again.
+    // No part of the input is given again.
     let again = w.command(&["resume", "--failed", "last"]).stdin(Stdio::null()).output().unwrap();
     assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
     assert_eq!(fs::read_to_string(w.path().join("got")).unwrap(), "1\n2\n3\n4\n5\n3\n4\n");
@@ -74,7 +74,7 @@ fn what_is_not_done_is_refused_with_what_does_it() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!([Some(255), Some(2)].contains(&output.status.code()) && said.contains(told), "{words:?}: {said}");
     }
-    // Of each kind of word that GNU parallel's manual has and homing has not.
+    // One word of each kind that GNU parallel's manual has and homing lacks.
     for word in
         ["--rrs", "--shard", "--tf", "--tmpdir", "--tee", "--sql-master", "--semaphore-name", "--tty", "-V", "-p"]
     {

@@ -161,7 +161,7 @@ fn what_runs_at_once_takes_no_more_of_a_resource_than_there_is() {
     write(&w, "one", &[alone.as_str(); 6]);
     w.out(&["run", "-j6", "--resource", "gpu=1", "--tasks", "one"]);
     assert_eq!(ran(&w), [""; 0]);
-    // Two at a time: each waits for the other.
+    // Two tasks run at a time, and each waits for the other.
     let met = task("touch at.$$; until test $(ls | grep -c ^at) -ge 2; do sleep 0.05; done; ls | grep -c ^at >> ran");
     write(&w, "two", &[met.as_str(); 2]);
     w.out(&["run", "-j6", "--resource", "gpu=2", "--tasks", "two"]);

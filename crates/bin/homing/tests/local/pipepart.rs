@@ -25,7 +25,7 @@ fn a_block_that_cannot_be_read_fails_its_task_and_one_that_is_not_wanted_does_no
     std::fs::write(dir.path().join("f"), &text).unwrap();
     let some = homing(dir.path(), &["-a", "f", "--block", "300k", "head -1"]);
     assert!(some.status.success() && some.stdout.starts_with(b"0\n"), "{}", String::from_utf8_lossy(&some.stderr));
-    // The first task takes the file away; the second would otherwise count nothing and succeed.
+    // The first task removes the file. Otherwise the second would count nothing and succeed.
     let gone = homing(dir.path(), &["-j1", "-a", "f", "--block", "300k", "cat >/dev/null; rm -f f"]);
     assert_eq!(gone.status.code(), Some(1), "{}", String::from_utf8_lossy(&gone.stderr));
 }

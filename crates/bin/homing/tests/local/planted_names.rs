@@ -1,6 +1,6 @@
 //! Names that homing makes beside those of other users. Each command of a table runs in a folder that all may write,
-//! under strace, which gives the list of paths. Then a stranger plants links, a pipe and a folder at each of them:
-//! nothing is followed, and nothing waits. Root runs it as root and as an ordinary user.
+//! under strace, which gives the list of paths. Then a stranger plants links, a pipe and a folder at each of them.
+//! homing must follow none, and wait for none. Root runs the table as root and as an ordinary user.
 
 use crate::skipped::skipped;
 use std::collections::BTreeSet;
@@ -68,7 +68,7 @@ impl World {
         self.dir.path().join(name)
     }
 
-    /// Runs a line of the table; `before`: the words that start its shell.
+    /// Runs a line of the table. `before` are the words that start its shell.
     fn run(&self, line: &str, before: &[&str]) -> Output {
         let user = self.user.map(|user| user.to_string());
         let mut words: Vec<String> = ["timeout", "-s", "KILL", HANGS].map(String::from).into();
@@ -167,7 +167,7 @@ impl World {
     }
 }
 
-/// homing under the names of LSF's commands.
+/// Returns a folder with homing under the names of LSF's commands.
 fn commands() -> &'static tempfile::TempDir {
     static MADE: std::sync::OnceLock<tempfile::TempDir> = std::sync::OnceLock::new();
     MADE.get_or_init(|| {
@@ -178,7 +178,7 @@ fn commands() -> &'static tempfile::TempDir {
     })
 }
 
-/// Without `.` and `..`.
+/// Returns the path without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -209,7 +209,7 @@ struct Tried {
 }
 
 fn tried(line: &str, user: Option<u32>) -> Tried {
-    // A name that differs between two runs cannot be planted; how it is opened counts all the same.
+    // A name that differs between two runs cannot be planted. The way it is opened counts all the same.
     let [(first, followed), (second, _)] = [(); 2].map(|()| World::new(user).traced(line));
     let bad = followed.into_iter().map(|call| format!("{line}: no O_EXCL: {call}")).collect();
     let mut tried = Tried { bad, planted: 0, paths: BTreeSet::new() };
@@ -218,7 +218,7 @@ fn tried(line: &str, user: Option<u32>) -> Tried {
     let sets: Vec<Vec<&PathBuf>> = match names.len() {
         _ if !is_root() => Vec::new(),
         0..=ONE_BY_ONE => names.iter().map(|name| vec![*name]).collect(),
-        // The folders that they are in are made on the way.
+        // Planting makes the folders above these names.
         _ => vec![names.iter().copied().filter(|name| is_last(name)).collect()],
     };
     for kind in ["link", "dangling link", "link to a folder", "pipe", "folder"] {

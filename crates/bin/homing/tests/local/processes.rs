@@ -1,5 +1,5 @@
-//! No process of a task outlives the worker or the keeper that started it,
-//! whoever is killed, and a chain of forks is ended too.
+//! Checks that no process of a task outlives the worker or the keeper that started it, whichever process is killed. A
+//! chain of forks ends too.
 
 use crate::script::script;
 use std::path::Path;
@@ -47,7 +47,7 @@ fn lives(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// The numbers that tasks wrote, one a line.
+/// Returns the process ids that tasks wrote, one a line.
 fn pids(dir: &Path, wanted: usize) -> Vec<u32> {
     until("the tasks have begun", || {
         let text = std::fs::read_to_string(dir.join("pids")).unwrap_or_default();
@@ -195,14 +195,15 @@ fn a_host_behind_ssh_comes_back_to_a_build_that_was_stopped() {
     assert_eq!(std::fs::read_to_string(dir.path().join("a")).unwrap(), "a\n");
 }
 
-/// Each process of the chain starts the next, in a session of its own, and ends. It ends by itself when `stop` is there.
+/// Each process of the chain starts the next, in a session of its own, and ends. The chain ends by itself if `stop`
+/// exists.
 const CHAIN: &str = "[ -e stop ] || { : > beat; setsid \"$0\" & }";
 
 fn chain(dir: &Path) {
     script(&dir.join("chain"), CHAIN);
 }
 
-/// After this no process of the chain may exist: none makes the file again.
+/// Whether the chain has ended: no process of it makes the file again.
 fn is_broken(dir: &Path) -> bool {
     std::fs::remove_file(dir.join("beat")).expect("the chain has begun");
     std::thread::sleep(Duration::from_millis(300));
@@ -251,7 +252,7 @@ fn a_task_that_no_system_can_start_is_refused_and_the_others_run() {
     assert_eq!(output.status.code(), Some(1), "{said}");
 }
 
-/// `homing` below a shell of limits.
+/// Runs `homing` below a shell with limits.
 fn limited(dir: &Path, limits: &str, args: &[&str]) -> Output {
     let mut command = homing(dir, &[]);
     let envs: Vec<_> = command.get_envs().filter_map(|(n, v)| Some((n.to_owned(), v?.to_owned()))).collect();
@@ -264,7 +265,7 @@ fn numbers(most: u32) -> Vec<String> {
     (1..=most).map(|n| n.to_string()).collect()
 }
 
-/// The arguments of a run of so many tasks.
+/// Returns the arguments of a run of so many tasks.
 fn run_of<'a>(jobs: &'a str, task: &'a str, tasks: &'a [String]) -> Vec<&'a str> {
     ["run", "-k", jobs, task, ":::"].into_iter().chain(tasks.iter().map(String::as_str)).collect()
 }
@@ -272,7 +273,7 @@ fn run_of<'a>(jobs: &'a str, task: &'a str, tasks: &'a [String]) -> Vec<&'a str>
 #[test]
 fn more_tasks_run_at_once_than_the_soft_limit_on_descriptors_allows_and_have_that_limit() {
     let dir = tempfile::tempdir().unwrap();
-    // Each waits for all the others.
+    // Each task waits for all the others.
     let task = ": {}; echo >> began; until [ $(wc -l < began) -ge 60 ]; do sleep 0.1; done; ulimit -Sn";
     let output = limited(dir.path(), "ulimit -Sn 100", &run_of("-j60", task, &numbers(60)));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "100\n".repeat(60), "{output:?}");
@@ -319,7 +320,7 @@ fn a_thread_that_cannot_be_begun_is_no_fault_whichever_it_is() {
     }
 }
 
-/// Many are open already when the worker begins, which its count does not know.
+/// Opens many descriptors before the worker begins; the worker's count does not include them.
 const TAKEN: &str = "ulimit -n 128; for ((i = 20; i < 100; i++)); do eval \"exec $i</dev/null\"; done";
 
 #[test]

@@ -1,11 +1,12 @@
-//! The three programs: `homing` becomes `homing-admin` for the commands of that, and works without it otherwise.
+//! The three programs: `homing` becomes `homing-admin` for that program's commands, and needs no other program
+//! otherwise.
 
 use crate::world::World;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder with a copy of `homing` alone, and the words to start it with only that folder's programs in PATH.
+/// Makes a folder with a copy of `homing` alone. Returns its path; the tests start it with only that folder in PATH.
 fn alone(world: &World) -> PathBuf {
     let folder = world.path().join("bin");
     fs::create_dir(&folder).unwrap();
@@ -34,7 +35,7 @@ fn administrative_commands_are_found_beside_homing_then_in_the_path() {
     let (empty, other) = (world.path().join("empty"), world.path().join("other"));
     fs::create_dir(&empty).unwrap();
     fs::create_dir(&other).unwrap();
-    // With the feature `admin` a single file has them too.
+    // With the feature `admin` a single file has these commands too.
     let by_itself = output(&world, &homing, &["check", "--help"], &empty);
     assert!(by_itself.status.success() && said(&by_itself).contains("Usage: homing check"), "{}", said(&by_itself));
     let admin = env!("CARGO_BIN_EXE_homing-admin");
@@ -43,7 +44,7 @@ fn administrative_commands_are_found_beside_homing_then_in_the_path() {
         let found = output(&world, &homing, &args, path);
         assert!(found.status.success() && said(&found).contains("Usage: homing check"), "{}", said(&found));
     }
-    // Beside homing comes first: a program that fails shows which one was started.
+    // A program beside homing comes first. One that fails shows which program was started.
     std::os::unix::fs::symlink("/bin/false", homing.with_file_name("homing-admin")).unwrap();
     assert_eq!(output(&world, &homing, &["check", "--help"], &other).status.code(), Some(1));
 }

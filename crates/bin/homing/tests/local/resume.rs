@@ -9,18 +9,18 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
-/// Writes the item down; the one that is `2` stays until there is a file `go`. Tasks that know their slot are not
-/// sent ahead, so that none begins when one before it is ended.
+/// Records the item. Item `2` waits for a file `go`. Because the task uses its slot number, homing does not send it
+/// ahead. So no task begins when an earlier one is killed.
 const TASK: &str = ": {%}; printf '%s\\n' {} >> ran; test {} != 2 || until test -e go; do sleep 0.05; done";
 
 fn ran(w: &World) -> String {
     fs::read_to_string(w.path().join("ran")).unwrap_or_default()
 }
 
-/// The same, the item on its standard input.
+/// The same task, with the item on its standard input.
 const FED: &str = "read -r i; printf '%s\\n' $i >> ran; test $i != 2 || until test -e go; do sleep 0.05; done";
 
-/// The same as a line of a task file, in which the tag of the run has to name the slot.
+/// Returns the same task as a line of a task file. There the tag of the run must contain the slot number.
 fn task_line(item: &str) -> String {
     let command = TASK.replace("{}", item).replace('\\', "\\\\");
     format!("{{\"argv\": [\"sh\", \"-c\", \"{command}\"]}}\n")
@@ -108,7 +108,7 @@ fn half_an_item_is_never_run_and_the_rest_can_be_given_again() {
         let (status, said) = resumed(&w, Some(&whole));
         assert_eq!(status, Some(0), "{args:?}: {said}");
         assert_eq!(ran(&w), "1\n2\n2\n/data/complete\n", "{args:?}");
-        // Now its end is known too.
+        // Now the end of the list is known too.
         assert_eq!(resumed(&w, None).0, Some(0));
     }
 }
@@ -162,7 +162,7 @@ fn a_list_that_changed_or_is_gone_gives_the_tasks_of_the_run() {
     }
 }
 
-/// As a homing that kept no input would leave the run, with another list.
+/// Leaves the run as an earlier homing, which kept no input, with another list.
 fn lose_the_kept_list(w: &World, list: &str) {
     for name in ["input.1", "input.1.end"] {
         fs::remove_file(journal(w).with_file_name(name)).unwrap();
@@ -259,7 +259,7 @@ fn a_list_without_end_is_refused() {
     assert!(said.contains("/dev/zero: item 1 is longer than 131071 bytes"), "{said}");
 }
 
-/// A run whose second task of three was under way when it was killed.
+/// Makes a run that was killed during its second task of three.
 fn interrupted() -> World {
     let w = World::new();
     killed(&w, w.command(&["run", "-j1", TASK, ":::", "1", "2", "3"]), "", "2");
@@ -276,7 +276,7 @@ fn a_damaged_record_is_named_and_skipped_when_that_is_asked_for() {
     let path = journal(&w);
     let text = fs::read_to_string(&path).unwrap();
     let end = text.lines().position(|line| line.contains("task_ended")).unwrap();
-    // It still parses: the end of task 1 becomes one of task 3.
+    // The record still parses: the end of task 1 becomes one of task 3.
     let other = text.replacen("\"task_ended\",\"task\":1", "\"task_ended\",\"task\":3", 1);
     assert_ne!(text, other);
     fs::write(&path, &other).unwrap();
@@ -331,7 +331,7 @@ fn lines_that_are_gone_from_the_journal_are_missed() {
     goes_on(&w, 254, "missing before it", "1\n2\n");
 }
 
-/// A name that no resolver has (RFC 6761).
+/// Uses a name that no resolver has (RFC 6761).
 #[test]
 fn a_run_for_which_no_host_could_be_used_has_ended_and_tells_what_is_undone() {
     let w = World::new();
@@ -345,7 +345,7 @@ fn a_run_for_which_no_host_could_be_used_has_ended_and_tells_what_is_undone() {
     assert!(status == Some(254) && said.contains("no host is left to run on"), "{said}");
 }
 
-/// How a command of homing is started.
+/// A function that makes a command of homing.
 type Way = fn(&World, &[&str]) -> Command;
 
 #[test]
@@ -375,7 +375,7 @@ fn a_run_that_goes_on_is_not_taken_from_another_pid_namespace() {
         assert!(child.wait().unwrap().success());
         assert_eq!(ran(&w), "1\n2\n3\n", "each once");
     }
-    // A container that is gone keeps nothing.
+    // A container that is gone keeps no list.
     let w = World::new();
     let mut child = inside(&w, &run).stderr(Stdio::null()).spawn().unwrap();
     until("the second task has started", || ran(&w).contains('2'));

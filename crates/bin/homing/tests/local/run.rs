@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Processes whose command line holds `mark`.
+/// Counts the processes whose command line holds `mark`.
 fn alive(mark: &str) -> usize {
     let list = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = list.filter_map(|e| std::fs::read(e.path().join("cmdline")).ok());
@@ -116,7 +116,7 @@ fn a_killed_coordinator_leaves_no_process_and_resumes() {
     until("nothing is left", || alive(&mark) == 0);
     let runs = w.out(&["runs"]);
     assert!(runs.contains("interrupted"), "{runs}");
-    // The second time the tasks that were under way end at once.
+    // The second time, the interrupted tasks end at once.
     std::fs::create_dir(w.path().join("bin")).unwrap();
     script(&w.path().join("bin/sleep"), "exit 0");
     std::os::unix::fs::symlink("/bin/true", w.path().join("bin/true")).unwrap();
@@ -173,7 +173,7 @@ fn output_that_cannot_be_written_is_a_failure() {
         let (status, said) = run(redirection, "echo");
         assert!(status == Some(254) && said.contains("cannot write the output of tasks"), "{redirection}: {said}");
     }
-    // Nothing to write, and somebody who wants it written nowhere.
+    // A task without output needs no standard output, and a user may discard it.
     assert_eq!(run(">&-", "true").0, Some(0));
     assert_eq!(run("1<>/dev/null", "echo").0, Some(0));
 }
@@ -248,7 +248,7 @@ fn command_lines_are_for_a_posix_shell_whatever_the_users_own_is() {
         let (status, out, err) = ran("HOMING_SHELL", &odd);
         assert!(status == Some(255) && out.is_empty() && err.contains("no shell that is here"), "{err}");
     }
-    // A job has the shell of who submitted it, as with at(1).
+    // A job has the shell of its submitter, as with at(1).
     let queue = world.path().join("queue");
     let sub = |shell: &Path| {
         let mut sub = world.command(&["sub", "-K", "-o", "job", "echo plain"]);

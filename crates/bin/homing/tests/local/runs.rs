@@ -1,4 +1,4 @@
-//! The list of runs: its order, its times, and how old runs go.
+//! The list of runs: its order, its times, and the removal of old runs.
 
 use crate::skipped::skipped;
 use std::path::Path;
@@ -25,7 +25,7 @@ impl World {
         told(&mut self.homing(args))
     }
 
-    /// A run that began and ended at this time, ns since the epoch.
+    /// Makes a run that began and ended at this time, ns since 1970.
     fn past_run(&self, name: &str, began_ns: i64) {
         let dir = self.runs().join(name);
         std::fs::create_dir_all(&dir).unwrap();
@@ -167,7 +167,7 @@ fn what_runs_used_is_what_their_reports_say_and_outlives_them() {
     assert_eq!(home, 2 * 12_000);
     assert_eq!(before["rows"].as_array().unwrap().len(), 2);
 
-    // Of a host with two slots, an attempt that holds one of them costs half of the host's time.
+    // On a host with two slots, an attempt that holds one of them costs half of the host's time.
     let prices = world.0.path().join("prices.toml");
     std::fs::write(&prices, "[cost]\nhost_hour = 3.6e6\ncurrency = \"EUR\"\n").unwrap();
     let costs = of(&["--cluster", prices.to_str().unwrap()]);
@@ -182,7 +182,7 @@ fn what_runs_used_is_what_their_reports_say_and_outlives_them() {
     let of_reports: f64 = runs.as_array().unwrap().iter().map(of_run).sum();
     assert!((of_reports - cost).abs() < 1e-6, "{of_reports} {cost}");
 
-    // Of one that goes the sums stay; one that cannot be removed after all counts once.
+    // The sums of a removed run stay. A run that could not be removed after all counts once.
     let gone = before["rows"][0]["name"].as_str().unwrap().to_string();
     let aside = world.0.path().join("aside");
     let copy = |from: &Path, to: &Path| told(Command::new("cp").arg("-a").arg(from).arg(to));

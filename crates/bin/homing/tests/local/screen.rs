@@ -3,11 +3,11 @@
 use crate::terminal::{Terminal, missing};
 use std::time::Duration;
 
-/// Eight tasks print and end, one of them in vain; one waits to be let go.
+/// Eight tasks print and end, and one of them fails. Another waits to be let go.
 const RUN: &str = "homing run --bar -q -j2 'test {} != gate || until test -e gate; do sleep 0.1; done; \
                    echo out {}; echo err {} >&2; test {} != 3' ::: gate 1 2 3 4 5 6 7 8";
 
-/// Lets the task that waits go on.
+/// Lets the waiting task go on.
 fn let_go(terminal: &Terminal) {
     std::fs::write(terminal.world.path().join("gate"), "").unwrap();
 }
@@ -47,7 +47,7 @@ fn a_line_without_an_end_is_neither_erased_nor_gone_on_with() {
     let script = "homing run --bar -j1 'printf half; test {} = 1 || until test -e gate; do sleep 0.1; done' ::: 1 2";
     let terminal = Terminal::new(80, &[], script);
     terminal.when("what the first task printed", |lines| lines == ["half"]);
-    // As many draws of the line as a slow machine makes of it.
+    // Leaves time for several draws of the line, also on a slow machine.
     std::thread::sleep(Duration::from_millis(600));
     assert_eq!(terminal.when("it again", |lines| !lines.is_empty()), ["half"]);
     let_go(&terminal);
@@ -72,7 +72,7 @@ fn plain_terminals_get_plain_characters_and_dumb_ones_no_line() {
     assert!(lines.iter().all(|l| l.starts_with("out ") || l.starts_with("err ")), "{lines:#?}");
 }
 
-/// A long line goes on in the next one, where a blank at the edge is not seen.
+/// Joins lines. A long line continues in the next one, where a blank at the edge is not visible.
 fn joined(lines: &[String]) -> String {
     lines.concat().replace(' ', "")
 }
@@ -117,7 +117,7 @@ fn help_begins_with_examples_that_fit_the_terminal() {
     for part in ["  {}    the input", "  {#}", "homing resume last", "{//}  its folder"] {
         assert!(lines.iter().any(|line| line.contains(part)), "{part}: {lines:#?}");
     }
-    // A line that did not fit would go on at the terminal's edge.
+    // A line that is too long would continue beyond the terminal's edge.
     assert!(lines.iter().all(|line| line.chars().count() < 80), "{lines:#?}");
 }
 
@@ -156,13 +156,13 @@ fn another_terminal_sees_what_a_run_does_and_later_sees_it_again() {
     if missing() {
         return;
     }
-    // The run goes on in the background; `top` is in front, and leaves when it has ended.
+    // The run goes on in the background. `top` is in front, and ends with it.
     let script = "(homing run -q -j2 'test {} != gate || until test -e gate; do sleep 0.1; done; test {} != 3' \
                   ::: gate 1 2 3 4 5 6 7 8 2>/dev/null; echo ended >over) &\n\
                   until homing runs 2>/dev/null | grep -q running; do sleep 0.1; done; homing watch; echo seen";
     let terminal = Terminal::new(100, &[], script);
     let shown = |lines: &[String], part: &str| lines.iter().any(|line| line.contains(part));
-    // A screen can be looked at while half of it is painted.
+    // A reader may see a half-painted screen.
     let parts = [
         "running  homing run -q -j2",
         "89 % 8/9",

@@ -1,4 +1,4 @@
-//! Images of a folder on this machine: made, interrupted, listed, restored, tried.
+//! Images of a folder on this machine. They are made, interrupted, listed, restored and tried.
 
 use crate::skipped::skipped;
 use crate::until::until;
@@ -58,7 +58,7 @@ impl World {
     }
 
     fn make(&self) -> Output {
-        // Images are named by the second.
+        // The name of an image has seconds, so the next one waits for another second.
         let words = [&self.source(), "--json"].map(String::from);
         let output = self.run(&words.each_ref().map(String::as_str));
         std::thread::sleep(Duration::from_millis(1100));
@@ -85,7 +85,7 @@ impl World {
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)))
     }
 
-    /// `cluster.toml` with one section for the source.
+    /// Writes a `cluster.toml` with one section for the source.
     fn section(&self, more: &str) {
         let (source, bank) = (self.source(), self.at("bank"));
         let text = format!("[snapshot.src]\nsource = \"{source}\"\nbank = \"localhost:{}\"\n{more}", bank.display());
@@ -96,11 +96,11 @@ impl World {
         self.at("bank/src").join(image.as_str().unwrap()).join("tree")
     }
 
-    /// An rsync that does this before the real one, or in its place.
+    /// Makes an rsync that runs this script before the real one, or instead of it.
     fn rsync(&self, script: &str) {
         let real =
             ["/usr/bin/rsync", "/usr/local/bin/rsync"].into_iter().find(|path| Path::new(path).exists()).unwrap();
-        // Its version is looked at before it copies.
+        // homing reads the version of rsync before it copies.
         let version = "[ \"$1\" != --version ] || exec \"$real\" --version";
         crate::script::script(&self.at("bin/rsync"), &format!("real={real}\n{version}\n{script}"));
     }
@@ -119,7 +119,7 @@ fn differences(a: &Path, b: &Path) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Names and kinds that are hard to copy.
+/// Makes names and kinds that are hard to copy.
 fn fill(src: &Path) {
     fs::write(src.join("a"), "one\n").unwrap();
     fs::write(src.join("new\nline"), "two\n").unwrap();
@@ -227,7 +227,7 @@ fn lists_of_who_may_and_attributes_come_back() {
         let output = Command::new("sh").args(["-ec", script]).current_dir(at).output().unwrap();
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     };
-    // As `setfacl -m u:12345:r,g:54321:rw d/file; setfacl -m d:u:12345:rwx d` has the kernel keep them.
+    // The values that the kernel keeps after `setfacl -m u:12345:r,g:54321:rw d/file; setfacl -m d:u:12345:rwx d`.
     let (nobody, user, group) = ("ffffffff", "39300000", "31d40000");
     let of_file = format!(
         "0200000001000600{nobody}02000400{user}04000400{nobody}08000600{group}10000600{nobody}20000400{nobody}"
@@ -248,7 +248,7 @@ fn lists_of_who_may_and_attributes_come_back() {
         "{was}"
     );
     let first = world.made()["image"].as_str().unwrap().to_string();
-    // Nothing but the lists and attributes changes: the next image must not share the file with the first one.
+    // Only the lists and attributes change. The next image must not share the file with the first one.
     shell(
         "setfattr -x system.posix_acl_access d/file; setfattr -x user.note d/file; setfattr -n user.note -v new d",
         &src,
@@ -261,13 +261,13 @@ fn lists_of_who_may_and_attributes_come_back() {
         assert_eq!(shell(told, &out).unwrap(), wanted, "{image}");
         fs::remove_dir_all(&out).unwrap();
     }
-    // Into a place that has the file with others: it is left, then replaced.
+    // The destination has the file with other attributes: the file is left, then replaced.
     world.ok(&["restore", "src", "--at", &second, "--into", &into]);
     world.ok(&["restore", "src", "--at", &first, "--into", &into, "--overwrite", "--yes"]);
     assert_eq!(shell(told, &out).unwrap(), was);
 }
 
-/// Private folders of restores in a folder.
+/// Returns the private folders of restores in a folder.
 fn stagings(into: &Path) -> Vec<String> {
     let names = fs::read_dir(into).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
     names.filter(|name| name.starts_with(".homing-restore-")).collect()
@@ -310,7 +310,7 @@ fn a_restore_whose_caller_is_killed_removes_what_has_no_place_yet() {
     child.wait().unwrap();
     until("the private folder is gone", || stagings(&into).is_empty());
     assert_eq!(fs::read_dir(&into).unwrap().count(), 0);
-    // One that could not be removed stops no other.
+    // A folder that could not be removed does not stop the next restore.
     fs::create_dir(into.join(".homing-restore-0")).unwrap();
     fs::remove_file(world.at("bin/rsync")).unwrap();
     world.ok(&["restore", "src", "--into", into.to_str().unwrap()]);
@@ -355,7 +355,7 @@ fn whoever_is_killed_nothing_unfinished_looks_finished_and_the_next_one_goes_on(
         world.rsync(&if moment == "before" { wait } else { format!("{real}; {wait}") });
         let mut child = world.command(&[&world.source()]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         until("rsync was begun", || world.at("mark").exists());
-        // A second one of the same vault is refused while the first is at work.
+        // homing refuses a second image of the same vault while the first is at work.
         if moment == "before" && !far {
             let busy = world.run(&[&world.source()]);
             assert!(busy.status.code() == Some(254) && text(&busy).contains("another snapshot"), "{}", text(&busy));
@@ -406,13 +406,13 @@ fn the_last_good_images_stay_and_removal_follows_no_link() {
     fill(&world.at("src"));
     world.section("expire = \"+1 second\"\nwindow = \"1 hour\"\n");
     let first = world.made()["image"].clone();
-    // A user of the bank's host plants a link in an image that is about to go.
+    // A user of the bank's host plants a link in an image that is about to be removed.
     fs::create_dir(world.at("precious")).unwrap();
     fs::write(world.at("precious/file"), "x").unwrap();
     symlink(world.at("precious"), world.tree(&first).join("d/planted")).unwrap();
     let looked = world.run(&["cat", "src:d/planted/file", "--at", first.as_str().unwrap()]);
     assert!(!looked.status.success() && text(&looked).contains("links are not followed"), "{}", text(&looked));
-    // The last three good ones stay.
+    // The last three good images stay.
     for _ in 0..2 {
         assert_eq!(world.made()["expired"], Value::from(Vec::<Value>::new()));
     }
@@ -431,14 +431,14 @@ fn the_last_good_images_stay_and_removal_follows_no_link() {
     assert!(world.ok(&["expire", "src", "--yes"]).contains("nothing has expired"), "the last good ones have, too");
     assert!(world.tree(&second["image"]).exists());
 
-    // A source that was not mounted: its empty image would become the one that stays.
+    // The source was not mounted: its empty image would become the one that stays.
     fs::rename(world.at("src"), world.at("unmounted")).unwrap();
     fs::create_dir(world.at("src")).unwrap();
     let empty = world.make();
     assert!(empty.status.code() == Some(254) && text(&empty).contains("is it mounted?"), "{}", text(&empty));
     assert_eq!(world.list()["images"].as_array().unwrap().len(), 3);
 
-    // A vault that somebody else could have put there is none.
+    // homing refuses a vault that somebody else could have put there.
     fs::rename(world.at("bank/src"), world.at("elsewhere")).unwrap();
     symlink(world.at("elsewhere"), world.at("bank/src")).unwrap();
     let planted = world.make();
@@ -480,7 +480,7 @@ fn a_vault_of_dirvish_goes_on() {
     assert!(fs::read_to_string(new.join("summary")).unwrap().contains("Expire: +3 months == "));
     let history = fs::read_to_string(world.at("bank/old/dirvish/default.hist")).unwrap();
     assert!(history.lines().last().unwrap().starts_with(&format!("{name}\t")), "{history}");
-    // While dirvish is at it, nobody else is.
+    // While dirvish uses the vault, homing refuses to.
     fs::write(world.at("bank/old/dirvish/lock_file"), "1").unwrap();
     let busy = world.run(&["old"]);
     assert!(busy.status.code() == Some(254) && text(&busy).contains("dirvish is at it"), "{}", text(&busy));
@@ -640,7 +640,7 @@ fn a_repository_of_restic_is_made_listed_expired_tried_and_given_back() {
     assert!(images.iter().all(|image| image["status"] == "success"), "{listed}");
 
     let name = first["image"].as_str().unwrap();
-    // Through the section, since a path below a folder names a vault of its own.
+    // Uses the section, since a path below a folder names a vault of its own.
     let section = format!(
         "[snapshot.src]\nsource = {path:?}\nbank = \"localhost:{}\"\nengine = \"restic\"\npassword_file = {file:?}\n",
         world.at("bank").display()

@@ -1,4 +1,4 @@
-//! Vaults that are not to lose anything: wrong clocks, damaged images, banks without room, vaults of dirvish.
+//! Vaults must not lose images: wrong clocks, damaged images, banks without room, vaults of dirvish.
 
 use crate::preload;
 use crate::script::script;
@@ -18,7 +18,7 @@ struct World {
 }
 
 impl World {
-    /// `None` without rsync, which is printed.
+    /// Makes a world. Without rsync, prints a note and returns `None`.
     fn new(section: &str) -> Option<World> {
         if Command::new("rsync").arg("--version").output().is_err() {
             skipped("images need rsync");
@@ -58,8 +58,8 @@ impl World {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Makes an image of a source with this file; its name. Names are of the second, so two may not share one.
-    /// Makes an image, or fails. Names have a second in them: where there is one of this second it waits for the next.
+    /// Tries to make an image, and returns the output. Names of images have seconds in them. If there is an image of
+    /// this second, the function waits for the next second.
     fn tried(&self) -> Output {
         let mut output = self.run(&["src"]);
         until("the next second has come", || {
@@ -87,7 +87,7 @@ impl World {
         vaults["vaults"][0]["holds"].clone()
     }
 
-    /// Names of the images, in the order of the list.
+    /// Returns the names of the images, in the order of the list.
     fn names(&self) -> Vec<String> {
         let list = self.list();
         let images = list["images"].as_array().into_iter().flatten();
@@ -128,7 +128,7 @@ fn a_wrong_clock_removes_no_image_and_does_not_decide_which_is_newest() {
     );
     assert_eq!(world.names(), all);
 
-    // Under the right clock, one an hour behind, and one a year behind, the newest image is the last one.
+    // Under the right clock, a clock an hour behind, and one a year behind, the newest image is the last one.
     for (content, shift) in [("new", 0), ("newer", -3600), ("newest", -YEAR)] {
         world.shift = Some((library.clone(), shift));
         all.push(world.image(content));
@@ -164,7 +164,7 @@ fn a_vault_of_an_older_version_is_read_in_the_order_in_which_its_images_were_mad
         fs::write(path, lines.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     }
     fs::remove_file(world.at("bank/src/dirvish/homing.journal")).unwrap();
-    // The older version took the image of the wrong clock as the newest one, and shared its files.
+    // An older version took the image of the wrong clock as the newest one, and shared its files.
     let path = world.at("bank/src").join(&all[3]).join("summary");
     let summary = fs::read_to_string(&path)
         .unwrap()
@@ -218,7 +218,7 @@ fn verify_finds_each_damage_of_an_image_and_of_its_manifest() {
     damaged("a link", "d/link has another target");
 }
 
-/// A bank on a file system of its own; `None`, printed, where it cannot be had.
+/// Mounts a bank on a file system of its own. If that is impossible, prints a note and returns `None`.
 fn bank(world: &World, mkfs: &[&str]) -> Option<Unmount> {
     let (image, bank) = (world.at("disk"), world.at("bank"));
     fs::File::create(&image).unwrap().set_len(16 << 20).unwrap();
@@ -304,7 +304,7 @@ fn keys_of_dirvish_act_or_are_refused_and_its_host_by_name_is_read_without_ssh()
     let folder = world.at("bank/old").join(image["name"].as_str().unwrap());
     assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o7777, 0o750);
     assert!(folder.join("index.gz").exists() && folder.join("tree/f").exists() && !image["expires"].is_null());
-    // The second image of a day.
+    // This is the second image of a day.
     let second = world.run(&words);
     let told = text(&second);
     assert!(

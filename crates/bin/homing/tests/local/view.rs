@@ -17,7 +17,7 @@ fn says(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_string()
 }
 
-/// As root, and as somebody else when there is a root to become him.
+/// The users: root, and another user if root can become one.
 fn users() -> Vec<Vec<&'static str>> {
     let nobody = vec!["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
     if rustix::process::geteuid().is_root() { vec![vec!["env"], nobody] } else { vec![vec!["env"]] }
@@ -33,14 +33,14 @@ fn a_task_sees_files_where_the_clients_mount_them() {
         skipped("this machine permits no mount namespaces");
         return;
     }
-    // A mount point that exists, one whose parent does, and one that lacks all.
+    // The mount points: one exists, one has only a parent, and one lacks all folders.
     let deep = dir.path().join("sub").join("deeper/still");
     for user in users() {
         for point in ["/opt", "/no-such-volume", deep.to_str().unwrap()] {
             let seen = in_view(&user, point, dir.path(), &format!("{point}/sub"), "pwd; cat f; echo $0 \"$1\"");
             assert_eq!(says(&seen), format!("{point}/sub\nhellozero a b"), "{user:?}");
         }
-        // All else is as it was, /tmp and /mnt among it.
+        // All other folders are unchanged, such as /tmp and /mnt.
         let script = format!("ls -d /proc/self/fd /dev/null /usr/bin/env /mnt {}", dir.path().display());
         assert_eq!(says(&in_view(&user, "/no-such-volume", dir.path(), "/", &script)).lines().count(), 5);
         let id = in_view(&user, "/no-such-volume", dir.path(), "/", "id -u");

@@ -3,7 +3,7 @@
 use super::World;
 use crate::until::until;
 
-/// The number behind a name in the words of `bacct`.
+/// Returns the number behind a name in the output of `bacct`.
 fn number(told: &str, name: &str) -> usize {
     let rest = told.split(name).nth(1).unwrap_or_default();
     rest.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(usize::MAX)
@@ -34,7 +34,7 @@ fn after_kills_requeues_and_timeouts_every_job_is_counted_once_everywhere() {
     keys.sort_unstable();
     keys.dedup();
     assert_eq!((keys.len(), done + exit), (51, 51), "{told}");
-    // 13 of the array, 5 that were held, 2 of the queue and the one that took too long.
+    // 13 of the array, 5 held jobs, 2 of the queue, and the job that took too long.
     assert_eq!(exit, 21, "{told}");
     assert_eq!(w.out("bhist -a").lines().count() - 2, 51);
     let account = w.out("bacct");
@@ -46,7 +46,7 @@ fn after_kills_requeues_and_timeouts_every_job_is_counted_once_everywhere() {
     assert_eq!((number(&failed, "of done jobs:"), number(&failed, "of exited jobs:")), (0, exit), "{failed}");
 }
 
-/// The word behind a name in the words of `bacct`.
+/// Returns the word behind a name in the output of `bacct`.
 fn word<'t>(told: &'t str, name: &str) -> &'t str {
     told.split(name).nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or("nothing")
 }
@@ -55,7 +55,7 @@ fn word<'t>(told: &'t str, name: &str) -> &'t str {
 fn bacct_and_usage_have_the_same_sums() {
     let w = World::new();
     w.out("bsub -J 'burn[1-3]' 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; bsub -J late 'sleep 1; exit 3'");
-    // One that is killed while it waits is a job that exited, and has taken nothing.
+    // A job that is killed while it waits counts as exited, and has used nothing.
     w.out("bsub -J never -H true; bkill -J never 0; bwait -w 'ended(burn) && ended(late)'");
     let told = w.homing(&["usage", "--jobs", "--json", "--since", "1h"]);
     let usage: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
@@ -78,7 +78,7 @@ fn bacct_and_usage_have_the_same_sums() {
     }
 }
 
-/// Job and state of each element that has ended, in the words of `bjobs -json`.
+/// Returns job and state of each ended element, by `bjobs -json`.
 fn records(w: &World) -> Vec<(String, String)> {
     let told: serde_json::Value = serde_json::from_str(&w.out("bjobs -a -json -o 'jobid jobindex stat'")).unwrap();
     let records = told["RECORDS"].as_array().unwrap().iter();

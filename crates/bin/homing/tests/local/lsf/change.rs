@@ -1,4 +1,4 @@
-//! Jobs that are changed, put in another order, and run again.
+//! Jobs that are changed, reordered, and run again.
 
 use super::World;
 use crate::until::until;
@@ -6,7 +6,7 @@ use crate::until::until;
 #[test]
 fn what_waits_is_changed_and_put_in_another_order() {
     let world = World::new();
-    // Both slots are in use, so that the others wait.
+    // Both slots are in use, so the others wait.
     world.out("bsub -n 2 -J first 'until [ -e go ]; do sleep 0.05; done'");
     until("it runs", || world.stat("1") == "RUN");
     for n in 2..=5 {
@@ -35,7 +35,8 @@ fn what_waits_is_changed_and_put_in_another_order() {
         assert!(code == 255 && out.is_empty() && err.contains(says), "{line}: {out}{err}");
     }
     world.out("touch go; bwait -w 'done(2) && done(3) && done(4) && done(5)'");
-    // The queue of higher priority, the one that was put before the others, the one that was not moved, and the last.
+    // The order: the job of the queue of higher priority, the job that was moved first, the unmoved job, and the
+    // last.
     assert_eq!(world.file("order"), "4\n5\n3\n2\n");
     assert_eq!(world.sh("bmod -n 1 3").2, "Job <3>: Job has already finished\n");
 }

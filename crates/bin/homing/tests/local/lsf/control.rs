@@ -1,4 +1,4 @@
-//! Queues and hosts that whoever may has closed, inactivated, opened.
+//! Queues and hosts that an administrator closes, inactivates and opens.
 
 use super::World;
 use crate::until::until;

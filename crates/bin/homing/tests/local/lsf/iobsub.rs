@@ -42,7 +42,7 @@ fn fault_5_nothing_of_ours_is_in_the_jobs_output() {
 #[test]
 fn a_disk_of_this_machines_own_is_a_file_server_only_where_the_queue_uses_it() {
     let w = World::new();
-    // The queue's jobs are another host's: it is not there, and nothing has to run.
+    // The queue runs its jobs on another host, which does not exist. `-H` holds the job, so it need not run.
     let (code, out, err) = w.sh("iobsub -H -q far true");
     let told = err.contains(&format!(
         "fileserver {} cannot run it: queue far does not use it; submitting it to run anywhere",

@@ -4,7 +4,7 @@ use super::World;
 use super::memory::takes;
 use crate::until::until;
 
-/// A queue with these lines.
+/// Writes a queue with these lines.
 fn queue(w: &World, lines: &str) {
     w.write(&format!("[queue.keys]\n{lines}\n"));
 }
@@ -55,7 +55,7 @@ fn a_queues_limits_hold_whatever_a_job_asks_for() {
     queue(&w, "res_req = 'select[nosuch>1]'\n");
     let (code, _, err) = w.sh("bsub -q keys true");
     assert!(code != 0 && err.contains("[queue.keys]") && err.contains("\"nosuch\""), "{err}");
-    // A requirement of the queue's is one of each of its jobs.
+    // Each job of the queue has the queue's requirement.
     queue(&w, "res_req = 'select[ut<0]'\n");
     w.out("bsub -q keys true");
     until("it says why it waits", || w.out("bjobs -p 3").contains("resource requirements not satisfied"));
@@ -64,7 +64,7 @@ fn a_queues_limits_hold_whatever_a_job_asks_for() {
 #[test]
 fn users_and_times_are_kept_to() {
     let w = World::new();
-    // Two windows, of which now is in none and in one.
+    // Two time windows: the present is outside the first, and inside the second.
     let now = jiff::Zoned::now();
     let day = |days: i64| (&now + jiff::Span::new().days(days)).weekday().to_sunday_zero_offset();
     queue(&w, &format!("users = ['ann', '@lab']\ndispatch_window = '{}:0:00-{}:0:00'\n", day(2), day(3)));

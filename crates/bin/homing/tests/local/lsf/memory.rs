@@ -1,9 +1,9 @@
-//! Memory of jobs: its units, limits that are kept, and requirements that nothing can meet.
+//! Memory of jobs: its units, enforced limits, and requirements that no host can meet.
 
 use super::World;
 use crate::until::until;
 
-/// Takes so many MB, and holds them.
+/// Returns a command that takes so many MB and holds them.
 pub(super) fn takes(mb: u32) -> String {
     format!(
         "python3 -c 'import time; held = bytearray({mb} << 20); held[::4096] = bytes([1]) * len(held[::4096]); time.sleep(600)'"
@@ -26,7 +26,7 @@ fn a_job_that_takes_more_memory_than_its_limit_is_ended() {
 fn the_script_that_nextflow_writes_runs_with_and_without_its_conf() {
     let world = World::new();
     let script = "#!/bin/bash\n#BSUB -M 102400\n#BSUB -R \"select[mem>=102400] rusage[mem=100]\"\necho ran\n";
-    // As Nextflow writes it where it has found no lsf.conf.
+    // The script as Nextflow writes it where it has found no lsf.conf.
     let (code, _, err) = world.fed("bsub -K -o kib", script);
     assert!(code == 0 && err.contains("are taken in KB"), "{err}");
     assert!(world.file("kib").starts_with("ran\n"));

@@ -53,7 +53,7 @@ fn hosts_indices_and_groups_are_told() {
     assert_eq!(world.sh("lsinfo nosuch").2, "nosuch: resource name not found.\n");
     assert_eq!(world.sh("bugroup nosuch").2.trim(), "nosuch: No such user/host group");
     assert!(world.out("bugroup").starts_with("GROUP_NAME    USERS\n"));
-    // It goes on as long as somebody reads.
+    // lsmon continues until its reader closes the pipe.
     let heads = world.out(&format!("lsmon -i 1 {host} | head -4 | grep -c HOST_NAME"));
     assert_eq!(heads.trim(), "2");
 }
@@ -63,7 +63,7 @@ fn keys_of_lsfs_that_are_not_there_are_refused_with_what_to_use() {
     let world = World::new();
     let told = table("key of LSF's");
     assert!(told.len() > 20, "{told:?}");
-    // One run for all would name the first alone.
+    // Each key is tried alone, because one file with all would report the first alone.
     for (key, instead) in told {
         let file = world.path().join("odd.toml");
         std::fs::write(&file, format!("[queue.q]\n{} = 1\n", key.to_lowercase())).unwrap();

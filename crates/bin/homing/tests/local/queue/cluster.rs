@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs homing where no file is named, so that `./cluster.toml` is looked for.
+/// Runs homing without a named cluster file, so that it looks for `./cluster.toml`.
 fn unnamed(world: &World, command: &mut Command, args: &[&str]) -> Output {
     world.set_up(command).env_remove("HOMING_CLUSTER").env_remove("XDG_CONFIG_HOME").env("HOME", "/nonexistent");
     command.args(args).output().unwrap()
@@ -25,7 +25,7 @@ fn a_mistake_in_it_ends_every_command_that_reads_it() {
         let told = said(&output);
         assert!(["cluster.toml, line 3", "`slotz`", "`slots`"].iter().all(|w| told.contains(w)), "{args:?}: {told}");
     }
-    // The queue goes by the file that is named.
+    // The queue uses the named file.
     let output = w.homing(&["sub", "true"]);
     assert_eq!(output.status.code(), Some(255), "{}", said(&output));
     assert!(said(&output).contains("cluster.toml, line 3"), "{}", said(&output));

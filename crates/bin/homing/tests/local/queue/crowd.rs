@@ -3,7 +3,7 @@
 use super::world::World;
 use std::process::{Child, Stdio};
 
-/// A job that notices when more than `slots` jobs run at once.
+/// Returns a job that notices when more than `slots` jobs run at once.
 fn watchful(slots: usize) -> String {
     format!(
         "touch running/$HOMING_JOB; [ $(ls running | wc -l) -le {slots} ] || echo $HOMING_JOB >> exceeded; \
@@ -11,7 +11,7 @@ fn watchful(slots: usize) -> String {
     )
 }
 
-/// A terminal in which `count` jobs are submitted, and which then ends.
+/// Starts a terminal in which `count` jobs are submitted, and which then ends.
 fn terminal(world: &World, count: usize, job: &str) -> Child {
     let homing = env!("CARGO_BIN_EXE_homing");
     let line = format!("for i in $(seq {count}); do {homing} sub -q '{job}' 2>> refused || echo $? >> refused; done");
@@ -21,7 +21,7 @@ fn terminal(world: &World, count: usize, job: &str) -> Child {
     world.set_up(&mut command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Ids of all jobs in the order in which they started; all must be done.
+/// Returns the ids of all jobs in the order of their starts; all must be done.
 fn order(world: &World) -> Vec<i64> {
     let jobs: serde_json::Value = serde_json::from_str(&world.out(&["jobs", "-a", "--json"])).unwrap();
     let mut jobs: Vec<(i64, i64)> = jobs
@@ -43,7 +43,7 @@ fn two_hundred_from_four_terminals_at_once_and_submitters_killed_among_them() {
     std::fs::create_dir(w.path().join("running")).unwrap();
     let terminals: Vec<Child> = (0..4).map(|_| terminal(&w, 50, &watchful(3))).collect();
     for step in super::killed::SUBMITTER {
-        // A runner is at work, so the last two steps may never come.
+        // A runner is at work, so the last two steps may never be reached.
         let mut command = w.command(&["sub", "-q", &format!("echo killed at {step} >> ran")]);
         command.env("HOMING_QUEUE_DIE", format!("submitter:{step}")).status().unwrap();
     }

@@ -1,5 +1,5 @@
-//! Jobs on another host: its slots are its own, whoever submits. The host is
-//! this machine under another name, with a queue of its own behind an `ssh` that goes nowhere.
+//! Jobs on another host: its slots are its own, whichever machine submits. The host is this machine under another
+//! name. It has a queue of its own behind an `ssh` that makes no connection.
 
 use super::world::World;
 use crate::script::script;
@@ -19,7 +19,7 @@ fn listen(folder: &Path) {
             let served = asked.with_extension("served");
             std::fs::rename(&asked, &served).unwrap();
             let mut command = Command::new("/bin/sh");
-            // The pipes are waited for by the shell that opens them, and by nobody here.
+            // The shell that opens the pipes waits for them, not this process.
             let script = format!("exec < {0}/in > {0}/out; exec /bin/sh -c \"$1\"", served.display());
             command.args(["-c", &script, "sh", &line]).env("HOMING_QUEUE", folder.join("queue"));
             command.env("HOMING_CLUSTER", folder.join("cluster.toml")).env("XDG_CACHE_HOME", folder.join("cache"));
@@ -90,7 +90,7 @@ impl Cluster {
 fn jobs_of_two_submitting_machines_share_the_slots_of_the_host() {
     let c = Cluster::new(2, 2);
     let log = c.host.path().join("log");
-    // The first waits for another: on a busy machine it would have ended before that begins.
+    // The first job waits for a second one. Otherwise it could end before the second begins, on a busy machine.
     let line = format!(
         "echo + >> {0}; until [ $(grep -c + {0}) -ge 2 ]; do sleep 0.05; done; sleep 0.3; echo - >> {0}",
         log.display()
@@ -110,7 +110,7 @@ fn what_happens_there_is_seen_where_the_job_was_submitted() {
     let c = Cluster::new(1, 1);
     let there = c.host.path().display().to_string();
     let first = c.sub(0, &format!("echo $HOMING_JOB; pwd >&2; until [ -e {there}/go ]; do sleep 0.05; done; exit 7"));
-    // It runs a moment before its start is written down, and with that its host.
+    // The job runs a moment before its start, and with it the host, is recorded.
     until("the first runs there", || c.state(0, &first)["host"] == "far");
     until("its output has come", || c.out(0, &["peek", &first]).contains(&format!("{first}\n")));
     // The host's only slot is in use: the second job waits, and the host reports why.
@@ -140,7 +140,7 @@ fn a_host_that_is_down_is_told_and_a_keeper_that_dies_frees_its_slot() {
     std::fs::remove_file(c.host.path().join("down")).unwrap();
     assert_eq!(c.at(0, &["wait", &waits]).status.code(), Some(0), "the host has come back");
     let long = c.sub(0, "sleep 1000");
-    // The host is written down with the start; without a start the job would wait again.
+    // The host is recorded with the start. Without a recorded start the job would wait again.
     until("it runs", || c.state(0, &long)["host"] == "far");
     c.ends[0].kill_all();
     until("its slot is free", || c.host.out(&["jobs"]).lines().count() == 1);
@@ -157,7 +157,7 @@ fn a_job_stands_still_above_the_second_threshold_of_its_host_and_is_told_where_i
     let c = Cluster::new(1, 1);
     let there = c.host.path().display().to_string();
     let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    // Less memory is worse: nothing is below 1 MB, everything below the other.
+    // Less memory is worse: no machine is below 1 MB, and all are below the other value.
     let thresholds = |first: u32, second: u32| {
         let load = format!("[host.\"{own}\"]\nslots = 1\n[queue.normal]\nload = {{ mem = \"{first}/{second}\" }}\n");
         std::fs::write(c.host.path().join("new.toml"), load).unwrap();

@@ -6,7 +6,7 @@ use std::process::Command;
 /// Returns a command that runs the rest in a mount name space of its own.
 fn alone() -> Command {
     let mut alone = Command::new("unshare");
-    // A user who may not mount may do so as root of a name space.
+    // A user who may not mount may do so as root of a user namespace.
     alone.args(if rustix::process::geteuid().is_root() { &["-m"][..] } else { &["-rm"] });
     alone
 }

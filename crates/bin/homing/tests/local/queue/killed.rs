@@ -1,5 +1,5 @@
-//! `kill -9` at every step of a submission, of the runner and of a keeper.
-//! The program itself stops at a named step, in builds for tests only.
+//! `kill -9` at every step of a submission, of the runner and of a keeper. The program ends itself at a named step,
+//! in builds for tests only.
 
 use super::world::World;
 use crate::until::until;
@@ -29,7 +29,7 @@ fn a_killed_submitter_leaves_a_whole_job_or_none() {
         let w = World::new(2);
         let others =
             |from: usize| (from..from + 3).for_each(|i| drop(w.out(&["sub", "-q", &format!("echo {i} >> ran")])));
-        // Where a runner is at work already, the last two steps are not reached: this one comes first.
+        // This submission is the first: with a runner at work the last two steps are not reached.
         dies_at(&w, &format!("submitter:{step}"), &["sub", "-q", "echo killed >> ran"]);
         others(0);
         w.out(&["wait"]);
@@ -122,7 +122,7 @@ fn what_jobs_have_of_slots_that_hosts_share_is_theirs_while_runner_after_runner_
     std::fs::write(w.path().join("cluster.toml"), cluster).unwrap();
     (0..2).for_each(|_| drop(w.out(&["sub", "-q", "echo 1 >> ran; until [ -e go ]; do sleep 0.1; done"])));
     until("both run", || w.lines("ran").len() == 2);
-    // Somebody on another host would start jobs as well.
+    // A runner on another host would start jobs as well.
     let place = Place { folder: folder.clone(), server: "queue-wide".into(), limit: Some(2), unfit: None };
     let (mut other, _) = Leases::open(place).unwrap();
     let wish = Wish { wanted: 2, used: 0, limit: None };

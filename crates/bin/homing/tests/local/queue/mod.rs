@@ -1,4 +1,4 @@
-//! `homing sub` and its sisters as users type them, with real processes.
+//! `homing sub` and the other job commands as users type them, with real processes.
 
 mod cluster;
 mod crowd;

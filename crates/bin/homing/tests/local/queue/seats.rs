@@ -30,7 +30,7 @@ fn go(world: &World, name: &str) {
     std::fs::write(world.path().join(format!("go.{name}")), "").unwrap();
 }
 
-/// The run has seen that a job waits.
+/// Waits until the run has seen that a job waits.
 fn knows(world: &World) {
     let told = || std::fs::read_dir(world.own_folder().join("runs")).is_ok_and(|mut all| all.next().is_some());
     until("the run knows that a job waits", told);
@@ -75,7 +75,7 @@ fn jobs_wait_for_a_runs_tasks_and_get_their_part_as_those_end() {
     go(&world, "1");
     begins(&world, "job");
     assert!(!has_begun(&world, "3"), "the slot is the job's");
-    // One of two is the run's part.
+    // One of the two slots is the run's part.
     go(&world, "2");
     begins(&world, "3");
     assert!(!has_begun(&world, "4"));
@@ -89,7 +89,7 @@ fn jobs_wait_for_a_runs_tasks_and_get_their_part_as_those_end() {
 /// whose journal waits for a busy disk may pause for seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// From when one was let go until another began.
+/// Returns the time between the end of one and the begin of the next.
 fn between(world: &World, before: &str, next: &str) -> Duration {
     let at = |file: String| std::fs::metadata(world.path().join(file)).unwrap().modified().unwrap();
     at(format!("began.{next}")).duration_since(at(format!("go.{before}"))).unwrap_or_default()

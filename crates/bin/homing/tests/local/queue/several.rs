@@ -1,4 +1,4 @@
-//! Jobs over several hosts: this machine, and the same under another name with a queue of its own.
+//! Jobs over several hosts: this machine, and the same machine under another name with a queue of its own.
 
 use super::far::Cluster;
 use crate::until::until;
@@ -23,7 +23,7 @@ fn it_has_its_slots_on_all_hosts_and_starts_its_ranks_there() {
     let told = c.out(0, &["peek", &wide]);
     assert!(told.starts_with(&format!("{own}\nfar\n{own} 1 far 1\nat {own}\nat far\n")), "{told}");
     assert!(told.contains("nowhere is none of the hosts of this job"), "{told}");
-    // The slots of both hosts are in use: whoever wants one of them waits, and so does another such job.
+    // The slots of both hosts are in use. A job for one of them waits, and so does another job for both.
     let here = c.out(0, &["sub", "-q", "true"]).trim().to_string();
     let there = c.out(0, &["sub", "-q", "--host", "far", "true"]).trim().to_string();
     let second = submit(&c, "true");
@@ -88,7 +88,7 @@ fn a_rank_that_dies_ends_the_job_with_its_host_and_status() {
 #[test]
 fn a_run_has_its_tasks_on_several_hosts_at_once() {
     let c = Cluster::new(1, 1);
-    // Of the same user, and none of the run's: it outlives the run that finds its runner.
+    // A job of the same user, which does not belong to the run. It outlives the run that finds its runner at work.
     let go = c.host.path().join("go");
     let beside =
         c.out(0, &["sub", "-q", "--host", "far", &format!("until [ -e {} ]; do sleep 0.05; done", go.display())]);
@@ -143,7 +143,7 @@ fn what_a_run_over_several_hosts_cannot_have_is_told() {
     };
     let (status, said) = run(&["--nodes", "3", "--ppn", "1"]);
     assert!(status == Some(1) && said.contains("3 slots, 1 on each host, never fit: "), "{said}");
-    // A host with fewer slots is none of the two.
+    // A host with fewer slots cannot be one of the two.
     let (status, said) = run(&["--nodes", "2", "--ppn", "2"]);
     assert!(status == Some(1) && said.contains("2 on each host, never fit"), "{said}");
     for (words, why) in [
@@ -173,7 +173,7 @@ fn a_job_is_told_the_network_that_was_asked_for() {
         );
         std::fs::write(&file, text).unwrap();
     };
-    // On the loopback, whose interface this machine has.
+    // The addresses are on the loopback, whose interface this machine has.
     with("storage = '127.0.0.1', manage = '10.1.0.1'", "storage = '127.0.0.2', manage = '10.1.0.2'");
     let line = "echo $HOMING_NET $OMPI_MCA_btl_tcp_if_include $HYDRA_IFACE $UCX_NET_DEVICES";
     let run = ["run", "-q", "--nodes", "2", "--ppn", "1", "--net", "storage", line, ":::", "1"];
@@ -203,7 +203,7 @@ fn a_task_over_one_host_runs_there_with_its_input_and_its_time_limit() {
     std::io::Write::write_all(&mut piped.stdin.take().unwrap(), b"of its input\n").unwrap();
     let piped = piped.wait_with_output().unwrap();
     assert_eq!((String::from_utf8_lossy(&piped.stdout).as_ref(), piped.status.code()), ("of its input\n", Some(1)));
-    // It may wait longer for the host's slot than it may run: the run ends it, and with it the job.
+    // The task waits longer for the host's slot than its time limit. The run ends the task, and with it the job.
     let log = ["--joblog", "log", "--timeout", "2", "sleep 1000", ":::", "1"];
     assert_eq!(c.at(0, &[&run[..], &log].concat()).status.code(), Some(1));
     until("the job has ended", || {

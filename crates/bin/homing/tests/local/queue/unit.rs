@@ -33,7 +33,7 @@ fn a_runner_that_a_unit_starts_is_in_a_scope_of_its_own() {
     let asked = world.lines("asked");
     assert!(asked[0].contains("--scope") && asked[0].ends_with("-- true"), "{asked:?}");
     assert!(asked[1].contains("queue-runner"), "{asked:?}");
-    // The submission waits until the runner has left the unit, which may end with it.
+    // The submission waits until the runner has left the unit: the end of the unit could end the runner.
     let scopes = std::fs::read_dir(world.path()).unwrap().flatten();
     assert_eq!(scopes.filter(|entry| entry.file_name().to_string_lossy().starts_with("cgroup.")).count(), 2);
     until("the job runs", || world.path().join("ran").exists());

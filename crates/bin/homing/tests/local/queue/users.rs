@@ -1,4 +1,4 @@
-//! One queue, several users. Only root can play several users.
+//! One queue, several users. Only root can act as several users.
 
 use super::world::World;
 use crate::until::until;
@@ -21,7 +21,7 @@ fn sub(world: &World, uid: u32, job: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_string()
 }
 
-/// A world of which all users may use everything, or none where there are no other users to play.
+/// Makes a world in which all users may use everything. Returns `None` without the rights to act as other users.
 fn shared(slots: u32) -> Option<World> {
     if !rustix::process::geteuid().is_root() {
         eprintln!("left out: several users can only be played by root");
@@ -41,7 +41,7 @@ fn users_take_turns_and_jobs_run_as_who_submitted_them() {
     }
     std::fs::write(w.path().join("go"), "").unwrap();
     until("all ran", || w.lines("ran").len() == 5);
-    // The one who had the slot last is the last to get it again.
+    // The user who had the slot last is the last to get it again.
     let (a, b) = (ALICE.to_string(), BOB.to_string());
     assert_eq!(w.lines("ran"), [&a, &b, &a, &b, &a].map(String::from));
 }
@@ -76,7 +76,7 @@ fn a_name_cannot_make_up_rows_or_speak_to_terminals() {
     let output = as_user(&w, ALICE, &["sub", "-q", "-K", "-J", name, "true"]);
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && why.contains("control character '\\n'"), "{why}");
-    // She writes it into her own record.
+    // Alice writes control characters into her own record.
     let output = as_user(&w, ALICE, &["sub", "-q", "-K", "-J", "plain-name", "true"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let record = w.path().join(format!("queue/homing-queue-{ALICE}/1/job.json"));
@@ -103,7 +103,7 @@ fn nobody_reads_or_changes_anothers_job() {
     denied(&["peek", &id]);
     let list = String::from_utf8(as_user(&w, BOB, &["jobs", "-u", "--json"]).stdout).unwrap();
     assert!(list.contains("\"RUN\"") && !list.contains("hidden"), "{list}");
-    // Nor with the shell: the folder is Alice's own, in a folder with the sticky bit.
+    // Nor can Bob with the shell: the folder is Alice's own, in a folder with the sticky bit.
     let folder = w.path().join(format!("queue/homing-queue-{ALICE}"));
     for line in [
         format!("mv {0} {0}.x", folder.display()),
@@ -118,7 +118,7 @@ fn nobody_reads_or_changes_anothers_job() {
     }
     // The folder with Alice's name is still Alice's, not Bob's.
     assert_eq!(std::fs::metadata(&folder).unwrap().uid(), ALICE);
-    // Root may.
+    // Root may kill the job.
     assert!(w.homing(&["kill", &id]).status.success());
     assert_eq!(as_user(&w, ALICE, &["wait", &id]).status.code(), Some(143));
 }
@@ -216,7 +216,7 @@ fn what_another_user_has_put_there_is_not_read_without_need_and_bounded_where_it
     assert_eq!(as_user(&w, ALICE, &["wait", &own]).status.code(), Some(0));
 }
 
-/// A number that leaves no room after it.
+/// The highest number leaves no room for a next one.
 #[test]
 fn a_number_that_somebody_has_made_up_ends_no_numbering() {
     let Some(w) = shared(1) else { return };
@@ -234,7 +234,7 @@ fn a_number_that_somebody_has_made_up_ends_no_numbering() {
 fn a_user_who_holds_the_turn_or_stands_still_starves_nobody() {
     let Some(w) = shared(1) else { return };
     sub(&w, BOB, "true");
-    // Bob locks the folder of turns, for ever.
+    // Bob holds a lock on the folder of turns for the rest of the test.
     let mut holder = Command::new("flock")
         .args(["-F", "queue/homing-queue", "sh", "-c", "touch held; exec sleep 60"])
         .current_dir(w.path())

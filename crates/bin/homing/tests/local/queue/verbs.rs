@@ -1,4 +1,4 @@
-//! The verbs, one after another.
+//! The job commands, one after another.
 
 use super::world::World;
 use crate::until::until;
@@ -15,7 +15,7 @@ fn a_job_runs_and_its_output_is_kept() {
     assert_eq!(w.state("1")["state"], "DONE");
     assert_eq!(w.homing(&["sub", "-K", "-o", "o.%J", "echo x; exit 7"]).status.code(), Some(7));
     assert_eq!(std::fs::read_to_string(w.path().join("o.2")).unwrap(), "x\n");
-    // Words are a program and its arguments: nothing is quoted twice.
+    // The words are a program and its arguments, which are not quoted twice.
     w.out(&["sub", "-K", "-q", "printf", "%s|", "a b", "c'd"]);
     assert_eq!(w.out(&["peek", "3"]), "a b|c'd|");
 }
@@ -32,7 +32,7 @@ fn arrays_dependencies_and_batches() {
     w.out(&["sub", "-q", "-K", "--after", "exit(3,3) && done(2)", "true"]);
     w.out(&["sub", "-q", "-K", "-n1", "--batch", "-k", "echo {}", ":::", "x", "y z"]);
     assert!(w.out(&["peek", "6"]).starts_with("x\ny z\n"));
-    // It is a run, and shown as any other.
+    // The job is a run, and shown as any other run.
     let shown = w.out(&["top", "--once"]);
     assert!(shown.contains("homing run -j1 -k 'echo {}' ::: x 'y z'") && shown.contains("2/2"), "{shown}");
 }
@@ -88,7 +88,7 @@ fn nothing_of_the_submitters_shell_stays_open() {
     let w = World::new(1);
     let homing = env!("CARGO_BIN_EXE_homing");
     let mut shell = std::process::Command::new("sh");
-    // The reader of the pipe must come to its end while the job runs.
+    // The reader of the pipe must reach its end while the job runs.
     w.set_up(&mut shell).args(["-c", &format!("({homing} sub -q 'sleep 86400' 5>&1) | cat")]);
     assert!(shell.status().unwrap().success());
     until("it runs", || w.state("1")["state"] == "RUN");
@@ -105,7 +105,7 @@ fn a_job_that_cannot_be_started_holds_nobody_up() {
     std::fs::write(folder.join("private.json"), "half a reco").unwrap();
     std::fs::write(w.path().join("go"), "").unwrap();
     w.out(&["wait", "3"]);
-    // While a keeper tries to start it, it counts as running.
+    // While a keeper tries to start the job, it counts as running.
     until("it waits for the next attempt", || w.state("2")["state"] == "PEND");
     w.out(&["kill", "2"]);
     until("its end is written, also when a keeper just tries", || w.state("2")["state"] == "EXIT");
@@ -154,7 +154,7 @@ fn one_job_is_shown_in_full() {
     for part in ["submitted  20", "started    20", "ended      20", "used       "] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    // Of an array there are too many.
+    // homing prints a summary of an array, since it may have too many elements for details.
     w.out(&["sub", "-q", "-J", "a[1-2]", "exit $HOMING_JOB_INDEX"]);
     w.homing(&["wait", "2"]);
     let both = w.out(&["jobs", "2"]);

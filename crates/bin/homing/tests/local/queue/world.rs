@@ -40,11 +40,11 @@ impl World {
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
-    /// Lines of a file of the world; none when it is not there.
+    /// Returns the lines of a file of the world; none if it is missing.
     pub fn lines(&self, name: &str) -> Vec<String> {
         std::fs::read_to_string(self.path().join(name)).unwrap_or_default().lines().map(String::from).collect()
     }
-    /// This user's folder of the queue.
+    /// Returns this user's folder of the queue.
     pub fn own_folder(&self) -> PathBuf {
         self.path().join(format!("queue/homing-queue-{}", rustix::process::geteuid().as_raw()))
     }
@@ -76,7 +76,7 @@ impl World {
     pub fn has_runner(&self) -> bool {
         self.runner().is_some()
     }
-    /// The runner that is at work.
+    /// Returns the runner that is at work.
     pub fn runner(&self) -> Option<rustix::process::Pid> {
         let is_runner = |pid: &i32| {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -84,7 +84,7 @@ impl World {
         };
         self.processes("HOMING_QUEUE=").into_iter().find(is_runner).and_then(rustix::process::Pid::from_raw)
     }
-    /// Lets every user use this world, and the program.
+    /// Lets every user use this world and the program.
     pub fn open_to_all(&self) {
         use std::os::unix::fs::PermissionsExt;
         let open = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
@@ -98,7 +98,7 @@ impl World {
         std::fs::write(self.path().join("ran"), "").unwrap();
         open(&self.path().join("ran"), 0o666);
     }
-    /// A copy of the program that every user can reach.
+    /// Returns the path of a copy of the program that every user can reach.
     pub fn program(&self) -> PathBuf {
         self.path().join("homing")
     }
