@@ -38,8 +38,8 @@ impl Place {
         let shim = built.is_ok_and(|status| status.success()).then_some(library);
         if let Some(lab) = lab {
             // By default a mount waits 42 s for a brick whose host lost its power. `homing volume create` sets these
-            // options too. Links are cut for 3.3 to 3.7 s. With a limit of 3 s, some mounts had lost a brick after
-            // that and others not, and GlusterFS lost data that tasks had written.
+            // options too. With a limit of 3 s, link cuts of 3.3 to 3.7 s just exceeded it. Some mounts had then lost
+            // a brick and others not, and GlusterFS lost data that tasks had written.
             let mut set = homing_lab::exec(lab, "n1").map_err(io::Error::other)?;
             set.args(["gluster", "--mode=script", "volume", "set", "data"]);
             set.args(homing_volume::gluster::VANISHED.iter().flat_map(|(key, value)| [key, value]));

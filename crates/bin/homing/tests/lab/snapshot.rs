@@ -187,7 +187,7 @@ fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
     assert!(next.starts_with("enabled\n") && next.contains(" 03:10:00 "), "{next}");
     lab.ok("n1", "! systemctl is-active homing-snapshot-w.timer");
 
-    // A file that somebody has edited stays and is named; all else goes back.
+    // A file that a user has edited stays and is named; all else goes back.
     lab.ok(
         "n1",
         "cd /etc/systemd/system; cp -p homing-snapshot-a.service /root; echo '# mine' >>homing-snapshot-a.service",

@@ -270,7 +270,7 @@ fn a_moosefs_volume_grows_and_shrinks_under_load() {
     interrupted(&lab, create, "moosefs-master moosefs-chunkserver");
     killed(&lab, create, "create", 2);
     lab.ok(create);
-    // The master identifies its clients by address, so a new client is registered first.
+    // The master knows its clients by address, so it must admit a new client first.
     lab.ok("mount data --on n3");
     assert_eq!(lab.on("n3", "mfsgetgoal /data").trim(), "/data: 2");
     lab.on("n3", "cd /data; for i in $(seq 8); do head -c 100000 /dev/urandom > f$i; done; sha256sum * > /tmp/sums");

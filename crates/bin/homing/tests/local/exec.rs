@@ -97,7 +97,7 @@ fn gathers_as_clush_does() {
                 command.args(*flags).args(["-w", "n[1-5]", script]);
                 let output = command.output().unwrap();
                 let said = text(&output.stderr).replace("clush: ", "homing: ");
-                // clush counts hosts even where nobody looks, each count over the last one.
+                // clush prints a count of hosts also without a terminal, each count over the last one.
                 let lines = said.lines().map(|l| l.rsplit('\r').next().unwrap_or("").to_string());
                 let mut said: Vec<String> = lines.filter(|l| !l.is_empty()).collect();
                 said.sort();

@@ -26,7 +26,7 @@ pub fn play(ground: &Ground, random: &mut Random) -> io::Result<()> {
     ground.must(first.status == 0, || format!("the first image: {}", first.text));
     let names = ground.images()?;
 
-    // Either the source is too large, or somebody else has the bank's inodes.
+    // Either the source is too large, or another user has the bank's inodes.
     let crowded = random.percent(50);
     let folder = if crowded { ground.at("bank/others") } else { ground.at("src/many") };
     fs::create_dir(&folder)?;
