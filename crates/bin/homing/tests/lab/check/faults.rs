@@ -392,7 +392,7 @@ E"#,
         &[(OTHERS, "fakes /etc/slurm/slurm.conf a"), (N3, "fakes /etc/slurm/slurm.conf b")],
         &[(ALL, "unfakes /etc/slurm/slurm.conf")],
     ),
-    // The check compares this file beside the slurm.conf of the fault before.
+    // homing reports this difference beside that of slurm.conf, the fault before.
     mended(
         "",
         "HC-SLURM-03",
