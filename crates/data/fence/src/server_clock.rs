@@ -19,7 +19,7 @@ pub fn behind(folder: &Path) -> Duration {
 
 /// Returns this host's time before, and the time that a new file got, nanoseconds since 1970.
 fn given_to_new(folder: &Path) -> Option<(i64, i64)> {
-    let path = folder.join(format!(".homing-clock.{}", std::process::id()));
+    let path = crate::settle::passing(folder);
     let asked_ns = homing_os::clock::system_ns();
     let file = make_file(&path, Existing::Refuse, 0o600).ok()?;
     let given_ns = written(&file);

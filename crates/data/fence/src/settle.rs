@@ -231,7 +231,7 @@ pub(crate) fn is_passing(name: &[u8]) -> bool {
 }
 
 /// Returns a temporary name that no other look of any host has.
-fn passing(folder: &Path) -> PathBuf {
+pub(crate) fn passing(folder: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let host = homing_os::names::own_name();
     let (process, nth) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));

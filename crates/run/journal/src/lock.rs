@@ -12,6 +12,9 @@
 use crate::holder::{Holder, Life, start_of};
 use crate::{FILE, JournalError};
 use homing_os::folder::lock::{is_locked, try_lock_all};
+use homing_os::folder::move_if_free;
+use rustix::fs::CWD;
+use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -143,7 +146,8 @@ fn clear_if_stale(path: &Path, me: &Holder) -> Result<(), JournalError> {
         let lock = path.to_path_buf();
         return Err(JournalError::Held { holder: seen.into(), life, lock });
     }
-    let aside = path.with_file_name(format!("lock.stale.{}", std::process::id()));
+    // Processes of two hosts may have one number.
+    let aside = path.with_file_name(format!("lock.stale.{}.{}", me.host, me.pid));
     if let Err(e) = fs::rename(path, &aside) {
         return if e.kind() == io::ErrorKind::NotFound {
             Ok(())
@@ -156,8 +160,10 @@ fn clear_if_stale(path: &Path, me: &Holder) -> Result<(), JournalError> {
         let _ = fs::remove_file(&aside);
         return Ok(());
     }
-    let _ = fs::hard_link(&aside, path);
-    let _ = fs::remove_file(&aside);
+    // It is a living writer's: back, unless another one has taken the name.
+    if move_if_free(CWD, aside.as_os_str(), CWD, path.as_os_str()) == Err(Errno::EXIST) {
+        let _ = fs::remove_file(&aside);
+    }
     Err(JournalError::Held { holder: moved.unwrap_or(seen).into(), life: Life::Unknown, lock: path.to_path_buf() })
 }
 

@@ -158,12 +158,14 @@ impl Engine for Slurm {
         Ok(())
     }
 
-    fn again(&self, job: &Job, index: Option<u32>, _: bool) -> Result<usize, QueueError> {
-        let lost: Vec<u32> = meant(job, index).filter(|p| p.state == State::Lost).map(|p| p.index).collect();
-        for index in &lost {
+    /// Slurm ends a running job before it requeues it.
+    fn again(&self, job: &Job, index: Option<u32>, ended: bool) -> Result<usize, QueueError> {
+        let is_meant = |state: State| state == State::Lost || ended && (state.is_over() || state.is_running());
+        let back: Vec<u32> = meant(job, index).filter(|p| is_meant(p.state)).map(|p| p.index).collect();
+        for index in &back {
             order("requeueing the job", &["scontrol", "requeue", &name(job, Some(*index))])?;
         }
-        Ok(lost.len())
+        Ok(back.len())
     }
 
     fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError> {
