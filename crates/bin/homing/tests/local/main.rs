@@ -42,6 +42,7 @@ mod golden;
 mod hdfs;
 mod history;
 mod hostile;
+mod language;
 mod login;
 mod lsf;
 mod make;

@@ -1,0 +1,168 @@
+//! Counts faults of style in the comments of each crate and in the manual, against ceilings that only fall. The rules
+//! are in CONTRIBUTING.md. `UPDATE=1 cargo test -p homing language` lowers the ceilings to the counts.
+
+use regex::Regex;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// A comment or paragraph does not begin with one of these.
+static OPENER: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(?-u)^(What|Who|Whoever|Those|That which|Nobody|Whatever)\b"));
+/// Plain words take their place: return, report, send, request, print, is.
+static VERB: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"(?i-u)\b(tells?|told|telling|said|says?|saying|asks?|asked|asking|hears?|heard|stands?|stood)\b")
+});
+static WHAT: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i-u)\bwhat\b"));
+static WORD: LazyLock<Regex> = LazyLock::new(|| regex(r"[A-Za-z']+"));
+static SENTENCE_END: LazyLock<Regex> = LazyLock::new(|| regex(r"[.!?][ \n]+"));
+static CODE: LazyLock<Regex> = LazyLock::new(|| regex(r"`[^`]*`"));
+/// Words of a sentence that is counted as long.
+const LONG: usize = 30;
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).unwrap()
+}
+
+/// Faults of one crate, or of the manual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Faults {
+    openers: usize,
+    verbs: usize,
+    whats: usize,
+    long: usize,
+}
+
+impl Faults {
+    fn add(&mut self, paragraph: &str) {
+        let text = paragraph.trim();
+        self.openers += usize::from(OPENER.is_match(text));
+        self.verbs += VERB.find_iter(text).count();
+        self.whats += WHAT.find_iter(text).count();
+        let words = |sentence: &&str| WORD.find_iter(sentence).count() > LONG;
+        self.long += SENTENCE_END.split(text).filter(words).count();
+    }
+
+    fn row(&self) -> [usize; 4] {
+        [self.openers, self.verbs, self.whats, self.long]
+    }
+}
+
+/// Adds the comments of a Rust file: lines that follow each other are one paragraph.
+fn rust(text: &str, faults: &mut Faults) {
+    let mut paragraph = String::new();
+    for line in text.lines().chain([""]) {
+        match line.trim_start().strip_prefix("//") {
+            Some(rest) => paragraph = paragraph + rest.trim_start_matches(['/', '!']) + " ",
+            None => faults.add(&std::mem::take(&mut paragraph)),
+        }
+    }
+}
+
+/// Adds the paragraphs and table cells of a page, without its code.
+fn markdown(text: &str, faults: &mut Faults) {
+    let (mut paragraph, mut fenced) = (String::new(), false);
+    for line in text.lines().chain([""]) {
+        if line.starts_with("```") {
+            fenced = !fenced;
+        } else if fenced || line.starts_with("    ") {
+            continue;
+        } else if line.is_empty() || line.starts_with(['#', '|']) {
+            faults.add(&std::mem::take(&mut paragraph));
+            line.trim_matches('|').split('|').filter(|_| line.starts_with('|')).for_each(|cell| {
+                faults.add(&CODE.replace_all(cell, "x"));
+            });
+        } else {
+            paragraph = paragraph + &CODE.replace_all(line.trim_matches([' ', '-', '*']), "x") + " ";
+        }
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().find(|folder| folder.join("ARCHITECTURE.md").exists()).unwrap()
+}
+
+/// Returns files below a folder with this ending.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if entry.extension().is_some_and(|extension| extension == ending) {
+                found.push(entry);
+            }
+        }
+    }
+    found
+}
+
+/// Counts the faults of each crate, and of all pages together.
+fn counted() -> BTreeMap<String, Faults> {
+    let mut all: BTreeMap<String, Faults> = BTreeMap::new();
+    for path in files(&root().join("crates"), "rs") {
+        let below = path.strip_prefix(root().join("crates")).unwrap();
+        let name: PathBuf = below.components().take(2).collect();
+        rust(&std::fs::read_to_string(&path).unwrap(), all.entry(name.display().to_string()).or_default());
+    }
+    let own = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root().join(name));
+    for path in files(&root().join("docs"), "md").into_iter().chain(own) {
+        let is_generated =
+            ["reference.md", "cluster-keys.md", "check-codes.md"].iter().any(|name| path.ends_with(name));
+        if !is_generated {
+            markdown(&std::fs::read_to_string(&path).unwrap(), all.entry("docs".into()).or_default());
+        }
+    }
+    all
+}
+
+fn read(text: &str) -> BTreeMap<String, [usize; 4]> {
+    let row = |line: &str| {
+        let mut words = line.split_whitespace();
+        let name = words.next()?.to_string();
+        let numbers: Vec<usize> = words.filter_map(|word| word.parse().ok()).collect();
+        Some((name, numbers.try_into().ok()?))
+    };
+    text.lines().filter_map(row).collect()
+}
+
+#[test]
+fn faults_of_style_only_fall() {
+    let file = root().join("tests/language.txt");
+    let now = counted();
+    let before = read(&std::fs::read_to_string(&file).unwrap_or_default());
+    let none = [0; 4];
+    let risen: Vec<String> = now
+        .iter()
+        .filter(|(name, faults)| {
+            let ceiling = before.get(*name).unwrap_or(&none);
+            faults.row().iter().zip(ceiling).any(|(count, most)| count > most)
+        })
+        .map(|(name, faults)| format!("{name}: {faults:?}, at most {:?}", before.get(name).unwrap_or(&none)))
+        .collect();
+    assert!(risen.is_empty(), "more faults of style than before (CONTRIBUTING.md):\n{}", risen.join("\n"));
+    let fallen = now.iter().any(|(name, faults)| before.get(name).is_some_and(|most| *most != faults.row()));
+    if std::env::var_os("UPDATE").is_some() {
+        let mut text = "# crate, openers, verbs, what, sentences over 30 words; a number only falls\n".to_string();
+        for (name, faults) in now.iter().filter(|(_, faults)| faults.row() != none) {
+            let [openers, verbs, whats, long] = faults.row();
+            let _ = writeln!(text, "{name} {openers} {verbs} {whats} {long}");
+        }
+        std::fs::write(&file, text).unwrap();
+    } else {
+        assert!(!fallen, "fewer faults than tests/language.txt allows: UPDATE=1 cargo test -p homing language");
+    }
+}
+
+#[test]
+fn openers_verbs_and_long_sentences_are_found() {
+    let mut faults = Faults::default();
+    rust("/// What a host is told.\n/// It says what.\nfn f() {}\n// Returns the host.\n", &mut faults);
+    assert_eq!(faults.row(), [1, 2, 2, 0]);
+    let mut faults = Faults::default();
+    let long = "word ".repeat(31);
+    markdown(&format!("Those `tell` it.\n\n| {long}. | who says |\n\n    it says\n"), &mut faults);
+    assert_eq!(faults.row(), [1, 1, 0, 1]);
+}
