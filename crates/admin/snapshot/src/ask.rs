@@ -434,7 +434,7 @@ pub struct Staging {
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedFolder {
-    /// The folder that stands for the destination.
+    /// The folder in place of the destination.
     pub tree: PathBuf,
     /// The file with the names of its entries, as rsync takes them.
     pub list: PathBuf,

@@ -173,7 +173,7 @@ pub struct Destination<'a> {
 }
 
 impl Destination<'_> {
-    /// Returns rsync's arguments for this destination, or for a folder that stands for it.
+    /// Returns rsync's arguments for this destination, or for a folder in its place.
     fn words(&self, names: Names, place: &Place, to: &At) -> Vec<OsString> {
         rsync::restore_words(names, &place.name, to, self.ssh.unwrap_or(SSH), self.trial)
     }

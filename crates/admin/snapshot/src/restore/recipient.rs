@@ -65,7 +65,7 @@ impl Recipient for LocalRecipient {
     }
 }
 
-/// Stands for the destination on another host if the destination is on this one.
+/// Takes the place of the destination on another host if the destination is on this one.
 pub struct NoRecipient;
 
 impl Recipient for NoRecipient {

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// The start of the names of private folders; [`unguessable`] makes the rest.
 const HEAD: &str = ".homing-restore-";
-/// The folder in a private folder that stands for the destination, and an empty one for [`PrivateFolder::reaches`].
+/// The folder in a private folder in place of the destination, and an empty one for [`PrivateFolder::reaches`].
 const TREE: &str = "tree";
 const PROBE: &str = "probe";
 
