@@ -3,12 +3,13 @@
 # it ran, by a clock that nobody sets. Its effects lie where the user's data
 # would: a line when it begins, and one when it has done all that it does. GlusterFS
 # tells of a write that failed when the file is closed, where a shell does not look:
-# so they are written by a program that does.
+# so they are written by a program that does. No pipe feeds it: a strike may end the process
+# that writes into one, and dd would end well without a byte.
 n=$((10#${1#t}))
 read -r up _ </proc/uptime
 me="$$-$up"
 beat() { read -r up _ </proc/uptime && echo "$me $up" >>"$CAMPAIGN_BEATS/$1"; }
-effect() { echo "$2" | dd of="$CAMPAIGN_EFFECTS/$1" oflag=append conv="notrunc$CAMPAIGN_KEEP" status=none || exit 9; }
+effect() { dd of="$CAMPAIGN_EFFECTS/$1" oflag=append conv="notrunc$CAMPAIGN_KEEP" status=none <<<"$2" || exit 9; }
 beat "$1"
 effect "$1" "b $me"
 for ((i = 0; i < 1 + n % 4; i++)); do
