@@ -331,13 +331,12 @@ impl Composer {
         let passed = self.passes_over(shown);
         Ok(Some((Task { args, ..task }, passed)))
     }
-}
 
-impl Composer {
-    /// Whether a replacement string of the command skips the task: `{uniq}`, `{choose_k}`, `skip()`.
+    /// Whether a replacement string of the command skips the task: `{uniq}`, `{choose_k}`, `skip()`. Perl's answer is
+    /// taken for every task, because an answer that is left would skip the next one.
     fn passes_over(&self, args: &[RawText]) -> bool {
-        self.template.as_ref().is_some_and(|template| template.passes_over(args))
-            || self.perl.as_ref().is_some_and(|perl| perl.take_skip())
+        let by_perl = self.perl.as_ref().is_some_and(|perl| perl.take_skip());
+        by_perl || self.template.as_ref().is_some_and(|template| template.passes_over(args))
     }
 }
 
