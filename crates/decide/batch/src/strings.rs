@@ -177,6 +177,13 @@ impl Op {
     }
 }
 
+/// Reads the position before an operation, `2` or `-1`, and returns it with its length in bytes.
+fn position(text: &[u8]) -> Option<(i64, usize)> {
+    let sign = usize::from(text.starts_with(b"-"));
+    let length = sign + text[sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    Some((std::str::from_utf8(&text[..length]).ok()?.parse().ok()?, length))
+}
+
 /// The replacement strings of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Strings {
@@ -250,15 +257,9 @@ impl Strings {
             b"slot" if self.plus => return Some(Part::Slot),
             _ => {}
         }
-        let sign = usize::from(inner.first() == Some(&b'-'));
-        let digits = inner[sign..].iter().take_while(|b| b.is_ascii_digit()).count();
-        if digits == 0 {
-            return if sign == 0 { self.op(inner).map(Part::All) } else { None };
-        }
-        let (number, rest) = inner.split_at(sign + digits);
-        let position: i64 = std::str::from_utf8(number).ok()?.parse().ok()?;
-        let op = self.op(rest)?;
-        (position != 0).then_some(Part::One(position, op))
+        let Some((number, length)) = position(inner) else { return self.op(inner).map(Part::All) };
+        let op = self.op(&inner[length..])?;
+        (number != 0).then_some(Part::One(number, op))
     }
 
     /// Returns the replacement string at the beginning of `rest`, and its length.
@@ -274,12 +275,14 @@ impl Strings {
     fn expression(&self, text: &[u8]) -> Result<Part, BatchError> {
         let whole = || BatchError::Perl(String::from_utf8_lossy(text).into_owned());
         let code = std::str::from_utf8(&text[2..text.len() - 2]).map_err(|_| whole())?;
-        let digits = code.trim_start_matches('-').bytes().take_while(u8::is_ascii_digit).count();
-        let (number, rest) =
-            code.split_at(if digits > 0 { code.len() - code.trim_start_matches('-').len() + digits } else { 0 });
-        let op = Op::of_perl(rest.trim(), self.perl.as_ref())
-            .map_err(|e| if let BatchError::Perl(_) = e { whole() } else { e })?;
-        Ok(number.parse().map_or_else(|_| Part::All(op.clone()), |position| Part::One(position, op.clone())))
+        let op = |code: &str| match Op::of_perl(code.trim(), self.perl.as_ref()) {
+            Err(BatchError::Perl(_)) => Err(whole()),
+            op => op,
+        };
+        Ok(match position(code.as_bytes()) {
+            Some((number, length)) => Part::One(number, op(&code[length..])?),
+            None => Part::All(op(code)?),
+        })
     }
 
     /// Splits a text into replacement strings and literal text.
@@ -334,11 +337,12 @@ fn defined(text: &RawText, engine: Option<&Arc<dyn Perl>>) -> Result<(Vec<u8>, P
         return Err(bad("a name with a pattern in it is not there; --plus has those of Bash"));
     }
     // GNU parallel marks with `1` an expression that is the same for all values.
-    let once = perl.strip_prefix("1 ").unwrap_or(perl).trim_end_matches(';');
-    let own = OWN.iter().find(|(known, _)| *known == once).and_then(|(_, own)| Strings::default().braced(own));
+    let once = perl.strip_prefix("1 ");
+    let code = once.unwrap_or(perl).trim_end_matches(';');
+    let own = OWN.iter().find(|(known, _)| *known == code).and_then(|(_, own)| Strings::default().braced(own));
     let part = match own {
         Some(part) => part,
-        None if once.len() < perl.trim_end_matches(';').len() => Part::One(1, Op::of_perl(once, engine)?),
+        None if once.is_some() => Part::One(1, Op::of_perl(code, engine)?),
         None => Part::All(Op::of_perl(perl, engine)?),
     };
     Ok((name.to_vec(), part))
