@@ -133,6 +133,21 @@ impl Form {
             Form::Words(words) => Form::Words(words.into_iter().map(|word| group(word, |_| false)).collect()),
         }
     }
+
+    /// Whether a part is `wanted`, inside a group or outside.
+    fn any(&self, wanted: &dyn Fn(&Part) -> bool) -> bool {
+        match self {
+            Form::Line(parts) | Form::Unquoted(parts) => any_part(parts, wanted),
+            Form::Words(words) => words.iter().any(|word| any_part(word, wanted)),
+        }
+    }
+}
+
+fn any_part(parts: &[Part], wanted: &dyn Fn(&Part) -> bool) -> bool {
+    parts.iter().any(|part| match part {
+        Part::Group(parts) => any_part(parts, wanted),
+        part => wanted(part),
+    })
 }
 
 fn group(parts: Vec<Part>, ends: impl Fn(u8) -> bool) -> Vec<Part> {
@@ -187,32 +202,12 @@ impl CommandTemplate {
 
     /// Whether it contains the number of tasks.
     pub(crate) fn needs_total(&self) -> bool {
-        fn has(parts: &[Part]) -> bool {
-            parts.iter().any(|part| match part {
-                Part::Total | Part::PaddedSeq => true,
-                Part::Group(parts) => has(parts),
-                _ => false,
-            })
-        }
-        match &self.form {
-            Form::Line(parts) | Form::Unquoted(parts) => has(parts),
-            Form::Words(words) => words.iter().any(|word| has(word)),
-        }
+        self.form.any(&|part| matches!(part, Part::Total | Part::PaddedSeq))
     }
 
     /// Whether one of its replacement strings skips a task with these values.
     pub(crate) fn passes_over(&self, args: &[RawText]) -> bool {
-        fn some(parts: &[Part], args: &[RawText]) -> bool {
-            parts.iter().any(|part| match part {
-                Part::All(op) | Part::One(_, op) => op.passes_over(args),
-                Part::Group(parts) => some(parts, args),
-                _ => false,
-            })
-        }
-        match &self.form {
-            Form::Line(parts) | Form::Unquoted(parts) => some(parts, args),
-            Form::Words(words) => words.iter().any(|word| some(word, args)),
-        }
+        self.form.any(&|part| matches!(part, Part::All(op) | Part::One(_, op) if op.passes_over(args)))
     }
 
     pub(crate) fn fill(&self, with: Filling) -> Command {
@@ -286,17 +281,9 @@ fn line_or_words(words: Vec<Vec<Part>>, options: &InputOptions) -> Form {
 
 /// Whether a value is in the first word, where GNU parallel quotes none.
 fn begins_with_a_value(line: &[Part]) -> bool {
-    for part in line {
-        match part {
-            Part::Literal(text) if text.iter().any(|byte| is_blank(*byte)) => {
-                // The word ends within this text; a value before it would have been found.
-                return false;
-            }
-            Part::All(_) | Part::One(..) => return true,
-            _ => {}
-        }
-    }
-    false
+    let ends_the_word = |part: &&Part| matches!(part, Part::Literal(text) if text.iter().any(|byte| is_blank(*byte)));
+    let mut first_word = line.iter().take_while(|part| !ends_the_word(part));
+    first_word.any(|part| matches!(part, Part::All(_) | Part::One(..)))
 }
 
 fn split_words(line: &[Part]) -> Vec<Vec<Part>> {
