@@ -116,31 +116,18 @@ fn test(word: &str, parts: &[(State, Option<i32>)], code: Option<&(String, i32)>
         return Verdict::Never;
     }
     let over = parts.iter().all(|(s, _)| s.is_over());
-    if let Some(counted) = counted(word) {
-        let count = parts.iter().filter(|(state, _)| counted(*state)).count() as i32;
-        let holds = match code {
-            Some((op, _)) if op == ALL => count as usize == parts.len(),
-            code => fits(Some(count), code),
-        };
-        return if holds {
-            Verdict::Holds
-        } else if over {
-            Verdict::Never
-        } else {
-            Verdict::Waits
-        };
-    }
-    let now = match word {
-        "ended" => over,
-        // homing has no command that follows a job's own, and so none that fails.
-        "post_err" => false,
-        "done" | "post_done" => parts.iter().all(|(s, _)| *s == State::Done),
-        "exit" => over && parts.iter().any(|(s, c)| *s != State::Done && fits(*c, code)),
-        // "started"
-        _ => parts.iter().all(|(s, _)| s.is_over() || s.is_running()),
+    let failed = |state: &State| matches!(state, State::Exit | State::Lost);
+    // homing has no command that follows a job's own: `post_done` is `done`, and `post_err` is never true.
+    let (now, hopeless) = match word {
+        "done" | "post_done" => {
+            (parts.iter().all(|(s, _)| *s == State::Done), over || parts.iter().any(|(s, _)| failed(s)))
+        }
+        "ended" => (over, over),
+        "exit" => (over && parts.iter().any(|(s, c)| *s != State::Done && fits(*c, code)), over),
+        "post_err" => (false, over),
+        "started" => (parts.iter().all(|(s, _)| s.is_over() || s.is_running()), over),
+        counting => (fits_count(counting, parts, code), over),
     };
-    let hopeless = over
-        || (["done", "post_done"].contains(&word) && parts.iter().any(|(s, _)| matches!(s, State::Exit | State::Lost)));
     match (now, hopeless) {
         (true, _) => Verdict::Holds,
         (false, true) => Verdict::Never,
@@ -148,18 +135,23 @@ fn test(word: &str, parts: &[(State, Option<i32>)], code: Option<&(String, i32)>
     }
 }
 
-/// Returns the test for the states of elements that a word counts.
-fn counted(word: &str) -> Option<fn(State) -> bool> {
-    Some(match word {
+/// Whether as many elements are in the state of a `num` word as its number requires.
+fn fits_count(word: &str, parts: &[(State, Option<i32>)], code: Option<&(String, i32)>) -> bool {
+    let counted: fn(State) -> bool = match word {
         "numdone" => |state| state == State::Done,
         "numended" => State::is_over,
         "numexit" => |state| matches!(state, State::Exit | State::Lost),
         "numhold" => |state| state == State::Psusp,
         "numpend" => |state| state == State::Pend,
         "numrun" => State::is_running,
-        "numstart" => |state| state.is_running() || state.is_over(),
-        _ => return None,
-    })
+        // "numstart"
+        _ => |state| state.is_running() || state.is_over(),
+    };
+    let count = parts.iter().filter(|(state, _)| counted(*state)).count();
+    match code {
+        Some((op, _)) if op == ALL => count == parts.len(),
+        code => fits(Some(count as i32), code),
+    }
 }
 
 fn fits(exit: Option<i32>, code: Option<&(String, i32)>) -> bool {
