@@ -4,7 +4,7 @@ use super::create::{brick_refusals, join, make_folders};
 use super::remove::remove_bricks;
 use super::room::{Room, brick};
 use super::xml::Brick;
-use super::{Answer, UNIT, gluster, missing, mount_line, no_volume, speaker_of, volume};
+use super::{Answer, HAS_BRICK, UNIT, gluster, missing, mount_line, no_volume, speaker_of, volume};
 use crate::mount;
 use crate::observe::{Content, Observed};
 use crate::refuse::{Danger, Refusal, lifted};
@@ -14,8 +14,7 @@ use crate::step::{Plan, Step, Then, Watch, script};
 /// Bricks that exist already are no error: the command may be a repetition.
 const ADD_BRICKS: &str = r#"
     v=$1 r=$2; shift 2
-    gluster --mode=script volume info "$v" | brick="$1" awk 'sub(/^Brick[0-9]+: /, "") { sub(/ \(arbiter\)$/, "")
-    if ($0 == ENVIRON["brick"]) found = 1 } END { exit !found }' && exit 0
+    has_brick "$v" "$1" && exit 0
     if [ "$r" -gt 0 ]; then gluster --mode=script volume add-brick "$v" replica "$r" "$@" force
     else gluster --mode=script volume add-brick "$v" "$@" force; fi
 "#;
@@ -109,7 +108,7 @@ fn add_bricks(plan: &mut Plan, spec: &Spec, host: &str, copies: usize, bricks: &
     args.extend(words.iter().cloned());
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let why = format!("add {}", words.join(" "));
-    plan.phase("add the bricks", vec![Step::new(host, script(ADD_BRICKS, &args), why)]);
+    plan.phase("add the bricks", vec![Step::new(host, script(&[HAS_BRICK, ADD_BRICKS].concat(), &args), why)]);
 }
 
 fn start_rebalance(plan: &mut Plan, spec: &Spec, host: &str) {

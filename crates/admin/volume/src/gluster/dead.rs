@@ -3,15 +3,14 @@
 use super::create::make_folders;
 use super::room::{Room, brick};
 use super::xml::Brick;
-use super::{speaker_of, volume};
+use super::{HAS_BRICK, speaker_of, volume};
 use crate::observe::Observed;
 use crate::refuse::Refusal;
 use crate::spec::Spec;
 use crate::step::{Plan, Step, Then, Watch, script};
 
 const REPLACE: &str = r#"
-    gluster --mode=script volume info "$1" | brick="$3" awk 'sub(/^Brick[0-9]+: /, "") { sub(/ \(arbiter\)$/, "")
-    if ($0 == ENVIRON["brick"]) found = 1 } END { exit !found }' && exit 0
+    has_brick "$1" "$3" && exit 0
     gluster --mode=script volume replace-brick "$1" "$2" "$3" commit force
 "#;
 /// The host stays a peer as long as another volume has a brick there.
@@ -48,7 +47,7 @@ pub(super) fn let_go(spec: &Spec, seen: &Observed, host: &str, sets: &[&[Brick]]
     let new: Vec<Brick> = pairs.iter().map(|(_, new)| new.clone()).collect();
     make_folders(&mut plan, seen, &new);
     for (old, new) in &pairs {
-        let argv = script(REPLACE, &[&spec.name, &old.word(), &new.word()]);
+        let argv = script(&[HAS_BRICK, REPLACE].concat(), &[&spec.name, &old.word(), &new.word()]);
         let step = Step::new(&speaker, argv, format!("replace {} by {}", old.word(), new.word()));
         plan.phase("replace the lost bricks", vec![step]);
     }

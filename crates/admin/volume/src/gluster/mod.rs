@@ -26,6 +26,12 @@ use xml::{Cluster, Volume};
 
 pub(crate) const UNIT: &str = "glusterd";
 
+/// Begins a script that calls `has_brick VOLUME BRICK`. A repeated command then finds its work done.
+const HAS_BRICK: &str = r#"
+    has_brick() { gluster --mode=script volume info "$1" | brick="$2" awk 'sub(/^Brick[0-9]+: /, "") {
+    sub(/ \(arbiter\)$/, ""); if ($0 == ENVIRON["brick"]) found = 1 } END { exit !found }'; }
+"#;
+
 /// Returns the first server whose daemon answers, and the cluster as that server sees it.
 pub(crate) fn speaker<'a>(spec: &'a Spec, seen: &'a Observed) -> Option<(String, &'a Cluster)> {
     spec.servers().into_iter().find_map(|h| Some((h.clone(), seen.host(&h)?.gluster.as_ref()?)))
