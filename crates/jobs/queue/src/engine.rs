@@ -91,12 +91,22 @@ pub trait Engine {
     }
 }
 
-/// Returns a job that a condition names and that does not exist. The condition would wait for it for ever.
-pub fn missing(condition: &str, engine: &dyn Engine) -> Result<Option<String>, QueueError> {
+/// Returns a condition with the jobs that fit each `name*` of it, or the first job of it that does not exist. A job
+/// would wait for that one for ever.
+pub fn condition(text: &str, engine: &dyn Engine) -> Result<Result<String, String>, QueueError> {
     let own = engine.own_jobs()?;
+    let fitting = |pattern: &str| {
+        let fits = |job: &&Job| homing_lsf::choose::pattern_fits(pattern, &job.spec.name);
+        own.iter().filter(fits).map(|job| job.id).collect()
+    };
     let is_there = |named: &String| match array::job_id(named) {
         Some((id, _)) => engine.job(id).is_ok(),
         None => own.iter().any(|job| job.spec.name == *named),
     };
-    Ok(depend::jobs(condition).into_iter().find(|named| !is_there(named)))
+    Ok(depend::expanded(text, &fitting).and_then(|text| {
+        match depend::jobs(&text).into_iter().find(|named| !is_there(named)) {
+            Some(missing) => Err(missing),
+            None => Ok(text),
+        }
+    }))
 }

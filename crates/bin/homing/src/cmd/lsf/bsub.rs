@@ -335,15 +335,6 @@ fn on_own_terminal(request: &Request, engine: &dyn Engine) -> bool {
 pub fn condition(request: &Request, engine: &dyn Engine) -> Result<Option<String>, Refusal> {
     let Some(text) = &request.after else { return Ok(None) };
     depend::check(text).map_err(|why| not_submitted(format!("{text}: Dependency condition syntax error ({why})")))?;
-    let none = |named| not_submitted(format!("{named}: No matching job found"));
-    let own = engine.own_jobs()?;
-    let find = |pattern: &str| {
-        let fits = |job: &&homing_queue::Job| homing_lsf::choose::pattern_fits(pattern, &job.spec.name);
-        own.iter().filter(fits).map(|job| job.id).collect()
-    };
-    let text = depend::expanded(text, &find).map_err(none)?;
-    match homing_queue::engine::missing(&text, engine)? {
-        Some(named) => Err(none(named)),
-        None => Ok(Some(text)),
-    }
+    let known = homing_queue::engine::condition(text, engine)?;
+    known.map(Some).map_err(|missing| not_submitted(format!("{missing}: No matching job found")))
 }

@@ -126,8 +126,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         super::slurm_keeps(&spec.queue)?;
     }
     // Slurm forgets ended jobs within minutes, and reports unknown jobs itself.
-    if let Some(text) = spec.after.as_ref().filter(|_| !slurm) {
-        known(engine.as_ref(), text)?;
+    if let Some(text) = spec.after.as_mut().filter(|_| !slurm) {
+        *text = known(engine.as_ref(), text)?;
     }
     if slurm {
         super::near::wish(&mut spec, &args.near, args.place)?;
@@ -175,14 +175,12 @@ fn wanted(args: &Args, slots: u32) -> Option<Wanted> {
         .or(args.ptile.map(by_ptile))
 }
 
-/// Refuses a condition that names a job that does not exist: it would never be met.
-fn known(engine: &dyn Engine, condition: &str) -> Result<(), Failure> {
-    match homing_queue::engine::missing(condition, engine)? {
-        Some(named) => {
-            Err(Failure::usage(format!("--after {condition}: there is no job {named}")).hint("homing jobs -a"))
-        }
-        None => Ok(()),
-    }
+/// Returns a condition with its `name*` expanded. A job that does not exist is refused: the condition would never hold.
+fn known(engine: &dyn Engine, condition: &str) -> Result<String, Failure> {
+    let known = homing_queue::engine::condition(condition, engine)?;
+    known.map_err(|missing| {
+        Failure::usage(format!("--after {condition}: there is no job {missing}")).hint("homing jobs -a")
+    })
 }
 
 fn again(engine: &dyn Engine, ids: &[String]) -> Result<i32, Failure> {
