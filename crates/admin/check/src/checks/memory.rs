@@ -3,7 +3,7 @@
 use crate::compare::split;
 use crate::{Answers, Check, Code, Finding, Host, Severity};
 use homing_model::units::bytes;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Twins of one maker differ by the memory that firmware and kernel reserve.
 const SLACK_PERCENT: u64 = 2;
@@ -44,12 +44,14 @@ fn judge(answers: &Answers) -> Vec<Finding> {
             .filter_map(|(h, kib)| Some((h, kib.parse::<u64>().ok()?.saturating_mul(1024))))
             .collect()
     };
-    let (total, swap, free) = (of("MemTotal"), of("SwapTotal"), of("SwapFree"));
+    let by_name =
+        |name| -> HashMap<&str, u64> { of(name).into_iter().map(|(host, b)| (host.name.as_str(), b)).collect() };
+    let (total, swap, free) = (of("MemTotal"), by_name("SwapTotal"), by_name("SwapFree"));
     let mut found = less(&total);
     for (host, memory) in &total {
-        let own = |rows: &[(&Host, u64)]| rows.iter().find(|(h, _)| h.name == host.name).map(|(_, kib)| *kib);
-        let (Some(swap), Some(free)) = (own(&swap), own(&free)) else { continue };
-        let used = swap.saturating_sub(free);
+        let name = host.name.as_str();
+        let (Some(swap), Some(free)) = (swap.get(name), free.get(name)) else { continue };
+        let used = swap.saturating_sub(*free);
         if used > memory / 100 * SWAPPED_PERCENT {
             let finding = SWAPS.on(
                 host,
