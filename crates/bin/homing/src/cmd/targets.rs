@@ -54,6 +54,11 @@ pub struct Targets {
     persist: u64,
 }
 
+/// Returns a word as a person pastes it into a shell.
+pub fn shell_word(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.into(), |quoted| quoted.into_owned())
+}
+
 impl Targets {
     /// Returns whether any hosts were named.
     pub fn named(&self) -> bool {
@@ -70,11 +75,7 @@ impl Targets {
         let user = self.user.iter().flat_map(|user| ["-l".to_string(), user.clone()]);
         let ssh = self.ssh_options.iter().flat_map(|words| ["-o".to_string(), words.clone()]);
         let cluster = self.cluster.words().into_iter().map(|word| word.to_string_lossy().into_owned());
-        cluster
-            .chain(user)
-            .chain(ssh)
-            .map(|word| shlex::try_quote(&word).map_or(word.clone(), |w| w.into_owned()) + " ")
-            .collect()
+        cluster.chain(user).chain(ssh).map(|word| shell_word(&word) + " ").collect()
     }
 
     /// Returns the hosts, in order.

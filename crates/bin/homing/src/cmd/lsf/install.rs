@@ -1,5 +1,6 @@
 //! `homing lsf install DIR` and `homing lsf remove DIR`.
 
+use crate::cmd::targets::shell_word;
 use clap::Subcommand;
 use homing_model::Failure;
 use std::os::unix::fs::symlink;
@@ -52,7 +53,7 @@ fn install(dir: &Path) -> Result<i32, Failure> {
     }
     let conf = conf(dir);
     let queue = crate::cluster::Cluster::of_queue()?.queue_config()?.default_queue().to_string();
-    let params = conf.join(format!("lsbatch/{}/configdir", super::CLUSTER));
+    let params = params(&conf);
     homing_os::folder::make_folders(&params).map_err(|e| failed(&params, e))?;
     // Snakemake and Nextflow read these two files, and bsub reads the units. LSB_JOB_MEMLIMIT=Y declares that a limit
     // is for the whole job. Without it, Nextflow divides the limit among the slots.
@@ -71,16 +72,15 @@ fn install(dir: &Path) -> Result<i32, Failure> {
         "{} commands are in {}; put it first, and let others find its lsf.conf:\nexport PATH={}:$PATH LSF_ENVDIR={}",
         super::names().count(),
         dir.display(),
-        word(dir),
-        word(&conf)
+        shell_word(&dir.to_string_lossy()),
+        shell_word(&conf.to_string_lossy())
     );
     Ok(0)
 }
 
-/// Returns a path as a word for a shell to paste.
-fn word(path: &Path) -> String {
-    let path = path.display().to_string();
-    shlex::try_quote(&path).map_or(path.clone(), |quoted| quoted.into_owned())
+/// Returns the folder of `lsb.params`, below the folder of `lsf.conf`.
+fn params(conf: &Path) -> PathBuf {
+    conf.join("lsbatch").join(super::CLUSTER).join("configdir")
 }
 
 /// Returns the folder of `lsf.conf`, beside the links of a directory.
@@ -103,14 +103,14 @@ fn remove(dir: &Path) -> Result<i32, Failure> {
         }
     }
     // A folder with anything else in it stays.
-    let (conf, cluster) = (conf(dir), format!("lsbatch/{}", super::CLUSTER));
-    for file in [conf.join(&cluster).join("configdir/lsb.params"), conf.join("lsf.conf")] {
+    let conf = conf(dir);
+    let params = params(&conf);
+    for file in [params.join("lsb.params"), conf.join("lsf.conf")] {
         if !is_foreign(&file) {
             let _ = std::fs::remove_file(&file);
         }
     }
-    let folders = [conf.join(&cluster).join("configdir"), conf.join(&cluster), conf.join("lsbatch"), conf];
-    for folder in folders.into_iter().chain([dir.join("lsf"), dir.to_path_buf()]) {
+    for folder in params.ancestors().take_while(|folder| folder.starts_with(dir)) {
         let _ = std::fs::remove_dir(folder);
     }
     Ok(0)
