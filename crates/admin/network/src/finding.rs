@@ -66,25 +66,25 @@ const LINK: &str = "the link between their switches: its speed, and whether a se
 pub fn findings(measured: &Measured) -> Vec<Finding> {
     let judge = Judge::new(measured);
     let groups = Groups::new(&judge);
-    let told = Told { judge: &judge, of: measured, groups: &groups };
+    let faults = NetworkFaults { judge: &judge, of: measured, groups: &groups };
     let hosts = 0..measured.hosts.len();
-    let mut all = told.unmeasured();
-    all.extend(told.negotiated());
-    all.extend(told.mtu());
-    all.extend(hosts.filter_map(|host| told.host(host)));
-    all.extend(told.unclear());
-    all.extend(told.paths());
-    all.extend(told.shared());
+    let mut all = faults.unmeasured();
+    all.extend(faults.negotiated());
+    all.extend(faults.mtu());
+    all.extend(hosts.filter_map(|host| faults.host(host)));
+    all.extend(faults.unclear());
+    all.extend(faults.paths());
+    all.extend(faults.shared());
     all
 }
 
-struct Told<'a> {
+struct NetworkFaults<'a> {
     judge: &'a Judge<'a>,
     of: &'a Measured,
     groups: &'a Groups,
 }
 
-impl Told<'_> {
+impl NetworkFaults<'_> {
     fn name(&self, host: usize) -> &str {
         &self.of.hosts[host].name
     }
@@ -113,11 +113,11 @@ impl Told<'_> {
             found.entry(hosts).or_insert_with(|| pair.failed.clone().unwrap_or_default());
         }
         let look = "firewalls between these hosts: TCP port 47113 is open for the length of a round";
-        let told = |(hosts, why): (Vec<usize>, String)| {
+        let fault = |(hosts, why): (Vec<usize>, String)| {
             let sentence = format!("{} could not be measured: {why}", self.set(&hosts));
             self.about(Kind::Unmeasured, &hosts, sentence, look)
         };
-        found.into_iter().map(told).collect()
+        found.into_iter().map(fault).collect()
     }
 
     /// Returns the value of most hosts, and the hosts with other values.
@@ -143,11 +143,11 @@ impl Told<'_> {
 
     fn mtu(&self) -> Vec<Finding> {
         let Some((most, others)) = self.unlike(|host| self.of.hosts[host].mtu) else { return Vec::new() };
-        let told = |(mtu, hosts): (u32, Vec<usize>)| {
+        let fault = |(mtu, hosts): (u32, Vec<usize>)| {
             let sentence = format!("{}: MTU {mtu}, most others {most}", self.set(&hosts));
             self.about(Kind::Mtu, &hosts, sentence, "ip link set INTERFACE mtu BYTES; all hosts of a segment the same")
         };
-        others.into_iter().map(told).collect()
+        others.into_iter().map(fault).collect()
     }
 
     /// Returns the fault of a single host.
@@ -268,7 +268,7 @@ impl Told<'_> {
 
     fn paths(&self) -> Vec<Finding> {
         let alone = |&(a, b): &(usize, usize)| self.of.under(Load::Alone).any(|pair| pair.is(a, b));
-        let told = |(a, b): (usize, usize)| {
+        let fault = |(a, b): (usize, usize)| {
             let way = |from, to| {
                 let share = self.judge.path(from, to).filter(|share| *share < SLOW)?;
                 Some(format!("{} from {} to {}", percent(share), self.name(from), self.name(to)))
@@ -277,17 +277,17 @@ impl Told<'_> {
             let sentence = format!("{} of what is usual, and both are well with others", ways.join(", "));
             self.about(Kind::Path, &[a, b], sentence, "what is between the two: switches, routes")
         };
-        slow_paths(self.judge, self.groups).into_iter().filter(alone).map(told).collect()
+        slow_paths(self.judge, self.groups).into_iter().filter(alone).map(fault).collect()
     }
 
     fn shared(&self) -> Vec<Finding> {
-        let told = |side: Side| {
+        let fault = |side: Side| {
             let carries = self.carries(crossed(self.of, &side)?)?;
             let (one, other) = (self.set(&side.0), self.set(&side.1));
             let sentence = format!("{one} and {other} share one link of {carries:.0} Mbit/s");
             Some(Finding { kind: Kind::Shared, hosts: vec![one, other], sentence, look: LINK })
         };
-        sides(&self.groups.all()).into_iter().filter_map(told).collect()
+        sides(&self.groups.all()).into_iter().filter_map(fault).collect()
     }
 
     /// Returns the rate of a link each way, Mbit/s, if it is lower than the rate of the hosts.

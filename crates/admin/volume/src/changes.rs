@@ -11,7 +11,7 @@ use homing_steps::Executor;
 use std::path::Path;
 
 /// A message for the user after a change.
-type Told = Result<Option<String>, Failure>;
+type ChangeResult = Result<Option<String>, Failure>;
 
 fn one_host() -> Answer {
     Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")])
@@ -65,7 +65,7 @@ impl Drive {
     }
 
     /// Mounts on more hosts; if none are named, on all hosts of the volume.
-    pub fn mount(&self, record: &mut Record, hosts: Option<Vec<String>>) -> Told {
+    pub fn mount(&self, record: &mut Record, hosts: Option<Vec<String>>) -> ChangeResult {
         for host in hosts.unwrap_or_default() {
             if !record.spec.clients.contains(&host) {
                 record.spec.clients.push(host);
@@ -76,7 +76,7 @@ impl Drive {
     }
 
     /// Unmounts; if no hosts are named, on all hosts of the volume.
-    pub fn unmount(&self, record: &mut Record, hosts: Option<Vec<String>>) -> Told {
+    pub fn unmount(&self, record: &mut Record, hosts: Option<Vec<String>>) -> ChangeResult {
         let gone = hosts.unwrap_or_else(|| record.spec.clients.clone());
         let what = Change::Unmount { hosts: gone.clone() };
         self.reach(record, &what, true, &|spec, seen, _| Ok(mounts::unmount(spec, seen, &gone)))?;
@@ -85,7 +85,7 @@ impl Drive {
     }
 
     /// Adds space.
-    pub fn add_host(&self, record: &mut Record, places: Vec<Place>) -> Told {
+    pub fn add_host(&self, record: &mut Record, places: Vec<Place>) -> ChangeResult {
         let set: NodeSet = places.iter().map(|p| p.host.clone()).collect();
         for place in places {
             if !record.spec.clients.contains(&place.host) {
@@ -105,7 +105,7 @@ impl Drive {
     }
 
     /// Moves all bytes off a host.
-    pub fn drain_host(&self, record: &mut Record, host: &str) -> Told {
+    pub fn drain_host(&self, record: &mut Record, host: &str) -> ChangeResult {
         let name = record.spec.name.clone();
         if !record.spec.places.iter().any(|p| p.host == host) {
             return Err(Failure::usage(format!("{host} gives no space to volume {name}"))
@@ -122,7 +122,7 @@ impl Drive {
     }
 
     /// Changes the number of copies.
-    pub fn set_copies(&self, record: &mut Record, path: &str, copies: u32) -> Told {
+    pub fn set_copies(&self, record: &mut Record, path: &str, copies: u32) -> ChangeResult {
         let path = path.trim_end_matches('/');
         let Spec { name, kind, mount, .. } = &record.spec;
         if *kind == Kind::Gluster && path != *mount {
@@ -159,7 +159,7 @@ impl Drive {
     }
 
     /// Changes how new files are cut.
-    pub fn set_stripe(&self, record: &mut Record, path: &str, size: Option<u64>) -> Told {
+    pub fn set_stripe(&self, record: &mut Record, path: &str, size: Option<u64>) -> ChangeResult {
         let Spec { name, kind, mount, .. } = &record.spec;
         let size = size.ok_or_else(|| Failure::usage("--size is needed: the size of the pieces"))?;
         if *kind != Kind::Gluster {
@@ -183,7 +183,7 @@ impl Drive {
         path: &str,
         count: Option<i32>,
         size: Option<u64>,
-    ) -> Told {
+    ) -> ChangeResult {
         let plan = lustre::set_stripe(client, path, count, size);
         let mut record = Record::unwritten(adopt::unknown(name, &[]));
         let what = Change::SetStripe { path: path.into(), size };
@@ -192,7 +192,7 @@ impl Drive {
     }
 
     /// Brings copies up to date.
-    pub fn heal(&self, record: &mut Record, full: bool) -> Told {
+    pub fn heal(&self, record: &mut Record, full: bool) -> ChangeResult {
         self.reach(record, &Change::Heal, true, &|spec, seen, _| match spec.kind {
             Kind::Gluster => gluster::heal(spec, seen, full),
             Kind::Moosefs => moosefs::heal(spec, seen),
@@ -202,7 +202,7 @@ impl Drive {
     }
 
     /// Redistributes files.
-    pub fn rebalance(&self, record: &mut Record) -> Told {
+    pub fn rebalance(&self, record: &mut Record) -> ChangeResult {
         self.reach(record, &Change::Rebalance, true, &|spec, seen, _| match spec.kind {
             Kind::Gluster => gluster::rebalance(spec, seen),
             Kind::Moosefs => moosefs::rebalance(spec, seen),
@@ -212,7 +212,7 @@ impl Drive {
     }
 
     /// Deletes the volume.
-    pub fn delete(&self, record: &mut Record) -> Told {
+    pub fn delete(&self, record: &mut Record) -> ChangeResult {
         self.reach(record, &Change::Delete, true, &|spec, seen, allowed| match spec.kind {
             Kind::Gluster => gluster::delete(spec, seen, allowed),
             Kind::Moosefs => moosefs::delete(spec, seen, allowed),
@@ -226,7 +226,7 @@ impl Drive {
     }
 
     /// Finishes an interrupted change, with the dangers that were accepted for it.
-    pub fn resume(self, record: &mut Record) -> Told {
+    pub fn resume(self, record: &mut Record) -> ChangeResult {
         let Some(pending) = record.pending.clone() else {
             return Ok(Some(format!("volume {}: nothing was interrupted", record.spec.name)));
         };

@@ -27,13 +27,13 @@ const FRESH: Duration = Duration::from_secs(20);
 const OWN_INO: u64 = (1 << 48) - 1;
 
 /// The map or the error of the last query, and its time.
-type Told = (Instant, Result<Arc<OsdMap>, String>);
+type CachedMap = (Instant, Result<Arc<OsdMap>, String>);
 
 pub(crate) struct Ceph {
     point: PathBuf,
     kernel: bool,
     client: Client,
-    map: Mutex<Option<Told>>,
+    map: Mutex<Option<CachedMap>>,
     /// When the kernel's client last contacted an OSD for this.
     spoken: Mutex<Option<Instant>>,
 }
@@ -51,12 +51,12 @@ impl Ceph {
 
     /// Returns the map. Other threads wait while one queries it.
     fn map(&self) -> Result<Arc<OsdMap>, String> {
-        let mut told = self.map.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = told.as_ref().filter(|(since, _)| since.elapsed() < FRESH) {
+        let mut map = self.map.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = map.as_ref().filter(|(since, _)| since.elapsed() < FRESH) {
             return known.clone();
         }
         let asked = map::ask(&self.client.options).and_then(|map| self.of_this_cluster(map)).map(Arc::new);
-        *told = Some((Instant::now(), asked.clone()));
+        *map = Some((Instant::now(), asked.clone()));
         asked
     }
 

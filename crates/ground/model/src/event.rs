@@ -207,13 +207,13 @@ pub enum What {
 fn measured<'a, D: Deserializer<'a>>(from: D) -> Result<Option<IoWait>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Told {
+    enum MeasuredWait {
         Measured(IoWait),
         Else(IgnoredAny),
     }
-    Ok(match Option::<Told>::deserialize(from)? {
-        Some(Told::Measured(wait)) => Some(wait),
-        Some(Told::Else(_)) | None => None,
+    Ok(match Option::<MeasuredWait>::deserialize(from)? {
+        Some(MeasuredWait::Measured(wait)) => Some(wait),
+        Some(MeasuredWait::Else(_)) | None => None,
     })
 }
 

@@ -4,7 +4,7 @@
 use crate::job::{End, JobSpec, Share, Start};
 
 /// The parts of the report that differ between jobs, as printed.
-pub(crate) struct Told<'a> {
+pub(crate) struct ReportParts<'a> {
     /// `7`, `7[2]`.
     pub id: &'a str,
     pub host: &'a str,
@@ -45,14 +45,14 @@ pub fn term(reason: &str) -> String {
 pub fn text(id: u64, index: u32, spec: &JobSpec, script: Option<&str>, start: &Start, end: &End) -> String {
     let shown = if index == 0 { id.to_string() } else { format!("{id}[{index}]") };
     let reason = end.reason.as_deref().map(|reason| match term(reason) {
-        told if told.starts_with("TERM_") => format!("{told}.\n"),
-        told => format!("{told}\n"),
+        text if text.starts_with("TERM_") => format!("{text}.\n"),
+        text => format!("{text}\n"),
     });
     let result = match end.exit {
         0 => "Successfully completed.".to_string(),
         code => format!("{}Exited with exit code {code}.", reason.unwrap_or_default()),
     };
-    let told = Told {
+    let parts = ReportParts {
         id: &shown,
         host: &start.host,
         submitted: &time(spec.submit_ns),
@@ -64,7 +64,7 @@ pub fn text(id: u64, index: u32, spec: &JobSpec, script: Option<&str>, start: &S
         memory: &format!("{:.0} MB", (end.max_rss_kib as f64 / 1024.0).ceil()),
         wall: &((end.at_ns - start.at_ns).max(0) / 1_000_000_000).to_string(),
     };
-    layout(spec, script, &told)
+    layout(spec, script, &parts)
 }
 
 /// Returns the hosts in LSF's format: slots and first host, and a line for each other host.
@@ -76,11 +76,11 @@ fn hosts(spec: &JobSpec, host: &str) -> (String, String) {
 }
 
 /// Fills in the lines of the report.
-pub(crate) fn layout(spec: &JobSpec, script: Option<&str>, told: &Told) -> String {
+pub(crate) fn layout(spec: &JobSpec, script: Option<&str>, parts: &ReportParts) -> String {
     let command = spec.command.display();
     let name = if spec.name.is_empty() { &command } else { &spec.name };
     let (user, cwd) = (&spec.user, spec.cwd.display());
-    let Told { id, host, submitted, started, ended, how, result, cpu, memory, wall } = told;
+    let ReportParts { id, host, submitted, started, ended, how, result, cpu, memory, wall } = parts;
     let (first, others) = hosts(spec, host);
     format!(
         "\n------------------------------------------------------------\n\

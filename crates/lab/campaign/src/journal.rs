@@ -21,7 +21,7 @@ pub enum End {
 
 /// A task as its journal records it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct JournalTask {
     /// The number of starts.
     pub starts: u64,
     /// The number of records of its success.
@@ -36,7 +36,7 @@ pub struct Told {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Journal {
     /// The tasks by number.
-    pub tasks: BTreeMap<u64, Told>,
+    pub tasks: BTreeMap<u64, JournalTask>,
     /// Lines that are no records, other than those in `damaged`.
     pub unreadable: u64,
 }
@@ -73,7 +73,7 @@ impl Journal {
     }
 
     /// Returns a task; one that never began is open.
-    pub fn task(&self, number: u64) -> Told {
+    pub fn task(&self, number: u64) -> JournalTask {
         self.tasks.get(&number).cloned().unwrap_or_default()
     }
 }

@@ -296,7 +296,7 @@ pub fn kills(seen: &Seen) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::Told;
+    use crate::journal::JournalTask;
     use crate::scenario::{Input, Stroke};
 
     fn scenario() -> Scenario {
@@ -323,7 +323,9 @@ mod tests {
         for number in 1..=4 {
             let fails = Scenario::fails(number);
             let end = if fails { End::Failed } else { End::Done };
-            seen.journal.tasks.insert(number, Told { starts: 1, done: u64::from(!fails), starts_after_done: 0, end });
+            seen.journal
+                .tasks
+                .insert(number, JournalTask { starts: 1, done: u64::from(!fails), starts_after_done: 0, end });
             let ends = (!fails).then(|| "e 1-2".to_string());
             seen.effects.insert(Scenario::item(number), ["b 1-2".to_string()].into_iter().chain(ends).collect());
             seen.beats.insert(Scenario::item(number), [("1-2".to_string(), (10, 20))].into());

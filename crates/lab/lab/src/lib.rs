@@ -16,6 +16,7 @@ mod disk;
 mod down;
 mod error;
 mod exec;
+mod failure;
 mod folder;
 mod gluster;
 mod guest;
@@ -34,7 +35,6 @@ mod root;
 mod slurm;
 pub mod spec;
 mod status;
-mod told;
 mod uml;
 mod up;
 

@@ -31,7 +31,7 @@ pub(crate) struct Mux {
 
 /// A message of the master about a session.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum MasterNews {
     /// The command's exit status.
     Exit(i32),
     /// The session is over.
@@ -113,7 +113,7 @@ impl Mux {
     /// Reads the bytes that are there; does not wait if the socket is ready. The status of a short command may have
     /// come with the answer that opened its session. The buffer is therefore parsed before the end of the socket
     /// counts.
-    pub(crate) fn told(&mut self) -> Told {
+    pub(crate) fn told(&mut self) -> MasterNews {
         let mut chunk = [0; 4096];
         let over = match self.socket.read(&mut chunk) {
             Ok(n) => {
@@ -126,10 +126,10 @@ impl Mux {
             let mut fields = Fields(&packet);
             if fields.number() == Some(S_EXIT_MESSAGE) {
                 fields.number();
-                return fields.number().map_or(Told::Over, |status| Told::Exit(status as i32));
+                return fields.number().map_or(MasterNews::Over, |status| MasterNews::Exit(status as i32));
             }
         }
-        if over || self.buffer.len() > MOST { Told::Over } else { Told::Nothing }
+        if over || self.buffer.len() > MOST { MasterNews::Over } else { MasterNews::Nothing }
     }
 
     fn send(&mut self, packet: &[u8]) -> io::Result<()> {
@@ -228,11 +228,11 @@ mod tests {
         let (mut mux, mut master) = pair();
         let message = packet(S_EXIT_MESSAGE, |p| p.extend([0, 0, 0, 9, 0, 0, 0, 255]));
         master.write_all(&message[..6]).unwrap();
-        assert_eq!(mux.told(), Told::Nothing);
+        assert_eq!(mux.told(), MasterNews::Nothing);
         master.write_all(&message[6..]).unwrap();
-        assert_eq!(mux.told(), Told::Exit(255));
+        assert_eq!(mux.told(), MasterNews::Exit(255));
         drop(master);
-        assert_eq!(mux.told(), Told::Over);
+        assert_eq!(mux.told(), MasterNews::Over);
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
         master.write_all(&[opened, status].concat()).unwrap();
         drop(master);
         assert!(mux.receive(Instant::now() + Duration::from_secs(1)).is_ok());
-        assert_eq!((mux.told(), mux.told()), (Told::Exit(3), Told::Over));
+        assert_eq!((mux.told(), mux.told()), (MasterNews::Exit(3), MasterNews::Over));
     }
 
     #[test]

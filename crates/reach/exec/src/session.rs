@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::command::{Command, Input};
 use crate::connect::{Connector, NoWay};
 use crate::local::Local;
-use crate::mux::{Mux, Refused, Told};
+use crate::mux::{MasterNews, Mux, Refused};
 use crate::wait::{Cancel, Woken, ready};
 use homing_os::names::is_here;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -266,9 +266,9 @@ impl Session {
                 self.over = true;
             }
             Far::Mux(mux) => match mux.told() {
-                Told::Exit(status) => self.status = Some(status),
-                Told::Over => self.over = true,
-                Told::Nothing => {}
+                MasterNews::Exit(status) => self.status = Some(status),
+                MasterNews::Over => self.over = true,
+                MasterNews::Nothing => {}
             },
         }
     }

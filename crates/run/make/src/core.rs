@@ -9,8 +9,8 @@ mod tests;
 use crate::asked::{Asked, News, ToConnection};
 use crate::host::Host;
 use crate::near::{Near, lock};
+use crate::reporter::BuildReporter;
 use crate::running::{Given, Running};
-use crate::told::Told;
 use crate::{Build, Candidate, Choice, Evidence, Ran, choose, order, room};
 use homing_launch::wire::{Ended, FromWorker, Stream, ToWorker};
 use homing_launch::{Attempt, Attempts, Link, Links};
@@ -43,14 +43,14 @@ pub struct Core {
     typical_us: f64,
     began: Instant,
     evidence: Evidence,
-    told_unshared: bool,
+    reported_unshared: bool,
     tickets: HashMap<u64, usize>,
-    told: Told,
+    reporter: BuildReporter,
 }
 
 impl Core {
     /// Makes the coordinator while hosts are still being connected to.
-    pub fn new(build: Build, hosts: Links<Host>, near: Arc<Near>, told: Told) -> Core {
+    pub fn new(build: Build, hosts: Links<Host>, near: Arc<Near>, reporter: BuildReporter) -> Core {
         Core {
             build,
             alone: hosts.len() == 1,
@@ -63,9 +63,9 @@ impl Core {
             typical_us: FIRST_GUESS_US,
             began: Instant::now(),
             evidence: Evidence::default(),
-            told_unshared: false,
+            reported_unshared: false,
             tickets: HashMap::new(),
-            told,
+            reporter,
         }
     }
 
@@ -116,12 +116,12 @@ impl Core {
     }
 
     fn tell(&mut self, what: What) {
-        self.told.tell(wall_ns(), what);
+        self.reporter.tell(wall_ns(), what);
     }
 
     /// Records the end of a recipe that no worker has reported.
     fn gave_up(&mut self, running: &Running, outcome: Outcome, last: bool) {
-        self.told.gave_up(wall_ns(), running, &self.hosts[running.host].name, outcome, last);
+        self.reporter.gave_up(wall_ns(), running, &self.hosts[running.host].name, outcome, last);
     }
 
     fn worker_said(&mut self, at: usize, message: FromWorker) {
@@ -147,7 +147,7 @@ impl Core {
                     let (host, missing) = (self.hosts[at].name.clone(), missing.display());
                     say(&format!("{host} has no {missing}"));
                     self.tell(What::HostUnfit { host, reason: format!("{missing} is not there") });
-                    self.told.has_not_begun(&running);
+                    self.reporter.has_not_begun(&running);
                     running.asked.unfit.push(at);
                     self.again(running);
                 }
@@ -190,7 +190,7 @@ impl Core {
         for (stream, bytes) in [(Stream::Out, &ended.stdout), (Stream::Err, &ended.stderr)] {
             running.prints(stream, bytes);
         }
-        self.told.ended(wall_ns(), &running, &self.hosts[running.host].name, &ended);
+        self.reporter.ended(wall_ns(), &running, &self.hosts[running.host].name, &ended);
         let us = |at: Instant| at.duration_since(self.began).as_micros() as u64;
         let weight = (1.0 / (self.evidence.ran.len() + 1) as f64).max(0.1);
         self.typical_us += weight * (ended.wall_us as f64 - self.typical_us);
@@ -224,7 +224,7 @@ impl Core {
         let Some(running) = self.give_back(ticket) else { return };
         if self.near.is_outdated(change) {
             // It has not begun, and the host is not at fault.
-            self.told.has_not_begun(&running);
+            self.reporter.has_not_begun(&running);
             return self.again(running);
         }
         let why = format!("{}: {why}", self.hosts[running.host].name);
@@ -325,7 +325,7 @@ impl Core {
     /// hosts would be idle without explanation.
     fn tell_unshared(&mut self, asked: &Asked) {
         let unshared = !self.alone && asked.mount.is_none() && !self.build.assume_shared;
-        if unshared && !std::mem::replace(&mut self.told_unshared, true) {
+        if unshared && !std::mem::replace(&mut self.reported_unshared, true) {
             tell_stays(asked, &unshared_text(asked));
             self.tell(What::Note { text: stays(&unshared_text(asked)) });
         }
@@ -356,7 +356,7 @@ impl Core {
         let recipe = ToWorker::Recipe { ticket, task, folders: asked.folders.clone() };
         let reply = asked.reply.clone();
         self.running.insert(ticket, Attempt::on(at, Given::new(asked, choice, slot)));
-        self.told.started(wall_ns(), &self.running[&ticket], &self.hosts);
+        self.reporter.started(wall_ns(), &self.running[&ticket], &self.hosts);
         let ahead = homing_launch::wire::portions(fence).into_iter().filter(|changes| !changes.is_empty());
         let mut messages = ahead.map(|changes| ToWorker::Written { changes }).chain([recipe]);
         if let Err(error) = messages.try_for_each(|message| self.hosts[at].say(&message)) {

@@ -5,7 +5,7 @@ use crate::connection;
 use crate::core::Core;
 use crate::host::Host;
 use crate::near::Near;
-use crate::told::{Listener, Told};
+use crate::reporter::{BuildReporter, Listener};
 use crate::{Build, Evidence, Seen};
 use homing_exec::Remote;
 use homing_launch::{Links, Options};
@@ -63,7 +63,7 @@ impl Session {
         let hosts = connected(&build, &news).map_err(|e| e.to_string())?;
         let near = Arc::new(looked_through(&build)?);
         let traffic = listen(socket, &near, &news)?;
-        let core = Core::new(build, hosts, near, Told::to(listener));
+        let core = Core::new(build, hosts, near, BuildReporter::to(listener));
         let core = begin(move || core.serve(&inbox)).map_err(|e| e.to_string())?;
         Ok(Session { news, core, traffic })
     }

@@ -15,7 +15,7 @@ const FOLDERS: usize = 10;
 const HOSTS: usize = 3;
 
 /// The evidence of the journals and the file systems.
-pub struct Told {
+pub struct ReadEvidence {
     /// The inputs of tasks, and their layout.
     pub seen: Seen,
     /// Runs that read something over a network file system.
@@ -37,12 +37,12 @@ fn part(of: u64, all: u64) -> String {
 }
 
 /// Returns the report for people.
-pub fn text(told: &Told, folders: &[Folder], advice: &[Advice], cost: Option<&Price>) -> String {
-    let (local, remote) = told.seen.bytes();
-    let tasks = told.seen.runs.iter().map(|run| run.tasks.len() as u64).sum();
+pub fn text(evidence: &ReadEvidence, folders: &[Folder], advice: &[Advice], cost: Option<&Price>) -> String {
+    let (local, remote) = evidence.seen.bytes();
+    let tasks = evidence.seen.runs.iter().map(|run| run.tasks.len() as u64).sum();
     let mut text = format!(
         "{} with {} read {}, {} of it over the network\n",
-        count(told.runs as u64, "run"),
+        count(evidence.runs as u64, "run"),
         count(tasks, "task"),
         bytes(local + remote),
         part(remote, local + remote)
@@ -111,8 +111,8 @@ fn command(change: &Change) -> String {
 }
 
 /// Returns the report for programs.
-pub fn as_json(told: &Told, folders: &[Folder], advice: &[Advice], cost: Option<&Price>) -> Value {
-    let (local, remote) = told.seen.bytes();
+pub fn as_json(evidence: &ReadEvidence, folders: &[Folder], advice: &[Advice], cost: Option<&Price>) -> Value {
+    let (local, remote) = evidence.seen.bytes();
     let folder = |one: &Folder| {
         let on: serde_json::Map<String, Value> =
             one.on.iter().map(|(host, part)| (host.clone(), json!(part))).collect();
@@ -126,7 +126,7 @@ pub fn as_json(told: &Told, folders: &[Folder], advice: &[Advice], cost: Option<
         })
     };
     json!({
-        "runs": told.runs, "local_bytes": local, "remote_bytes": remote,
+        "runs": evidence.runs, "local_bytes": local, "remote_bytes": remote,
         "folders": folders.iter().map(folder).collect::<Vec<_>>(), "advice": advice.iter().map(change).collect::<Vec<_>>(),
     })
 }

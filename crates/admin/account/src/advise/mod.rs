@@ -8,7 +8,7 @@ mod predict;
 mod recorded;
 
 pub use change::{Advice, Change, Site, advice};
-pub use evidence::{Price, Told, as_json, text};
+pub use evidence::{Price, ReadEvidence, as_json, text};
 pub use hot::{Folder, hot};
 pub use predict::{Outcome, predict};
 pub use recorded::Recorded;

@@ -3,16 +3,16 @@
 
 mod advice;
 mod kept;
+mod output;
 mod page;
-mod told;
 mod trial;
 
 use super::{Bench, sh};
 use homing_model::Failure;
 pub use kept::Sweep;
+pub use output::{apply, table};
 pub use page::page;
 use std::path::PathBuf;
-pub use told::{apply, table};
 use trial::{Setting, Try};
 
 /// The settings to try.

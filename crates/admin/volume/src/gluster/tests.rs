@@ -126,14 +126,15 @@ fn bricks_give_a_client_that_vanished_up_when_other_clients_do() {
     let probes = number("server.keepalive-interval") * number("server.keepalive-count");
     let idle = number("server.keepalive-time") + probes;
     assert_eq!((idle, number("server.tcp-user-timeout")), (number("network.ping-timeout"), idle));
-    let told = |seen: &Observed| crate::health::findings(&spec, seen, None).into_iter().map(|f| f.remedy);
+    let remedies = |seen: &Observed| crate::health::findings(&spec, seen, None).into_iter().map(|f| f.remedy);
     let slow = running(&spec, "");
     assert!(
-        told(&slow).any(|remedy| remedy.contains("volume set data network.ping-timeout 10 server.tcp-user-timeout"))
+        remedies(&slow)
+            .any(|remedy| remedy.contains("volume set data network.ping-timeout 10 server.tcp-user-timeout"))
     );
     let set = "<options><option><name>server.tcp-user-timeout</name><value>30</value></option></options>";
-    let told_so = seen(&spec, |_| info(&["n1:/brick/data", "n2:/brick/data"], 2).replace("<options/>", set));
-    assert!(!told(&told_so).any(|remedy| remedy.contains("timeout")), "somebody has decided");
+    let set_before = seen(&spec, |_| info(&["n1:/brick/data", "n2:/brick/data"], 2).replace("<options/>", set));
+    assert!(!remedies(&set_before).any(|remedy| remedy.contains("timeout")), "the admin has set it");
 }
 
 #[test]
@@ -141,14 +142,17 @@ fn a_file_may_have_more_than_a_hundred_names() {
     let spec = four();
     let plan = create(&spec, &seen(&spec, |_| store("absent", "no")), &[]).unwrap();
     assert!(has(&plan, "storage.max-hardlinks 0 storage.gfid2path off"), "{plan:#?}");
-    let told = |seen: &Observed| crate::health::findings(&spec, seen, None).into_iter().map(|f| f.remedy);
+    let remedies = |seen: &Observed| crate::health::findings(&spec, seen, None).into_iter().map(|f| f.remedy);
     assert!(
-        told(&running(&spec, ""))
+        remedies(&running(&spec, ""))
             .any(|remedy| remedy == "gluster volume set data storage.max-hardlinks 0 storage.gfid2path off")
     );
     let set = "<options><option><name>storage.max-hardlinks</name><value>500</value></option></options>";
     let decided = seen(&spec, |_| info(&["n1:/brick/data", "n2:/brick/data"], 2).replace("<options/>", set));
-    assert!(told(&decided).any(|remedy| remedy == "gluster volume set data storage.gfid2path off"), "somebody decided");
+    assert!(
+        remedies(&decided).any(|remedy| remedy == "gluster volume set data storage.gfid2path off"),
+        "the admin has set it"
+    );
 }
 
 #[test]

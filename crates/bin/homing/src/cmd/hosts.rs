@@ -6,7 +6,7 @@ mod init;
 mod metrics;
 mod trust;
 
-pub(super) use history::told;
+pub(super) use history::histories;
 
 use super::asked::{Answer, ask_all};
 use super::queue::EngineArgs;
@@ -100,7 +100,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         if let Some(file) = &args.prometheus {
             metrics::write(
                 file,
-                &metrics::Told { args: &args, cluster, hosts: &names, answers: &answers, in_force: &in_force },
+                &metrics::HostsMetrics { args: &args, cluster, hosts: &names, answers: &answers, in_force: &in_force },
             )?;
         } else if args.json {
             let with = |n: &String, mut row: Value| {

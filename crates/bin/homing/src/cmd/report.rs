@@ -64,13 +64,13 @@ fn one(run: &str, args: &Args, cluster: Option<&Cluster>) -> Result<i32, Failure
         homing_os::folder::write_file(file, page)
             .map_err(|e| Failure::system(format!("cannot write {}: {e}", file.display())))?;
     }
-    let told = args.json.then(|| whole_json(&read.tally, failures_json(&read)));
+    let json = args.json.then(|| whole_json(&read.tally, failures_json(&read)));
     let bill = cluster.map(|cluster| Bill::of(read.usage, cluster));
-    if let Some(mut told) = told {
+    if let Some(mut json) = json {
         if let Some(bill) = &bill {
-            told["cost"] = bill.json(cost);
+            json["cost"] = bill.json(cost);
         }
-        return print_json(&told);
+        return print_json(&json);
     }
     evidence(&read.tally)?;
     bill.map_or(Ok(0), |bill| to_stdout(&bill.lines(cost)))
@@ -115,6 +115,6 @@ fn side_by_side(args: &Args) -> Result<i32, Failure> {
     if args.json { print_json(&compared_json(&runs)) } else { to_stdout(&compared_text(&runs)) }
 }
 
-fn print_json(told: &Value) -> Result<i32, Failure> {
-    to_stdout(&(serde_json::to_string_pretty(told).map_err(Failure::system)? + "\n"))
+fn print_json(value: &Value) -> Result<i32, Failure> {
+    to_stdout(&(serde_json::to_string_pretty(value).map_err(Failure::system)? + "\n"))
 }

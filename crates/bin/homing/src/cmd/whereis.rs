@@ -92,7 +92,7 @@ fn sums(files: &[FileLayout]) -> BTreeMap<String, (u64, u64)> {
 
 /// Files with their extents, and the sum of each host.
 #[derive(Serialize)]
-struct Told<'a> {
+struct WhereisJson<'a> {
     files: &'a [FileLayout],
     hosts: BTreeMap<String, serde_json::Value>,
 }
@@ -102,7 +102,7 @@ fn as_json(files: &[FileLayout]) -> io::Result<()> {
     // Standard output is line-buffered: a system call for each line or kilobyte would take longer than finding the
     // files.
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    serde_json::to_writer(&mut out, &Told { files, hosts })?;
+    serde_json::to_writer(&mut out, &WhereisJson { files, hosts })?;
     out.write_all(b"\n")?;
     out.flush()
 }

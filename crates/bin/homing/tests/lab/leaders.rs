@@ -21,7 +21,7 @@ struct World {
 }
 
 /// A run's record.
-struct Told {
+struct LeadersRun {
     events: Vec<Value>,
     said: String,
     status: Option<i32>,
@@ -42,7 +42,7 @@ impl World {
     }
 
     /// Waits until no process of the run is left on any host. Returns its record.
-    fn told(&self, run: Child) -> Told {
+    fn told(&self, run: Child) -> LeadersRun {
         let output: Output = run.wait_with_output().unwrap();
         for host in &self.hosts {
             let at_work = || self.up.lab.told(host, "pgrep -f '/worker-[^ ]* (lead|worker)'").0 == Some(0);
@@ -51,7 +51,7 @@ impl World {
         let folder = fs::read_dir(self.runs()).unwrap().next().unwrap().unwrap().path();
         let journal = fs::read_to_string(folder.join("journal.jsonl")).unwrap();
         let events = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        Told { events, said: err(&output), status: output.status.code() }
+        LeadersRun { events, said: err(&output), status: output.status.code() }
     }
 
     /// Reads the lines of tasks. Returns when each of their executions was first and last seen, in seconds.
@@ -85,7 +85,7 @@ impl World {
 
     /// Starts a run that holds its hosts until it is let go. Returns the number of its ssh processes meanwhile, and
     /// its record.
-    fn held(&self, words: &[&str]) -> (usize, Told) {
+    fn held(&self, words: &[&str]) -> (usize, LeadersRun) {
         let line = "echo {} > /srv/ran; until [ ! -s /srv/ran ]; do sleep 0.05; done";
         let run = self.run(&[words, &["-j1", line, ":::", "1", "2", "3", "4", "5", "6", "7", "8"]].concat());
         for host in &self.hosts {
@@ -97,7 +97,7 @@ impl World {
     }
 }
 
-impl Told {
+impl LeadersRun {
     fn of<'t>(&'t self, event: &str) -> impl Iterator<Item = &'t Value> {
         self.events.iter().filter(move |told| told["event"] == event)
     }

@@ -11,7 +11,7 @@ const MARK: &[u8] = b"<POSIX(";
 
 /// A brick that answered, as the value names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Told<'d> {
+struct PathinfoBrick<'d> {
     dir: &'d str,
     /// `gethostname()` of the brick's server.
     host: String,
@@ -44,10 +44,10 @@ pub(super) fn holders<'d>(
         return Err("its subvolume is not in the volume's definition".into());
     }
     let most = if group.is_some() { pool.len() } else { 1 };
-    let (told, all) = entries(value, &pool, most, below)?;
-    let bricks = join(&told, &pool, pick);
+    let (named, all) = entries(value, &pool, most, below)?;
+    let bricks = join(&named, &pool, pick);
     if bricks.is_empty() {
-        let hosts: Vec<String> = told.iter().map(|t| t.host.escape_debug().to_string()).collect();
+        let hosts: Vec<String> = named.iter().map(|t| t.host.escape_debug().to_string()).collect();
         return Err(format!(
             "its brick's server calls itself {}, which is no host of the volume's definition by name or address",
             hosts.join(", ")
@@ -56,13 +56,17 @@ pub(super) fn holders<'d>(
     Ok(Holders { group, bricks, all })
 }
 
-fn join<'d>(told: &[Told], pool: &[&'d Brick], pick: &dyn Fn(&str, &[&str]) -> Option<usize>) -> Vec<&'d Brick> {
+fn join<'d>(
+    named: &[PathinfoBrick],
+    pool: &[&'d Brick],
+    pick: &dyn Fn(&str, &[&str]) -> Option<usize>,
+) -> Vec<&'d Brick> {
     // All bricks answered, so it does not matter which entry belongs to which brick.
-    if told.len() == pool.len() {
+    if named.len() == pool.len() {
         return pool.to_vec();
     }
     let mut found: Vec<&Brick> = Vec::new();
-    for entry in told {
+    for entry in named {
         let fits: Vec<&Brick> = pool.iter().copied().filter(|b| b.dir == entry.dir).collect();
         let hosts: Vec<&str> = fits.iter().map(|b| b.host.as_str()).collect();
         let at = if fits.len() == 1 { Some(0) } else { pick(&entry.host, &hosts) };
@@ -90,45 +94,45 @@ fn entries<'d>(
     pool: &[&'d Brick],
     most: usize,
     below: &dyn Fn() -> Option<Vec<u8>>,
-) -> Result<(Vec<Told<'d>>, bool), String> {
+) -> Result<(Vec<PathinfoBrick<'d>>, bool), String> {
     let rest = &value[head(value).len()..];
     let (first, path) = first(rest, pool).ok_or("GlusterFS names a brick that is not in the volume's definition")?;
-    let ways: Vec<(&[u8], Vec<Told>)> = (0..path.len())
+    let ways: Vec<(&[u8], Vec<PathinfoBrick>)> = (0..path.len())
         .filter(|at| path[*at] == b'>')
-        .filter_map(|at| cut(rest, pool, &path[..at]).map(|told| (&path[..at], told)))
-        .filter(|(_, told)| told.len() <= most)
+        .filter_map(|at| cut(rest, pool, &path[..at]).map(|named| (&path[..at], named)))
+        .filter(|(_, named)| named.len() <= most)
         .collect();
-    if let [(_, told), more @ ..] = &ways[..]
-        && more.iter().all(|(_, other)| other == told)
+    if let [(_, named), more @ ..] = &ways[..]
+        && more.iter().all(|(_, other)| other == named)
     {
-        return Ok((told.clone(), true));
+        return Ok((named.clone(), true));
     }
     // The value may contain another name of a hard link. The first entry is before any name, so it is certain.
     let real = below();
     let way = ways.into_iter().find(|(path, _)| real.as_deref() == Some(*path));
-    Ok(way.map_or_else(|| (vec![first], false), |(_, told)| (told, true)))
+    Ok(way.map_or_else(|| (vec![first], false), |(_, named)| (named, true)))
 }
 
 /// Returns the first entry, and the text after its brick directory.
-fn first<'v, 'd>(rest: &'v [u8], pool: &[&'d Brick]) -> Option<(Told<'d>, &'v [u8])> {
+fn first<'v, 'd>(rest: &'v [u8], pool: &[&'d Brick]) -> Option<(PathinfoBrick<'d>, &'v [u8])> {
     pool.iter().find_map(|brick| {
         let at = rest.strip_prefix(MARK)?.strip_prefix(brick.dir.as_bytes())?.strip_prefix(b"):")?;
         let end = at.iter().position(|b| *b == b':')?;
         let host = std::str::from_utf8(&at[..end]).ok().filter(|h| !h.is_empty())?;
         let path = at[end + 1..].strip_prefix(brick.dir.as_bytes())?;
-        Some((Told { dir: &brick.dir, host: host.to_string() }, path))
+        Some((PathinfoBrick { dir: &brick.dir, host: host.to_string() }, path))
     })
 }
 
 /// Returns the entries if each one's path below its brick is `below`, to the very end.
-fn cut<'d>(mut rest: &[u8], pool: &[&'d Brick], below: &[u8]) -> Option<Vec<Told<'d>>> {
-    let mut told = Vec::new();
+fn cut<'d>(mut rest: &[u8], pool: &[&'d Brick], below: &[u8]) -> Option<Vec<PathinfoBrick<'d>>> {
+    let mut named = Vec::new();
     loop {
         let (entry, path) = first(rest, pool)?;
-        told.push(entry);
+        named.push(entry);
         let after = path.strip_prefix(below)?.strip_prefix(b">")?;
         if after.iter().all(|b| matches!(b, b')' | b' ' | 0)) {
-            return Some(told);
+            return Some(named);
         }
         rest = after.strip_prefix(b" ")?;
     }

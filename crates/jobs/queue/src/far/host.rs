@@ -43,7 +43,7 @@ pub fn serve(
     }
     spec.origin = Some(Origin { id, index, process: Process::own() });
     let id = engine.submit(&spec, &private)?;
-    let followed = Follower { engine, id, news, told: Told::default(), counts_from: None }.follow(&words);
+    let followed = Follower { engine, id, news, sent: SentNews::default(), counts_from: None }.follow(&words);
     if followed.is_err() {
         let _ = engine.job(id).and_then(|job| engine.kill(&job, None, None));
     }
@@ -90,13 +90,13 @@ pub fn unasked(why: &str) -> Vec<u8> {
 }
 
 fn tell(news: &mut dyn Write, what: &News) -> Result<(), QueueError> {
-    let told = homing_launch::wire::lines::say(news, what, &[]);
-    told.map_err(|e| QueueError::Program(format!("whoever sent the job has gone: {e}")))
+    let sent = homing_launch::wire::lines::say(news, what, &[]);
+    sent.map_err(|e| QueueError::Program(format!("whoever sent the job has gone: {e}")))
 }
 
 /// The news that were sent.
 #[derive(Default)]
-struct Told {
+struct SentNews {
     reason: Option<(String, Instant)>,
     started: bool,
     loaded: Option<String>,
@@ -108,7 +108,7 @@ struct Follower<'a> {
     engine: &'a dyn Engine,
     id: u64,
     news: &'a mut dyn Write,
-    told: Told,
+    sent: SentNews,
     /// Bytes that this host had received when the job started.
     counts_from: Option<u64>,
 }
@@ -160,13 +160,13 @@ impl Follower<'_> {
         match &part.start {
             None if !part.state.is_over() => self.reason(job)?,
             None => {}
-            Some(start) if !std::mem::replace(&mut self.told.started, true) => {
+            Some(start) if !std::mem::replace(&mut self.sent.started, true) => {
                 tell(self.news, &News::Started(start.host.clone()))?;
             }
             Some(_) => {}
         }
-        if !part.state.is_over() && self.told.loaded != part.stopped_by {
-            self.told.loaded.clone_from(&part.stopped_by);
+        if !part.state.is_over() && self.sent.loaded != part.stopped_by {
+            self.sent.loaded.clone_from(&part.stopped_by);
             tell(self.news, &News::Loaded(part.stopped_by.clone()))?;
         }
         let over = part.state.is_over();
@@ -185,13 +185,13 @@ impl Follower<'_> {
     }
 
     fn reason(&mut self, job: &Job) -> Result<(), QueueError> {
-        if self.told.reason.as_ref().is_some_and(|(_, at)| at.elapsed() < REASON) {
+        if self.sent.reason.as_ref().is_some_and(|(_, at)| at.elapsed() < REASON) {
             return Ok(());
         }
         let found = self.engine.reasons(std::slice::from_ref(job))?;
         let text = found.values().next().map_or(String::new(), ToString::to_string);
-        let new = self.told.reason.as_ref().is_none_or(|(told, _)| *told != text);
-        self.told.reason = Some((text.clone(), Instant::now()));
+        let new = self.sent.reason.as_ref().is_none_or(|(sent, _)| *sent != text);
+        self.sent.reason = Some((text.clone(), Instant::now()));
         if new { tell(self.news, &News::Waits(text)) } else { Ok(()) }
     }
 
@@ -203,11 +203,11 @@ impl Follower<'_> {
     fn outputs(&mut self, job: &Job, part: &Part, all: bool) -> Result<(), QueueError> {
         for (nth, path) in self.files(job, part).iter().enumerate() {
             loop {
-                let piece = piece(path, self.told.streams[nth]).map_err(QueueError::io("read", path))?;
+                let piece = piece(path, self.sent.streams[nth]).map_err(QueueError::io("read", path))?;
                 if piece.is_empty() {
                     break;
                 }
-                self.told.streams[nth] += piece.len() as u64;
+                self.sent.streams[nth] += piece.len() as u64;
                 let what = if nth == 0 { News::Out(RawText(piece)) } else { News::Err(RawText(piece)) };
                 tell(self.news, &what)?;
                 if !all {

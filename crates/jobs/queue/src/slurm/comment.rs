@@ -33,7 +33,7 @@ pub(super) fn plain(text: &str) -> String {
 
 /// The content of a comment.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Told<'t> {
+pub(super) struct SlurmComment<'t> {
     pub project: Option<&'t str>,
     pub command: &'t str,
     /// The hosts of a job over several, in the order of its ranks.
@@ -43,19 +43,19 @@ pub(super) struct Told<'t> {
 }
 
 /// Parses a comment; returns none if another program has written it.
-pub(super) fn told(comment: &str) -> Option<Told<'_>> {
+pub(super) fn parsed(comment: &str) -> Option<SlurmComment<'_>> {
     let (mut head, command) = comment.strip_prefix(MARK)?.split_once(": ")?;
-    let mut told = Told { command, ..Told::default() };
+    let mut parts = SlurmComment { command, ..SlurmComment::default() };
     if let Some(rest) = head.strip_prefix(" -R ") {
         let (text, rest) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
-        (told.hosts, told.ranks) = hosts(text)?;
+        (parts.hosts, parts.ranks) = hosts(text)?;
         head = rest;
     }
-    told.project = match head {
+    parts.project = match head {
         "" => None,
         _ => Some(head.strip_prefix(" -P ")?),
     };
-    Some(told)
+    Some(parts)
 }
 
 fn hosts(text: &str) -> Option<(Vec<Share>, Vec<Reads>)> {
@@ -86,7 +86,7 @@ mod tests {
     fn what_is_kept_is_read_back() {
         let mut spec = spec();
         let command = "sort 'a b' > c: d";
-        assert_eq!(told(&comment(&spec)), Some(Told { command, ..Told::default() }));
+        assert_eq!(parsed(&comment(&spec)), Some(SlurmComment { command, ..SlurmComment::default() }));
         spec.project = Some("p: x".into());
         spec.hosts = [("n2", 2), ("n1", 1)].map(|(host, slots)| Share { host: host.into(), slots }).into();
         let of = |spec: &JobSpec| comment(spec);
@@ -95,7 +95,10 @@ mod tests {
         let text = of(&spec);
         assert_eq!(text, format!("homing -R n2:10+0,7+3;n1:0+9 -P p_ x: {command}"));
         let hosts = spec.hosts.clone();
-        assert_eq!(told(&text), Some(Told { project: Some("p_ x"), command, hosts, ranks: spec.ranks.clone() }));
+        assert_eq!(
+            parsed(&text),
+            Some(SlurmComment { project: Some("p_ x"), command, hosts, ranks: spec.ranks.clone() })
+        );
         spec.ranks = vec![Reads { home: u64::MAX, away: 0 }; 50];
         spec.hosts[0].slots = 50;
         assert_eq!(of(&spec), format!("homing -P p_ x: {command}"), "so many are not kept");
@@ -104,8 +107,8 @@ mod tests {
     #[test]
     fn what_others_wrote_is_not_ours() {
         for text in ["mine: x", "homing", "homing -R n1: x", "homing -R n1:a+b: x", "homing other: x"] {
-            assert_eq!(told(text), None, "{text}");
+            assert_eq!(parsed(text), None, "{text}");
         }
-        assert_eq!(told("homing: a: b"), Some(Told { command: "a: b", ..Told::default() }));
+        assert_eq!(parsed("homing: a: b"), Some(SlurmComment { command: "a: b", ..SlurmComment::default() }));
     }
 }

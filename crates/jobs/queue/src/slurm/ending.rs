@@ -1,7 +1,7 @@
 //! Writes LSF's report at the end of the output file of a Slurm job. The batch script itself writes it, because that
 //! host may not have homing.
 
-use crate::report::{Told, layout, time};
+use crate::report::{ReportParts, layout, time};
 use crate::{JobSpec, Private};
 use homing_model::text::quoted;
 
@@ -52,7 +52,7 @@ fn text(spec: &JobSpec, private: &Private) -> Vec<u8> {
     let shown = |s: &homing_model::RawText| String::from_utf8_lossy(&s.0[..s.0.len().min(SHOWN_SCRIPT)]).into_owned();
     let script = private.script.as_ref().map(shown);
     // No word of a command can hold a NUL.
-    let told = Told {
+    let parts = ReportParts {
         id: "\0id\0",
         host: "\0host\0",
         submitted: &time(spec.submit_ns),
@@ -65,7 +65,7 @@ fn text(spec: &JobSpec, private: &Private) -> Vec<u8> {
         memory: "-",
         wall: "\0wall\0",
     };
-    let text = layout(spec, script.as_deref(), &told);
+    let text = layout(spec, script.as_deref(), &parts);
     let mut out = b"homing_host=$SLURMD_NODENAME\nprintf %s ".to_vec();
     for (at, part) in text.split('\0').enumerate() {
         match at % 2 {

@@ -1,7 +1,7 @@
 //! Parses the output of `scontrol show job` and `sinfo`. Pure.
 
 use super::batch::default_name;
-use super::comment::{Told, told};
+use super::comment::{SlurmComment, parsed};
 use crate::array::{self, Array};
 use crate::job::{End, Start};
 use crate::plan::{Block, Queue};
@@ -131,10 +131,10 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
     let id = if get("ArrayJobId").is_empty() { get("JobId") } else { get("ArrayJobId") };
     let (user, uid) = get("UserId").trim_end_matches(')').rsplit_once('(')?;
     let (indices, limit) = elements(get("ArrayTaskId"));
-    let ours = told(get("Comment"));
+    let ours = parsed(get("Comment"));
     let is_ours = ours.is_some();
-    let foreign = || Told { command: get("Command"), ..Told::default() };
-    let Told { project, command, hosts, ranks } = ours.unwrap_or_else(foreign);
+    let foreign = || SlurmComment { command: get("Command"), ..SlurmComment::default() };
+    let SlurmComment { project, command, hosts, ranks } = ours.unwrap_or_else(foreign);
     let limit = limit.or_else(|| get("ArrayTaskThrottle").parse().ok());
     let spec = JobSpec {
         v: 1,

@@ -1,7 +1,7 @@
 //! Checks the messages of a leader about its branch: each host begins, sends output and ends once. Pure.
 
 use super::Errand;
-use super::words::Told;
+use super::words::LeaderMessage;
 use crate::{Outcome, What};
 
 const STRANGER: &str = "it tells of a host that was not given to it";
@@ -34,18 +34,20 @@ impl Branch {
     }
 
     /// Returns the event in a message. `Err`: the message breaks the protocol.
-    pub fn hear(&mut self, errand: &impl Errand, told: Told) -> Result<Heard, String> {
+    pub fn hear(&mut self, errand: &impl Errand, told: LeaderMessage) -> Result<Heard, String> {
         let (host, what) = match told {
-            Told::Alive(hosts) if hosts.iter().all(|host| *host < self.ended.len()) => return Ok(Heard::Alive(hosts)),
-            Told::Alive(_) => return Err(STRANGER.into()),
-            Told::Note(text) => return Ok(Heard::Note(text)),
-            Told::End if self.ended.iter().all(|ended| *ended) => return Ok(Heard::End),
-            Told::End => return Err("it says that all is done, and has not told of all".into()),
-            Told::Folder(_) => return Err("it names a second folder".into()),
-            Told::Begun(host) => (host, What::Begun),
-            Told::Out(host, bytes) => (host, What::Stdout(bytes.0)),
-            Told::Err(host, bytes) => (host, What::Stderr(bytes.0)),
-            Told::Done(host, outcome, elapsed) => (host, What::Done(outcome, elapsed)),
+            LeaderMessage::Alive(hosts) if hosts.iter().all(|host| *host < self.ended.len()) => {
+                return Ok(Heard::Alive(hosts));
+            }
+            LeaderMessage::Alive(_) => return Err(STRANGER.into()),
+            LeaderMessage::Note(text) => return Ok(Heard::Note(text)),
+            LeaderMessage::End if self.ended.iter().all(|ended| *ended) => return Ok(Heard::End),
+            LeaderMessage::End => return Err("it says that all is done, and has not told of all".into()),
+            LeaderMessage::Folder(_) => return Err("it names a second folder".into()),
+            LeaderMessage::Begun(host) => (host, What::Begun),
+            LeaderMessage::Out(host, bytes) => (host, What::Stdout(bytes.0)),
+            LeaderMessage::Err(host, bytes) => (host, What::Stderr(bytes.0)),
+            LeaderMessage::Done(host, outcome, elapsed) => (host, What::Done(outcome, elapsed)),
         };
         match self.ended.get_mut(host) {
             None => return Err(STRANGER.into()),
@@ -106,22 +108,22 @@ mod tests {
         }
     }
 
-    fn done(host: usize, outcome: Outcome) -> Told {
-        Told::Done(host, outcome, Duration::ZERO)
+    fn done(host: usize, outcome: Outcome) -> LeaderMessage {
+        LeaderMessage::Done(host, outcome, Duration::ZERO)
     }
 
     #[test]
     fn a_leader_tells_of_its_own_hosts_alone_and_of_each_once() {
         let mut branch = Branch::new(3, false);
         let mut hear = |told| branch.hear(&Nothing, told);
-        assert!(matches!(hear(Told::Begun(0)), Ok(Heard::Event(0, What::Begun))));
+        assert!(matches!(hear(LeaderMessage::Begun(0)), Ok(Heard::Event(0, What::Begun))));
         assert!(matches!(hear(done(0, Outcome::Exited(0))), Ok(Heard::Event(0, What::Done(..)))));
         assert!(hear(done(0, Outcome::Exited(0))).unwrap_err().contains("twice"));
         assert!(hear(done(3, Outcome::Exited(0))).unwrap_err().contains("not given"));
-        assert!(matches!(hear(Told::Alive(vec![1, 2])), Ok(Heard::Alive(hosts)) if hosts == [1, 2]));
-        assert!(hear(Told::Alive(vec![1, 3])).unwrap_err().contains("not given"));
-        assert!(hear(Told::Begun(usize::MAX)).is_err() && hear(Told::Folder("/x".into())).is_err());
-        assert!(hear(Told::End).unwrap_err().contains("not told of all"));
+        assert!(matches!(hear(LeaderMessage::Alive(vec![1, 2])), Ok(Heard::Alive(hosts)) if hosts == [1, 2]));
+        assert!(hear(LeaderMessage::Alive(vec![1, 3])).unwrap_err().contains("not given"));
+        assert!(hear(LeaderMessage::Begun(usize::MAX)).is_err() && hear(LeaderMessage::Folder("/x".into())).is_err());
+        assert!(hear(LeaderMessage::End).unwrap_err().contains("not told of all"));
         assert_eq!(branch.open(), [1, 2]);
     }
 
@@ -129,9 +131,9 @@ mod tests {
     fn a_leader_that_is_served_by_who_asks_it_tells_nothing_of_itself() {
         let mut branch = Branch::new(2, true);
         assert_eq!(branch.open(), [1]);
-        assert!(matches!(branch.hear(&Nothing, Told::Begun(0)), Ok(Heard::Nothing)));
+        assert!(matches!(branch.hear(&Nothing, LeaderMessage::Begun(0)), Ok(Heard::Nothing)));
         assert!(matches!(branch.hear(&Nothing, done(0, Outcome::Killed)), Ok(Heard::Nothing)));
-        assert!(matches!(branch.hear(&Nothing, Told::Begun(1)), Ok(Heard::Event(1, What::Begun))));
+        assert!(matches!(branch.hear(&Nothing, LeaderMessage::Begun(1)), Ok(Heard::Event(1, What::Begun))));
         assert_eq!((branch.give_up(), branch.open()), (vec![1], vec![]));
     }
 
@@ -143,7 +145,7 @@ mod tests {
         assert_eq!(branch.open(), [0, 1], "what failed there fails from here too");
         assert_eq!(branch.unserved, [(1, "no route".to_string())]);
         branch.hear(&Nothing, done(0, Outcome::TimedOut)).unwrap();
-        assert!(matches!(branch.hear(&Nothing, Told::End), Ok(Heard::End)));
+        assert!(matches!(branch.hear(&Nothing, LeaderMessage::End), Ok(Heard::End)));
         assert_eq!((Branch::new(2, false).give_up(), branch.give_up()), (vec![0, 1], vec![]));
     }
 }

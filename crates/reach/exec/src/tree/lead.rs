@@ -1,7 +1,7 @@
 //! One branch, from this side: the channel to its leader, from the first message to the last.
 
 use super::branch::{Branch, Heard};
-use super::words::{Ask, Mouth, Say, Told, hear};
+use super::words::{Ask, LeaderMessage, Mouth, Say, hear};
 use super::{All, Errand, LOOK, Left, WORD};
 use crate::pool::{Event, Giver, PIECES, Waiting, What};
 use crate::{Outcome, Spool};
@@ -57,7 +57,7 @@ impl<E: Errand> Lead<'_, E> {
         let ask = Ask::new(errand, names, all.remote.options());
         to.say(&ask, &[]).map_err(|e| format!("asking it: {e}"))?;
         let folder = match self.next(&heard)? {
-            Told::Folder(folder) if is_plain(&folder) => folder,
+            LeaderMessage::Folder(folder) if is_plain(&folder) => folder,
             _ => return Err("it names no folder for what it is given".into()),
         };
         self.load(leader, &folder)?;
@@ -111,7 +111,7 @@ impl<E: Errand> Lead<'_, E> {
     }
 
     /// Passes on the leader's messages until the last one.
-    fn follow(&mut self, heard: &Receiver<Result<Told, String>>) -> Result<(), String> {
+    fn follow(&mut self, heard: &Receiver<Result<LeaderMessage, String>>) -> Result<(), String> {
         loop {
             let told = self.next(heard)?;
             match self.branch.hear(&self.all.errand, told)? {
@@ -135,7 +135,7 @@ impl<E: Errand> Lead<'_, E> {
         self.all.to.send(event).map_err(|_| "nobody wants it any more".into())
     }
 
-    fn next(&self, heard: &Receiver<Result<Told, String>>) -> Result<Told, String> {
+    fn next(&self, heard: &Receiver<Result<LeaderMessage, String>>) -> Result<LeaderMessage, String> {
         let since = Instant::now();
         loop {
             match heard.recv_timeout(LOOK) {
@@ -184,7 +184,7 @@ fn is_plain(folder: &str) -> bool {
 }
 
 /// Reads the leader's lines in a thread that ends with its channel.
-fn listen(mut from: Box<dyn BufRead + Send>) -> Result<Receiver<Result<Told, String>>, String> {
+fn listen(mut from: Box<dyn BufRead + Send>) -> Result<Receiver<Result<LeaderMessage, String>>, String> {
     let (to, heard) = sync_channel(PIECES);
     let read = move || {
         loop {

@@ -1,7 +1,7 @@
 //! The leader's end of a branch, on its standard input and output.
 
 use super::at_work::AtWork;
-use super::words::{Ask, Say, Told, hear, say, take_input};
+use super::words::{Ask, LeaderMessage, Say, hear, say, take_input};
 use super::{Errand, LOOK};
 use crate::pool::{Event, Giver, Waiting, What};
 use crate::{Options, Remote, Spool};
@@ -27,7 +27,7 @@ pub fn serve<E: Errand>(
 ) -> io::Result<bool> {
     let Some(ask) = hear::<Ask<E>>(&mut from)? else { return Ok(false) };
     let name = folder.to_str().ok_or_else(|| io::Error::other("the folder for temporary files is no UTF-8"))?;
-    say(&mut to, &Told::Folder(name.into()))?;
+    say(&mut to, &LeaderMessage::Folder(name.into()))?;
     if hear(&mut from)? != Some(Say::Go) {
         return Ok(false);
     }
@@ -73,10 +73,10 @@ fn pass_on<E: Errand>(
         let news = stream.next_within(LOOK);
         // Notes go before `End`, which is the last message.
         for text in notes.try_iter() {
-            say(to, &Told::Note(text))?;
+            say(to, &LeaderMessage::Note(text))?;
         }
         match news {
-            Ok(None) => return say(to, &Told::End).map(|()| true),
+            Ok(None) => return say(to, &LeaderMessage::End).map(|()| true),
             Ok(Some(event)) => {
                 at_work.hear(&event);
                 told(event).map_or(Ok(()), |told| say(to, &told))?;
@@ -84,22 +84,22 @@ fn pass_on<E: Errand>(
             Err(Waiting) => {}
         }
         if beaten.elapsed() > BEAT {
-            say(to, &Told::Alive(at_work.take()))?;
+            say(to, &LeaderMessage::Alive(at_work.take()))?;
             beaten = Instant::now();
         }
     }
     Ok(false)
 }
 
-fn told(Event { host, giver, what }: Event) -> Option<Told> {
+fn told(Event { host, giver, what }: Event) -> Option<LeaderMessage> {
     if giver == Giver::Load {
         return None;
     }
     Some(match what {
-        What::Begun => Told::Begun(host),
+        What::Begun => LeaderMessage::Begun(host),
         What::Alive => return None,
-        What::Stdout(bytes) => Told::Out(host, RawText(bytes)),
-        What::Stderr(bytes) => Told::Err(host, RawText(bytes)),
-        What::Done(outcome, elapsed) => Told::Done(host, outcome, elapsed),
+        What::Stdout(bytes) => LeaderMessage::Out(host, RawText(bytes)),
+        What::Stderr(bytes) => LeaderMessage::Err(host, RawText(bytes)),
+        What::Done(outcome, elapsed) => LeaderMessage::Done(host, outcome, elapsed),
     })
 }

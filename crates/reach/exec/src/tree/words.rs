@@ -49,7 +49,7 @@ pub(super) enum Say {
 /// The messages of a leader. Hosts are numbers in its branch.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Told {
+pub(super) enum LeaderMessage {
     /// The folder for the data to pass on.
     Folder(String),
     /// A sign of life, with the hosts that have answered the leader and still work.
@@ -126,11 +126,11 @@ mod tests {
 
     #[test]
     fn only_whole_lines_of_known_words_are_read() {
-        let heard = |text: &str| hear::<Told>(&mut text.as_bytes()).map_err(|e| e.kind());
-        assert!(matches!(heard("{\"begun\":3}\n"), Ok(Some(Told::Begun(3)))));
+        let heard = |text: &str| hear::<LeaderMessage>(&mut text.as_bytes()).map_err(|e| e.kind());
+        assert!(matches!(heard("{\"begun\":3}\n"), Ok(Some(LeaderMessage::Begun(3)))));
         assert!(matches!(
             heard("{\"done\":[1,{\"exited\":0},{\"secs\":1,\"nanos\":0}]}\n"),
-            Ok(Some(Told::Done(1, ..)))
+            Ok(Some(LeaderMessage::Done(1, ..)))
         ));
         assert!(matches!(heard(""), Ok(None)));
         for odd in ["\"end\"", "{\"begun\":-1}\n", "{\"begun\":1,\"done\":2}\n", "{\"ran\":1}\n", "\n", "end\n"] {

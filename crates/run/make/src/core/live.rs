@@ -34,7 +34,7 @@ impl Core {
     }
 
     fn under_way(&self, task: TaskId) -> Option<&Running> {
-        self.running.values().find(|running| self.told.task(running.asked.id) == Some(task))
+        self.running.values().find(|running| self.reporter.task(running.asked.id) == Some(task))
     }
 
     /// Ends a task if it is running.

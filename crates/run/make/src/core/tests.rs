@@ -48,7 +48,7 @@ fn what_nobody_wants_any_more_is_not_run_elsewhere_when_its_host_is_lost() {
     let (assume_shared, fenced, meter) = (true, false, String::new());
     let build = Build { root, plans, tree: 0, assume_shared, fenced, locators, meter };
     let (ear, told) = channel();
-    let core = Core::new(build, hosts, near, Told::to(Box::new(Ear(ear))));
+    let core = Core::new(build, hosts, near, BuildReporter::to(Box::new(Ear(ear))));
     let core = std::thread::spawn(move || core.serve(&inbox));
 
     let (reply, answers) = channel();

@@ -4,6 +4,7 @@
 //! as exact as one of a minute, and a missing minute affects only itself.
 
 pub mod columns;
+mod exchange;
 mod hours;
 mod moment;
 mod place;
@@ -11,8 +12,8 @@ mod record;
 mod ring;
 mod table;
 mod thin;
-mod told;
 
+pub use exchange::{HostHistory, Kept, lines, read, step};
 pub use hours::text as hours;
 pub use moment::{Moment, at};
 pub use place::{file, folder};
@@ -20,4 +21,3 @@ pub use record::Record;
 pub use ring::{Ring, RingError, SLOTS};
 pub use table::{json, text as table};
 pub use thin::thin;
-pub use told::{Kept, Told, lines, read, step};

@@ -39,23 +39,23 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let roots = if args.folders.is_empty() { vec![homing_journal::root()] } else { args.folders };
     let cluster = args.cluster.load()?;
-    let told = read::told(&roots, since_ns, cluster, Duration::from_secs(args.fs_timeout.into()))?;
-    told.notes.iter().for_each(|note| eprintln!("homing: {}", shown(note)));
+    let evidence = read::evidence(&roots, since_ns, cluster, Duration::from_secs(args.fs_timeout.into()))?;
+    evidence.notes.iter().for_each(|note| eprintln!("homing: {}", shown(note)));
     let cost = cluster.cost();
     let stored = |bytes| cost?.of_stored(bytes);
     let price = cost.map(|cost| Price { stored: &stored, currency: &cost.currency });
-    let folders = hot(&told.seen);
-    let advice = advice(&told.seen, &folders, &sites()?);
+    let folders = hot(&evidence.seen);
+    let advice = advice(&evidence.seen, &folders, &sites()?);
     if args.json {
-        let text = serde_json::to_string_pretty(&as_json(&told, &folders, &advice, price.as_ref()))
+        let text = serde_json::to_string_pretty(&as_json(&evidence, &folders, &advice, price.as_ref()))
             .map_err(Failure::system)?;
         return to_stdout(&(text + "\n"));
     }
-    if told.runs == 0 {
+    if evidence.runs == 0 {
         eprintln!("homing: no run of this time has read files of a network file system that are still there");
         return Ok(0);
     }
-    to_stdout(&text(&told, &folders, &advice, price.as_ref()))
+    to_stdout(&text(&evidence, &folders, &advice, price.as_ref()))
 }
 
 /// Returns the recorded volumes whose number of copies can be changed.

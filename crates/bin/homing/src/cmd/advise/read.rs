@@ -1,7 +1,7 @@
 //! Reads journals and file systems for the advice.
 
 use crate::cluster::Cluster;
-use homing_account::advise::{Recorded, Run, Seen, Told};
+use homing_account::advise::{ReadEvidence, Recorded, Run, Seen};
 use homing_locate::Locator;
 use homing_model::Failure;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -12,7 +12,12 @@ use std::time::Duration;
 const MOST_PATHS: usize = 20_000;
 
 /// Reads the runs below these folders that ended at `since_ns` or later.
-pub fn told(roots: &[PathBuf], since_ns: i64, cluster: &Cluster, patience: Duration) -> Result<Told, Failure> {
+pub fn evidence(
+    roots: &[PathBuf],
+    since_ns: i64,
+    cluster: &Cluster,
+    patience: Duration,
+) -> Result<ReadEvidence, Failure> {
     let mut notes = Vec::new();
     let recorded: Vec<Recorded> = roots.iter().flat_map(|root| runs(root, since_ns, &mut notes)).collect();
     let mut paths = BTreeSet::<&Path>::new();
@@ -33,7 +38,7 @@ pub fn told(roots: &[PathBuf], since_ns: i64, cluster: &Cluster, patience: Durat
     let holders: HashSet<&str> = replicas.map(|one| one.host.as_str()).collect();
     let runs: Vec<Run> = recorded.into_iter().map(|run| run.placed(&at, &holders)).collect();
     let read = runs.iter().filter(|run| !run.tasks.is_empty()).count();
-    Ok(Told { seen: Seen { files, runs }, runs: read, notes })
+    Ok(ReadEvidence { seen: Seen { files, runs }, runs: read, notes })
 }
 
 fn runs(root: &Path, since_ns: i64, notes: &mut Vec<String>) -> Vec<Recorded> {

@@ -1,6 +1,6 @@
 //! `homing push` and `homing pull`: run rsync to and from many hosts, over the kept connections.
 
-mod told;
+mod output;
 
 use crate::cmd::targets::Targets;
 use crate::cmd::tree::TreeArgs;
@@ -8,9 +8,9 @@ use homing_exec::{Command, Errand, Remote, Stream};
 use homing_model::Failure;
 use homing_model::text::shown;
 use homing_relay::{Copied, Passed, Request, Said, base, copies, note, same_name};
+use output::conclude;
 use std::collections::HashMap;
 use std::path::Path;
-use told::conclude;
 
 /// Arguments of `homing push` and `homing pull`.
 ///

@@ -9,9 +9,11 @@ use homing_batch::parse_duration;
 use homing_model::alike;
 use homing_model::text::shown;
 use homing_model::{Failure, NodeSet, exit};
-use homing_watch::history::{Record, Ring, SLOTS, Told, step};
+use homing_watch::history::{Record, Ring, SLOTS, step};
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub use far::histories;
 
 /// The most steps of a history. A step is a minute, or longer if the time has more minutes.
 const STEPS: u64 = 60;
@@ -75,12 +77,12 @@ pub fn here(args: &Wanted) -> Result<i32, Failure> {
 /// Shows histories, or sets timers.
 pub fn run(args: &Wanted, json: bool, names: &[String]) -> Result<i32, Failure> {
     let Some(age) = args.history else { return schedule(args, names) };
-    let told = told(names, age, STEPS);
+    let histories = histories(names, age, STEPS);
     let rows: Vec<(&String, &Vec<Record>)> =
-        names.iter().zip(&told).filter_map(|(h, t)| Some((h, &t.as_ref().ok()?.records))).collect();
+        names.iter().zip(&histories).filter_map(|(h, own)| Some((h, &own.as_ref().ok()?.records))).collect();
     to_stdout(&if json { homing_watch::history::json(&rows) } else { homing_watch::history::table(&rows) })?;
     let silent =
-        names.iter().zip(&told).filter_map(|(host, told)| Some((host.as_str(), told.as_ref().err()?.as_str())));
+        names.iter().zip(&histories).filter_map(|(host, own)| Some((host.as_str(), own.as_ref().err()?.as_str())));
     let silent = alike::folded(silent);
     silent.iter().for_each(|line| eprintln!("homing: {}", shown(line)));
     Ok(if silent.is_empty() { 0 } else { exit::SYSTEM })
@@ -91,11 +93,6 @@ fn schedule(args: &Wanted, names: &[String]) -> Result<i32, Failure> {
     let action = if args.undo { "your timer for samples goes" } else { "a timer of yours keeps a sample a minute" };
     args.consent.confirm("changing timers", &format!("{}: {action}", alike::label(&hosts)))?;
     schedule::run(names, args.undo)
-}
-
-/// Returns the samples of each host in the last `age`, in at most `steps` steps.
-pub fn told(names: &[String], age: Duration, steps: u64) -> Vec<Told> {
-    far::told(names, age, steps)
 }
 
 fn file() -> Result<PathBuf, Failure> {

@@ -15,7 +15,7 @@ use homing_model::metrics::{Kind, Metrics};
 use std::path::Path;
 
 /// All that is known of the cluster.
-pub struct Told<'a> {
+pub struct HostsMetrics<'a> {
     pub args: &'a Args,
     pub cluster: &'a Cluster,
     pub hosts: &'a [String],
@@ -24,19 +24,18 @@ pub struct Told<'a> {
 }
 
 /// Writes the whole file.
-pub fn write(file: &Path, told: &Told) -> Result<(), Failure> {
+pub fn write(file: &Path, all: &HostsMetrics) -> Result<(), Failure> {
     let silent: Vec<&str> =
-        told.hosts.iter().zip(told.answers).filter(|(_, a)| a.is_err()).map(|(host, _)| host.as_str()).collect();
-    let slots = |host: &str| told.cluster.slots_of(host);
-    let mut text = homing_probe::prometheus(told.hosts, told.answers, slots) + &prometheus_of_servers(told.in_force);
-    let runs = homing_account::usage::prometheus(&told.args.runs, told.cluster.cost()).map_err(Failure::system).map(
+        all.hosts.iter().zip(all.answers).filter(|(_, a)| a.is_err()).map(|(host, _)| host.as_str()).collect();
+    let slots = |host: &str| all.cluster.slots_of(host);
+    let mut text = homing_probe::prometheus(all.hosts, all.answers, slots) + &prometheus_of_servers(all.in_force);
+    let runs = homing_account::usage::prometheus(&all.args.runs, all.cluster.cost()).map_err(Failure::system).map(
         |(runs, uncounted)| {
             uncounted.iter().for_each(|why| eprintln!("homing: what follows is not counted: {why}"));
             runs
         },
     );
-    let parts =
-        [("queue", queue(&told.args.engine)), ("volumes", volumes(&told.args.cluster, &silent)), ("runs", runs)];
+    let parts = [("queue", queue(&all.args.engine)), ("volumes", volumes(&all.args.cluster, &silent)), ("runs", runs)];
     let mut known = Vec::new();
     for (part, told) in parts {
         known.push((part, told.is_ok()));

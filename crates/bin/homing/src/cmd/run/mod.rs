@@ -171,7 +171,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     if status == 0 && args.parallel.pipe && args.halt == "never" && screen.unlogged.is_none() {
         inputs.forget_stdin();
     }
-    told(&args, screen, &name, status, here, host_count > 1)
+    show(&args, screen, &name, status, here, host_count > 1)
 }
 
 /// Returns whether progress is drawn from the beginning, and the log of progress for an output that is no terminal.
@@ -183,7 +183,7 @@ fn watched(args: &Args, name: &str) -> (bool, ProgressLog) {
 }
 
 /// Prints the evidence of the run. Returns its status, or an error if the job log lacks lines.
-fn told(args: &Args, screen: Screen, name: &str, status: i32, here: bool, spread: bool) -> Result<i32, Failure> {
+fn show(args: &Args, screen: Screen, name: &str, status: i32, here: bool, spread: bool) -> Result<i32, Failure> {
     // A reader that closed the pipe early does not want the evidence.
     if status != exit::UNREAD || args.json.is_some() {
         evidence(args, &screen, name, here, spread)?;
@@ -241,12 +241,12 @@ fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) 
             0 => serde_json::Value::Array(Vec::new()),
             _ => again::failures_json(&read(name, false, false)?),
         };
-        let told = again::whole_json(&screen.tally, failures);
+        let json = again::whole_json(&screen.tally, failures);
         if file.as_os_str() == "-" {
-            eprintln!("{told}");
+            eprintln!("{json}");
         } else {
             let failed = |e| Failure::system(format!("writing the evidence of run {name} to {}: {e}", file.display()));
-            homing_os::folder::write_file(file, format!("{told:#}\n")).map_err(failed)?;
+            homing_os::folder::write_file(file, format!("{json:#}\n")).map_err(failed)?;
         }
     } else if !args.quiet {
         let color = has_colors(io::stderr());

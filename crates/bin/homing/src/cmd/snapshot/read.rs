@@ -8,10 +8,10 @@ use homing_model::{Failure, RawText, exit};
 use homing_snapshot::ask::{Answer, Ask, Control, Later};
 use homing_snapshot::asking::{self, Asked, Folder, Restore, listed, not_with_restic, now, parent};
 use homing_snapshot::image::When;
+use homing_snapshot::output;
 use homing_snapshot::repository::Act;
 use homing_snapshot::section::Engine;
 use homing_snapshot::target::{Target, when};
-use homing_snapshot::told;
 use std::io::Write;
 
 /// Executes `list`.
@@ -38,8 +38,8 @@ pub fn list(cluster: &ClusterArgs, args: List) -> Result<i32, Failure> {
     }
     match &args.prometheus {
         Some(file) => show::prometheus(file, &vaults)?,
-        None if args.json => show::print(&told::list_json(&vaults))?,
-        None => show::print(&told::list(&vaults))?,
+        None if args.json => show::print(&output::list_json(&vaults))?,
+        None => show::print(&output::list(&vaults))?,
     };
     Ok(status)
 }
@@ -98,7 +98,7 @@ pub fn diff(cluster: &ClusterArgs, args: Diff) -> Result<i32, Failure> {
         match from.hear()? {
             Answer::Change(change) => {
                 any = true;
-                told::change(&mut out, &change, args.json).map_err(unwritten)?;
+                output::change(&mut out, &change, args.json).map_err(unwritten)?;
             }
             Answer::Examine(entries) => {
                 let present = folder.as_mut().map(|folder| folder.examine(entries)).transpose()?;
@@ -129,7 +129,7 @@ pub fn restore(cluster: &ClusterArgs, args: args::Restore) -> Result<i32, Failur
     let wanted = Restore { when, below, overwrite: args.overwrite, trial: args.dry_run };
     let restored =
         asking::restore(&known, &target, &into, args.into.is_some(), wanted, &|text| eprintln!("homing: {text}"))?;
-    show::print(&told::restored(&target, &into, &restored))?;
+    show::print(&output::restored(&target, &into, &restored))?;
     Ok(match restored.failed.is_empty() {
         true => i32::from(restored.left > 0),
         false => exit::SYSTEM,
@@ -146,7 +146,7 @@ pub fn verify(cluster: &ClusterArgs, args: Verify) -> Result<i32, Failure> {
             if target.section.engine == Engine::Restic {
                 asking::answer(&target.host, &Ask::Prove(target.site.clone(), proof.clone()))?;
             }
-            show::print(&told::verified(&target, &proof))?;
+            show::print(&output::verified(&target, &proof))?;
             Ok(if proof.is_sound() { 0 } else { exit::SYSTEM })
         }
         other => Err(odd(&target, &other)),
@@ -159,10 +159,10 @@ pub fn expire(cluster: &ClusterArgs, args: Expire) -> Result<i32, Failure> {
     args.consent.possible("removing expired images")?;
     let known = known(cluster)?;
     if args.consent.asks()
-        && let Some(summary) = told::expirable(&target, &listed(&known, &target)?)
+        && let Some(summary) = output::expirable(&target, &listed(&known, &target)?)
     {
         args.consent.confirm("removing expired images", &summary)?;
     }
     let names = asking::expire(&known, &target, args.trust_clock)?;
-    show::print(&told::expired(&target, &names)).map(|()| 0)
+    show::print(&output::expired(&target, &names)).map(|()| 0)
 }

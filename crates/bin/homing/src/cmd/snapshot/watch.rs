@@ -9,7 +9,7 @@ use homing_snapshot::ask::Listed;
 use homing_snapshot::asking::listed;
 use homing_snapshot::banks::filling;
 use homing_snapshot::target::Target;
-use homing_snapshot::{metrics, told};
+use homing_snapshot::{metrics, output};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ impl Watched {
     /// Returns the faults.
     pub fn findings(&self) -> Vec<Finding> {
         let overdue = |(target, listed): (&Target, &Listed)| {
-            told::overdue(target, listed).map(|what| of_vault(&target.name, &target.host, &what))
+            output::overdue(target, listed).map(|what| of_vault(&target.name, &target.host, &what))
         };
         let banks = filling(self.told()).into_iter().map(|(host, vault, what)| of_bank(&host, &vault, &what));
         self.told().filter_map(overdue).chain(banks).collect()
@@ -61,7 +61,7 @@ impl Watched {
 
     /// Returns the figures as JSON.
     pub fn json(&self) -> Value {
-        self.told().map(|(target, listed)| told::figures(target, listed)).collect()
+        self.told().map(|(target, listed)| output::figures(target, listed)).collect()
     }
 
     /// Returns the figures for Prometheus; empty if there are none.

@@ -2,7 +2,7 @@
 
 use super::screen::Screen;
 use super::{Args, REPLAY_LOOK, UNBOUNDED, cluster};
-use crate::cmd::hosts::told;
+use crate::cmd::hosts::histories;
 use crate::cmd::runs::{local_time, to_stdout};
 use crate::progress;
 use homing_model::{Failure, exit};
@@ -19,11 +19,11 @@ const PLAYED_S: u64 = 120;
 pub fn run(args: &Args, since: Duration) -> Result<i32, Failure> {
     let own = homing_queue::host_name();
     let names = cluster::names(args, &own)?;
-    let told = told(&names, since, STEPS);
+    let histories = histories(&names, since, STEPS);
     let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let end_ns = homing_os::clock::wall_ns();
     let past = Past {
-        hosts: names.into_iter().zip(told).collect(),
+        hosts: names.into_iter().zip(histories).collect(),
         begin_ns: end_ns.saturating_sub(ns(since)),
         end_ns,
         step_ns: ns(step(since, STEPS)),
@@ -39,7 +39,7 @@ pub fn run(args: &Args, since: Duration) -> Result<i32, Failure> {
         (true, false) => past.moments().map(|ns| past.line(ns)).collect(),
         (false, _) => homing_watch::text(&past.scene(past.begin_ns), UNBOUNDED.1),
     })?;
-    let is_silent = past.hosts.iter().any(|(_, told)| told.is_err());
+    let is_silent = past.hosts.iter().any(|(_, own)| own.is_err());
     Ok(if is_silent { exit::SYSTEM } else { 0 })
 }
 

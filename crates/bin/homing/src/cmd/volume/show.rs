@@ -61,11 +61,11 @@ fn names_on(drive: &Drive, hosts: &[String]) -> BTreeSet<String> {
 }
 
 /// A volume as JSON, if that is wanted, and whether it is well.
-type Told = Result<(Value, bool), Failure>;
+type VolumeJson = Result<(Value, bool), Failure>;
 
 /// Shows the named volume, or each known one. `show` prints a volume unless JSON is wanted. It returns the volume as
 /// JSON, and whether it is well.
-fn each(way: &Way, args: &Shown, show: fn(&Drive, &Record, bool) -> Told) -> Result<i32, Failure> {
+fn each(way: &Way, args: &Shown, show: fn(&Drive, &Record, bool) -> VolumeJson) -> Result<i32, Failure> {
     let drive = drive(way, None)?;
     let names = args.name.clone().map_or_else(|| all_names(&drive, way, args), |name| Ok([name].into()))?;
     let mut shown = Vec::new();
@@ -104,7 +104,7 @@ pub fn status(way: &Way, args: Shown) -> Result<i32, Failure> {
     each(way, &args, status_of)
 }
 
-fn status_of(drive: &Drive, record: &Record, as_json: bool) -> Told {
+fn status_of(drive: &Drive, record: &Record, as_json: bool) -> VolumeJson {
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
     let rows: Vec<OnHost> = spec.hosts().iter().map(|h| OnHost::of(spec, &seen, h)).collect();
@@ -141,7 +141,7 @@ pub fn balance(way: &Way, args: Shown) -> Result<i32, Failure> {
     each(way, &args, balance_of)
 }
 
-fn balance_of(drive: &Drive, record: &Record, as_json: bool) -> Told {
+fn balance_of(drive: &Drive, record: &Record, as_json: bool) -> VolumeJson {
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
     let rows = stores(spec, &seen);

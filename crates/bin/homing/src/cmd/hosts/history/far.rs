@@ -4,14 +4,15 @@ use super::{STEPS, kept};
 use homing_exec::{Command, Options, Outcome, Remote};
 use homing_model::Failure;
 use homing_os::names::is_here;
-use homing_watch::history::{Kept, Told, read};
+use homing_watch::history::{HostHistory, Kept, read};
 use std::time::Duration;
 
 /// The time limit of a host, which reads a megabyte and prints some lines. A host that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Queries all hosts; the answers are in the order of the names. This host needs no connection.
-pub fn told(names: &[String], age: Duration, steps: u64) -> Vec<Told> {
+/// Returns the samples of each host in the last `age`, in at most `steps` steps and in the order of the names. This
+/// host needs no connection.
+pub fn histories(names: &[String], age: Duration, steps: u64) -> Vec<HostHistory> {
     let others: Vec<String> = names.iter().filter(|name| !is_here(name)).cloned().collect();
     let mut words = ["homing", "hosts", "--lines", &format!("--history={}s", age.as_secs())].map(String::from).to_vec();
     // A homing from before this option has this number of steps by default.
@@ -34,7 +35,7 @@ fn there(said: &str) -> String {
     said.strip_prefix("homing: ").map_or_else(|| format!("homing hosts --history there: {said}"), String::from)
 }
 
-fn here(age: Duration, steps: u64) -> Told {
+fn here(age: Duration, steps: u64) -> HostHistory {
     // In the words that a remote host uses, so that hosts with the same reason share a line.
     let why = |failure: Failure| {
         failure.hint.map_or(failure.message.clone(), |hint| format!("{}; try: {hint}", failure.message))

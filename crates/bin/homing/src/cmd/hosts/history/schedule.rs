@@ -23,8 +23,8 @@ pub fn run(names: &[String], undo: bool) -> Result<i32, Failure> {
     let results: Vec<_> = Remote::new(options).run(names, &Command::argv(words)).collect();
     let of = |name: &String| results.iter().find(|result| result.host == *name);
     let (mut done, mut failed) = (Vec::new(), Vec::new());
-    for (name, result) in names.iter().zip(names.iter().map(of)) {
-        match result {
+    for name in names {
+        match of(name) {
             Some(result) if result.outcome.is_ok() => {
                 let said = String::from_utf8_lossy(&result.stdout).trim().to_string();
                 let what = if undo { "no timer any more" } else { WELL };

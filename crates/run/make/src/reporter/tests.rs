@@ -19,9 +19,9 @@ impl Listener for Ear {
     }
 }
 
-fn told() -> (Told, Receiver<Event>) {
+fn reporter() -> (BuildReporter, Receiver<Event>) {
     let (ear, heard) = channel();
-    (Told::to(Box::new(Ear(ear))), heard)
+    (BuildReporter::to(Box::new(Ear(ear))), heard)
 }
 
 fn hosts() -> Links<Host> {
@@ -59,13 +59,13 @@ fn short(heard: &Receiver<Event>) -> Vec<String> {
 
 #[test]
 fn a_recipe_that_fails_is_told_with_its_command_what_it_used_and_its_last_words() {
-    let (mut told, heard) = told();
+    let (mut reporter, heard) = reporter();
     let mut running = recipe(40, 1);
-    told.started(7_000, &running, &hosts());
+    reporter.started(7_000, &running, &hosts());
     running.prints(Stream::Out, b"a.c\n");
     running.prints(Stream::Err, b"a.c:1: what is");
     running.prints(Stream::Err, b" this?\n\n");
-    told.ended(9_000, &running, "n2", &ended(Outcome::Exit(1)));
+    reporter.ended(9_000, &running, "n2", &ended(Outcome::Exit(1)));
     let heard: Vec<Event> = heard.try_iter().collect();
     let started = What::TaskStarted {
         task: 1,
@@ -107,29 +107,29 @@ fn of_what_a_compiler_prints_the_first_error_is_told_and_no_part_of_a_line() {
 
 #[test]
 fn recipes_are_numbered_as_they_start_and_keep_their_number_as_often_as_they_run() {
-    let (mut told, heard) = told();
+    let (mut reporter, heard) = reporter();
     let (lost, other) = (recipe(40, 0), recipe(12, 1));
-    told.started(0, &lost, &hosts());
-    told.started(0, &other, &hosts());
-    told.gave_up(0, &lost, "n1", Outcome::Lost("gone".into()), false);
-    told.started(0, &recipe(40, 1), &hosts());
-    told.ended(0, &other, "n2", &ended(Outcome::Exit(0)));
-    told.ended(0, &lost, "n2", &ended(Outcome::Exit(0)));
+    reporter.started(0, &lost, &hosts());
+    reporter.started(0, &other, &hosts());
+    reporter.gave_up(0, &lost, "n1", Outcome::Lost("gone".into()), false);
+    reporter.started(0, &recipe(40, 1), &hosts());
+    reporter.ended(0, &other, "n2", &ended(Outcome::Exit(0)));
+    reporter.ended(0, &lost, "n2", &ended(Outcome::Exit(0)));
     let expected =
         ["started 1.1 n1", "started 2.1 n2", "ended 1.1 false", "started 1.2 n2", "ended 2.1 true", "ended 1.2 true"];
     assert_eq!(short(&heard), expected);
-    assert!(told.numbers.is_empty(), "nothing is kept of what went well");
+    assert!(reporter.numbers.is_empty(), "nothing is kept of what went well");
 }
 
 #[test]
 fn a_recipe_that_runs_once_more_after_its_failure_is_said_to_and_one_that_has_not_begun_counts_once() {
-    let (mut told, heard) = told();
+    let (mut reporter, heard) = reporter();
     let running = recipe(1, 0);
-    told.started(0, &running, &hosts());
-    told.has_not_begun(&running);
-    told.started(0, &running, &hosts());
-    told.ended(0, &running, "n1", &ended(Outcome::Exit(2)));
-    told.started(0, &running, &hosts());
+    reporter.started(0, &running, &hosts());
+    reporter.has_not_begun(&running);
+    reporter.started(0, &running, &hosts());
+    reporter.ended(0, &running, "n1", &ended(Outcome::Exit(2)));
+    reporter.started(0, &running, &hosts());
     let expected = ["started 1.1 n1", "started 1.1 n1", "ended 1.1 true", "again 1", "started 1.2 n1"];
     assert_eq!(short(&heard), expected);
 }

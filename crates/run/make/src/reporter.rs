@@ -30,7 +30,7 @@ struct Numbered {
 }
 
 /// Sends the events of a build to a listener.
-pub struct Told {
+pub struct BuildReporter {
     listener: Box<dyn Listener>,
     /// Recipes that may run again, by their connection.
     numbers: HashMap<u64, Numbered>,
@@ -38,10 +38,10 @@ pub struct Told {
     last: TaskId,
 }
 
-impl Told {
+impl BuildReporter {
     /// Makes a reporter before any event.
-    pub fn to(listener: Box<dyn Listener>) -> Told {
-        Told { listener, numbers: HashMap::new(), chains: Chains::default(), last: 0 }
+    pub fn to(listener: Box<dyn Listener>) -> BuildReporter {
+        BuildReporter { listener, numbers: HashMap::new(), chains: Chains::default(), last: 0 }
     }
 
     /// Returns the task number of a connection's recipe that was given to a host, and may run again.

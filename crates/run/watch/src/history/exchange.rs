@@ -27,7 +27,7 @@ pub struct Kept {
 }
 
 /// The history that a host sent, or why it sent none.
-pub type Told = Result<Kept, String>;
+pub type HostHistory = Result<Kept, String>;
 
 /// Returns the lines of these records. The first line contains the present facts of the host.
 pub fn lines(records: Vec<Record>, facts: HostFacts) -> String {
@@ -39,7 +39,7 @@ pub fn lines(records: Vec<Record>, facts: HostFacts) -> String {
 }
 
 /// Reads the lines of a host.
-pub fn read(text: &[u8]) -> Told {
+pub fn read(text: &[u8]) -> HostHistory {
     let mut all = Kept::default();
     for line in text.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
         let line: Line =
