@@ -190,6 +190,18 @@ impl Admission {
         first.collect()
     }
 
+    /// Returns the storages that no task uses and whose limit the journal has, each once.
+    pub fn take_unused(&mut self) -> Vec<StorageIx> {
+        let hosts = (0..self.gates.len()).map(StorageIx::Host);
+        let all: Vec<StorageIx> = hosts.chain((0..self.servers.len()).map(StorageIx::Server)).collect();
+        let unused = |storage: &StorageIx| self.gate(*storage).told && self.in_flight(*storage) == 0;
+        let unused: Vec<StorageIx> = all.into_iter().filter(unused).collect();
+        unused.iter().for_each(|storage| self.gate_mut(*storage).told = false);
+        let written = unused.iter().copied().filter(|storage| !self.untold.contains(storage)).collect();
+        self.untold.retain(|untold| !unused.contains(untold));
+        written
+    }
+
     fn reached(&self, storage: StorageIx) -> Option<u32> {
         self.own_limit(storage).filter(|limit| self.in_flight(storage) >= *limit)
     }

@@ -117,6 +117,9 @@ impl Core {
             }
         }
         storages.into_iter().for_each(|storage| self.tell_placer(storage));
+        if !counts {
+            self.lift_unused();
+        }
     }
 
     /// Returns the kinds that were seen to move bytes, for the next run.

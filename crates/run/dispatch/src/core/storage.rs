@@ -42,6 +42,15 @@ impl Core {
         }
     }
 
+    /// Journals that limits hold no task any more, after tasks turned out to move no bytes.
+    pub(super) fn lift_unused(&mut self) {
+        if self.waiting.values().any(|waiting| waiting.offer.need(&self.hosts).reads()) {
+            return;
+        }
+        let unused = self.admission.take_unused();
+        unused.into_iter().for_each(|storage| self.tell_limit(storage, None, "its tasks move few bytes".into()));
+    }
+
     /// Journals a limit.
     fn tell_limit(&mut self, storage: StorageIx, limit: Option<u32>, why: String) {
         let storage = self.storage_name(storage).to_string();
