@@ -94,14 +94,17 @@ fn card(page: &mut String, class: &str, label: &str, value: &str, below: &str) {
 fn cards(page: &mut String, tally: &Tally) {
     page.push_str("<section class=\"cards\">\n");
     let rest = [
-        (tally.counts.failed(), "failed"),
         (tally.counts.not_run(), "not run"),
         (tally.retried, "retried"),
         (tally.counts.skipped, "skipped"),
         (tally.counts.unfinished().unwrap_or(0), "unfinished"),
     ];
     let rest: Vec<String> = rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    let below = if rest.is_empty() { "none failed".to_string() } else { rest.join(", ") };
+    let below = match rest.is_empty() {
+        false => rest.join(", "),
+        true if tally.counts.failed() > 0 => String::new(),
+        true => "none failed".to_string(),
+    };
     if tally.counts.failed() > 0 {
         let of = format!("of {}", count(tally.counts.done + tally.counts.failed(), "task"));
         card(page, "failing", "Tasks failed", &tally.counts.failed().to_string(), &of);
@@ -114,16 +117,16 @@ fn cards(page: &mut String, tally: &Tally) {
         let all = tally.planned.local + tally.planned.remote;
         let below = format!("{} of {} by layout", bytes(tally.planned.local), bytes(all));
         card(page, "", "Read on own host", &percent(tally.planned.local, all), &below);
+    }
+    // One host has no network between its tasks and their bytes.
+    if tally.placed.0 > 0 && tally.hosts.len() > 1 {
         let kept = tally.planned.remote_if_in_turn.saturating_sub(tally.planned.remote);
         let below = format!("{} with hosts in turn", bytes(tally.planned.remote_if_in_turn));
         card(page, "", "Kept off the network", &bytes(kept), &below);
     }
-    match tally.waits.median_us() {
-        Some(median) => {
-            let below = format!("a task; {} in all", span(tally.waits.sum_us));
-            card(page, "", "Median I/O wait", &span(median), &below);
-        }
-        None => card(page, "", "Median I/O wait", "unknown", "not measured"),
+    if let Some(median) = tally.waits.median_us() {
+        let below = format!("a task; {} in all", span(tally.waits.sum_us));
+        card(page, "", "Median I/O wait", &span(median), &below);
     }
     page.push_str("</section>\n");
 }

@@ -12,7 +12,13 @@ const ROWS: usize = 200;
 const LONG: usize = 48;
 
 pub(crate) fn open(page: &mut String, title: &str, about: &str, columns: &[&str]) {
-    page.push_str(&format!("<section><h2>{title}</h2><p class=\"quiet\">{about}</p>\n<div class=\"wide\"><table><tr>"));
+    open_class(page, "prose", title, about, columns);
+}
+
+/// Opens a table of a style class. In a `prose` table the last column wraps and takes the rest of the width.
+fn open_class(page: &mut String, class: &str, title: &str, about: &str, columns: &[&str]) {
+    page.push_str(&format!("<section><h2>{title}</h2><p class=\"quiet\">{about}</p>\n"));
+    page.push_str(&format!("<div class=\"wide\"><table class=\"{class}\"><tr>"));
     columns.iter().for_each(|c| page.push_str(&format!("<th>{c}</th>")));
     page.push_str("</tr>\n");
 }
@@ -60,25 +66,31 @@ pub(crate) fn hosts(page: &mut String, story: &Story, tally: &Tally) {
     close(page);
 }
 
+/// A column of numbers of attempts: its heading, the number and the function that prints it.
+type Column = (&'static str, fn(&Attempt) -> Option<u64>, fn(u64) -> String);
+
+const NUMBERS: [Column; 7] = [
+    ("Wall", |a| Some(a.to - a.from), span),
+    ("CPU", |a| a.cpu_us, span),
+    ("Peak memory", |a| a.max_rss, bytes),
+    ("I/O wait", |a| a.wait_us, span),
+    ("Read", |a| a.rchar, bytes),
+    ("Local", |a| a.planned.map(|p| p.local), bytes),
+    ("Remote", |a| a.planned.map(|p| p.remote), bytes),
+];
+
+/// Draws a table of tasks. A number that no task of it has is no column.
 fn tasks(page: &mut String, story: &Story, title: &str, about: &str, rows: &[&Attempt]) {
-    // Without a volume there is no layout, and two columns would only contain "unknown".
-    let placed = story.attempts.iter().any(|a| a.planned.is_some());
-    let mut columns = vec!["Task", "Host", "Wall", "CPU", "Peak memory", "I/O wait", "Read"];
-    columns.extend(["Local", "Remote"].into_iter().filter(|_| placed));
-    columns.extend(["Outcome", "Command"]);
-    open(page, title, about, &columns);
+    let numbers: Vec<_> = NUMBERS.iter().filter(|(_, get, _)| rows.iter().any(|a| get(a).is_some())).collect();
+    let mut columns = vec!["Task", "Host", "Outcome", "Command"];
+    columns.extend(numbers.iter().map(|(name, ..)| *name));
+    open_class(page, "tasks", title, about, &columns);
     for a in rows {
-        let number = |n: Option<u64>, print: fn(u64) -> String| (known(n, print), n);
-        let mut cells = vec![(a.task.to_string(), None), (story.hosts[a.host].to_string(), None)];
-        cells.extend([number(Some(a.to - a.from), span), number(a.cpu_us, span), number(a.max_rss, bytes)]);
-        cells.extend([number(a.wait_us, span), number(a.rchar, bytes)]);
-        if placed {
-            cells.push(number(a.planned.map(|p| p.local), bytes));
-            cells.push(number(a.planned.map(|p| p.remote), bytes));
-        }
         let outcome = a.outcome.map_or("no end recorded".into(), how);
         let outcome = a.said.map_or(outcome.clone(), |said| format!("{outcome}: {said}"));
+        let mut cells = vec![(a.task.to_string(), None), (story.hosts[a.host].to_string(), None)];
         cells.extend([(clip(&outcome, 240), None), (clip(a.command, 160), None)]);
+        cells.extend(numbers.iter().map(|(_, get, print)| (known(get(a), *print), get(a))));
         sorted_row(page, cells.iter().map(|(text, by)| (text.as_str(), *by)));
     }
     close(page);

@@ -20,10 +20,14 @@ fn a_page_holds_every_section_and_escapes_what_came_from_outside() {
         assert!(page.contains(title), "{title} is missing");
     }
     assert!(page.contains("sample &lt;7&gt; &amp; &quot;co&quot;.fq") && !page.contains("<7>"));
-    for column in ["<th>CPU</th>", "<th>Peak memory</th>", "<td data-by=\"90000\">90 ms</td>"] {
+    for column in ["<th>CPU</th>", "<th>I/O wait</th>", "<td data-by=\"90000\">90 ms</td>"] {
         assert!(page.contains(column), "{column} is missing");
     }
     assert!(page.contains("exit 1: md5sum: &lt;no&gt; such file"), "a failed task tells its last words");
+    let heading = page.split("<h2>Failed tasks").nth(1).expect("a table").split("</tr>").next().unwrap();
+    let at = |column: &str| heading.find(&format!("<th>{column}</th>")).expect("a column");
+    assert!(at("Outcome") < at("Command") && at("Command") < at("Wall"), "a phone shows the reason: {heading}");
+    assert!(!page.contains("<th>Peak memory</th>"), "no task of this run has it");
     assert_eq!(page.matches("<script").count(), 1, "the page's own");
     for outside in ["http://", "https://", "NaN", "inf\""] {
         assert!(!page.contains(outside), "{outside} is in the page");
