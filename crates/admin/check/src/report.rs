@@ -2,9 +2,9 @@
 
 use crate::mute::Mute;
 use crate::{Answers, Area, Check, Finding, Host, Severity};
-use homing_model::alike;
 use homing_model::text::shown;
 use homing_model::units::count;
+use homing_model::{alike, document};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -260,7 +260,7 @@ impl Report<'_> {
             "vaults": self.vaults,
             "exit": status,
         });
-        format!("{all}\n")
+        document::line(all)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Describes the fate of hosts.
 
 use crate::{Answer, Becomes};
+use homing_model::document;
 use homing_model::text::{aligned, shown};
 use homing_model::units::seconds;
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ pub fn text(all: &[(String, Becomes)], idle: Duration, user: User) -> String {
 /// Returns the same as JSON.
 pub fn json(all: &[(String, Becomes)], user: User) -> String {
     let row = |(host, one): &(String, Becomes)| json!({"host": host, "power": state(one), "for_s": for_s(one), "idle": is_idle(one), "why": why(host, one, user)});
-    json!({ "hosts": all.iter().map(row).collect::<Vec<Value>>() }).to_string() + "\n"
+    document::line(json!({ "hosts": all.iter().map(row).collect::<Vec<Value>>() }))
 }
 
 fn is_idle(one: &Becomes) -> bool {

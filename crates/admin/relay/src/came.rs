@@ -2,7 +2,7 @@
 
 use crate::{Gone, Wanted};
 use homing_model::units::bytes;
-use homing_model::{NodeSet, alike};
+use homing_model::{NodeSet, alike, document};
 use homing_setup::cache::PackageFile;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -110,8 +110,8 @@ impl Came {
         let of = &self.fetched;
         let files: Vec<Value> = of.files.iter().map(|(name, size)| json!({ "name": name, "bytes": size })).collect();
         let fetched = json!({ "host": of.by, "bytes": of.once(), "files": files });
-        json!({ "hosts": rows, "fetched": fetched, "wanted_bytes": of.asked, "sent_bytes": of.sent, "exit": status })
-            .to_string()
-            + "\n"
+        document::line(
+            json!({ "hosts": rows, "fetched": fetched, "wanted_bytes": of.asked, "sent_bytes": of.sent, "exit": status }),
+        )
     }
 }

@@ -10,15 +10,11 @@ use crate::rsync::At;
 use crate::split::Read;
 use crate::target::Target;
 use homing_model::text::shown;
-use homing_model::units;
+use homing_model::{document, units};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use std::io::{self, Write};
-
-fn line(value: Value) -> String {
-    format!("{value}\n")
-}
 
 fn date(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "-".into(), |at| expiry::written(at, &TimeZone::system()))
@@ -93,7 +89,7 @@ fn stood(paused_us: u64) -> String {
 
 /// The same for programs.
 pub fn made_json(target: &Target, way: Option<Way>, made: &Made) -> String {
-    line(json!({ "vault": target.name, "bank": target.section.bank, "instant": way, "made": made }))
+    document::line(json!({ "vault": target.name, "bank": target.section.bank, "instant": way, "made": made }))
 }
 
 /// Returns a table for each vault.
@@ -200,7 +196,7 @@ pub fn list_json(vaults: &[(Target, Listed)]) -> String {
         row["holds"] = json!(listed);
         row
     };
-    line(json!({ "vaults": vaults.iter().map(row).collect::<Vec<_>>() }))
+    document::line(json!({ "vaults": vaults.iter().map(row).collect::<Vec<_>>() }))
 }
 
 /// Returns the figures of a vault for monitoring.
@@ -220,8 +216,7 @@ pub fn figures(target: &Target, listed: &Listed) -> Value {
 /// Prints a line for a difference.
 pub fn change(out: &mut impl Write, change: &Change, as_json: bool) -> io::Result<()> {
     if as_json {
-        serde_json::to_writer(&mut *out, change)?;
-        return out.write_all(b"\n");
+        return out.write_all(document::line(change).as_bytes());
     }
     let what = match change.what {
         What::New => "new    ",

@@ -1,22 +1,25 @@
 //! The results of all hosts as lines about those that failed, and as an exit status.
 
 use crate::Outcome;
-use homing_model::alike;
+use homing_model::{alike, exit};
 use std::collections::BTreeMap;
 
 /// Exit status if a command failed on any host.
 pub const FAILED: i32 = 1;
 /// Exit status if a command did not end in time; that of `timeout`.
 pub const TIMED_OUT: i32 = 124;
-/// Exit status if a host could not be reached, or was lost.
-pub const UNREACHABLE: i32 = 253;
+/// Exit status if a host could not be reached, or was lost: that of all commands.
+pub const UNREACHABLE: i32 = exit::SYSTEM;
+/// The same with `-S`, and that of a command that did not end in time. It is clush's, which gets it from ssh.
+pub const NO_STATUS: i32 = 255;
 
-/// Returns the exit status for the outcome of one host. With `own` (`-S`) it is the command's own.
+/// Returns the exit status for the outcome of one host. With `own` (`-S`) it is the command's own, as clush's.
 pub fn code(outcome: &Outcome, own: bool) -> i32 {
     match outcome {
         Outcome::Exited(0) => 0,
         Outcome::Exited(status) if own => *status,
         Outcome::Exited(_) | Outcome::Killed => FAILED,
+        Outcome::TimedOut | Outcome::Unreachable(_) | Outcome::Lost(_) if own => NO_STATUS,
         Outcome::TimedOut => TIMED_OUT,
         Outcome::Unreachable(_) | Outcome::Lost(_) => UNREACHABLE,
     }
@@ -82,7 +85,8 @@ mod tests {
             ["n[1,3] (2): exited with exit code 4", "n4: command timeout", "host n[5-6] cannot be reached"]
         );
         let codes: Vec<i32> = outcomes.iter().map(|(_, o)| code(o, false)).collect();
-        assert_eq!(codes, [1, 0, 1, 124, 253, 253]);
-        assert_eq!(code(&Outcome::Exited(7), true), 7);
+        assert_eq!(codes, [1, 0, 1, 124, 254, 254]);
+        let own: Vec<i32> = outcomes.iter().map(|(_, o)| code(o, true)).collect();
+        assert_eq!(own, [4, 0, 4, 255, 255, 255], "as clush -S");
     }
 }

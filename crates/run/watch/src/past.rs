@@ -2,8 +2,8 @@
 
 use crate::history::{Kept, Moment, at};
 use crate::{About, Scene};
-use homing_model::NodeSet;
 use homing_model::units::short_span;
+use homing_model::{NodeSet, document};
 use homing_report::HostState;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -58,7 +58,7 @@ impl Past {
             })
         };
         let hosts: Vec<Value> = self.hosts.iter().map(host).collect();
-        format!("{}\n", json!({"at_ns": ns, "hosts": hosts}))
+        document::line(json!({"at_ns": ns, "hosts": hosts}))
     }
 
     /// Returns the state of a host at a moment, or why it is unknown.

@@ -1,6 +1,7 @@
 //! Prints the findings as sentences, then the best values of each host.
 
 use super::ask::Hosts;
+use homing_model::document;
 use homing_model::units::count;
 use homing_network::{Finding, Flow, Judge, Latency, Measured, Pair, Served};
 use std::fmt::Write;
@@ -85,14 +86,14 @@ pub fn more(served: &[Served]) -> String {
 pub fn json(measured: &Measured, found: &[Finding], served: &[Served]) -> String {
     let host = |(at, host)| serde_json::json!({ "host": host, "best": best(measured, at) });
     let hosts: Vec<_> = measured.hosts.iter().enumerate().map(host).collect();
-    let told = serde_json::json!({
+    let measured = serde_json::json!({
         "findings": found,
         "hosts": hosts,
         "rounds": measured.rounds,
         "storage": served,
         "exit": i32::from(!found.is_empty()),
     });
-    told.to_string() + "\n"
+    document::line(measured)
 }
 
 /// The latency of messages of one size between two hosts.
@@ -154,7 +155,7 @@ pub fn curve(hosts: &Hosts, curve: &Curve) -> String {
 /// Returns a curve as JSON.
 pub fn curve_json(hosts: &Hosts, curve: &Curve) -> String {
     let mpi = curve.mpi.as_ref().map(|(name, points)| serde_json::json!({ "name": name, "curve": points }));
-    serde_json::json!({ "hosts": hosts.known, "curve": curve.tcp, "mpi": mpi }).to_string() + "\n"
+    document::line(serde_json::json!({ "hosts": hosts.known, "curve": curve.tcp, "mpi": mpi }))
 }
 
 #[cfg(test)]

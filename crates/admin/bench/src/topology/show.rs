@@ -1,6 +1,7 @@
 //! Shows the tree as text and as JSON.
 
 use super::Found;
+use homing_model::document;
 use homing_network::files::above;
 use homing_network::tree::{Join, Leaf, Place, Source};
 use serde_json::json;
@@ -56,7 +57,7 @@ fn port(place: &Place) -> String {
 /// Returns the tree as JSON.
 pub fn json(found: &Found, status: i32) -> String {
     let silent: Vec<_> = found.silent.iter().map(|(host, why)| json!({ "host": host, "why": why })).collect();
-    let told = json!({
+    let tree = json!({
         "leaves": found.tree.leaves,
         "above": above(&found.tree).last().map(|join| &join.name),
         "joins": found.tree.joins,
@@ -67,5 +68,5 @@ pub fn json(found: &Found, status: i32) -> String {
         "moved": found.moved,
         "exit": status,
     });
-    told.to_string() + "\n"
+    document::line(tree)
 }

@@ -23,6 +23,7 @@ const ANSWER: [&str; 4] = ["-t", "2", "-r", "1"];
 /// Queries the switches that hosts see, the named ones, and the neighbours of both. Returns their answers, and the
 /// reason for each that did not answer.
 pub fn ask(file: &Path, named: &[IpAddr], heard: &[Heard]) -> Result<(Vec<Switch>, BTreeMap<IpAddr, String>), Failure> {
+    let settings = settings(file)?;
     let told = heard.iter().flat_map(|heard| &heard.neighbours).filter(|one| one.bridge);
     let mut queue: Vec<IpAddr> = named.iter().copied().chain(told.filter_map(|one| one.management)).collect();
     if queue.is_empty() {
@@ -30,7 +31,6 @@ pub fn ask(file: &Path, named: &[IpAddr], heard: &[Heard]) -> Result<(Vec<Switch
             Failure::system("--snmp: no switch has told the address at which it is managed").hint("--switch ADDRESS")
         );
     }
-    let settings = settings(file)?;
     let (mut switches, mut silent): (BTreeMap<String, Switch>, _) = (BTreeMap::new(), BTreeMap::new());
     let mut asked: BTreeSet<IpAddr> = BTreeSet::new();
     while let Some(address) = queue.pop() {

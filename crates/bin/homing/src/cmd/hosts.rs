@@ -13,7 +13,7 @@ use super::queue::EngineArgs;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::switched;
 use homing_account::usage::{InForce, Serves};
-use homing_model::{Failure, alike, exit};
+use homing_model::{Failure, alike, document, exit};
 use homing_watch::history::columns;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -109,10 +109,8 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
             };
             let row = |n: &String, a: &Answer| with(n, as_json(n, a, cluster, is_off(n, a)));
             let rows: Vec<Value> = names.iter().zip(&answers).map(|(n, a)| row(n, a)).collect();
-            println!(
-                "{}",
-                json!({ "hosts": rows, "servers": servers.iter().map(Serves::as_json).collect::<Vec<_>>() })
-            );
+            let servers: Vec<Value> = servers.iter().map(Serves::as_json).collect();
+            print!("{}", document::line(json!({ "hosts": rows, "servers": servers })));
         } else {
             print_table(&names, &answers, limits, is_off);
             print!("{}", Serves::table(servers));

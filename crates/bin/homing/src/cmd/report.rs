@@ -6,7 +6,7 @@ use super::run::again::{failures_json, inputs_of_failed, whole_json};
 use super::runs::to_stdout;
 use crate::cluster::{Cluster, ClusterArgs};
 use homing_account::usage::{Bill, Sizes};
-use homing_model::Failure;
+use homing_model::{Failure, document};
 use homing_report::{ComparedRun, compared_json, compared_text};
 use serde_json::Value;
 use std::io::Write;
@@ -116,5 +116,5 @@ fn side_by_side(args: &Args) -> Result<i32, Failure> {
 }
 
 fn print_json(value: &Value) -> Result<i32, Failure> {
-    to_stdout(&(serde_json::to_string_pretty(value).map_err(Failure::system)? + "\n"))
+    to_stdout(&document::text(value))
 }

@@ -3,9 +3,9 @@
 use crate::consent::Consent;
 use homing_batch::parse_duration;
 use homing_journal::{RunInfo, RunState};
-use homing_model::Failure;
 use homing_model::text::{aligned, shown};
 use homing_model::units;
+use homing_model::{Failure, document};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -61,7 +61,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     runs.retain(|run| !args.failed || run.counts.contains_key("failed"));
     runs.truncate(args.number.unwrap_or(usize::MAX));
     let text = if args.json {
-        serde_json::to_string_pretty(&runs).map_err(Failure::system)? + "\n"
+        document::array(&runs)
     } else {
         let is_whole = args.all || args.number.is_some() || args.since.is_some();
         let shown = if is_whole { runs.len() } else { SHOWN.min(runs.len()) };

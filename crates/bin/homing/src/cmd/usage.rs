@@ -7,7 +7,7 @@ use crate::cluster::ClusterArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use homing_account::usage::{Asked, By, Sums, Wanted};
 use homing_batch::parse_duration;
-use homing_model::{Failure, exit};
+use homing_model::{Failure, document, exit};
 use homing_report::Used;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -58,6 +58,7 @@ fn by() -> impl TypedValueParser<Value = By> {
 
 /// Prints the sums.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
+    super::advise::are_folders(&args.folders)?;
     let cluster = args.cluster.load()?;
     let cost = cluster.cost().cloned();
     let others = args.hosts.take().map(|named| cluster.hosts(Some(&named))).transpose()?;
@@ -93,8 +94,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     let all: Used = rows.values().sum();
     if args.json {
         let energy = sums.energy(args.by, cluster);
-        let text = serde_json::to_string_pretty(&sums.json(&rows, &all, &energy, cost.as_ref()));
-        to_stdout(&(text.map_err(Failure::system)? + "\n"))?;
+        to_stdout(&document::text(sums.json(&rows, &all, &energy, cost.as_ref())))?;
     } else if rows.is_empty() {
         let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
         eprintln!("homing: nothing has run in {}", folders.join(", "));

@@ -2,6 +2,7 @@
 
 use crate::cluster::Cluster;
 use homing_locate::{Locator, locate_everything, name_hosts};
+use homing_model::document::Document;
 use homing_model::{Failure, FileLayout, RawText, exit, units};
 use serde::Serialize;
 use serde_json::json;
@@ -63,7 +64,13 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if homeless.len() > 20 {
         eprintln!("homing: and {} more", homeless.len() - 20);
     }
-    Ok(if homeless.is_empty() { 0 } else { exit::SYSTEM })
+    // A name that is wrong is a mistake of the request, as an input file that is not there is one of `homing run`.
+    let missing = io::Error::from(rustix::io::Errno::NOENT).to_string();
+    Ok(match homeless.iter().any(|file| file.reason.as_ref() == Some(&missing)) {
+        true => exit::USAGE,
+        false if homeless.is_empty() => 0,
+        false => exit::SYSTEM,
+    })
 }
 
 fn listed(file: &PathBuf, null: bool) -> Result<Vec<PathBuf>, Failure> {
@@ -102,7 +109,7 @@ fn as_json(files: &[FileLayout]) -> io::Result<()> {
     // Standard output is line-buffered: a system call for each line or kilobyte would take longer than finding the
     // files.
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    serde_json::to_writer(&mut out, &WhereisJson { files, hosts })?;
+    serde_json::to_writer(&mut out, &Document::new(WhereisJson { files, hosts }))?;
     out.write_all(b"\n")?;
     out.flush()
 }

@@ -216,7 +216,7 @@ fn a_command_is_not_run_twice_when_its_leader_is_killed(world: &World) {
     assert!(world.hosts[4..].iter().all(|host| is_reading(world, host)));
     drop(exec.stdin.take());
     let (told, said) = read(&exec.wait_with_output().unwrap());
-    assert_eq!(told["exit"], 253, "{said}");
+    assert_eq!(told["exit"], 254, "{said}");
     for row in told["hosts"].as_array().unwrap() {
         let lost = row["host"].as_str().unwrap() < "n5";
         assert_eq!(row["outcome"], if lost { "lost" } else { "ok" }, "{told}");

@@ -118,7 +118,9 @@ fn exit_statuses_tell_what_happened() {
         (&["-w", "n[1-3]", "exit 7"], 1),
         (&["-S", "-w", "n[1-3]", "exit 7"], 7),
         (&["-u", "0.3", "-w", "n[1-2]", "sleep 4"], 124),
-        (&["-w", "n1,dead", "exit 7"], 253),
+        (&["-w", "n1,dead", "exit 7"], 254),
+        (&["-S", "-w", "n1,dead", "exit 7"], 255),
+        (&["-S", "-u", "0.3", "-w", "n[1-2]", "sleep 4"], 255),
         (&["-w", "n[1-", "true"], 255),
         (&["true"], 255),
     ] {
@@ -145,7 +147,7 @@ fn sixty_four_hosts_one_input_and_json() {
     let of = |host: &str| rows.iter().find(|r| r["host"] == host).unwrap();
     let no_text = serde_json::json!({ "b64": "/w==" });
     assert_eq!((&of("n1")["stdout"], &of("n2")["stderr"]), (&"out\n".into(), &no_text));
-    assert_eq!((&of("dead")["outcome"], &told["exit"]), (&"unreachable".into(), &253.into()));
+    assert_eq!((&of("dead")["outcome"], &told["exit"]), (&"unreachable".into(), &254.into()));
     let output = world.exec(&["--dry-run", "-w", "n[1-3]", "rm -rf", "/"]);
     assert_eq!(text(&output.stdout), "n[1-3] (3): rm -rf /\n");
 }
@@ -205,7 +207,7 @@ fn files_go_out_and_come_back_under_their_hosts_names() {
     assert_eq!(fs::read_to_string(there.join("run")).unwrap(), "#!/bin/sh\n");
 
     let output =
-        ok("pull", &["--json", "-w", "n[1-2],dead", "--dest", &path("back"), &path("tree"), &path("tree/run")], 253);
+        ok("pull", &["--json", "-w", "n[1-2],dead", "--dest", &path("back"), &path("tree"), &path("tree/run")], 254);
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&told["hosts"][0]["host"], &told["hosts"][0]["outcome"]), (&"dead".into(), &"unreachable".into()));
     for host in ["n1", "n2"] {

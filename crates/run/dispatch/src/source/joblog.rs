@@ -76,7 +76,7 @@ pub fn open(path: &Path, goes_on: bool) -> Result<File, Failure> {
         }
         Ok(file)
     });
-    opened.map_err(|e| Failure::usage(format!("cannot write the job log {}: {e}", path.display())))
+    opened.map_err(|e| Failure::system(format!("cannot write the job log {}: {e}", path.display())))
 }
 
 /// Compares the journal in `dir` with the job log of its run. Ignores damage of the journal.

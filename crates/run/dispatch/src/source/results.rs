@@ -21,7 +21,7 @@ pub fn results_files(dir: &Path, columns: &[RawText]) -> Result<ResultFiles, Fai
     if let Some(folder) = results.folder() {
         let there = folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
         tempfile::tempfile_in(there).map_err(|e| {
-            Failure::usage(format!("cannot write results to {}: {e}", folder.display())).hint("nothing was run")
+            Failure::system(format!("cannot write results to {}: {e}", folder.display())).hint("nothing was run")
         })?;
     }
     Ok(Box::new(move |task| {

@@ -1,8 +1,8 @@
 //! Histories as rows: the rate of each counter between two records, and the values at the end.
 
 use crate::history::{Record, columns};
-use homing_model::Indices;
 use homing_model::text::{aligned, shown};
+use homing_model::{Indices, document};
 use serde_json::{Value, json};
 
 /// A row: its host, the time of its end (ns since 1970), and the seconds that its rates cover, if it has any.
@@ -59,7 +59,7 @@ pub fn json(hosts: &[(&String, &Vec<Record>)]) -> String {
         let steps: Vec<Value> = rows(host, records).into_iter().map(row).collect();
         json!({"host": host, "steps": steps})
     };
-    json!({"hosts": hosts.iter().map(of).collect::<Vec<_>>()}).to_string() + "\n"
+    document::line(json!({"hosts": hosts.iter().map(of).collect::<Vec<_>>()}))
 }
 
 #[cfg(test)]

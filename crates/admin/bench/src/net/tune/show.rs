@@ -3,7 +3,7 @@
 use super::apply::{Fate, Tried};
 use super::compare::{Compared, Quantity};
 use super::trials::Trial;
-use homing_model::NodeSet;
+use homing_model::{NodeSet, document};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -66,7 +66,7 @@ pub fn planned(trials: &[Trial], left: &[String]) -> String {
 /// Returns the planned trials as JSON.
 pub fn planned_json(trials: &[Trial], left: &[String]) -> String {
     let one = |trial: &Trial| json!({ "setting": trial.name, "kind": trial.kind, "hosts": trial.wanted.keys().collect::<Vec<_>>() });
-    json!({ "would_try": trials.iter().map(one).collect::<Vec<_>>(), "not_tried": left }).to_string() + "\n"
+    document::line(json!({ "would_try": trials.iter().map(one).collect::<Vec<_>>(), "not_tried": left }))
 }
 
 /// Returns trials as JSON.
@@ -88,5 +88,5 @@ pub fn json(tried: &[Tried], left: &[String], status: i32) -> String {
         })
     };
     let tried: Vec<_> = tried.iter().map(one).collect();
-    json!({ "tried": tried, "not_tried": left, "exit": status }).to_string() + "\n"
+    document::line(json!({ "tried": tried, "not_tried": left, "exit": status }))
 }

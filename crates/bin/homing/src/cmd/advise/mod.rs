@@ -6,8 +6,8 @@ use super::runs::to_stdout;
 use crate::cluster::ClusterArgs;
 use homing_account::advise::{Price, Site, advice, as_json, hot, text};
 use homing_batch::parse_duration;
-use homing_model::Failure;
 use homing_model::text::shown;
+use homing_model::{Failure, document};
 use homing_volume::{Kind, Record};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,9 +34,7 @@ pub struct Args {
 /// Prints the bytes that were read over the network, and advice.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let since_ns = homing_os::clock::system_ns() - i64::try_from(args.since.as_nanos()).unwrap_or(i64::MAX);
-    if let Some(missing) = args.folders.iter().find(|folder| !folder.is_dir()) {
-        return Err(Failure::usage(format!("{}: no folder of runs is there", shown(&missing.to_string_lossy()))));
-    }
+    are_folders(&args.folders)?;
     let roots = if args.folders.is_empty() { vec![homing_journal::root()] } else { args.folders };
     let cluster = args.cluster.load()?;
     let evidence = read::evidence(&roots, since_ns, cluster, Duration::from_secs(args.fs_timeout.into()))?;
@@ -47,15 +45,20 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let folders = hot(&evidence.seen);
     let advice = advice(&evidence.seen, &folders, &sites()?);
     if args.json {
-        let text = serde_json::to_string_pretty(&as_json(&evidence, &folders, &advice, price.as_ref()))
-            .map_err(Failure::system)?;
-        return to_stdout(&(text + "\n"));
+        return to_stdout(&document::text(as_json(&evidence, &folders, &advice, price.as_ref())));
     }
     if evidence.runs == 0 {
         eprintln!("homing: no run of this time has read files of a network file system that are still there");
         return Ok(0);
     }
     to_stdout(&text(&evidence, &folders, &advice, price.as_ref()))
+}
+
+/// Refuses names of folders of runs that are not there.
+pub fn are_folders(folders: &[PathBuf]) -> Result<(), Failure> {
+    folders.iter().find(|folder| !folder.is_dir()).map_or(Ok(()), |missing| {
+        Err(Failure::usage(format!("{}: no folder of runs is there", shown(&missing.to_string_lossy()))))
+    })
 }
 
 /// Returns the recorded volumes whose number of copies can be changed.

@@ -9,8 +9,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use homing_bench::Tell;
 use homing_bench::volume::{self, Bench, Op, Setup, tune};
 use homing_exec::{Options, Remote};
-use homing_model::Failure;
 use homing_model::units::{bytes, count};
+use homing_model::{Failure, document};
 use homing_steps::SshExecutor;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -170,13 +170,13 @@ fn run_volume(args: VolumeArgs) -> Result<i32, Failure> {
     }
     let results = bench.measure()?;
     if let Some(file) = &args.save {
-        put(file, serde_json::to_vec_pretty(&results).map_err(Failure::system)?)?;
+        put(file, document::text(&results))?;
     }
     if let Some(file) = &args.html {
         put(file, volume::html(&results))?;
     }
     to_stdout(&match args.json {
-        true => json(&results)?,
+        true => document::line(&results),
         false => volume::table(&results),
     })
 }
@@ -219,7 +219,7 @@ fn run_tune(args: &VolumeArgs, bench: &Bench, setup: &Setup) -> Result<i32, Fail
     if let Some(file) = &args.html {
         put(file, tune::page(&setup.path, &setup.drop_on, &sweep))?;
     }
-    let mut text = if args.json { json(&sweep)? } else { tune::table(&sweep) };
+    let mut text = if args.json { document::line(&sweep) } else { tune::table(&sweep) };
     if sweep.is_worth_it() && args.apply {
         tune::apply(bench, &sweep)?;
         eprintln!("applied on {}", setup.hosts.join(", "));
@@ -238,10 +238,6 @@ fn compare(old: &Path, new: &Path, page: Option<&Path>) -> Result<i32, Failure> 
         put(file, volume::compared_html(&old, &new))?;
     }
     to_stdout(&volume::compared(&old, &new))
-}
-
-fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
-    Ok(serde_json::to_string(value).map_err(Failure::system)? + "\n")
 }
 
 fn put(file: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {

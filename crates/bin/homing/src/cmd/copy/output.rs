@@ -4,7 +4,7 @@ use super::Args;
 use homing_exec::{Outcome, verdict};
 use homing_model::Failure;
 use homing_model::alike::label;
-use homing_model::{NodeSet, RawText, units};
+use homing_model::{NodeSet, RawText, document, units};
 use homing_relay::Copied;
 use serde_json::json;
 
@@ -29,7 +29,7 @@ pub fn conclude(args: &Args, hosts: &[String], copied: &[Copied], push: bool) ->
         if push {
             all["sent_bytes"] = json!(bytes);
         }
-        println!("{all}");
+        print!("{}", document::line(all));
     } else if !args.quiet {
         let lines = verdict::lines(rows().map(|(h, c)| (h.as_str(), &c.outcome)));
         lines.iter().for_each(|line| eprintln!("homing: {line}"));

@@ -2,6 +2,7 @@
 
 use super::show::input_lost;
 use homing_exec::{Command, HostResult, Outcome, Remote, verdict};
+use homing_model::document::VERSION;
 use homing_model::{Failure, RawText};
 use homing_relay::{Passed, given_by, note};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ pub fn run(remote: &Remote, hosts: &[String], command: &Command, maxrc: bool) ->
     let mut out = std::io::stdout().lock();
     let (mut status, mut first) = (0, true);
     let broken = |e| Failure::unwritten("writing to standard output failed", &e);
-    write!(out, "{{\"hosts\":[").map_err(broken)?;
+    write!(out, "{{\"version\":{VERSION},\"hosts\":[").map_err(broken)?;
     for result in remote.run_tree(hosts, Passed::Run { command: command.clone(), again: false }, note()) {
         status = status.max(verdict::code(&result.outcome, maxrc));
         let comma = if std::mem::take(&mut first) { "" } else { "," };

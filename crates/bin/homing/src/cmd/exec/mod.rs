@@ -13,8 +13,9 @@ use std::path::PathBuf;
 /// Arguments of `homing exec`.
 ///
 /// Exit status: the largest that a host asks for. 0: all well; 1: a command
-/// failed (with -S its own status); 124: it did not end in time; 253: a host
-/// could not be reached or was lost; 254, 255: homing's own failures.
+/// failed (with -S its own status); 124: it did not end in time; 254: a host
+/// could not be reached or was lost. With -S the last two are 255, as clush's.
+/// 254, 255: homing's own failures.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {

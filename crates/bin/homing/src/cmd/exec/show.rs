@@ -196,7 +196,7 @@ pub fn input_lost(why: &str) -> Failure {
 }
 
 fn files(dir: &Path, hosts: &[String]) -> Result<HashMap<usize, File>, Failure> {
-    let failed = |e: io::Error| Failure::usage(format!("cannot write to {}: {e}", dir.display()));
+    let failed = |e: io::Error| Failure::system(format!("cannot write to {}: {e}", dir.display()));
     let folder = OpenFolder::make(dir, 0o777).map_err(failed)?;
     // A node set refuses names with a slash. The check remains: no file in another folder may be written.
     let safe = hosts.iter().enumerate().filter(|(_, h)| !h.contains('/') && *h != "." && *h != "..");

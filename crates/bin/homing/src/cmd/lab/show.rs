@@ -1,7 +1,7 @@
 //! `lab list` and `lab status`: print labs for people and as JSON.
 
 use homing_lab::{HostState, LabStatus};
-use homing_model::Failure;
+use homing_model::{Failure, document};
 use serde::Serialize;
 
 /// A lab that has a state folder.
@@ -23,7 +23,7 @@ pub fn list(json: bool) -> Result<i32, Failure> {
     });
     let labs: Vec<Listed> = listed.collect();
     if json {
-        println!("{}", serde_json::to_string_pretty(&labs).map_err(Failure::system)?);
+        print!("{}", document::array(&labs));
         return Ok(0);
     }
     println!("{:<16} {:<10} HOSTS", "NAME", "STATE");
@@ -38,8 +38,7 @@ pub fn list(json: bool) -> Result<i32, Failure> {
 pub fn status(name: &str, json: bool) -> Result<i32, Failure> {
     let status = homing_lab::status(name)?;
     if json {
-        let text = serde_json::to_string_pretty(&status).map_err(Failure::system)?;
-        println!("{text}");
+        print!("{}", document::text(&status));
     } else {
         print!("{}", table(&status));
     }

@@ -194,7 +194,7 @@ fn run_make(args: &Args, served: Option<(&Hook, &Path)>) -> Result<ExitStatus, F
 /// Opens the trace file before make starts: a misspelt folder must not cost a build.
 fn trace_file(path: &Path) -> Result<File, Failure> {
     homing_os::folder::make_file(path, homing_os::folder::Existing::Empty, 0o666)
-        .map_err(|e| Failure::usage(format!("cannot write {}: {e}", path.display())))
+        .map_err(|e| Failure::system(format!("cannot write {}: {e}", path.display())))
 }
 
 fn tell(args: &Args, evidence: &Evidence, path: &[String], took: Duration, trace: Option<File>) -> Result<(), Failure> {

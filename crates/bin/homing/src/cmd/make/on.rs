@@ -89,6 +89,8 @@ fn kept(args: &Args, root: &Path) -> Result<UnixStream, Failure> {
 }
 
 fn start(args: &Args, socket: &Path, root: &Path) -> Result<(), Failure> {
+    // A mistake in the hosts is an error here: the coordinator's own messages have no reader.
+    args.cluster.load()?.hosts(args.hosts.as_deref())?;
     let own = std::env::current_exe().map_err(|e| Failure::system(format!("own program: {e}")))?;
     let mut command = Command::new(own);
     command.arg("on").arg("--keep").arg(socket).arg("--persist").arg(args.persist.to_string());

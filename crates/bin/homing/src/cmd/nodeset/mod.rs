@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, ClusterArgs};
 use homing_cluster::algebra::{Group, Op, Terms};
 use homing_model::nodeset::FoldStyle;
-use homing_model::{Failure, NodeSet};
+use homing_model::{Failure, NodeSet, document};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::json;
 use std::ffi::OsString;
@@ -299,7 +299,7 @@ fn print(args: &Args, set: &NodeSet) -> Result<(), Failure> {
     }
     if args.json {
         let row = |part: &NodeSet| json!({ "folded": folded(part), "count": part.len(), "nodes": part.iter().collect::<Vec<_>>() });
-        println!("{}", json!({ "sets": parts.iter().map(row).collect::<Vec<_>>() }));
+        print!("{}", document::line(json!({ "sets": parts.iter().map(row).collect::<Vec<_>>() })));
         return Ok(());
     }
     let separator = args.separator.as_deref().unwrap_or(" ").replace("\\n", "\n").replace("\\t", "\t");
@@ -319,7 +319,7 @@ fn list(args: &Args, set: &NodeSet, cluster: &Cluster) -> Result<i32, Failure> {
     let rows = cluster.groups_with(set, source, args.list_all > 0)?;
     if args.json {
         let row = |of: &Group| json!({ "group": of.group, "nodes": of.hosts.to_string(), "count": of.hosts.len(), "of": of.all });
-        println!("{}", json!({ "groups": rows.iter().map(row).collect::<Vec<_>>() }));
+        print!("{}", document::line(json!({ "groups": rows.iter().map(row).collect::<Vec<_>>() })));
         return Ok(0);
     }
     for Group { name, group, hosts: shown, all } in rows {

@@ -2,7 +2,7 @@
 
 use super::detail;
 use homing_model::text::aligned;
-use homing_model::{Failure, RawText};
+use homing_model::{Failure, RawText, document};
 use homing_queue::{Job, Part, State};
 use serde_json::{Value, json};
 
@@ -54,9 +54,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let reason = |(job, part): &(&Job, &Part)| reasons.get(&(job.id, part.index)).map(ToString::to_string);
     let why: Vec<Option<String>> = rows.iter().map(reason).collect();
     if args.json {
-        let rows: Vec<Value> = rows.iter().zip(why).map(|((j, p), why)| as_json(j, p, why)).collect();
-        let text = serde_json::to_string_pretty(&rows).map_err(Failure::system)? + "\n";
-        return crate::cmd::runs::to_stdout(&text);
+        let rows = rows.iter().zip(why).map(|((j, p), why)| as_json(j, p, why));
+        return crate::cmd::runs::to_stdout(&document::array(rows));
     }
     let text = match full {
         true => rows.iter().zip(&why).map(|((j, p), why)| detail::text(j, p, why.as_deref())).collect(),

@@ -8,7 +8,7 @@ use super::attached;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::run;
 use crate::nodes::Nodes;
-use homing_model::{Command, Failure, RawText};
+use homing_model::{Command, Failure, NodeSet, RawText};
 use homing_queue::plan::Config;
 use homing_queue::several::Wanted;
 use homing_queue::{Engine, JobSpec, Private, array, depend};
@@ -221,8 +221,9 @@ fn spec(
     if let Some(text) = &after {
         depend::check(text).map_err(|e| Failure::usage(format!("--after {text}: {e}")))?;
     }
-    if let Some(host) = args.host.as_deref().filter(|h| h.starts_with(['-', '.']) || h.contains('/')) {
-        return Err(Failure::usage(format!("{host:?} cannot be a host name")));
+    if let Some(host) = args.host.as_deref().filter(|host| !is_host_name(host)) {
+        let failure = Failure::usage(format!("--host {host:?}: it takes the name of one host"));
+        return Err(failure.hint("--nodes N: a job over several hosts"));
     }
     // A batch on this machine runs as many tasks at once as it has slots, by default all slots. On Slurm, a batch is
     // a coordinator with its workers in one allocation, on any number of nodes.
@@ -264,6 +265,12 @@ fn spec(
         extra: args.slurm.words(slurm)?,
         ..JobSpec::default()
     })
+}
+
+/// Whether a word is the name of one host. A node set is none: nobody would ever start the job.
+fn is_host_name(word: &str) -> bool {
+    let one = |set: NodeSet| set.iter().eq([word]);
+    !word.starts_with(['-', '.']) && !word.contains('/') && NodeSet::parse(word).is_ok_and(one)
 }
 
 /// Returns whether the tasks of a batch run on other hosts. They then take no slots here.

@@ -33,7 +33,7 @@ use homing_dispatch::source::{Inputs, Nonces, Source, Sourcing, environment, res
 use homing_dispatch::{DispatchError, Io, Settings};
 use homing_journal::{Journal, Unbegun, lessons};
 use homing_model::event::What;
-use homing_model::{Failure, RawText, TaskId, exit};
+use homing_model::{Failure, RawText, TaskId, document, exit};
 use homing_report::{ProgressLog, Tally};
 use listen::Screen;
 use options::{finder, output, policy, slots, sourcing};
@@ -243,10 +243,10 @@ fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) 
         };
         let json = again::whole_json(&screen.tally, failures);
         if file.as_os_str() == "-" {
-            eprintln!("{json}");
+            eprint!("{}", document::line(json));
         } else {
             let failed = |e| Failure::system(format!("writing the evidence of run {name} to {}: {e}", file.display()));
-            homing_os::folder::write_file(file, format!("{json:#}\n")).map_err(failed)?;
+            homing_os::folder::write_file(file, document::text(json)).map_err(failed)?;
         }
     } else if !args.quiet {
         let color = has_colors(io::stderr());

@@ -8,7 +8,7 @@ use homing_dispatch::{Hosts, Incoming};
 use homing_launch::{HostPlan, Via};
 use homing_model::graph::in_order;
 use homing_model::units::{bytes, count, percent};
-use homing_model::{Command, Failure, HostFacts, Links, Task, TaskId, alike};
+use homing_model::{Command, Failure, HostFacts, Links, Task, TaskId, alike, document};
 use homing_place::{HostModel, Need, Params};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -120,7 +120,7 @@ impl Rows {
 
     fn end(self) {
         if let Some(tasks) = self.document {
-            println!("{}", serde_json::json!({ "tasks": tasks }));
+            print!("{}", document::line(serde_json::json!({ "tasks": tasks })));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::cmd::runs::to_stdout;
 use crate::progress;
 use homing_model::live::SHOWN_BYTES;
 use homing_model::units::count;
-use homing_model::{Failure, exit};
+use homing_model::{Failure, document, exit};
 use homing_report::Now;
 use homing_watch::{About, Scene, Shown, View, Wish};
 use serde_json::json;
@@ -47,7 +47,7 @@ fn once(args: &Args, names: &[String], heard: &Receiver<homing_model::Event>) ->
         let all = json!({"hosts": now.json(homing_os::clock::wall_ns())["hosts"], "jobs": scene.tasks.iter().map(|task| json!({
             "job": task.name, "host": task.host, "seconds": task.age.as_secs_f64(), "command": task.command,
         })).collect::<Vec<_>>(), "waiting": scene.waits});
-        to_stdout(&format!("{all}\n"))?;
+        to_stdout(&document::line(all))?;
     } else {
         to_stdout(&homing_watch::text(&scene, UNBOUNDED.1))?;
     }

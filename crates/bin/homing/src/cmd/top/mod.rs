@@ -14,7 +14,7 @@ use crate::progress::{self, Place};
 use homing_batch::parse_duration;
 use homing_dispatch::watch::{Asked, Watch};
 use homing_journal::FOLLOWED_EVERY;
-use homing_model::{Failure, Live, TaskId};
+use homing_model::{Failure, Live, TaskId, document};
 use homing_report::Followed;
 use homing_watch::{Clock, Scene, Shown, View, Wish};
 use screen::Screen;
@@ -93,7 +93,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let now_ns = homing_os::clock::wall_ns();
     if args.json {
-        return to_stdout(&format!("{}\n", run.now.json(now_ns)));
+        return to_stdout(&document::line(run.now.json(now_ns)));
     }
     let plain = args.once || (args.replay.is_none() && run.is_over());
     match if plain { None } else { Screen::open().map_err(Failure::system)? } {

@@ -9,7 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use homing_bench::net::Hosts;
 use homing_bench::net::tune::{self, Fate, Kind, Tuner, Wish};
 use homing_exec::{Fresh, Options, Remote};
-use homing_model::{Failure, NodeSet, exit};
+use homing_model::{Failure, NodeSet, document, exit};
 use homing_steps::SshExecutor;
 use std::time::Duration;
 
@@ -147,7 +147,7 @@ fn take_back(args: &Net, executor: &SshExecutor, names: &[String]) -> Result<i32
     let (mut told, well) = tune::take_back(executor, names);
     let status = if well { 0 } else { exit::SYSTEM };
     if args.json {
-        return to_stdout(&(serde_json::json!({ "undone": told, "exit": status }).to_string() + "\n")).map(|_| status);
+        return to_stdout(&document::line(serde_json::json!({ "undone": told, "exit": status }))).map(|_| status);
     }
     if told.is_empty() {
         told.push("nothing to take back".into());

@@ -1,7 +1,7 @@
 //! Formats plans and outcomes, as text and as JSON.
 
 use homing_model::text::shown_lines;
-use homing_model::{NodeSet, alike};
+use homing_model::{NodeSet, alike, document};
 use homing_relay::Fetched;
 use homing_setup::SiteVolume;
 use homing_steps::{Phase, diff, summary};
@@ -83,7 +83,7 @@ fn whole(rows: Vec<Value>, came: &Came, status: i32) -> String {
     if !came.fetched.is_empty() {
         whole["fetched"] = came.fetched.iter().map(fetched).collect();
     }
-    whole.to_string() + "\n"
+    document::line(whole)
 }
 
 /// Returns the outcome of a set-up or of its undoing.

@@ -5,7 +5,7 @@ use super::{drive, found};
 use homing_model::NodeSet;
 use homing_model::text::aligned;
 use homing_model::units::bytes;
-use homing_model::{Failure, exit};
+use homing_model::{Failure, alike, document, exit};
 use homing_steps::Executor;
 use homing_volume::{Drive, OnHost, Record, Spec, stores, tasks};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn set(hosts: &[String]) -> String {
 /// Lists the volumes with a record here, and those that the queried hosts know.
 pub fn list(way: &Way, args: List) -> Result<i32, Failure> {
     let folder = homing_volume::folder();
-    let mut specs: BTreeMap<String, Spec> = BTreeMap::new();
+    let (mut specs, mut silent): (BTreeMap<String, Spec>, _) = (BTreeMap::new(), Vec::new());
     for name in Record::names(&folder) {
         let record = Record::load(&folder, &name).map_err(|e| Failure::system(format!("the record of {name}: {e}")))?;
         specs.extend(record.map(|r| (name, r.spec)));
@@ -26,7 +26,9 @@ pub fn list(way: &Way, args: List) -> Result<i32, Failure> {
     let hosts = way.cluster.load()?.hosts(args.hosts.as_deref())?;
     if !hosts.is_empty() {
         let drive = drive(way, None)?;
-        for name in names_on(&drive, &hosts) {
+        let names;
+        (names, silent) = names_on(&drive, &hosts);
+        for name in names {
             if !specs.contains_key(&name) {
                 specs.extend(drive.adopted(&name, &hosts).0.map(|s| (name, s)));
             }
@@ -34,15 +36,24 @@ pub fn list(way: &Way, args: List) -> Result<i32, Failure> {
     }
     if args.json {
         let rows: Vec<Value> = specs.values().map(row).collect();
-        println!("{}", json!({ "volumes": rows }));
-        return Ok(0);
+        print!("{}", document::line(json!({ "volumes": rows })));
+        return listed(&silent);
     }
     let head = ["NAME", "KIND", "MOUNT", "COPIES", "HOSTS"].map(String::from);
     let volumes = specs.values();
     let rows =
         volumes.map(|s| [s.name.clone(), s.kind.to_string(), s.mount.clone(), s.copies.to_string(), set(&s.servers())]);
     print!("{}", aligned(&[vec![head], rows.collect()].concat(), 0..0));
-    Ok(0)
+    listed(&silent)
+}
+
+/// Fails if hosts did not answer: their volumes may be missing in the list.
+fn listed(silent: &[String]) -> Result<i32, Failure> {
+    match silent {
+        [] => Ok(0),
+        all => Err(Failure::system(format!("listing volumes: not all are known: {}", all.join("; ")))
+            .hint("homing exec -w HOSTS true")),
+    }
 }
 
 fn row(s: &Spec) -> Value {
@@ -52,12 +63,16 @@ fn row(s: &Spec) -> Value {
     })
 }
 
-/// Returns the names of volumes on hosts, from GlusterFS's own list and from homing's lines in fstab.
-fn names_on(drive: &Drive, hosts: &[String]) -> BTreeSet<String> {
+/// Returns the names of volumes on hosts, from GlusterFS's own list and from homing's lines in fstab. Returns the
+/// hosts that did not answer too, with the reason.
+fn names_on(drive: &Drive, hosts: &[String]) -> (BTreeSet<String>, Vec<String>) {
     let argv = homing_volume::observe::names_question();
     let questions: Vec<_> = hosts.iter().map(|h| (h.clone(), argv.clone())).collect();
     let answers = drive.executor.programs(&questions);
-    answers.iter().flatten().flat_map(|text| text.lines().map(String::from)).filter(|n| !n.is_empty()).collect()
+    let whys = hosts.iter().zip(&answers).filter_map(|(host, answer)| Some((host.as_str(), answer.as_ref().err()?)));
+    let silent = alike::folded(whys.map(|(host, why)| (host, why.as_str())));
+    let lines = answers.iter().flatten().flat_map(|text| text.lines().map(String::from));
+    (lines.filter(|name| !name.is_empty()).collect(), silent)
 }
 
 /// A volume as JSON, if that is wanted, and whether it is well.
@@ -78,7 +93,7 @@ fn each(way: &Way, args: &Shown, show: fn(&Drive, &Record, bool) -> VolumeJson) 
         let mut all = shown.into_iter().map(|(volume, _)| volume);
         let all =
             if args.name.is_some() { all.next().unwrap_or_default() } else { json!({"volumes": Vec::from_iter(all)}) };
-        println!("{all}");
+        print!("{}", document::line(all));
     }
     Ok(if well { 0 } else { exit::SYSTEM })
 }
@@ -88,7 +103,7 @@ fn all_names(drive: &Drive, way: &Way, args: &Shown) -> Result<BTreeSet<String>,
     let mut names: BTreeSet<String> = Record::names(&homing_volume::folder()).into_iter().collect();
     let hosts = way.cluster.load()?.hosts(args.hosts.as_deref())?;
     if !hosts.is_empty() {
-        names.extend(names_on(drive, &hosts));
+        names.extend(names_on(drive, &hosts).0);
     }
     if names.is_empty() {
         if let Some(why) = (!hosts.is_empty()).then(|| drive.why_none(&hosts)).flatten() {
