@@ -144,9 +144,11 @@ impl Declared {
         })
     }
 
-    fn of(&self, task: Task, with: Filling) -> Task {
+    fn of(&self, mut task: Task, with: Filling) -> Task {
         let fill = |texts: &[TextTemplate]| texts.iter().map(|t| t.fill(with)).collect();
         let cwd = self.workdir.as_ref().map(|dir| RawText::from(self.cwd.join(dir.fill(with).as_path()).as_path()));
+        // GNU parallel changes the folder in the task's shell, which then knows the folder before.
+        task.env.extend(cwd.iter().map(|_| (RawText::from("OLDPWD"), RawText::from(self.cwd.as_path()))));
         Task { inputs: fill(&self.inputs), outputs: fill(&self.outputs), cwd, ..task }
     }
 

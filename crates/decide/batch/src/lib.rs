@@ -12,6 +12,7 @@
 
 mod absent;
 mod amount;
+mod blanks;
 mod blocks;
 mod boundary;
 mod compose;

@@ -1,5 +1,6 @@
 //! Reads records of a file or of standard input, and holds values compactly.
 
+use crate::blanks::{is_space, trimmed_end, trimmed_start};
 use crate::edit::regex;
 use crate::error::BatchError;
 use crate::options::{InputOptions, Trim};
@@ -48,7 +49,7 @@ impl Cutting {
 
     /// Whether the record continues in the next.
     pub(crate) fn goes_on(&self, record: &[u8]) -> bool {
-        self.continued && record.last().is_some_and(u8::is_ascii_whitespace)
+        self.continued && record.last().is_some_and(is_space)
     }
 
     fn longest(&self) -> usize {
@@ -56,7 +57,7 @@ impl Cutting {
     }
 
     pub(crate) fn wants(&self, record: &[u8]) -> bool {
-        !(self.skip_blank && record.iter().all(u8::is_ascii_whitespace))
+        !(self.skip_blank && record.iter().all(is_space))
     }
 
     /// Appends the values of one record.
@@ -71,9 +72,9 @@ impl Cutting {
     fn trimmed<'a>(&self, value: &'a [u8]) -> &'a [u8] {
         match self.trim {
             Trim::No => value,
-            Trim::Left => value.trim_ascii_start(),
-            Trim::Right => value.trim_ascii_end(),
-            Trim::Both => value.trim_ascii(),
+            Trim::Left => trimmed_start(value),
+            Trim::Right => trimmed_end(value),
+            Trim::Both => trimmed_end(trimmed_start(value)),
         }
     }
 }
@@ -266,7 +267,10 @@ mod tests {
     fn records_end_where_told() {
         let with = |d: &str| InputOptions { delimiter: Some(d.into()), ..Default::default() };
         assert_eq!(records(b"a b\n\nc \n  d", InputOptions::default()), ["a b", "", "c ", "  d"]);
-        assert_eq!(records(b"a\n \n\t\nb\n", InputOptions { no_run_if_empty: true, ..Default::default() }), ["a", "b"]);
+        assert_eq!(
+            records(b"a\n \x0b\n\t\nb\n", InputOptions { no_run_if_empty: true, ..Default::default() }),
+            ["a", "b"]
+        );
         assert_eq!(records(b"a\nb\0c\n\0", InputOptions { null: true, ..Default::default() }), ["a\nb", "c\n"]);
         assert_eq!(records(b"a;b;c\n", with(";")), ["a", "b", "c\n"]);
         assert_eq!(records(b"axxbxc", with("xx")), ["a", "bxc"]);

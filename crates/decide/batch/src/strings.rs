@@ -1,5 +1,6 @@
 //! Replacement strings: their names, and the part of a value that each inserts into a command.
 
+use crate::blanks::trimmed_start;
 use crate::edit::Edit;
 use crate::error::BatchError;
 use crate::perl::{Compiled, Evaluated, Expression, Perl};
@@ -258,7 +259,7 @@ impl Strings {
             _ => {}
         }
         let Some((number, length)) = position(inner) else { return self.op(inner).map(Part::All) };
-        let op = self.op(&inner[length..])?;
+        let op = self.op(trimmed_start(&inner[length..]))?;
         (number != 0).then_some(Part::One(number, op))
     }
 
