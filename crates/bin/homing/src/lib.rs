@@ -28,6 +28,7 @@ mod grammar;
 mod help;
 mod idle;
 mod mistyped;
+mod peer;
 mod programs;
 mod progress;
 mod roles;

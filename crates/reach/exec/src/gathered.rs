@@ -2,7 +2,6 @@
 
 use crate::Outcome;
 use crate::capture::{Capture, Key};
-use crate::verdict::label;
 use homing_model::NodeSet;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -29,8 +28,65 @@ struct Group {
 pub struct Style {
     /// Whether headers and prefixes are printed.
     pub labels: bool,
-    /// Whether headers are blue.
-    pub color: bool,
+    /// The colour of headers and prefixes.
+    pub color: Option<LabelColor>,
+}
+
+/// A colour of labels. The colours are clush's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelColor {
+    /// Standard output.
+    Blue,
+    /// Standard error.
+    Red,
+}
+
+impl Style {
+    /// Returns the sequences before and after a label.
+    fn ink(self) -> (&'static str, &'static str) {
+        match self.color {
+            None => ("", ""),
+            Some(LabelColor::Blue) => (BLUE, OFF),
+            Some(LabelColor::Red) => (RED, OFF),
+        }
+    }
+}
+
+const BLUE: &str = "\x1b[94m";
+const RED: &str = "\x1b[91m";
+const GREEN: &str = "\x1b[92m";
+const CYAN: &str = "\x1b[96m";
+const BOLD: &str = "\x1b[1m";
+const OFF: &str = "\x1b[0m";
+
+/// How gathered outputs are labelled.
+#[derive(Clone, Copy)]
+pub struct Layout<'a> {
+    /// The names of the hosts, by index.
+    pub names: &'a [String],
+    /// The labels before outputs.
+    pub style: Style,
+    /// Whether the number of hosts is behind a set of several: `n[1-3] (3)`.
+    pub counts: bool,
+    /// Returns a set as groups where they fit, if groups are wanted.
+    pub groups: Option<&'a dyn Fn(&NodeSet) -> String>,
+}
+
+impl Layout<'_> {
+    fn set(&self, hosts: &[usize]) -> NodeSet {
+        hosts.iter().map(|host| self.names[*host].clone()).collect()
+    }
+
+    fn name(&self, set: &NodeSet) -> String {
+        self.groups.map_or_else(|| set.to_string(), |groups| groups(set))
+    }
+
+    /// Returns the title of a group of hosts.
+    fn title(&self, hosts: &[usize]) -> String {
+        let set = self.set(hosts);
+        let count = if self.counts && set.len() > 1 { format!(" ({})", set.len()) } else { String::new() };
+        self.name(&set) + &count
+    }
 }
 
 impl Gathered {
@@ -45,25 +101,27 @@ impl Gathered {
         group.hosts.push(host);
     }
 
-    /// Returns the groups in clush's order: by status, then by size, large ones first, then by the first host's name.
+    /// Returns the groups in clush's order: by status, those without output last, then by size, large ones first, then
+    /// by the first host's name.
     fn ordered(&mut self, names: &[String]) -> Vec<(i64, &Group)> {
         self.groups.values_mut().for_each(|g| g.hosts.sort_unstable());
         let mut all: Vec<_> = self.groups.iter().map(|((rank, _), group)| (*rank, group)).collect();
         all.sort_by_cached_key(|(rank, group)| {
-            (*rank, std::cmp::Reverse(group.hosts.len()), names[group.hosts[0]].clone())
+            let silent = group.output.len() == 0;
+            (*rank, silent, std::cmp::Reverse(group.hosts.len()), names[group.hosts[0]].clone())
         });
         all
     }
 
     /// Prints headers and outputs; hosts without output are not named.
-    pub fn print(&mut self, names: &[String], style: Style, to: &mut dyn Write) -> io::Result<()> {
-        for (_, group) in self.ordered(names) {
+    pub fn print(&mut self, layout: Layout, to: &mut dyn Write) -> io::Result<()> {
+        for (_, group) in self.ordered(layout.names) {
             if group.output.len() == 0 {
                 continue;
             }
-            if style.labels {
-                let (on, off) = if style.color { ("\x1b[94m", "\x1b[0m") } else { ("", "") };
-                writeln!(to, "{on}{RULE}\n{}\n{RULE}{off}", label(pick(names, &group.hosts)))?;
+            if layout.style.labels {
+                let (on, off) = layout.style.ink();
+                writeln!(to, "{on}{RULE}\n{}\n{RULE}{off}", layout.title(&group.hosts))?;
             }
             copy(&group.output, to)?;
         }
@@ -71,22 +129,24 @@ impl Gathered {
     }
 
     /// Prints each line with its host in front, host after host.
-    pub fn print_sorted(&mut self, names: &[String], style: Style, to: &mut dyn Write) -> io::Result<()> {
+    pub fn print_sorted(&mut self, layout: Layout, to: &mut dyn Write) -> io::Result<()> {
         let mut rows: Vec<(i64, usize, Rc<Capture>)> = Vec::new();
-        for (rank, group) in self.ordered(names) {
+        for (rank, group) in self.ordered(layout.names) {
             rows.extend(group.hosts.iter().map(|h| (rank, *h, group.output.clone())));
         }
         rows.sort_by_key(|(rank, host, _)| (*rank, *host));
         for (_, host, output) in rows {
+            let name = layout.name(&layout.set(&[host]));
             for line in output.lines() {
-                print_line(&names[host], &line, style, to)?;
+                print_line(&name, &line, layout.style, to)?;
             }
         }
         Ok(())
     }
 
     /// Prints the first line of all hosts, then the second: equal lines once, with their folded hosts.
-    pub fn print_by_line(&mut self, names: &[String], style: Style, to: &mut dyn Write) -> io::Result<()> {
+    pub fn print_by_line(&mut self, layout: Layout, to: &mut dyn Write) -> io::Result<()> {
+        let names = layout.names;
         let groups: Vec<&Group> = self.ordered(names).into_iter().map(|(_, group)| group).collect();
         let mut readers: Vec<_> = groups.iter().map(|g| g.output.lines()).collect();
         loop {
@@ -103,17 +163,16 @@ impl Gathered {
             rows.iter_mut().for_each(|(_, hosts)| hosts.sort_unstable());
             rows.sort_by_cached_key(|(_, hosts)| (std::cmp::Reverse(hosts.len()), names[hosts[0]].clone()));
             for (line, hosts) in rows {
-                let set: NodeSet = pick(names, &hosts).into_iter().collect();
-                print_line(&set.to_string(), &line, style, to)?;
+                print_line(&layout.name(&layout.set(&hosts)), &line, layout.style, to)?;
             }
         }
     }
 
     /// Prints how each group differs from the largest group of the lowest status.
-    pub fn print_diff(&mut self, names: &[String], to: &mut dyn Write) -> io::Result<()> {
-        let groups: Vec<&Group> = self.ordered(names).into_iter().map(|(_, group)| group).collect();
+    pub fn print_diff(&mut self, layout: Layout, to: &mut dyn Write) -> io::Result<()> {
+        let groups: Vec<&Group> = self.ordered(layout.names).into_iter().map(|(_, group)| group).collect();
         let Some((reference, others)) = groups.split_first() else { return Ok(()) };
-        let title = |group: &Group| label(pick(names, &group.hosts));
+        let title = |group: &Group| layout.title(&group.hosts);
         for other in others {
             if reference.output.len().max(other.output.len()) > MOST_DIFF {
                 writeln!(to, "{} and {} differ; too large to compare line by line", title(reference), title(other))?;
@@ -122,10 +181,26 @@ impl Gathered {
             let (a, b) = (text(&reference.output)?, text(&other.output)?);
             let diff = similar::TextDiff::from_lines(a.as_str(), b.as_str());
             let (from, into) = (title(reference), title(other));
-            write!(to, "{}", diff.unified_diff().missing_newline_hint(false).header(&from, &into))?;
+            let shown = diff.unified_diff().missing_newline_hint(false).header(&from, &into).to_string();
+            match layout.style.color {
+                None => to.write_all(shown.as_bytes())?,
+                Some(_) => shown.lines().try_for_each(|line| writeln!(to, "{}", inked(line)))?,
+            }
         }
         Ok(())
     }
+}
+
+/// Returns a line of a difference in its colour.
+fn inked(line: &str) -> String {
+    let on = match line.as_bytes() {
+        [b'-', b'-', b'-', ..] | [b'+', b'+', b'+', ..] => BOLD,
+        [b'@', b'@', ..] => CYAN,
+        [b'+', ..] => GREEN,
+        [b'-', ..] => RED,
+        _ => return line.into(),
+    };
+    format!("{on}{line}{OFF}")
 }
 
 /// Returns an output with a line end at its end: like clush, as lines.
@@ -136,10 +211,6 @@ fn text(output: &Capture) -> io::Result<String> {
         bytes.push(b'\n');
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn pick(names: &[String], hosts: &[usize]) -> Vec<String> {
-    hosts.iter().map(|h| names[*h].clone()).collect()
 }
 
 fn copy(output: &Capture, to: &mut dyn Write) -> io::Result<()> {
@@ -159,7 +230,7 @@ fn copy(output: &Capture, to: &mut dyn Write) -> io::Result<()> {
 /// Prints `n1: line`.
 pub fn print_line(label: &str, line: &[u8], style: Style, to: &mut dyn Write) -> io::Result<()> {
     if style.labels {
-        let (on, off) = if style.color { ("\x1b[94m", "\x1b[0m") } else { ("", "") };
+        let (on, off) = style.ink();
         write!(to, "{on}{label}: {off}")?;
     }
     to.write_all(line)?;
@@ -180,13 +251,15 @@ mod tests {
         ((1..=outputs.len()).map(|n| format!("n{n}")).collect(), all)
     }
 
-    const PLAIN: Style = Style { labels: true, color: false };
+    fn plain(names: &[String]) -> Layout<'_> {
+        Layout { names, style: Style { labels: true, color: None }, counts: true, groups: None }
+    }
 
     #[test]
     fn larger_groups_come_first_and_statuses_apart() {
         let (names, mut all) = gathered(&[(0, "b\n"), (0, "a\n"), (0, "a"), (1, "a\n"), (0, "a\n"), (0, "")]);
         let mut out = Vec::new();
-        all.print(&names, PLAIN, &mut out).unwrap();
+        all.print(plain(&names), &mut out).unwrap();
         let rule = RULE;
         let expected = [
             format!("{rule}\nn[2,5] (2)\n{rule}\na\n"),
@@ -201,10 +274,10 @@ mod tests {
     fn lines_in_step_and_in_turn() {
         let (names, mut all) = gathered(&[(0, "a\nx\n"), (0, "a\ny\nz\n"), (0, "a\nx\n")]);
         let mut out = Vec::new();
-        all.print_by_line(&names, PLAIN, &mut out).unwrap();
+        all.print_by_line(plain(&names), &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "n[1-3]: a\nn[1,3]: x\nn2: y\nn2: z\n");
         let mut out = Vec::new();
-        all.print_sorted(&names, PLAIN, &mut out).unwrap();
+        all.print_sorted(plain(&names), &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "n1: a\nn1: x\nn2: a\nn2: y\nn2: z\nn3: a\nn3: x\n");
     }
 
@@ -212,7 +285,29 @@ mod tests {
     fn a_diff_names_hosts_on_both_sides() {
         let (names, mut all) = gathered(&[(0, "a\nb\n"), (0, "a\nc\n"), (0, "a\nb\n")]);
         let mut out = Vec::new();
-        all.print_diff(&names, &mut out).unwrap();
+        all.print_diff(plain(&names), &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "--- n[1,3] (2)\n+++ n2\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
+        // An output is compared with none, and never the other way round.
+        let (names, mut all) = gathered(&[(0, ""), (0, ""), (0, "a\n")]);
+        let mut out = Vec::new();
+        all.print_diff(plain(&names), &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "--- n3\n+++ n[1-2] (2)\n@@ -1 +0,0 @@\n-a\n");
+    }
+
+    #[test]
+    fn groups_counts_and_colours_of_titles() {
+        let (names, mut all) = gathered(&[(0, "a\n"), (0, "b\n"), (0, "a\n")]);
+        let groups = |set: &NodeSet| if set.len() == 2 { "@odd".to_string() } else { set.to_string() };
+        let style = Style { labels: true, color: Some(LabelColor::Blue) };
+        let layout = Layout { names: &names, style, counts: false, groups: Some(&groups) };
+        let mut out = Vec::new();
+        all.print(layout, &mut out).unwrap();
+        let shown = String::from_utf8(out).unwrap();
+        assert!(shown.starts_with(&format!("\x1b[94m{RULE}\n@odd\n{RULE}\x1b[0m\na\n")), "{shown:?}");
+        let mut out = Vec::new();
+        all.print_diff(layout, &mut out).unwrap();
+        let shown = String::from_utf8(out).unwrap();
+        assert!(shown.starts_with("\x1b[1m--- @odd\x1b[0m\n\x1b[1m+++ n2\x1b[0m\n"), "{shown:?}");
+        assert!(shown.ends_with("\x1b[91m-a\x1b[0m\n\x1b[92m+b\x1b[0m\n"), "{shown:?}");
     }
 }

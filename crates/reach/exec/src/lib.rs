@@ -51,6 +51,7 @@ pub use session::Way;
 pub use tree::{Errand, Note, WIDTH, WORD, serve};
 
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
@@ -162,7 +163,12 @@ impl Remote {
 
     /// Like [`Remote::run`], along a tree if one machine cannot serve all hosts.
     pub fn run_tree<E: Errand>(&self, hosts: &[String], errand: E, note: Note) -> Results {
-        Results::new(self.stream_tree(hosts, errand, note), hosts, self.shared.options.keep)
+        self.results_of(self.stream_tree(hosts, errand, note), hosts)
+    }
+
+    /// Returns the complete results of a stream.
+    pub fn results_of(&self, stream: Stream, hosts: &[String]) -> Results {
+        Results::new(stream, hosts, self.shared.options.keep)
     }
 
     /// Like [`Remote::run`], with the output while it comes. A slow reader slows the hosts down; output does not pile
@@ -181,6 +187,20 @@ impl Remote {
         let hosts = hosts.iter().map(|h| h.as_ref().to_string()).collect();
         let job = move |connector: &_, host: &_, cancel: &_, sink: session::Sink| {
             session::run(connector, host, &command(host), cancel, sink)
+        };
+        pool::start(self.shared.clone(), hosts, Box::new(job))
+    }
+
+    /// Runs a command on this machine for each host, and connects to none.
+    pub fn stream_here(
+        &self,
+        hosts: &[impl AsRef<str>],
+        command: impl Fn(usize, &str) -> Command + Send + Sync + 'static,
+    ) -> Stream {
+        let hosts: Vec<String> = hosts.iter().map(|h| h.as_ref().to_string()).collect();
+        let ranks: HashMap<String, usize> = hosts.iter().enumerate().map(|(rank, host)| (host.clone(), rank)).collect();
+        let job = move |connector: &_, host: &str, cancel: &_, sink: session::Sink| {
+            session::here(connector, &command(ranks.get(host).copied().unwrap_or_default(), host), cancel, sink)
         };
         pool::start(self.shared.clone(), hosts, Box::new(job))
     }

@@ -45,6 +45,18 @@ struct Session {
     outputs: [Option<OwnedFd>; 2],
     status: Option<i32>,
     over: bool,
+    /// A time before its start: a limit that is kept on the far side ends it no earlier than that.
+    begun: Instant,
+}
+
+/// Runs `command` on this machine, whatever host it is about. `None` if it was cancelled.
+pub(crate) fn here(connector: &Connector, command: &Command, cancel: &Cancel, sink: Sink) -> Option<Outcome> {
+    let ended = Ended::default();
+    match local(command, &ended, false) {
+        Ok(session) => session.watch(cancel, connector.options.command_timeout.map(|l| Instant::now() + l), sink),
+        Err(NoWay::Outcome(outcome)) => Some(outcome),
+        Err(NoWay::Cancelled) => None,
+    }
 }
 
 /// Runs `command` on `host`. `None` if it was cancelled.
@@ -63,7 +75,7 @@ pub(crate) fn run(
         Err(NoWay::Outcome(outcome)) => return Some(outcome),
         Err(NoWay::Cancelled) => return None,
     };
-    let begun = Instant::now();
+    let begun = session.begun;
     let limit = connector.options.command_timeout;
     let reserve = if is_here(host) { Duration::ZERO } else { FAR_RESERVE };
     let outcome = session.watch(cancel, limit.map(|l| begun + l + reserve), sink)?;
@@ -152,8 +164,9 @@ fn broken(host: &str, e: impl std::fmt::Display) -> NoWay {
 
 fn local(command: &Command, ended: &Ended, bound: bool) -> Result<Session, NoWay> {
     let Pipes { theirs, ours: [out, err] } = pipes(command, ended).map_err(|e| broken("localhost", e))?;
+    let begun = Instant::now();
     match Local::start(command, theirs, bound) {
-        Ok(child) => Ok(Session::new(Far::Local(child), [out, err])),
+        Ok(child) => Ok(Session::new(Far::Local(child), [out, err], begun)),
         // The status of a shell for a missing program.
         Err(e) if e.kind() == io::ErrorKind::NotFound => Err(NoWay::Outcome(Outcome::Exited(127))),
         Err(e) => Err(broken("localhost", e)),
@@ -174,8 +187,9 @@ fn remote(
         let mut mux = connector.connect(host, cancel, deadline)?;
         let Pipes { theirs, ours } = pipes(command, ended).map_err(|e| broken(host, e))?;
         let fds = [theirs[0].as_fd(), theirs[1].as_fd(), theirs[2].as_fd()];
+        let begun = Instant::now();
         match mux.session(&line, fds, deadline) {
-            Ok(()) => return Ok(Session::new(Far::Mux(mux), ours)),
+            Ok(()) => return Ok(Session::new(Far::Mux(mux), ours, begun)),
             // The master's time was up between our two messages, or it has as many sessions as sshd allows (10). A
             // new master is made.
             Err(Refused::Gone | Refused::Said(_)) if again => connector.retire(host),
@@ -192,11 +206,11 @@ fn remote(
 }
 
 impl Session {
-    fn new(far: Far, [out, err]: [OwnedFd; 2]) -> Session {
+    fn new(far: Far, [out, err]: [OwnedFd; 2], begun: Instant) -> Session {
         if let Far::Mux(mux) = &far {
             let _ = mux.socket.set_nonblocking(true);
         }
-        Session { far, outputs: [Some(out), Some(err)], status: None, over: false }
+        Session { far, outputs: [Some(out), Some(err)], status: None, over: false, begun }
     }
 
     fn watch(mut self, cancel: &Cancel, deadline: Option<Instant>, sink: Sink) -> Option<Outcome> {

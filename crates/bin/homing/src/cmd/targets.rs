@@ -80,6 +80,11 @@ impl Targets {
 
     /// Returns the hosts, in order.
     pub fn hosts(&self) -> Result<Vec<String>, Failure> {
+        self.hosts_by(None)
+    }
+
+    /// Returns the hosts, in order. `source`: that of groups that name none.
+    pub fn hosts_by(&self, source: Option<&str>) -> Result<Vec<String>, Failure> {
         let groups = |names: &[String]| names.iter().map(|g| format!("@{g}")).collect::<Vec<_>>();
         let mut wanted = self.hosts.clone();
         wanted.extend(groups(&self.group));
@@ -99,7 +104,7 @@ impl Targets {
         unwanted.extend(groups(&self.exclude_group));
         let cluster = self.cluster.load()?;
         let union = |texts: &[String]| -> Result<NodeSet, Failure> {
-            let sets = texts.iter().map(|text| cluster.set(text, None));
+            let sets = texts.iter().map(|text| cluster.set(text, source));
             sets.reduce(|a, b| Ok(a?.union(&b?))).unwrap_or_else(|| Ok(NodeSet::default()))
         };
         let set = union(&wanted)?.difference(&union(&unwanted)?);
@@ -131,10 +136,5 @@ impl Targets {
             persist: Duration::from_secs(self.persist),
             ..options
         })
-    }
-
-    /// Returns the number of hosts at work at the same time.
-    pub fn fan_out(&self) -> usize {
-        self.fanout
     }
 }

@@ -154,9 +154,22 @@ pub const TABLE: &[Idle] = &[
     },
     Idle {
         commands: &["exec"],
-        options: &["outdir", "errdir", "no_label"],
+        options: &["outdir", "errdir", "no_label", "regroup", "color", "progress"],
         when: &[With(&["json"])],
         instead: "the document has the host, and both outputs",
+    },
+    Idle { commands: &["exec"], options: &["groupbase"], when: &[Without(&["regroup"])], instead: "-r -G" },
+    Idle {
+        commands: &["exec"],
+        options: &["regroup"],
+        when: &[Without(&["gather", "gather_all", "line_mode", "diff"])],
+        instead: "-b -r",
+    },
+    Idle {
+        commands: &["exec"],
+        options: &["user", "ssh_options", "connect_timeout", "persist", "tree"],
+        when: &[Is("worker", &["exec"])],
+        instead: "-R exec runs the command here and connects to no host",
     },
     Idle {
         commands: &["exec"],

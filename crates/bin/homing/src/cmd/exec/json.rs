@@ -1,26 +1,27 @@
 //! `--json`: writes one document host by host, so that it needs no memory for all of it.
 
+use super::Errand;
 use super::show::input_lost;
-use homing_exec::{Command, HostResult, Outcome, Remote, verdict};
+use homing_exec::{HostResult, Outcome, Remote, verdict};
 use homing_model::document::VERSION;
 use homing_model::{Failure, RawText};
-use homing_relay::{Passed, given_by, note};
+use homing_relay::given_by;
 use serde_json::{Value, json};
 use std::io::Write;
 
 /// Runs the command and prints the document; returns the exit status.
-pub fn run(remote: &Remote, hosts: &[String], command: &Command, maxrc: bool) -> Result<i32, Failure> {
+pub fn run(remote: &Remote, hosts: &[String], errand: &Errand, maxrc: bool) -> Result<i32, Failure> {
     let mut out = std::io::stdout().lock();
     let (mut status, mut first) = (0, true);
     let broken = |e| Failure::unwritten("writing to standard output failed", &e);
     write!(out, "{{\"version\":{VERSION},\"hosts\":[").map_err(broken)?;
-    for result in remote.run_tree(hosts, Passed::Run { command: command.clone(), again: false }, note()) {
+    for result in remote.results_of(errand.begin(remote, hosts), hosts) {
         status = status.max(verdict::code(&result.outcome, maxrc));
         let comma = if std::mem::take(&mut first) { "" } else { "," };
         write!(out, "{comma}\n{}", row(&result, hosts)).map_err(broken)?;
         out.flush().map_err(broken)?;
     }
-    let lost = command.spool().and_then(|input| input.failure()).map(|why| input_lost(&why));
+    let lost = errand.command.spool().and_then(|input| input.failure()).map(|why| input_lost(&why));
     let status = lost.as_ref().map_or(status, |failure| failure.status);
     writeln!(out, "\n],\"exit\":{status}}}").map_err(broken)?;
     lost.map_or(Ok(status), Err)

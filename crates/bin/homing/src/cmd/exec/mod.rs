@@ -1,14 +1,22 @@
 //! `homing exec`: one command on many hosts, with clush's options and output.
 
+mod here;
 mod json;
+mod own;
+mod password;
+mod settings;
 mod show;
+mod table;
 
 use crate::cmd::targets::Targets;
-use crate::cmd::tree;
-use homing_exec::{Command, Input, Options, Remote, Spool, verdict};
-use homing_model::Failure;
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use crate::cmd::{nodeset, tree};
+use homing_exec::{Command, Input, Options, Remote, Spool, Stream, verdict};
+use homing_model::{Failure, NodeSet};
+use homing_relay::{Passed, note};
+use own::Own;
+use settings::Settings;
+use std::io::{Cursor, IsTerminal, Read, Write};
+use std::sync::Arc;
 
 /// Arguments of `homing exec`.
 ///
@@ -21,43 +29,15 @@ use std::path::PathBuf;
 pub struct Args {
     #[command(flatten)]
     targets: Targets,
-    /// Gather equal output under one header
-    #[arg(short = 'b', long = "dshbak", alias = "gather")]
-    gather: bool,
-    /// As -b, standard error included
-    #[arg(short = 'B')]
-    gather_all: bool,
-    /// Lines in the order of hosts; with -b equal lines together
-    #[arg(short = 'L')]
-    line_mode: bool,
-    /// Show what differs from what most hosts say
-    #[arg(long, conflicts_with = "line_mode")]
-    diff: bool,
-    /// No headers and no host names
-    #[arg(short = 'N')]
-    no_label: bool,
-    /// Do not say which commands failed
-    #[arg(short, long)]
-    quiet: bool,
-    /// Exit with the largest status of the commands themselves
-    #[arg(short = 'S', long)]
-    maxrc: bool,
-    /// Do not pass on standard input
-    #[arg(short = 'n', long)]
-    nostdin: bool,
-    /// Write each host's standard output to DIR/HOST too
-    #[arg(long, value_name = "DIR")]
-    outdir: Option<PathBuf>,
-    /// Write each host's standard error to DIR/HOST too
-    #[arg(long, value_name = "DIR")]
-    errdir: Option<PathBuf>,
+    #[command(flatten)]
+    own: Own,
     /// The words are a program and its arguments; no shell reads them
     #[arg(long)]
     argv: bool,
     /// As JSON, hosts in the order in which they finish
     #[arg(long, conflicts_with_all = ["gather", "gather_all", "line_mode", "diff"])]
     json: bool,
-    /// Show what would run where, and run nothing
+    /// Show the hosts and the command, and run nothing
     #[arg(long)]
     dry_run: bool,
     /// With more than N hosts, a few of them have the rest run it, over their own ssh; 0: all from here
@@ -68,45 +48,108 @@ pub struct Args {
     command: Vec<String>,
 }
 
-impl Args {
-    fn gathers(&self) -> bool {
-        self.gather || self.gather_all || self.diff || self.line_mode
-    }
-}
-
 /// Runs the command and prints its results.
-pub fn run(args: Args) -> Result<i32, Failure> {
-    let hosts = args.targets.hosts()?;
-    let options = Options { tree: args.tree, ..args.targets.options()? };
-    if args.dry_run {
-        return dry_run(&args, &hosts);
+pub fn run(mut args: Args) -> Result<i32, Failure> {
+    if let Some(refused) = args.own.refused.take() {
+        return Err(refused);
     }
-    let command = command(&args)?;
+    let settings = settings::read(&mut args.own)?;
+    let mut options = Options { tree: args.tree, ..args.targets.options()? };
+    settings.apply(&mut options)?;
+    let hosts = hosts(&args)?;
+    if let Some(prefix) = &settings.prefix {
+        let words = shlex::split(prefix).filter(|_| args.argv);
+        args.command.splice(0..0, words.unwrap_or_else(|| vec![prefix.clone()]));
+    }
+    if args.dry_run {
+        return dry_run(&args, &hosts, options.fan_out);
+    }
+    let errand = Errand::new(&args, &settings, &hosts)?;
     let remote = Remote::new(options);
     if args.json {
-        return json::run(&remote, &hosts, &command, args.maxrc);
+        return json::run(&remote, &hosts, &errand, args.own.maxrc);
     }
-    show::Show::new(&args, &hosts)?.run(&remote, &command)
+    show::Show::new(&args, &hosts)?.run(&remote, &errand)
 }
 
-fn command(args: &Args) -> Result<Command, Failure> {
-    let mut command = match args.argv {
-        true => Command::argv(args.command.iter().cloned()),
-        false => Command::shell(args.command.join(" ")),
+/// Returns the hosts, or some of them by `--pick`.
+fn hosts(args: &Args) -> Result<Vec<String>, Failure> {
+    let own = &args.own;
+    own.groupsconf.as_deref().map_or(Ok(()), |file| args.targets.cluster().load()?.read_groups_of(file))?;
+    let hosts = args.targets.hosts_by(own.groupsource.as_deref())?;
+    let Some(pick) = &own.pick else { return Ok(hosts) };
+    let count: usize =
+        pick.parse().map_err(|_| Failure::usage(format!("--pick {pick}: a number of hosts is needed")))?;
+    if count == 0 || count >= hosts.len() {
+        return Ok(hosts);
+    }
+    let picked = nodeset::picked(&hosts.into_iter().collect::<NodeSet>(), count)?;
+    if own.verbose {
+        eprintln!("homing: picked {picked}");
+    }
+    Ok(picked.iter().map(String::from).collect())
+}
+
+/// The command of all hosts, and the machine that runs it.
+pub struct Errand {
+    command: Command,
+    /// The commands of `-R exec`, by the number of the host.
+    here: Option<Arc<Vec<Command>>>,
+}
+
+impl Errand {
+    fn new(args: &Args, settings: &Settings, hosts: &[String]) -> Result<Errand, Failure> {
+        let input = input(args, settings)?;
+        let command = |words: &[String], shell: bool| {
+            let command = match (args.argv, shell) {
+                (true, _) => Command::argv(words.iter().cloned()),
+                (false, true) => Command::argv(["/bin/sh".into(), "-c".into(), words.join(" ")]),
+                (false, false) => Command::shell(words.join(" ")),
+            };
+            let command = if args.own.gather_all { command.merged() } else { command };
+            input.iter().fold(command, |command, spool| command.input(Input::Spool(spool.clone())))
+        };
+        let filled = |(rank, host): (usize, &String)| -> Result<Command, Failure> {
+            let words: Result<Vec<String>, String> =
+                args.command.iter().map(|word| here::filled(word, host, rank)).collect();
+            Ok(command(&words.map_err(|e| Failure::usage(format!("-R exec: {e}")))?, true))
+        };
+        let here = match args.own.worker.as_deref() {
+            None | Some("ssh") => None,
+            Some("exec") => Some(Arc::new(hosts.iter().enumerate().map(filled).collect::<Result<_, _>>()?)),
+            Some(other) => {
+                return Err(Failure::usage(format!("-R {other}: homing reaches hosts by ssh"))
+                    .hint("-R ssh, or -R exec for a command that runs here, once for each host"));
+            }
+        };
+        Ok(Errand { command: command(&args.command, false), here })
+    }
+
+    /// Starts the command on all hosts.
+    fn begin(&self, remote: &Remote, hosts: &[String]) -> Stream {
+        match self.here.clone() {
+            Some(commands) => remote.stream_here(hosts, move |rank, _| commands[rank].clone()),
+            None => remote.stream_tree(hosts, Passed::Run { command: self.command.clone(), again: false }, note()),
+        }
+    }
+}
+
+/// Returns the standard input of the commands, if they have any.
+fn input(args: &Args, settings: &Settings) -> Result<Option<Arc<Spool>>, Failure> {
+    let password = if settings.password { password::ask()? } else { Vec::new() };
+    let passes = !args.own.nostdin && !std::io::stdin().is_terminal();
+    let source: Box<dyn Read + Send> = match (passes, settings.password) {
+        (false, false) => return Ok(None),
+        (false, true) => Box::new(Cursor::new(password)),
+        (true, _) => Box::new(Cursor::new(password).chain(std::io::stdin())),
     };
-    if args.gather_all {
-        command = command.merged();
-    }
-    if !args.nostdin && !std::io::stdin().is_terminal() {
-        let spool = Spool::from_reader(std::io::stdin()).map_err(|e| {
-            Failure::system(format!("cannot keep standard input for the hosts: {e}")).hint("-n, or TMPDIR")
-        })?;
-        command = command.input(Input::Spool(spool));
-    }
-    Ok(command)
+    let spool = Spool::from_reader(source);
+    spool
+        .map(Some)
+        .map_err(|e| Failure::system(format!("cannot keep standard input for the hosts: {e}")).hint("-n, or TMPDIR"))
 }
 
-fn dry_run(args: &Args, hosts: &[String]) -> Result<i32, Failure> {
+fn dry_run(args: &Args, hosts: &[String], fan_out: usize) -> Result<i32, Failure> {
     let mut out = std::io::stdout().lock();
     let line = if args.argv {
         shlex::try_join(args.command.iter().map(String::as_str)).unwrap_or_default()
@@ -114,7 +157,7 @@ fn dry_run(args: &Args, hosts: &[String]) -> Result<i32, Failure> {
         args.command.join(" ")
     };
     let text = if args.json {
-        serde_json::json!({ "hosts": hosts, "fanout": args.targets.fan_out(), "command": line }).to_string()
+        serde_json::json!({ "hosts": hosts, "fanout": fan_out, "command": line }).to_string()
     } else {
         format!("{}: {line}", verdict::label(hosts.to_vec()))
     };

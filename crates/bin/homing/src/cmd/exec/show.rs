@@ -1,15 +1,15 @@
 //! Output of `homing exec` for people: lines as they arrive, or gathered at the end, and a count of hosts meanwhile.
 
-use super::Args;
-use crate::progress::{self, has_colors};
+use super::own::When;
+use super::{Args, Errand};
+use crate::progress;
 use homing_dispatch::Terminal;
-use homing_exec::gathered::{Gathered, Style};
+use homing_exec::gathered::{Gathered, LabelColor, Layout, Style};
 use homing_exec::lines::Lines;
-use homing_exec::{Capture, Command, Event, Giver, Outcome, Remote, Waiting, What, verdict};
-use homing_model::Failure;
+use homing_exec::{Capture, Event, Giver, Outcome, Remote, Waiting, What, verdict};
 use homing_model::units::{self, short_span};
+use homing_model::{Failure, NodeSet};
 use homing_os::folder::{Existing, OpenFolder, Reserve};
-use homing_relay::{Passed, note};
 use signal_hook::consts::SIGINT;
 use std::collections::HashMap;
 use std::fs::File;
@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 const QUIET: Duration = Duration::from_secs(2);
 /// The interval at which interruptions are noticed and the screen is drawn.
 const TICK: Duration = Duration::from_millis(200);
+/// Time between two counts in a log.
+const LOGGED: Duration = Duration::from_secs(10);
 /// The exit status that a shell has for a command that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
@@ -46,33 +48,34 @@ pub struct Show<'a> {
 
 impl<'a> Show<'a> {
     pub fn new(args: &'a Args, hosts: &'a [String]) -> Result<Show<'a>, Failure> {
-        let style = |color| Style { labels: !args.no_label, color };
+        let own = &args.own;
+        let when = own.color.unwrap_or(When::Auto);
+        let style = |color| Style { labels: !own.no_label, color };
         let folder = |dir: &Option<_>| dir.as_deref().map_or(Ok(HashMap::new()), |d| files(d, hosts));
         Ok(Show {
             args,
             hosts,
-            style: style(has_colors(io::stdout())),
-            errors: style(has_colors(io::stderr())),
+            style: style(when.inks(io::stdout()).then_some(LabelColor::Blue)),
+            errors: style(when.inks(io::stderr()).then_some(LabelColor::Red)),
             out: BufWriter::new(io::stdout()),
             lines: Default::default(),
             running: HashMap::new(),
             gathered: Gathered::default(),
-            files: [folder(&args.outdir)?, folder(&args.errdir)?],
+            files: [folder(&own.outdir)?, folder(&own.errdir)?],
             outcomes: vec![None; hosts.len()],
-            progress: Progress::new(hosts.len()),
+            progress: Progress::new(hosts.len(), own.progress && !own.quiet),
             reserve: Reserve::default(),
             full: false,
         })
     }
 
     /// Runs the command to its end; returns the exit status.
-    pub fn run(mut self, remote: &Remote, command: &Command) -> Result<i32, Failure> {
+    pub fn run(mut self, remote: &Remote, errand: &Errand) -> Result<i32, Failure> {
         let interrupted = Arc::new(AtomicBool::new(false));
         let told = |e: io::Error| Failure::unwritten("writing what hosts said failed", &e);
         signal_hook::flag::register(SIGINT, interrupted.clone()).map_err(told)?;
-        let errand = Passed::Run { command: command.clone(), again: false };
-        let mut stream = remote.stream_tree(self.hosts, errand, note());
-        let input = command.spool();
+        let mut stream = errand.begin(remote, self.hosts);
+        let input = errand.command.spool();
         let mut lost = None;
         while !interrupted.load(Ordering::Relaxed) && !self.full && lost.is_none() {
             lost = input.as_ref().and_then(|input| input.failure());
@@ -86,7 +89,7 @@ impl<'a> Show<'a> {
             }
         }
         drop(stream);
-        self.progress.clear();
+        self.progress.end();
         self.print_gathered().map_err(told)?;
         self.out.flush().map_err(told)?;
         if let Some(why) = lost {
@@ -117,7 +120,13 @@ impl<'a> Show<'a> {
 
     fn stdout(&mut self, host: usize, bytes: &[u8]) -> io::Result<()> {
         self.keep_beside(0, host, bytes)?;
-        if self.args.gathers() {
+        let own = &self.args.own;
+        if own.gathers() {
+            // Beside -bL lines of equal content are printed together, thus not as they come.
+            if own.verbose && !(own.line_mode && (own.gather || own.gather_all)) {
+                self.progress.clear();
+                self.lines[0].push(host, &self.hosts[host], bytes, self.style, &mut self.out)?;
+            }
             let kept = self.running.entry(host).or_default();
             kept.push(bytes)?;
             self.full |= kept.file().is_some_and(|file| self.reserve.is_used_up(file, bytes.len()));
@@ -125,7 +134,7 @@ impl<'a> Show<'a> {
         }
         self.progress.clear();
         self.lines[0].push(host, &self.hosts[host], bytes, self.style, &mut self.out)?;
-        if self.style.color { self.out.flush() } else { Ok(()) }
+        if self.style.color.is_some() { self.out.flush() } else { Ok(()) }
     }
 
     /// Writes into the host's file in `--outdir` or `--errdir`, if there is one.
@@ -151,7 +160,7 @@ impl<'a> Show<'a> {
         self.lines[1].finish(host, name, self.errors, &mut io::stderr())?;
         self.files.iter_mut().for_each(|files| drop(files.remove(&host)));
         let output = self.running.remove(&host).unwrap_or_default();
-        if self.args.gathers() && !matches!(outcome, Outcome::Unreachable(_)) {
+        if self.args.own.gathers() && !matches!(outcome, Outcome::Unreachable(_)) {
             self.gathered.add(host, &outcome, output);
         }
         self.outcomes[host] = Some(outcome);
@@ -160,17 +169,25 @@ impl<'a> Show<'a> {
     }
 
     fn print_gathered(&mut self) -> io::Result<()> {
-        let (names, style, out) = (self.hosts, self.style, &mut self.out);
-        match (self.args.diff, self.args.line_mode, self.args.gather || self.args.gather_all) {
-            (true, ..) => self.gathered.print_diff(names, out),
-            (_, true, true) => self.gathered.print_by_line(names, style, out),
-            (_, true, false) => self.gathered.print_sorted(names, style, out),
-            _ => self.gathered.print(names, style, out),
+        let own = &self.args.own;
+        let cluster = self.args.targets.cluster().load().ok().filter(|_| own.regroup);
+        let fold = |set: &NodeSet| {
+            let groups = cluster.and_then(|c| c.regrouped(set, own.groupsource.as_deref(), own.groupbase).ok());
+            groups.unwrap_or_else(|| set.to_string())
+        };
+        let counts = own.counts && !own.quiet;
+        let layout = Layout { names: self.hosts, style: self.style, counts, groups: Some(&fold) };
+        let out = &mut self.out;
+        match (own.diff, own.line_mode, own.gather || own.gather_all) {
+            (true, ..) => self.gathered.print_diff(layout, out),
+            (_, true, true) => self.gathered.print_by_line(layout, out),
+            (_, true, false) => self.gathered.print_sorted(layout, out),
+            _ => self.gathered.print(layout, out),
         }
     }
 
     fn say(&self, lines: Vec<String>) {
-        if !self.args.quiet {
+        if !self.args.own.quiet {
             lines.iter().for_each(|line| eprintln!("homing: {line}"));
         }
     }
@@ -184,7 +201,7 @@ impl<'a> Show<'a> {
             eprintln!("homing: interrupted; {} had not finished: what runs there may still run", verdict::label(open));
             return INTERRUPTED;
         }
-        let codes = self.outcomes.iter().flatten().map(|o| verdict::code(o, self.args.maxrc));
+        let codes = self.outcomes.iter().flatten().map(|o| verdict::code(o, self.args.own.maxrc));
         codes.max().unwrap_or(0)
     }
 }
@@ -203,25 +220,52 @@ fn files(dir: &Path, hosts: &[String]) -> Result<HashMap<usize, File>, Failure> 
     safe.map(|(i, h)| Ok((i, folder.file(h.as_ref(), Existing::Replace, 0o666).map_err(failed)?))).collect()
 }
 
-/// The count of finished hosts on a terminal, such as `12/64`.
+/// The count of finished hosts, such as `12/64`: a line on a terminal, or lines where `--progress` wants them.
 struct Progress {
     begun: Instant,
     all: usize,
     done: usize,
+    /// Whether the option was given.
+    wanted: bool,
+    /// The last count in a log, and its time.
+    logged: Option<(usize, Instant)>,
     terminal: Terminal,
 }
 
 impl Progress {
-    fn new(all: usize) -> Progress {
-        Progress { begun: Instant::now(), all, done: 0, terminal: Terminal::default() }
+    fn new(all: usize, wanted: bool) -> Progress {
+        Progress { begun: Instant::now(), all, done: 0, wanted, logged: None, terminal: Terminal::default() }
+    }
+
+    fn line(&self) -> String {
+        format!("homing: {}/{} hosts, {}", self.done, self.all, short_span(self.begun.elapsed()))
     }
 
     fn draw(&mut self) {
-        if self.begun.elapsed() > QUIET
-            && let Some(place) = progress::place()
-        {
-            let line = format!("homing: {}/{} hosts, {}", self.done, self.all, short_span(self.begun.elapsed()));
-            self.terminal.draw(&line.chars().take(place.columns).collect::<String>());
+        match progress::place() {
+            Some(place) if self.wanted || self.begun.elapsed() > QUIET => {
+                self.terminal.draw(&self.line().chars().take(place.columns).collect::<String>());
+            }
+            None if self.wanted => self.log(),
+            _ => {}
+        }
+    }
+
+    /// Prints a line if the count has changed, at most every ten seconds.
+    fn log(&mut self) {
+        let due = self.logged.is_none_or(|(done, when)| done != self.done && when.elapsed() > LOGGED);
+        if due {
+            self.logged = Some((self.done, Instant::now()));
+            eprintln!("{}", self.line());
+        }
+    }
+
+    /// Ends the line on the terminal, or prints the last count in a log.
+    fn end(&mut self) {
+        self.clear();
+        let shown = self.logged.is_some_and(|(done, _)| done == self.done);
+        if self.wanted && !shown {
+            eprintln!("{}", self.line());
         }
     }
 

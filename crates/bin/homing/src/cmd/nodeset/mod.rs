@@ -232,7 +232,7 @@ fn ranges(option: &str, text: &str) -> Result<NodeSet, Failure> {
 }
 
 /// Returns `count` random names. All names are equally likely.
-fn picked(set: &NodeSet, count: usize) -> Result<NodeSet, Failure> {
+pub fn picked(set: &NodeSet, count: usize) -> Result<NodeSet, Failure> {
     let mut left: Vec<&str> = set.iter().collect();
     let mut chosen = Vec::new();
     for _ in 0..count {
