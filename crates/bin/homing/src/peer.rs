@@ -35,7 +35,7 @@ pub fn add(command: Command, table: &[PeerOption]) -> Command {
 
 fn argument(row: &PeerOption) -> Arg {
     let mut arg = Arg::new(row.id);
-    let letters = row.names.split(' ').filter_map(|name| letter(name));
+    let letters = row.names.split(' ').filter_map(letter);
     for (nth, letter) in letters.enumerate() {
         arg = if nth == 0 { arg.short(letter) } else { arg.short_alias(letter) };
     }

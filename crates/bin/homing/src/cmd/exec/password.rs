@@ -21,10 +21,11 @@ pub fn ask() -> Result<Vec<u8>, Failure> {
 
 /// Reads one line and no byte behind it.
 fn line(from: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut line = Vec::new();
-    for byte in from.bytes() {
-        line.push(byte?);
-        if matches!(line.last(), Some(b'\n' | &INTERRUPT)) {
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    // Letter by letter: the bytes behind the line are for others.
+    while from.read(&mut byte)? > 0 {
+        line.push(byte[0]);
+        if matches!(byte[0], b'\n' | INTERRUPT) {
             break;
         }
     }
