@@ -4,7 +4,7 @@ use crate::mute::Mute;
 use crate::{Answers, Area, Check, Finding, Host, Severity};
 use homing_model::text::shown;
 use homing_model::units::count;
-use homing_model::{alike, document};
+use homing_model::{alike, document, fit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -129,6 +129,34 @@ fn summary(told: &[Finding], area: Option<Area>) -> String {
     [of(Severity::Error), of(Severity::Warning)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+fn finding_lines(finding: &Finding, way: &str, color: bool, columns: Option<usize>) -> String {
+    let mut text = String::new();
+    let (code, hosts) = (finding.code, alike::label(&finding.hosts));
+    let name = painted(&format!("{} {}", code.name, code.severity.word()), code.severity, color);
+    let _ = writeln!(text, "\n{name} on {hosts}: {}", shown(&finding.what));
+    let _ = writeln!(text, "  seen   {}\n  means  {}", shown(&finding.seen), code.means);
+    text = fit::wrapped(&text, columns);
+    if let (Some(remedy), Some(command)) = (&finding.remedy, finding.command(way)) {
+        let label = if remedy.mends { "  mend   " } else { "  look   " };
+        text += &(fit::wrapped_command(label, &shown(&command), columns) + "\n");
+    }
+    text
+}
+
+/// Colours a text by the severity that it is about: red or yellow.
+fn painted(text: &str, severity: Severity, color: bool) -> String {
+    let number = if severity == Severity::Error { 31 } else { 33 };
+    if color { format!("\x1b[{number}m{text}\x1b[0m") } else { text.into() }
+}
+
+/// Colours the line of an area that has errors or warnings.
+pub fn painted_line(line: &str, color: bool) -> String {
+    match [Severity::Error, Severity::Warning].into_iter().find(|severity| line.contains(severity.word())) {
+        Some(severity) => painted(line, severity, color),
+        None => line.into(),
+    }
+}
+
 /// Returns the line of an area: its findings, or the number of hosts on which it is well. Hosts with an unknown part
 /// are counted apart.
 pub fn area_line(area: Area, told: &[Finding], hosts: usize, unknown: usize) -> String {
@@ -159,20 +187,22 @@ impl Report<'_> {
         }
     }
 
-    /// Returns a line for each area, then the findings. A line that a terminal already showed is not repeated.
-    pub fn text(&self) -> String {
+    /// Returns a line for each area, then the findings. A line that a terminal already showed is not repeated. With
+    /// `color`, the codes of errors are red and those of warnings yellow. Lines have at most `columns` columns.
+    pub fn text(&self, color: bool, columns: Option<usize>) -> String {
         let mut text = String::new();
         let answered = self.gathered.answers.hosts.len();
         for area in self.areas.iter().filter(|_| answered > 0) {
             let line = area_line(*area, &self.told, answered, self.lacking.get(area).copied().unwrap_or(0));
             if self.early.get(area) != Some(&line) {
-                let _ = writeln!(text, "{line}");
+                let _ = writeln!(text, "{}", painted_line(&line, color));
             }
         }
         self.rates(&mut text);
-        self.told.iter().for_each(|finding| self.finding(finding, &mut text));
-        self.rest(&mut text);
-        text
+        self.told.iter().for_each(|finding| text += &finding_lines(finding, &self.way, color, columns));
+        let mut rest = String::new();
+        self.rest(text.is_empty(), &mut rest);
+        text + &fit::wrapped(&rest, columns)
     }
 
     fn rates(&self, text: &mut String) {
@@ -183,17 +213,8 @@ impl Report<'_> {
         }
     }
 
-    fn finding(&self, finding: &Finding, text: &mut String) {
-        let (code, hosts) = (finding.code, alike::label(&finding.hosts));
-        let _ = writeln!(text, "\n{} {} on {hosts}: {}", code.name, code.severity.word(), shown(&finding.what));
-        let _ = writeln!(text, "  seen   {}\n  means  {}", shown(&finding.seen), code.means);
-        if let (Some(remedy), Some(command)) = (&finding.remedy, finding.command(&self.way)) {
-            let _ = writeln!(text, "  {}  {}", if remedy.mends { "mend " } else { "look " }, shown(&command));
-        }
-    }
-
     /// Adds the missing answers, the muted findings, and the sum.
-    fn rest(&self, text: &mut String) {
+    fn rest(&self, is_first: bool, text: &mut String) {
         let mut lines = Vec::new();
         let silent =
             self.gathered.silent.iter().chain(&self.gathered.off).map(|(host, why)| (host.as_str(), why.as_str()));
@@ -212,7 +233,7 @@ impl Report<'_> {
         if !summary.is_empty() {
             lines.push(format!("{summary}; homing check --explain CODE tells more"));
         }
-        if !(lines.is_empty() || text.is_empty() && self.early.is_empty()) {
+        if !(lines.is_empty() || is_first && self.early.is_empty()) {
             text.push('\n');
         }
         for line in lines {

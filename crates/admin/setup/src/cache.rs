@@ -113,6 +113,16 @@ pub fn wanted(packages: &[String], purpose: Purpose, unknown: Unknown) -> String
     call(function, [mode.to_string()].into_iter().chain(packages.iter().cloned())) + "main </dev/null\n"
 }
 
+/// Returns a script that prints within seconds whether a host can fetch these packages; [`no_way`] reads that.
+pub fn way(packages: &[String]) -> String {
+    call("way", packages.iter().cloned()) + "main </dev/null\n"
+}
+
+/// Reads the output of [`way`]: why the host cannot fetch, or `None` if it can.
+pub fn no_way(said: &str) -> Option<String> {
+    Some(said.trim_end().strip_prefix("none ")?.to_string())
+}
+
 /// Returns a script that fetches files and writes them to its standard output, as tar.
 pub fn fetch(files: &[PackageFile]) -> String {
     let words = files.iter().flat_map(|file| [file.uri.clone(), file.name.clone(), file.sha256.clone()]);
@@ -130,6 +140,12 @@ mod tests {
 
     fn line(name: &str, hash: &str) -> String {
         format!("'http://mirror/pool/{name}' {name} 1200 SHA256:{}\n", hash.repeat(64))
+    }
+
+    #[test]
+    fn a_host_without_a_way_has_a_reason() {
+        assert_eq!(no_way("way\n"), None);
+        assert_eq!(no_way("none http://m: no answer in 10 s\n").as_deref(), Some("http://m: no answer in 10 s"));
     }
 
     #[test]

@@ -24,6 +24,30 @@ stays() { [ -z "$gone" ] || die "it would remove $gone; nothing was installed"; 
 wanted() { planned "$@"; stays; shift; apt_files "$@"; }
 # needed MODE PACKAGE...: those of a step of packages, which looks itself at what has to go.
 needed() { R=--no-install-recommends; planned "$@"; shift; apt_files "$@"; }
+# way PACKAGE...: `way` if files are at hand, or a mirror gives its index within seconds; else `none` and why. All mirrors are
+# tried at the same time. The index is that of apt's own list, by apt's own proxy.
+way() {
+  R=--no-install-recommends
+  ! uris=$(apt_get --print-uris install "$@" 2>/dev/null) || echo "$uris" | grep "^'" | grep -qv "^'\(file\|copy\|cdrom\):" || { echo way; return 0; }
+  w=$(mktemp -d) || die "there is no room for a folder in ${TMPDIR:-/tmp}"
+  apt_get --print-uris update 2>/dev/null | sed -n "s/^'\([a-z+]*:\/\/[^/]*\)\([^']*InRelease\)'.*/\1 \1\2/p" | sort -u -k1,1 | head -n 4 >"$w/mirrors"
+  while read -r mirror uri; do
+    { out=$(timeout 10 /usr/lib/apt/apt-helper -o APT::Sandbox::User=root -o Acquire::Retries=0 -o Acquire::http::Timeout=8 \
+      -o Acquire::https::Timeout=8 download-file "$uri" "$w/index.$$.$(echo "$mirror" | cksum | cut -d' ' -f1)" 2>&1 </dev/null); s=$?
+    # A server without that file has answered.
+    case "$out" in *" 404 "*) s=0 ;; esac
+    case $s in
+      0) : >"$w/way" ;;
+      124) echo "$mirror: no answer in 10 s" >>"$w/why" ;;
+      *) echo "$mirror: $(echo "$out" | apt_why | sed 's/.*InRelease  *//; s/ *$//')" >>"$w/why" ;;
+    esac; } &
+  done <"$w/mirrors"
+  wait
+  if [ -e "$w/way" ]; then echo way
+  elif [ -s "$w/why" ]; then echo "none $(sort "$w/why" | tr '\n' ';' | sed 's/;$//; s/;/; /g')"
+  else echo "none its apt has no source of packages"; fi
+  rm -rf "$w"
+}
 # fetched URI FILE [HASH]: tried twice, since where this host has no way out another has.
 fetched() { /usr/lib/apt/apt-helper -o APT::Sandbox::User=root -o Acquire::Retries=1 download-file "$@" 2>&1; }
 # fetch URI NAME SHA256 ...: into a folder, as a tar on standard output. apt compares the hash.

@@ -1,10 +1,13 @@
 //! Finds out whether and how a line of progress can be shown on the terminal.
 
 pub use homing_report::progress::{Asked, Place, asked, line};
+use rustix::fd::AsFd;
 use rustix::termios::{isatty, tcgetwinsize};
 
 /// The columns of a terminal that does not report its width.
 const USUAL_COLUMNS: u16 = 80;
+/// The fewest columns that lines are broken for. A terminal that reports fewer does not know its width.
+const FEWEST_COLUMNS: usize = 20;
 
 /// Returns the place for a line on standard error, if that is a terminal that moves its cursor. Queried for each
 /// line, because a window may change its size.
@@ -16,6 +19,19 @@ pub fn place() -> Option<Place> {
     let columns = tcgetwinsize(stderr).map_or(0, |size| size.ws_col);
     let columns = usize::from(if columns == 0 { USUAL_COLUMNS } else { columns }) - 1;
     Some(Place { columns, utf8: locale_is_utf8() })
+}
+
+/// Returns the columns of lines on `out`: those of `COLUMNS`, else those of the terminal. `None`: a file or a pipe, whose
+/// reader wants whole lines.
+pub fn columns_of(out: impl AsFd) -> Option<usize> {
+    let terminal = || isatty(&out).then(|| tcgetwinsize(&out).map_or(0, |size| size.ws_col).into());
+    let columns = set("COLUMNS").and_then(|text| text.parse().ok()).or_else(terminal)?;
+    Some(if columns < FEWEST_COLUMNS { USUAL_COLUMNS.into() } else { columns })
+}
+
+/// Returns the columns of lines on standard output.
+pub fn columns() -> Option<usize> {
+    columns_of(rustix::stdio::stdout())
 }
 
 /// Removes the line, if there is a place for one.

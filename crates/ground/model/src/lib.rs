@@ -15,6 +15,7 @@ pub mod energy;
 pub mod event;
 pub mod exit;
 pub mod failure;
+pub mod fit;
 pub mod folders;
 pub mod graph;
 pub mod host;

@@ -54,17 +54,7 @@ pub fn shown_lines(text: &str) -> String {
 
 /// Formats rows as lines, each column as wide as its longest cell; the columns of `right` are aligned to the right.
 pub fn aligned<const N: usize>(rows: &[[String; N]], right: Range<usize>) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let cell = |(column, cell): (usize, &String)| match (right.contains(&column), widths[column]) {
-        (true, width) => format!("{cell:>width$}"),
-        (false, width) => format!("{cell:<width$}"),
-    };
-    let line = |row: &[String; N]| {
-        let cells: Vec<String> = row.iter().enumerate().map(cell).collect();
-        cells.join("  ").trim_end().to_string() + "\n"
-    };
-    rows.iter().map(line).collect()
+    crate::fit::aligned(rows, right, None)
 }
 
 /// Returns the last line that is not blank, as [`shown`], cut to `longest` bytes.

@@ -4,7 +4,7 @@ use crate::Tally;
 use homing_model::event::What;
 use homing_model::text::shown;
 use homing_model::units::{bytes, percent, span};
-use homing_model::{Event, TaskId};
+use homing_model::{Event, TaskId, fit};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -83,8 +83,9 @@ pub fn compared_json(runs: &[ComparedRun]) -> Value {
     json!({ "runs": runs.iter().map(ComparedRun::json).collect::<Vec<_>>() })
 }
 
-/// Returns a table with a row for each quantity and a column for each run. For two runs it also shows the change.
-pub fn compared_text(runs: &[ComparedRun]) -> String {
+/// Returns a table with a row for each quantity and a column for each run. For two runs it also shows the change. If
+/// it is wider than `columns`, the runs are below each other.
+pub fn compared_text(runs: &[ComparedRun], columns: Option<usize>) -> String {
     let unknown = || "unknown".to_string();
     let column = |of: &dyn Fn(&ComparedRun) -> String| runs.iter().map(of).collect::<Vec<_>>();
     let number = |n: Option<u64>| n.map_or_else(unknown, |n| n.to_string());
@@ -112,7 +113,24 @@ pub fn compared_text(runs: &[ComparedRun]) -> String {
             String::new(),
         ));
     }
-    table(&rows)
+    let whole = table(&rows);
+    match columns {
+        Some(most) if whole.lines().any(|line| fit::width(line) > most) => fit::wrapped(&one_by_one(&rows), columns),
+        _ => whole,
+    }
+}
+
+/// Returns the cells of each run as lines, run by run. The last one has the changes.
+fn one_by_one(rows: &[(String, Vec<String>, String)]) -> String {
+    let first = rows.iter().map(|(label, ..)| label.len()).max().unwrap_or(0);
+    let runs = rows[0].1.len();
+    let of = |nth: usize| -> String {
+        let change =
+            |change: &str| if nth + 1 < runs || change.is_empty() { "".into() } else { format!("  ({change})") };
+        let lines = rows.iter().map(|(label, cells, more)| format!("{label:<first$}  {}{}", cells[nth], change(more)));
+        lines.map(|line| line.trim_end().to_string() + "\n").collect()
+    };
+    (0..runs).map(of).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the change from the first of two runs to the second, in percent.
@@ -153,7 +171,7 @@ mod tests {
 
     #[test]
     fn two_runs_stand_side_by_side_with_what_has_changed() {
-        let text = compared_text(&[run("first", 4_000_000, false), run("second", 1_000_000, true)]);
+        let text = compared_text(&[run("first", 4_000_000, false), run("second", 1_000_000, true)], None);
         let line = |label: &str| text.lines().find(|line| line.starts_with(label)).unwrap().to_string();
         assert!(line("time").ends_with("-75 %"), "{text}");
         assert_eq!(line("failed").split_whitespace().collect::<Vec<_>>(), ["failed", "0", "1"]);

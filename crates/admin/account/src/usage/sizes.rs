@@ -2,7 +2,8 @@
 
 use crate::usage::bill::{Bill, bounds, money, price_of};
 use homing_cluster::Cost;
-use homing_model::text::{aligned, shown};
+use homing_model::fit::aligned;
+use homing_model::text::shown;
 use homing_model::units::span;
 use homing_report::{Taken, Tally};
 use serde_json::{Value, json};
@@ -41,7 +42,7 @@ impl Sizes {
     }
 
     /// Returns a line for each size, and the source of the energy.
-    pub fn table(&self, cost: Option<&Cost>) -> String {
+    pub fn table(&self, cost: Option<&Cost>, columns: Option<usize>) -> String {
         let price = cost.and_then(Cost::host_hour);
         let currency = cost.map_or(String::new(), |cost| shown(&cost.currency));
         let named = |what: &str, there: bool| if there { format!("{currency} {what}") } else { String::new() };
@@ -76,7 +77,7 @@ impl Sizes {
             all.add(&size.bill.taken);
             all
         });
-        aligned(&cells, 0..12) + &format!("energy: {}\n", all.how())
+        aligned(&cells, 0..12, columns) + &format!("energy: {}\n", all.how())
     }
 
     /// Returns, for programs, the average run of each size.

@@ -3,7 +3,8 @@
 use crate::usage::By;
 use crate::usage::bill::{bounds, money};
 use homing_cluster::Cost;
-use homing_model::text::{aligned, shown};
+use homing_model::fit::aligned;
+use homing_model::text::shown;
 use homing_model::units::{bytes, count, span};
 use homing_report::{Taken, Used};
 use std::collections::BTreeMap;
@@ -15,13 +16,15 @@ pub(crate) fn sorted(rows: &BTreeMap<String, Used>) -> Vec<(&String, &Used)> {
     rows
 }
 
-/// Returns a line for each row, and one for all; `energy` is empty if it is not wanted.
+/// Returns a line for each row, and one for all; `energy` is empty if it is not wanted. With more than
+/// `columns` columns it becomes several tables.
 pub fn table(
     rows: &BTreeMap<String, Used>,
     all: &Used,
     by: By,
     cost: Option<&Cost>,
     energy: &BTreeMap<String, Taken>,
+    columns: Option<usize>,
 ) -> String {
     let first = by.word().to_ascii_uppercase();
     // Runs reserve no memory and wait in no queue: without jobs these columns are empty.
@@ -55,7 +58,7 @@ pub fn table(
         let of_all = of_all.as_ref();
         cells.push(row(&format!("({})", count(rows.len() as u64, "row")), all, cost, of_all));
     }
-    aligned(&cells, 1..head.len()) + &of_all.map_or(String::new(), |all| format!("energy: {}\n", all.how()))
+    aligned(&cells, 1..head.len(), columns) + &of_all.map_or(String::new(), |all| format!("energy: {}\n", all.how()))
 }
 
 /// Returns the sum of the energy; none if it is not wanted.

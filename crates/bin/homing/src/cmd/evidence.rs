@@ -1,8 +1,9 @@
 //! Reads the journal of a run: its evidence, its failed tasks, and the command line that both refer to.
 
 use super::runs::to_stdout;
-use crate::progress::has_colors;
+use crate::progress::{columns, has_colors};
 use homing_journal::JournalError;
+use homing_model::fit::wrapped;
 use homing_model::{Event, Failure, RawText};
 use homing_report::{Failures, RunUsage, Tally};
 use std::path::{Path, PathBuf};
@@ -75,7 +76,7 @@ pub fn tell_run(name: &str) {
 
 /// Prints the evidence for people.
 pub fn evidence(tally: &Tally) -> Result<i32, Failure> {
-    to_stdout(&tally.text(has_colors(std::io::stdout())))
+    to_stdout(&wrapped(&tally.text(has_colors(std::io::stdout())), columns()))
 }
 
 pub fn refused(error: JournalError) -> Failure {

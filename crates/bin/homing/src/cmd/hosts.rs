@@ -10,10 +10,12 @@ pub(super) use history::histories;
 
 use super::asked::{Answer, ask_all};
 use super::queue::EngineArgs;
+use super::targets::HostArgs;
 use crate::cluster::{Cluster, ClusterArgs};
+use crate::progress;
 use crate::switched;
 use homing_account::usage::{InForce, Serves};
-use homing_model::{Failure, alike, document, exit};
+use homing_model::{Failure, alike, document, exit, fit};
 use homing_watch::history::columns;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,18 +25,8 @@ use std::time::Duration;
 /// Arguments of `homing hosts`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Hosts, as a node set (default: those of cluster.toml, else this machine)
-    #[arg(short = 'w', long, value_name = "NODESET")]
-    hosts: Option<String>,
-    /// Without these
-    #[arg(short = 'x', long, value_name = "NODESET")]
-    exclude: Option<String>,
-    /// Hosts of a group
-    #[arg(short, long, value_name = "GROUP", conflicts_with = "hosts")]
-    group: Option<String>,
-    /// All hosts that the groups or the cluster file know
-    #[arg(short, long, conflicts_with_all = ["hosts", "group"])]
-    all: bool,
+    #[command(flatten)]
+    targets: HostArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
     /// As JSON; an unknown value is null
@@ -74,10 +66,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         return init::write(hosts, args.cluster.file());
     }
     let cluster = args.cluster.load()?;
-    let mut names = args.named(cluster)?;
-    if names.is_empty() {
-        names.push(homing_os::names::own_name());
-    }
+    let names = args.targets.names(cluster)?;
     if args.trust {
         return trust::run(&names, args.history.consent);
     }
@@ -125,23 +114,6 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     }
 }
 
-impl Args {
-    /// Returns the hosts that the options mean; none if no option names any.
-    fn named(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
-        let group = self.group.as_ref().map(|group| format!("@{group}"));
-        let all = self.all.then(|| "@*".to_string());
-        let mut names = cluster.hosts(self.hosts.clone().or(group).or(all).as_deref())?;
-        if let Some(unwanted) = &self.exclude {
-            let unwanted = cluster.set(unwanted, None)?;
-            names.retain(|host| !unwanted.contains(host));
-            if names.is_empty() {
-                return Err(Failure::usage(format!("-x {unwanted} leaves no host")));
-            }
-        }
-        Ok(names)
-    }
-}
-
 fn as_json(name: &str, answer: &Answer, cluster: &Cluster, off: bool) -> Value {
     match answer {
         Err(_) if off => json!({"host": name, "status": "off"}),
@@ -156,23 +128,45 @@ fn as_json(name: &str, answer: &Answer, cluster: &Cluster, off: bool) -> Value {
     }
 }
 
+/// Formats the rows in columns of fixed widths, so that those of --watch stay in place. A narrow terminal gets columns as
+/// wide as their cells.
+fn table(rows: &[[String; 13]]) -> String {
+    let line = |row: &[String; 13]| {
+        let [name, status, cores, rest @ .., limit] = row;
+        let limit = if limit.is_empty() { String::new() } else { format!("{limit:>8}") };
+        let rest: [&String; 9] = std::array::from_fn(|at| &rest[at]);
+        let line = format!("{name:<18} {status:>8} {cores:>5}{}{limit}", columns::line(rest));
+        line.trim_end().to_string() + "\n"
+    };
+    let whole: String = rows.iter().map(line).collect();
+    match progress::columns() {
+        Some(most) if whole.lines().any(|line| fit::width(line) > most) => fit::aligned(rows, 1..13, Some(most)),
+        _ => whole,
+    }
+}
+
 fn print_table(
     names: &[String],
     answers: &[Answer],
     limits: &BTreeMap<String, u32>,
     is_off: impl Fn(&str, &Answer) -> bool,
 ) {
-    let head = if limits.is_empty() { "" } else { "   limit" };
-    println!("{:<18} {:>8} {:>5}{}{head}", "HOST_NAME", "status", "cores", columns::line(columns::NAMES));
+    let row = |first: [&str; 3], rest: [String; 9], limit: String| -> [String; 13] {
+        let cells: Vec<String> = first.into_iter().map(String::from).chain(rest).chain([limit]).collect();
+        cells.try_into().expect("3, 9 and 1 are 13")
+    };
+    let head = if limits.is_empty() { String::new() } else { "limit".into() };
+    let mut rows = vec![row(["HOST_NAME", "status", "cores"], columns::NAMES.map(String::from), head)];
     for (name, answer) in names.iter().zip(answers) {
         let Ok((facts, first, last)) = answer else {
-            println!("{name:<18} {:>8}", if is_off(name, answer) { "off" } else { "unavail" });
+            let status = if is_off(name, answer) { "off" } else { "unavail" };
+            rows.push(row([name, status, ""], Default::default(), String::new()));
             continue;
         };
-        let row = columns::line(columns::cells(&last.since(first)));
-        let limit = limits.get(name).map_or(String::new(), |limit| format!("{limit:>8}"));
-        println!("{name:<18} {:>8} {:>5}{row}{limit}", "ok", facts.cores);
+        let limit = limits.get(name).map_or(String::new(), u32::to_string);
+        rows.push(row([name, "ok", &facts.cores.to_string()], columns::cells(&last.since(first)), limit));
     }
+    print!("{}", table(&rows));
     let silent = names.iter().zip(answers).filter(|(name, answer)| !is_off(name, answer));
     let silent = silent.filter_map(|(name, answer)| Some((name.as_str(), answer.as_ref().err()?)));
     alike::folded(silent.map(|(name, why)| (name, why.as_str()))).iter().for_each(|line| eprintln!("homing: {line}"));

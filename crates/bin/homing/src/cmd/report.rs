@@ -5,7 +5,9 @@ use super::evidence::{Read, events, evidence, found, read};
 use super::run::again::{failures_json, inputs_of_failed, whole_json};
 use super::runs::to_stdout;
 use crate::cluster::{Cluster, ClusterArgs};
+use crate::progress::columns;
 use homing_account::usage::{Bill, Sizes};
+use homing_model::fit::wrapped;
 use homing_model::{Failure, document};
 use homing_report::{ComparedRun, compared_json, compared_text};
 use serde_json::Value;
@@ -73,7 +75,7 @@ fn one(run: &str, args: &Args, cluster: Option<&Cluster>) -> Result<i32, Failure
         return print_json(&json);
     }
     evidence(&read.tally)?;
-    bill.map_or(Ok(0), |bill| to_stdout(&bill.lines(cost)))
+    bill.map_or(Ok(0), |bill| to_stdout(&wrapped(&bill.lines(cost), columns())))
 }
 
 fn failed(run: &str, args: &Args) -> Result<i32, Failure> {
@@ -90,7 +92,7 @@ fn failed(run: &str, args: &Args) -> Result<i32, Failure> {
     }
     match args.json {
         true => print_json(&serde_json::json!({ "run": read.name, "failures": read.failures.json(&inputs) })),
-        false => to_stdout(&read.failures.text(&inputs)),
+        false => to_stdout(&wrapped(&read.failures.text(&inputs), columns())),
     }
 }
 
@@ -101,7 +103,7 @@ fn by_size(args: &Args, cluster: &Cluster) -> Result<i32, Failure> {
         let Read { name, tally, usage, .. } = read(run, false, true)?;
         sizes.add(name, &tally, &Bill::of(usage, cluster));
     }
-    if args.json { print_json(&sizes.json(cost)) } else { to_stdout(&sizes.table(cost)) }
+    if args.json { print_json(&sizes.json(cost)) } else { to_stdout(&sizes.table(cost, columns())) }
 }
 
 fn side_by_side(args: &Args) -> Result<i32, Failure> {
@@ -112,7 +114,7 @@ fn side_by_side(args: &Args) -> Result<i32, Failure> {
         events(&dir, |event| compared.add(&event))?;
         runs.push(compared);
     }
-    if args.json { print_json(&compared_json(&runs)) } else { to_stdout(&compared_text(&runs)) }
+    if args.json { print_json(&compared_json(&runs)) } else { to_stdout(&compared_text(&runs, columns())) }
 }
 
 fn print_json(value: &Value) -> Result<i32, Failure> {

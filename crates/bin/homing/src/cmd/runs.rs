@@ -1,11 +1,12 @@
 //! `homing runs`: lists the runs that have a journal, newest first, and removes old ones.
 
 use crate::consent::Consent;
+use crate::progress::columns;
 use homing_batch::parse_duration;
 use homing_journal::{RunInfo, RunState};
 use homing_model::text::{aligned, shown};
 use homing_model::units;
-use homing_model::{Failure, document};
+use homing_model::{Failure, document, fit};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -71,7 +72,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
                 units::count((runs.len() - shown) as u64, "older run")
             );
         }
-        table(&runs[..shown])
+        table(&runs[..shown], columns())
     };
     to_stdout(&text)
 }
@@ -112,20 +113,62 @@ fn prune(root: &Path, age: Duration, dry: bool, consent: Consent) -> Result<i32,
     failed.map_or(Ok(0), Err)
 }
 
-fn table(runs: &[RunInfo]) -> String {
+/// Returns a row for each run. A terminal that has no room for the command gets it below the row, with the name of the run
+/// and where it runs.
+fn table(runs: &[RunInfo], columns: Option<usize>) -> String {
+    let whole = wide_table(runs);
+    match columns {
+        Some(most) if whole.lines().any(|line| fit::width(line) > most) => narrow_table(runs, most),
+        _ => whole,
+    }
+}
+
+fn narrow_table(runs: &[RunInfo], columns: usize) -> String {
+    let mut rows = vec![["RUN", "STARTED", "STATE", "DONE", "FAILED", "LEFT"].map(String::from)];
+    let word = |run: &RunInfo| match &run.state {
+        RunState::Running { .. } => "running".into(),
+        RunState::Unreadable { .. } => "unreadable".into(),
+        other => state(other),
+    };
+    for run in runs {
+        // The zone is that of this machine, and has no room.
+        let started = run.started_ns.map_or("unknown".into(), local_time);
+        let started = started.rsplit_once(' ').map_or(started.clone(), |(time, _)| time.into());
+        let [done, failed, left] = counts(run);
+        rows.push([run.name.clone(), started, word(run), done, failed, left]);
+    }
+    let table = aligned(&rows, 3..6);
+    let mut lines = table.lines();
+    let mut text = format!("{}\n", lines.next().unwrap_or_default());
+    for (line, run) in lines.zip(runs) {
+        let label = run.label.as_deref().map(|label| format!("{}: ", shown(label))).unwrap_or_default();
+        let place = match &run.state {
+            RunState::Running { by } => format!("on {}, pid {}: ", by.host, by.pid),
+            RunState::Unreadable { reason } => format!("{reason}: "),
+            _ => String::new(),
+        };
+        let below = format!("  {label}{place}{}", homing_report::command_line(&run.argv));
+        text += &format!("{line}\n{}\n", fit::clipped(&below, columns));
+    }
+    text
+}
+
+/// Returns the numbers of tasks that are done, failed and left.
+fn counts(run: &RunInfo) -> [String; 3] {
+    let none = if matches!(run.state, RunState::Unreadable { .. }) { "-" } else { "0" };
+    ["done", "failed", "unfinished"].map(|key| run.counts.get(key).map_or(none.into(), u64::to_string))
+}
+
+fn wide_table(runs: &[RunInfo]) -> String {
     let named = runs.iter().any(|run| run.label.is_some());
     let head = ["RUN", if named { "NAME" } else { "" }, "STARTED", "STATE", "DONE", "FAILED", "LEFT", "COMMAND"];
     let mut rows = vec![head.map(String::from)];
     for run in runs {
-        let unknown = matches!(run.state, RunState::Unreadable { .. });
-        let none = if unknown { "-" } else { "0" };
-        let count = |key: &str| run.counts.get(key).map_or(none.into(), u64::to_string);
         let label = run.label.as_deref().map_or(String::new(), |label| clip(&shown(label), 24));
         let label = if named && label.is_empty() { "-".into() } else { label };
         let started = run.started_ns.map_or("unknown".into(), local_time);
         let command = clip(&homing_report::command_line(&run.argv), 72);
-        let counts = ["done", "failed", "unfinished"].map(count);
-        let [done, failed, left] = counts;
+        let [done, failed, left] = counts(run);
         rows.push([run.name.clone(), label, started, state(&run.state), done, failed, left, command]);
     }
     aligned(&rows, 4..7)

@@ -1,7 +1,7 @@
 //! The options that name hosts and the connections to them, shared by `exec`, `push`, `pull` and `check`. Letters and
 //! meaning are those of clush.
 
-use crate::cluster::ClusterArgs;
+use crate::cluster::{Cluster, ClusterArgs};
 use homing_model::nodeset::host_lines;
 use homing_model::{Failure, NodeSet};
 use std::ffi::OsString;
@@ -52,6 +52,48 @@ pub struct Targets {
     /// Seconds that an unused connection is kept; 0 closes it at the end
     #[arg(help_heading = WAY, long, default_value_t = 600, value_name = "SECONDS")]
     persist: u64,
+}
+
+/// Hosts of a command that looks at them. The letters are those of [`Targets`].
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct HostArgs {
+    /// Hosts, as a node set (default: those of cluster.toml, else this machine)
+    #[arg(short = 'w', long, value_name = "NODESET")]
+    hosts: Option<String>,
+    /// Without these
+    #[arg(short = 'x', long, value_name = "NODESET")]
+    exclude: Option<String>,
+    /// Hosts of a group
+    #[arg(short, long, value_name = "GROUP", conflicts_with = "hosts")]
+    group: Option<String>,
+    /// All hosts that the groups or the cluster file know
+    #[arg(short, long, conflicts_with_all = ["hosts", "group"])]
+    all: bool,
+}
+
+impl HostArgs {
+    /// Returns whether hosts are meant.
+    pub fn is_given(&self) -> bool {
+        self.all || self.hosts.is_some() || self.group.is_some() || self.exclude.is_some()
+    }
+
+    /// Returns the names of the hosts: those of cluster.toml by default, else this machine.
+    pub fn names(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
+        let group = self.group.as_ref().map(|group| format!("@{group}"));
+        let all = self.all.then(|| "@*".to_string());
+        let mut names = cluster.hosts(self.hosts.clone().or(group).or(all).as_deref())?;
+        if names.is_empty() {
+            names.push(homing_os::names::own_name());
+        }
+        if let Some(unwanted) = &self.exclude {
+            let unwanted = cluster.set(unwanted, None)?;
+            names.retain(|host| !unwanted.contains(host));
+            if names.is_empty() {
+                return Err(Failure::usage(format!("-x {unwanted} leaves no host")));
+            }
+        }
+        Ok(names)
+    }
 }
 
 /// Returns a word as a person pastes it into a shell.

@@ -4,6 +4,7 @@ use super::public_file::write_whole;
 use super::queue::EngineArgs;
 use super::runs::to_stdout;
 use crate::cluster::ClusterArgs;
+use crate::progress::columns;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use homing_account::usage::{Asked, By, Sums, Wanted};
 use homing_batch::parse_duration;
@@ -100,7 +101,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         eprintln!("homing: nothing has run in {}", folders.join(", "));
     } else {
         let energy = if args.cost { sums.energy(args.by, cluster) } else { Default::default() };
-        to_stdout(&homing_account::usage::table(&rows, &all, args.by, cost.as_ref(), &energy))?;
+        to_stdout(&homing_account::usage::table(&rows, &all, args.by, cost.as_ref(), &energy, columns()))?;
     }
     Ok(if silent > 0 { exit::SYSTEM } else { 0 })
 }

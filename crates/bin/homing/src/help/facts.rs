@@ -24,6 +24,9 @@ const SSH: &[&str] = &[
     "usage", "power",
 ];
 
+/// Commands whose lines are broken at blanks, and coloured on a terminal.
+const SHOWN: &[&str] = &["run", "resume", "report", "runs", "usage", "hosts", "check"];
+
 /// Exit statuses.
 pub const STATUSES: &[Fact] = &[
     fact("0", &[], "Everything that was asked for was done."),
@@ -67,6 +70,8 @@ pub const VARIABLES: &[Fact] = &[
         &["run", "plan", "resume", "where", "make", "sub"],
         "HOST:PORT of WebHDFS, for words of HDFS whose NameNode is elsewhere.",
     ),
+    fact("COLUMNS", SHOWN, "Columns of lines; otherwise those of the terminal, and no bound in a file or a pipe."),
+    fact("NO_COLOR", SHOWN, "No colours on a terminal."),
     fact("TZ", &["runs", "jobs", "lsf"], "Zone of the times that are shown."),
     fact("TMPDIR", &["run", "exec"], "Folder for output that does not fit into memory."),
 ];

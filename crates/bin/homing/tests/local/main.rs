@@ -25,6 +25,7 @@ mod campaign;
 mod check;
 mod clock;
 mod cluster_keys;
+mod columns;
 mod completions;
 mod consent;
 mod cost;

@@ -1,7 +1,8 @@
 //! Histories as rows: the rate of each counter between two records, and the values at the end.
 
 use crate::history::{Record, columns};
-use homing_model::text::{aligned, shown};
+use homing_model::fit::aligned;
+use homing_model::text::shown;
 use homing_model::{Indices, document};
 use serde_json::{Value, json};
 
@@ -33,13 +34,13 @@ fn at_once(record: &Record) -> Indices {
 }
 
 /// Returns a table of all hosts, sorted by time.
-pub fn text(hosts: &[(&String, &Vec<Record>)]) -> String {
+pub fn text(hosts: &[(&String, &Vec<Record>)], columns: Option<usize>) -> String {
     let mut all: Vec<Row> = hosts.iter().flat_map(|(host, records)| rows(host, records)).collect();
     all.sort_by_key(|row| row.at_ns);
     let head = row_of(["TIME", "HOST"].map(String::from), columns::NAMES.map(String::from));
     let row = |row: &Row| row_of([minute(row.at_ns), shown(row.host)], columns::cells(&row.indices));
     let cells: Vec<[String; 11]> = std::iter::once(head).chain(all.iter().map(row)).collect();
-    if all.is_empty() { String::new() } else { aligned(&cells, 2..11) }
+    if all.is_empty() { String::new() } else { aligned(&cells, 2..11, columns) }
 }
 
 fn row_of(first: [String; 2], rest: [String; 9]) -> [String; 11] {
@@ -93,11 +94,11 @@ mod tests {
     fn rows_of_hosts_stand_by_time_and_one_record_alone_has_no_rates() {
         let (a, b) = ("a".to_string(), "b".to_string());
         let (of_a, of_b) = (vec![record(1, 0, 0), record(1, 1, 6), record(1, 3, 6)], vec![record(1, 2, 0)]);
-        let text = text(&[(&a, &of_a), (&b, &of_b)]);
+        let text = text(&[(&a, &of_a), (&b, &of_b)], None);
         let hosts: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(2)).collect();
         assert_eq!(hosts, ["a", "b", "a"], "{text}");
         let of_b: Vec<&str> = text.lines().nth(2).unwrap().split_whitespace().skip(2).collect();
         assert_eq!(of_b, ["b", "1.5", "-", "-", "-", "-", "-", "-", "-", "-"], "{text}");
-        assert_eq!(super::text(&[]), "");
+        assert_eq!(super::text(&[], None), "");
     }
 }

@@ -4,8 +4,10 @@ mod read;
 
 use super::runs::to_stdout;
 use crate::cluster::ClusterArgs;
+use crate::progress::columns;
 use homing_account::advise::{Price, Site, advice, as_json, hot, text};
 use homing_batch::parse_duration;
+use homing_model::fit::wrapped;
 use homing_model::text::shown;
 use homing_model::{Failure, document};
 use homing_volume::{Kind, Record};
@@ -51,7 +53,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         eprintln!("homing: no run of this time has read files of a network file system that are still there");
         return Ok(0);
     }
-    to_stdout(&text(&evidence, &folders, &advice, price.as_ref()))
+    to_stdout(&wrapped(&text(&evidence, &folders, &advice, price.as_ref()), columns()))
 }
 
 /// Refuses names of folders of runs that are not there.

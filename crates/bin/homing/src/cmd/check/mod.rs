@@ -9,11 +9,12 @@ use crate::cmd::snapshot;
 use crate::cmd::targets::Targets;
 use crate::cmd::tree::TreeArgs;
 use crate::cmd::volume;
+use crate::progress::{columns, has_colors};
 use crate::switched;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use deep::Measured;
 use homing_check::mute::Mute;
-use homing_check::report::{Gathered, Report, Unknown, area_line, is_wanted, looked_at, unknown_in};
+use homing_check::report::{Gathered, Report, Unknown, area_line, is_wanted, looked_at, painted_line, unknown_in};
 use homing_check::{Answers, Area, Check, Finding, all_codes};
 use homing_model::Failure;
 use std::collections::{BTreeMap, BTreeSet};
@@ -208,7 +209,7 @@ impl Early<'_> {
             let unknown = unknown_in(area, self.checks, &answers);
             let line = area_line(area, &told, answers.hosts.len(), unknown);
             // If the screen is gone, the final output reports the error.
-            let _ = writeln!(std::io::stdout(), "{line}");
+            let _ = writeln!(std::io::stdout(), "{}", painted_line(&line, has_colors(std::io::stdout())));
             self.lines.insert(area, line);
         }
     }
@@ -275,7 +276,10 @@ impl Session<'_> {
             let text = homing_check::prometheus::text(&report.told, &report.quiet, answered, silent, now());
             write_whole(file, &(text + &vaults.prometheus()))?;
         }
-        let text = if self.args.json { report.json(status) } else { report.text() };
+        let text = match self.args.json {
+            true => report.json(status),
+            false => report.text(has_colors(std::io::stdout()), columns()),
+        };
         crate::cmd::runs::to_stdout(&text)?;
         Ok(status)
     }

@@ -80,7 +80,11 @@ pub fn run(args: &Wanted, json: bool, names: &[String]) -> Result<i32, Failure> 
     let histories = histories(names, age, STEPS);
     let rows: Vec<(&String, &Vec<Record>)> =
         names.iter().zip(&histories).filter_map(|(h, own)| Some((h, &own.as_ref().ok()?.records))).collect();
-    to_stdout(&if json { homing_watch::history::json(&rows) } else { homing_watch::history::table(&rows) })?;
+    to_stdout(&if json {
+        homing_watch::history::json(&rows)
+    } else {
+        homing_watch::history::table(&rows, crate::progress::columns())
+    })?;
     let silent =
         names.iter().zip(&histories).filter_map(|(host, own)| Some((host.as_str(), own.as_ref().err()?.as_str())));
     let silent = alike::folded(silent);

@@ -26,13 +26,14 @@ pub use plan::plan;
 use crate::cmd::evidence::{read, tell_run};
 use crate::cmd::gateway;
 use crate::cmd::opening::{hostname, opening};
-use crate::progress::has_colors;
+use crate::progress::{columns_of, has_colors};
 use homing_batch::Files;
 use homing_dispatch::source::joblog::{self, Unlisted};
 use homing_dispatch::source::{Inputs, Nonces, Source, Sourcing, environment, results_files};
 use homing_dispatch::{DispatchError, Io, Settings};
 use homing_journal::{Journal, Unbegun, lessons};
 use homing_model::event::What;
+use homing_model::fit::wrapped;
 use homing_model::{Failure, RawText, TaskId, document, exit};
 use homing_report::{ProgressLog, Tally};
 use listen::Screen;
@@ -251,7 +252,8 @@ fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) 
     } else if !args.quiet {
         let color = has_colors(io::stderr());
         let brief = here && !spread;
-        eprint!("{}", if brief { screen.tally.brief(color) } else { screen.tally.short(color) });
+        let lines = if brief { screen.tally.brief(color) } else { screen.tally.short(color) };
+        eprint!("{}", wrapped(&lines, columns_of(io::stderr())));
         if let Some(elsewhere) = screen.tally.elsewhere().filter(|_| !spread) {
             eprintln!("homing: {elsewhere}; with --on ssh their commands run there");
         }

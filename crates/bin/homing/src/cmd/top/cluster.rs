@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Shows the hosts.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let own = homing_queue::host_name();
-    let names = names(&args, &own)?;
+    let names = names(&args)?;
     let heard = hosts::sample(&names, &own).map_err(Failure::system)?;
     let screen = if args.once || args.json { None } else { Screen::open().map_err(Failure::system)? };
     match screen {
@@ -30,9 +30,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 }
 
 /// Returns the named hosts, those of cluster.toml, or this machine.
-pub fn names(args: &Args, own: &str) -> Result<Vec<String>, Failure> {
-    let names = args.cluster.load()?.hosts(args.hosts.as_deref())?;
-    Ok(if names.is_empty() { vec![own.into()] } else { names })
+pub fn names(args: &Args) -> Result<Vec<String>, Failure> {
+    args.targets.names(args.cluster.load()?)
 }
 
 fn once(args: &Args, names: &[String], heard: &Receiver<homing_model::Event>) -> Result<i32, Failure> {

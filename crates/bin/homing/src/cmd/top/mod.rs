@@ -9,6 +9,7 @@ mod screen;
 
 use super::queue::EngineArgs;
 use super::runs::to_stdout;
+use super::targets::HostArgs;
 use crate::cluster::ClusterArgs;
 use crate::progress::{self, Place};
 use homing_batch::parse_duration;
@@ -37,14 +38,8 @@ const UNBOUNDED: (usize, usize) = (1000, 1000);
 #[derive(clap::Args)]
 pub struct Args {
     /// The run: its name, the beginning of its name, the one that --name gave it, or `last`
-    #[arg(value_name = "RUN", default_value = LAST)]
+    #[arg(value_name = "RUN", default_value = LAST, conflicts_with_all = ["hosts", "exclude", "group", "all"])]
     run: String,
-    /// Not a run but these hosts, and the jobs of the queue
-    #[arg(short = 'w', long, value_name = "NODESET", conflicts_with = "run")]
-    hosts: Option<String>,
-    /// Likewise the hosts of cluster.toml, or this machine
-    #[arg(short, long, conflicts_with_all = ["run", "hosts"])]
-    all: bool,
     /// Print what it does now as a table, and end; so does output that is no terminal
     #[arg(long)]
     once: bool,
@@ -61,6 +56,8 @@ pub struct Args {
     engine: EngineArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
+    #[command(flatten, next_help_heading = "Not a run, but hosts with the jobs of the queue")]
+    targets: HostArgs,
 }
 
 fn line(run: &Followed, columns: usize, utf8: bool, now_ns: i64) -> String {
@@ -72,7 +69,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(since) = args.since {
         return past::run(&args, since);
     }
-    if args.all || args.hosts.is_some() {
+    if args.targets.is_given() {
         if args.replay.is_some() {
             return Err(Failure::usage("hosts are played again from a time on").hint("--since 1d"));
         }
@@ -80,11 +77,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let dir = homing_journal::find(&homing_journal::root(), &args.run).map_err(|e| {
         let refused = super::evidence::refused(e);
-        if args.run == LAST {
-            refused.hint("homing top --all: the hosts of cluster.toml, or this machine")
-        } else {
-            refused
-        }
+        if args.run == LAST { refused.hint("homing top --all: the hosts, and the jobs of the queue") } else { refused }
     })?;
     let journal = homing_journal::replay(&dir).map_err(Failure::system)?;
     let mut run = Followed::new(journal);

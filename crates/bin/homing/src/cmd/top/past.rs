@@ -17,8 +17,7 @@ const PLAYED_S: u64 = 120;
 
 /// Shows the hosts as they were at that time, and replays the time since.
 pub fn run(args: &Args, since: Duration) -> Result<i32, Failure> {
-    let own = homing_queue::host_name();
-    let names = cluster::names(args, &own)?;
+    let names = cluster::names(args)?;
     let histories = histories(&names, since, STEPS);
     let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let end_ns = homing_os::clock::wall_ns();

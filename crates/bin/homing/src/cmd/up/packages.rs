@@ -2,9 +2,10 @@
 //! with `homing cache install`. A host that gets no file this way fetches by itself.
 
 use super::Session;
+use homing_model::alike;
 use homing_relay::{Fetch, Fetched, Load, Packages, Unbrought, ask, bring};
 use homing_setup::cache::{self, Purpose};
-use homing_steps::{Change, Lost, Phase, Step, take_packages};
+use homing_steps::{Call, Change, Executor, Lost, Phase, Step, take_packages};
 
 /// Returns the packages that the steps install.
 fn packages(steps: &[Step]) -> Vec<String> {
@@ -15,7 +16,43 @@ fn packages(steps: &[Step]) -> Vec<String> {
     steps.iter().filter_map(name).collect()
 }
 
+/// Prints a line for each message of hosts.
+fn say_folded<'a>(say: &dyn Fn(&str), whys: impl Iterator<Item = (&'a str, &'a str)>) {
+    alike::folded(whys).iter().for_each(|line| say(line));
+}
+
 impl Session {
+    /// Returns why packages of these phases cannot be had, by host. It is empty if any host of the cluster can fetch
+    /// them, because that host passes them on. This takes seconds and not the minutes of a failed installation.
+    pub fn packages_refused(&self, phases: &[Phase]) -> Vec<(String, String)> {
+        let mut lack = Packages::new();
+        for (host, steps) in phases.iter().flat_map(|phase| &phase.steps) {
+            lack.entry(host.clone()).or_default().extend(packages(steps));
+        }
+        lack.retain(|_, packages| !packages.is_empty());
+        let Some(any) = lack.values().next().cloned() else { return Vec::new() };
+        let ask = |hosts: Vec<&String>| {
+            let of = |host: &String| lack.get(host).unwrap_or(&any);
+            let calls: Vec<_> =
+                hosts.iter().map(|host| ((*host).clone(), Call::Script(cache::way(of(host))))).collect();
+            let answers = self.executor.direct.run(&calls);
+            let told = calls.into_iter().zip(answers);
+            told.filter_map(|((host, _), said)| Some((host, cache::no_way(&said.ok()?)))).collect::<Vec<_>>()
+        };
+        let has_way = |told: &[(String, Option<String>)]| told.iter().any(|(_, why)| why.is_none());
+        let told = ask(lack.keys().collect());
+        // Others are queried only if these have no way: one that lacks nothing may have the access that they lack.
+        if has_way(&told) || has_way(&ask(self.site.hosts.iter().filter(|host| !lack.contains_key(*host)).collect())) {
+            return Vec::new();
+        }
+        let line = |why: String| {
+            format!(
+                "packages: no way to a mirror: {why} (try: apt-get update there; or --only AREA,... without packages)"
+            )
+        };
+        told.into_iter().filter_map(|(host, why)| Some((host, line(why?)))).collect()
+    }
+
     /// Brings the package files of a phase to its hosts. Returns the fetched files, if any.
     pub fn bring_packages(&self, phase: &Phase, lost: &Lost) -> Option<Fetched> {
         let lack = phase.steps.iter().filter(|(host, _)| !lost.has(host));
@@ -51,11 +88,11 @@ impl Session {
         match bring(&self.executor.direct, &load, &say) {
             Ok((by, gone)) => {
                 (fetched.by, fetched.sent) = (Some(by), gone.bytes);
-                let ill = gone.came.into_iter().filter_map(|(host, said)| Some((host, said.err()?)));
-                ill.for_each(|(host, why)| say(&format!("{host}: {why}")));
+                let ill = gone.came.iter().filter_map(|(host, said)| Some((host.as_str(), said.as_ref().err()?)));
+                say_folded(&say, ill.map(|(host, why)| (host, why.as_str())));
             }
             Err(Unbrought::Nobody(whys)) => {
-                whys.iter().for_each(|(host, why)| say(&format!("{host}: {why}")));
+                say_folded(&say, whys.iter().map(|(host, why)| (host.as_str(), why.as_str())));
                 by_themselves("no host could fetch for all");
                 return None;
             }

@@ -66,12 +66,16 @@ impl Session {
                 // The folders of a volume may be meant for a disk that is mounted first.
                 let disks_first = plan.phases.iter().any(|phase| phase.name == Area::Disks.name());
                 let refused = if disks_first { Vec::new() } else { self.volumes_refused(&due) };
-                came.failed.extend(refused.iter().cloned());
+                let cut_off = self.packages_refused(&plan.phases);
+                came.failed.extend(refused.iter().chain(&cut_off).cloned());
                 if self.args.dry_run {
                     return self.tell_plan(&plan, &due, &came);
                 }
                 if !refused.is_empty() {
-                    return Err(refusal(&refused));
+                    return Err(Failure::usage(refusal(&[refused, cut_off].concat())));
+                }
+                if !cut_off.is_empty() {
+                    return Err(Failure::system(refusal(&cut_off)));
                 }
             }
             came.failed.extend(unmade.iter().chain(&lost.refused).cloned());
@@ -270,10 +274,10 @@ impl Session {
     }
 }
 
-/// Returns the failure for faults that are known before the first change. They must not stop a set-up in the middle.
-fn refusal(refused: &[(String, String)]) -> Failure {
+/// Returns the message about faults that are known before the first change. They must not stop a set-up in the middle.
+fn refusal(refused: &[(String, String)]) -> String {
     let lines = alike::folded(refused.iter().map(|(host, why)| (host.as_str(), why.as_str())));
-    Failure::usage(format!("nothing was changed; the plan cannot be carried out:\n  {}", lines.join("\n  ")))
+    format!("nothing was changed; the plan cannot be carried out:\n  {}", lines.join("\n  "))
 }
 
 /// Returns the names of the things that a plan changes, each once.
