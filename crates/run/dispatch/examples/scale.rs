@@ -160,6 +160,7 @@ fn offer(id: TaskId, dice: &mut Dice, hosts: usize) -> Offer {
         total: SIZE,
         per_host,
         served: vec![],
+        own: None,
         volumes: vec![],
         requires: vec![],
         located: true,

@@ -32,8 +32,9 @@ impl Core {
             command: task.command.display(),
             // A guess is only a preference for a place. The task may not read any of it.
             planned: (waiting.offer.located && !waiting.offer.guessed)
-                .then(|| self.planned(host, &waiting.offer, &placed)),
-            why: (placed.need.total > 0).then(|| placed.why.text(|host| self.hosts.name(host))),
+                .then(|| self.planned(host, &waiting.offer, &placed))
+                .flatten(),
+            why: (placed.need.total > 0).then(|| waiting.offer.why(host, &self.hosts, &placed.why)),
             after: None,
         }));
         let requires = waiting.offer.requires.clone();
@@ -56,27 +57,32 @@ impl Core {
         self.running.insert(ticket, Attempt::on(host, given));
     }
 
-    fn planned(&self, host: HostIx, offer: &Offer, placed: &Placed) -> PlannedBytes {
+    fn planned(&self, host: HostIx, offer: &Offer, placed: &Placed) -> Option<PlannedBytes> {
+        let (local, remote) = offer.by_layout(host, &self.hosts, (placed.local, placed.remote))?;
         let hosts = self.hosts.up_count().max(1) as u64;
         let held: u64 = placed.need.per_host.iter().map(|(_, bytes)| bytes).sum();
-        PlannedBytes {
-            local: placed.local,
-            remote: placed.remote,
-            remote_if_in_turn: placed.need.total.saturating_sub(held / hosts),
-            from: self.holders(host, offer, placed),
-        }
+        // A file on an own disk never crosses the network: each host has its own.
+        let own = offer.own.as_ref().map_or(0, |(_, bytes)| *bytes);
+        let own_held = offer.own.as_ref().filter(|(name, _)| self.hosts.find(name).is_some()).map_or(0, |own| own.1);
+        Some(PlannedBytes {
+            local,
+            remote,
+            remote_if_in_turn: (placed.need.total - own).saturating_sub((held - own_held) / hosts),
+            from: self.holders(host, offer, remote),
+        })
     }
 
-    /// Returns the holders of the bytes that are not on `host`.
-    fn holders(&self, host: HostIx, offer: &Offer, placed: &Placed) -> Vec<(String, u64)> {
-        if placed.remote == 0 {
+    /// Returns the holders of the `remote` bytes that are not on `host`.
+    fn holders(&self, host: HostIx, offer: &Offer, remote: u64) -> Vec<(String, u64)> {
+        if remote == 0 {
             return Vec::new();
         }
         let known = |name: &String| self.hosts.find(name);
         let name = |name: &String| known(name).map_or_else(|| name.clone(), |ix| self.hosts.name(ix).to_string());
-        let others = offer.per_host.iter().filter(|(name, n)| *n > 0 && known(name) != Some(host));
+        let others = offer.per_host.iter().filter(|held| offer.own.as_ref() != Some(held) && held.1 > 0);
+        let others = others.filter(|(name, _)| known(name) != Some(host));
         let others: Vec<_> = others.map(|(holder, bytes)| (name(holder), *bytes)).collect();
-        parts(placed.remote, &others)
+        parts(remote, &others)
     }
 
     /// Takes the end of an attempt from a worker. Returns false for an unknown ticket: the message came after its

@@ -11,7 +11,7 @@ use homing_lease::Place;
 use homing_model::event::{SAID_BYTES, What};
 use homing_model::{Change, IoCounters, Links, Mover, Outcome, RawText, Task};
 use homing_os::clock::Mono;
-use homing_place::{HostIx, Need, Placed};
+use homing_place::{HostIx, Need, Placed, Reason};
 use std::collections::HashMap;
 
 /// The time between SIGTERM and SIGKILL of a task that is ended, milliseconds.
@@ -79,6 +79,9 @@ pub struct Offer {
     pub per_host: Vec<(String, u64)>,
     /// The storage hosts that serve a network volume. The others are this machine.
     pub served: Vec<String>,
+    /// The name of this machine, and the bytes on its own disks. They are in `total` and `per_host`, too. Another host
+    /// reads its own files of these names.
+    pub own: Option<(String, u64)>,
     /// The network volumes that its host must have mounted.
     pub volumes: Vec<VolumeIx>,
     /// The local files that must exist on its host.
@@ -106,6 +109,31 @@ impl Offer {
             takes: Vec::new(),
             kind: 0,
         }
+    }
+
+    /// Returns the bytes on this machine's own disks, if `host` is another machine. It reads its own files instead,
+    /// whose size and place are unknown here.
+    fn unread_on(&self, host: HostIx, hosts: &Hosts) -> u64 {
+        self.own.as_ref().filter(|(name, _)| hosts.find(name) != Some(host)).map_or(0, |(_, bytes)| *bytes)
+    }
+
+    /// Returns the bytes by their layout that a task placed on `host` reads there and from other hosts. `None` if it
+    /// reads only files of its own disks whose size is unknown here.
+    pub fn by_layout(&self, host: HostIx, hosts: &Hosts, (local, remote): (u64, u64)) -> Option<(u64, u64)> {
+        let own = self.unread_on(host, hosts);
+        (own == 0 || own < self.total).then(|| (local, remote.saturating_sub(own)))
+    }
+
+    /// Returns the reason for `host` in words, without the files of this machine that `host` does not read.
+    pub fn why(&self, host: HostIx, hosts: &Hosts, why: &Reason) -> String {
+        let own = self.unread_on(host, hosts);
+        let why = match why {
+            _ if own > 0 && own == self.total => return "each host reads its own files of these names".into(),
+            Reason::HeldByNone { total } => Reason::HeldByNone { total: total.saturating_sub(own) },
+            Reason::Holds { local, total } => Reason::Holds { local: *local, total: total.saturating_sub(own) },
+            other => other.clone(),
+        };
+        why.text(|host| hosts.name(host))
     }
 }
 

@@ -12,6 +12,7 @@ mod fences;
 mod held_back;
 mod losses;
 mod moving;
+mod own_files;
 mod power;
 mod room;
 mod scenarios;
@@ -89,6 +90,7 @@ fn offer(id: TaskId, holders: &[&str]) -> Offer {
         total: if holders.is_empty() { 0 } else { 100 << 20 },
         per_host: holders.iter().map(|h| (h.to_string(), 100 << 20)).collect(),
         served: vec![],
+        own: None,
         volumes: vec![],
         requires: vec![],
         located: !holders.is_empty(),

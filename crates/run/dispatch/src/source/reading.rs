@@ -267,7 +267,8 @@ impl Looker {
         let mut per_host: Vec<(String, u64)> = found.shared.into_iter().collect();
         let served: Vec<String> = per_host.iter().map(|(name, _)| name.clone()).collect();
         self.resolve(&served, &found.volumes);
-        per_host.extend((own > 0).then(|| (environment::hostname(), own)));
+        let on_own = (own > 0).then(|| (environment::hostname(), own));
+        per_host.extend(on_own.clone());
         let requires = found.own.iter().filter(|_| self.how.hosts > 1).map(|(path, _)| path.as_path().into());
         Incoming::Task {
             offer: Box::new(Offer {
@@ -275,6 +276,7 @@ impl Looker {
                 total: found.bytes + own,
                 per_host,
                 served,
+                own: on_own,
                 volumes: Vec::new(),
                 requires: requires.collect(),
                 located: found.located,
