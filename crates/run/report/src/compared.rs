@@ -103,7 +103,7 @@ pub fn compared_text(runs: &[ComparedRun], columns: Option<usize>) -> String {
     let places = |run: &ComparedRun| format!("{}, {}", run.tally.size().0, run.tally.size().1);
     rows.push(("hosts, slots".into(), column(&places), String::new()));
     rows.push(("read".into(), column(&|run| size(run.tally.read())), change(runs, |run| run.tally.read())));
-    rows.push(("read at home".into(), column(&|run| run.at_home().unwrap_or_else(unknown)), String::new()));
+    rows.push(("home, by layout".into(), column(&|run| run.at_home().unwrap_or_else(unknown)), String::new()));
     let network = |run: &ComparedRun| run.tally.network().0;
     rows.push(("received".into(), column(&|run| size(network(run))), change(runs, network)));
     for nth in 0..SLOWEST.min(runs.iter().map(|run| run.slowest.len()).max().unwrap_or(0)) {

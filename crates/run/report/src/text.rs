@@ -80,21 +80,26 @@ impl Tally {
         }
         self.lost(&mut lines);
         if self.placed.0 > 0 {
-            lines.add("data", &self.read_where());
+            lines.add("data", &self.inputs_where());
         }
         lines.text
     }
 
-    /// Returns the part of the inputs that was read at home, by their layouts.
-    fn read_where(&self) -> String {
+    /// Returns the part of the inputs that is at home by their layouts. If the tasks read less than the inputs, the
+    /// line claims nothing about the network, and shows how much they read.
+    fn inputs_where(&self) -> String {
         let (local, remote) = (self.planned.local, self.planned.remote);
-        let part = percent(local, local + remote);
-        // If the remote bytes are within a hundredth the same in any placement, a file server holds all inputs.
-        let is_served = local == 0 && remote > 0 && self.planned.remote_if_in_turn <= remote + remote / 100;
-        match (is_served, remote) {
-            (true, _) => format!("{} over the network: all of it lies on file servers", bytes(remote)),
-            (false, 0) => format!("{} read at home (100 %)", bytes(local)),
-            (false, _) => format!("{part} read at home, {} over the network", bytes(remote)),
+        let (all, part) = (bytes(local + remote), percent(local, local + remote));
+        // If the remote bytes are within a hundredth the same in any placement, no host of the run holds an input.
+        let is_elsewhere = local == 0 && remote > 0 && self.planned.remote_if_in_turn <= remote + remote / 100;
+        match self.rchar.filter(|read| *read < local + remote) {
+            Some(read) if is_elsewhere => {
+                format!("{all} of inputs, on no host of this run; tasks read {}", bytes(read))
+            }
+            Some(read) => format!("{all} of inputs, {part} at home by layout; tasks read {}", bytes(read)),
+            None if is_elsewhere => format!("{all} of inputs over the network: on no host of this run, by layout"),
+            None if remote == 0 => format!("{all} of inputs at home (100 %), by layout"),
+            None => format!("{part} of {all} at home, {} over the network, by layout", bytes(remote)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The lines at the end of a run.
 
 use crate::made::{Shape, run};
-use homing_model::event::{Event, What};
+use homing_model::event::{Event, PlannedBytes, What};
 use homing_report::Tally;
 
 fn tally(shape: &Shape) -> Tally {
@@ -122,4 +122,38 @@ fn one_machine_gets_one_line_and_what_failed() {
     assert!(brief.ends_with(" s (homing report 20261121-033312-4k7)\n"), "{brief}");
     let many = tally(&Shape { tasks: 120, hosts: 1, slots: 2, volume: false });
     assert!(many.counts().failed() > 0 && many.brief(false).contains("\n  failed   task "));
+}
+
+/// Returns the line of a run's evidence on its inputs. Its tasks read the `part` of a hundred of each input.
+fn inputs(part: u64, place: impl Fn(&mut PlannedBytes)) -> String {
+    let mut tally = Tally::new();
+    for mut event in run(&Shape { tasks: 40, hosts: 4, slots: 2, volume: true }) {
+        match &mut event.what {
+            What::TaskEnded { io, .. } => io.rchar = io.rchar.map(|read| read * part / 100),
+            What::TaskStarted { planned: Some(planned), .. } => place(planned),
+            _ => {}
+        }
+        tally.add(&event);
+    }
+    let text = tally.short(false);
+    let line = text.lines().find(|line| line.starts_with("data")).expect("a line on inputs");
+    assert!(line.len() <= 80, "{line}");
+    line.into()
+}
+
+#[test]
+fn nothing_is_called_read_beyond_the_bytes_that_tasks_have_read() {
+    assert_eq!(inputs(100, |_| ()), "data       95 % of 2.0 GB at home, 106 MB over the network, by layout");
+    assert_eq!(inputs(1, |_| ()), "data       2.0 GB of inputs, 95 % at home by layout; tasks read 20.2 MB");
+    let home = |planned: &mut PlannedBytes| {
+        *planned = PlannedBytes { local: 1_000_000, ..PlannedBytes::default() };
+    };
+    assert_eq!(inputs(100, home), "data       40.0 MB of inputs at home (100 %), by layout");
+    assert_eq!(inputs(0, home), "data       40.0 MB of inputs, 100 % at home by layout; tasks read 0 B");
+    let nas = |planned: &mut PlannedBytes| {
+        *planned = PlannedBytes { remote: 1_000_000, remote_if_in_turn: 1_000_000, ..PlannedBytes::default() };
+    };
+    let far = "data       40.0 MB of inputs over the network: on no host of this run, by layout";
+    assert_eq!(inputs(100, nas), far);
+    assert_eq!(inputs(0, nas), "data       40.0 MB of inputs, on no host of this run; tasks read 0 B");
 }
