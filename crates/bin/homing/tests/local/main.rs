@@ -31,6 +31,7 @@ mod consent;
 mod cost;
 mod devices;
 mod documents;
+mod exact;
 mod exec;
 mod failures;
 mod first_hour;

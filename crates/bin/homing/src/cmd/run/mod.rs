@@ -285,14 +285,12 @@ fn dry_run(args: &Args) -> Result<i32, Failure> {
     let batch = batch(args, &cwd, "dry", &mut inputs, io::stdin().is_terminal())?;
     let tag = batch.tag().cloned();
     homing_model::graph::in_order(batch.map(|task| task.map_err(Failure::usage)), |task| {
-        let mut command = task.command.clone();
-        homing_batch::fill_slot(&mut command, 1);
         let mut line = Vec::new();
         if let Some(tag) = &tag {
             line = tag.of(task, 1).0;
             line.push(b'\t');
         }
-        line.extend(homing_batch::command_line(&command));
+        line.extend(plan::command(task).0);
         line.push(b'\n');
         io::stdout().write_all(&line).map_err(|e| Failure::unwritten("cannot write to standard output", &e))
     })?;

@@ -4,11 +4,11 @@ use super::args::Args;
 use super::targets::Targets;
 use homing_batch::Files;
 use homing_dispatch::source::Source;
-use homing_dispatch::{Hosts, Incoming};
+use homing_dispatch::{Hosts, Incoming, Offer};
 use homing_launch::{HostPlan, Via};
 use homing_model::graph::in_order;
 use homing_model::units::{bytes, count, percent};
-use homing_model::{Command, Failure, HostFacts, Links, Task, TaskId, alike, document};
+use homing_model::{Command, Failure, HostFacts, Links, RawText, Task, TaskId, alike, document};
 use homing_place::{HostModel, Need, Params};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ struct Row {
     host: Option<String>,
     why: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<String>,
+    command: Option<RawText>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     after: Vec<TaskId>,
 }
@@ -114,7 +114,7 @@ impl Rows {
             return document.push(row);
         }
         let Row { task, host, why, command, .. } = row;
-        let command = command.map(|command| format!("\t{command}")).unwrap_or_default();
+        let command = command.map(|command| format!("\t{}", command.display())).unwrap_or_default();
         println!("{task}\t{}\t{why}{command}", host.as_deref().unwrap_or("-"));
     }
 
@@ -123,6 +123,13 @@ impl Rows {
             print!("{}", document::line(serde_json::json!({ "tasks": tasks })));
         }
     }
+}
+
+/// Returns the command line that a run of this task executes. The slot is known only then; this one has slot 1.
+pub(super) fn command(task: &Task) -> RawText {
+    let mut command = task.command.clone();
+    homing_batch::fill_slot(&mut command, 1);
+    RawText(homing_batch::command_line(&command))
 }
 
 /// Totals of a plan for its last line: tasks by host, and the bytes that are read locally or over the network.
@@ -161,7 +168,7 @@ impl PlanSum {
 #[derive(Default)]
 struct Tasks {
     needs: Vec<(TaskId, Need)>,
-    commands: BTreeMap<TaskId, String>,
+    offers: BTreeMap<TaskId, Box<Offer>>,
     /// Tasks that do not run. They are reported already.
     others: Vec<TaskId>,
     /// Tasks that run after others.
@@ -176,7 +183,7 @@ impl Tasks {
             match incoming {
                 Incoming::Task { offer, .. } => {
                     tasks.needs.push((offer.task.id, offer.need(hosts)));
-                    tasks.commands.insert(offer.task.id, offer.task.command.display());
+                    tasks.offers.insert(offer.task.id, offer);
                 }
                 Incoming::Served(_) | Incoming::Again(_) => {}
                 Incoming::Server(names, place) => place.iter().for_each(|place| tell_waits(&names[0], place)),
@@ -204,18 +211,19 @@ impl Tasks {
         let work_us = |task: TaskId, _| (bytes[&task] as f64 / rate * 1e6) as u64;
         let mut sum = PlanSum::default();
         for planned in homing_place::simulate(params, shapes, &self.needs, work_us) {
-            sum.add(hosts.name(planned.host), planned.local, planned.remote);
-            let why = planned.why.text(|host| hosts.name(host)).to_string();
-            let (host, command) = (Some(hosts.name(planned.host).into()), self.commands.get(&planned.task).cloned());
-            self.rows.add(Row { task: planned.task, host, why, command, after: Vec::new() });
+            let (offer, host) = (&self.offers[&planned.task], hosts.name(planned.host));
+            let read = offer.by_layout(planned.host, hosts, (planned.local, planned.remote)).unwrap_or_default();
+            sum.add(host, read.0, read.1);
+            let (why, command) = (offer.why(planned.host, hosts, &planned.why), Some(command(&offer.task)));
+            self.rows.add(Row { task: planned.task, host: Some(host.into()), why, command, after: Vec::new() });
         }
-        self.others.extend(self.commands.keys());
+        self.others.extend(self.offers.keys());
         let first = self.others.into_iter().map(|id| Task { id, ..Task::of(Command::Argv(Vec::new())) });
         in_order(first.chain(self.later).map(Ok::<Task, Failure>), |task| {
             if !task.after.is_empty() {
                 let after = task.after.iter().map(TaskId::to_string).collect::<Vec<_>>().join(" ");
                 let why = format!("after {after}, where its inputs are then");
-                let command = Some(task.command.display());
+                let command = Some(command(task));
                 self.rows.add(Row { task: task.id, host: None, why, command, after: task.after.clone() });
             }
             Ok(())
