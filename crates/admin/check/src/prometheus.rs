@@ -1,17 +1,37 @@
 //! Formats findings for Prometheus, which reads them from a text file.
 
 use crate::mute::Mute;
-use crate::{Finding, all_codes};
+use crate::report::is_wanted;
+use crate::{Answers, Area, Check, Finding, all_codes};
 use homing_model::metrics::{Kind, Metrics};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the whole file. Every code has a line: an alert can distinguish 0 from a check that did not run.
-pub fn text(told: &[Finding], quiet: &[(Finding, Mute)], answered: usize, silent: usize, now: u64) -> String {
+/// The faults that a call has looked for, by the names of their codes.
+pub type Sought = BTreeSet<&'static str>;
+
+/// Returns the codes of checks that at least one host has answered, in these areas (none: all).
+pub fn sought(checks: &[&Check], only: &[Area], answers: &Answers) -> Sought {
+    let is_known = |check: &Check| answers.hosts.iter().any(|h| check.ask.is_empty() || h.unknown(check.key).is_none());
+    let codes = checks.iter().filter(|check| is_known(check)).flat_map(|check| check.codes);
+    codes.filter(|code| is_wanted(only, code.area())).map(|code| code.name).collect()
+}
+
+/// Returns the whole file. Every code that was looked for has a line: an alert can distinguish 0 from a check that did
+/// not run.
+pub fn text(
+    told: &[Finding],
+    quiet: &[(Finding, Mute)],
+    sought: &Sought,
+    (answered, silent): (usize, usize),
+    now: u64,
+) -> String {
     let mut metrics = Metrics::default();
     let name = "homing_check_findings";
     metrics.family(name, Kind::Gauge, "Hosts on which a fault is seen, by code.");
     let hosts = |code: &str| told.iter().filter(|f| f.code.name == code).map(|f| f.hosts.len()).sum::<usize>();
-    let rows: BTreeMap<&str, &str> = all_codes().map(|c| (c.name, c.severity.word())).collect();
+    let seen: BTreeSet<&str> = told.iter().chain(quiet.iter().map(|(f, _)| f)).map(|f| f.code.name).collect();
+    let known = all_codes().filter(|code| sought.contains(code.name) || seen.contains(code.name));
+    let rows: BTreeMap<&str, &str> = known.map(|c| (c.name, c.severity.word())).collect();
     for (code, severity) in rows {
         metrics.sample(name, &[("code", code), ("severity", severity)], hosts(code));
     }
@@ -40,12 +60,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_a_line_and_names_cannot_break_out() {
+    fn a_code_that_was_not_looked_for_has_no_line_and_names_cannot_break_out() {
         let code = all_codes().next().unwrap();
-        let text = text(&[code.at("a\"b", "", "")], &[], 3, 1, 17);
+        let other = crate::code("HC-VOL-03").unwrap();
+        let text = text(&[code.at("a\"b", "", "")], &[], &[other.name].into(), (3, 1), 17);
         assert!(text.contains(&format!("homing_check_findings{{code=\"{}\",severity=\"error\"}} 1\n", code.name)));
         assert!(text.contains("host=\"a\\\"b\"} 1\n") && text.ends_with("_seconds 17\n"));
-        let lines = text.lines().filter(|l| l.starts_with("homing_check_findings{")).count();
-        assert_eq!(lines, all_codes().map(|c| c.name).collect::<std::collections::BTreeSet<_>>().len());
+        assert!(text.contains("{code=\"HC-VOL-03\",severity=\"error\"} 0\n"));
+        assert_eq!(text.lines().filter(|l| l.starts_with("homing_check_findings{")).count(), 2);
+    }
+
+    #[test]
+    fn a_code_is_looked_for_where_a_host_has_answered_its_check() {
+        let said = "=who\t0\n=end\twho\t0\n=end\tmounted\t0\n=end\tfstab\t0\n";
+        let mut answers = Answers::default();
+        let quick = crate::chosen(&[], true);
+        assert_eq!(sought(&quick, &[], &answers), Sought::new());
+        answers.hosts.push(crate::Host::read("n1", &[(0.0, said.as_bytes().to_vec())]));
+        let codes = sought(&quick, &[], &answers);
+        let memory = crate::chosen(&[Area::Memory], true).into_iter().filter(|check| !check.ask.is_empty());
+        let mut memory = memory.flat_map(|check| check.codes).filter(|code| code.area() == Area::Memory).peekable();
+        assert!(memory.peek().is_some() && memory.all(|code| !codes.contains(code.name)), "not known: {codes:?}");
+        assert!(codes.iter().any(|code| code.starts_with("HC-MOUNT")), "{codes:?}");
+        let volumes = |code: &&str| code.starts_with("HC-VOL-0") && !["HC-VOL-05", "HC-VOL-06"].contains(code);
+        assert!(!codes.iter().any(volumes), "a quick check looks at no volume: {codes:?}");
+        assert!(sought(&quick, &[Area::Names], &answers).iter().all(|code| code.starts_with("HC-NAME")));
     }
 }

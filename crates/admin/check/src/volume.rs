@@ -50,6 +50,16 @@ static FILLING: Code = Code {
 /// All codes of volumes, and of the images of folders.
 pub(crate) static CODES: &[&Code] = &[&ILL, &HOST, &OVERDUE, &ADVICE, &FILLING];
 
+/// Returns the names of the codes that a look at volumes finds.
+pub fn codes_of_volumes() -> impl Iterator<Item = &'static str> {
+    [&ILL, &HOST, &ADVICE].into_iter().map(|code| code.name)
+}
+
+/// Returns the names of the codes that a look at the images of folders finds.
+pub fn codes_of_vaults() -> impl Iterator<Item = &'static str> {
+    [&OVERDUE, &FILLING].into_iter().map(|code| code.name)
+}
+
 /// Returns the finding of a vault on `host` whose last good image is too old, with a text about its age.
 pub fn of_vault(name: &str, host: &str, what: &str) -> Finding {
     let finding = OVERDUE.at(host, format!("snapshot {name}: {what}"), format!("homing snapshot list {name}"));

@@ -3,7 +3,7 @@
 use crate::Cluster;
 use homing_model::Failure;
 use homing_setup::{Site, SiteVolume};
-use homing_volume::{Place, Spec};
+use homing_volume::{Change, Place, Record, Spec, folder};
 
 impl Cluster {
     /// Reads `n[1-4]:/brick` as hosts and path; `n1:/a,n2:/b` as several of these.
@@ -46,10 +46,16 @@ impl Cluster {
                 master: volume.master.clone(),
             };
             let wrong = |why: String| Failure::usage(format!("the cluster file: [up.volume.{name}] {why}"));
-            Ok(SiteVolume { spec, allowed: volume.allowed().map_err(wrong)? })
+            Ok(SiteVolume { exists: is_made(name), spec, allowed: volume.allowed().map_err(wrong)? })
         };
         site.up.volume.iter().map(one).collect()
     }
+}
+
+/// Whether this machine has made the volume: it has a record, and no interrupted creation.
+fn is_made(name: &str) -> bool {
+    let record = Record::load(&folder(), name).ok().flatten();
+    record.is_some_and(|record| record.pending.is_none_or(|pending| pending.what != Change::Create))
 }
 
 /// Returns the parts of a list, each with a path of its own: a comma after a path ends it.

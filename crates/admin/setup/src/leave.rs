@@ -1,7 +1,8 @@
 //! Plans for a host that leaves a cluster.
 
 use crate::{Site, SiteVolume};
-use homing_volume::Kind;
+use homing_model::NodeSet;
+use homing_volume::{Kind, Spec};
 
 impl Site {
     /// Returns the service of this host that the others need, if there is one.
@@ -23,6 +24,27 @@ impl Site {
         self.volumes.iter().find(serves).map(|volume| format!("volume {} is served by it alone", volume.spec.name))
     }
 
+    /// Returns the lines of the cluster file that name the host in another way than as one of `hosts`, as they are
+    /// without it: section, key and value. `rest`: the cluster without it.
+    pub fn lines_without(&self, host: &str, rest: &Site) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (old, new) in self.volumes.iter().zip(&rest.volumes) {
+            let (name, spec) = (&new.spec.name, &new.spec);
+            if old.spec.places.iter().any(|place| place.host == host) {
+                lines.push(format!("[up.volume.{name}] hosts = \"{}\"", places_text(spec)));
+            }
+            let is_named = self.up.volume.get(name).is_some_and(|volume| volume.clients.is_some());
+            if is_named && old.spec.clients.iter().any(|client| client == host) {
+                let clients: NodeSet = spec.clients.iter().cloned().collect();
+                lines.push(format!("[up.volume.{name}] clients = \"{clients}\""));
+            }
+            if old.spec.copies != spec.copies {
+                lines.push(format!("[up.volume.{name}] copies = {}", spec.copies));
+            }
+        }
+        lines
+    }
+
     /// Returns the cluster without the host.
     pub fn without(&self, host: &str) -> Site {
         let mut rest = self.clone();
@@ -36,9 +58,25 @@ impl Site {
     }
 }
 
+/// Returns the places of a volume as the cluster file names them: hosts with equal folders together.
+fn places_text(spec: &Spec) -> String {
+    let mut paths: Vec<&str> = Vec::new();
+    spec.places.iter().for_each(|place| {
+        if !paths.contains(&place.path.as_str()) {
+            paths.push(&place.path);
+        }
+    });
+    let of = |path: &&str| {
+        let hosts = spec.places.iter().filter(|place| place.path == **path).map(|place| place.host.clone());
+        format!("{}:{path}", hosts.collect::<NodeSet>())
+    };
+    paths.iter().map(of).collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use homing_volume::Place;
 
     #[test]
     fn a_host_that_others_need_cannot_go_and_one_that_goes_is_nowhere_any_more() {
@@ -49,5 +87,30 @@ mod tests {
         let rest = site.without("n2");
         assert_eq!(rest.hosts, ["n1"]);
         assert!(rest.needed("n1").is_some_and(|why| why.starts_with("it is the last one")));
+    }
+
+    #[test]
+    fn a_volume_that_exists_is_not_judged_by_its_number_of_places_when_a_host_leaves() {
+        let place = |host: &str, path: &str| Place { host: host.into(), path: path.into() };
+        let hosts: Vec<String> = ["n1", "n2", "n3", "n4"].map(String::from).into();
+        let spec = Spec {
+            name: "data".into(),
+            kind: Kind::Gluster,
+            places: vec![place("n1", "/a"), place("n2", "/a"), place("n3", "/a"), place("n4", "/b")],
+            copies: 2,
+            arbiter: false,
+            stripe: None,
+            mount: "/data".into(),
+            clients: hosts.clone(),
+            master: None,
+        };
+        let volume = |exists| SiteVolume { spec: spec.clone(), allowed: Vec::new(), exists };
+        let site = |exists| Site { hosts: hosts.clone(), volumes: vec![volume(exists)], ..Site::default() };
+        assert_eq!(site(true).without("n4").faults(), Vec::<String>::new());
+        assert!(site(false).without("n4").faults()[0].contains("not 3"));
+        let (made, mut rest) = (site(true), site(true).without("n3"));
+        rest.volumes[0].spec.copies = 1;
+        let lines = ["[up.volume.data] hosts = \"n[1-2]:/a,n4:/b\"", "[up.volume.data] copies = 1"];
+        assert_eq!(made.lines_without("n3", &rest), lines);
     }
 }

@@ -184,7 +184,8 @@ impl Site {
 
     fn volume_faults(&self, volume: &SiteVolume) -> Vec<String> {
         let name = &volume.spec.name;
-        let of_spec = volume.spec.check().err().map(|why| format!("[up.volume.{name}]: {why}"));
+        let checked = if volume.exists { volume.spec.check_existing() } else { volume.spec.check() };
+        let of_spec = checked.err().map(|why| format!("[up.volume.{name}]: {why}"));
         let strangers = volume.spec.hosts().into_iter().filter(|host| !self.hosts.contains(host));
         of_spec.into_iter().chain(strangers.map(|h| format!("[up.volume.{name}]: {h} is none of the hosts"))).collect()
     }

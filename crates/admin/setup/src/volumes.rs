@@ -49,6 +49,8 @@ pub struct SiteVolume {
     pub spec: Spec,
     /// The dangers that are accepted for it.
     pub allowed: Vec<Danger>,
+    /// Whether this machine has a record of it: the rules of new volumes do not bind it any more.
+    pub exists: bool,
 }
 
 impl Volume {

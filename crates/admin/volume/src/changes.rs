@@ -118,7 +118,21 @@ impl Drive {
             Kind::Nfs => one_host(),
         })?;
         self.kept(record, |record| record.spec.places.retain(|p| p.host != host))?;
+        self.keep_copies(record)?;
         Ok(Some(format!("no byte of volume {name} is left on {host}")))
+    }
+
+    /// Records the present number of copies: a host may have left with one of them.
+    fn keep_copies(&self, record: &mut Record) -> Result<(), Failure> {
+        if self.manner.dry_run || record.spec.kind != Kind::Gluster {
+            return Ok(());
+        }
+        let seen = self.observe(&record.spec, &record.spec.hosts());
+        let copies = gluster::volume(&record.spec, &seen).map(|volume| volume.copies() as u32);
+        match copies.filter(|copies| *copies != record.spec.copies) {
+            Some(copies) => self.kept(record, |record| record.spec.copies = copies),
+            None => Ok(()),
+        }
     }
 
     /// Changes the number of copies.

@@ -152,6 +152,13 @@ impl Spec {
 
     /// Refuses impossible specifications before any host is queried.
     pub fn check(&self) -> Result<(), SpecError> {
+        self.check_existing()?;
+        if self.kind == Kind::Gluster { self.check_sets() } else { Ok(()) }
+    }
+
+    /// Refuses what no volume can have. GlusterFS's rule on the number of places is one for new volumes: a volume that
+    /// hosts have left keeps several folders on one of the others.
+    pub fn check_existing(&self) -> Result<(), SpecError> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         if self.name.is_empty() || self.name.len() > 64 || self.name.starts_with('-') || !self.name.bytes().all(fits) {
             return no(format!("{:?} is no volume name; use up to 64 letters, digits, - and _", self.name));
@@ -178,7 +185,7 @@ impl Spec {
         }
     }
 
-    fn check_gluster(&self) -> Result<(), SpecError> {
+    fn check_sets(&self) -> Result<(), SpecError> {
         let (copies, places) = (self.copies as usize, self.places.len());
         if copies == 0 || places % copies != 0 {
             return no(format!(
@@ -186,7 +193,11 @@ impl Spec {
                  give each host more folders (--hosts NODESET:/brick/a --hosts NODESET:/brick/b), or take other hosts"
             ));
         }
-        if self.arbiter && (copies != 2 || self.servers().len() < 3) {
+        Ok(())
+    }
+
+    fn check_gluster(&self) -> Result<(), SpecError> {
+        if self.arbiter && (self.copies != 2 || self.servers().len() < 3) {
             return no("an arbiter goes with 2 copies and a third host to sit on".into());
         }
         if self.stripe.is_some_and(|s| !(4 << 20..=4 << 40).contains(&s) || s % 512 != 0) {
@@ -255,6 +266,13 @@ pub(crate) mod tests {
         assert_eq!(two.lacks(&Spec { copies: 1, ..two.clone() }), Err("is made otherwise".into()));
         assert!(two.covers(&two) && !two.covers(&three) && !three.covers(&two));
         assert!(!two.covers(&Spec { clients: vec!["z".into()], ..two.clone() }));
+    }
+
+    #[test]
+    fn the_number_of_places_is_a_rule_for_new_volumes_alone() {
+        let three = spec(&["n1", "n2", "n3"], 2);
+        assert!(three.check().unwrap_err().0.contains("not 3") && three.check_existing().is_ok());
+        assert!(Spec { mount: "/usr".into(), ..three }.check_existing().is_err());
     }
 
     #[test]

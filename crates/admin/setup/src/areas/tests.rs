@@ -349,7 +349,7 @@ fn with_homes(up: &str) -> (Site, AllSeen) {
         clients: site.hosts.clone(),
         master: None,
     };
-    site.volumes.push(crate::SiteVolume { spec, allowed: Vec::new() });
+    site.volumes.push(crate::SiteVolume { spec, allowed: Vec::new(), exists: false });
     let mut seen = all(3);
     for there in seen.values_mut() {
         let there = there.as_mut().unwrap();

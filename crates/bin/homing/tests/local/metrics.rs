@@ -106,6 +106,22 @@ fn names_are_by_the_conventions_and_each_is_told_and_in_one_file_alone() {
 }
 
 #[test]
+fn a_check_writes_no_zero_for_faults_that_it_did_not_look_for() {
+    let world = world();
+    let codes = |args: &[&str]| {
+        let (_, text) = written(&world, args, "check.prom");
+        let code =
+            |line: &str| Some(line.strip_prefix("homing_check_findings{code=\"HC-")?.split('-').next()?.to_string());
+        text.lines().filter_map(code).collect::<BTreeSet<String>>()
+    };
+    assert_eq!(codes(&["check", "--only", "volumes"]), ["VOL".to_string()].into());
+    let quick = codes(&["check", "--only", "volumes,disks", "--quick"]);
+    assert!(quick.contains("DISK") && !quick.contains("CLOCK"), "{quick:?}");
+    let (_, text) = written(&world, &["check", "--quick", "--only", "volumes"], "check.prom");
+    assert!(!text.contains("HC-VOL-03"), "a quick check looks at no volume: {text}");
+}
+
+#[test]
 fn the_queue_is_told_with_its_slots_and_an_unreadable_part_is_said() {
     let world = world();
     for after in [&[][..], &["--after", "1"], &["--after", "1"]] {

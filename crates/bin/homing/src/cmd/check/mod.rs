@@ -14,6 +14,7 @@ use crate::switched;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use deep::Measured;
 use homing_check::mute::Mute;
+use homing_check::prometheus::sought;
 use homing_check::report::{Gathered, Report, Unknown, area_line, is_wanted, looked_at, painted_line, unknown_in};
 use homing_check::{Answers, Area, Check, Finding, all_codes};
 use homing_model::Failure;
@@ -246,6 +247,13 @@ impl Session<'_> {
         found.retain(|finding| is_wanted(&self.only, finding.code.area()));
         let (of_volumes, volumes, mut unasked) = self.volumes()?;
         let vaults = self.vaults()?;
+        let mut sought = sought(&self.checks, &self.only, &self.gathered.answers);
+        if self.looks_at_volumes() && unasked.is_empty() {
+            sought.extend(homing_check::volume::codes_of_volumes());
+        }
+        if self.looks_at_vaults() && vaults.unasked().is_empty() {
+            sought.extend(homing_check::volume::codes_of_vaults());
+        }
         found.extend(of_volumes);
         found.extend(vaults.findings());
         unasked.extend(vaults.unasked());
@@ -273,7 +281,7 @@ impl Session<'_> {
         let status = report.status();
         if let Some(file) = &self.args.prometheus {
             let (answered, silent) = (self.gathered.answers.hosts.len(), self.gathered.silent.len());
-            let text = homing_check::prometheus::text(&report.told, &report.quiet, answered, silent, now());
+            let text = homing_check::prometheus::text(&report.told, &report.quiet, &sought, (answered, silent), now());
             write_whole(file, &(text + &vaults.prometheus()))?;
         }
         let text = match self.args.json {
@@ -284,12 +292,21 @@ impl Session<'_> {
         Ok(status)
     }
 
+    fn looks_at_volumes(&self) -> bool {
+        let left_out = self.args.quick || self.args.deep.is_some() || self.args.targets.named();
+        self.args.volume.is_some() || (is_wanted(&self.only, Area::Volumes) && !left_out)
+    }
+
+    fn looks_at_vaults(&self) -> bool {
+        let left_out = self.args.quick || self.args.targets.named();
+        self.args.volume.is_none() && is_wanted(&self.only, Area::Volumes) && !left_out
+    }
+
     /// Returns the findings of volumes, the number of checked volumes, and the volumes that could not be checked.
     fn volumes(&self) -> Result<(Vec<Finding>, usize, Vec<Unknown>), Failure> {
-        let wanted = is_wanted(&self.only, Area::Volumes);
         let names = match &self.args.volume {
             Some(name) => vec![name.clone()],
-            None if self.args.quick || self.args.deep.is_some() || !wanted || self.args.targets.named() => Vec::new(),
+            None if !self.looks_at_volumes() => Vec::new(),
             None => homing_volume::Record::names(&homing_volume::folder()),
         };
         let (mut found, mut unasked) = (Vec::new(), Vec::new());
@@ -304,8 +321,10 @@ impl Session<'_> {
     }
 
     fn vaults(&self) -> Result<snapshot::Watched, Failure> {
-        let wanted = is_wanted(&self.only, Area::Volumes);
-        let alone = self.args.volume.is_some() || self.args.quick || self.args.targets.named();
-        if alone || !wanted { Ok(snapshot::Watched::none()) } else { snapshot::watched(self.args.targets.cluster()) }
+        if self.looks_at_vaults() {
+            snapshot::watched(self.args.targets.cluster())
+        } else {
+            Ok(snapshot::Watched::none())
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! `homing down`: drains a host and takes it out of the cluster.
 
+use super::volumes::lacking_places;
 use super::{Session, executor, record_of, token};
 use crate::cluster::ClusterArgs;
 use crate::cmd::volume::args::One;
 use crate::cmd::volume::change::change;
+use crate::cmd::volume::planner;
 use crate::consent::Consent;
 use homing_model::{Failure, NodeSet};
 use homing_setup::{Site, drain, held, remains, remains_question};
@@ -55,6 +57,10 @@ pub struct Args {
 }
 
 impl Args {
+    fn losing(&self) -> Vec<Danger> {
+        self.allow_losing_copies.then_some(Danger::LastCopy).into_iter().collect()
+    }
+
     fn as_up(&self) -> super::Args {
         super::Args {
             file: self.cluster.file().map(Into::into),
@@ -95,10 +101,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(why) = site.needed(host) {
         return Err(Failure::usage(format!("{host} cannot go: {why}")));
     }
-    let rest = site.without(host);
+    let mut rest = site.without(host);
     let executor = executor(&up, &site);
     let lead = (!args.dry_run).then(token);
-    let mut session = Session { args: up, site, executor, record, lead };
+    let mut session = Session { args: up, site, executor, record, lead, leaving: Some(host.clone()) };
+    session.check_leaving(&args, &rest)?;
     let summary = session.summary_of_leaving(host, &rest)?;
     if args.dry_run {
         return session.show_leaving(&args, &summary, rest);
@@ -107,6 +114,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     session.drain(&args)?;
     let answers = session.answers(host);
     session.leave_volumes(&args, answers)?;
+    take_copies(&mut rest)?;
+    let lines = session.site.lines_without(host, &rest);
     session.site = rest;
     let status = session.set_up()?;
     let back = match answers {
@@ -119,6 +128,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     session.record.leave(host)?;
     let hosts: NodeSet = session.site.hosts.iter().cloned().collect();
     println!("{host} is out; now take it out of the cluster file, or homing up takes it in again: hosts = \"{hosts}\"");
+    lines.iter().for_each(|line| println!("  {line}"));
     back.map(|()| status)
 }
 
@@ -127,7 +137,39 @@ fn record_of_volume(name: &str) -> Result<Option<Record>, Failure> {
     Record::load(&folder(), name).map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))
 }
 
+/// Takes over the number of copies that volumes have now: a host may have left with some of them.
+fn take_copies(rest: &mut Site) -> Result<(), Failure> {
+    for volume in &mut rest.volumes {
+        if let Some(known) = record_of_volume(&volume.spec.name)? {
+            volume.spec.copies = known.spec.copies;
+        }
+    }
+    Ok(())
+}
+
 impl Session {
+    /// Refuses a departure that could not be completed: the cluster file has a fault without the host, a volume
+    /// differs from the file, or its bytes have nowhere to go. Nothing is changed by then.
+    fn check_leaving(&self, args: &Args, rest: &Site) -> Result<(), Failure> {
+        let cannot = |why: String| Failure::usage(format!("{} cannot leave; nothing was changed: {why}", args.host));
+        let faults = rest.faults();
+        if !faults.is_empty() {
+            return Err(cannot(format!("the cluster file without it: {}", faults.join("; "))));
+        }
+        let wanted = rest.volumes.iter().map(|volume| &volume.spec);
+        for wanted in wanted.filter(|spec| !spec.places.is_empty()) {
+            let Some(mut known) = record_of_volume(&wanted.name)? else { continue };
+            let has_bytes = known.spec.places.iter().any(|place| place.host == args.host);
+            let mut left = known.spec.clone();
+            left.places.retain(|place| place.host != args.host);
+            lacking_places(&left, wanted)?;
+            if has_bytes {
+                planner(&self.way())?.allowing(args.losing()).drain_host(&mut known, &args.host)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns one line for each change, without a query of any host.
     fn summary_of_leaving(&self, host: &str, rest: &Site) -> Result<String, Failure> {
         let mut lines = vec![format!("{host} leaves the cluster:")];
@@ -204,14 +246,13 @@ impl Session {
     /// Moves the bytes of volumes to other hosts, and unmounts the volumes on the host.
     fn leave_volumes(&self, args: &Args, answers: bool) -> Result<(), Failure> {
         let way = self.way();
-        let losing = || args.allow_losing_copies.then_some(Danger::LastCopy).into_iter().collect();
         for volume in &self.site.volumes {
             let name = &volume.spec.name;
             let one = One { name: name.clone(), hosts: None };
             let Some(known) = record_of_volume(name)? else { continue };
             if known.spec.places.iter().any(|place| place.host == args.host) {
                 self.say(&format!("volumes: the bytes of {name} leave {}", args.host));
-                change(&way, &one, losing(), |drive, record| drive.drain_host(record, &args.host))?;
+                change(&way, &one, args.losing(), |drive, record| drive.drain_host(record, &args.host))?;
             }
             if answers && known.spec.clients.contains(&args.host) {
                 self.take_host_back(&args.host, true)?;

@@ -90,6 +90,8 @@ struct Session {
     /// The token by which a host recognises the last process that looked at it in order to change it. None if this
     /// process changes nothing.
     lead: Option<String>,
+    /// The host that `homing down` takes out: a plan counts its bytes as moved.
+    leaving: Option<String>,
 }
 
 /// Sets hosts up, undoes that, or compares.
@@ -115,7 +117,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         args.consent.possible(if args.undo { "undoing the set-up of hosts" } else { "setting up hosts" })?;
     }
     let lead = changes.then(token);
-    let mut session = Session { args, site, executor, record, lead };
+    let mut session = Session { args, site, executor, record, lead, leaving: None };
     match () {
         () if session.args.undo => session.undo(),
         () if session.args.diff => session.diff(),

@@ -65,7 +65,8 @@ impl Session {
             if self.args.dry_run || round == 0 {
                 // The folders of a volume may be meant for a disk that is mounted first.
                 let disks_first = plan.phases.iter().any(|phase| phase.name == Area::Disks.name());
-                let refused = if disks_first { Vec::new() } else { self.volumes_refused(&due) };
+                let mut refused = if disks_first { Vec::new() } else { self.volumes_refused(&due) };
+                refused.extend(self.volumes_otherwise(&due));
                 let cut_off = self.packages_refused(&plan.phases);
                 came.failed.extend(refused.iter().chain(&cut_off).cloned());
                 if self.args.dry_run {

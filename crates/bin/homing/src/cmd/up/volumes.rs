@@ -4,12 +4,12 @@ use super::Session;
 use crate::cluster::ClusterArgs;
 use crate::cmd::volume::args::{One, Way};
 use crate::cmd::volume::change::change;
-use crate::cmd::volume::drive;
+use crate::cmd::volume::{drive, planner};
 use crate::consent::Consent;
 use homing_model::{Failure, NodeSet};
 use homing_setup::{SiteVolume, lacking};
 use homing_steps::Observed;
-use homing_volume::{Change, Drive, Record, folder};
+use homing_volume::{Change, Drive, Place, Record, Spec, folder};
 use std::collections::BTreeMap;
 
 /// Hosts with a failure, and the reason.
@@ -28,6 +28,18 @@ fn told(failure: &Failure) -> String {
     format!("{}{hint}", failure.message)
 }
 
+/// Returns the places of the cluster file that a volume does not have.
+///
+/// # Errors
+/// The volume has more than the file, or differs from it.
+pub fn lacking_places(old: &Spec, wanted: &Spec) -> Result<Vec<Place>, Failure> {
+    let name = &wanted.name;
+    old.lacks(wanted).map_err(|why| {
+        Failure::usage(format!("volume {name} {why}, and the cluster file has it without"))
+            .hint(format!("homing volume status {name}; homing volume drain-host {name} HOST"))
+    })
+}
+
 impl Session {
     pub fn way(&self) -> Way {
         Way {
@@ -41,6 +53,13 @@ impl Session {
         }
     }
 
+    /// Returns the record of a volume, without the places of a host that leaves.
+    fn known(&self, name: &str) -> Option<Record> {
+        let mut known = record(name).ok().flatten()?;
+        known.spec.places.retain(|place| self.leaving.as_ref() != Some(&place.host));
+        Some(known)
+    }
+
     /// Returns the volumes that are not mounted where they should be, or that differ from the cluster file. Hosts
     /// that only mount a volume are left for later if they are silent or have failed.
     pub fn volumes_due(&self, seen: &BTreeMap<String, Result<Observed, String>>) -> Vec<SiteVolume> {
@@ -52,7 +71,7 @@ impl Session {
         };
         let is_due = |volume: &SiteVolume| {
             let is_whole = |known: Record| known.pending.is_none() && known.spec.covers(&volume.spec);
-            let known = record(&volume.spec.name).ok().flatten();
+            let known = self.known(&volume.spec.name);
             lacking.contains(&volume.spec.name.as_str()) || known.is_some_and(|known| !is_whole(known))
         };
         self.site.volumes.iter().cloned().map(reached).filter(is_due).collect()
@@ -62,8 +81,7 @@ impl Session {
     pub fn volumes_refused(&self, due: &[SiteVolume]) -> Failed {
         let mut failed = Failed::new();
         for volume in due.iter().filter(|volume| matches!(record(&volume.spec.name), Ok(None))) {
-            let way = Way { dry_run: true, ..self.way() };
-            let Ok(drive) = drive(&way, None) else { continue };
+            let Ok(drive) = planner(&self.way()) else { continue };
             for (why, danger) in drive.allowing(volume.allowed.clone()).dangers_of_creation(&volume.spec) {
                 let word = danger.flag().trim_start_matches("--");
                 let allow = format!("allow = [\"{word}\"] in [up.volume.{}], if that is meant", volume.spec.name);
@@ -74,6 +92,16 @@ impl Session {
             }
         }
         failed
+    }
+
+    /// Returns the volumes that have what the cluster file does not name. No command of a set-up takes that away.
+    pub fn volumes_otherwise(&self, due: &[SiteVolume]) -> Failed {
+        let of = |volume: &SiteVolume| {
+            let known = self.known(&volume.spec.name).filter(|known| known.pending.is_none())?;
+            let failure = lacking_places(&known.spec, &volume.spec).err()?;
+            Some((volume.spec.servers().swap_remove(0), format!("volumes: {}", told(&failure))))
+        };
+        due.iter().filter_map(of).collect()
     }
 
     /// Makes volumes, or adds to those that exist. Returns the failures, each with a host of its volume.
@@ -102,11 +130,7 @@ impl Session {
             Some(_) => drop(change(&way, &one(name), Vec::new(), Drive::resume)?),
             None => {}
         }
-        let otherwise = |what| {
-            Failure::usage(format!("volume {name} {what}, and the cluster file has it without"))
-                .hint(format!("homing volume status {name}; homing volume drain-host {name} HOST"))
-        };
-        let places = old.spec.lacks(spec).map_err(otherwise)?;
+        let places = lacking_places(&old.spec, spec)?;
         let allowed = || volume.allowed.clone();
         if !places.is_empty() {
             change(&way, &one(name), allowed(), |drive, record| drive.add_host(record, places))?;

@@ -40,6 +40,15 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 /// Returns a drive for commands of this manner. `lock`: the volume that is changed.
 pub fn drive(way: &Way, lock: Option<&str>) -> Result<Drive, Failure> {
+    drive_showing(way, lock, |text| print!("{text}"))
+}
+
+/// Returns a drive that plans changes, and neither makes nor shows them.
+pub fn planner(way: &Way) -> Result<Drive, Failure> {
+    drive_showing(&Way { dry_run: true, ..way.clone() }, None, |_| {})
+}
+
+fn drive_showing(way: &Way, lock: Option<&str>, show: fn(&str)) -> Result<Drive, Failure> {
     let options = Options { command_timeout: Some(Duration::from_secs(way.timeout.max(1))), ..Options::default() };
     let executor = SshExecutor { remote: Remote::new(options), sudo: way.sudo };
     let say: fn(&str) = if way.quiet { |_| {} } else { |text| eprintln!("{text}") };
@@ -49,7 +58,7 @@ pub fn drive(way: &Way, lock: Option<&str>) -> Result<Drive, Failure> {
     }
     let consent = way.consent;
     let confirm = Box::new(move |what: &str, summary: &str| consent.confirm(what, summary));
-    Drive::new(executor, Manner { dry_run: way.dry_run, say, show: |text| print!("{text}"), confirm, live }, lock)
+    Drive::new(executor, Manner { dry_run: way.dry_run, say, show, confirm, live }, lock)
 }
 
 /// Returns the record of a volume, or else builds it from the answers of its hosts.
