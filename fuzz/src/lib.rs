@@ -143,7 +143,7 @@ pub fn lsf(bytes: &[u8]) {
     let _ = homing_lsf::line::command_line(&words);
     let _ = homing_lsf::bsub::default_name(bytes);
     let text = String::from_utf8_lossy(bytes);
-    let _ = homing_lsf::fields::Columns::parse(&text);
+    let _ = homing_lsf::columns::Columns::parse(&text, &homing_lsf::fields::FIELDS);
     let _ = homing_lsf::env::EnvRule::parse(&text).map(|rule| rule.apply(vec![("A".into(), "b".into())]));
     let _ = (homing_lsf::choose::wanted(&text), homing_lsf::time::run_limit(&text));
     let _ = homing_lsf::tables::Show::only(&text, &[]);

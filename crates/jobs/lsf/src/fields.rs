@@ -1,36 +1,12 @@
-//! `bjobs -o`: columns that the user names.
+//! The fields of `bjobs -o`.
 
-use crate::jobs::{Job, cut_left};
+use crate::columns::{Field, field};
+use crate::jobs::Job;
 use crate::time;
 use jiff::tz::TimeZone;
 
-/// The columns of one `-o`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Columns {
-    columns: Vec<Column>,
-    delimiter: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-struct Column {
-    field: &'static Field,
-    width: usize,
-    right: bool,
-}
-
-/// A field that a user can name.
-#[derive(Debug, PartialEq)]
-struct Field {
-    names: &'static [&'static str],
-    width: usize,
-}
-
-const fn field(names: &'static [&'static str], width: usize) -> Field {
-    Field { names, width }
-}
-
 /// Names of LSF 10, the first for the head, and default widths. Fields of which homing keeps no values are empty.
-static FIELDS: [Field; 99] = [
+pub static FIELDS: [Field; 98] = [
     field(&["jobid", "id"], 7),
     field(&["jobindex"], 8),
     field(&["stat"], 5),
@@ -129,86 +105,10 @@ static FIELDS: [Field; 99] = [
     field(&["source_cluster", "srcluster"], 15),
     field(&["energy"], 10),
     field(&["block"], 5),
-    field(&["all"], 15),
 ];
 
-impl Columns {
-    /// Parses `jobid stat:10 job_name:-20 delimiter=','`.
-    pub fn parse(text: &str) -> Result<Columns, String> {
-        let (text, delimiter) = delimiter(text);
-        let mut columns = Vec::new();
-        for word in text.split_whitespace() {
-            let (name, width) = word.split_once(':').unwrap_or((word, ""));
-            let lower = name.to_lowercase();
-            if lower == "all" {
-                let every = FIELDS.iter().filter(|field| field.names[0] != "all");
-                columns.extend(every.map(|field| Column { field, width: field.width, right: false }));
-                continue;
-            }
-            let field = FIELDS.iter().find(|f| f.names.contains(&lower.as_str()));
-            let field = field.ok_or_else(|| format!("{name}: Field name is not supported."))?;
-            let bad = |_| format!("{word}: Output width is not valid.");
-            let asked = if width.is_empty() { None } else { Some(width.parse::<i32>().map_err(bad)?) };
-            let width = asked.map_or(field.width, |w| w.unsigned_abs() as usize);
-            columns.push(Column { field, width, right: asked.is_some_and(|w| w < 0) });
-        }
-        if columns.is_empty() { Err("no field is named".into()) } else { Ok(Columns { columns, delimiter }) }
-    }
-
-    /// Returns the table.
-    pub fn table(&self, jobs: &[Job], zone: &TimeZone, now_ns: i64, head: bool) -> String {
-        let names = self.columns.iter().map(|c| c.field.names[0].to_uppercase()).collect();
-        let rows = jobs.iter().map(|job| self.row(job, zone, now_ns));
-        let all = head.then_some(names).into_iter().chain(rows);
-        all.map(|row| self.line(&row)).collect()
-    }
-
-    /// Returns the fields of one job by upper-case names, for `-json`.
-    pub fn record(&self, job: &Job, zone: &TimeZone, now_ns: i64) -> Vec<(String, String)> {
-        let names = self.columns.iter().map(|c| c.field.names[0].to_uppercase());
-        let plain = |text: String| if text == "-" { String::new() } else { text };
-        names.zip(self.row(job, zone, now_ns).into_iter().map(plain)).collect()
-    }
-
-    fn row(&self, job: &Job, zone: &TimeZone, now_ns: i64) -> Vec<String> {
-        let value = |c: &Column| value(c.field.names[0], job, zone, now_ns);
-        self.columns.iter().map(value).map(|v| v.filter(|t| !t.is_empty()).unwrap_or_else(|| "-".into())).collect()
-    }
-
-    fn line(&self, row: &[String]) -> String {
-        if let Some(between) = &self.delimiter {
-            return row.join(between) + "\n";
-        }
-        let cell = |(text, c): (&String, &Column)| {
-            // A cut job id would be that of another job.
-            let name = c.field.names[0];
-            let text = match name {
-                "jobid" => text.clone(),
-                "job_name" => cut_left(text, c.width),
-                _ => text.chars().take(c.width).collect(),
-            };
-            if c.right {
-                format!("{text:>width$} ", width = c.width)
-            } else {
-                format!("{text:<width$} ", width = c.width)
-            }
-        };
-        row.iter().zip(&self.columns).map(cell).collect::<String>() + "\n"
-    }
-}
-
-/// Cuts out `delimiter='x'`.
-fn delimiter(text: &str) -> (String, Option<String>) {
-    let Some((before, after)) = text.split_once("delimiter=") else { return (text.into(), None) };
-    let quote = after.chars().next().filter(|c| matches!(c, '\'' | '"'));
-    let (value, rest) = match quote {
-        Some(q) => after[1..].split_once(q).unwrap_or((&after[1..], "")),
-        None => after.split_once(' ').unwrap_or((after, "")),
-    };
-    (format!("{before} {rest}"), Some(value.into()))
-}
-
-fn value(field: &str, job: &Job, zone: &TimeZone, now_ns: i64) -> Option<String> {
+/// Returns the value of a field.
+pub fn value(field: &str, job: &Job, zone: &TimeZone, now_ns: i64) -> Option<String> {
     let seconds = |ns: i64| (ns.max(0) / 1_000_000_000).to_string();
     let mib = |kib: u64| format!("{} Mbytes", kib.div_ceil(1024));
     Some(match field {
@@ -281,6 +181,7 @@ fn exec_hosts(hosts: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns::Columns;
 
     fn job() -> Job {
         Job {
@@ -294,7 +195,9 @@ mod tests {
         }
     }
     fn table(text: &str, head: bool) -> String {
-        Columns::parse(text).unwrap().table(&[job()], &TimeZone::UTC, 8_000_000_000, head)
+        let columns = Columns::parse(text, &FIELDS).unwrap();
+        let head = if head { columns.head() } else { String::new() };
+        head + &columns.row(&|field| value(field, &job(), &TimeZone::UTC, 8_000_000_000))
     }
 
     #[test]
@@ -310,10 +213,8 @@ mod tests {
         let text = "id max_req_proc memlimit avg_mem swap first_host %complete kill_reason delimiter='|'";
         assert_eq!(table(text, false), "12345678|2|-|-|-|h|-|-\n");
         let all = table("all delimiter=','", true);
-        assert!(
-            all.starts_with("JOBID,JOBINDEX,") && all.lines().all(|line| line.split(',').count() == FIELDS.len() - 1)
-        );
-        assert!(Columns::parse("colour").unwrap_err().contains("colour"));
-        assert!(Columns::parse("jobid:x").is_err());
+        assert!(all.starts_with("JOBID,JOBINDEX,") && all.lines().all(|line| line.split(',').count() == FIELDS.len()));
+        assert!(Columns::parse("colour", &FIELDS).unwrap_err().contains("colour"));
+        assert!(Columns::parse("jobid:x", &FIELDS).is_err());
     }
 }

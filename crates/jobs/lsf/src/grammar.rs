@@ -87,6 +87,7 @@ pub const BJOBS: Grammar = Grammar {
         ("aff aps cname hms noq pac ti", "it is not there in homing; leave it out"),
         ("data", "the staging of data is not there in homing; leave it out"),
         ("env", "the environment of a job is not shown; print it in the job"),
+        ("fwd", "other clusters are not there in homing; leave it out"),
         ("G", NO_GROUP),
         ("gpu", "GPUs are not counted in homing; leave it out"),
         ("hostfile", "it is not there in homing; bjobs -l names the hosts"),
@@ -211,29 +212,41 @@ pub const BPEEK: Grammar = Grammar {
 
 /// `bqueues`.
 pub const BQUEUES: Grammar = Grammar {
-    flags: &["l", "w", "h", "V"],
+    flags: &["json", "l", "noheader", "w", "h", "V"],
+    valued: &["o"],
     refused: &[
         ("alloc", "it is not there in homing; leave it out"),
         ("m", "it is not there in homing; bqueues -l names the hosts of each queue"),
-        ("noheader", "it is not there in homing; use tail -n +2"),
-        ("o", "it is not there in homing; its columns stand in one order"),
         ("r", "it is not there in homing; use -l"),
         ("u", "it is not there in homing; every user may use every queue"),
     ],
     ..PLAIN
 };
 
-/// `bhosts` and `lshosts`.
+/// `bhosts`.
 pub const BHOSTS: Grammar = Grammar {
-    flags: &["l", "w", "X", "h", "V"],
-    valued: &["R"],
+    flags: &["json", "l", "noheader", "w", "X", "h", "V"],
+    valued: &["o", "R"],
     refused: &[
         ("a", "it is not there in homing; use lsload -l"),
         ("e", "it is not there in homing; leave it out"),
         ("gpu", "GPUs are not counted in homing; leave it out"),
-        ("o", "it is not there in homing; its columns stand in one order"),
         ("s", "shared resources are not there in homing; use lsload -l"),
         ("x", "exceptions of hosts are not there in homing; leave it out"),
+    ],
+    ..PLAIN
+};
+
+/// `lshosts`.
+pub const LSHOSTS: Grammar = Grammar {
+    flags: &["l", "w", "h", "V"],
+    valued: &["R"],
+    refused: &[
+        ("a", "it is not there in homing; use lsload -l"),
+        ("cname loc T", "it is not there in homing; leave it out"),
+        ("gpu mig", "GPUs are not counted in homing; leave it out"),
+        ("json o", "it is not there in homing; lshosts -w has each column"),
+        ("s sl", "shared resources are not there in homing; use lsload -l"),
     ],
     ..PLAIN
 };
@@ -308,3 +321,82 @@ pub const BUGROUP: Grammar = Grammar {
     noted: &[("l", "a group of users has a name and members, and no more")],
     ..PLAIN
 };
+
+/// The commands whose options are here, by name.
+pub const ALL: &[(&str, &Grammar)] = &[
+    ("bsub, iobsub", &BSUB),
+    ("bjobs", &BJOBS),
+    ("bhist", &BHIST),
+    ("bacct", &BACCT),
+    ("bkill, bstop, bresume", &BKILL),
+    ("brequeue", &BREQUEUE),
+    ("bmod", &BMOD),
+    ("bswitch", &BSWITCH),
+    ("btop, bbot", &BTOP),
+    ("bwait", &BWAIT),
+    ("bpeek", &BPEEK),
+    ("bqueues", &BQUEUES),
+    ("bhosts", &BHOSTS),
+    ("busers", &BUSERS),
+    ("bmgroup", &BMGROUP),
+    ("bugroup", &BUGROUP),
+    ("badmin", &BADMIN),
+    ("lsadmin", &LSADMIN),
+    ("lsload", &LSLOAD),
+    ("lshosts", &LSHOSTS),
+    ("lsinfo", &LSINFO),
+    ("lsplace", &LSPLACE),
+    ("lsmon", &LSMON),
+    ("lsrun", &LSRUN),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn names(group: &'static str) -> impl Iterator<Item = &'static str> {
+        group.split(' ')
+    }
+
+    fn table(command: &str, grammar: &Grammar) -> String {
+        let note = |name: &str| {
+            let of = grammar.noted.iter().find(|(group, _)| names(group).any(|n| n == name));
+            of.map_or("taken".to_string(), |(_, what)| format!("taken: {what}"))
+        };
+        let flags = grammar.flags.iter().map(|name| (format!("`-{name}`"), note(name)));
+        let valued = grammar.valued.iter().map(|name| (format!("`-{name} VALUE`"), note(name)));
+        let refused = grammar.refused.iter().map(|(group, what)| {
+            (names(group).map(|name| format!("`-{name}`")).collect::<Vec<_>>().join(", "), format!("refused: {what}"))
+        });
+        let rows: String =
+            flags.chain(valued).chain(refused).map(|(names, what)| format!("| {names} | {what} |\n")).collect();
+        format!("\n## {command}\n\n| option | here |\n|---|---|\n{rows}")
+    }
+
+    #[test]
+    fn the_page_of_options_is_the_grammar() {
+        let head = "# Options of LSF's commands\n\nGenerated; `UPDATE=1 cargo test -p homing-lsf grammar`. A refused option \
+                    ends the command with this line.\n";
+        let page = ALL.iter().fold(head.to_string(), |page, (command, grammar)| page + &table(command, grammar));
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).unwrap().join("docs/lsf-options.md");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&file, &page).unwrap();
+        }
+        assert!(
+            std::fs::read_to_string(&file).unwrap_or_default() == page,
+            "UPDATE=1 cargo test -p homing-lsf grammar"
+        );
+    }
+
+    #[test]
+    fn an_option_is_in_one_list() {
+        for (command, grammar) in ALL {
+            let refused = grammar.refused.iter().flat_map(|(group, _)| names(group));
+            let all: Vec<&str> = grammar.flags.iter().chain(grammar.valued).copied().chain(refused).collect();
+            for (at, name) in all.iter().enumerate() {
+                assert!(!all[..at].contains(name), "{command} -{name}");
+            }
+        }
+    }
+}

@@ -10,6 +10,7 @@
 pub mod account;
 pub mod bsub;
 pub mod choose;
+pub mod columns;
 pub mod env;
 pub mod fields;
 pub mod grammar;
@@ -20,6 +21,7 @@ pub mod place;
 pub mod require;
 pub mod selection;
 pub mod spent;
+pub mod table_fields;
 pub mod tables;
 pub mod time;
 pub mod units;

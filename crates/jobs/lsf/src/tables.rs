@@ -45,7 +45,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    fn status(&self) -> String {
+    /// Returns `Open:Active` and the like.
+    pub fn status(&self) -> String {
         let word = |is: bool, yes: &'static str, no: &'static str| if is { yes } else { no };
         let active = if self.in_window { "Active" } else { "Inact_Win" };
         format!("{}:{}", word(self.open, "Open", "Closed"), word(self.active, active, "Inact"))

@@ -20,6 +20,8 @@ pub enum Colours {
     All,
     /// `--colour-failed`: the failed tasks.
     Failed,
+    /// All, those that failed in the colour of failures.
+    AllAndFailed,
 }
 
 impl Colours {
@@ -28,6 +30,7 @@ impl Colours {
         match self {
             Colours::All => Some(Colour::of_task(task)),
             Colours::Failed => failed.then_some(FAILED),
+            Colours::AllAndFailed => Some(if failed { FAILED } else { Colour::of_task(task) }),
         }
     }
 }
@@ -79,5 +82,7 @@ mod tests {
         assert_eq!(Colour::of_task(1 + BACKGROUNDS.len() as u64), Colour::of_task(1));
         assert_eq!(Colour::of_task(2).on(), "\x1b[48;5;021;38;5;231m\x1b[K");
         assert_eq!([false, true].map(|failed| Colours::Failed.of(1, failed)), [None, Some(FAILED)]);
+        let both = [false, true].map(|failed| Colours::AllAndFailed.of(1, failed));
+        assert_eq!(both, [Some(Colour::of_task(1)), Some(FAILED)]);
     }
 }

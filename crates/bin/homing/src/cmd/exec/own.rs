@@ -163,6 +163,6 @@ mod tests {
     #[test]
     fn the_manual_has_all_options() {
         let grammar = crate::cmd::exec::Args::augment_args(Command::new("exec"));
-        peer::manual::compare("docs/manual/clush.md", "options of clush", &grammar, CLUSH);
+        peer::manual_tests::compare("docs/manual/clush.md", "options of clush", &grammar, CLUSH);
     }
 }

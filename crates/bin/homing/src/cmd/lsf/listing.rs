@@ -1,7 +1,8 @@
 //! `bjobs` and `bhist`.
 
 use super::{Refusal, options, own_name, print, said};
-use homing_lsf::fields::Columns;
+use homing_lsf::columns::Columns;
+use homing_lsf::fields::{FIELDS, value};
 use homing_lsf::grammar::{BHIST, BJOBS};
 use homing_lsf::jobs::{self, Job as Row};
 use homing_lsf::options::Parsed;
@@ -26,7 +27,7 @@ fn selected(engine: &dyn Engine, selection: &Selection, all: bool) -> Result<(Ve
 /// Lists jobs.
 pub fn bjobs(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bjobs", &BJOBS, words)? else { return Ok(0) };
-    let columns = parsed.text("o").map(|o| Columns::parse(&o)).transpose().map_err(said)?;
+    let columns = parsed.text("o").map(|o| Columns::parse(&o, &FIELDS)).transpose().map_err(said)?;
     let selection = Selection::new(&parsed).map_err(said)?;
     let engine = super::engine()?;
     let (jobs, mut rows) = selected(engine.as_ref(), &selection, parsed.has("A"))?;
@@ -51,7 +52,10 @@ fn text(parsed: &Parsed, columns: Option<&Columns>, rows: &[Row]) -> String {
     let (head, now) = (!parsed.has("noheader"), homing_os::clock::system_ns());
     match columns {
         Some(columns) if parsed.has("json") => json(columns, rows, &zone, now),
-        Some(columns) => columns.table(rows, &zone, now, head),
+        Some(columns) => {
+            let first = if head { columns.head() } else { String::new() };
+            rows.iter().fold(first, |all, row| all + &columns.row(&|field| value(field, row, &zone, now)))
+        }
         None if parsed.has("l") => {
             rows.iter().map(|r| jobs::long(r, &zone)).collect::<Vec<_>>().join(&format!("{}\n", "-".repeat(78)))
         }
@@ -66,11 +70,8 @@ fn text(parsed: &Parsed, columns: Option<&Columns>, rows: &[Row]) -> String {
 }
 
 fn json(columns: &Columns, rows: &[Row], zone: &TimeZone, now: i64) -> String {
-    let record =
-        |row: &Row| serde_json::Map::from_iter(columns.record(row, zone, now).into_iter().map(|(k, v)| (k, v.into())));
-    let records: Vec<_> = rows.iter().map(record).collect();
-    let all = serde_json::json!({ "COMMAND": "bjobs", "JOBS": records.len(), "RECORDS": records });
-    serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
+    let records = rows.iter().map(|row| columns.record(&|field| value(field, row, zone, now)));
+    super::load::document("bjobs", "JOBS", records)
 }
 
 /// Prints the seconds that jobs spent in each state, and with `-l` their events.

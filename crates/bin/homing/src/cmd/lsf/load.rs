@@ -2,9 +2,11 @@
 
 use super::{Refusal, options, print, said};
 use crate::cluster::Cluster;
-use homing_lsf::grammar::{BHOSTS, BQUEUES, BUSERS};
+use homing_lsf::columns::{Columns, Field};
+use homing_lsf::grammar::{BHOSTS, BQUEUES, BUSERS, LSHOSTS};
 use homing_lsf::options::{Parsed, text};
 use homing_lsf::require::Requirement;
+use homing_lsf::table_fields::{HOST, QUEUE, of_host, of_queue};
 use homing_lsf::tables::{self as shown, Host, Queue};
 use homing_model::RawText;
 use homing_os::names::is_here;
@@ -28,10 +30,52 @@ pub fn bqueues(words: &[RawText]) -> Result<i32, Refusal> {
         .map(|n| tables::queue(&config, n, &jobs))
         .collect();
     found.sort_by_key(|q| std::cmp::Reverse(q.priority));
+    if let Some(text) = chosen(&parsed, "bqueues", &QUEUE, &found, &|field, q| of_queue(field, q))? {
+        return print(&text);
+    }
+    let head = head(&parsed);
     match parsed.has("l") {
         true => print(&found.iter().map(shown::queue_long).collect::<Vec<_>>().join(&format!("{}\n", "-".repeat(78)))),
-        false => print(&shown::queues(&found, parsed.has("w"))),
+        false => print(head(&shown::queues(&found, parsed.has("w")))),
     }
+}
+
+/// Returns a function that takes the first line off a table, if `-noheader` is given.
+fn head(parsed: &Parsed) -> impl Fn(&str) -> &str {
+    let without = parsed.has("noheader");
+    move |text: &str| if without { text.split_once('\n').map_or("", |(_, rest)| rest) } else { text }
+}
+
+/// Returns the columns of `-o`, as lines or with `-json` as a document. `None` without `-o`.
+fn chosen<R>(
+    parsed: &Parsed,
+    command: &str,
+    fields: &'static [Field],
+    rows: &[R],
+    value: &dyn Fn(&str, &R) -> Option<String>,
+) -> Result<Option<String>, Refusal> {
+    let Some(text) = parsed.text("o") else {
+        return match parsed.has("json") {
+            true => Err(said(format!("-json needs -o: {command} -o 'all' -json"))),
+            false => Ok(None),
+        };
+    };
+    let columns = Columns::parse(&text, fields).map_err(said)?;
+    if parsed.has("json") {
+        let name = if command == "bhosts" { "HOSTS" } else { "QUEUES" };
+        return Ok(Some(document(command, name, rows.iter().map(|row| columns.record(&|field| value(field, row))))));
+    }
+    let head = if parsed.has("noheader") { String::new() } else { columns.head() };
+    Ok(Some(rows.iter().fold(head, |all, row| all + &columns.row(&|field| value(field, row)))))
+}
+
+/// Returns the records of `-json`, as LSF's commands print them.
+pub fn document(command: &str, name: &str, records: impl Iterator<Item = Vec<(String, String)>>) -> String {
+    let record =
+        |fields: Vec<(String, String)>| serde_json::Map::from_iter(fields.into_iter().map(|(k, v)| (k, v.into())));
+    let records: Vec<_> = records.map(record).collect();
+    let all = serde_json::json!({ "COMMAND": command, name: records.len(), "RECORDS": records });
+    serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
 }
 
 /// Lists users with their slots.
@@ -75,9 +119,13 @@ pub fn bhosts(words: &[RawText]) -> Result<i32, Refusal> {
         add_load(&mut found);
         found.retain(|h| requirement.as_ref().is_none_or(|r| tables::fits(r, h)));
     }
+    if let Some(text) = chosen(&parsed, "bhosts", &HOST, &found, &|field, h| of_host(field, h))? {
+        return print(&text);
+    }
+    let head = head(&parsed);
     match parsed.has("l") {
         true => print(&found.iter().map(shown::host_long).collect::<Vec<_>>().join("\n")),
-        false => print(&shown::hosts(&found, parsed.has("w"))),
+        false => print(head(&shown::hosts(&found, parsed.has("w")))),
     }
 }
 
@@ -181,7 +229,7 @@ pub fn loaded(asked: &[String], requirement: Option<&Requirement>) -> Result<Vec
 
 /// Lists the attributes of hosts.
 pub fn lshosts(words: &[RawText]) -> Result<i32, Refusal> {
-    let Some(parsed) = options("lshosts", &BHOSTS, words)? else { return Ok(0) };
+    let Some(parsed) = options("lshosts", &LSHOSTS, words)? else { return Ok(0) };
     let asked: Vec<String> = parsed.operands.iter().map(text).collect();
     let found = loaded(&asked, requirement(&parsed)?.as_ref())?;
     print(&shown::lshosts(&found, parsed.has("w")))

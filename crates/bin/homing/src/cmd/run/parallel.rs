@@ -278,13 +278,18 @@ impl ParallelArgs {
 
     /// Returns the most input lines of one command.
     fn max_lines(&self) -> Option<usize> {
-        self.max_lines.or(self.lines)
+        // GNU parallel takes `-l0` for one line; `-L0` is none.
+        self.max_lines.or(self.lines.map(|lines| lines.max(1)))
     }
 
     /// Returns which tasks have colours.
     pub fn colours(&self) -> Option<Colours> {
         let all = self.color || self.ctag || self.ctagstring.is_some();
-        if all { Some(Colours::All) } else { self.color_failed.then_some(Colours::Failed) }
+        match (all, self.color_failed) {
+            (true, true) => Some(Colours::AllAndFailed),
+            (true, false) => Some(Colours::All),
+            (false, failed) => failed.then_some(Colours::Failed),
+        }
     }
 
     /// Returns the text that ends an input source.

@@ -1,6 +1,6 @@
 # Evaluates expressions for one `homing run`. Each request is a line of numbers and the bytes that it counts:
 #   c LENGTH                                   compiles:  answers `LENGTH` and Perl's reason, 0 where there is none
-#   e NUMBER SEQ TOTAL LENGTH LENGTH...        evaluates: answers `SKIP UNQUOTED LENGTH` and $_
+#   e NUMBER SEQ TOTAL LENGTH LENGTH...        evaluates: answers `SKIP UNQUOTED LENGTH` and $_, or `2 0 LENGTH` and the reason
 # The first length of `e` is the value's, the others are those of all values of the task.
 package Job;
 sub seq { $main::seq }
@@ -19,7 +19,10 @@ sub total_jobs { $total }
 sub skip { $skip = 1 }
 sub uq { $unquoted = 1 }
 sub Q { my @all = @_; s/'/'"'"'/g, $_ = "'$_'" for @all; wantarray ? @all : join ' ', @all }
-sub pQ { my @all = @_; $_ = quotemeta for @all; wantarray ? @all : join ' ', @all }
+sub shell_quote { Q(@_) }
+sub shell_quote_scalar { Q($_[0]) }
+sub pQ { my ($text) = @_; $text =~ s/[\\"\$\@]/\\$&/g if defined $text; $text }
+sub perl_quote_scalar { pQ($_[0]) }
 sub dirname { require File::Basename; File::Basename::dirname(@_) }
 sub basename { require File::Basename; File::Basename::basename(@_) }
 sub bytes { my ($n) = @_; my $got = ''; $n and read STDIN, $got, $n; $got }
@@ -27,8 +30,9 @@ while (defined(my $line = <STDIN>)) {
     my ($what, @numbers) = split ' ', $line;
     if ($what eq 'c') {
         my $code = bytes($numbers[0]);
+        my $inner = $code =~ /[\$\@%]((?:Global|opt)::\w*)/ ? "$1 is a variable inside of GNU parallel" : '';
         push @compiled, eval "no strict; no warnings; sub { $code }";
-        my $why = $@;
+        my $why = $inner || $@;
         print length($why), "\n", $why;
         next;
     }
@@ -36,7 +40,12 @@ while (defined(my $line = <STDIN>)) {
     my ($value, @values) = map { bytes($_) } @lengths;
     @arg = (undef, @values);
     ($skip, $unquoted) = (0, 0);
-    { local $_ = $value; eval { $compiled[$number]->(); 1 } or print STDERR "homing: a replacement string: $@"; $value = $_; }
+    my $failed;
+    { local $_ = $value; eval { $compiled[$number]->(); 1 } or $failed = $@ || 'it failed'; $value = $_; }
+    if (defined $failed) {
+        print "2 0 ", length($failed), "\n", $failed;
+        next;
+    }
     $value = '' unless defined $value;
     print "$skip $unquoted ", length($value), "\n", $value;
 }

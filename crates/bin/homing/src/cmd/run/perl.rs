@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const PROGRAM: &str = include_str!("perl.pl");
 
+/// The first number of an answer without a value.
+const FAILED: usize = 2;
+
 /// An evaluator that starts `perl` for the first expression.
 #[derive(Debug, Default)]
 pub struct Evaluator {
@@ -54,6 +57,7 @@ impl Started {
         Ok(String::from_utf8_lossy(&self.bytes(length)?).trim().to_string())
     }
 
+    /// Returns whether the task is skipped, and the value. The error is the reason why there is none.
     fn evaluate(&mut self, number: usize, with: Expression) -> io::Result<(bool, Evaluated)> {
         let Expression { value, args, seq, total } = with;
         let total = total.map_or("?".into(), |total| total.to_string());
@@ -63,7 +67,11 @@ impl Started {
         let request = std::iter::once(line.as_bytes()).chain(values()).collect::<Vec<_>>().concat();
         self.to.write_all(&request)?;
         let [skip, unquoted, length] = self.numbers()?;
-        Ok((skip != 0, Evaluated { text: self.bytes(length)?, unquoted: unquoted != 0 }))
+        let text = self.bytes(length)?;
+        match skip {
+            FAILED => Err(io::Error::other(String::from_utf8_lossy(&text).trim().to_string())),
+            skip => Ok((skip != 0, Evaluated { text, unquoted: unquoted != 0 })),
+        }
     }
 
     fn numbers<const N: usize>(&mut self) -> io::Result<[usize; N]> {
@@ -80,6 +88,13 @@ impl Started {
     }
 }
 
+/// Ends this process with the reason. Tasks that run end with it.
+fn give_up(why: &str) -> ! {
+    eprintln!("homing: a replacement string could not be evaluated: {why}");
+    eprintln!("  try: homing run --dry-run; tasks that were not begun: homing resume");
+    std::process::exit(homing_model::exit::USAGE)
+}
+
 impl Perl for Evaluator {
     fn compile(&self, code: &str) -> Result<usize, String> {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +108,7 @@ impl Perl for Evaluator {
         if why.is_empty() { Ok(perl.compiled - 1) } else { Err(why) }
     }
 
-    /// Leaves the value unchanged if `perl` has ended, for example by `exit` in an expression.
+    /// Ends homing if the expression fails, as GNU parallel ends: a task must not run with a wrong value.
     fn evaluate(&self, number: usize, with: Expression) -> Evaluated {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         match started.as_mut().map(|perl| perl.evaluate(number, with)) {
@@ -101,7 +116,8 @@ impl Perl for Evaluator {
                 self.skip.fetch_or(skip, Ordering::SeqCst);
                 made
             }
-            _ => Evaluated { text: with.value.to_vec(), unquoted: false },
+            Some(Err(why)) => give_up(&why.to_string()),
+            None => give_up("perl was not started"),
         }
     }
 
