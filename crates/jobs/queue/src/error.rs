@@ -26,7 +26,7 @@ pub enum QueueError {
         what: String,
     },
     /// No job of that id.
-    #[error("Job <{0}> is not found")]
+    #[error("no job {0}")]
     NotFound(String),
     /// The request is wrong.
     #[error("{0}")]
@@ -51,7 +51,8 @@ impl QueueError {
 impl From<QueueError> for Failure {
     fn from(error: QueueError) -> Failure {
         match error {
-            QueueError::NotFound(_) | QueueError::Request(_) => Failure::usage(error),
+            QueueError::NotFound(_) => Failure::usage(error).hint("homing jobs -a"),
+            QueueError::Request(_) => Failure::usage(error),
             QueueError::Program(said) => match homing_slurm::advice(&said) {
                 Some(advice) => Failure::system(said).hint(advice),
                 None => Failure::system(said),

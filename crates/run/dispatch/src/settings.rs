@@ -128,7 +128,7 @@ pub struct Settings {
     pub terminal: Rc<Terminal>,
     /// The files of a task's output (`--results`).
     pub results: Option<ResultFiles>,
-    /// SIGINT, SIGTERM and SIGHUP.
+    /// The signals that end the run.
     pub interrupts: Arc<Interrupts>,
 }
 

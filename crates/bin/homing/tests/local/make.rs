@@ -273,6 +273,26 @@ fn on_starts_a_coordinator_once_and_hands_on_words_output_and_status() {
 }
 
 #[test]
+fn on_refuses_hosts_that_are_none_and_passes_on_why_its_coordinator_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let on = |hosts: &str, runtime: &std::path::Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+        command.args(["on", "--assume-shared", "--persist", "1", "-w", hosts, "true"]).current_dir(dir.path());
+        let output = command.env("XDG_RUNTIME_DIR", runtime).env_remove("HOMING_MAKE").output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (hosts, why) in [("n[1-", "no node set"), ("@nogroup", "no node set"), ("a,-b", "cannot be a host name")] {
+        let (status, said) = on(hosts, dir.path());
+        assert!(status == Some(255) && said.contains(why), "{hosts}: {said}");
+    }
+    // A socket has a path of at most 107 bytes.
+    let deep = dir.path().join("d".repeat(100));
+    std::fs::create_dir(&deep).unwrap();
+    let (status, said) = on("localhost", &deep);
+    assert!(status == Some(254) && said.contains("did not start: cannot make the socket"), "{said}");
+}
+
+#[test]
 fn sockets_lie_in_no_folder_where_others_could_put_another() {
     use std::os::unix::fs::PermissionsExt;
     let dir = folder("all:\n\t@ls open > seen\n");

@@ -149,14 +149,20 @@ fn ctrl_c_drains_then_kills() {
 }
 
 #[test]
-fn sigterm_ends_all_and_shows_in_the_exit_status() {
+fn signals_end_all_with_a_record_and_show_in_the_exit_status() {
+    use rustix::process::Signal;
     let w = World::new();
     let mark = format!("33.{}", std::process::id());
-    let mut child = w.command(&["run", "-j1", "-q", &format!("sleep {mark} #"), ":::", "a", "b"]).spawn().unwrap();
-    until("a task sleeps", || alive(&mark) > 0);
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(143));
-    until("nothing is left", || alive(&mark) == 0);
+    let signals = [Signal::TERM, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
+    for signal in signals {
+        let mut child = w.command(&["run", "-j1", "-q", &format!("sleep {mark} #"), ":::", "a", "b"]).spawn().unwrap();
+        until("a task sleeps", || alive(&mark) > 0);
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(128 + signal.as_raw()));
+        until("nothing is left", || alive(&mark) == 0);
+    }
+    let runs = w.homing(&["runs"]);
+    assert_eq!(String::from_utf8_lossy(&runs.stdout).matches("ended, exit 1").count(), signals.len(), "{runs:?}");
 }
 
 #[test]

@@ -9,10 +9,11 @@ use crate::process::Process;
 use crate::state::State;
 use crate::{Job, JobSpec, Part};
 use homing_lease as lease;
+use homing_model::exit::USAGE;
 use homing_model::{Command, RawText};
 use homing_slurm::{License, taken};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Fields of `scontrol show job --oneliner` in its order. Values of the marked ones may hold blanks, and end where
@@ -103,9 +104,23 @@ fn exit(code: &str, state: &str, reason: &str, started: bool) -> (i32, Option<St
             (130, Some("it waited for what cannot come true any more".into()))
         }
         "CANCELLED" => (130, Some("killed before it started".into())),
+        // Slurm's own mark of a job that it could not start, 0:53, is no signal. The embedded queue ends such a job
+        // with the same status.
+        "FAILED" if reason == NOT_LAUNCHED => (USAGE, Some(format!("Slurm could not start it: {reason}"))),
         "FAILED" => (at_least(1), None),
         _ => (exit, None),
     }
+}
+
+/// Slurm's reason of a job whose batch script it could not start, mostly because its folder or the folder of its
+/// output is missing on the node.
+const NOT_LAUNCHED: &str = "JobLaunchFailure";
+
+/// Returns the places that a job needs on its node, as a question for its user.
+fn places(folder: &str, output: &str, host: &str) -> String {
+    let output = Path::new(output).parent().and_then(Path::to_str).filter(|o| !o.is_empty() && *o != folder);
+    let output = output.map_or(String::new(), |output| format!(", and {output} for its output"));
+    format!("is the folder {folder}{output} on {host}?")
 }
 
 /// Returns the jobs by number; the records of one array are one job.
@@ -170,6 +185,9 @@ fn part(fields: &BTreeMap<&str, &str>) -> Part {
     if part.state.is_over() {
         let (exit, reason) = exit(get("ExitCode"), get("JobState"), get("Reason"), part.start.is_some());
         let reason = if part.state == State::Lost { Some(get("JobState").to_string()) } else { reason };
+        let is_launched = get("Reason") != NOT_LAUNCHED || part.state != State::Exit;
+        let needs = || places(get("WorkDir"), get("StdOut"), host);
+        let reason = if is_launched { reason } else { reason.map(|why| format!("{why}; {}", needs())) };
         let at_ns = time(get("EndTime")).unwrap_or(0);
         part.end = Some(End { at_ns, exit, reason, cpu_ms: 0, max_rss_kib: 0, received: Default::default() });
     }
@@ -301,9 +319,24 @@ JobId=19 JobName=echo UserId=root(0) GroupId=root(0) JobState=CANCELLED Reason=D
         assert_eq!(exit("0:0", "CANCELLED", "None", false).0, 130);
         assert_eq!(exit("0:15", "TIMEOUT", "TimeLimit", true).1.as_deref(), Some("time limit"));
         assert_eq!(exit("3:0", "FAILED", "NonZeroExitCode", true), (3, None));
+        assert_eq!(exit("0:9", "FAILED", "RaisedSignal:9(Killed)", true), (137, None));
         assert_eq!(state("PENDING", "JobHeldUser"), State::Psusp);
         assert_eq!(state("COMPLETING", "None"), State::Run);
         assert_eq!(state("NODE_FAIL", "NodeDown"), State::Lost);
+    }
+
+    #[test]
+    fn a_job_that_slurm_could_not_start_has_slurms_reason_and_no_signal() {
+        let shown = "JobId=7 JobName=x UserId=root(0) JobState=FAILED Reason=JobLaunchFailure Dependency=(null) \
+                     ExitCode=0:53 SubmitTime=2026-11-21T08:27:57 StartTime=2026-11-21T08:27:59 \
+                     EndTime=2026-11-21T08:28:00 Partition=lab AllocNode:Sid=n1:0 NodeList=n2 BatchHost=n2 NumCPUs=1 \
+                     CPUs/Task=1 Command=(null) WorkDir=/root/w StdErr=/out/7 StdIn=/dev/null StdOut=/out/7 Power=";
+        let end = jobs(shown).remove(0).parts.remove(0).end.unwrap();
+        assert_eq!(end.exit, USAGE);
+        let why = "Slurm could not start it: JobLaunchFailure; is the folder /root/w, and /out for its output on n2?";
+        assert_eq!(end.reason.as_deref(), Some(why));
+        let within = jobs(&shown.replace("/out/7", "/root/w/7")).remove(0).parts.remove(0).end.unwrap();
+        assert!(within.reason.unwrap().ends_with("; is the folder /root/w on n2?"));
     }
 
     #[test]

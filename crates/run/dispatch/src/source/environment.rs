@@ -95,16 +95,20 @@ pub fn hostname() -> String {
     homing_os::names::own_name()
 }
 
-/// Counts SIGINT, SIGTERM and SIGHUP from now on, instead of ending this process.
+/// Signals that end a run with its record. They come from a terminal, at a logout, or from Slurm ahead of a time limit
+/// (`sbatch --signal=USR1`).
+const ENDING: [i32; 6] =
+    [libc_signal::INT, libc_signal::TERM, libc_signal::HUP, libc_signal::QUIT, libc_signal::USR1, libc_signal::USR2];
+
+/// Counts the signals that end a run from now on, instead of ending this process.
 pub fn count_interrupts() -> Result<Arc<Interrupts>, Failure> {
     let count = Arc::new(Interrupts::default());
     let counted = count.clone();
     let failed = |e| Failure::system(format!("cannot listen to signals: {e}"));
-    let mut signals =
-        signal_hook::iterator::Signals::new([libc_signal::INT, libc_signal::TERM, libc_signal::HUP]).map_err(failed)?;
+    let mut signals = signal_hook::iterator::Signals::new(ENDING).map_err(failed)?;
     let counting = homing_os::threads::begin(move || {
         for signal in signals.forever() {
-            // A sender of TERM or HUP does not wait until tasks end by themselves.
+            // A sender of another signal than INT does not wait until tasks end by themselves.
             let steps = if signal == libc_signal::INT { 1 } else { 2 };
             counted.came(signal, steps);
         }
@@ -115,6 +119,9 @@ pub fn count_interrupts() -> Result<Arc<Interrupts>, Failure> {
 mod libc_signal {
     pub const HUP: i32 = 1;
     pub const INT: i32 = 2;
+    pub const QUIT: i32 = 3;
+    pub const USR1: i32 = 10;
+    pub const USR2: i32 = 12;
     pub const TERM: i32 = 15;
 }
 

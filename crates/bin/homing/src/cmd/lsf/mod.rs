@@ -98,7 +98,10 @@ impl From<Failure> for Refusal {
 
 impl From<homing_queue::QueueError> for Refusal {
     fn from(error: homing_queue::QueueError) -> Self {
-        Refusal::Failed(error.into())
+        match error {
+            homing_queue::QueueError::NotFound(id) => said(format!("Job <{id}> is not found")),
+            error => Refusal::Failed(error.into()),
+        }
     }
 }
 

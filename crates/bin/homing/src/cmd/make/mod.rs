@@ -24,7 +24,7 @@ use homing_make::{Build, Evidence, Session};
 use homing_model::alike;
 use hook::Hook;
 use rustix::process::{PidfdFlags, Signal};
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::fs::File;
@@ -168,7 +168,7 @@ fn private_folder() -> Result<tempfile::TempDir, Failure> {
 fn run_make(args: &Args, served: Option<(&Hook, &Path)>) -> Result<ExitStatus, Failure> {
     let interrupted = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted);
-    let mut signals = Signals::new([SIGTERM, SIGHUP]).map_err(Failure::system)?;
+    let mut signals = Signals::new([SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]).map_err(Failure::system)?;
     let mut command = Command::new(&args.program);
     command.args(&args.make);
     if let Some((hook, socket)) = served {

@@ -15,12 +15,15 @@ use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// The time in which a new coordinator must answer.
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
+
+/// The most that is shown of the messages of a coordinator that did not start, bytes.
+const LONGEST_WORDS: u64 = 4 << 10;
 
 /// Arguments of `homing on`.
 #[derive(clap::Args)]
@@ -75,22 +78,40 @@ fn kept(args: &Args, root: &Path) -> Result<UnixStream, Failure> {
     if let Ok(stream) = UnixStream::connect(&socket) {
         return Ok(stream);
     }
+    // The coordinator would fail without a word: its caller must not wait for its output.
+    super::plans(args.hosts.as_deref(), args.cluster.load()?, root)?;
     let _ = std::fs::remove_file(&socket);
-    start(args, &socket, root)?;
+    let words = tempfile::tempfile_in(&folder)
+        .map_err(|e| Failure::system(format!("cannot make a file for its messages: {e}")))?;
+    let mut coordinator = start(args, &socket, root, &words)?;
     let began = Instant::now();
     while began.elapsed() < STARTS_WITHIN {
         if let Ok(stream) = UnixStream::connect(&socket) {
             return Ok(stream);
         }
+        if coordinator.try_wait().is_ok_and(|ended| ended.is_some()) {
+            return Err(not_begun(words));
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
-    Err(Failure::system(format!("no coordinator answers at {}", socket.display()))
-        .hint("homing on --hosts 'n[1-4]' true"))
+    Err(Failure::system(format!("no coordinator answers at {} within 10 s", socket.display()))
+        .hint("the same command again; or homing make --hosts 'n[1-4]', which shows its steps"))
 }
 
-fn start(args: &Args, socket: &Path, root: &Path) -> Result<(), Failure> {
-    // A mistake in the hosts is an error here: the coordinator's own messages have no reader.
-    args.cluster.load()?.hosts(args.hosts.as_deref())?;
+/// Returns the failure of a coordinator that ended before it answered, in its own words.
+fn not_begun(mut words: std::fs::File) -> Failure {
+    use std::io::{Read, Seek};
+    let mut text = Vec::new();
+    let read = words.rewind().and_then(|()| words.take(LONGEST_WORDS).read_to_end(&mut text));
+    let text = String::from_utf8_lossy(&text).trim().to_string();
+    let text = text.strip_prefix("homing: ").unwrap_or(&text);
+    match read {
+        Ok(_) if !text.is_empty() => Failure::system(format!("the coordinator did not start: {text}")),
+        _ => Failure::system("the coordinator ended before it answered, without a message"),
+    }
+}
+
+fn start(args: &Args, socket: &Path, root: &Path, words: &std::fs::File) -> Result<Child, Failure> {
     let own = std::env::current_exe().map_err(|e| Failure::system(format!("own program: {e}")))?;
     let mut command = Command::new(own);
     command.arg("on").arg("--keep").arg(socket).arg("--persist").arg(args.persist.to_string());
@@ -102,9 +123,11 @@ fn start(args: &Args, socket: &Path, root: &Path) -> Result<(), Failure> {
         command.arg("--assume-shared");
     }
     command.current_dir(root).env_remove(homing_make::hook::SOCKET).process_group(0);
-    // The coordinator outlives this process, whose caller may wait for the end of these streams.
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().map(drop).map_err(|e| Failure::system(format!("cannot start the coordinator: {e}")))
+    // The coordinator outlives this process, whose caller may wait for the end of these streams. Its messages go to a
+    // file without a name.
+    let words = words.try_clone().map_err(|e| Failure::system(format!("cannot pass on its messages: {e}")))?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(words);
+    command.spawn().map_err(|e| Failure::system(format!("cannot start the coordinator: {e}")))
 }
 
 /// Returns a folder of the user that no other user can open.

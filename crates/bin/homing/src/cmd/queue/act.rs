@@ -138,8 +138,9 @@ pub fn wait(args: WaitArgs) -> Result<i32, Failure> {
 pub fn wait_for(engine: &dyn Engine, ids: &[String], quiet: bool) -> Result<i32, Failure> {
     let mut code = 0;
     let mut rounds = 0u32;
-    for text in ids {
-        let (job, index) = super::find(engine, text)?;
+    // All names are checked first: the last of them may be wrong, and the first may run for days.
+    let named: Vec<_> = ids.iter().map(|text| super::find(engine, text)).collect::<Result<_, _>>()?;
+    for (job, index) in named {
         let job = until_over(engine, job.id, index, |job| {
             // If the runner was killed meanwhile, the job would never start.
             if !job.is_over(index) && rounds.is_multiple_of(50) && job.uid == homing_queue::uid() {

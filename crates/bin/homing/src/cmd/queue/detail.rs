@@ -1,10 +1,13 @@
 //! Formats one job in full.
 
-use crate::cmd::runs::local_time;
+use crate::cmd::runs::{clip, local_time};
 use homing_model::units::{bytes, count};
 use homing_queue::{Job, Part, Reads, State};
 use serde_json::{Value, json};
 use std::fmt::Write;
+
+/// The most characters of a command that are shown. A batch may name thousands of files; `--json` has all of them.
+const SHOWN: usize = 400;
 
 /// Returns all known facts about one element of a job, one per line. Unknown facts are left out.
 pub fn text(job: &Job, part: &Part, why: Option<&str>) -> String {
@@ -22,7 +25,7 @@ fn lines(job: &Job, part: &Part, why: Option<&str>) -> Vec<(&'static str, String
     let mut all = vec![("state", state(part, why)), ("user", s.user.clone())];
     let mut add = |name, value: Option<String>| all.extend(value.map(|value| (name, value)));
     add("name", Some(s.name.clone()).filter(|n| !n.is_empty()));
-    add("command", known.then(|| s.command.display()));
+    add("command", known.then(|| clip(&s.command.display(), SHOWN)));
     add("folder", known.then(|| s.cwd.display()));
     add("queue", Some(format!("{}, {}", s.queue, count(u64::from(s.slots), "slot"))));
     add("after", s.after.clone());

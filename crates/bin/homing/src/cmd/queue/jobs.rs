@@ -15,7 +15,7 @@ pub struct Args {
     /// Those of all users
     #[arg(short = 'u', long)]
     users: bool,
-    /// Also why each waits
+    /// Also why each waits, or why it failed if that is known
     #[arg(long)]
     why: bool,
     /// A JSON array
@@ -59,7 +59,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let text = match full {
         true => rows.iter().zip(&why).map(|((j, p), why)| detail::text(j, p, why.as_deref())).collect(),
-        false => table(&rows, &why) + &named.iter().filter_map(|(job, index)| sum(job, *index)).collect::<String>(),
+        false => {
+            table(&rows, &why, args.why) + &named.iter().filter_map(|(job, index)| sum(job, *index)).collect::<String>()
+        }
     };
     let code = crate::cmd::runs::to_stdout(&text)?;
     let lost: Vec<String> = rows.iter().filter(|(_, p)| p.state == State::Lost).map(|(j, p)| j.name_of(p)).collect();
@@ -81,11 +83,14 @@ fn sum(job: &Job, index: Option<u32>) -> Option<String> {
     (all > 1).then(|| format!("job {}: {all} elements, {}\n", job.id, each.join(", ")))
 }
 
-fn table(rows: &[(&Job, &Part)], why: &[Option<String>]) -> String {
+fn table(rows: &[(&Job, &Part)], why: &[Option<String>], reasons: bool) -> String {
     let mut cells = vec![["ID", "USER", "STATE", "QUEUE", "SLOTS", "SUBMITTED", "COMMAND"].map(String::from)];
     for ((job, part), why) in rows.iter().zip(why) {
         let state = match (&part.end, part.state) {
-            (Some(end), State::Exit) => format!("EXIT {}", end.exit),
+            (Some(end), State::Exit) => {
+                let reason = end.reason.as_ref().filter(|_| reasons);
+                format!("EXIT {}{}", end.exit, reason.map_or(String::new(), |reason| format!(": {reason}")))
+            }
             (_, state) => why.as_ref().map_or(state.word().into(), |why| format!("{}: {why}", state.word())),
         };
         let s = &job.spec;

@@ -184,3 +184,33 @@ fn a_script_on_standard_input_is_a_job_with_options_in_its_lines() {
         assert!(String::from_utf8_lossy(&output.stderr).contains(why), "{output:?}");
     }
 }
+
+#[test]
+fn names_of_jobs_are_checked_before_anything_is_waited_for() {
+    let w = World::new(1);
+    w.out(&["sub", "-q", "until [ -e go ]; do sleep 0.05; done"]);
+    for (missing, why) in [("nosuch", "no job of yours is named"), ("999", "no job 999")] {
+        let mut wait = w.command(&["wait", "1", missing]).stderr(Stdio::piped()).spawn().unwrap();
+        until("it is refused", || wait.try_wait().unwrap().is_some());
+        let refused = wait.wait_with_output().unwrap();
+        assert_eq!(refused.status.code(), Some(255));
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(said.contains(why) && !said.contains('<'), "{said}");
+    }
+    std::fs::write(w.path().join("go"), "").unwrap();
+    assert_eq!(w.homing(&["wait", "1"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_long_command_is_shown_in_part_and_its_failure_with_its_reason() {
+    let w = World::new(2);
+    let names: Vec<String> = (0..500).map(|n| format!("sample{n}.fastq.gz")).collect();
+    let batch = ["sub", "-q", "-K", "--batch", "true {}", ":::"].into_iter().chain(names.iter().map(String::as_str));
+    w.out(&batch.collect::<Vec<_>>());
+    let shown = w.out(&["jobs", "1"]);
+    assert!(shown.contains("sample0.fastq.gz") && !shown.contains("sample499"), "{shown}");
+    assert!(w.out(&["jobs", "--json", "1"]).contains("sample499"));
+    w.homing(&["sub", "-q", "-K", "-i", "gone", "--after", "1", "cat"]);
+    let why = w.out(&["jobs", "-a", "--why"]);
+    assert!(why.contains("EXIT 255: cannot read ") && why.contains("gone: No such file"), "{why}");
+}
