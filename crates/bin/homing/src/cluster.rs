@@ -63,6 +63,14 @@ impl ClusterArgs {
         Ok(self.lab.is_some() || self.load()?.has_hosts())
     }
 
+    /// Returns the cluster of options that another process enters later.
+    pub fn of_later(&self) -> Result<Rc<Cluster>, Failure> {
+        match &self.lab {
+            Some(name) => Ok(Rc::new(Cluster::load(Some(&homing_lab::reach(name)?.cluster_file()))?)),
+            None => self.load().map(|_| self.said.get().cloned().unwrap_or_else(|| unreachable!("it was just read"))),
+        }
+    }
+
     /// Merges the options of a submission with those of the job's script.
     pub fn or(self, other: ClusterArgs) -> ClusterArgs {
         if self.cluster.is_some() || self.lab.is_some() { self } else { other }

@@ -112,6 +112,13 @@ pub fn name(id: u64, index: Option<u32>) -> String {
     index.map_or(id.to_string(), |index| format!("{id}[{index}]"))
 }
 
+/// Returns the name of the job in which this process runs, by the variables that a job has.
+pub fn own_name(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let id = variable("HOMING_JOB")?.parse().ok()?;
+    let index = variable("HOMING_JOB_INDEX").and_then(|index| index.parse().ok()).filter(|index| *index > 0);
+    Some(name(id, index))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -44,6 +44,21 @@ impl Embedded {
         if waits { self.ensure_runner() } else { Ok(()) }
     }
 
+    /// Returns whose runs hold slots of this machine, and how many. The run is named if it is this user's only one.
+    fn held_by_runs(&self, users: &[u32]) -> Option<String> {
+        let count = self.config.slots;
+        let held = slots::of_runs(&self.spool.places, users, &files::host_name(), count);
+        let who = |(uid, slots): &(u32, u32)| {
+            let own = || homing_journal::single_live(&homing_journal::root());
+            let (whose, run) = (files::user_name(*uid), (*uid == files::uid()).then(own).flatten());
+            match run {
+                Some(run) => format!("run {run} of {whose} holds {slots} of {count}"),
+                None => format!("runs of {whose} hold {slots} of {count}"),
+            }
+        };
+        (!held.is_empty()).then(|| held.iter().map(who).collect::<Vec<_>>().join(", "))
+    }
+
     fn ensure_runner(&self) -> Result<(), QueueError> {
         self.started_runner().map(drop)
     }
@@ -144,7 +159,10 @@ impl Engine for Embedded {
         let load = if asked { load::watch(&self.config.index).now().clone() } else { load::Load::default() };
         // Where nothing else blocks the job, only slots are missing.
         let slots = |v: &View| match slots::odd(places, &users, v.host.as_deref().unwrap_or(&files::host_name())) {
-            odd if odd.is_empty() => Block::Slots,
+            odd if odd.is_empty() => match self.held_by_runs(&users).filter(|_| v.host.is_none()) {
+                Some(who) => Block::SlotsOfRuns(who),
+                None => Block::Slots,
+            },
             odd => Block::Other(format!("{}; {}", Block::Slots, odd.join("; "))),
         };
         // Only the runner of the job's user knows the leases.

@@ -135,7 +135,7 @@ fn reason(block: &Block) -> String {
         Block::ClosedHost(by) => format!("Closed by LSF administrator: 1 host: {by}"),
         Block::QueueLimit => "The queue has reached its job slot limit".into(),
         Block::UserLimit => "The user has reached the job slot limit of the queue".into(),
-        Block::HostLimit | Block::Slots => "Job slot limit reached: 1 host".into(),
+        Block::HostLimit | Block::Slots | Block::SlotsOfRuns(_) => "Job slot limit reached: 1 host".into(),
         Block::ArrayLimit => "The job array has reached its running element limit".into(),
         Block::Load(index) if matches!(index.as_str(), "bio" | "rpc") => {
             format!("External load index ({index}) is beyond threshold: 1 host")

@@ -303,11 +303,15 @@ mod tests {
         let (mut first, mut second) = (seats(), seats());
         assert_eq!((first.settle(0, 3), second.settle(0, 4)), (3, 4));
         assert!(job(1).is_none());
+        let of_runs = || slots::of_runs(&places(), &users, &files::host_name(), 4);
+        assert_eq!(of_runs(), [(files::uid(), 4)]);
         assert_eq!(second.settle(0, 0), 0);
         let one = job(1).expect("the fourth is free");
         assert!(job(1).is_none());
         assert_eq!(second.settle(0, 4), 3, "beside the first run");
+        assert_eq!(of_runs(), [(files::uid(), 3)], "the job's slot is not among them");
         drop((first, second));
+        assert_eq!(of_runs(), []);
         assert!(job(4).is_none());
         drop(one);
         assert!(job(4).is_some());

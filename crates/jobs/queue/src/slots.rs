@@ -42,6 +42,16 @@ pub(crate) fn opened(places: &Places, uid: u32, host: &str) -> Option<fs::File> 
     file.metadata().is_ok_and(|m| m.uid() == uid).then_some(file)
 }
 
+/// Returns how many slots of this host the runs of each user hold. Runs lock slots for reading, jobs for writing.
+pub(crate) fn of_runs(places: &Places, users: &[u32], host: &str, count: u32) -> Vec<(u32, u32)> {
+    let of_user = |uid: &u32| {
+        let file = opened(places, *uid, host)?;
+        let (all, jobs) = (lock::held_bytes(&file, count).ok()?, lock::unshared_bytes(&file, count).ok()?);
+        Some((*uid, (all.len() - jobs.len().min(all.len())) as u32)).filter(|(_, slots)| *slots > 0)
+    };
+    users.iter().filter_map(of_user).collect()
+}
+
 /// Returns how many slots of a host are free.
 pub(crate) fn free(places: &Places, users: &[u32], host: &str, count: u32) -> u32 {
     count - held(places, users, host, count).len() as u32

@@ -110,12 +110,17 @@ pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
     }
 }
 
-fn labelled(root: &Path, label: &str) -> Option<PathBuf> {
-    let has = |dir: &Path| match first_event(dir)?.what {
+/// Returns the folder of the newest run to which the user has given this name.
+pub fn labelled(root: &Path, label: &str) -> Option<PathBuf> {
+    names(root).into_iter().map(|name| root.join(name)).find(|dir| label_of(dir).as_deref() == Some(label))
+}
+
+/// Returns the name that the user has given to the run in a folder.
+pub(crate) fn label_of(dir: &Path) -> Option<String> {
+    match first_event(dir)?.what {
         What::RunStarted { label, .. } => label,
         _ => None,
-    };
-    names(root).into_iter().map(|name| root.join(name)).find(|dir| has(dir).as_deref() == Some(label))
+    }
 }
 
 pub(crate) fn folders(root: &Path) -> impl Iterator<Item = (String, PathBuf)> {
@@ -164,7 +169,7 @@ fn count(dir: &Path) -> Result<BTreeMap<String, u64>, JournalError> {
     Ok(counts.named())
 }
 
-fn first_event(dir: &Path) -> Option<Event> {
+pub(crate) fn first_event(dir: &Path) -> Option<Event> {
     let mut line = Vec::new();
     BufReader::new(File::open(dir.join(FILE)).ok()?).read_until(b'\n', &mut line).ok()?;
     event_of(line.strip_suffix(b"\n")?)

@@ -3,6 +3,7 @@
 //! The first user of a name owns it, so a stranger could block a user by making that user's folder. Therefore a
 //! folder has several possible names, and the first one that is the user's own is used.
 
+mod access;
 mod beside;
 mod kept;
 pub mod lock;
@@ -14,6 +15,7 @@ mod unguessable;
 mod vacant;
 
 pub use crate::names::make_folder;
+pub use access::{unreadable, unwritable};
 pub use beside::{Existing, OpenFolder, make_file, make_folders, write_file};
 pub use kept::Kept;
 pub use plain::{open_plain, open_plain_as};

@@ -41,6 +41,8 @@ pub enum Block {
     NoSlots,
     /// Not enough slots are free.
     Slots,
+    /// Not enough slots are free, and runs hold some; the text names them.
+    SlotsOfRuns(String),
     /// A reason in the engine's own words.
     Other(String),
 }
@@ -67,6 +69,7 @@ impl std::fmt::Display for Block {
             Block::TooLarge => write!(f, "it takes more slots than there are"),
             Block::NoSlots => write!(f, "its host takes no jobs: it has 0 slots"),
             Block::Slots => write!(f, "no free slots"),
+            Block::SlotsOfRuns(who) => write!(f, "no free slots: {who}"),
             Block::Other(reason) => write!(f, "{reason}"),
         }
     }

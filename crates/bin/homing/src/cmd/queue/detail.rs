@@ -25,6 +25,7 @@ fn lines(job: &Job, part: &Part, why: Option<&str>) -> Vec<(&'static str, String
     let mut all = vec![("state", state(part, why)), ("user", s.user.clone())];
     let mut add = |name, value: Option<String>| all.extend(value.map(|value| (name, value)));
     add("name", Some(s.name.clone()).filter(|n| !n.is_empty()));
+    add("run", runs(job, part));
     add("command", known.then(|| clip(&s.command.display(), SHOWN)));
     add("folder", known.then(|| s.cwd.display()));
     add("queue", Some(format!("{}, {}", s.queue, count(u64::from(s.slots), "slot"))));
@@ -46,6 +47,13 @@ fn lines(job: &Job, part: &Part, why: Option<&str>) -> Vec<(&'static str, String
         add(name, Some(homing_model::RawText::from(path.as_path()).display()));
     }
     all
+}
+
+/// Returns the names of the runs that began in an element, by which `homing report` finds them.
+fn runs(job: &Job, part: &Part) -> Option<String> {
+    let start = part.start.as_ref()?;
+    let found = homing_journal::runs_of_job(&homing_journal::root(), &start.host, &job.name_of(part), start.at_ns);
+    (!found.is_empty()).then(|| found.join(", "))
 }
 
 /// Returns each rank of a job over several hosts, and where its part of the inputs is.

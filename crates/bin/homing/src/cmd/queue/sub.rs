@@ -1,6 +1,9 @@
 //! `homing sub`: submits a command that runs detached.
 
+mod batch;
+mod host;
 mod input;
+mod promised;
 mod sbatch;
 mod script;
 
@@ -8,7 +11,7 @@ use super::attached;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::run;
 use crate::nodes::Nodes;
-use homing_model::{Command, Failure, NodeSet, RawText};
+use homing_model::{Command, Failure, RawText};
 use homing_queue::plan::Config;
 use homing_queue::several::Wanted;
 use homing_queue::{Engine, JobSpec, Private, array, depend};
@@ -101,7 +104,7 @@ pub struct Args {
 /// Submits a job.
 pub fn run(args: Args) -> Result<i32, Failure> {
     input::refuse_list(&args.words)?;
-    let (args, script) = script::read(args)?;
+    let (mut args, script) = script::read(args)?;
     args.cluster.enter()?;
     if let Some(file) = args.cluster.file() {
         let file = std::fs::canonicalize(file)
@@ -117,10 +120,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return again(engine.as_ref(), &args.again);
     }
     let slurm = engine.name() == "slurm";
-    let batch = (!args.batch.is_empty()).then(|| crate::cmd::run::args_of(&args.batch)).transpose()?;
-    if batch.is_some() {
-        crate::idle::refuse_words(crate::cmd::run::grammar(), &args.batch)?;
-    }
+    let batch = batch::read(&mut args)?;
     let mut spec = spec(&args, script.as_ref(), batch.as_ref(), &engine.config()?, slurm)?;
     if slurm {
         super::slurm_keeps(&spec.queue)?;
@@ -151,6 +151,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         () if args.stdin.is_none() && batch.as_ref().is_some_and(input::is_read) => Some(input::of_batch()?),
         () => None,
     };
+    let opening = promised::Opening { elsewhere: slurm, later: spec.after.is_some() };
+    promised::refuse(&spec, opening)?;
+    if let Some(batch) = &batch {
+        batch::refuse(batch, &spec, input.as_ref(), opening)?;
+    }
     let mut private = Private { input, script, ..private() };
     if let Some(net) = &args.net {
         private.env.extend(Cluster::of_queue()?.network_of(net, &spec.named_hosts())?);
@@ -221,10 +226,8 @@ fn spec(
     if let Some(text) = &after {
         depend::check(text).map_err(|e| Failure::usage(format!("--after {text}: {e}")))?;
     }
-    if let Some(host) = args.host.as_deref().filter(|host| !is_host_name(host)) {
-        let failure = Failure::usage(format!("--host {host:?}: it takes the name of one host"));
-        return Err(failure.hint("--nodes N: a job over several hosts"));
-    }
+    let host = args.host.as_deref().map(|text| host::one(text, config, slurm)).transpose()?;
+    let label = || batch.and_then(|batch| batch.name.clone()).unwrap_or_default();
     // A batch on this machine runs as many tasks at once as it has slots, by default all slots. On Slurm, a batch is
     // a coordinator with its workers in one allocation, on any number of nodes.
     let stays = !slurm && !batch.map_or(Ok(true), goes_away)?;
@@ -250,7 +253,7 @@ fn spec(
             Some(script) => Command::Shell(homing_lsf::bsub::default_name(&script.0).into()),
             None => command(args, stays.then_some(slots))?,
         },
-        name,
+        name: if name.is_empty() { label() } else { name },
         limit_s: timeout.or(config.limit_s(&queue)),
         queue,
         slots,
@@ -260,17 +263,11 @@ fn spec(
         stdout: path(&args.output),
         stderr: path(&args.error),
         memory_bytes: args.mem,
-        host: args.host.clone(),
+        host,
         spread,
         extra: args.slurm.words(slurm)?,
         ..JobSpec::default()
     })
-}
-
-/// Whether a word is the name of one host. A node set is none: nobody would ever start the job.
-fn is_host_name(word: &str) -> bool {
-    let one = |set: NodeSet| set.iter().eq([word]);
-    !word.starts_with(['-', '.']) && !word.contains('/') && NodeSet::parse(word).is_ok_and(one)
 }
 
 /// Returns whether the tasks of a batch run on other hosts. They then take no slots here.

@@ -59,11 +59,16 @@ fn words_of(text: &str, from: &str) -> Result<Vec<OsString>, Failure> {
 /// Puts the user's defaults behind the name of a command that has any.
 pub fn with_defaults(mut words: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
     if words.get(1).is_some_and(|word| word == "run" || word == "plan") {
-        let own = defaults::own(&|words| args_of(words).map(drop).map_err(|e| e.message))?;
-        let defaults = [of_parallel(&words[2..])?, own].concat();
-        words.splice(2..2, defaults);
-        words = number_lines(join_json(words));
+        words = merged(words)?;
         let _ = WORDS.set(words.clone());
     }
     Ok(words)
+}
+
+/// Puts the user's defaults behind the first two words of a command line, `homing run`.
+pub fn merged(mut words: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
+    let own = defaults::own(&|words| args_of(words).map(drop).map_err(|e| e.message))?;
+    let defaults = [of_parallel(&words[2..])?, own].concat();
+    words.splice(2..2, defaults);
+    Ok(number_lines(join_json(words)))
 }

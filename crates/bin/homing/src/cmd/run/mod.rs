@@ -16,12 +16,14 @@ mod seats;
 mod slurm;
 mod targets;
 mod wide;
+mod words;
 
 pub use args::{Args, On, args_of, grammar};
-pub use config::with_defaults;
+pub use config::{merged, with_defaults};
 pub(crate) use options::batch;
 pub use parallel::unknown;
 pub use plan::plan;
+pub use words::refuse;
 
 use crate::cmd::evidence::{read, tell_run};
 use crate::cmd::gateway;
@@ -85,11 +87,19 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let finder = finder(&args)?;
     let _tender = args.ppn.map(|_| crate::embedded::open().and_then(homing_queue::Tender::begin)).transpose()?;
     let resumed = again.is_some();
+    let job = homing_queue::array::own_name(|name| std::env::var(name).ok());
+    if let Some(label) = args.name.as_deref().filter(|_| !resumed && !args.quiet && job.is_none()) {
+        note_taken(label);
+    }
     let Again { journal, done, tally, unlisted } = match again {
         Some(again) => again,
         None => anew(now_ns, args.quiet)?,
     };
     let name = journal.run();
+    if let Some(job) = &job {
+        // The run does not need the link, which `homing jobs` shows.
+        let _ = homing_journal::note_job(journal.dir(), &homing_queue::host_name(), job);
+    }
     let unbegun = Unbegun::new(journal.dir(), resumed);
     let mut inputs = Inputs::new(&cwd, journal.dir(), resumed);
     let typed = inputs.stdin_is_typed();
@@ -173,6 +183,15 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         inputs.forget_stdin();
     }
     show(&args, screen, &name, status, here, host_count > 1)
+}
+
+/// Prints a note if an earlier run has this name, which finds the newer run from now on.
+fn note_taken(label: &str) {
+    if let Some(run) = homing_journal::labelled(&homing_journal::root(), label)
+        && let Some(run) = run.file_name()
+    {
+        eprintln!("homing: run {} has the name {label:?}, too: from now on the name means this run", run.display());
+    }
 }
 
 /// Returns whether progress is drawn from the beginning, and the log of progress for an output that is no terminal.

@@ -56,10 +56,8 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
     if args.ppn.is_some() {
         return Ok(super::wide::plan(args, cluster, !logins.is_empty())?.into());
     }
+    agree(args, &logins)?;
     if !logins.is_empty() {
-        if args.hosts.is_some() {
-            return Err(Failure::usage("--sshlogin and --hosts say the same; give one of them"));
-        }
         let hosts = with_slots(logins.into_iter().map(|login| host_of(login, cluster)).collect())?;
         return Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() });
     }
@@ -74,9 +72,6 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
         On::Ssh | On::Slurm => false,
     };
     if local {
-        if args.hosts.is_some() {
-            return Err(Failure::usage("--hosts goes with --on ssh; --on local is this machine alone"));
-        }
         return Ok(vec![HostPlan { name: super::hostname(), via: Via::Local, slots: None }].into());
     }
     let names = if given { cluster.hosts(args.hosts.as_deref())? } else { holders(args, cwd)? };
@@ -86,6 +81,26 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
     }
     let hosts = cluster.plans(names)?;
     Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() })
+}
+
+/// Refuses words on hosts that no run takes. Queries no host.
+pub fn refuse(args: &Args, cluster: &Cluster) -> Result<(), Failure> {
+    let logins = super::parallel::logins(&args.parallel)?;
+    if args.ppn.is_none() {
+        agree(args, &logins)?;
+    }
+    args.hosts.as_deref().map_or(Ok(()), |hosts| cluster.hosts(Some(hosts)).map(drop))
+}
+
+/// Refuses options that contradict each other.
+fn agree(args: &Args, logins: &[Login]) -> Result<(), Failure> {
+    match args.hosts {
+        Some(_) if !logins.is_empty() => Err(Failure::usage("--sshlogin and --hosts name the same; give one of them")),
+        Some(_) if args.on == On::Local => {
+            Err(Failure::usage("--hosts goes with --on ssh; --on local is this machine alone"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the host of a login in GNU parallel's notation.

@@ -1,6 +1,7 @@
 //! The job commands, one after another.
 
 use super::world::World;
+use crate::script::script;
 use crate::until::until;
 use std::io::Write;
 use std::process::Stdio;
@@ -213,4 +214,102 @@ fn a_long_command_is_shown_in_part_and_its_failure_with_its_reason() {
     w.homing(&["sub", "-q", "-K", "-i", "gone", "--after", "1", "cat"]);
     let why = w.out(&["jobs", "-a", "--why"]);
     assert!(why.contains("EXIT 255: cannot read ") && why.contains("gone: No such file"), "{why}");
+}
+
+#[test]
+fn a_job_for_a_host_that_is_none_is_refused_at_once() {
+    let w = World::new(2);
+    let ssh = w.path().join("ssh");
+    script(
+        &ssh,
+        "for word; do [ \"$word\" != down.invalid ] || { echo 'Connection refused' >&2; exit 255; }; done\n\
+                  echo 'ssh: Could not resolve hostname far.invalid: Name or service not known' >&2; exit 255",
+    );
+    let sub = |host: &str| w.command(&["sub", "-q", "-w", host, "true"]).env("HOMING_SSH", &ssh).output().unwrap();
+    for (host, status, why) in [
+        ("n[1-", 255, "\"n[1-\" is no node set"),
+        ("@nogroup", 255, "is no node set"),
+        ("n[1-3]", 255, "takes one host, and \"n[1-3]\" names 3"),
+        ("n1,n2", 255, "takes one host"),
+        ("n1!n1", 255, "names 0"),
+        ("far.invalid", 254, "host far.invalid is unknown"),
+    ] {
+        let refused = sub(host);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(status) && said.contains(why), "{host}: {said}");
+    }
+    assert_eq!(w.out(&["jobs", "-a", "--json"]).trim(), "[]");
+    assert!(sub("down.invalid").status.success(), "a host that is down may come back");
+    w.out(&["kill", "--all"]);
+}
+
+#[test]
+fn words_and_files_that_stop_a_job_are_refused_at_once() {
+    let w = World::new(2);
+    let words: &[(&[&str], &str)] = &[
+        (&["-o", "gone/out", "true"], "cannot write the output of the job to"),
+        (&["-o", "out", "-e", "gone/err.%J", "true"], "gone/err.%J: No such file"),
+        (&["-i", "gone", "cat"], "gone: No such file"),
+        (&["--batch", "echo {}", "::::", "gone"], "gone"),
+        (&["--batch", "echo {}", "::::", "/dev/fd/63"], "through a pipe"),
+        (&["--batch", "--hosts", "n[1-", "echo", ":::", "a"], "is no node set"),
+        (&["--batch", "--halt", "sometimes", "echo", ":::", "a"], "sometimes"),
+        (&["--batch", "--results", "out.csv", "echo", ":::", "a"], "--results writes a folder"),
+        (&["--batch", "-J", "b1", "echo", ":::", "a"], "homing sub -J b1 --batch"),
+    ];
+    for (words, why) in words {
+        let refused = w.command(&["sub"]).args(*words).env("PARALLEL_HOME", w.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(255) && said.contains(why), "{words:?}: {said}");
+    }
+    assert_eq!(w.out(&["jobs", "-a", "--json"]).trim(), "[]");
+    // The files of a job that waits for another may be that one's.
+    w.out(&["sub", "-q", "until [ -e go ]; do sleep 0.05; done; mkdir made; echo x > list"]);
+    w.out(&["sub", "-q", "--after", "1", "-o", "made/out", "--batch", "-k", "-q", "echo got {}", "::::", "list"]);
+    std::fs::write(w.path().join("go"), "").unwrap();
+    assert_eq!(w.homing(&["wait", "2"]).status.code(), Some(0));
+    assert_eq!(w.lines("made/out"), ["got x"]);
+}
+
+#[test]
+fn a_batch_and_its_run_have_one_name() {
+    let w = World::new(2);
+    w.out(&["sub", "-q", "-K", "-J", "both", "--batch", "true", ":::", "a"]);
+    w.out(&["sub", "-q", "--batch", "--name", "mine", "true", ":::", "a"]);
+    assert_eq!(w.homing(&["wait", "mine"]).status.code(), Some(0));
+    // A report of a run that cannot be found is an error.
+    ["both", "mine"].iter().for_each(|name| drop(w.out(&["report", name])));
+    let shown = w.out(&["jobs", "mine"]);
+    assert!(shown.lines().any(|line| line == "  name       mine"), "{shown}");
+    // A batch without a name is found by the name of its run.
+    w.out(&["sub", "-q", "-K", "--batch", "true", ":::", "b"]);
+    let shown = w.out(&["jobs", "3"]);
+    let run = shown.lines().find_map(|line| line.strip_prefix("  run        ")).unwrap_or_else(|| panic!("{shown}"));
+    w.out(&["report", run]);
+}
+
+#[test]
+fn a_job_that_waits_for_the_slots_of_a_run_names_it() {
+    let w = World::new(1);
+    let task = "echo > busy; until [ -e go ]; do sleep 0.05; done #";
+    let mut run = w.command(&["run", "-q", "--name", "long10", task, ":::", "a"]).spawn().unwrap();
+    until("its task runs", || w.path().join("busy").exists());
+    w.out(&["sub", "-q", "true"]);
+    let why = w.out(&["jobs", "--why"]);
+    assert!(why.contains("PEND: no free slots: run long10 of ") && why.contains(" holds 1 of 1"), "{why}");
+    std::fs::write(w.path().join("go"), "").unwrap();
+    assert!(run.wait().unwrap().success());
+    assert_eq!(w.homing(&["wait", "1"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_name_that_a_run_has_already_is_noted() {
+    let w = World::new(1);
+    let named = |words: &[&str]| {
+        let output = w.command(&["run", "--name", "first"]).args(words).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(!named(&["true", ":::", "a"]).contains("has the name"));
+    assert!(named(&["true", ":::", "b"]).contains(" has the name \"first\", too: "));
+    assert!(!named(&["-q", "true", ":::", "c"]).contains("has the name"));
 }
