@@ -24,11 +24,11 @@ stays() { [ -z "$gone" ] || die "it would remove $gone; nothing was installed"; 
 wanted() { planned "$@"; stays; shift; apt_files "$@"; }
 # needed MODE PACKAGE...: those of a step of packages, which looks itself at what has to go.
 needed() { R=--no-install-recommends; planned "$@"; shift; apt_files "$@"; }
-# way PACKAGE...: `way` if files are at hand, or a mirror gives its index within seconds; else `none` and why. All mirrors are
-# tried at the same time. The index is that of apt's own list, by apt's own proxy.
+# way [PACKAGE...]: `way` if their files are at hand, or a mirror gives its index within seconds; else `none` and why. Without
+# packages a mirror is needed. All mirrors are tried at the same time. The index is that of apt's own list, by apt's own proxy.
 way() {
   R=--no-install-recommends
-  ! uris=$(apt_get --print-uris install "$@" 2>/dev/null) || echo "$uris" | grep "^'" | grep -qv "^'\(file\|copy\|cdrom\):" || { echo way; return 0; }
+  [ $# = 0 ] || ! uris=$(apt_get --print-uris install "$@" 2>/dev/null) || echo "$uris" | grep "^'" | grep -qv "^'\(file\|copy\|cdrom\):" || { echo way; return 0; }
   w=$(mktemp -d) || die "there is no room for a folder in ${TMPDIR:-/tmp}"
   apt_get --print-uris update 2>/dev/null | sed -n "s/^'\([a-z+]*:\/\/[^/]*\)\([^']*InRelease\)'.*/\1 \1\2/p" | sort -u -k1,1 | head -n 4 >"$w/mirrors"
   while read -r mirror uri; do

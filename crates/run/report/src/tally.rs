@@ -70,6 +70,8 @@ pub struct Tally {
     /// Storage servers that other users used too.
     pub(crate) shared: BTreeMap<String, Shared>,
     pub(crate) planned: PlannedBytes,
+    /// Hosts that hold the bytes which other hosts read, and hosts that read bytes of their own.
+    holders: [BTreeMap<String, u64>; 2],
     /// The number of attempts whose bytes are known by the layout, and of the others.
     pub(crate) placed: (u64, u64),
     pub(crate) ended: u64,
@@ -190,7 +192,7 @@ impl Tally {
             What::TaskStarted { task, host, command, planned, .. } => {
                 self.host(host).attempts += 1;
                 self.running.insert(*task, command.clone());
-                self.plan(planned.as_ref());
+                self.plan(host, planned.as_ref());
             }
             What::TaskEnded { host, wall_us, io, io_wait, .. } => {
                 // A task that no host could run has no host.
@@ -239,16 +241,29 @@ impl Tally {
         self.hosts.get_mut(name).expect("it was just put there")
     }
 
-    fn plan(&mut self, planned: Option<&PlannedBytes>) {
+    fn plan(&mut self, host: &str, planned: Option<&PlannedBytes>) {
         match planned {
             Some(p) => {
                 self.placed.0 += 1;
                 self.planned.local += p.local;
                 self.planned.remote += p.remote;
                 self.planned.remote_if_in_turn += p.remote_if_in_turn;
+                let own = (p.local > 0).then_some((host, p.local));
+                for (of, name, bytes) in
+                    p.from.iter().map(|(name, n)| (0, name.as_str(), *n)).chain(own.map(|(name, n)| (1, name, n)))
+                {
+                    *self.holders[of].entry(name.to_string()).or_default() += bytes;
+                }
             }
             None => self.placed.1 += 1,
         }
+    }
+
+    /// Returns the one host that holds all inputs, if some are read over the network: no placement avoids that.
+    pub(crate) fn only_holder(&self) -> Option<&str> {
+        let [others, own] = &self.holders;
+        let (name, bytes) = others.first_key_value().filter(|_| others.len() == 1)?;
+        (*bytes == self.planned.remote && own.keys().all(|host| host == name)).then_some(name)
     }
 
     fn end(&mut self, what: &What) {

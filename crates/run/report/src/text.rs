@@ -99,7 +99,10 @@ impl Tally {
             Some(read) => format!("{all} of inputs, {part} at home by layout; tasks read {}", bytes(read)),
             None if is_elsewhere => format!("{all} of inputs over the network: on no host of this run, by layout"),
             None if remote == 0 => format!("{all} of inputs at home (100 %), by layout"),
-            None => format!("{part} of {all} at home, {} over the network, by layout", bytes(remote)),
+            None => {
+                let holder = self.only_holder().map_or(String::new(), |host| format!(": all lies on {host}"));
+                format!("{part} of {all} at home, {} over the network, by layout{holder}", bytes(remote))
+            }
         }
     }
 
@@ -163,8 +166,9 @@ impl Tally {
         } else {
             let (local, remote) = (bytes(self.planned.local), bytes(self.planned.remote));
             let part = percent(self.planned.local, all);
+            let holder = self.only_holder().map_or(String::new(), |host| format!(": all lies on {host}"));
             let but = match self.placed.1 {
-                0 => String::new(),
+                0 => holder,
                 n => format!("; unknown for {}", count(n, "task")),
             };
             lines.add("planned", &format!("{local} from the task's own host ({part}), {remote} over the network{but}"));
@@ -320,5 +324,28 @@ pub(crate) fn how(outcome: &Outcome) -> String {
         Outcome::Lost(why) => format!("lost: {why}"),
         Outcome::NotRun(why) => format!("not run: {why}"),
         Outcome::OutputLimit => "ended since it printed too much".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made::started;
+    use homing_model::Event;
+    use homing_model::event::PlannedBytes;
+
+    #[test]
+    fn a_server_that_holds_all_inputs_is_named() {
+        let mut tally = Tally::new();
+        let mut add = |task, host, local, remote: u64| {
+            let from = if remote > 0 { vec![("n1".to_string(), remote)] } else { Vec::new() };
+            let planned = PlannedBytes { local, remote, remote_if_in_turn: remote, from };
+            tally.add(&Event { at_ns: 0, what: started(task, host, 1, "cat", Some(planned)) });
+            tally.inputs_where()
+        };
+        add(1, "n1", 8, 0);
+        assert_eq!(add(2, "n2", 0, 92), "8 % of 100 B at home, 92 B over the network, by layout: all lies on n1");
+        // Another host has inputs of its own: a better placement may exist.
+        assert!(!add(3, "n2", 10, 0).contains("n1"));
     }
 }

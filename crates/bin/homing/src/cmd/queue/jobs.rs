@@ -5,6 +5,7 @@ use homing_model::text::aligned;
 use homing_model::{Failure, RawText, document};
 use homing_queue::{Job, Part, State};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Arguments of `homing jobs`.
 #[derive(clap::Args)]
@@ -42,7 +43,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     };
     let jobs = jobs?;
     let shown = |p: &Part| args.all || !p.state.is_over() || p.state == State::Lost;
-    rows.extend(jobs.iter().flat_map(|j| j.parts.iter().filter(|p| shown(p)).map(move |p| (j, p))));
+    let workers = workers(args.engine.is_slurm());
+    let shown = |j: &Job, p: &Part| shown(p) && !(p.state.is_over() && workers.contains(&j.spec.name));
+    rows.extend(jobs.iter().flat_map(|j| j.parts.iter().filter(|p| shown(j, p)).map(move |p| (j, p))));
     let of_ids = || named.iter().map(|(job, _)| job.clone()).collect();
     let full = !named.is_empty() && named.iter().all(|(job, index)| job.meant(*index).count() == 1);
     let asked: Vec<Job> = match args.why || full {
@@ -72,6 +75,13 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         );
     }
     Ok(code)
+}
+
+/// Returns the names of the Slurm jobs that held workers of this user's runs. Those that are over are no jobs of a person:
+/// a worker that was not needed has been cancelled, and looks like a failure. `homing usage` counts them as runs.
+fn workers(is_slurm: bool) -> BTreeSet<String> {
+    let runs = if is_slurm { homing_journal::names(&homing_journal::root()) } else { Vec::new() };
+    runs.iter().map(|run| homing_slurm::job_name(run)).collect()
 }
 
 /// Returns the number of elements of an array in each state.

@@ -39,6 +39,11 @@ impl EngineArgs {
             EngineName::Slurm => Ok(Box::new(homing_queue::Slurm)),
         }
     }
+
+    /// Returns whether Slurm keeps the jobs.
+    pub fn is_slurm(&self) -> bool {
+        matches!(self.engine.unwrap_or_else(usual), EngineName::Slurm)
+    }
 }
 
 /// Returns Slurm if it is configured, even if its controller does not answer: jobs must not go elsewhere then.

@@ -22,35 +22,35 @@ fn say_folded<'a>(say: &dyn Fn(&str), whys: impl Iterator<Item = (&'a str, &'a s
 }
 
 impl Session {
-    /// Returns why packages of these phases cannot be had, by host. It is empty if any host of the cluster can fetch
-    /// them, because that host passes them on. This takes seconds and not the minutes of a failed installation.
-    pub fn packages_refused(&self, phases: &[Phase]) -> Vec<(String, String)> {
+    /// Returns the hosts for which packages of these phases cannot be had, each with the reason. There are none if any
+    /// host of the cluster can fetch, because that host passes files on. This takes seconds and not the minutes of a
+    /// failed installation.
+    pub fn cut_off(&self, phases: &[Phase]) -> Vec<(String, String)> {
         let mut lack = Packages::new();
         for (host, steps) in phases.iter().flat_map(|phase| &phase.steps) {
             lack.entry(host.clone()).or_default().extend(packages(steps));
         }
         lack.retain(|_, packages| !packages.is_empty());
-        let Some(any) = lack.values().next().cloned() else { return Vec::new() };
-        let ask = |hosts: Vec<&String>| {
-            let of = |host: &String| lack.get(host).unwrap_or(&any);
-            let calls: Vec<_> =
-                hosts.iter().map(|host| ((*host).clone(), Call::Script(cache::way(of(host))))).collect();
-            let answers = self.executor.direct.run(&calls);
-            let told = calls.into_iter().zip(answers);
-            told.filter_map(|((host, _), said)| Some((host, cache::no_way(&said.ok()?)))).collect::<Vec<_>>()
-        };
-        let has_way = |told: &[(String, Option<String>)]| told.iter().any(|(_, why)| why.is_none());
-        let told = ask(lack.keys().collect());
-        // Others are queried only if these have no way: one that lacks nothing may have the access that they lack.
-        if has_way(&told) || has_way(&ask(self.site.hosts.iter().filter(|host| !lack.contains_key(*host)).collect())) {
+        if lack.is_empty() {
             return Vec::new();
         }
-        let line = |why: String| {
-            format!(
-                "packages: no way to a mirror: {why} (try: apt-get update there; or --only AREA,... without packages)"
-            )
-        };
+        let told = self.ways(&lack);
+        let has_way = |told: &[(String, Option<String>)]| told.iter().any(|(_, why)| why.is_none());
+        // Others are queried only if these have no way. One that lacks nothing may have the access that they lack.
+        let others = self.site.hosts.iter().filter(|host| !lack.contains_key(*host));
+        if has_way(&told) || has_way(&self.ways(&others.map(|host| (host.clone(), Vec::new())).collect())) {
+            return Vec::new();
+        }
+        let line = |why| format!("packages: no way to a mirror: {why} (try: apt-get update there, or --only AREA,...)");
         told.into_iter().filter_map(|(host, why)| Some((host, line(why?)))).collect()
+    }
+
+    /// Returns for each host that answers why it cannot fetch its packages; `None` if it can.
+    fn ways(&self, of: &Packages) -> Vec<(String, Option<String>)> {
+        let call = |(host, packages): (&String, &Vec<String>)| (host.clone(), Call::Script(cache::way(packages)));
+        let answers = self.executor.direct.run(&of.iter().map(call).collect::<Vec<_>>());
+        let told = of.keys().zip(answers);
+        told.filter_map(|(host, said)| Some((host.clone(), cache::no_way(&said.ok()?)))).collect()
     }
 
     /// Brings the package files of a phase to its hosts. Returns the fetched files, if any.

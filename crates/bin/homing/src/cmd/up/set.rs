@@ -67,15 +67,17 @@ impl Session {
                 let disks_first = plan.phases.iter().any(|phase| phase.name == Area::Disks.name());
                 let mut refused = if disks_first { Vec::new() } else { self.volumes_refused(&due) };
                 refused.extend(self.volumes_otherwise(&due));
-                let cut_off = self.packages_refused(&plan.phases);
+                let cut_off = self.cut_off(&plan.phases);
+                // If others can go on, the plan names these hosts, and their own steps fail.
+                let none_goes_on = !cut_off.is_empty() && cut_off.len() == self.site.hosts.len();
                 came.failed.extend(refused.iter().chain(&cut_off).cloned());
                 if self.args.dry_run {
                     return self.tell_plan(&plan, &due, &came);
                 }
                 if !refused.is_empty() {
-                    return Err(Failure::usage(refusal(&[refused, cut_off].concat())));
+                    return Err(Failure::usage(refusal(&refused)));
                 }
-                if !cut_off.is_empty() {
+                if none_goes_on {
                     return Err(Failure::system(refusal(&cut_off)));
                 }
             }
