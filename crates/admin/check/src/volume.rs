@@ -1,6 +1,6 @@
 //! Converts the findings of `homing volume status` to findings of a check.
 
-use crate::finding::word;
+use crate::finding::{folded, word};
 use crate::{Code, Finding, Severity};
 use homing_volume::{Observed, OnHost, Spec, health};
 
@@ -95,7 +95,7 @@ pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::Fi
             found.push(of_host(name, host, &format!("{} is not mounted", spec.mount), None));
         }
     }
-    found
+    folded(found)
 }
 
 /// Returns the finding of a host that does not do its part: `lack` names the missing part.

@@ -105,6 +105,15 @@ impl Cluster {
         Ok(set)
     }
 
+    /// Returns the faults of sections that other commands use: hosts of a queue that are no node set.
+    pub fn section_faults(&self) -> Vec<String> {
+        let queues = [&self.own, &self.machine].into_iter().flat_map(|settings| &settings.queue);
+        let fault = |(name, queue): (&String, &homing_queue::plan::Queue)| {
+            Some(format!("[queue.{name}] hosts = {:?}: {}", queue.hosts, self.set(&queue.hosts, None).err()?.message))
+        };
+        queues.filter_map(fault).collect()
+    }
+
     fn all_hosts(&self) -> Option<&String> {
         self.own.hosts.as_ref().or(self.machine.hosts.as_ref())
     }

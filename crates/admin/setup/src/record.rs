@@ -4,7 +4,7 @@
 use homing_model::Failure;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The record of one cluster file.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -30,6 +30,13 @@ fn folder() -> PathBuf {
     homing_os::folder::cluster_state().join("up")
 }
 
+/// Returns the path of the record of a cluster file; if none is named, of that of these hosts.
+fn path_of(file: Option<&Path>, hosts: &[String]) -> PathBuf {
+    let key = file.map_or_else(|| hosts.join(","), |file| file.display().to_string());
+    let name: String = Sha256::digest(&key).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    folder().join(format!("{name}.json"))
+}
+
 fn unread(path: &std::path::Path, error: impl std::fmt::Display) -> Failure {
     Failure::system(format!("reading the record {}: {error}", path.display()))
 }
@@ -46,9 +53,7 @@ fn read(path: PathBuf) -> Result<Option<Record>, Failure> {
 impl Record {
     /// Returns the record of a cluster file; if none is named, that of these hosts.
     pub fn of(file: Option<PathBuf>, hosts: &[String]) -> Result<Record, Failure> {
-        let key = file.as_ref().map_or_else(|| hosts.join(","), |file| file.display().to_string());
-        let name: String = Sha256::digest(&key).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        let path = folder().join(format!("{name}.json"));
+        let path = path_of(file.as_deref(), hosts);
         Ok(read(path.clone())?.unwrap_or_else(|| Record { file, path, ..Record::default() }))
     }
 
@@ -88,10 +93,16 @@ impl Record {
         self.save()
     }
 
-    /// Removes a host that no longer takes part.
-    pub fn leave(&mut self, host: &str) -> Result<(), Failure> {
+    /// Removes a host that no longer takes part. If no cluster file is named, the record moves to the name of the
+    /// hosts that are left: the next call looks for it there.
+    pub fn leave(&mut self, host: &str, rest: &[String]) -> Result<(), Failure> {
         self.hosts.retain(|known| known != host);
-        self.save()
+        let old = std::mem::replace(&mut self.path, path_of(self.file.as_deref(), rest));
+        self.save()?;
+        if old != self.path {
+            Record { path: old, ..Record::default() }.remove()?;
+        }
+        Ok(())
     }
 
     /// Adds a volume that is about to be made.

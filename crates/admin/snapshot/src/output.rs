@@ -97,19 +97,20 @@ pub fn list(vaults: &[(Target, Listed)]) -> String {
     vaults.iter().map(|(target, listed)| table(target, listed)).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the images past their date, for the prompt before they are removed; `None`: there is none. The bank's host
-/// decides which of them stay.
+/// Returns the images that would be removed, for the prompt before it; `None`: there is none. Images past their date
+/// that stay, as the last good ones of their branch, are counted.
 pub fn expirable(target: &Target, listed: &Listed) -> Option<String> {
-    let due = |image: &&crate::image::Image| image.expires.is_some_and(|at| at <= listed.now);
-    let names: Vec<String> = listed.images.iter().filter(due).map(|image| shown(&image.name).to_string()).collect();
-    let count = units::count(names.len() as u64, "image");
+    let images = crate::order::ordered(listed.images.clone());
+    let names: Vec<String> =
+        crate::keep::expired(&images, listed.now).iter().map(|image| shown(&image.name).to_string()).collect();
+    let due = images.iter().filter(|image| image.expires.is_some_and(|at| at <= listed.now)).count();
+    let stays = match due - names.len() {
+        0 => String::new(),
+        more => format!("\n{} past the date stay, as the last good ones", units::count(more as u64, "image")),
+    };
     let text = || {
-        format!(
-            "{} in {}: {count} past the date, of which the last three good ones of each branch stay:\n  {}",
-            target.name,
-            place(target),
-            names.join("\n  ")
-        )
+        let count = units::count(names.len() as u64, "image");
+        format!("{} in {}: {count} would be removed:\n  {}{stays}", target.name, place(target), names.join("\n  "))
     };
     (!names.is_empty()).then(text)
 }

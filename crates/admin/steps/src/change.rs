@@ -194,6 +194,32 @@ impl Change {
         }
     }
 
+    /// Describes the change while it is made: "installing tree".
+    pub fn action(&self) -> String {
+        let thing = self.thing();
+        let way = |is_new: bool| if is_new { "adding" } else { "removing" };
+        match self {
+            Change::File { from: None, .. } => format!("writing {thing}"),
+            Change::File { to: None, .. } => format!("removing {thing}"),
+            Change::File { .. } => format!("changing {thing}"),
+            Change::Group { to, .. } => format!("{} {thing}", way(to.is_some())),
+            Change::User { to, .. } => format!("{} {thing}", way(to.is_some())),
+            Change::Member { to, .. } => format!("{} {thing}", way(*to)),
+            Change::Unit { to, .. } => format!("{} {thing}", if to.active { "starting" } else { "stopping" }),
+            Change::Nudge { unit, how: How::Reload, .. } => format!("reloading unit {unit}"),
+            Change::Nudge { unit, .. } => format!("restarting unit {unit}"),
+            Change::Sysctl { to, .. } | Change::Link { to, .. } => format!("setting {thing} = {to}"),
+            Change::Hostname { to, .. } => format!("setting {thing} {to}"),
+            Change::Mount { point, to, .. } => {
+                format!("{} {point}", if to.mounted { "mounting" } else { "unmounting" })
+            }
+            Change::Disk { to: Some(_), .. } => format!("preparing {thing}"),
+            Change::Disk { .. } => format!("removing the empty file system of {thing}"),
+            Change::Copy { from, to, .. } => format!("copying {from} to {to}"),
+            Change::Package { name, .. } => format!("installing {name}"),
+        }
+    }
+
     /// Describes the change in a few words, for people.
     pub fn told(&self) -> String {
         let thing = self.thing();

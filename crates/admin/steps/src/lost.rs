@@ -7,6 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// changing it.
 const AGAIN: usize = 2;
 
+/// Phases that fail for want of a package.
+const PACKAGE_PHASES: [&str; 2] = ["packages", "clock"];
+/// Phases that need nothing of another phase.
+const FREE_PHASES: [&str; 2] = ["sysctl", "limits"];
+
 /// The lost hosts of one call.
 #[derive(Default)]
 pub struct Lost {
@@ -16,6 +21,8 @@ pub struct Lost {
     pub refused: Vec<(String, String)>,
     /// By host and thing: settings that the system refused, with its message. They are not tried again in this call.
     untaken: BTreeMap<(String, String), String>,
+    /// By host: phases that were not begun there because an earlier one failed.
+    left: BTreeMap<String, Vec<String>>,
     outdated: BTreeSet<String>,
     times: BTreeMap<String, usize>,
 }
@@ -44,8 +51,33 @@ impl Lost {
                     )
                 }
             };
-            self.failed.insert(host, why);
+            // The first reason is kept: a later phase may fail because of it.
+            self.failed.entry(host).and_modify(|first| *first = format!("{first}; {why}")).or_insert(why);
         }
+    }
+
+    /// Whether the host takes part in a phase. Settings of the kernel and limits need nothing of a package, so a host
+    /// without one still gets them.
+    pub fn admits(&self, host: &str, phase: &str) -> bool {
+        let is_free = |why: &String| {
+            let of_packages = PACKAGE_PHASES.iter().any(|name| why.starts_with(&format!("{name}: ")));
+            of_packages && FREE_PHASES.contains(&phase)
+        };
+        !self.outdated.contains(host) && self.failed.get(host).is_none_or(is_free)
+    }
+
+    /// Records a phase that a host does not take part in.
+    pub fn leave(&mut self, host: &str, phase: &str) {
+        let left = self.left.entry(host.into()).or_default();
+        if self.failed.contains_key(host) && !left.iter().any(|known| known == phase) {
+            left.push(phase.into());
+        }
+    }
+
+    /// Returns the hosts with phases that were not begun there, as text.
+    pub fn not_begun(&self) -> impl Iterator<Item = (String, String)> {
+        let left = self.left.iter().filter(|(host, phases)| self.failed.contains_key(*host) && !phases.is_empty());
+        left.map(|(host, phases)| (host.clone(), format!("not begun there: {}", phases.join(", "))))
     }
 
     /// Whether the host takes no part now.
@@ -99,6 +131,21 @@ mod tests {
         assert!(!lost.look_again() && lost.has("n1") && lost.has("n2"));
         assert!(lost.failed["n1"].starts_with("ssh: /etc/x was changed, 3 times; stop"), "{:?}", lost.failed);
         assert_eq!(lost.failed["n2"], "ssh: disk full");
+    }
+
+    #[test]
+    fn a_host_without_a_package_still_gets_its_kernel_settings_and_the_rest_is_named() {
+        let mut lost = Lost::default();
+        lost.take([("n1".to_string(), Fault::Failed("packages: no way to a mirror".into()))].into());
+        lost.take([("n2".to_string(), Fault::Failed("ssh: disk full".into()))].into());
+        assert!(lost.admits("n1", "sysctl") && lost.admits("n1", "limits") && !lost.admits("n1", "clock"));
+        assert!(!lost.admits("n2", "sysctl") && lost.admits("n3", "clock"));
+        ["clock", "homes", "clock"].iter().for_each(|phase| lost.leave("n1", phase));
+        lost.leave("n3", "clock");
+        lost.take([("n1".to_string(), Fault::Failed("sysctl: no".into()))].into());
+        assert_eq!(lost.failed["n1"], "packages: no way to a mirror; sysctl: no");
+        let not_begun = [("n1".to_string(), "not begun there: clock, homes".to_string())];
+        assert_eq!(lost.not_begun().collect::<Vec<_>>(), not_begun);
     }
 
     #[test]

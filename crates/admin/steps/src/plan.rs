@@ -43,7 +43,8 @@ pub fn plan(wanted: &[Wanted], seen: &mut Observed) -> Result<Vec<Step>, Vec<Str
 fn change(wanted: &Wanted, seen: &Observed) -> Result<Option<Change>, String> {
     let change = match wanted {
         Wanted::Package { name, replaces } => {
-            let change = Change::Package { name: name.clone(), replaces: replaces.clone() };
+            let replaces = replaces.iter().filter(|other| seen.packages.contains(*other)).cloned().collect();
+            let change = Change::Package { name: name.clone(), replaces };
             return Ok((!seen.packages.contains(name)).then_some(change));
         }
         Wanted::File { path, content, mode, owner } => whole(path, content, *mode, *owner, seen)?,

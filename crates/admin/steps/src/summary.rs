@@ -19,11 +19,14 @@ pub fn summary(phases: &[Phase]) -> String {
     let changes = || phases.iter().flat_map(|phase| phase.steps.values().flatten()).map(|step| &step.change);
     let mut parts: Vec<String> = KINDS.iter().filter_map(|(kind, noun)| counted(changes(), *kind, noun)).collect();
     parts.extend(packages(changes()));
-    let removed: BTreeSet<String> = changes().filter(|change| removes(change)).map(Change::thing).collect();
+    let removed: BTreeSet<String> = changes().flat_map(removals).collect();
     let removed = match removed.len() {
         0 => "nothing removed".into(),
         1..=NAMES => format!("removes {}", Vec::from_iter(removed).join(", ")),
-        more => format!("removes {more} things"),
+        more => {
+            let first: Vec<String> = removed.into_iter().take(NAMES).collect();
+            format!("removes {} and {} more", first.join(", "), more - NAMES)
+        }
     };
     let erased: BTreeSet<String> = changes().filter(|change| erases(change)).map(Change::thing).collect();
     let erased = erased.into_iter().map(|disk| format!("; ERASES {disk}")).collect::<String>();
@@ -63,6 +66,15 @@ fn packages<'c>(changes: impl Iterator<Item = &'c Change>) -> Option<String> {
     (!names.is_empty()).then(|| format!("install {}{more}", shown.join(", ")))
 }
 
+/// Returns the things that a change removes.
+fn removals(change: &Change) -> Vec<String> {
+    match change {
+        Change::Package { replaces, .. } => replaces.iter().map(|name| format!("package {name}")).collect(),
+        _ if removes(change) => vec![change.thing()],
+        _ => Vec::new(),
+    }
+}
+
 fn removes(change: &Change) -> bool {
     match change {
         Change::File { to, .. } => to.is_none(),
@@ -71,7 +83,6 @@ fn removes(change: &Change) -> bool {
         Change::Disk { to, .. } => to.is_none(),
         Change::Member { to, .. } => !to,
         Change::Mount { to, .. } => !to.mounted,
-        Change::Package { replaces, .. } => !replaces.is_empty(),
         _ => false,
     }
 }
@@ -109,6 +120,11 @@ mod tests {
         assert_eq!(summary(&[hosts.clone(), more]), "n[1-2] (2): 1 file, install chrony; nothing removed");
         let gone = phase(&[("n1", file("/etc/old", false))]);
         assert_eq!(summary(&[hosts, gone]), "n[1-2] (2): 2 files; removes /etc/old");
+        let chrony = Change::Package { name: "chrony".into(), replaces: vec!["systemd-timesyncd".into()] };
+        let expected = "n1: install chrony; removes package systemd-timesyncd";
+        assert_eq!(summary(&[phase(&[("n1", chrony)])]), expected);
+        let five: Vec<(&str, Change)> = ["a", "b", "c", "d", "e"].map(|path| ("n1", file(path, false))).into();
+        assert_eq!(summary(&[phase(&five)]), "n1: 5 files; removes a, b, c, d and 1 more");
         assert_eq!(summary(&[]), "nothing to do");
     }
 

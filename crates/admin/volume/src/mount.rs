@@ -16,6 +16,13 @@ const MOUNT: &str = r#"
     mountpoint -q -- "$1" || timeout 60 mount -- "$1"
 "#;
 
+/// Replaces the volume's line in fstab, in its place; the mount stays as it is.
+const REWRITE: &str = r#"
+    line="$3 $1 $4 x-homing.$2,$5 0 0" mark="x-homing.$2," \
+    awk 'index($0, ENVIRON["mark"]) { print ENVIRON["line"]; next } { print }' /etc/fstab > /etc/fstab.homing &&
+    chmod 644 /etc/fstab.homing && mv -f /etc/fstab.homing /etc/fstab
+"#;
+
 /// Unmounts first: a mount that is in use keeps its line, and the processes that use it are printed. The folder of
 /// the mount point is removed only if it is empty.
 const UNMOUNT: &str = r#"
@@ -49,6 +56,18 @@ pub(crate) fn mount(plan: &mut Plan, spec: &Spec, seen: &Observed, line: impl Fn
         Step::new(host, mount_argv(spec, &line), why).undo(unmount_argv(spec))
     });
     plan.phase_each(format!("mount at {}", spec.mount), steps.collect());
+}
+
+/// Writes the lines in fstab anew that differ from those of the volume: the others name servers that have left.
+pub(crate) fn rewrite(plan: &mut Plan, spec: &Spec, seen: &Observed, line: impl Fn(&str) -> Line) {
+    let step = |host: &String| {
+        let (old, new) = (seen.host(host)?.fstab.as_ref()?, line(host));
+        let options = format!("x-homing.{},{}", spec.name, new.options);
+        let is_same = old[0] == new.source && old[3] == options;
+        let argv = script(REWRITE, &[&spec.mount, &spec.name, &new.source, new.fstype, &new.options]);
+        (!is_same).then(|| Step::new(host, argv, format!("write the line of {} in /etc/fstab anew", spec.mount)))
+    };
+    plan.phase_each("write the lines of fstab anew", spec.clients.iter().filter_map(step).collect());
 }
 
 /// Unmounts on `hosts`. `back` returns the fstab line that the undo writes again.

@@ -156,8 +156,8 @@ impl Spec {
         if self.kind == Kind::Gluster { self.check_sets() } else { Ok(()) }
     }
 
-    /// Refuses what no volume can have. GlusterFS's rule on the number of places is one for new volumes: a volume that
-    /// hosts have left keeps several folders on one of the others.
+    /// Refuses specifications that no volume can have. GlusterFS's rule on the number of places is one for new volumes.
+    /// A volume that hosts have left keeps several folders on one of the others.
     pub fn check_existing(&self) -> Result<(), SpecError> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         if self.name.is_empty() || self.name.len() > 64 || self.name.starts_with('-') || !self.name.bytes().all(fits) {

@@ -72,7 +72,7 @@ pub enum LaunchError {
         host: String,
     },
     /// Its key was never accepted.
-    #[error("host {host}: its host key is not on record: log in once with `ssh {host}` and accept it")]
+    #[error("host {host}: its host key is not on record: `homing hosts --trust -w {host}` shows it and adds it")]
     HostKeyUnknown {
         /// The host.
         host: String,

@@ -14,7 +14,8 @@ static HIDDEN: Code = Code {
 
 pub(crate) static CHECK: Check = Check {
     key: "beneath",
-    // Mounts of the system itself are left alone: only network mounts, and those of fstab.
+    // Mounts of the system itself are left alone: only network mounts, and those of fstab. The former homes beneath
+    // the mount that homing up made are meant to lie there: its undo gives them back.
     ask: r#"[ "$(id -u)" = 0 ] || exit 0
 { awk '$1 !~ /^#/ && $2 ~ /^[/]./ {print $2}' /etc/fstab
 awk '{for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1); if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"]) print $5}' /proc/self/mountinfo
@@ -22,7 +23,7 @@ awk '{for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1); if (t ~ ENVIRON["NET
 NR == FNR {m[$5] = 1; next}
 m[$1] {q = $1; n = 0; while (sub(/[/][^/]*$/, "", q) && q != "") if (m[q]) n = 1; if (!n) print $1}' /proc/self/mountinfo - |
 unshare -m --propagation private sh -c 'mount --bind / /run || exit 0
-while read -r p; do c=$(ls -A "/run$p" 2>/dev/null | head -1); [ -z "$c" ] || printf "%s\t%s\n" "$p" "$c"; done'"#,
+while read -r p; do [ "$p" = /home ] && grep -q "^# homing homes: begin" /etc/fstab && continue; c=$(ls -A "/run$p" 2>/dev/null | head -1); [ -z "$c" ] || printf "%s\t%s\n" "$p" "$c"; done'"#,
     waits: true,
     slow: true,
     root: Some("files beneath mount points"),

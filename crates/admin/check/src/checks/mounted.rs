@@ -86,7 +86,8 @@ fn of_point(point: &str, all: &[(&Host, Mounts)]) -> Vec<Finding> {
     let at: Vec<(&Host, Option<&MountLine>)> =
         all.iter().map(|(h, t)| (*h, t.iter().rev().find(|m| m.mount.point.display() == point))).collect();
     let there: Vec<(&Host, &MountLine)> = at.iter().filter_map(|(h, m)| Some((*h, (*m)?))).collect();
-    let (speaker, first) = there[0];
+    // A mount of a folder that was removed is no model for other hosts.
+    let (speaker, first) = *there.iter().find(|(_, line)| !is_removed(line)).unwrap_or(&there[0]);
     let mut found = Vec::new();
     if there.iter().all(|(_, m)| is_network(m)) {
         let lacking = at.iter().filter(|(h, m)| m.is_none() && there.len() * 2 > all.len() && !serves(h, first));
@@ -156,12 +157,20 @@ fn like(line: &MountLine, table: &[MountLine]) -> String {
     format!("mountpoint -q {point} || {{ mkdir -p {point} && {{ {}; }}; }}", again(line, table))
 }
 
+/// Whether the mounted folder was removed since: the kernel then adds this word to its path.
+fn is_removed(line: &MountLine) -> bool {
+    line.root.0.ends_with(b"//deleted")
+}
+
 /// Returns the command that mounts a file system at its point: by /etc/fstab, else with the words of its kind. The
 /// type in the mount table is that of the kernel's FUSE, which its mount program does not accept. A folder of a
 /// volume that is bound there has the volume's source: mounted by that source, the whole volume would be there.
 pub(crate) fn again(line: &MountLine, table: &[MountLine]) -> String {
     let mount = &line.mount;
     let (point, source) = (mount.point.display(), plain_source(mount));
+    if is_removed(line) {
+        return format!("mount {}", word(&point));
+    }
     if line.root.0 != b"/" {
         let whole = table.iter().find(|other| other.dev == line.dev && other.root.0 == b"/");
         let bound = whole.map(|whole| {
@@ -260,6 +269,14 @@ mod tests {
         assert_eq!(again(&table[1], &table), line);
         let alone = parse(bound.as_bytes());
         assert_eq!(again(&alone[0], &alone), "mount /home");
+    }
+
+    #[test]
+    fn a_folder_that_was_removed_is_not_mounted_by_its_old_path() {
+        let whole = "30 22 0:40 / /homes rw - fuse.glusterfs n4:/homes rw";
+        let bound = "31 22 0:40 /home//deleted /home rw - fuse.glusterfs n4:/homes rw";
+        let table = parse(format!("{whole}\n{bound}").as_bytes());
+        assert_eq!(again(&table[1], &table), "mount /home");
     }
 
     #[test]

@@ -13,7 +13,7 @@ const STRATUM: u32 = 10;
 
 pub(super) fn ask(site: &Site, question: &mut Question) {
     question.files.extend(["clock.file", "clock.block"].into_iter().flat_map(|thing| site.callings(thing)));
-    question.packages.extend(site.callings("clock.package"));
+    question.packages.extend(["clock.package", "clock.replaces"].into_iter().flat_map(|thing| site.callings(thing)));
     question.units.extend(site.callings("clock.unit"));
 }
 

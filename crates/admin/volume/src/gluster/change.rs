@@ -142,6 +142,10 @@ pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) 
     let (speaker, _) = speaker_of(spec, seen)?;
     let mut plan = Plan::default();
     if leaving.is_empty() {
+        let mut rest = spec.clone();
+        rest.places.retain(|place| place.host != host);
+        rest.clients.retain(|client| client != host);
+        mount::rewrite(&mut plan, &rest, seen, |client| mount_line(&rest, client));
         return Ok(plan);
     }
     if seen.host(host).is_none() {

@@ -5,6 +5,16 @@ use crate::world::World;
 
 /// Commands that change hosts, with their required arguments.
 const CHANGING: &[&[&str]] = &[
+    &["snapshot", "restore", "home:f", "--overwrite", "--cluster", "c.toml"],
+    &["snapshot", "schedule", "--on", "n1", "--cluster", "c.toml"],
+    &["tune", "net", "-w", "n1,n2"],
+    &["tune", "net", "-w", "n1,n2", "--undo"],
+    &["cache", "install", "-w", "n1", "jq"],
+    &["hosts", "-w", "n1", "--schedule"],
+];
+
+/// Commands that look first: a request that cannot be carried out is refused for its own reason. They change nothing.
+const LOOKING: &[&[&str]] = &[
     &["up", "c.toml"],
     &["up", "c.toml", "--undo"],
     &["down", "n2", "--cluster", "c.toml"],
@@ -23,15 +33,9 @@ const CHANGING: &[&[&str]] = &[
     &["volume", "resume", "data", "-w", "n1"],
     &["volume", "undo", "data", "-w", "n1"],
     &["snapshot", "expire", "home", "--to", "n1:/bank"],
-    &["snapshot", "restore", "home:f", "--overwrite", "--cluster", "c.toml"],
-    &["snapshot", "schedule", "--on", "n1", "--cluster", "c.toml"],
-    &["tune", "net", "-w", "n1,n2"],
-    &["tune", "net", "-w", "n1,n2", "--undo"],
-    &["cache", "install", "-w", "n1", "jq"],
-    &["hosts", "-w", "n1", "--schedule"],
 ];
 
-const CLUSTER: &str = "hosts = \"n[1-2]\"\n[power]\noff = \"touch reached {host}\"\n[snapshot.home]\nsource = \"n1:/home\"\n\
+const CLUSTER: &str = "hosts = \"n[1-2]\"\n[power]\noff = \"touch switched {host}\"\n[snapshot.home]\nsource = \"n1:/home\"\n\
                        bank = \"n2:/bank\"\n";
 
 fn world() -> World {
@@ -53,6 +57,26 @@ fn without_a_terminal_no_host_is_changed_and_yes_is_named() {
         assert!(output.status.code() == Some(255) && told.contains("--yes"), "{words:?}: {told}");
         assert!(!world.path().join("reached").exists(), "{words:?} has reached a host");
     }
+}
+
+#[test]
+fn a_request_that_cannot_be_carried_out_is_refused_for_its_own_reason() {
+    for words in LOOKING {
+        let world = world();
+        // No host answers.
+        crate::script::script(&world.path().join("ssh"), "exit 255");
+        let mut command = world.command(words);
+        command.env("HOMING_SSH", world.path().join("ssh")).env("HOMING_VOLUMES", world.path());
+        command.env("XDG_STATE_HOME", world.path()).env("HOMING_POWER", world.path().join("power.json"));
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(254 | 255)) && !told.is_empty(), "{words:?}: {told}");
+        assert!(!world.path().join("switched").exists(), "{words:?} has switched a host off");
+        assert!(!told.contains("Continue?"), "{words:?}: {told}");
+    }
+    let world = world();
+    let output = world.command(&["volume", "delete", "nosuch"]).env("HOMING_VOLUMES", world.path()).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no volume nosuch is known"), "{output:?}");
 }
 
 #[test]

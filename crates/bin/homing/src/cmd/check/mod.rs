@@ -254,6 +254,8 @@ impl Session<'_> {
         if self.looks_at_vaults() && vaults.unasked().is_empty() {
             sought.extend(homing_check::volume::codes_of_vaults());
         }
+        let faults = snapshot::section_faults(self.args.targets.cluster())?;
+        let faults = faults.into_iter().map(|fault| ("cluster file".to_string(), fault));
         found.extend(of_volumes);
         found.extend(vaults.findings());
         unasked.extend(vaults.unasked());
@@ -263,7 +265,8 @@ impl Session<'_> {
         let lacking = |area: &Area| (*area, unknown_in(*area, &self.checks, &self.gathered.answers));
         let mut lacking: BTreeMap<Area, usize> = Area::ALL.iter().map(lacking).collect();
         *lacking.entry(Area::Volumes).or_default() += unasked.len();
-        let unknown = self.gathered.unknown(&self.checks).into_iter().chain(unasked).chain(measured).collect();
+        let unknown =
+            self.gathered.unknown(&self.checks).into_iter().chain(unasked).chain(measured).chain(faults).collect();
         let report = Report {
             told,
             quiet,

@@ -17,8 +17,33 @@ const PATIENCE: &str = "5";
 struct Way {
     hostname: String,
     port: String,
+    /// The name under which its key is recorded, if it is another than the host's.
+    alias: Option<String>,
     /// The file that records its key.
     known: Option<PathBuf>,
+    /// All files in which ssh looks for it.
+    read: Vec<PathBuf>,
+}
+
+impl Way {
+    /// Returns the name under which ssh records the key. An alias has no port.
+    fn name(&self) -> String {
+        match &self.alias {
+            Some(alias) => alias.clone(),
+            None if self.port == "22" => self.hostname.clone(),
+            None => format!("[{}]:{}", self.hostname, self.port),
+        }
+    }
+
+    /// Returns the lines of `ssh-keyscan`, under that name.
+    fn lines(&self, scanned: &str) -> String {
+        let lines = scanned.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+        let named = |line: &str| match (&self.alias, line.split_once(' ')) {
+            (Some(alias), Some((_, key))) => format!("{alias} {key}\n"),
+            _ => format!("{line}\n"),
+        };
+        lines.map(named).collect()
+    }
 }
 
 /// The keys of one host that are not recorded yet.
@@ -66,18 +91,19 @@ fn fresh(host: &str) -> Result<Option<Fresh>, String> {
     let config = output(asked.args(["-G", "--", host]))?;
     let way = way(&String::from_utf8_lossy(&config.stdout));
     let known = way.known.clone().ok_or("ssh names no file of known hosts")?;
-    let name = if way.port == "22" { way.hostname.clone() } else { format!("[{}]:{}", way.hostname, way.port) };
-    let mut find = Command::new("ssh-keygen");
-    if known.exists() && output(find.arg("-F").arg(&name).arg("-f").arg(&known))?.status.success() {
-        return Ok(None);
+    let name = way.name();
+    for file in way.read.iter().filter(|file| file.exists()) {
+        let mut find = Command::new("ssh-keygen");
+        if output(find.arg("-F").arg(&name).arg("-f").arg(file))?.status.success() {
+            return Ok(None);
+        }
+    }
+    if known == Path::new("/dev/null") {
+        return Err("UserKnownHostsFile is /dev/null there: no key can be recorded".into());
     }
     let mut scan = Command::new("ssh-keyscan");
     let scanned = output(scan.args(["-T", PATIENCE, "-p", &way.port, "--", &way.hostname]))?;
-    let lines: String = String::from_utf8_lossy(&scanned.stdout)
-        .lines()
-        .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let lines = way.lines(&String::from_utf8_lossy(&scanned.stdout));
     if lines.is_empty() {
         return Err(format!("no key was sent within {PATIENCE} s"));
     }
@@ -106,18 +132,26 @@ fn way(text: &str) -> Way {
         match key {
             "hostname" => way.hostname = value.into(),
             "port" => way.port = value.into(),
-            "userknownhostsfile" => {
-                let first = value.split(' ').next().unwrap_or_default();
-                let home = homing_os::names::home();
-                way.known = match (first.strip_prefix("~/"), home) {
-                    (Some(rest), Some(home)) => Some(home.join(rest)),
-                    _ => Some(first.into()).filter(|path: &PathBuf| path.is_absolute()),
-                };
+            "hostkeyalias" => way.alias = Some(value.into()),
+            "userknownhostsfile" | "globalknownhostsfile" => {
+                let files: Vec<PathBuf> = value.split(' ').filter_map(file_of).collect();
+                if key == "userknownhostsfile" {
+                    way.known = files.first().cloned();
+                }
+                way.read.extend(files);
             }
             _ => {}
         }
     }
     way
+}
+
+/// Returns a file of `ssh -G`; none for a word that is no path.
+fn file_of(word: &str) -> Option<PathBuf> {
+    match (word.strip_prefix("~/"), homing_os::names::home()) {
+        (Some(rest), Some(home)) => Some(home.join(rest)),
+        _ => Some(word.into()).filter(|path: &PathBuf| path.is_absolute()),
+    }
 }
 
 fn fingerprints(lines: &str) -> Result<Vec<String>, String> {
@@ -146,10 +180,20 @@ mod tests {
 
     #[test]
     fn the_way_to_a_host_is_what_ssh_makes_of_it() {
-        let text = "user ann\nhostname 10.0.0.7\nport 2222\nuserknownhostsfile /home/ann/.ssh/known /etc/ssh/known2\n";
-        let expected =
-            Way { hostname: "10.0.0.7".into(), port: "2222".into(), known: Some("/home/ann/.ssh/known".into()) };
-        assert_eq!(way(text), expected);
+        let text = "user ann\nhostname 10.0.0.7\nport 2222\nuserknownhostsfile /home/ann/.ssh/known /etc/ssh/known2\n\
+                    globalknownhostsfile /etc/ssh/ssh_known_hosts none\n";
+        let plain = way(text);
+        assert_eq!((plain.hostname.as_str(), plain.name().as_str()), ("10.0.0.7", "[10.0.0.7]:2222"));
+        assert_eq!(plain.known, Some("/home/ann/.ssh/known".into()));
+        let files = ["/home/ann/.ssh/known", "/etc/ssh/known2", "/etc/ssh/ssh_known_hosts"].map(PathBuf::from);
+        assert_eq!(plain.read, files);
+        let alias = way(&format!("{text}hostkeyalias node7\n"));
+        assert_eq!(alias.name(), "node7");
+        assert_eq!(
+            alias.lines("# 10.0.0.7:2222 SSH-2.0\n[10.0.0.7]:2222 ssh-ed25519 AAAA\n"),
+            "node7 ssh-ed25519 AAAA\n"
+        );
+        assert_eq!(plain.lines("[10.0.0.7]:2222 ssh-ed25519 AAAA\n"), "[10.0.0.7]:2222 ssh-ed25519 AAAA\n");
         assert_eq!(way("hostname n1\n").port, "22");
     }
 

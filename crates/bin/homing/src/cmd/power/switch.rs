@@ -29,26 +29,42 @@ pub fn off_one(switching: &Switching, book: &mut Book, host: &str) -> Result<Res
 pub fn off(cluster: &Cluster, names: &[String], force: bool, consent: Consent) -> Result<i32, Failure> {
     let switching = cluster.switching()?;
     names.iter().try_for_each(|host| switching.off(host).map(drop))?;
-    let hosts: NodeSet = names.iter().cloned().collect();
-    let busy = if force { "hosts at work too" } else { "hosts at work stay on" };
-    consent.confirm("switching hosts off", &format!("{} would be switched off; {busy}", alike::label(&hosts)))?;
-    let mut book = Book::open()?;
     let kept = cluster.kept(&switching.keep, &homing_volume::holders(), names);
-    let mut failed = Vec::new();
+    let known = switched::all();
+    let (mut going, mut failed) = (Vec::new(), Vec::new());
     for (host, answer) in look::all(names, &kept) {
-        if answer.is_err() && book.known.off_s(&host).is_some() {
+        if answer.is_err() && known.off_s(&host).is_some() {
             println!("{host} is off already");
             continue;
         }
         match homing_power::hindered(kept.get(&host), &answer, switching.load, homing_queue::user_name) {
             Some((why, last)) if last || !force => failed.push((host, format!("not switched off: {why}"))),
-            _ => match off_one(&switching, &mut book, &host)? {
+            Some((why, _)) => going.push((host, why.trim_end_matches("; --force").to_string())),
+            None => going.push((host, String::new())),
+        }
+    }
+    if !going.is_empty() {
+        consent.confirm("switching hosts off", &question(&going, &failed))?;
+        let mut book = Book::open()?;
+        for (host, _) in going {
+            match off_one(&switching, &mut book, &host)? {
                 Ok(()) => println!("{host} switched off"),
                 Err(why) => failed.push((host, why)),
-            },
+            }
         }
     }
     told(&failed)
+}
+
+/// Returns the summary before hosts are switched off: the hosts that go, with the objection that `--force`
+/// overrides, and the hosts that stay on.
+fn question(going: &[(String, String)], staying: &[(String, String)]) -> String {
+    let hosts: NodeSet = going.iter().map(|(host, _)| host.clone()).collect();
+    let mut lines = vec![format!("{} would be switched off", alike::label(&hosts))];
+    let forced = going.iter().filter(|(_, why)| !why.is_empty());
+    lines.extend(alike::folded(forced.map(|(host, why)| (host.as_str(), why.as_str()))));
+    lines.extend(alike::folded(staying.iter().map(|(host, why)| (host.as_str(), why.as_str()))));
+    lines.join("\n  ")
 }
 
 /// Executes `homing power on`.
@@ -102,4 +118,19 @@ fn told(failed: &[(String, String)]) -> Result<i32, Failure> {
     let lines = alike::folded(failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
     lines.iter().for_each(|line| eprintln!("homing: {line}"));
     Ok(if failed.is_empty() { 0 } else { exit::SYSTEM })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_question_names_the_hosts_that_go_and_those_that_stay() {
+        let row = |host: &str, why: &str| (host.to_string(), why.to_string());
+        let going = [row("n1", ""), row("n2", "ann is logged in")];
+        let text = question(&going, &[row("n3", "not switched off: load 0.50; --force")]);
+        let lines =
+            ["n[1-2] (2) would be switched off", "n2: ann is logged in", "n3: not switched off: load 0.50; --force"];
+        assert_eq!(text, lines.join("\n  "));
+    }
 }

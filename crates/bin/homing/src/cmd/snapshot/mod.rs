@@ -12,6 +12,7 @@ mod watch;
 pub use args::Args;
 use args::Verb;
 use homing_model::Failure;
+pub use target::section_faults;
 pub use watch::{Watched, watched};
 
 /// Executes the subcommand.

@@ -156,11 +156,11 @@ pub fn verify(cluster: &ClusterArgs, args: Verify) -> Result<i32, Failure> {
 /// Executes `expire`.
 pub fn expire(cluster: &ClusterArgs, args: Expire) -> Result<i32, Failure> {
     let target = target(cluster, &args.one.what, &args.one.vault)?;
-    args.consent.possible("removing expired images")?;
     let known = known(cluster)?;
-    if args.consent.asks()
-        && let Some(summary) = output::expirable(&target, &listed(&known, &target)?)
-    {
+    if args.consent.asks() {
+        let Some(summary) = output::expirable(&target, &listed(&known, &target)?) else {
+            return show::print(&output::expired(&target, &[])).map(|()| 0);
+        };
         args.consent.confirm("removing expired images", &summary)?;
     }
     let names = asking::expire(&known, &target, args.trust_clock)?;

@@ -20,6 +20,14 @@ pub fn target(cluster: &ClusterArgs, what: &str, vault: &VaultArgs) -> Result<Ta
     Target::of(&cluster.load()?.snapshots(), what, &said, &mount)
 }
 
+/// Returns the faults of sections of the cluster file that are used by other commands than those that set up and
+/// check hosts: queues and vaults.
+pub fn section_faults(cluster: &ClusterArgs) -> Result<Vec<String>, Failure> {
+    let mut faults = cluster.load()?.section_faults();
+    faults.extend(all(cluster).err().map(|failure| failure.message));
+    Ok(faults)
+}
+
 /// Returns all vaults of the cluster file.
 pub fn all(cluster: &ClusterArgs) -> Result<Vec<Target>, Failure> {
     Target::all(cluster.load()?.snapshots())

@@ -99,12 +99,15 @@ impl Session {
                 stay.extend(of.stay.iter().map(|thing| (host.clone(), format!("{thing} stays"))));
             }
             came.notes = alike::folded(stay.iter().map(|(host, text)| (host.as_str(), text.as_str())));
+            let staying =
+                if self.args.dry_run || self.args.consent.asks() { self.volumes_staying() } else { Vec::new() };
+            let steps = parts(&undone, |steps| if staying.is_empty() { steps } else { &steps[..mounts_end(steps)] });
             if self.args.dry_run {
-                return self.tell_undo(&undone, came);
+                return self.tell_undo(steps, &staying, came);
             }
-            let (steps, volumes) = (parts(&undone, |steps| steps), !self.record.volumes.is_empty());
-            if volumes || !steps.is_empty() {
-                self.confirm("undoing the set-up of hosts", &self.undo_question(steps))?;
+            let goes = self.record.volumes.iter().any(|name| !staying.iter().any(|(stays, _)| stays == name));
+            if goes || !steps.is_empty() {
+                self.confirm("undoing the set-up of hosts", &self.undo_question(steps, &staying))?;
             }
             came.steps += self.undo_once(&undone, &mut lost, &mut came.failed);
             if !lost.look_again() {
@@ -113,12 +116,21 @@ impl Session {
         }
         came.failed.extend(lost.untaken());
         came.failed.extend(lost.failed);
+        came.notes.extend(self.volumes_of_others());
         self.conclude_undo(&came)
     }
 
-    fn undo_question(&self, steps: BTreeMap<String, Vec<Step>>) -> String {
-        let volumes = self.record.volumes.iter().map(|name| format!("volume {name} is taken away\n"));
-        let volumes: String = volumes.collect();
+    /// Returns a line for each volume: it is deleted, or it stays.
+    fn volume_lines(&self, staying: &[(String, String)]) -> Vec<String> {
+        let line = |name: &String| match staying.iter().find(|(stays, _)| stays == name) {
+            Some((_, why)) => format!("volume {name} stays, and with it what was set up before it: {why}"),
+            None => format!("volume {name} is taken away"),
+        };
+        self.record.volumes.iter().map(line).collect()
+    }
+
+    fn undo_question(&self, steps: BTreeMap<String, Vec<Step>>, staying: &[(String, String)]) -> String {
+        let volumes: String = self.volume_lines(staying).into_iter().map(|line| line + "\n").collect();
         format!("{}\n{volumes}homing up --undo --dry-run shows each step.", summary(&[phase(steps, BTreeMap::new())]))
     }
 
@@ -148,15 +160,21 @@ impl Session {
         done + self.carry_out_one(&mut phase(parts(undone, |steps| &steps[mounts_end(steps)..]), void), lost)
     }
 
-    fn tell_undo(&self, undone: &BTreeMap<String, Undone>, mut came: show::Came) -> Result<i32, Failure> {
-        came.notes.extend(self.record.volumes.iter().map(|name| format!("volume {name} is taken away")));
-        let phase = phase(parts(undone, |steps| steps), BTreeMap::new());
+    fn tell_undo(
+        &self,
+        steps: BTreeMap<String, Vec<Step>>,
+        staying: &[(String, String)],
+        mut came: show::Came,
+    ) -> Result<i32, Failure> {
+        came.notes.extend(self.volume_lines(staying));
+        let phase = phase(steps, BTreeMap::new());
+        let status = if staying.is_empty() && came.failed.is_empty() { 0 } else { exit::SYSTEM };
         let text = if self.args.json {
-            show::plan_json(&self.all_hosts(), std::slice::from_ref(&phase), &came, 0)
+            show::plan_json(&self.all_hosts(), std::slice::from_ref(&phase), &came, status)
         } else {
             show::plan_text(std::slice::from_ref(&phase), &[], &came)
         };
-        crate::cmd::runs::to_stdout(&text)
+        crate::cmd::runs::to_stdout(&text).map(|_| status)
     }
 
     fn conclude_undo(&self, came: &show::Came) -> Result<i32, Failure> {

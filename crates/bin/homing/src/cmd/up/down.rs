@@ -125,7 +125,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
             Ok(())
         }
     };
-    session.record.leave(host)?;
+    session.record.leave(host, &session.site.hosts)?;
     let hosts: NodeSet = session.site.hosts.iter().cloned().collect();
     println!("{host} is out; now take it out of the cluster file, or homing up takes it in again: hosts = \"{hosts}\"");
     lines.iter().for_each(|line| println!("  {line}"));

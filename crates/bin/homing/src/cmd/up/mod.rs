@@ -107,15 +107,19 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     }
     let cluster = args.cluster.load()?;
     let site = cluster.site_with_volumes()?;
+    if !(args.undo || args.diff) {
+        let faults = crate::cmd::snapshot::section_faults(&args.cluster)?;
+        if !faults.is_empty() {
+            return Err(Failure::usage(format!("the cluster file: {}", faults.join("; "))));
+        }
+    }
     let record = match resumed {
         Some(record) => record,
         None => record_of(args.cluster.file(), &site)?,
     };
     let executor = executor(&args, &site);
-    let changes = !args.dry_run && !args.diff;
-    if changes {
-        args.consent.possible(if args.undo { "undoing the set-up of hosts" } else { "setting up hosts" })?;
-    }
+    // A call that cannot get consent only looks: it must not take the hosts from a set-up under way.
+    let changes = !args.dry_run && !args.diff && args.consent.possible("setting up hosts").is_ok();
     let lead = changes.then(token);
     let mut session = Session { args, site, executor, record, lead, leaving: None };
     match () {

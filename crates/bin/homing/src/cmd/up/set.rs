@@ -4,6 +4,7 @@ use super::Session;
 use super::login::guard;
 use super::mtu::may_cut;
 use super::show::{self, Came};
+use crate::switched;
 use clap::Parser;
 use homing_model::{Failure, NodeSet, alike, exit};
 use homing_setup::{Area, Plan, SiteVolume, plan, proof, question, unfit};
@@ -110,6 +111,8 @@ impl Session {
                 round += 1;
             }
         }
+        self.leave_homes(&areas, &mut lost);
+        came.failed.extend(lost.not_begun());
         if self.record.open && areas.contains(&Area::Slurm) {
             came.failed.extend(self.prove_slurm(&came));
         }
@@ -117,6 +120,16 @@ impl Session {
             self.record.end()?;
         }
         self.conclude(&areas, &came, begun)
+    }
+
+    /// Records that homes were not begun on hosts that failed. Their steps are planned only once the volume is mounted.
+    fn leave_homes(&self, areas: &[Area], lost: &mut Lost) {
+        if !areas.contains(&Area::Homes) {
+            return;
+        }
+        let is_early = |why: &String| Area::ALL.iter().any(|a| *a < Area::Homes && why.starts_with(a.name()));
+        let failed = lost.failed.iter().filter(|(_, why)| is_early(why)).map(|(host, _)| host.clone());
+        failed.collect::<Vec<_>>().iter().for_each(|host| lost.leave(host, Area::Homes.name()));
     }
 
     fn areas(&self) -> Result<Vec<Area>, Failure> {
@@ -136,7 +149,9 @@ impl Session {
         hosts: &[String],
         lost: &Lost,
     ) -> BTreeMap<String, Result<Observed, String>> {
-        let asked: Vec<String> = hosts.iter().filter(|host| !lost.has(host)).cloned().collect();
+        let off = off_hosts(hosts);
+        let is_asked = |host: &&String| !lost.has(host) && !off.contains_key(*host);
+        let asked: Vec<String> = hosts.iter().filter(is_asked).cloned().collect();
         let mut seen = observe(&self.executor, &asked, &Question { lead: self.lead.clone(), ..question.clone() });
         for there in seen.values_mut() {
             let uid = there.as_ref().map_or(0, |there| there.uid);
@@ -145,13 +160,16 @@ impl Session {
                     Err(format!("you are user {uid} there, and root is needed: --sudo, or HOMING_SSH='ssh -l root'"));
             }
         }
+        seen.extend(off.into_iter().map(|(host, why)| (host, Err(why))));
         seen.extend(lost.unseen());
         seen
     }
 
     /// Carries out a phase on the hosts that still take part. Returns the number of steps on hosts without a failure.
     pub fn carry_out_one(&self, phase: &mut Phase, lost: &mut Lost) -> usize {
-        phase.steps.retain(|host, _| !lost.has(host));
+        let out: Vec<String> = phase.steps.keys().filter(|host| !lost.admits(host, &phase.name)).cloned().collect();
+        out.iter().for_each(|host| lost.leave(host, &phase.name));
+        phase.steps.retain(|host, _| !out.contains(host));
         phase.void.retain(|host, _| !lost.has(host));
         phase.lead = self.lead.clone();
         // A phase that can lock homing out uses connections that are kept from here. They can take it back.
@@ -161,12 +179,18 @@ impl Session {
         let news = &mut |news: News| match news {
             News::Host(host, Err(fault)) => failed.push((host.to_string(), fault.to_string())),
             News::Host(_, Ok(())) => {}
-            News::Phase(phase) => self.say(&phase.line()),
+            News::Phase(phase) if phase.has_steps() => self.say(&phase.start_line()),
+            News::Phase(_) => {}
         };
         lost.take(carry_out(executor, std::slice::from_ref(phase), news));
+        let done = phase.without(|host| failed.iter().any(|(ill, _)| ill == host));
+        if done.has_steps() {
+            self.say(&done.line());
+        }
         let lines = alike::folded(failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
         lines.iter().for_each(|line| self.say(&format!("  {line}")));
-        let steps: usize = phase.steps.iter().filter(|(host, _)| !lost.has(host)).map(|(_, steps)| steps.len()).sum();
+        let is_lost = |host: &String| lost.has(host) && failed.iter().any(|(ill, _)| ill == host);
+        let steps: usize = phase.steps.iter().filter(|(host, _)| !is_lost(host)).map(|(_, steps)| steps.len()).sum();
         steps.saturating_sub(lost.untaken().count() - before)
     }
 
@@ -195,11 +219,14 @@ impl Session {
 
     /// Sets the MTU on all hosts of the phase, or on none.
     fn mtu(&self, phase: &Phase, lost: &mut Lost, came: &mut Came) {
-        self.say(&phase.line());
+        self.say(&phase.start_line());
         let out: NodeSet = phase.steps.keys().filter(|host| lost.has(host)).cloned().collect();
         let all = if out.is_empty() { self.set_mtu(phase) } else { Err(format!("{out} takes no part any more")) };
         match all {
-            Ok(()) => came.steps += phase.steps.values().map(Vec::len).sum::<usize>(),
+            Ok(()) => {
+                self.say(&phase.line());
+                came.steps += phase.steps.values().map(Vec::len).sum::<usize>();
+            }
             Err(why) => {
                 self.say(&format!("  {why}"));
                 lost.refused.extend(phase.steps.keys().map(|host| (host.clone(), format!("{}: {why}", phase.name))));
@@ -288,6 +315,13 @@ fn things(plan: &Plan) -> String {
     let steps = plan.phases.iter().flat_map(|phase| phase.steps.values().flatten());
     let things: BTreeSet<String> = steps.map(|step| step.change.thing()).collect();
     things.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the hosts that homing has switched off, each with the command that switches it on. They are not queried.
+fn off_hosts(hosts: &[String]) -> BTreeMap<String, String> {
+    let known = switched::all();
+    let of = |host: &String| Some((host.clone(), switched::told(&known, host)?));
+    hosts.iter().filter_map(of).collect()
 }
 
 /// Returns the hosts that do not answer, and the obstacles to areas.

@@ -94,7 +94,7 @@ impl Session {
         failed
     }
 
-    /// Returns the volumes that have what the cluster file does not name. No command of a set-up takes that away.
+    /// Returns the volumes with places that the cluster file does not name. No command of a set-up removes these.
     pub fn volumes_otherwise(&self, due: &[SiteVolume]) -> Failed {
         let of = |volume: &SiteVolume| {
             let known = self.known(&volume.spec.name).filter(|known| known.pending.is_none())?;
@@ -138,6 +138,23 @@ impl Session {
         let clients = spec.clients.clone();
         change(&way, &one(name), allowed(), |drive, record| drive.mount(record, Some(clients)))?;
         Ok(())
+    }
+
+    /// Returns the volumes that `homing up` made and cannot delete, with the reason: a volume that holds files stays.
+    pub fn volumes_staying(&self) -> Failed {
+        let of = |name: &String| {
+            let mut known = record(name).ok().flatten()?;
+            let refused = planner(&self.way()).and_then(|drive| drive.delete(&mut known)).err()?;
+            Some((name.clone(), told(&refused)))
+        };
+        self.record.volumes.iter().filter_map(of).collect()
+    }
+
+    /// Returns a note for each volume of the cluster file that exists and that no set-up with this file has made.
+    pub fn volumes_of_others(&self) -> Vec<String> {
+        let names = self.site.volumes.iter().map(|volume| &volume.spec.name);
+        let others = names.filter(|name| !self.record.volumes.contains(name) && matches!(record(name), Ok(Some(_))));
+        others.map(|name| format!("volume {name} stays: homing volume delete {name} takes it away")).collect()
     }
 
     /// Deletes the volumes that `homing up` made. A volume that holds files stays.

@@ -53,16 +53,21 @@ fn drive_showing(way: &Way, lock: Option<&str>, show: fn(&str)) -> Result<Drive,
     let executor = SshExecutor { remote: Remote::new(options), sudo: way.sudo };
     let say: fn(&str) = if way.quiet { |_| {} } else { |text| eprintln!("{text}") };
     let live = std::io::stderr().is_terminal();
-    if lock.is_some() && !way.dry_run {
-        way.consent.possible("changing a volume")?;
-    }
     let consent = way.consent;
     let confirm = Box::new(move |what: &str, summary: &str| consent.confirm(what, summary));
     Drive::new(executor, Manner { dry_run: way.dry_run, say, show, confirm, live }, lock)
 }
 
 /// Returns the record of a volume, or else builds it from the answers of its hosts.
+///
+/// # Errors
+/// Also that `-w` is given although this machine has a record: the hosts of the command would be others than these.
 pub fn found(drive: &Drive, way: &Way, one: &One) -> Result<Record, Failure> {
+    if one.hosts.is_some() && homing_volume::Record::names(&homing_volume::folder()).contains(&one.name) {
+        let text =
+            format!("volume {}: -w names hosts to query where no record exists, and this machine has one", one.name);
+        return Err(Failure::usage(text).hint("leave -w out; mount and unmount take their hosts from --on"));
+    }
     drive.find(&one.name, || way.cluster.load()?.hosts(one.hosts.as_deref()))
 }
 

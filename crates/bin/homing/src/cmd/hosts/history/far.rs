@@ -32,6 +32,10 @@ pub fn histories(names: &[String], age: Duration, steps: u64) -> Vec<HostHistory
 /// Returns the reason of a failure. A message of homing is the reason itself; a message of the shell gets its origin
 /// added.
 fn there(said: &str) -> String {
+    if said.contains("'homing': No such file") || said.contains("homing: not found") {
+        return "homing is not in the PATH there: install it (homing help install), then homing hosts --schedule"
+            .into();
+    }
     said.strip_prefix("homing: ").map_or_else(|| format!("homing hosts --history there: {said}"), String::from)
 }
 
