@@ -27,6 +27,7 @@ for r in rows:
             rc, o, e = run(R + ["-f", r["expr"]])
             ok = rc != 0
             if not ok and "Empty" in r["error"]: n["documented: an empty range"] += 1; continue
+            if not ok and (re.search(r"[0-9]{101}", r["expr"]) or (R and " " in r["expr"].strip())): n["documented: blanks in ranges, long numbers"] += 1; continue
             n["same" if ok else "wrong"] += 1
             if not ok: bad.append((k, "accepted what ClusterShell refuses", r["expr"], r["error"], o.strip()))
             continue
@@ -45,7 +46,11 @@ for r in rows:
         flag = {"|": [], "&": ["-i"], "-": ["-x"], "^": ["-X"]}[r["op"]]
         n["all"] += 1
         rc, o, e = run(R + ["-f", r["a"]] + flag + [r["b"]])
+        if r["str"] == "NotImplemented": n["aside: no answer in Python"] += 1; continue
         ok = rc == 0 and o.strip("\n") == r["str"]
+        # The test has set an autostep before, which the recorder does not see: the same nodes, folded otherwise.
+        if not ok and rc == 0 and "/" in r["str"] and run(R + ["-e", o.strip("\n")])[1] == run(R + ["-e", r["str"]])[1]:
+            n["same, folded with steps"] += 1; continue
         n["same" if ok else "wrong"] += 1
         if not ok: bad.append((k, r["op"], (r["a"], r["b"]), r["str"][:300], (o or e).strip()[:300]))
     else:
