@@ -1,6 +1,8 @@
 //! One short scenario an engine, on real hosts of a lab: the part of the lab that `make test` runs.
 //! The program `lab` goes into each engine; sshd and the queue need no lab, and are in the program `local`.
 
+#[path = "../../../../../tests/alone.rs"]
+mod alone;
 #[path = "../support/up.rs"]
 mod setup;
 #[path = "../../../../../tests/skipped.rs"]

@@ -1,6 +1,8 @@
 //! Tests that raise labs or guests, one module a suite. `make test-lab` runs each suite as a process of its own.
 //! `make test-lab ONLY=volume` runs one of them.
 
+#[path = "../../../../../tests/alone.rs"]
+mod alone;
 #[path = "../support/engine.rs"]
 mod engine;
 #[path = "../support/guests.rs"]

@@ -1,5 +1,7 @@
 //! Tests of the program that need only one machine. Each area is a module, and all modules are one program to link.
 
+#[path = "../../../../../tests/alone.rs"]
+mod alone;
 #[path = "../support/engine.rs"]
 mod engine;
 #[path = "../../../../../tests/preload.rs"]
