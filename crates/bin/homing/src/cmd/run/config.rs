@@ -4,7 +4,7 @@
 use super::args::{args_of, join_json, number_lines};
 use homing_cluster::defaults;
 use homing_model::Failure;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -19,12 +19,17 @@ pub fn words() -> Vec<OsString> {
 /// Returns GNU parallel's defaults: the options of `~/.parallel/config`, or of the profiles of `-J`, then those of
 /// `$PARALLEL`.
 fn of_parallel(typed: &[OsString]) -> Result<Vec<OsString>, Failure> {
+    let folder = std::env::var_os("PARALLEL_HOME").map(PathBuf::from);
+    let folder = folder.or_else(|| Some(homing_os::names::home()?.join(".parallel")));
+    let has_any = std::env::var_os("PARALLEL").is_some() || folder.as_ref().is_some_and(|folder| folder.exists());
+    // Parsing costs every run about a millisecond, and most users have no defaults.
+    if !has_any && !typed.iter().any(|word| may_name_profile(word)) {
+        return Ok(Vec::new());
+    }
     let given = args_of(typed).map(|args| args.parallel).unwrap_or_default();
     if given.plain {
         return Ok(Vec::new());
     }
-    let folder = std::env::var_os("PARALLEL_HOME").map(PathBuf::from);
-    let folder = folder.or_else(|| Some(homing_os::names::home()?.join(".parallel")));
     let mut all = Vec::new();
     let usual = vec!["config".to_string()];
     for name in if given.profile.is_empty() { &usual } else { &given.profile } {
@@ -39,6 +44,12 @@ fn of_parallel(typed: &[OsString]) -> Result<Vec<OsString>, Failure> {
         all.extend(words_of(&text, "$PARALLEL")?);
     }
     Ok(all)
+}
+
+/// Whether a word can be `-J`, alone or among other letters, or `--profile` or its beginning.
+fn may_name_profile(word: &OsStr) -> bool {
+    let word = word.as_encoded_bytes();
+    word.starts_with(b"--p") || word.starts_with(b"-") && !word.starts_with(b"--") && word.contains(&b'J')
 }
 
 /// Parses the options in a file or variable line by line. A line that begins with `#` is a comment.
