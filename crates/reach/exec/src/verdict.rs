@@ -10,7 +10,8 @@ pub const FAILED: i32 = 1;
 pub const TIMED_OUT: i32 = 124;
 /// Exit status if a host could not be reached, or was lost: that of all commands.
 pub const UNREACHABLE: i32 = exit::SYSTEM;
-/// The same with `-S`, and that of a command that did not end in time. It is clush's, which gets it from ssh.
+/// The same with `-S`, and that of a command that did not end in time or that a signal ended on another host. It is
+/// clush's, which gets it from ssh.
 pub const NO_STATUS: i32 = 255;
 
 /// Returns the exit status for the outcome of one host. With `own` (`-S`) it is the command's own, as clush's.
@@ -18,9 +19,10 @@ pub fn code(outcome: &Outcome, own: bool) -> i32 {
     match outcome {
         Outcome::Exited(0) => 0,
         Outcome::Exited(status) if own => *status,
-        Outcome::Exited(_) | Outcome::Killed => FAILED,
-        Outcome::TimedOut | Outcome::Unreachable(_) | Outcome::Lost(_) if own => NO_STATUS,
-        Outcome::TimedOut => TIMED_OUT,
+        Outcome::Exited(_) => FAILED,
+        _ if own => NO_STATUS,
+        Outcome::Killed => FAILED,
+                Outcome::TimedOut => TIMED_OUT,
         Outcome::Unreachable(_) | Outcome::Lost(_) => UNREACHABLE,
     }
 }
@@ -88,5 +90,6 @@ mod tests {
         assert_eq!(codes, [1, 0, 1, 124, 254, 254]);
         let own: Vec<i32> = outcomes.iter().map(|(_, o)| code(o, true)).collect();
         assert_eq!(own, [4, 0, 4, 255, 255, 255], "as clush -S");
+        assert_eq!([code(&Outcome::Killed, true), code(&Outcome::Killed, false)], [255, 1], "as ssh and clush -S");
     }
 }
