@@ -39,6 +39,10 @@ fn main(admin: bool) -> i32 {
     {
         return crate::complete::complete(&words[2..], described == 1);
     }
+    let shown: Vec<String> = words[1..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(page) = crate::pages::page_of(&shown, |word| Cli::command().find_subcommand(word).is_some()) {
+        return status(cmd::runs::to_stdout(page));
+    }
     make_words_last(&mut words);
     if words.get(1).is_some_and(|word| word == "nodeset") {
         let rest = cmd::nodeset::operands_last(words.split_off(2));
@@ -53,7 +57,7 @@ fn main(admin: bool) -> i32 {
         Ok(parsed) => parsed,
         Err(e) => {
             let asked = words.get(1).is_some_and(|word| word == "run" || word == "plan");
-            if let Some(failure) = asked.then(|| cmd::run::unknown(&e)).flatten() {
+            if let Some(failure) = asked.then(|| cmd::run::unknown(&e, cmd::run::grammar)).flatten() {
                 eprintln!("{failure}");
                 return failure.status;
             }

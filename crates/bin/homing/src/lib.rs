@@ -28,6 +28,8 @@ mod grammar;
 mod help;
 mod idle;
 mod mistyped;
+mod nearest;
+mod pages;
 mod peer;
 mod programs;
 mod progress;

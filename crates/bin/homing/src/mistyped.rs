@@ -1,29 +1,72 @@
 //! Reports the fault of a wrong command line in the style of all other errors, with the probable intention.
 
+use crate::nearest::{near_option, nearest};
+use crate::pages;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use homing_model::Failure;
 
 /// Names of commands in other programs, with the commands to use here.
 const ELSEWHERE: &[(&[&str], &str)] = &[
-    (&["ls", "list", "ps"], "homing runs lists runs, homing jobs lists jobs, homing hosts lists hosts"),
+    (
+        &["ls", "list", "ps", "squeue", "qstat"],
+        "homing runs lists runs, homing jobs lists jobs, homing hosts lists hosts",
+    ),
     (&["status", "info", "stat"], "homing top shows what a run does, homing jobs lists jobs, homing hosts shows hosts"),
     (&["log", "logs", "output"], "homing peek ID shows what a job printed, homing report RUN shows a run"),
-    (&["history"], "homing runs lists runs, homing hosts --history shows what hosts did"),
+    (&["history"], "homing runs lists runs, homing hosts --history shows the load of hosts"),
+    (&["retry", "rerun", "restart"], "homing resume --failed RUN runs failed tasks again"),
+    (&["monitor", "dashboard", "progress"], "homing top shows what a run does"),
+    (&["nodes", "machines", "inventory", "sinfo"], "homing hosts shows hosts and their load"),
+    (&["parallel", "xargs", "map"], "homing run has GNU parallel's words: homing help parallel"),
+    (&["clean", "prune", "gc"], "homing runs --prune removes old runs"),
+    (&["drain", "undrain"], "homing down HOST takes a host out, homing volume drain-host its part of a volume"),
+    (&["undo", "revert", "rollback"], "homing up --undo, homing down, homing volume undo NAME"),
+    (&["docs", "doc", "manual", "topics"], "homing help TOPIC prints a page of the manual"),
+    (&["topo"], "homing topology"),
     (&["submit", "batch", "sbatch", "queue"], "homing sub submits a job, homing jobs lists them"),
     (&["cancel", "stop", "abort", "scancel"], "homing kill ID ends a job; Ctrl-C ends a run"),
     (&["config", "init", "configure"], "homing hosts --init 'n[1-4]' writes a first cluster.toml"),
-    (
-        &["install", "setup", "upgrade", "update"],
-        "homing up sets hosts up; docs/manual/install.md is about homing itself",
-    ),
+    (&["install", "setup", "upgrade", "update"], "homing up sets hosts up; homing help install is about homing itself"),
     (&["ssh", "shell", "clush", "pdsh"], "homing exec -w 'n[1-4]' COMMAND runs a command on hosts"),
     (&["cp", "copy", "scp", "rsync"], "homing push copies files to hosts, homing pull fetches them"),
     (&["compare", "diff"], "homing report RUN RUN compares runs"),
     (&["backup"], "homing snapshot copies a folder's state"),
-    (&["doctor", "verify"], "homing check tells what is wrong with a cluster"),
+    (&["doctor", "verify"], "homing check finds what is wrong with a cluster"),
     (&["version"], "homing --version"),
+    (LSF, "homing lsf install DIR makes LSF's commands, in DIR"),
 ];
+
+/// The commands of LSF.
+const LSF: &[&str] = &[
+    "bsub", "bjobs", "bkill", "bhosts", "bqueues", "bhist", "bpeek", "bacct", "bmod", "bstop", "bresume", "bwait",
+    "brequeue", "bswitch", "btop", "bbot", "bparams", "busers", "lsid", "lsload", "lshosts", "lsinfo", "lsrun",
+    "lsadmin", "iobsub",
+];
+
+/// Names of subcommands in other programs, below one of homing's commands.
+const ELSEWHERE_BELOW: &[(&str, &[&str], &str)] = &[
+    ("homing volume", &["grow", "expand", "add", "extend"], "homing volume add-host NAME HOST"),
+    ("homing volume", &["shrink", "remove-host"], "homing volume drain-host NAME HOST"),
+    ("homing volume", &["ls"], "homing volume list"),
+    ("homing volume", &["info", "show"], "homing volume status NAME"),
+    ("homing volume", &["rm", "remove", "destroy"], "homing volume delete NAME"),
+    ("homing lab", &["start", "create", "new"], "homing lab up"),
+    ("homing lab", &["stop", "destroy", "rm", "delete"], "homing lab down"),
+    ("homing lab", &["ls"], "homing lab list"),
+    ("homing lab", &["ssh", "login", "enter"], "homing lab shell HOST"),
+    ("homing snapshot", &["ls", "snapshots"], "homing snapshot list"),
+    ("homing snapshot", &["prune", "forget"], "homing snapshot expire"),
+    ("homing snapshot", &["check"], "homing snapshot verify"),
+    ("homing lsf", LSF, "homing lsf install DIR makes LSF's commands, in DIR"),
+];
+
+/// Returns what to use in place of another program's name for a command.
+fn instead(command: &str, given: &str) -> Option<&'static str> {
+    let below = ELSEWHERE_BELOW.iter().find(|(of, words, _)| command == *of && words.contains(&given));
+    let top = ELSEWHERE.iter().find(|(words, _)| command == "homing" && words.contains(&given));
+    below.map(|(.., instead)| *instead).or(top.map(|(_, instead)| *instead))
+}
 
 /// Returns a wrong command line as an error of homing. `typed`: the words after the program's name.
 pub fn failure(error: &clap::Error, grammar: &Command, typed: &[String]) -> Failure {
@@ -41,16 +84,24 @@ pub fn failure(error: &clap::Error, grammar: &Command, typed: &[String]) -> Fail
     let text = error.render().to_string();
     let first = text.trim().split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     let message = first.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    if error.kind() == ErrorKind::MissingRequiredArgument && command == "homing run" && message.contains("--joblog") {
+        return Failure::usage("--resume and --retry-failed need --joblog FILE, as in GNU parallel")
+            .hint("homing resume RUN continues a run, homing resume --failed RUN its failed tasks, without a job log");
+    }
     Failure::usage(message).hint(format!("{command} --help"))
 }
 
 fn unknown_command(grammar: &Command, command: &str, given: &str) -> Failure {
     let below = descend(grammar, command);
     let names: Vec<&str> = below.get_subcommands().filter(|c| !c.is_hide_set()).map(Command::get_name).collect();
+    if command == "homing help" {
+        let commands = grammar.get_subcommands().filter(|c| !c.is_hide_set()).map(Command::get_name);
+        let topics: Vec<&str> = commands.chain(pages::names().map(|name| name as &str)).collect();
+        return pages::unknown(given, nearest(given, &topics));
+    }
     let failure = Failure::usage(format!("{command} has no command {given:?}"));
-    let known = ELSEWHERE.iter().find(|(words, _)| command == "homing" && words.contains(&given));
-    match (known, nearest(given, &names)) {
-        (Some((_, instead)), _) => failure.hint(instead),
+    match (instead(command, given), nearest(given, &names)) {
+        (Some(instead), _) => failure.hint(instead),
         (None, Some(near)) => failure.hint(format!("{command} {near}")),
         (None, None) => failure.hint(format!("{command} --help")),
     }
@@ -58,19 +109,16 @@ fn unknown_command(grammar: &Command, command: &str, given: &str) -> Failure {
 
 fn unknown_option(grammar: &Command, command: &str, given: &str) -> Failure {
     let below = descend(grammar, command);
-    let longs: Vec<String> = below
-        .get_arguments()
-        .filter(|arg| !arg.is_hide_set())
-        .filter_map(|arg| Some(format!("--{}", arg.get_long()?)))
-        .collect();
+    if !given.starts_with('-') {
+        let failure = Failure::usage(format!("{command} takes no word {given:?}"));
+        let takes_hosts = below.get_arguments().any(|arg| arg.get_short() == Some('w'));
+        return failure.hint(if takes_hosts { format!("{command} -w {given}") } else { format!("{command} --help") });
+    }
     let name = given.split('=').next().unwrap_or_default();
     let failure = Failure::usage(format!("{command} has no option {name}"));
-    let longer: Vec<&String> = longs.iter().filter(|long| long.starts_with(name) && name.len() > 3).collect();
-    let names: Vec<&str> = longs.iter().map(String::as_str).collect();
-    match (&longer[..], nearest(name, &names)) {
-        ([one], _) => failure.hint(format!("{command} {one}")),
-        (_, Some(near)) if name.starts_with("--") => failure.hint(format!("{command} {near}")),
-        _ => failure.hint(format!("{command} --help")),
+    match near_option(below, name) {
+        Some(near) => failure.hint(format!("{command} {near}")),
+        None => failure.hint(format!("{command} --help")),
     }
 }
 
@@ -93,41 +141,14 @@ fn descend<'g>(grammar: &'g Command, command: &str) -> &'g Command {
     command.split(' ').skip(1).fold(grammar, |at, name| at.find_subcommand(name).unwrap_or(at))
 }
 
-/// Returns the name that differs least: by one letter, or by at most a third of the letters.
-fn nearest<'n>(given: &str, names: &[&'n str]) -> Option<&'n str> {
-    let (letters, name) =
-        names.iter().map(|name| (distance(given, name), *name)).min_by_key(|(letters, _)| *letters)?;
-    (letters <= 1.max(given.chars().count() / 3)).then_some(name)
-}
-
-/// Counts the letters to change, add, leave out or swap with their neighbour (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    rows[0] = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = changed.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = least;
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
 
     fn told(line: &str) -> (String, String) {
-        let grammar = crate::grammar::Cli::command();
+        let mut grammar = crate::grammar::Cli::command();
+        grammar.build();
         let words: Vec<String> = line.split(' ').map(String::from).collect();
         let error =
             grammar.clone().try_get_matches_from(["homing"].into_iter().chain(line.split(' '))).expect_err(line);
@@ -146,6 +167,11 @@ mod tests {
             ("config", "homing hosts --init"),
             ("upgrade", "homing up sets"),
             ("volume creat x", "homing volume create"),
+            ("volume grow data n5", "homing volume add-host"),
+            ("lab ssh n1", "homing lab shell"),
+            ("lsload", "homing lsf install"),
+            ("lsf bsub", "homing lsf install"),
+            ("retry", "homing resume --failed"),
             ("lsf-attack", "homing --help"),
             ("qqqqqq", "homing --help"),
         ] {
@@ -172,8 +198,28 @@ mod tests {
     }
 
     #[test]
-    fn swapped_letters_are_one_mistake() {
-        assert_eq!((distance("rnu", "run"), distance("run", "runs"), distance("", "ab")), (1, 1, 2));
-        assert_eq!(nearest("zzzz", &["run", "runs"]), None);
+    fn hints_name_commands_that_there_are() {
+        let grammar = crate::grammar::Cli::command();
+        let hints = ELSEWHERE_BELOW.iter().map(|(.., hint)| *hint).chain(ELSEWHERE.iter().map(|(_, hint)| *hint));
+        for hint in hints.filter(|hint| !hint.contains("homing help") && !hint.contains("--version")) {
+            let words: Vec<String> = hint.split(' ').skip(1).map(String::from).collect();
+            assert!(!path(&grammar, &words).is_empty(), "{hint}");
+        }
+        for (command, _, hint) in ELSEWHERE_BELOW.iter().filter(|(command, ..)| *command != "homing lsf") {
+            let words: Vec<String> = hint.split(' ').skip(1).map(String::from).collect();
+            assert!(path(&grammar, &words).len() == 2 && hint.starts_with(command), "{hint}");
+        }
+    }
+
+    #[test]
+    fn a_word_where_none_is_taken_is_no_option() {
+        assert_eq!(told("hosts n1"), ("homing hosts takes no word \"n1\"".into(), "homing hosts -w n1".into()));
+        assert_eq!(told("runs x").1, "homing runs --help");
+    }
+
+    #[test]
+    fn a_topic_that_is_none_leads_to_one_that_is() {
+        assert_eq!(told("help enviroments").1, "homing help environments");
+        assert!(told("help qqqqqq").1.starts_with("homing help TOPIC"));
     }
 }

@@ -22,7 +22,7 @@ pub fn code(outcome: &Outcome, own: bool) -> i32 {
         Outcome::Exited(_) => FAILED,
         _ if own => NO_STATUS,
         Outcome::Killed => FAILED,
-                Outcome::TimedOut => TIMED_OUT,
+        Outcome::TimedOut => TIMED_OUT,
         Outcome::Unreachable(_) | Outcome::Lost(_) => UNREACHABLE,
     }
 }

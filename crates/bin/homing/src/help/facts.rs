@@ -56,7 +56,7 @@ pub const VARIABLES: &[Fact] = &[
     fact("HOMING_CLUSTER", HOSTS, "Cluster file."),
     fact("HOMING_CONFIG", &["run", "plan"], "Config file; empty: none."),
     fact("HOMING_SSH", SSH, "ssh with its options, quoted as in a shell."),
-    fact("HOMING_HOSTS", &["on"], "Hosts, as a node set."),
+    fact("HOMING_HOSTS", &["on"], "Hosts of `homing on`, as a node set."),
     fact("HOMING_ENGINE", JOBS, "local or slurm: who keeps the jobs."),
     fact("HOMING_QUEUE", JOBS, "Folder of the jobs of this machine; /var/tmp otherwise."),
     fact(

@@ -61,7 +61,7 @@ fn grouped(command: &Command) -> String {
             let aliases = if aliases.is_empty() { String::new() } else { format!(" [alias: {}]", aliases.join(", ")) };
             format!("{}{aliases}", sub.get_about().map(ToString::to_string).unwrap_or_default())
         }
-        None => "Print this message or the help of the given subcommand(s)".into(),
+        None => "Print the help of a command, or a page of the manual: homing help slow".into(),
     };
     let line = |name: &&str| format!("  {name:<11}  {}\n", about(name));
     let group = |(title, names): &(&str, &[&str])| format!(" {title}\n{}", names.iter().map(line).collect::<String>());

@@ -24,7 +24,7 @@ pub fn write(hosts: &str, file: Option<&Path>) -> Result<i32, Failure> {
         _ => Failure::system(format!("writing {}: {e}", file.display())),
     })?;
     println!("{} names {set}; homing hosts shows them, homing check looks for faults", file.display());
-    println!("docs/manual/cluster.md has all keys");
+    println!("homing help cluster has all keys");
     Ok(0)
 }
 
@@ -33,7 +33,7 @@ fn text(hosts: &NodeSet) -> String {
     let first = hosts.iter().next().unwrap_or_default();
     format!(
         "# Which hosts commands of homing use: ./cluster.toml, ~/.config/homing/cluster.toml, /etc/homing/cluster.toml.\n\
-         # Lines that begin with # are examples. docs/manual/cluster.md has all keys.\n\
+         # Lines that begin with # are examples. `homing help cluster` has all keys.\n\
          \n\
          hosts = \"{hosts}\"\n\
          \n\

@@ -15,14 +15,15 @@ mod plan;
 mod seats;
 mod slurm;
 mod targets;
+mod unknown;
 mod wide;
 mod words;
 
 pub use args::{Args, On, args_of, grammar};
 pub use config::{merged, with_defaults};
 pub(crate) use options::batch;
-pub use parallel::unknown;
 pub use plan::plan;
+pub use unknown::unknown;
 pub use words::refuse;
 
 use crate::cmd::evidence::{read, tell_run};

@@ -1,6 +1,5 @@
 //! Options of GNU parallel that are not also options of homing itself.
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use homing_batch::{BlockSize, Blocking, Each, Login, Packing, Replacements};
 use homing_dispatch::Colours;
 use homing_model::{Failure, RawText};
@@ -35,10 +34,10 @@ pub struct ParallelArgs {
     /// `:`: the first line names the columns, {name} is one of them; `0`: {FILE} is a value of the file of that name
     #[arg(long, value_name = ":|0")]
     pub header: Option<String>,
-    /// Stands for :::
+    /// Use it in place of :::
     #[arg(long, value_name = "WORD")]
     pub arg_sep: Option<OsString>,
-    /// Stands for ::::
+    /// Use it in place of ::::
     #[arg(long, value_name = "WORD")]
     pub arg_file_sep: Option<OsString>,
     /// More replacement strings: {+/} {+.} {..} {/..} {##} {0#} {:-text} {#start} {%end} {/from/to} {^a} {,A}
@@ -47,7 +46,7 @@ pub struct ParallelArgs {
     /// A replacement string of one's own: '{name} s/RE/TEXT/g'; may be repeated
     #[arg(long, value_name = "STRING")]
     pub rpl: Vec<OsString>,
-    /// Stands for {}
+    /// Use it in place of {}
     #[arg(short = 'I', value_name = "STRING")]
     pub replace: Option<OsString>,
     /// As -I; {} without a value, which is the next word if it is no option
@@ -65,22 +64,22 @@ pub struct ParallelArgs {
     /// Nothing: a command line that is too long is an error
     #[arg(short = 'x', hide = true)]
     pub exit_if_too_long: bool,
-    /// Stands for {.}
+    /// Use it in place of {.}
     #[arg(long, alias = "er", value_name = "STRING", hide = true)]
     pub extensionreplace: Option<OsString>,
-    /// Stands for {/}
+    /// Use it in place of {/}
     #[arg(long, alias = "bnr", value_name = "STRING", hide = true)]
     pub basenamereplace: Option<OsString>,
-    /// Stands for {//}
+    /// Use it in place of {//}
     #[arg(long, alias = "dnr", value_name = "STRING", hide = true)]
     pub dirnamereplace: Option<OsString>,
-    /// Stands for {/.}
+    /// Use it in place of {/.}
     #[arg(long, alias = "bner", value_name = "STRING", hide = true)]
     pub basenameextensionreplace: Option<OsString>,
-    /// Stands for {#}
+    /// Use it in place of {#}
     #[arg(long, value_name = "STRING", hide = true)]
     pub seqreplace: Option<OsString>,
-    /// Stands for {%}
+    /// Use it in place of {%}
     #[arg(long, value_name = "STRING", hide = true)]
     pub slotreplace: Option<OsString>,
 
@@ -138,7 +137,7 @@ pub struct ParallelArgs {
     /// Group output by task, as is done without it
     #[arg(long, hide = true, overrides_with_all = ["line_buffer", "ungroup"])]
     pub group: bool,
-    /// Nothing: homing asks for no citation
+    /// No effect: homing wants no citation
     #[arg(long, hide = true)]
     pub will_cite: bool,
     /// Nothing: these are so without it
@@ -327,36 +326,4 @@ pub fn logins(given: &ParallelArgs) -> Result<Vec<Login>, Failure> {
         found.extend(homing_batch::logins_of_file(&text)?);
     }
     Ok(found)
-}
-
-/// Options of other programs and of other commands, each with its replacement in homing.
-const OTHERS: &[(&str, &str)] = &[
-    ("--mem", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE asks Slurm for it"),
-    ("--memory", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE asks Slurm for it"),
-    ("--gpus", "--resource gpu=N, and {%} numbers the slots: docs/manual/environments.md"),
-    ("--gpu", "--resource gpu=N, and {%} numbers the slots: docs/manual/environments.md"),
-    ("--cpus", "--cpus-per-task N with Slurm; `cpus` of a line of --tasks elsewhere"),
-    ("--group", "--hosts @GROUP"),
-    ("--exclude", "--hosts 'n[1-4]!n2' leaves n2 out"),
-    ("--failed", "homing resume --failed RUN runs failed tasks again; homing report RUN --failed lists them"),
-];
-
-/// Returns the failure for an option that `homing run` does not have, with its replacement. clap would suggest the
-/// option with the most similar name, which is about something else.
-pub fn unknown(error: &clap::Error) -> Option<Failure> {
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return None };
-    if error.kind() != ErrorKind::UnknownArgument {
-        return None;
-    }
-    let name = given.split('=').next().unwrap_or_default();
-    if let Some((_, instead)) = OTHERS.iter().find(|(other, _)| *other == name) {
-        return Some(Failure::usage(format!("homing run has no option {name}")).hint(instead));
-    }
-    Some(match homing_batch::absent(name) {
-        Some((name, instead)) => Failure::usage(format!("GNU parallel's {name} is not there; instead: {instead}"))
-            .hint("docs/manual/parallel.md has all of its options"),
-        None => Failure::usage(format!("homing run has no option {name}")).hint(
-            "homing run --help; what belongs to the command goes into its quotes: homing run 'CMD -x {}' ::: FILES",
-        ),
-    })
 }

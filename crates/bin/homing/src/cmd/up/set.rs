@@ -136,7 +136,7 @@ impl Session {
         let named: Vec<Area> = self.args.only.iter().filter_map(|name| Area::named(name)).collect();
         if let Some(idle) = named.iter().find(|area| !area.is_wanted(&self.site)) {
             let failure = Failure::usage(format!("the cluster file wants nothing of {}", idle.name()));
-            return Err(failure.hint("docs/manual/up.md has the words of [up]"));
+            return Err(failure.hint("homing help up.md has the keys of [up]"));
         }
         let wanted = |area: &Area| if named.is_empty() { area.is_wanted(&self.site) } else { named.contains(area) };
         Ok(Area::ALL.into_iter().filter(wanted).collect())

@@ -1,0 +1,44 @@
+//! Names the replacement of an option that `homing run` does not have.
+
+use crate::nearest::near_option;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use homing_model::Failure;
+
+/// Options of other programs and of other commands, each with its replacement in homing.
+const OTHERS: &[(&str, &str)] = &[
+    ("--mem", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE asks Slurm for it"),
+    ("--memory", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE asks Slurm for it"),
+    ("--gpus", "--resource gpu=N, and {%} numbers the slots: homing help environments"),
+    ("--gpu", "--resource gpu=N, and {%} numbers the slots: homing help environments"),
+    ("--cpus", "--cpus-per-task N with Slurm; `cpus` of a line of --tasks elsewhere"),
+    ("--group", "--hosts @GROUP"),
+    ("--exclude", "--hosts 'n[1-4]!n2' leaves n2 out"),
+    ("--on-exit", "homing run ...; COMMAND, or homing help programs: notices at the end of a run"),
+    ("--notify", "homing run ...; COMMAND, or homing help programs: notices at the end of a run"),
+    ("--mail", "homing run ...; mail, or homing help programs: notices at the end of a run"),
+    ("--failed", "homing resume --failed RUN runs failed tasks again; homing report RUN --failed lists them"),
+];
+
+/// Returns the failure for an option that `homing run` does not have, with its replacement. clap would suggest the
+/// option with the most similar name, which is about something else. `grammar`: that of `homing run`.
+pub fn unknown(error: &clap::Error, grammar: fn() -> clap::Command) -> Option<Failure> {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let name = given.split('=').next().unwrap_or_default();
+    if let Some((_, instead)) = OTHERS.iter().find(|(other, _)| *other == name) {
+        return Some(Failure::usage(format!("homing run has no option {name}")).hint(instead));
+    }
+    Some(match homing_batch::absent(name) {
+        Some((name, instead)) => Failure::usage(format!("GNU parallel's {name} is not there; instead: {instead}"))
+            .hint("homing help parallel has all of its options"),
+        None => {
+            let near = near_option(&grammar(), name);
+            Failure::usage(format!("homing run has no option {name}")).hint(match near {
+                Some(near) => format!("homing run {near}; options of the command go into its quotes"),
+                None => "homing run --help; options of the command go into its quotes: 'CMD -x {}' ::: FILES".into(),
+            })
+        }
+    })
+}
