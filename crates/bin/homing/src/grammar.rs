@@ -18,9 +18,9 @@ pub struct Cli {
 pub enum Sub {
     /// Run many commands, each next to its data
     Run(cmd::run::Args),
-    /// Show who would run where, and why, and run nothing
+    /// Show where each task would run, and why, and run nothing
     Plan(cmd::run::Args),
-    /// Take up a run that was interrupted
+    /// Continue a run that was interrupted
     Resume(cmd::resume::Args),
     /// List runs
     Runs(cmd::runs::Args),
@@ -28,7 +28,7 @@ pub enum Sub {
     Report(cmd::report::Args),
     /// Add up what runs used, and what it cost
     Usage(cmd::usage::Args),
-    /// Tell what runs read over the network, and what more copies of it would bring
+    /// Show what runs read over the network, and what more copies of it would bring
     Advise(cmd::advise::Args),
     /// Show what a run does now, or play it again
     #[command(visible_alias = "watch")]
@@ -46,15 +46,15 @@ pub enum Sub {
     Wait(cmd::queue::act::WaitArgs),
     /// LSF's commands: bsub, bjobs, lsload and the others
     Lsf(cmd::lsf::Args),
-    /// Tell which hosts hold the bytes of files
+    /// Show which hosts hold the bytes of files
     Where(cmd::whereis::Args),
     /// Show hosts and their load now
     Hosts(cmd::hosts::Args),
     /// Switch idle hosts off, and on again
     Power(administration::Power),
-    /// Run one command on many hosts and gather what it says
+    /// Run one command on many hosts and gather its output
     Exec(cmd::exec::Args),
-    /// Tell what is wrong with a cluster, and the command that mends it
+    /// Find what is wrong with a cluster, with the command that mends it
     Check(administration::Check),
     /// Copy files and folders to many hosts
     Push(cmd::copy::PushArgs),
@@ -66,7 +66,7 @@ pub enum Sub {
     Make(cmd::make::Args),
     /// Run one command on the host where it ends first: CC="homing on gcc"
     On(cmd::make::on::Args),
-    /// From hosts that have ssh to a cluster, with a plan first and a way back
+    /// Set up hosts with ssh as a cluster, with a plan first and an undo
     Up(administration::Up),
     /// Drain a host and take it out of the cluster
     Down(administration::Down),
@@ -74,13 +74,13 @@ pub enum Sub {
     Cache(administration::Cache),
     /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
     Volume(administration::Volume),
-    /// Copy a folder's states next to its bytes, list them, write them back
+    /// Take snapshots of folders next to their bytes, list and restore them
     Snapshot(administration::Snapshot),
     /// Measure shared folders from their clients, and the network
     Bench(administration::Bench),
     /// Try settings of the network, and keep what is better
     Tune(administration::Tune),
-    /// Tell which host is on which switch
+    /// Show which host is on which switch
     Topology(administration::Topology),
     /// A cluster on one machine, for trying and testing
     Lab(administration::Lab),

@@ -36,10 +36,10 @@ pub struct Args {
     /// host is contacted
     #[arg(long, value_name = "NODESET", conflicts_with_all = ["hosts", "exclude", "group", "all", "json", "ansible", "prometheus", "watch", "history", "schedule", "lab"])]
     init: Option<String>,
-    /// Ask hosts for their ssh keys, show the fingerprints, and put those that are new on record after a question
+    /// Fetch the ssh keys of hosts, show the fingerprints, and put new ones on record after a question
     #[arg(long, conflicts_with_all = ["json", "ansible", "prometheus", "watch", "history", "schedule"])]
     trust: bool,
-    /// As a dynamic inventory of Ansible, with the groups and addresses of cluster.toml; nobody is asked
+    /// Print a dynamic inventory of Ansible with the groups and addresses of cluster.toml, without a look at hosts
     #[arg(long, conflicts_with_all = ["json", "watch", "history", "schedule"])]
     ansible: bool,
     /// Write hosts, queue, file servers, volumes and the sums of runs to a file for Prometheus's node exporter

@@ -33,7 +33,7 @@ pub struct Args {
     /// Print the evidence as JSON
     #[arg(long)]
     json: bool,
-    /// Tell what the run cost, at the prices of `[cost]` in cluster.toml, and the energy of its hosts
+    /// Print what the run cost, at the prices of `[cost]` in cluster.toml, and the energy of its hosts
     #[arg(long)]
     cost: bool,
     #[command(flatten)]

@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "AGE", num_args = 0..=1, default_missing_value = "30d", conflicts_with_all = ["all", "json"],
           value_parser = |text: &str| parse_duration("--prune", text))]
     prune: Option<Duration>,
-    /// With --prune: tell what would go, and remove nothing
+    /// With --prune: print what would go, and remove nothing
     #[arg(long, requires = "prune")]
     dry_run: bool,
     #[command(flatten)]

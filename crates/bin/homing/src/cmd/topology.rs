@@ -20,10 +20,10 @@ use std::time::Duration;
 pub struct Args {
     #[command(flatten)]
     targets: Targets,
-    /// Ask no switch: measure which hosts share a link, and infer
+    /// Query no switch: measure which hosts share a link, and infer
     #[arg(long)]
     measure: bool,
-    /// Tell what is otherwise than the last time, for the same hosts
+    /// Print what differs from the last time, for the same hosts
     #[arg(long)]
     diff: bool,
     /// Write Slurm's topology.conf there
@@ -38,10 +38,10 @@ pub struct Args {
     /// Draw the tree there, as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Ask switches over SNMP for their neighbours and for the addresses behind their ports; FILE holds the community
+    /// Query switches over SNMP for their neighbours and for the addresses behind their ports; FILE holds the community
     #[arg(long, value_name = "FILE", conflicts_with = "measure")]
     snmp: Option<PathBuf>,
-    /// Addresses of switches to ask, where LLDP does not tell them
+    /// Addresses of switches to query, where LLDP does not report them
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', requires = "snmp")]
     switch: Vec<IpAddr>,
     /// As JSON

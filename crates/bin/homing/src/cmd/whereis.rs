@@ -29,7 +29,7 @@ pub struct Args {
     /// Files looked at below each directory
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     limit: usize,
-    /// A file whose file system is silent for so long is told as such
+    /// Report a file as silent after this time without an answer of its file system
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     fs_timeout: u32,
     /// Files and directories

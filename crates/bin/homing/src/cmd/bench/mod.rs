@@ -89,7 +89,7 @@ pub struct VolumeArgs {
     /// Compare two saved results instead
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"])]
     compare: Option<Vec<PathBuf>>,
-    /// Try mount options and tell the best: nfs
+    /// Try mount options and print the best: nfs
     #[arg(long, value_name = "KIND")]
     tune: Option<Tuned>,
     /// The server's max_block_size values that --tune tries too; its NFS service is restarted for each

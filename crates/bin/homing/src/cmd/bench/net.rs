@@ -21,7 +21,7 @@ pub struct Args {
     /// How long each pair is loaded, a part: each direction, then both
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
     seconds: f64,
-    /// Each host with each other, instead of as many as tell who is slow
+    /// Each host with each other, instead of as many pairs as show a slow one
     #[arg(long)]
     pairs: bool,
     /// Two hosts alone (A and B, or those of -w), with messages of 1 byte to 1 MiB: how long each takes, and what share of the

@@ -37,7 +37,7 @@ struct Manner {
     /// Begin commands with `sudo -n`
     #[arg(long)]
     sudo: bool,
-    /// Say nothing but what failed
+    /// Print failures alone
     #[arg(short, long)]
     quiet: bool,
     /// As JSON
@@ -62,7 +62,7 @@ impl Manner {
 
 /// Arguments of `homing cache install`.
 ///
-/// Hosts tell which files they need. The first that can fetches all of them; they go
+/// Hosts list the files that they need. The first that can fetches all of them; they go
 /// to the others over the connections that homing has, so that these need no way out.
 /// Each host compares each file with its own signed index before it installs.
 ///
@@ -72,7 +72,7 @@ impl Manner {
 struct Install {
     #[command(flatten)]
     targets: Targets,
-    /// Tell what would be fetched, and do nothing
+    /// Print what would be fetched, and do nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

@@ -57,10 +57,10 @@ pub struct Args {
     /// Write the findings to a file for Prometheus's node exporter
     #[arg(long, value_name = "FILE")]
     prometheus: Option<PathBuf>,
-    /// Tell what a code means, and ask nobody
+    /// Explain a code, without a look at hosts
     #[arg(long, value_name = "CODE", value_parser = codes(), ignore_case = true, hide_possible_values = true)]
     explain: Option<String>,
-    /// Say nothing of a code for a while (with -w: on these hosts)
+    /// Mute a code for a while (with -w: on these hosts)
     #[arg(long, value_name = "CODE", value_parser = codes(), ignore_case = true, hide_possible_values = true, requires = "because")]
     mute: Option<String>,
     /// How long: 12h, 7d
@@ -69,7 +69,7 @@ pub struct Args {
     /// Why
     #[arg(long, value_name = "TEXT", requires = "mute")]
     because: Option<String>,
-    /// Tell of a code again
+    /// Unmute a code
     #[arg(long, value_name = "CODE", value_parser = codes(), ignore_case = true, hide_possible_values = true)]
     unmute: Option<String>,
     /// As Slurm's HealthCheckProgram: this host alone, drained when it is ill and resumed when it is well again

@@ -34,10 +34,10 @@ pub struct Args {
     /// Remove in folders at the destination what the source does not have
     #[arg(long)]
     delete: bool,
-    /// Say which files changed
+    /// Print the files that changed
     #[arg(short, long)]
     verbose: bool,
-    /// Do not say which hosts failed
+    /// Do not print which hosts failed
     #[arg(short, long)]
     quiet: bool,
     /// As JSON

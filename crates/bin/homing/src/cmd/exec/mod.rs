@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// Arguments of `homing exec`.
 ///
-/// Exit status: the largest that a host asks for. 0: all well; 1: a command
+/// Exit status: the largest of all hosts. 0: all well; 1: a command
 /// failed (with -S its own status); 124: it did not end in time; 254: a host
 /// could not be reached or was lost. With -S the last two are 255, as clush's.
 /// 254, 255: homing's own failures.

@@ -24,7 +24,7 @@ const WEEK: Duration = Duration::from_secs(SLOTS as u64 * MINUTE_S);
 /// The options about histories.
 #[derive(clap::Args)]
 pub struct Wanted {
-    /// What hosts did in this time until now (1h, 2d), in up to 60 steps, where --schedule was said before
+    /// The load of hosts in this time until now (1h, 2d), in up to 60 steps; needs --schedule before
     #[arg(long, value_name = "AGE", num_args = 0..=1, default_missing_value = "1h", conflicts_with = "schedule",
         value_parser = |text: &str| parse_duration("--history", text))]
     history: Option<Duration>,

@@ -58,13 +58,13 @@ pub struct Args {
     /// Run it all on this member of the cluster, in the same folder there
     #[arg(long, value_name = "HOST")]
     gateway: Option<String>,
-    /// The folders are the same on all hosts, although no network file system says so
+    /// The folders are the same on all hosts, although no network file system shows it
     #[arg(long)]
     assume_shared: bool,
     /// The make to run
     #[arg(long, value_name = "PROGRAM", default_value = "make")]
     program: OsString,
-    /// Say nothing at the end
+    /// Print nothing at the end
     #[arg(long)]
     no_evidence: bool,
     /// Let hosts see what their caches hold: for measuring what fences are for

@@ -36,7 +36,7 @@ pub struct Args {
     /// Seconds that connections are kept when no command comes
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     persist: u64,
-    /// The folders are the same on all hosts, although no network file system says so
+    /// The folders are the same on all hosts, although no network file system shows it
     #[arg(long)]
     assume_shared: bool,
     /// Be the coordinator behind this socket

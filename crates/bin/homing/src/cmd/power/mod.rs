@@ -25,7 +25,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Tell which hosts are on, idle or off, and what keeps them on
+    /// Show which hosts are on, idle or off, and what keeps them on
     Status {
         /// Hosts, as a node set (default: those of cluster.toml)
         #[arg(short = 'w', long, value_name = "NODESET")]
@@ -36,7 +36,7 @@ enum Verb {
     },
     /// Switch off those hosts of cluster.toml that were idle for long enough: for a timer, every few minutes
     Save {
-        /// Tell what would be switched off, and switch nothing
+        /// Print what would be switched off, and switch nothing
         #[arg(long)]
         dry_run: bool,
     },

@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "K", requires = "slots", conflicts_with_all = ["batch", "host"], value_parser = clap::value_parser!(u32).range(1..))]
     ptile: Option<u32>,
     /// So many hosts, or 2-4: as many of them as there are; on each the slots of --ppn, all at once, started on the first;
-    /// rank k of an MPI stands on the host that holds part k of its inputs
+    /// rank k of an MPI runs on the host that holds part k of its inputs
     #[arg(long, value_name = "N|MIN-MAX", conflicts_with_all = ["batch", "host", "slots", "ptile"])]
     nodes: Option<Nodes>,
     /// Slots on each of --nodes (default: 1)

@@ -160,15 +160,15 @@ pub struct Args {
     /// What each host has of a resource that tasks of --tasks take; may be repeated
     #[arg(help_heading = LIMITS, long, value_name = "NAME=N", value_parser = amount)]
     pub resource: Vec<(String, u64)>,
-    /// Environment variables and Bash functions that travel (default: exported variables, but those of a login or a
-    /// terminal); may be repeated
+    /// Environment variables and Bash functions that travel (default, and `_`: exported variables, but those of a
+    /// login or a terminal); may be repeated
     #[arg(help_heading = LIMITS, long, value_name = "NAME,...")]
     pub env: Vec<String>,
 
     /// Print the commands and run nothing
     #[arg(help_heading = SHOWN, long, alias = "dryrun")]
     pub dry_run: bool,
-    /// Say for each task where it runs and why
+    /// Print for each task where it runs and why
     #[arg(help_heading = SHOWN, long)]
     pub explain: bool,
     /// Show progress even when it is short
@@ -262,7 +262,7 @@ pub fn grammar() -> clap::Command {
 pub fn args_of(words: &[OsString]) -> Result<Args, Failure> {
     let grammar = Args::augment_args(clap::Command::new("homing run")).no_binary_name(true);
     grammar.try_get_matches_from(words).and_then(|found| Args::from_arg_matches(&found)).map_err(|e| {
-        if let Some(failure) = super::parallel::unknown(&e) {
+        if let Some(failure) = super::unknown::unknown(&e, self::grammar) {
             return failure;
         }
         let text = e.to_string();
@@ -284,7 +284,7 @@ pub struct SlurmArgs {
     /// Their quality of service
     #[arg(long, value_name = "NAME")]
     pub qos: Option<String>,
-    /// Time limit of each worker's job, in Slurm's notation: MINUTES, H:MM:SS, D-H; when it is over, another is asked for
+    /// Time limit of each worker's job, in Slurm's notation: MINUTES, H:MM:SS, D-H; when it is over, another is submitted
     #[arg(long, value_name = "TIME")]
     pub time: Option<String>,
     /// Reservation that they run in

@@ -41,7 +41,7 @@ pub struct Make {
     /// As JSON
     #[arg(long)]
     pub json: bool,
-    /// Say nothing but the summary and what went wrong
+    /// Print the summary and errors alone
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -88,7 +88,7 @@ pub enum Verb {
     Diff(Diff),
     /// Print a file as it was
     Cat(Cat),
-    /// Write files back; nothing that is there is touched, unless --overwrite says so
+    /// Write files back; existing files stay, unless --overwrite is given
     Restore(Restore),
     /// Restore some files, chosen at random, to a place of their own, and compare their hashes
     Verify(Verify),

@@ -46,7 +46,7 @@ pub struct Args {
     /// Print it as one JSON object
     #[arg(long)]
     json: bool,
-    /// Hosts as they were so long ago (12h, 1d) and from then until now, where `homing hosts --schedule` was said before
+    /// Hosts as they were so long ago (12h, 1d) and from then until now; needs `homing hosts --schedule` before
     #[arg(long, value_name = "AGE", conflicts_with = "run", value_parser = |text: &str| parse_duration("--since", text))]
     since: Option<Duration>,
     /// Play it again from its start, or with --since from then on, so many times as fast

@@ -51,7 +51,7 @@ pub struct Net {
     /// Write nothing down: what is kept lasts until the next boot
     #[arg(long)]
     until_boot: bool,
-    /// Tell what would be tried
+    /// Print what would be tried
     #[arg(short = 'n', long)]
     dry_run: bool,
     #[command(flatten)]

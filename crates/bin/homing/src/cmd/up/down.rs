@@ -48,7 +48,7 @@ pub struct Args {
     /// Begin commands with `sudo -n`
     #[arg(long)]
     sudo: bool,
-    /// Say nothing of the steps
+    /// Do not print the steps
     #[arg(short, long)]
     quiet: bool,
     /// Seconds for one area on one host

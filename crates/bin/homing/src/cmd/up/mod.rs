@@ -26,12 +26,12 @@ const ANSWER: usize = 64 << 20;
 
 /// Arguments of `homing up`.
 ///
-/// What a cluster file may say of the set-up stands in docs/manual/up.md. Hosts
-/// are asked once; where all is so already, nothing is done. A summary of the plan
+/// docs/manual/up.md describes the set-up part of a cluster file. Hosts
+/// are queried once; where all is so already, nothing is done. A summary of the plan
 /// comes first, then the question whether to go on. What was done is noted on each
 /// host, so that the same command goes on after a crash.
 ///
-/// Exit status: 0: as wanted; 1: done, and homing check has something to say,
+/// Exit status: 0: as wanted; 1: done, and homing check has findings,
 /// or --diff has found something; 254: not on all hosts; 255: the request.
 #[derive(clap::Args, Default)]
 #[command(verbatim_doc_comment)]
@@ -55,7 +55,7 @@ pub struct Args {
     /// Put back what was there before; what somebody has changed since stays, and so do packages
     #[arg(long, conflicts_with_all = ["only", "diff"])]
     undo: bool,
-    /// Tell what was changed on the hosts since homing set it up
+    /// Print what was changed on the hosts since homing set it up
     #[arg(long, conflicts_with_all = ["only", "dry_run"])]
     diff: bool,
     /// Do not run homing check at the end
@@ -64,7 +64,7 @@ pub struct Args {
     /// Begin commands with `sudo -n`
     #[arg(long)]
     sudo: bool,
-    /// Say nothing of the steps
+    /// Do not print the steps
     #[arg(short, long)]
     quiet: bool,
     /// As JSON

@@ -30,13 +30,13 @@ pub struct Way {
     /// Begin commands with `sudo -n`
     #[arg(help_heading = WAY, long, global = true)]
     pub sudo: bool,
-    /// Say nothing of the steps
+    /// Do not print the steps
     #[arg(help_heading = WAY, short, long, global = true)]
     pub quiet: bool,
     /// Seconds for one command on one host
     #[arg(help_heading = WAY, long, value_name = "SECONDS", default_value_t = 180, global = true)]
     pub timeout: u64,
-    /// Say nothing of what was done either: somebody else does.
+    /// Do not print what was done either: the caller does.
     #[arg(skip)]
     pub silent: bool,
 }
@@ -151,7 +151,7 @@ pub struct Create {
 
 #[derive(clap::Args)]
 pub struct List {
-    /// Ask these hosts too
+    /// Query these hosts too
     #[arg(short = 'w', long, value_name = "NODESET")]
     pub hosts: Option<String>,
     /// As JSON
@@ -163,7 +163,7 @@ pub struct List {
 pub struct One {
     /// Name of the volume
     pub name: String,
-    /// Hosts to ask when this machine has no record of the volume
+    /// Hosts to query when this machine has no record of the volume
     #[arg(short = 'w', long, value_name = "NODESET")]
     pub hosts: Option<String>,
 }
@@ -172,7 +172,7 @@ pub struct One {
 pub struct Shown {
     /// Name of the volume (default: each that is recorded here, or known to the hosts of -w)
     pub name: Option<String>,
-    /// Hosts to ask when this machine has no record of the volume
+    /// Hosts to query when this machine has no record of the volume
     #[arg(short = 'w', long, value_name = "NODESET")]
     pub hosts: Option<String>,
     /// As JSON
