@@ -20,6 +20,9 @@ pub struct Event {
 /// journal of 100,000 failures readable.
 pub const SAID_BYTES: usize = 200;
 
+/// The end of the reason why a host was not used, if the run ended before it had answered.
+pub const UNNEEDED: &str = "not needed";
+
 /// The planned bytes of one attempt, from the layout of its inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedBytes {
@@ -113,8 +116,8 @@ pub enum What {
         host: String,
         /// Slot number, `{%}`, from 1.
         slot: u32,
-        /// The command, for people.
-        command: String,
+        /// The command line that runs, byte by byte. Earlier versions wrote it with control characters escaped.
+        command: RawText,
         /// Planned bytes, from the layout of the inputs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         planned: Option<PlannedBytes>,

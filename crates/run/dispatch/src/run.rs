@@ -20,7 +20,7 @@ use crate::wires::{Arrival, Credits, feed, watch_nodes};
 use homing_journal::Journal;
 use homing_launch::wire::ToWorker;
 use homing_launch::{HostPlan, Links, Via};
-use homing_model::event::What;
+use homing_model::event::{UNNEEDED, What};
 use homing_model::{Event, NodeSet, Outcome, RawText, Task, TaskId};
 use homing_os::clock::Moment;
 use homing_place::HostIx;
@@ -272,7 +272,7 @@ impl<L: Listener> Shell<'_, L> {
         if hosts.is_empty() {
             return Ok(());
         }
-        let reason = format!("had not answered after {:.1} s and did nothing", elapsed.as_secs_f64());
+        let reason = format!("had not answered when the run ended after {:.1} s: {UNNEEDED}", elapsed.as_secs_f64());
         let names: NodeSet = hosts.iter().cloned().collect();
         self.listener.note(&format!("{names} {reason}"));
         hosts.into_iter().try_for_each(|host| self.record(What::HostUnfit { host, reason: reason.clone() }))

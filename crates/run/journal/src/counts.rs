@@ -21,6 +21,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Whether the run had no task at all.
+    pub fn is_none(&self) -> bool {
+        self.over() == 0 && self.killed.is_empty() && self.unfinished().is_none_or(|n| n == 0)
+    }
+
     /// Takes the next event.
     pub fn add(&mut self, what: &What) {
         match what {

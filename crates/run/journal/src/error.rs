@@ -78,12 +78,14 @@ pub enum JournalError {
         root: PathBuf,
     },
     /// The wanted name is a prefix of several names.
-    #[error("{name:?} may be any of {}", candidates.join(", "))]
+    #[error("{name:?} may be any of {}{}", candidates.join(", "), and_more(*more))]
     Ambiguous {
         /// The wanted name.
         name: String,
-        /// Some of the names with this prefix.
+        /// The newest names with this prefix.
         candidates: Vec<String>,
+        /// The number of other names with this prefix.
+        more: usize,
     },
     /// The name cannot be the name of a folder.
     #[error("{name:?} is no name for a run: letters, digits, `.`, `_`, `-`, not beginning with a dot")]
@@ -91,6 +93,10 @@ pub enum JournalError {
         /// The name.
         name: String,
     },
+}
+
+fn and_more(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(" and {more} more; `homing runs` lists them") }
 }
 
 fn held(holder: &Holder, life: Life, lock: &Path) -> String {

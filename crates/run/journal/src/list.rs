@@ -58,6 +58,9 @@ pub struct RunInfo {
     pub label: Option<String>,
 }
 
+/// The number of runs that the error of an ambiguous name lists.
+const CANDIDATES: usize = 6;
+
 /// Returns all runs below `root`, the newest first. Noted runs are in the order in which they began, runs of older
 /// versions by their dates. A folder that is no run is left out. A missing root holds no runs.
 pub fn runs(root: &Path) -> Vec<RunInfo> {
@@ -104,10 +107,42 @@ pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
         1 => Ok(like.remove(0).1),
         _ if like[0].0 == name => Ok(like.remove(0).1),
         _ => {
-            let candidates = like.into_iter().take(6).map(|(n, _)| n).collect();
-            Err(JournalError::Ambiguous { name: name.to_string(), candidates })
+            // The newest runs first: the names begin with the time.
+            let more = like.len().saturating_sub(CANDIDATES);
+            let candidates = like.into_iter().rev().take(CANDIDATES).map(|(n, _)| n).collect();
+            Err(JournalError::Ambiguous { name: name.to_string(), candidates, more })
         }
     }
+}
+
+/// As [`find`]. `last` is the run that began last among the runs that have something to report: a task, or an end.
+/// Both sides of `homing report last --failed -0 | homing run -0 ...` begin together, and the reader is no such run.
+pub fn find_reported(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
+    if name != "last" {
+        return find(root, name);
+    }
+    let places = order::places(root);
+    let began = |name: &String, dir: &Path| match places.get(name) {
+        Some(place) => (Some(*place), None),
+        None => (None, first_event(dir).map(|event| event.at_ns)),
+    };
+    let mut all: Vec<(String, PathBuf)> = folders(root).collect();
+    all.sort_by_cached_key(|(name, dir)| std::cmp::Reverse((began(name, dir), name.clone())));
+    let reported = all.into_iter().find(|(_, dir)| has_begun(dir));
+    reported.map_or_else(|| find(root, name), |(_, dir)| Ok(dir))
+}
+
+/// Whether a run has begun a task, or has no writer any more.
+fn has_begun(dir: &Path) -> bool {
+    let Ok(mut events) = replay(dir) else { return false };
+    let is_over = first_event(dir).is_some() && lock::living(dir).is_none();
+    let is_begun = |what: &What| {
+        matches!(
+            what,
+            What::TaskStarted { .. } | What::TaskEnded { .. } | What::TaskSkipped { .. } | What::RunEnded { .. }
+        )
+    };
+    is_over || events.any(|event| event.is_ok_and(|event| is_begun(&event.what)))
 }
 
 /// Returns the folder of the newest run to which the user has given this name.

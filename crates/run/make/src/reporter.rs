@@ -74,7 +74,7 @@ impl BuildReporter {
             attempt,
             host: hosts[running.host].name.clone(),
             slot: running.slot as u32 + 1,
-            command: running.asked.text.clone(),
+            command: running.asked.text.as_str().into(),
             planned: planned(running, hosts),
             why: Some(running.choice.why.to_string()),
             after,

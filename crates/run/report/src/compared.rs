@@ -4,7 +4,7 @@ use crate::Tally;
 use homing_model::event::What;
 use homing_model::text::shown;
 use homing_model::units::{bytes, percent, span};
-use homing_model::{Event, TaskId, fit};
+use homing_model::{Event, RawText, TaskId, fit};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -19,9 +19,9 @@ pub struct ComparedRun {
     name: String,
     label: Option<String>,
     tally: Tally,
-    running: HashMap<TaskId, String>,
+    running: HashMap<TaskId, RawText>,
     /// Wall time, number and command of tasks, the slowest first.
-    slowest: Vec<(u64, TaskId, String)>,
+    slowest: Vec<(u64, TaskId, RawText)>,
 }
 
 impl ComparedRun {
@@ -38,14 +38,21 @@ impl ComparedRun {
             What::TaskStarted { task, command, .. } => drop(self.running.insert(*task, command.clone())),
             What::TaskEnded { task, wall_us, .. } => {
                 let command = self.running.remove(task).unwrap_or_default();
-                let at = self.slowest.partition_point(|(wall, ..)| wall >= wall_us);
-                if at < SLOWEST {
-                    self.slowest.insert(at, (*wall_us, *task, command));
-                    self.slowest.truncate(SLOWEST);
-                }
+                self.add_slow(*wall_us, *task, command);
             }
             _ => {}
         }
+    }
+
+    /// Adds an attempt to the slowest tasks. A task that ran twice counts once, with its longer attempt.
+    fn add_slow(&mut self, wall_us: u64, task: TaskId, command: RawText) {
+        if self.slowest.iter().any(|(wall, same, _)| *same == task && *wall >= wall_us) {
+            return;
+        }
+        self.slowest.retain(|(_, same, _)| *same != task);
+        let at = self.slowest.partition_point(|(wall, ..)| *wall >= wall_us);
+        self.slowest.insert(at, (wall_us, task, command));
+        self.slowest.truncate(SLOWEST);
     }
 
     fn left(&self) -> Option<u64> {
@@ -58,8 +65,8 @@ impl ComparedRun {
     }
 
     fn slow(&self, nth: usize) -> String {
-        let cell = |(wall, task, command): &(u64, TaskId, String)| {
-            let command: String = shown(command).chars().take(COMMAND).collect();
+        let cell = |(wall, task, command): &(u64, TaskId, RawText)| {
+            let command: String = command.display().chars().take(COMMAND).collect();
             format!("{} task {task}: {command}", span(*wall))
         };
         self.slowest.get(nth).map_or("-".into(), cell)
@@ -83,14 +90,17 @@ pub fn compared_json(runs: &[ComparedRun]) -> Value {
     json!({ "runs": runs.iter().map(ComparedRun::json).collect::<Vec<_>>() })
 }
 
-/// Returns a table with a row for each quantity and a column for each run. For two runs it also shows the change. If
+/// Returns a table with a row for each quantity, a column for each run, and the change from the first to the last. If
 /// it is wider than `columns`, the runs are below each other.
 pub fn compared_text(runs: &[ComparedRun], columns: Option<usize>) -> String {
     let unknown = || "unknown".to_string();
     let column = |of: &dyn Fn(&ComparedRun) -> String| runs.iter().map(of).collect::<Vec<_>>();
     let number = |n: Option<u64>| n.map_or_else(unknown, |n| n.to_string());
     let size = |n: Option<u64>| n.map_or_else(unknown, bytes);
-    let mut rows = vec![(String::new(), column(&|run| shown(&run.name)), String::new())];
+    let mut rows = vec![(String::new(), column(&|run| shown(&run.name)), "change".to_string())];
+    if runs.len() > 2 {
+        rows[0].2 = "first to last".into();
+    }
     if runs.iter().any(|run| run.label.is_some()) {
         rows.push(("name".into(), column(&|run| run.label.as_deref().map_or("-".into(), shown)), String::new()));
     }
@@ -133,10 +143,10 @@ fn one_by_one(rows: &[(String, Vec<String>, String)]) -> String {
     (0..runs).map(of).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the change from the first of two runs to the second, in percent.
+/// Returns the change from the first run to the last, in percent.
 fn change(runs: &[ComparedRun], of: impl Fn(&ComparedRun) -> Option<u64>) -> String {
-    let [first, second] = runs else { return String::new() };
-    match (of(first), of(second)) {
+    let [first, .., last] = runs else { return String::new() };
+    match (of(first), of(last)) {
         (Some(old), Some(new)) if old > 0 => format!("{:+.0} %", (new as f64 / old as f64 - 1.0) * 100.0),
         _ => String::new(),
     }
@@ -176,6 +186,17 @@ mod tests {
         assert!(line("time").ends_with("-75 %"), "{text}");
         assert_eq!(line("failed").split_whitespace().collect::<Vec<_>>(), ["failed", "0", "1"]);
         assert!(line("slowest").contains("task 1: sort a"), "{text}");
+    }
+
+    #[test]
+    fn a_task_that_ran_twice_is_listed_once_and_three_runs_have_a_change() {
+        let mut twice = run("twice", 3_000_000, true);
+        let again = [started(1, "n1", 1, "sort a", None), ended(1, "n1", Outcome::Exit(0), 9, IoCounters::default())];
+        again.into_iter().for_each(|what| twice.add(&Event { at_ns: 3_000_000_000, what }));
+        assert_eq!(twice.slowest, [(3_000_000, 1, "sort a".into())]);
+        let text = compared_text(&[twice, run("second", 1, false), run("third", 6_000_000, false)], None);
+        let line = |label: &str| text.lines().find(|line| line.starts_with(label)).unwrap();
+        assert!(line("time").ends_with("+100 %") && line(" ").ends_with("first to last"), "{text}");
     }
 
     #[test]

@@ -15,11 +15,11 @@ const SHOWN: usize = 100;
 /// The failed tasks of a run. The caller passes every event, in order. Memory grows with running and failed tasks.
 #[derive(Debug, Default)]
 pub struct Failures {
-    running: HashMap<TaskId, String>,
+    running: HashMap<TaskId, RawText>,
     failed: BTreeMap<TaskId, Failed>,
 }
 
-/// The values of the input sources of each task, where they are known.
+/// The values of the input sources of each task, or the inputs that it declares, where they are known.
 pub type InputsOfTasks = HashMap<TaskId, Vec<RawText>>;
 
 impl Failures {
@@ -81,7 +81,7 @@ impl Failures {
         let mut text = format!("{}\n", lines.next().unwrap_or_default().trim_end());
         for (line, failed) in lines.zip(self.failed.values()) {
             text += &format!("{}\n", line.trim_end());
-            let below = [Some(clipped(&failed.command)), failed.said.as_deref().map(shown)];
+            let below = [Some(clipped(&failed.command.display())), failed.said.as_deref().map(shown)];
             below
                 .into_iter()
                 .flatten()

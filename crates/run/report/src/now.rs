@@ -40,7 +40,7 @@ struct Underway {
     host: String,
     slot: u32,
     attempt: u32,
-    command: String,
+    command: RawText,
     began_ns: i64,
     /// The holders of the bytes that it reads over the network, and how many bytes.
     from: Vec<(String, u64)>,
@@ -125,7 +125,7 @@ impl Now {
         if *last && self.tally.counts().has_failed(*task) {
             self.failures.truncate(FAILURES - 1);
             let (host, outcome, said) = (host.clone(), outcome.clone(), said.clone());
-            let command = underway.map_or(String::new(), |task| task.command);
+            let command = underway.map_or(RawText::default(), |task| task.command);
             self.failures.push_front(Failed { task: *task, host, outcome, wall_us: *wall_us, command, said });
         }
     }

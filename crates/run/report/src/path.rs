@@ -53,7 +53,9 @@ impl Path {
     pub fn add(&mut self, event: &Event) {
         match &event.what {
             What::HostUp { host, slots, .. } => drop(self.slots.insert(host.clone(), *slots)),
-            What::TaskStarted { task, after, command, .. } => self.begin(*task, after.as_deref(), command, event.at_ns),
+            What::TaskStarted { task, after, command, .. } => {
+                self.begin(*task, after.as_deref(), &String::from_utf8_lossy(&command.0), event.at_ns)
+            }
             What::TaskEnded { task, outcome, last, .. } if *last => self.end(*task, outcome.is_success(), event.at_ns),
             _ => {}
         }

@@ -105,7 +105,7 @@ fn parts(p: &Progress, read_per_s: Option<u64>) -> Vec<Part> {
 /// Returns the time of the remaining tasks at the rate so far. It is unknown before each slot has ended a task, and
 /// without a slot.
 fn left(p: &Progress) -> Option<Duration> {
-    let share = share(p).filter(|share| p.slots > 0 && p.over >= u64::from(p.slots) && *share > 0.0)?;
+    let share = share(p).filter(|share| p.slots > 0 && p.over >= u64::from(p.slots) && *share > 0.0 && *share < 1.0)?;
     Duration::try_from_secs_f64(p.elapsed.as_secs_f64() * (1.0 - share) / share).ok()
 }
 

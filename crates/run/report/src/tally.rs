@@ -8,8 +8,8 @@ use crate::path::Path;
 use crate::replay::{Replay, Site};
 use crate::words::{command_line, is_build};
 use homing_journal::Counts;
-use homing_model::event::{PlannedBytes, What};
-use homing_model::{Event, IoCounters, IoWait, NodeSet, Outcome, Served, TaskId, WAIT_ASKED_FROM_US};
+use homing_model::event::{PlannedBytes, UNNEEDED, What};
+use homing_model::{Event, IoCounters, IoWait, NodeSet, Outcome, RawText, Served, TaskId, WAIT_ASKED_FROM_US};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
@@ -43,7 +43,7 @@ pub(crate) struct Failed {
     pub outcome: Outcome,
     pub wall_us: u64,
     /// Empty for a task that never started.
-    pub command: String,
+    pub command: RawText,
     pub said: Option<String>,
 }
 
@@ -60,7 +60,7 @@ pub struct Tally {
     /// The number of tasks that did not run, by reason.
     pub(crate) not_run: BTreeMap<String, u64>,
     /// The commands of the running attempts.
-    running: HashMap<TaskId, String>,
+    running: HashMap<TaskId, RawText>,
     /// Hosts that could not be used at all or by some tasks, with the reason.
     unfit: BTreeMap<String, String>,
     pub(crate) hosts: BTreeMap<String, HostTally>,
@@ -338,9 +338,12 @@ impl Tally {
         all
     }
 
-    /// Returns the hosts that could not be used at all, folded.
-    pub(crate) fn unused(&self) -> Option<String> {
-        let unused: NodeSet = self.unfit.keys().filter(|host| !self.hosts.contains_key(*host)).cloned().collect();
+    /// Returns the hosts that could not be used at all, folded. `with_unneeded`: also hosts that had not answered when
+    /// the run ended.
+    pub(crate) fn unused(&self, with_unneeded: bool) -> Option<String> {
+        let unused = self.unfit.iter().filter(|(host, _)| !self.hosts.contains_key(*host));
+        let unused = unused.filter(|(_, reason)| with_unneeded || !reason.ends_with(UNNEEDED));
+        let unused: NodeSet = unused.map(|(host, _)| host.clone()).collect();
         (!unused.is_empty()).then(|| unused.to_string())
     }
 

@@ -7,6 +7,8 @@ use homing_model::text::shown;
 use homing_model::units::{bytes, count, percent, span};
 use homing_model::{NodeSet, Outcome, TaskId, WAIT_ASKED_FROM_US};
 
+/// The reason of a limit that never held a task. It explains nothing.
+const NO_WAIT: &str = "no task waited for storage";
 /// The reason why no wait is known, and the setting that makes it known.
 const NO_ACCOUNT: &str = "unknown: the kernels of the hosts keep no account of it";
 const SWITCH_ON: &str = "`sysctl kernel.task_delayacct=1` there makes them";
@@ -44,13 +46,16 @@ impl Tally {
         let on =
             if hosts > 0 { format!(" on {}, {}", count(hosts, "host"), count(slots, "slot")) } else { String::new() };
         lines.add("wall time", &format!("{}{on}", span(self.wall_us())));
-        if let Some(hosts) = self.unused() {
+        if let Some(hosts) = self.unused(true) {
             lines.add("not used", &hosts);
         }
         if self.placed.0 > 0 || hosts > 1 {
             self.bytes(&mut lines);
         }
-        self.wait(&mut lines);
+        // A run on one machine has no choice that an unknown wait could explain.
+        if hosts > 1 || self.waits.known > 0 {
+            self.wait(&mut lines);
+        }
         if hosts > 1 {
             self.busy(&mut lines);
         }
@@ -75,7 +80,7 @@ impl Tally {
             n => format!(" on {}, {}", count(n, "host"), count(slots, "slot")),
         };
         self.tasks(&mut lines, &format!(" in {}{on}", span(self.wall_us())));
-        if let Some(hosts) = self.unused() {
+        if let Some(hosts) = self.unused(false) {
             lines.add("not used", &hosts);
         }
         self.lost(&mut lines);
@@ -173,7 +178,9 @@ impl Tally {
             };
             lines.add("planned", &format!("{local} from the task's own host ({part}), {remote} over the network{but}"));
             let saved = self.planned.remote_if_in_turn;
-            lines.add("in turn", &format!("{} would have crossed the network without placement", bytes(saved)));
+            if saved > 0 {
+                lines.add("in turn", &format!("{} would have crossed the network without placement", bytes(saved)));
+            }
         }
         let read = self.rchar.map_or("unknown".into(), bytes);
         lines.add(
@@ -193,7 +200,8 @@ impl Tally {
         };
         // Interfaces and disks also count other programs. If the tasks explain less than half of the bytes, the line
         // is left out.
-        if explains(self.rchar.max(Some(self.planned.remote)), self.network().0) {
+        let is_alone = self.size().0 <= 1 && self.planned.remote == 0;
+        if !is_alone && explains(self.rchar.or(Some(self.planned.remote)), self.network().0) {
             lines.add("network", &network);
         }
         if !explains(self.rchar, amplified.disks) {
@@ -233,7 +241,7 @@ impl Tally {
     fn limits(&self, lines: &mut Lines) {
         for (name, (limit, why)) in &self.limits {
             // A limit without a measurement describes no property of the storage.
-            if let Some(limit) = limit.filter(|_| !why.is_empty()) {
+            if let Some(limit) = limit.filter(|_| !why.is_empty() && why != NO_WAIT) {
                 lines.add(
                     "admission",
                     &format!("{name}: {} at once at the end, since {why}", count(u64::from(limit), "task")),
@@ -299,7 +307,7 @@ impl Failed {
     fn lines(&self, lines: &mut Lines) {
         let at = if self.host.is_empty() { String::new() } else { format!(" on {}", self.host) };
         let took = if at.is_empty() { String::new() } else { format!(" ({})", span(self.wall_us)) };
-        let command: String = self.command.chars().take(COMMAND).collect();
+        let command: String = self.command.display().chars().take(COMMAND).collect();
         let command = if command.is_empty() { command } else { format!(": {command}") };
         lines.add("  failed", &format!("task {}: {}{at}{took}{command}", self.task, how(&self.outcome)));
         if let Some(said) = &self.said {

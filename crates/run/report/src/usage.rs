@@ -172,7 +172,7 @@ impl RunUsage {
                 self.holdings.entry(host.clone()).or_default().add(sample, counts);
             }
             What::TaskStarted { task, command, planned, .. } => {
-                self.running.insert(*task, (program(command), planned.clone()));
+                self.running.insert(*task, (program(&String::from_utf8_lossy(&command.0)), planned.clone()));
             }
             // A task that no host could run has used nothing.
             What::TaskEnded { task, host, outcome, wall_us, io, io_wait, .. }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub struct Recorded {
     cwd: PathBuf,
     hosts: Vec<(Worker, Vec<String>)>,
-    started: HashMap<TaskId, (usize, PlannedBytes, String)>,
+    started: HashMap<TaskId, (usize, PlannedBytes, RawText)>,
     ended: Vec<(usize, PlannedBytes, u64, Vec<PathBuf>)>,
     /// Its duration, microseconds.
     pub us: u64,
@@ -39,7 +39,7 @@ impl Recorded {
             }
             What::TaskEnded { task, outcome: Outcome::Exit(0), wall_us, .. } => {
                 let Some((host, planned, command)) = self.started.remove(&task) else { return };
-                let paths = words(&command).map(|word| self.cwd.join(word.to_path())).collect();
+                let paths = words(command).map(|word| self.cwd.join(word.to_path())).collect();
                 self.ended.push((host, planned, wall_us, paths));
             }
             _ => {}
@@ -67,8 +67,8 @@ impl Recorded {
 }
 
 /// Returns the words of a recorded command that may name its inputs.
-fn words(command: &str) -> impl Iterator<Item = RawText> {
-    candidate_words(&Task::of(Command::Shell(command.into()))).into_iter()
+fn words(command: RawText) -> impl Iterator<Item = RawText> {
+    candidate_words(&Task::of(Command::Shell(command))).into_iter()
 }
 
 #[cfg(test)]

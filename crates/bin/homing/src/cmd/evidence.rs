@@ -28,9 +28,9 @@ pub struct Read {
     pub kept: Vec<Event>,
 }
 
-/// Returns the folder of a run, and the run's own name.
+/// Returns the folder of a run that has something to report, and the run's own name.
 pub fn found(run: &str) -> Result<(PathBuf, String), Failure> {
-    let dir = homing_journal::find(&homing_journal::root(), run).map_err(refused)?;
+    let dir = homing_journal::find_reported(&homing_journal::root(), run).map_err(refused)?;
     let name = dir.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
     Ok((dir, name))
 }

@@ -24,7 +24,8 @@ pub struct Args {
     /// List all failed tasks: host, status, inputs, command and the last line of their error output
     #[arg(long, conflicts_with_all = ["html", "cost"])]
     failed: bool,
-    /// With --failed: print the inputs of these tasks alone, each ended by NUL, as `homing run -0` reads them
+    /// With --failed: print the inputs of these tasks alone, each ended by NUL, as `homing run -0` reads them; for tasks
+    /// of two inputs as `homing run -0 -n 2`
     #[arg(short = '0', long, requires = "failed", conflicts_with = "json")]
     null: bool,
     /// Draw it into one self-contained HTML file; `-` for standard output

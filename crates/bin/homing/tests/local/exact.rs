@@ -2,6 +2,8 @@
 
 use crate::world::World;
 use serde_json::Value;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 #[test]
 fn a_plan_prints_the_commands_that_run() {
@@ -20,4 +22,29 @@ fn a_plan_prints_the_commands_that_run() {
     let printed: Vec<&str> = text.lines().map(|line| line.rsplit('\t').next().unwrap()).collect();
     assert_eq!(printed, ["cat 'a b' 1", "cat 'it'\"'\"'s' 1", "cat 'new\\nline' 1"]);
     assert_eq!(world.out(&["run", "-j1", "cat {}", ":::", "a b", "it's", "new\nline"]), "xxx");
+}
+
+/// Checks that the record of a run and its reports have the command that ran, byte by byte.
+#[test]
+fn the_command_of_a_failed_task_is_exact() {
+    let world = World::new();
+    let run = |name: &[u8]| {
+        let mut command = world.command(&["run", "-q", "test -e {}", ":::"]);
+        command.arg(OsStr::from_bytes(name)).output().unwrap();
+        let parsed = |text: String| serde_json::from_str::<Value>(&text).unwrap();
+        let failures = parsed(world.out(&["report", "--json"]))["failures"][0]["command"].clone();
+        let compared = parsed(world.out(&["report", "last", "last", "--json"]));
+        assert_eq!(compared["runs"][0]["slowest"][0]["command"], failures);
+        failures
+    };
+    assert_eq!(run(b"new\nline"), "test -e 'new\nline'");
+    let bytes = run(b"\xff x");
+    assert!(bytes["b64"].is_string(), "{bytes}");
+    let text = world.out(&["report", "--failed"]);
+    assert!(text.contains("test -e '\u{fffd} x'"), "{text}");
+    for entry in std::fs::read_dir(world.path().join("runs")).unwrap().flatten() {
+        let Ok(journal) = std::fs::read_to_string(entry.path().join("journal.jsonl")) else { continue };
+        let started = journal.lines().find(|line| line.contains("task_started")).expect("a task began");
+        assert!(started.contains("test -e 'new\\nline'") || started.contains("{\"b64\":"), "{started}");
+    }
 }

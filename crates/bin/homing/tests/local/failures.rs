@@ -1,7 +1,10 @@
 //! The commands that list failed tasks and compare two runs.
 
+use crate::until::until;
 use crate::world::World;
 use serde_json::Value;
+use std::io::Write;
+use std::process::Stdio;
 
 fn failing(world: &World, name: &str) {
     let input: String = (1..=20).map(|n| format!("in put{n}\n")).collect();
@@ -82,4 +85,64 @@ fn evidence_as_json_goes_to_the_file_that_is_named() {
     }
     // A word behind the command is no option of homing.
     assert_eq!(world.out(&["run", "-q", "echo", "--json", "b.json", ":::", "1"]), "--json b.json 1\n");
+}
+
+/// Both sides of `homing report last --failed -0 | homing run -0` begin together. `last` is no run that only waits for
+/// its input.
+#[test]
+fn the_last_run_is_not_the_reader_of_the_report() {
+    let world = World::new();
+    failing(&world, "first");
+    let mut reader = world.command(&["run", "-q", "-0", "echo again {}"]);
+    let mut reader = reader.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let has_two = || std::fs::read_dir(world.path().join("runs")).unwrap().flatten().filter(is_run).count() == 2;
+    until("the run that reads has its folder", has_two);
+    for words in [&["report", "--failed", "-0"][..], &["report", "last", "--failed", "-0"]] {
+        assert_eq!(world.out(words), "in put7\0in put14\0", "{words:?}");
+    }
+    reader.stdin.take().unwrap().write_all(b"in put7\0").unwrap();
+    let output = reader.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "again in put7\n");
+    assert_eq!(world.out(&["report", "last", "--failed", "-0"]), "");
+}
+
+fn is_run(entry: &std::fs::DirEntry) -> bool {
+    entry.path().join("journal.jsonl").exists()
+}
+
+#[test]
+fn a_task_of_a_file_has_the_inputs_that_it_declares() {
+    let world = World::new();
+    let task = r#"{"name":"q1","command":"false","inputs":["raw/a b.fastq","raw/ref"]}"#;
+    std::fs::write(world.path().join("t.jsonl"), task).unwrap();
+    world.homing(&["run", "-q", "--tasks", "t.jsonl"]);
+    assert_eq!(world.out(&["report", "--failed", "-0"]), "raw/a b.fastq\0raw/ref\0");
+    let json: Value = serde_json::from_str(&world.out(&["report", "--failed", "--json"])).unwrap();
+    assert_eq!(json["failures"][0]["inputs"], serde_json::json!(["raw/a b.fastq", "raw/ref"]));
+    assert!(world.out(&["report", "--failed"]).contains("raw/a b.fastq raw/ref"));
+}
+
+#[test]
+fn the_file_of_the_evidence_is_opened_first_and_silences_nothing() {
+    let world = World::new();
+    let output = world.homing(&["run", "--json=none/r.json", "touch {}", ":::", "made"]);
+    assert_eq!(output.status.code(), Some(254));
+    assert!(!world.path().join("made").exists(), "nothing runs");
+    let output = world.homing(&["run", "--json=r.json", "exit 3", ":::", "a"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("1 failed") && told.contains("task 1: exit 3"), "{told}");
+    let json: Value = serde_json::from_slice(&std::fs::read(world.path().join("r.json")).unwrap()).unwrap();
+    assert_eq!(json["failures"][0]["exit"], 3);
+}
+
+#[test]
+fn a_run_without_any_input_says_why_it_did_nothing() {
+    let world = World::new();
+    let told = |args: &[&str]| String::from_utf8_lossy(&world.homing(args).stderr).into_owned();
+    let text = told(&["run", "echo", "{}", "--", "a", "b"]);
+    assert!(text.contains("standard input had no line") && text.contains(":::"), "{text}");
+    std::fs::write(world.path().join("none"), "").unwrap();
+    for other in [&["run", "echo", "{}", ":::", "a"][..], &["run", "-a", "none", "echo"], &["run", "-q", "echo"]] {
+        assert!(!told(other).contains("standard input"), "{other:?}");
+    }
 }

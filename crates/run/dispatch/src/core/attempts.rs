@@ -29,7 +29,7 @@ impl Core {
             attempt: waiting.attempt,
             host: self.hosts.name(host).into(),
             slot,
-            command: task.command.display(),
+            command: RawText(homing_batch::command_line(&task.command)),
             // A guess is only a preference for a place. The task may not read any of it.
             planned: (waiting.offer.located && !waiting.offer.guessed)
                 .then(|| self.planned(host, &waiting.offer, &placed))

@@ -17,7 +17,7 @@ pub(crate) struct Attempt<'a> {
     pub outcome: Option<&'a Outcome>,
     pub last: bool,
     pub planned: Option<&'a PlannedBytes>,
-    pub command: &'a str,
+    pub command: String,
     pub wait_us: Option<u64>,
     pub rchar: Option<u64>,
     /// Time on processors, microseconds.
@@ -136,7 +136,7 @@ impl<'a> Story<'a> {
                         outcome: None,
                         last: true,
                         planned: planned.as_ref(),
-                        command,
+                        command: command.display(),
                         wait_us: None,
                         rchar: None,
                         cpu_us: None,

@@ -72,7 +72,7 @@ fn about(story: &Story, a: &Attempt) -> String {
     if let Some(p) = a.planned {
         text.push_str(&format!(", {} local, {} remote", bytes(p.local), bytes(p.remote)));
     }
-    format!("{text}: {}", clip(a.command, 100))
+    format!("{text}: {}", clip(&a.command, 100))
 }
 
 fn legend(story: &Story, remote: bool) -> String {

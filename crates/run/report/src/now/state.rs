@@ -146,7 +146,7 @@ impl Now {
     pub fn failure_states(&self) -> Vec<FailureState> {
         let state = |failed: &Failed| {
             let said = failed.said.as_ref().map_or(String::new(), |said| format!("  {said}"));
-            let (how, command) = (how(&failed.outcome), format!("{}{said}", failed.command));
+            let (how, command) = (how(&failed.outcome), format!("{}{said}", failed.command.display()));
             FailureState { task: failed.task, host: failed.host.clone(), how, took: span(failed.wall_us), command }
         };
         self.failures.iter().map(state).collect()
@@ -171,7 +171,7 @@ impl Now {
                 slot: task.slot,
                 age: Duration::from_nanos((now_ns - task.began_ns).max(0) as u64),
                 moved: None,
-                command: task.command.clone(),
+                command: task.command.display(),
             }
         };
         tasks.into_iter().map(state).collect()

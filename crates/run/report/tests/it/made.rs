@@ -78,7 +78,7 @@ pub fn run(shape: &Shape) -> Vec<Event> {
                 attempt: 1,
                 host: name(h),
                 slot,
-                command: format!("md5sum '/vol/reads/sample <{task}> & \"co\".fq'"),
+                command: format!("md5sum '/vol/reads/sample <{task}> & \"co\".fq'").into(),
                 planned: shape.volume.then_some(planned),
                 why: None,
                 after: None,

@@ -47,7 +47,7 @@ pub fn failures_json(read: &Read) -> Value {
     read.failures.json(&inputs_of_failed(read))
 }
 
-/// Returns the input values of the tasks in `wanted`, from the copies that the run keeps in `dir`. They are missing
+/// Returns the input values of the tasks in `wanted`, or the inputs that their file declares, from the copies that the run keeps in `dir`. They are missing
 /// for a build, and for a run whose tasks are blocks of one input.
 ///
 /// # Errors
@@ -66,8 +66,10 @@ fn inputs_of(argv: &[RawText], cwd: &Path, dir: &Path, run: &str, wanted: &[Task
     let mut inputs = KeptInputs::new(cwd, dir);
     for task in batch(&args, cwd, run, &mut inputs, false)? {
         let Ok(task) = task else { break };
-        if wanted.contains(&task.id) && !task.args.is_empty() {
-            found.insert(task.id, task.args.clone());
+        // A task of a file has no values of input sources. Its declared inputs take their place.
+        let values = if task.args.is_empty() { &task.inputs } else { &task.args };
+        if wanted.contains(&task.id) && !values.is_empty() {
+            found.insert(task.id, values.clone());
         }
         if task.id >= *last || found.len() == wanted.len() {
             break;

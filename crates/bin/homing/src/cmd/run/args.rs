@@ -344,6 +344,17 @@ impl From<Ends> for homing_batch::Trim {
 }
 
 impl Args {
+    /// Whether the tasks come from standard input alone, because no other source of inputs was given.
+    pub fn has_no_source(&self) -> bool {
+        let own = [&self.parallel.arg_sep, &self.parallel.arg_file_sep];
+        let is_source = |word: &OsString| {
+            let separators = [":::", ":::+", "::::", "::::+"];
+            separators.iter().any(|known| word == known) || own.iter().any(|own| own.as_ref() == Some(word))
+        };
+        let is_given = self.tasks.is_some() || !self.arg_file.is_empty() || self.retry_failed;
+        !is_given && !self.parallel.pipe && !self.words.iter().any(is_source)
+    }
+
     /// Returns whether the job log already lists earlier tasks of the same batch.
     pub(super) fn goes_on(&self) -> bool {
         self.resume || self.resume_failed || self.retry_failed

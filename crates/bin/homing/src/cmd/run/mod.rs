@@ -38,10 +38,12 @@ use homing_journal::{Journal, Unbegun, lessons};
 use homing_model::event::What;
 use homing_model::fit::wrapped;
 use homing_model::{Failure, RawText, TaskId, document, exit};
+use homing_os::folder::Existing;
 use homing_report::{ProgressLog, Tally};
 use listen::Screen;
 use options::{finder, output, policy, slots, sourcing};
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::Path;
 
@@ -121,6 +123,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     };
     // Kept to the end of the run: a host that joins late must find the files, too.
     let nonces = away.then(Nonces::default);
+    let document = args.json.as_deref().filter(|file| file.as_os_str() != "-").map(evidence_file).transpose()?;
     let joblog = args.joblog.as_deref().map(|p| joblog::open(p, resumed || args.goes_on())).transpose()?;
     let missing = joblog.as_ref().map(|file| joblog::Missing::new(unlisted, file, here)).transpose()?;
     let sourcing = Sourcing {
@@ -183,7 +186,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     if status == 0 && args.parallel.pipe && args.halt == "never" && screen.unlogged.is_none() {
         inputs.forget_stdin();
     }
-    show(&args, screen, &name, status, here, host_count > 1)
+    show(&args, screen, &name, status, (here, host_count > 1), document)
 }
 
 /// Prints a note if an earlier run has this name, which finds the newer run from now on.
@@ -204,10 +207,17 @@ fn watched(args: &Args, name: &str) -> (bool, ProgressLog) {
 }
 
 /// Prints the evidence of the run. Returns its status, or an error if the job log lacks lines.
-fn show(args: &Args, screen: Screen, name: &str, status: i32, here: bool, spread: bool) -> Result<i32, Failure> {
+fn show(
+    args: &Args,
+    screen: Screen,
+    name: &str,
+    status: i32,
+    place: (bool, bool),
+    document: Option<File>,
+) -> Result<i32, Failure> {
     // A reader that closed the pipe early does not want the evidence.
     if status != exit::UNREAD || args.json.is_some() {
-        evidence(args, &screen, name, here, spread)?;
+        evidence(args, &screen, name, place, document)?;
     }
     match screen.unlogged {
         Some(e) => Err(Failure::system(format!("cannot write the job log: {e}"))
@@ -255,21 +265,21 @@ fn unrecorded(error: homing_journal::JournalError) -> Failure {
     Failure::system(error).hint("HOMING_RUNS=FOLDER names another place for the record of runs")
 }
 
-fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) -> Result<(), Failure> {
-    if let Some(file) = &args.json {
-        // The journal is read again only if tasks have failed.
-        let failures = match screen.tally.counts().failed() {
-            0 => serde_json::Value::Array(Vec::new()),
-            _ => again::failures_json(&read(name, false, false)?),
-        };
-        let json = again::whole_json(&screen.tally, failures);
-        if file.as_os_str() == "-" {
-            eprint!("{}", document::line(json));
-        } else {
-            let failed = |e| Failure::system(format!("writing the evidence of run {name} to {}: {e}", file.display()));
-            homing_os::folder::write_file(file, document::text(json)).map_err(failed)?;
-        }
-    } else if !args.quiet {
+/// Opens the file of `--json=FILE` before anything runs, as a job log is opened.
+fn evidence_file(path: &Path) -> Result<File, Failure> {
+    let opened = homing_os::folder::make_file(path, Existing::Empty, 0o666);
+    opened.map_err(|e| Failure::system(format!("cannot write the evidence to {}: {e}", path.display())))
+}
+
+fn evidence(
+    args: &Args,
+    screen: &Screen,
+    name: &str,
+    (here, spread): (bool, bool),
+    document: Option<File>,
+) -> Result<(), Failure> {
+    let in_place = args.json.is_some() && document.is_none();
+    if !args.quiet && !in_place {
         let color = has_colors(io::stderr());
         let brief = here && !spread;
         let lines = if brief { screen.tally.brief(color) } else { screen.tally.short(color) };
@@ -280,8 +290,23 @@ fn evidence(args: &Args, screen: &Screen, name: &str, here: bool, spread: bool) 
         if !brief {
             tell_run(name);
         }
+        if screen.tally.counts().is_none() && args.has_no_source() {
+            eprintln!("homing: standard input had no line, hence no task; `:::` before words makes them the inputs");
+        }
     }
-    Ok(())
+    let Some(path) = &args.json else { return Ok(()) };
+    // The journal is read again only if tasks have failed.
+    let failures = match screen.tally.counts().failed() {
+        0 => serde_json::Value::Array(Vec::new()),
+        _ => again::failures_json(&read(name, false, false)?),
+    };
+    let json = again::whole_json(&screen.tally, failures);
+    let Some(mut file) = document else {
+        eprint!("{}", document::line(json));
+        return Ok(());
+    };
+    let failed = |e| Failure::system(format!("writing the evidence of run {name} to {}: {e}", path.display()));
+    file.write_all(document::text(json).as_bytes()).map_err(failed)
 }
 
 fn explain(error: DispatchError, name: &str, slurm: bool) -> Failure {
