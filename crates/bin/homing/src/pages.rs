@@ -4,12 +4,12 @@ use homing_model::Failure;
 
 macro_rules! pages {
     ($($folder:literal: $($name:literal)*;)*) => {
-        &[$($(($name, include_str!(concat!("../docs/", $folder, $name, ".md"))),)*)*]
+        &[$($([$name, include_str!(concat!("../docs/", $folder, $name, ".md"))],)*)*]
     };
 }
 
 /// Names and texts of all pages.
-const PAGES: &[(&str, &str)] = pages! {
+const PAGES: &[[&str; 2]] = pages! {
     "": "admission" "cluster-keys" "file-systems" "formats" "glossary" "reliability";
     "manual/":
     "after" "bench" "check" "check-codes" "cluster" "cost" "data" "dirvish" "disks" "down" "environments"
@@ -30,12 +30,12 @@ pub fn page_of(words: &[String], is_command: impl Fn(&str) -> bool) -> Option<&'
 
 fn find(name: &str) -> Option<&'static str> {
     let name = if ["exit", "exit-status", "json"].contains(&name) { "formats" } else { name };
-    PAGES.iter().find(|(page, _)| *page == name).map(|(_, text)| *text)
+    PAGES.iter().find(|[page, _]| *page == name).map(|[_, text]| *text)
 }
 
 /// Returns the names of all pages.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    PAGES.iter().map(|(name, _)| *name)
+    PAGES.iter().map(|[name, _]| *name)
 }
 
 /// Returns the error for a topic that is neither a command nor a page. `near`: a name that it may be.
