@@ -8,6 +8,22 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::Path;
 
+/// Reads values that may be written as numbers: `nofile = 65536`, `nofile = "65536"`.
+fn texts<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a text or a whole number is expected")]
+    enum Value {
+        Text(String),
+        Number(i64),
+    }
+    let all = BTreeMap::<String, Value>::deserialize(from)?;
+    let text = |value| match value {
+        Value::Text(text) => text,
+        Value::Number(number) => number.to_string(),
+    };
+    Ok(all.into_iter().map(|(key, value)| (key, text(value))).collect())
+}
+
 /// `[up]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,10 +47,10 @@ pub struct Up {
     /// The host that serves the time.
     pub clock: Option<String>,
     /// Values of the kernel.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "texts")]
     pub sysctl: BTreeMap<String, String>,
     /// `[up.limits]`: limits of the processes of a login, for all but root.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "texts")]
     pub limits: BTreeMap<String, String>,
     /// `[up.mtu]`: bytes of the largest packet, by network.
     #[serde(default)]

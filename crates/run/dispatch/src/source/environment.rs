@@ -63,6 +63,20 @@ pub fn functions() -> Vec<RawText> {
     names.filter_map(|name| function(&name).map(RawText::from)).collect()
 }
 
+/// Returns the exported functions that a command names and that hosts do not have. `named` are the words of `--env`.
+pub fn functions_left_here(command: &str, named: &[String]) -> Vec<String> {
+    let exported: Vec<String> = functions().iter().map(RawText::display).collect();
+    left_here(&exported, command, named)
+}
+
+fn left_here(exported: &[String], command: &str, named: &[String]) -> Vec<String> {
+    let travels = |function: &str| named.iter().flat_map(|words| words.split(',')).any(|name| name == function);
+    let is_named = |function: &str| {
+        command.split(|c: char| !(c.is_alphanumeric() || "_-.:+".contains(c))).any(|word| word == function)
+    };
+    exported.iter().filter(|function| is_named(function) && !travels(function)).cloned().collect()
+}
+
 /// The shells that read POSIX quoting, which inputs get.
 const POSIX: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"];
 
@@ -128,6 +142,18 @@ mod libc_signal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_that_hosts_do_not_have_is_found_in_the_command() {
+        let exported = ["f", "count_all", "g"].map(String::from);
+        let left = |command: &str, named: &[&str]| {
+            left_here(&exported, command, &named.iter().map(|name| name.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(left("f {} | sort", &[]), ["f"]);
+        assert_eq!(left("sort -f {}; count_all", &[]), ["count_all"]);
+        assert!(left("f {}", &["PATH,f"]).is_empty());
+        assert!(left("cat of.txt", &[]).is_empty());
+    }
 
     #[test]
     fn what_is_of_a_login_goes_nowhere_unless_it_is_named() {

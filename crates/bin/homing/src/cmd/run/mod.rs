@@ -250,6 +250,14 @@ fn listed(args: &Args, tally: &Tally) -> Result<HashMap<TaskId, bool>, Failure> 
 /// run.
 fn environment(args: &Args, here: bool, dir: &Path) -> Result<Vec<(RawText, RawText)>, Failure> {
     let mut env = environment::exported(&args.env, here)?;
+    if !here {
+        let command: Vec<_> = args.words.iter().map(|word| word.to_string_lossy()).collect();
+        for function in environment::functions_left_here(&command.join(" "), &args.env) {
+            eprintln!(
+                "homing: the function {function} is exported here, and hosts do not have it: --env _,{function} sends it"
+            );
+        }
+    }
     env.extend(args.ppn.and_then(|_| wide::agent()));
     let differing = homing_journal::differing(dir, &env);
     let differing = differing
