@@ -36,7 +36,7 @@ pub fn refuse(spec: &JobSpec, opening: Opening) -> Result<(), Failure> {
         // A name with %J or %I is complete only when the job runs.
         let is_known = !name.as_path().parent().is_some_and(has_mark);
         if let Some(why) = is_known.then(|| fault(name, unwritable)).flatten() {
-            return Err(Failure::usage(format!("cannot write the output of the job to {why}"))
+            return Err(Failure::system(format!("cannot write the output of the job to {why}"))
                 .hint("a file in a folder that exists; without -o: homing peek ID"));
         }
     }
