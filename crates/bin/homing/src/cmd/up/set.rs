@@ -272,7 +272,10 @@ impl Session {
         // A fault that names several hosts is in the list once for each of them.
         each.dedup();
         Err(Failure::system(format!("not everything is as wanted:\n  {}", each.join("\n  ")))
-            .hint("the same command goes on when that is mended; homing up --undo takes it back"))
+            .hint(match came.steps {
+                0 => "nothing was changed; the same command sets up when that is mended, with --yes without a question",
+                _ => "the same command goes on when that is mended; homing up --undo takes it back",
+            }))
     }
 
     /// Runs the areas of `homing check` that check the areas that were set up.
