@@ -16,7 +16,7 @@ static ADVICE: Code = Code {
     name: "HC-VOL-02",
     severity: Severity::Warning,
     what: "a volume is set in a way that is known to hurt",
-    means: "as the finding says",
+    means: "as the finding describes",
     seen: "`homing volume status NAME`",
     mend: "the command that the finding names",
 };

@@ -25,7 +25,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("requeue_exit_values", "brequeue -e puts what has failed back; homing run --retries tries again"),
     ("rerunnable", "a job that was interrupted is LOST until brequeue or homing sub --again"),
     ("resume_cond stop_cond", "load = { INDEX = \"START/STOP\" }"),
-    ("run_window", "dispatch_window tells when jobs start, run_limit for how long they run"),
+    ("run_window", "dispatch_window sets when jobs start, run_limit for how long they run"),
     ("slot_reserve", "no slots are kept free for wide jobs"),
     ("terminate_when", "what stands still goes on or is ended by its user: bresume, bkill"),
 ];

@@ -4,7 +4,7 @@
 
 use crate::options::Grammar;
 
-const NO_MAIL: &str = "no mail is sent; the report stands at the end of the -o file";
+const NO_MAIL: &str = "no mail is sent; the report is at the end of the -o file";
 const NO_LIMIT: &str = "this limit is not there in homing; use ulimit in the job's command";
 const NO_GROUP: &str = "groups of users are not there in homing; leave it out";
 const NO_SLA: &str = "service classes are not there in homing; use a queue, -q";
@@ -291,7 +291,7 @@ pub const BUSERS: Grammar = Grammar { flags: &["w", "h", "V"], ..PLAIN };
 pub const LSINFO: Grammar = Grammar {
     flags: &["l", "w", "h", "V"],
     refused: &[
-        ("m M", "models of hosts are not told apart in homing; lshosts"),
+        ("m M", "homing does not distinguish models of hosts; lshosts"),
         ("r", "it is not there in homing; leave it out"),
         ("t", "types of hosts are those of lshosts"),
     ],
@@ -301,7 +301,7 @@ pub const LSINFO: Grammar = Grammar {
 /// `lsplace`.
 pub const LSPLACE: Grammar = Grammar {
     valued: &["n", "R", "w"],
-    refused: &[("L", "types of hosts are not told apart in homing; leave it out")],
+    refused: &[("L", "homing does not distinguish types of hosts; leave it out")],
     ..PLAIN
 };
 

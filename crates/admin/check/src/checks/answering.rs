@@ -20,7 +20,7 @@ static LATE: Code = Code {
     severity: Severity::Warning,
     what: "a mount answers late",
     means: "all that is done there waits so long each time; the host, its link or the server has more to do than it can bear",
-    seen: "`stat POINT/NAME`: nothing in 2 s, and an answer when it was asked once more",
+    seen: "`stat POINT/NAME`: nothing in 2 s, and an answer at the second try",
     mend: "homing top -a shows which disk or link is full; fewer tasks at once (homing run --io), or another server",
 };
 static DEAD: Code = Code {

@@ -16,7 +16,7 @@ static ADVICE: Code = Code {
     name: "HC-VOL-06",
     severity: Severity::Warning,
     what: "Ceph warns of something",
-    means: "as the message says",
+    means: "as the message describes",
     seen: "`ceph health detail`",
     mend: "what the message says; docs.ceph.com lists each code",
 };

@@ -12,7 +12,7 @@ static HOME: Code = Code {
     name: "HC-SSH-01",
     severity: Severity::Error,
     what: "a home may be written by others",
-    means: "sshd does not believe the keys in it: every login by key is refused, and only the server's log says why",
+    means: "sshd does not believe the keys in it: every login by key is refused, and only the server's log has the reason",
     seen: "`stat -c %a HOME`",
     mend: "chmod go-w HOME",
 };
@@ -20,7 +20,7 @@ static KEYS: Code = Code {
     name: "HC-SSH-02",
     severity: Severity::Error,
     what: "~/.ssh or authorized_keys may be written by others, or belongs to another user",
-    means: "sshd does not believe the keys in it: every login by key is refused, and only the server's log says why",
+    means: "sshd does not believe the keys in it: every login by key is refused, and only the server's log has the reason",
     seen: "`stat -c '%a %U' ~/.ssh ~/.ssh/authorized_keys`",
     mend: "chown it to the user; chmod go-w",
 };

@@ -6,7 +6,7 @@ use crate::{Answers, Check, Code, Finding, Severity};
 static CHANGED: Code = Code {
     name: "HC-SSH-06",
     severity: Severity::Error,
-    what: "a host has another key than known_hosts says",
+    what: "a host has another key than that of known_hosts",
     means: "ssh refuses to connect there; after a new installation that is as it should be, else somebody listens",
     seen: "`ssh-keyscan NAME` and `ssh-keygen -F NAME`",
     mend: "when the host was installed anew, and shows the new key on itself (ssh-keygen -lf /etc/ssh/ssh_host_*.pub): ssh-keygen -R NAME, and connect again",

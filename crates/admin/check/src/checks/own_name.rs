@@ -7,7 +7,7 @@ static LOOPBACK: Code = Code {
     name: "HC-NAME-01",
     severity: Severity::Error,
     what: "a host's own name is an address that only it can reach",
-    means: "daemons and MPI tell others to connect to 127.x, and listen where nobody else comes in",
+    means: "daemons and MPI give others the address 127.x, and listen where nobody else comes in",
     seen: "`getent ahostsv4 $(hostname)`",
     mend: "take the name out of the 127.x line of /etc/hosts",
 };

@@ -25,7 +25,7 @@ static GOVERNOR: Code = Code {
     name: "HC-CPU-03",
     severity: Severity::Warning,
     what: "processors save power on some hosts and not on others",
-    means: "tasks take longer there, and measurements say nothing",
+    means: "tasks take longer there, and measurements mean nothing",
     seen: "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
     mend: "write the same governor into all of them",
 };
@@ -33,7 +33,7 @@ static CLOCK_SOURCE: Code = Code {
     name: "HC-CPU-05",
     severity: Severity::Warning,
     what: "the kernel reads another clock than on the twins",
-    means: "asking the time takes up to a hundred times longer (hpet, acpi_pm): databases and MPI feel it",
+    means: "reading the time takes up to a hundred times longer (hpet, acpi_pm): databases and MPI feel it",
     seen: "/sys/devices/system/clocksource/clocksource0/current_clocksource",
     mend: "find out why in the kernel log (`dmesg | grep -i tsc`), then write the right one there",
 };

@@ -8,7 +8,7 @@ static DOWN: Code = Code {
     name: "HC-SLURM-01",
     severity: Severity::Error,
     what: "Slurm does not use a node",
-    means: "jobs wait though the node may be well: Slurm keeps it so until somebody says otherwise",
+    means: "jobs wait though the node may be well: Slurm keeps it so until somebody changes it",
     seen: "`sinfo -R`",
     mend: "mend what the reason says; scontrol update nodename=NODE state=resume",
 };

@@ -18,7 +18,7 @@ static WORN: Code = Code {
     name: "HC-DISK-10",
     severity: Severity::Warning,
     what: "a disk has sectors that it could not read, or has replaced",
-    means: "of disks that say so many more fail within the year than of others",
+    means: "of disks with such a report many more fail within the year than of others",
     seen: "`smartctl -A DEVICE`: attributes 5, 187, 197, 198",
     mend: "watch whether it grows; replace it when it does",
 };

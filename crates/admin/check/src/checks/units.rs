@@ -11,7 +11,7 @@ static FAILED: Code = Code {
     what: "a service has failed",
     means: "what it did is not done; nobody restarts it",
     seen: "`systemctl list-units --failed`",
-    mend: "`journalctl -u UNIT` tells why; then systemctl restart UNIT",
+    mend: "`journalctl -u UNIT` has the reason; then systemctl restart UNIT",
 };
 static STOPPED: Code = Code {
     name: "HC-SVC-02",

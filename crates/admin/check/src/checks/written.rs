@@ -24,14 +24,14 @@ static SQUASHED: Code = Code {
     severity: Severity::Warning,
     what: "root is nobody on a network file system",
     means: "what root copies or installs there belongs to nobody, or is refused; backups as root miss private files",
-    seen: "the owner of a file that root makes on the mount; it is told where most hosts' root is trusted, where root's \
+    seen: "the owner of a file that root makes on the mount; it is reported where most hosts' root is trusted, where root's \
            home lies there, and where files of nobody lie on its top: a server that trusts no root is none the worse",
     mend: "let the server trust root of these hosts (NFS: no_root_squash; MooseFS: maproot=0), or do it on the server",
 };
 static MAPPED: Code = Code {
     name: "HC-USER-10",
     severity: Severity::Error,
-    what: "a network file system gives files to other users than it was told",
+    what: "a network file system gives files to other users than its options name",
     means: "users cannot read what they have written, or everybody can",
     seen: "the owner of a file that was made on the mount, or given to a user by its number",
     mend: "NFS: no all_squash, and the same Domain in /etc/idmapd.conf everywhere; MooseFS: no mapall",

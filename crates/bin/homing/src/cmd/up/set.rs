@@ -271,11 +271,10 @@ impl Session {
         let mut each = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
         // A fault that names several hosts is in the list once for each of them.
         each.dedup();
-        Err(Failure::system(format!("not everything is as wanted:\n  {}", each.join("\n  ")))
-            .hint(match came.steps {
-                0 => "nothing was changed; the same command sets up when that is mended, with --yes without a question",
-                _ => "the same command goes on when that is mended; homing up --undo takes it back",
-            }))
+        Err(Failure::system(format!("not everything is as wanted:\n  {}", each.join("\n  "))).hint(match came.steps {
+            0 => "nothing was changed; the same command sets up when that is mended, with --yes without a question",
+            _ => "the same command goes on when that is mended; homing up --undo takes it back",
+        }))
     }
 
     /// Runs the areas of `homing check` that check the areas that were set up.
