@@ -12,7 +12,7 @@ const fn fact(name: &'static str, of: &'static [&'static str], meaning: &'static
     Fact { name, of, meaning }
 }
 
-const RUN: &[&str] = &["run", "plan", "resume"];
+const RAN: &[&str] = &["run", "resume"];
 const RUNS: &[&str] = &["run", "make", "resume", "runs", "report", "top", "usage", "advise"];
 const JOBS: &[&str] = &["sub", "jobs", "kill", "peek", "wait", "lsf", "top", "usage"];
 const HOSTS: &[&str] = &[
@@ -30,8 +30,13 @@ const SHOWN: &[&str] = &["run", "resume", "report", "runs", "usage", "hosts", "c
 /// Exit statuses.
 pub const STATUSES: &[Fact] = &[
     fact("0", &[], "Everything that was asked for was done."),
-    fact("1 to 100", RUN, "So many tasks failed; 101: more than 100."),
+    fact("1 to 100", RAN, "So many tasks failed; 101: more than 100."),
+    fact("the job's own", &["sub", "wait"], "The status of the job (sub: with -K), 128+N if signal N ended it."),
     fact("1", &["exec"], "The command failed on a host (-S: its own status)."),
+    fact("1", &["push", "pull"], "Some files could not be copied."),
+    fact("1", &["topology"], "The switch of a host is not known, or --diff has found something."),
+    fact("1", &["bench net"], "Something is slow, or could not be measured."),
+    fact("1", &["tune net"], "A host refused a setting, or lost its connection by one and undid it."),
     fact("1, 2, 3", &["check"], "Warnings; errors; a host did not answer, or not to everything."),
     fact("1", &["up"], "All was done, and homing check, or --diff, has found something."),
     fact(
@@ -40,9 +45,10 @@ pub const STATUSES: &[Fact] = &[
         "Some of the source could not be read; diff: there are differences; restore: something that differs was left alone.",
     ),
     fact("124", &["exec"], "The command did not end in time on a host (-S: 255)."),
+    fact("124", &["push", "pull"], "A host did not end in time."),
     fact("70", &[], "A fault of homing itself; a run can be resumed."),
-    fact("130, 143", RUN, "A signal left tasks undone: SIGINT, SIGTERM."),
-    fact("141", RUN, "Nobody reads the output any more (| head)."),
+    fact("128+N", &["run", "resume", "make"], "Signal N left tasks undone: 130 SIGINT, 143 SIGTERM, 129 SIGHUP."),
+    fact("141", RAN, "Nobody reads the output any more (| head)."),
     fact("make's own", &["make"], "As make ends without homing."),
     fact("the command's own", &["on", "lab exec"], "As the command ends without homing."),
     fact("254", &[], "A host, a file system or a program that homing needs did not do its part."),
@@ -106,7 +112,7 @@ pub const FILES: &[Fact] = &[
     ),
     fact("/var/tmp", JOBS, "Jobs of this machine, a folder for each user."),
     fact("/var/lib/homing/labs", &["lab"], "Labs that are up."),
-    fact("~/.cache/homing", RUN, "On a host of a run: the worker's program."),
+    fact("~/.cache/homing", &["run", "plan", "resume"], "On a host of a run: the worker's program."),
 ];
 
 /// Returns the rows that concern a command, by its path. All rows concern the program itself.
