@@ -13,6 +13,8 @@ extern "C" fn separate(_: c_int) {
     // SAFETY: the loader calls this before `main`, when there is one thread.
     unsafe {
         std::env::set_var("HOMING_QUEUE", queue());
+        // ClusterShell's package brings a file of example groups, which `-a` would mean.
+        std::env::set_var("CLUSTERSHELL_CFGDIR", queue());
         for foreign in ["HOMING_CLUSTER", "HOMING_HOSTS", "HOMING_ENGINE", "PARALLEL", "PARALLEL_HOME"] {
             std::env::remove_var(foreign);
         }

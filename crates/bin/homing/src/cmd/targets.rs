@@ -80,8 +80,11 @@ impl HostArgs {
     /// Returns the names of the hosts: those of cluster.toml by default, else this machine.
     pub fn names(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
         let group = self.group.as_ref().map(|group| format!("@{group}"));
-        let all = self.all.then(|| "@*".to_string());
-        let mut names = cluster.hosts(self.hosts.clone().or(group).or(all).as_deref())?;
+        let mut names = match self.all.then(|| cluster.hosts(Some("@*"))) {
+            Some(Ok(all)) => all,
+            // Without groups, all hosts are those of the cluster file.
+            _ => cluster.hosts(self.hosts.clone().or(group).as_deref())?,
+        };
         if names.is_empty() {
             names.push(homing_os::names::own_name());
         }

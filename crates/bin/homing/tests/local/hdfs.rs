@@ -53,7 +53,7 @@ fn where_tells_of_files_on_hdfs_beside_others() {
     assert_eq!(files[0]["extents"], files[2]["extents"]);
     assert_eq!(told_files["hosts"]["192.0.2.2"]["bytes"], 600, "{told_files}");
     assert!(files[3]["reason"].as_str().unwrap().contains("No such file"), "{told_files}");
-    assert_eq!(out.status.code(), Some(254), "{}", told(&out));
+    assert_eq!(out.status.code(), Some(255), "{}", told(&out));
 }
 
 #[test]
