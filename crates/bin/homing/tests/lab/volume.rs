@@ -103,7 +103,7 @@ fn a_gluster_volume_from_nothing_to_drained_and_gone() {
     // homing reads the layout from the hosts alone, because the record is lost.
     std::fs::remove_file(lab.state.path().join("data.json")).unwrap();
     killed(&lab, "drain-host data n1 -w n[1-3]", "drain-host n1", 1);
-    lab.ok("drain-host data n1 -w n[1-3]");
+    lab.ok("drain-host data n1");
     load.end("n2");
     lab.on("n1", "! ls -d /scratch/data* 2>/dev/null");
     lab.on("n3", "cd /data && sha256sum -c --quiet /tmp/sums");
