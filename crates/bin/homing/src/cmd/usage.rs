@@ -66,10 +66,6 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     let mut sums = Sums::new(args.since);
     let folders = if args.folders.is_empty() { vec![homing_journal::root()] } else { args.folders };
     for folder in &folders {
-        let named = *folder != homing_journal::root();
-        if named && !folder.is_dir() {
-            return Err(Failure::usage(format!("there is no folder {}", folder.display())));
-        }
         sums.take_folder(folder).map_err(Failure::system)?;
     }
     if args.jobs {
