@@ -39,8 +39,7 @@ fn main(admin: bool) -> i32 {
     {
         return crate::complete::complete(&words[2..], described == 1);
     }
-    let shown: Vec<String> = words[1..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    if let Some(page) = crate::pages::page_of(&shown, |word| Cli::command().find_subcommand(word).is_some()) {
+    if let Some(page) = crate::pages::page_of(&words[1..], |word| Cli::command().find_subcommand(word).is_some()) {
         return status(cmd::runs::to_stdout(page));
     }
     make_words_last(&mut words);

@@ -1,6 +1,7 @@
 //! The pages of the manual, which `homing help TOPIC` prints. Messages name them.
 
 use homing_model::Failure;
+use std::ffi::OsString;
 
 macro_rules! pages {
     ($($folder:literal: $($name:literal)*;)*) => {
@@ -19,8 +20,9 @@ const PAGES: &[[&str; 2]] = pages! {
 };
 
 /// Returns the page that `homing help WORD` prints. A command of that name comes first; `WORD.md` is always the page.
-pub fn page_of(words: &[String], is_command: impl Fn(&str) -> bool) -> Option<&'static str> {
+pub fn page_of(words: &[OsString], is_command: impl Fn(&str) -> bool) -> Option<&'static str> {
     let [help, word] = words else { return None };
+    let word = word.to_str()?;
     let name = word.strip_suffix(".md");
     if help != "help" || name.is_none() && is_command(word) {
         return None;
@@ -53,7 +55,7 @@ mod tests {
     use super::*;
 
     fn page(line: &str) -> Option<&'static str> {
-        page_of(&line.split(' ').map(String::from).collect::<Vec<_>>(), |word| word == "run")
+        page_of(&line.split(' ').map(OsString::from).collect::<Vec<_>>(), |word| word == "run")
     }
 
     #[test]
