@@ -21,6 +21,11 @@ pub fn width(line: &str) -> usize {
     columns
 }
 
+/// Returns the bound if a line of the text is longer than that.
+pub fn exceeded(text: &str, columns: Option<usize>) -> Option<usize> {
+    columns.filter(|most| text.lines().any(|line| width(line) > *most))
+}
+
 /// Breaks lines that are longer than `columns` at blanks. A word that is longer, such as a path, stays whole. The new
 /// lines begin below the value of `label  value`, else two columns behind the start of the line.
 pub fn wrapped(text: &str, columns: Option<usize>) -> String {

@@ -124,9 +124,9 @@ pub fn compared_text(runs: &[ComparedRun], columns: Option<usize>) -> String {
         ));
     }
     let whole = table(&rows);
-    match columns {
-        Some(most) if whole.lines().any(|line| fit::width(line) > most) => fit::wrapped(&one_by_one(&rows), columns),
-        _ => whole,
+    match fit::exceeded(&whole, columns) {
+        Some(_) => fit::wrapped(&one_by_one(&rows), columns),
+        None => whole,
     }
 }
 

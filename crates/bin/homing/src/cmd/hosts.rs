@@ -139,9 +139,9 @@ fn table(rows: &[[String; 13]]) -> String {
         line.trim_end().to_string() + "\n"
     };
     let whole: String = rows.iter().map(line).collect();
-    match progress::columns() {
-        Some(most) if whole.lines().any(|line| fit::width(line) > most) => fit::aligned(rows, 1..13, Some(most)),
-        _ => whole,
+    match fit::exceeded(&whole, progress::columns()) {
+        Some(most) => fit::aligned(rows, 1..13, Some(most)),
+        None => whole,
     }
 }
 

@@ -117,9 +117,9 @@ fn prune(root: &Path, age: Duration, dry: bool, consent: Consent) -> Result<i32,
 /// and where it runs.
 fn table(runs: &[RunInfo], columns: Option<usize>) -> String {
     let whole = wide_table(runs);
-    match columns {
-        Some(most) if whole.lines().any(|line| fit::width(line) > most) => narrow_table(runs, most),
-        _ => whole,
+    match fit::exceeded(&whole, columns) {
+        Some(most) => narrow_table(runs, most),
+        None => whole,
     }
 }
 
