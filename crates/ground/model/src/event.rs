@@ -23,6 +23,9 @@ pub const SAID_BYTES: usize = 200;
 /// The end of the reason why a host was not used, if the run ended before it had answered.
 pub const UNNEEDED: &str = "not needed";
 
+/// The reason for a limit that never held a task. It explains nothing.
+pub const NO_WAIT: &str = "no task waited for storage";
+
 /// The planned bytes of one attempt, from the layout of its inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedBytes {

@@ -3,12 +3,11 @@
 use crate::amplified::UNKNOWN;
 use crate::path::Path;
 use crate::tally::{Failed, NAMED, Tally};
+use homing_model::event::NO_WAIT;
 use homing_model::text::shown;
 use homing_model::units::{bytes, count, percent, span};
 use homing_model::{NodeSet, Outcome, TaskId, WAIT_ASKED_FROM_US};
 
-/// The reason of a limit that never held a task. It explains nothing.
-const NO_WAIT: &str = "no task waited for storage";
 /// The reason why no wait is known, and the setting that makes it known.
 const NO_ACCOUNT: &str = "unknown: the kernels of the hosts keep no account of it";
 const SWITCH_ON: &str = "`sysctl kernel.task_delayacct=1` there makes them";
@@ -90,6 +89,11 @@ impl Tally {
         lines.text
     }
 
+    /// Returns the words on the one host that holds all inputs; none if there are several.
+    fn holder_clause(&self) -> String {
+        self.only_holder().map_or(String::new(), |host| format!(": all lies on {host}"))
+    }
+
     /// Returns the part of the inputs that is at home by their layouts. If the tasks read less than the inputs, the
     /// line claims nothing about the network, and shows how much they read.
     fn inputs_where(&self) -> String {
@@ -105,7 +109,7 @@ impl Tally {
             None if is_elsewhere => format!("{all} of inputs over the network: on no host of this run, by layout"),
             None if remote == 0 => format!("{all} of inputs at home (100 %), by layout"),
             None => {
-                let holder = self.only_holder().map_or(String::new(), |host| format!(": all lies on {host}"));
+                let holder = self.holder_clause();
                 format!("{part} of {all} at home, {} over the network, by layout{holder}", bytes(remote))
             }
         }
@@ -171,7 +175,7 @@ impl Tally {
         } else {
             let (local, remote) = (bytes(self.planned.local), bytes(self.planned.remote));
             let part = percent(self.planned.local, all);
-            let holder = self.only_holder().map_or(String::new(), |host| format!(": all lies on {host}"));
+            let holder = self.holder_clause();
             let but = match self.placed.1 {
                 0 => holder,
                 n => format!("; unknown for {}", count(n, "task")),

@@ -2,6 +2,7 @@
 
 use super::{Controller, Direction, Phase, Served, mb, told};
 use crate::span::{Look, Span};
+use homing_model::event::NO_WAIT;
 
 impl Controller {
     /// Measures the number in force, and tries another if that costs little.
@@ -48,7 +49,7 @@ impl Controller {
             self.phase = Phase::Trial { best, top: best };
         }
         self.go(next, look);
-        Some("no task waited for storage".into())
+        Some(NO_WAIT.into())
     }
 
     /// Judges another number.

@@ -2,6 +2,7 @@
 
 use super::{Controller, Phase, Served, mb, told};
 use crate::span::{Look, Span};
+use homing_model::event::NO_WAIT;
 
 impl Controller {
     pub(super) fn slow_start(&mut self, look: &Look, span: &Span, before: Option<Served>) -> Option<String> {
@@ -82,7 +83,7 @@ impl Controller {
         }
         Some(match served {
             Some(served) => format!("{} at once were served {}", served.tasks, mb(served.rate)),
-            None => "no task waited for storage".into(),
+            None => NO_WAIT.into(),
         })
     }
 }
