@@ -4,6 +4,7 @@
 use crate::Interrupts;
 use homing_model::{Failure, RawText};
 use homing_os::names::VariableOrigin;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
@@ -111,8 +112,7 @@ pub fn hostname() -> String {
 
 /// Signals that end a run with its record. They come from a terminal, at a logout, or from Slurm ahead of a time limit
 /// (`sbatch --signal=USR1`).
-const ENDING: [i32; 6] =
-    [libc_signal::INT, libc_signal::TERM, libc_signal::HUP, libc_signal::QUIT, libc_signal::USR1, libc_signal::USR2];
+const ENDING: [i32; 6] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
 
 /// Counts the signals that end a run from now on, instead of ending this process.
 pub fn count_interrupts() -> Result<Arc<Interrupts>, Failure> {
@@ -123,20 +123,11 @@ pub fn count_interrupts() -> Result<Arc<Interrupts>, Failure> {
     let counting = homing_os::threads::begin(move || {
         for signal in signals.forever() {
             // A sender of another signal than INT does not wait until tasks end by themselves.
-            let steps = if signal == libc_signal::INT { 1 } else { 2 };
+            let steps = if signal == SIGINT { 1 } else { 2 };
             counted.came(signal, steps);
         }
     });
     counting.map(|_| count).map_err(failed)
-}
-
-mod libc_signal {
-    pub const HUP: i32 = 1;
-    pub const INT: i32 = 2;
-    pub const QUIT: i32 = 3;
-    pub const USR1: i32 = 10;
-    pub const USR2: i32 = 12;
-    pub const TERM: i32 = 15;
 }
 
 #[cfg(test)]
