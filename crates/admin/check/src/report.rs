@@ -150,8 +150,9 @@ fn painted(text: &str, severity: Severity, color: bool) -> String {
 }
 
 /// Colours the line of an area that has errors or warnings.
-pub fn painted_line(line: &str, color: bool) -> String {
-    match [Severity::Error, Severity::Warning].into_iter().find(|severity| line.contains(severity.word())) {
+pub fn painted_line(line: &str, area: Area, told: &[Finding], color: bool) -> String {
+    let has = |severity: &Severity| told.iter().any(|f| f.code.severity == *severity && f.code.area() == area);
+    match [Severity::Error, Severity::Warning].into_iter().find(has) {
         Some(severity) => painted(line, severity, color),
         None => line.into(),
     }
@@ -195,7 +196,7 @@ impl Report<'_> {
         for area in self.areas.iter().filter(|_| answered > 0) {
             let line = area_line(*area, &self.told, answered, self.lacking.get(area).copied().unwrap_or(0));
             if self.early.get(area) != Some(&line) {
-                let _ = writeln!(text, "{}", painted_line(&line, color));
+                let _ = writeln!(text, "{}", painted_line(&line, *area, &self.told, color));
             }
         }
         self.rates(&mut text);

@@ -210,7 +210,8 @@ impl Early<'_> {
             let unknown = unknown_in(area, self.checks, &answers);
             let line = area_line(area, &told, answers.hosts.len(), unknown);
             // If the screen is gone, the final output reports the error.
-            let _ = writeln!(std::io::stdout(), "{}", painted_line(&line, has_colors(std::io::stdout())));
+            let shown = painted_line(&line, area, &told, has_colors(std::io::stdout()));
+            let _ = writeln!(std::io::stdout(), "{shown}");
             self.lines.insert(area, line);
         }
     }
