@@ -253,6 +253,11 @@ pub fn number_lines(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
+/// Returns whether inputs follow the word, in GNU parallel's notation.
+pub fn is_separator(word: &OsString) -> bool {
+    matches!(word.to_str(), Some(":::" | "::::" | ":::+" | "::::+"))
+}
+
 /// Returns the grammar of `homing run`.
 pub fn grammar() -> clap::Command {
     Args::augment_args(clap::Command::new("run"))
@@ -344,15 +349,16 @@ impl From<Ends> for homing_batch::Trim {
 }
 
 impl Args {
+    /// Whether a word, a list or a task file is given as a source of inputs.
+    pub fn names_source(&self) -> bool {
+        let own = [&self.parallel.arg_sep, &self.parallel.arg_file_sep];
+        let separates = |word: &OsString| is_separator(word) || own.iter().any(|own| own.as_ref() == Some(word));
+        self.tasks.is_some() || !self.arg_file.is_empty() || self.words.iter().any(separates)
+    }
+
     /// Whether the tasks come from standard input alone, because no other source of inputs was given.
     pub fn has_no_source(&self) -> bool {
-        let own = [&self.parallel.arg_sep, &self.parallel.arg_file_sep];
-        let is_source = |word: &OsString| {
-            let separators = [":::", ":::+", "::::", "::::+"];
-            separators.iter().any(|known| word == known) || own.iter().any(|own| own.as_ref() == Some(word))
-        };
-        let is_given = self.tasks.is_some() || !self.arg_file.is_empty() || self.retry_failed;
-        !is_given && !self.parallel.pipe && !self.words.iter().any(is_source)
+        !(self.names_source() || self.retry_failed || self.parallel.pipe)
     }
 
     /// Returns whether the job log already lists earlier tasks of the same batch.

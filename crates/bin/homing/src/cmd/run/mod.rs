@@ -19,7 +19,7 @@ mod unknown;
 mod wide;
 mod words;
 
-pub use args::{Args, On, args_of, grammar};
+pub use args::{Args, On, args_of, grammar, is_separator};
 pub use config::{merged, with_defaults};
 pub(crate) use options::batch;
 pub use plan::plan;

@@ -5,17 +5,12 @@ use homing_model::{Failure, RawText};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Returns whether inputs of a batch follow the word.
-fn is_source(word: &OsString) -> bool {
-    matches!(word.to_str(), Some(":::" | "::::" | ":::+" | "::::+"))
-}
-
 /// Programs that take such a list themselves.
 const TAKE_LISTS: [&str; 2] = ["parallel", "homing"];
 
 /// Refuses a list of inputs behind a single command, which would get the list as its arguments.
 pub fn refuse_list(words: &[OsString]) -> Result<(), Failure> {
-    let Some(source) = words.iter().find(|word| is_source(word)) else { return Ok(()) };
+    let Some(source) = words.iter().find(|word| run::is_separator(word)) else { return Ok(()) };
     if Path::new(&words[0]).file_name().is_some_and(|program| TAKE_LISTS.iter().any(|name| program == *name)) {
         return Ok(());
     }
@@ -26,9 +21,8 @@ pub fn refuse_list(words: &[OsString]) -> Result<(), Failure> {
 
 /// Returns whether a batch reads its input lines from standard input.
 pub fn is_read(batch: &run::Args) -> bool {
-    let named = batch.words.iter().any(is_source) || !batch.arg_file.is_empty() || batch.tasks.is_some();
     let dash = |p: &PathBuf| p.as_os_str() == "-";
-    !named || batch.arg_file.iter().chain(&batch.tasks).any(dash)
+    !batch.names_source() || batch.arg_file.iter().chain(&batch.tasks).any(dash)
 }
 
 /// Reads the input of a batch, for the job that runs when the pipe is gone.
