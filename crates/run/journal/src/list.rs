@@ -91,14 +91,7 @@ pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
     }
     let missing = || JournalError::NotFound { name: name.to_string(), root: root.to_path_buf() };
     if name == "last" {
-        let places = order::places(root);
-        let noted = folders(root).max_by_key(|(name, _)| places.get(name).copied());
-        if let Some((_, dir)) = noted.filter(|(name, _)| places.contains_key(name)) {
-            return Ok(dir);
-        }
-        // Older versions have noted no order.
-        let newest = folders(root).max_by_key(|(name, dir)| (first_event(dir).map(|e| e.at_ns), name.clone()));
-        return newest.map(|(_, dir)| dir).ok_or_else(missing);
+        return newest_first(root).next().ok_or_else(missing);
     }
     let mut like: Vec<(String, PathBuf)> = folders(root).filter(|(n, _)| n.starts_with(name)).collect();
     like.sort();
@@ -121,15 +114,22 @@ pub fn find_reported(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
     if name != "last" {
         return find(root, name);
     }
+    newest_first(root).find(|dir| has_begun(dir)).map_or_else(|| find(root, name), Ok)
+}
+
+/// Returns the folders of the runs below `root`, that of the run that began last first. Older versions have noted no
+/// order: their journals are opened only if none of the noted runs will do.
+fn newest_first(root: &Path) -> impl Iterator<Item = PathBuf> {
     let places = order::places(root);
-    let began = |name: &String, dir: &Path| match places.get(name) {
-        Some(place) => (Some(*place), None),
-        None => (None, first_event(dir).map(|event| event.at_ns)),
-    };
-    let mut all: Vec<(String, PathBuf)> = folders(root).collect();
-    all.sort_by_cached_key(|(name, dir)| std::cmp::Reverse((began(name, dir), name.clone())));
-    let reported = all.into_iter().find(|(_, dir)| has_begun(dir));
-    reported.map_or_else(|| find(root, name), |(_, dir)| Ok(dir))
+    let (mut noted, mut others): (Vec<_>, Vec<_>) = folders(root).partition(|(name, _)| places.contains_key(name));
+    noted.sort_by_key(|(name, _)| std::cmp::Reverse(places.get(name).copied()));
+    let others = std::iter::once_with(move || {
+        others.sort_by_cached_key(|(name, dir)| {
+            std::cmp::Reverse((first_event(dir).map(|event| event.at_ns), name.clone()))
+        });
+        others
+    });
+    noted.into_iter().chain(others.flatten()).map(|(_, dir)| dir)
 }
 
 /// Whether a run has begun a task, or has no writer any more.
