@@ -21,6 +21,8 @@ pub struct Lost {
     pub refused: Vec<(String, String)>,
     /// By host and thing: settings that the system refused, with its message. They are not tried again in this call.
     untaken: BTreeMap<(String, String), String>,
+    /// By host: the phase that failed there first.
+    first: BTreeMap<String, String>,
     /// By host: phases that were not begun there because an earlier one failed.
     left: BTreeMap<String, Vec<String>>,
     outdated: BTreeSet<String>,
@@ -29,7 +31,7 @@ pub struct Lost {
 
 impl Lost {
     /// Records the faults of a phase.
-    pub fn take(&mut self, faults: BTreeMap<String, Fault>) {
+    pub fn take(&mut self, phase: &str, faults: BTreeMap<String, Fault>) {
         for (host, fault) in faults {
             let why = match fault {
                 Fault::Failed(why) => why,
@@ -52,18 +54,28 @@ impl Lost {
                 }
             };
             // The first reason is kept: a later phase may fail because of it.
+            self.first.entry(host.clone()).or_insert_with(|| phase.into());
             self.failed.entry(host).and_modify(|first| *first = format!("{first}; {why}")).or_insert(why);
         }
+    }
+
+    /// Records hosts that failed in a phase in another way than by a step, with the reasons.
+    pub fn fail(&mut self, phase: &str, failed: BTreeMap<String, String>) {
+        self.first.extend(failed.keys().map(|host| (host.clone(), phase.to_string())));
+        self.failed.extend(failed);
+    }
+
+    /// Returns the hosts that failed, each with its first phase that did.
+    pub fn failed_in(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.first.iter()
     }
 
     /// Whether the host takes part in a phase. Settings of the kernel and limits need nothing of a package, so a host
     /// without one still gets them.
     pub fn admits(&self, host: &str, phase: &str) -> bool {
-        let is_free = |why: &String| {
-            let of_packages = PACKAGE_PHASES.iter().any(|name| why.starts_with(&format!("{name}: ")));
-            of_packages && FREE_PHASES.contains(&phase)
-        };
-        !self.outdated.contains(host) && self.failed.get(host).is_none_or(is_free)
+        let failed = self.first.get(host).map(String::as_str);
+        let is_free = failed.is_some_and(|first| PACKAGE_PHASES.contains(&first)) && FREE_PHASES.contains(&phase);
+        !self.outdated.contains(host) && (is_free || !self.failed.contains_key(host))
     }
 
     /// Records a phase that a host does not take part in.
@@ -122,12 +134,12 @@ mod tests {
         let mut lost = Lost::default();
         let outdated = || [("n1".to_string(), Fault::Outdated("ssh: /etc/x was changed".into()))].into();
         for _ in 0..2 {
-            lost.take(outdated());
+            lost.take("ssh", outdated());
             assert!(lost.has("n1") && lost.failed.is_empty());
             assert!(lost.look_again() && !lost.has("n1"));
         }
-        lost.take(outdated());
-        lost.take([("n2".to_string(), Fault::Failed("ssh: disk full".into()))].into());
+        lost.take("ssh", outdated());
+        lost.take("ssh", [("n2".to_string(), Fault::Failed("ssh: disk full".into()))].into());
         assert!(!lost.look_again() && lost.has("n1") && lost.has("n2"));
         assert!(lost.failed["n1"].starts_with("ssh: /etc/x was changed, 3 times; stop"), "{:?}", lost.failed);
         assert_eq!(lost.failed["n2"], "ssh: disk full");
@@ -136,13 +148,13 @@ mod tests {
     #[test]
     fn a_host_without_a_package_still_gets_its_kernel_settings_and_the_rest_is_named() {
         let mut lost = Lost::default();
-        lost.take([("n1".to_string(), Fault::Failed("packages: no way to a mirror".into()))].into());
-        lost.take([("n2".to_string(), Fault::Failed("ssh: disk full".into()))].into());
+        lost.take("packages", [("n1".to_string(), Fault::Failed("packages: no way to a mirror".into()))].into());
+        lost.take("ssh", [("n2".to_string(), Fault::Failed("ssh: disk full".into()))].into());
         assert!(lost.admits("n1", "sysctl") && lost.admits("n1", "limits") && !lost.admits("n1", "clock"));
         assert!(!lost.admits("n2", "sysctl") && lost.admits("n3", "clock"));
         ["clock", "homes", "clock"].iter().for_each(|phase| lost.leave("n1", phase));
         lost.leave("n3", "clock");
-        lost.take([("n1".to_string(), Fault::Failed("sysctl: no".into()))].into());
+        lost.take("sysctl", [("n1".to_string(), Fault::Failed("sysctl: no".into()))].into());
         assert_eq!(lost.failed["n1"], "packages: no way to a mirror; sysctl: no");
         let not_begun = [("n1".to_string(), "not begun there: clock, homes".to_string())];
         assert_eq!(lost.not_begun().collect::<Vec<_>>(), not_begun);
@@ -156,7 +168,10 @@ mod tests {
         };
         let mut lost = Lost::default();
         let why = "sysctl: a.b: it is 1".to_string();
-        lost.take([("n1".to_string(), Fault::Untaken([("sysctl a.b".to_string(), why.clone())].into()))].into());
+        lost.take(
+            "sysctl",
+            [("n1".to_string(), Fault::Untaken([("sysctl a.b".to_string(), why.clone())].into()))].into(),
+        );
         assert!(!lost.has("n1") && !lost.look_again());
         let hosts = ["n1", "n2"].map(|host| (host.to_string(), vec![step("a.b"), step("c.d")]));
         let alone = Phase { steps: [("n1".to_string(), vec![step("a.b")])].into(), ..Phase::default() };

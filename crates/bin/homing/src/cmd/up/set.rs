@@ -51,7 +51,7 @@ impl Session {
                     let interrupted = format!("{hosts}: an interrupted change of ssh is proved or taken back");
                     self.confirm("setting up hosts", &interrupted)?;
                 }
-                lost.failed.extend(self.prove_login(&left, &|host| self.fire(host)));
+                lost.fail(Area::Ssh.name(), self.prove_login(&left, &|host| self.fire(host)));
                 if left.iter().any(|host| !lost.has(host)) {
                     // A change that was taken back differs from the state that was seen.
                     seen = self.look(&question(&self.site, &areas), &self.site.hosts, &lost);
@@ -127,8 +127,8 @@ impl Session {
         if !areas.contains(&Area::Homes) {
             return;
         }
-        let is_early = |why: &String| Area::ALL.iter().any(|a| *a < Area::Homes && why.starts_with(a.name()));
-        let failed = lost.failed.iter().filter(|(_, why)| is_early(why)).map(|(host, _)| host.clone());
+        let is_early = |phase: &str| Area::ALL.iter().any(|a| *a < Area::Homes && phase == a.name());
+        let failed = lost.failed_in().filter(|(_, phase)| is_early(phase)).map(|(host, _)| host.clone());
         failed.collect::<Vec<_>>().iter().for_each(|host| lost.leave(host, Area::Homes.name()));
     }
 
@@ -182,7 +182,7 @@ impl Session {
             News::Phase(phase) if phase.has_steps() => self.say(&phase.start_line()),
             News::Phase(_) => {}
         };
-        lost.take(carry_out(executor, std::slice::from_ref(phase), news));
+        lost.take(&phase.name, carry_out(executor, std::slice::from_ref(phase), news));
         let done = phase.without(|host| failed.iter().any(|(ill, _)| ill == host));
         if done.has_steps() {
             self.say(&done.line());
@@ -211,7 +211,8 @@ impl Session {
             }
             if of_ssh {
                 let hosts: Vec<String> = phase.steps.keys().filter(|host| !lost.has(host)).cloned().collect();
-                lost.failed.extend(self.prove_login(&hosts, &|host| self.take_back(host, &phase) && self.fire(host)));
+                let out = self.prove_login(&hosts, &|host| self.take_back(host, &phase) && self.fire(host));
+                lost.fail(&phase.name, out);
                 self.executor.anew();
             }
         }
