@@ -1,5 +1,6 @@
 //! Reports the fault of a wrong command line in the style of all other errors, with the probable intention.
 
+use crate::cmd::lsf;
 use crate::nearest::{near_option, nearest};
 use crate::pages;
 use clap::Command;
@@ -34,15 +35,10 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["backup"], "homing snapshot copies a folder's state"),
     (&["doctor", "verify"], "homing check finds what is wrong with a cluster"),
     (&["version"], "homing --version"),
-    (LSF, "homing lsf install DIR makes LSF's commands, in DIR"),
 ];
 
-/// The commands of LSF.
-const LSF: &[&str] = &[
-    "bsub", "bjobs", "bkill", "bhosts", "bqueues", "bhist", "bpeek", "bacct", "bmod", "bstop", "bresume", "bwait",
-    "brequeue", "bswitch", "btop", "bbot", "bparams", "busers", "lsid", "lsload", "lshosts", "lsinfo", "lsrun",
-    "lsadmin", "iobsub",
-];
+/// The replacement of LSF's commands, which are no commands of homing.
+const LSF: &str = "homing lsf install DIR makes LSF's commands, in DIR";
 
 /// Names of subcommands in other programs, below one of homing's commands.
 const ELSEWHERE_BELOW: &[(&str, &[&str], &str)] = &[
@@ -58,11 +54,13 @@ const ELSEWHERE_BELOW: &[(&str, &[&str], &str)] = &[
     ("homing snapshot", &["ls", "snapshots"], "homing snapshot list"),
     ("homing snapshot", &["prune", "forget"], "homing snapshot expire"),
     ("homing snapshot", &["check"], "homing snapshot verify"),
-    ("homing lsf", LSF, "homing lsf install DIR makes LSF's commands, in DIR"),
 ];
 
 /// Returns what to use in place of another program's name for a command.
 fn instead(command: &str, given: &str) -> Option<&'static str> {
+    if ["homing", "homing lsf"].contains(&command) && lsf::names().any(|name| name == given) {
+        return Some(LSF);
+    }
     let below = ELSEWHERE_BELOW.iter().find(|(of, words, _)| command == *of && words.contains(&given));
     let top = ELSEWHERE.iter().find(|(words, _)| command == "homing" && words.contains(&given));
     below.map(|(.., instead)| *instead).or(top.map(|(_, instead)| *instead))
@@ -205,7 +203,7 @@ mod tests {
             let words: Vec<String> = hint.split(' ').skip(1).map(String::from).collect();
             assert!(!path(&grammar, &words).is_empty(), "{hint}");
         }
-        for (command, _, hint) in ELSEWHERE_BELOW.iter().filter(|(command, ..)| *command != "homing lsf") {
+        for (command, _, hint) in ELSEWHERE_BELOW {
             let words: Vec<String> = hint.split(' ').skip(1).map(String::from).collect();
             assert!(path(&grammar, &words).len() == 2 && hint.starts_with(command), "{hint}");
         }

@@ -75,7 +75,7 @@ const VERBS: [(&str, Verb); 32] = [
 ];
 
 /// Returns all names by which the program can be called.
-fn names() -> impl Iterator<Item = &'static str> {
+pub fn names() -> impl Iterator<Item = &'static str> {
     VERBS.iter().map(|(name, _)| *name).chain(absent::ABSENT.iter().map(|(name, _)| *name))
 }
 
