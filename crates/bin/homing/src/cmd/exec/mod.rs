@@ -11,7 +11,7 @@ mod table;
 use crate::cmd::targets::Targets;
 use crate::cmd::{nodeset, tree};
 use homing_exec::{Command, Input, Options, Remote, Spool, Stream, verdict};
-use homing_model::{Failure, NodeSet};
+use homing_model::{Failure, NodeSet, document};
 use homing_relay::{Passed, note};
 use own::Own;
 use settings::Settings;
@@ -157,10 +157,10 @@ fn dry_run(args: &Args, hosts: &[String], fan_out: usize) -> Result<i32, Failure
         args.command.join(" ")
     };
     let text = if args.json {
-        serde_json::json!({ "hosts": hosts, "fanout": fan_out, "command": line }).to_string()
+        document::line(serde_json::json!({ "hosts": hosts, "fanout": fan_out, "command": line }))
     } else {
-        format!("{}: {line}", verdict::label(hosts.to_vec()))
+        format!("{}: {line}\n", verdict::label(hosts.to_vec()))
     };
-    let _ = writeln!(out, "{text}");
+    let _ = out.write_all(text.as_bytes());
     Ok(0)
 }
