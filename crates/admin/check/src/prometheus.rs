@@ -19,7 +19,7 @@ pub fn sought(checks: &[&Check], only: &[Area], answers: &Answers) -> Sought {
 /// Returns the whole file. Every code that was looked for has a line: an alert can distinguish 0 from a check that did
 /// not run.
 pub fn text(
-    told: &[Finding],
+    findings: &[Finding],
     quiet: &[(Finding, Mute)],
     sought: &Sought,
     (answered, silent): (usize, usize),
@@ -28,8 +28,8 @@ pub fn text(
     let mut metrics = Metrics::default();
     let name = "homing_check_findings";
     metrics.family(name, Kind::Gauge, "Hosts on which a fault is seen, by code.");
-    let hosts = |code: &str| told.iter().filter(|f| f.code.name == code).map(|f| f.hosts.len()).sum::<usize>();
-    let seen: BTreeSet<&str> = told.iter().chain(quiet.iter().map(|(f, _)| f)).map(|f| f.code.name).collect();
+    let hosts = |code: &str| findings.iter().filter(|f| f.code.name == code).map(|f| f.hosts.len()).sum::<usize>();
+    let seen: BTreeSet<&str> = findings.iter().chain(quiet.iter().map(|(f, _)| f)).map(|f| f.code.name).collect();
     let known = all_codes().filter(|code| sought.contains(code.name) || seen.contains(code.name));
     let rows: BTreeMap<&str, &str> = known.map(|c| (c.name, c.severity.word())).collect();
     for (code, severity) in rows {
@@ -43,7 +43,7 @@ pub fn text(
             }
         }
     };
-    of_hosts("homing_check_host_finding", "A fault that is seen on a host.", &mut told.iter());
+    of_hosts("homing_check_host_finding", "A fault that is seen on a host.", &mut findings.iter());
     of_hosts("homing_check_host_muted", "A fault that is muted.", &mut quiet.iter().map(|(f, _)| f));
     for (name, help, value) in [
         ("homing_check_hosts_answered", "Hosts that answered.", answered as u64),

@@ -17,13 +17,13 @@ impl Phase {
 
     fn line_of(&self, text: fn(&Change) -> String) -> String {
         let hosts: NodeSet = self.steps.keys().chain(self.void.keys()).cloned().collect();
-        let mut told: Vec<String> = Vec::new();
+        let mut lines: Vec<String> = Vec::new();
         for step in self.steps.values().flatten().map(|step| text(&step.change)) {
-            if !told.contains(&step) {
-                told.push(step);
+            if !lines.contains(&step) {
+                lines.push(step);
             }
         }
-        format!("{} on {hosts}: {}", self.name, told.join(", "))
+        format!("{} on {hosts}: {}", self.name, lines.join(", "))
     }
 
     /// Whether a host has a step in it. Without one it only clears journal entries.

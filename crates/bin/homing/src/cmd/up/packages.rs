@@ -34,23 +34,23 @@ impl Session {
         if lack.is_empty() {
             return Vec::new();
         }
-        let told = self.ways(&lack);
-        let has_way = |told: &[(String, Option<String>)]| told.iter().any(|(_, why)| why.is_none());
+        let ways = self.ways(&lack);
+        let has_way = |ways: &[(String, Option<String>)]| ways.iter().any(|(_, why)| why.is_none());
         // Others are queried only if these have no way. One that lacks nothing may have the access that they lack.
         let others = self.site.hosts.iter().filter(|host| !lack.contains_key(*host));
-        if has_way(&told) || has_way(&self.ways(&others.map(|host| (host.clone(), Vec::new())).collect())) {
+        if has_way(&ways) || has_way(&self.ways(&others.map(|host| (host.clone(), Vec::new())).collect())) {
             return Vec::new();
         }
         let line = |why| format!("packages: no way to a mirror: {why} (try: apt-get update there, or --only AREA,...)");
-        told.into_iter().filter_map(|(host, why)| Some((host, line(why?)))).collect()
+        ways.into_iter().filter_map(|(host, why)| Some((host, line(why?)))).collect()
     }
 
     /// Returns for each host that answers why it cannot fetch its packages; `None` if it can.
     fn ways(&self, of: &Packages) -> Vec<(String, Option<String>)> {
         let call = |(host, packages): (&String, &Vec<String>)| (host.clone(), Call::Script(cache::way(packages)));
         let answers = self.executor.direct.run(&of.iter().map(call).collect::<Vec<_>>());
-        let told = of.keys().zip(answers);
-        told.filter_map(|(host, said)| Some((host.clone(), cache::no_way(&said.ok()?)))).collect()
+        let answered = of.keys().zip(answers);
+        answered.filter_map(|(host, said)| Some((host.clone(), cache::no_way(&said.ok()?)))).collect()
     }
 
     /// Brings the package files of a phase to its hosts. Returns the fetched files, if any.
