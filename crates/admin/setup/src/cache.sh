@@ -29,8 +29,11 @@ needed() { R=--no-install-recommends; planned "$@"; shift; apt_files "$@"; }
 way() {
   R=--no-install-recommends
   [ $# = 0 ] || ! uris=$(apt_get --print-uris install "$@" 2>/dev/null) || echo "$uris" | grep "^'" | grep -qv "^'\(file\|copy\|cdrom\):" || { echo way; return 0; }
+  indexes=$(apt_get --print-uris update 2>/dev/null)
+  # A folder or a disc of this host is a source, too.
+  ! echo "$indexes" | grep -q "^'\(file\|copy\|cdrom\):" || { echo way; return 0; }
   w=$(mktemp -d) || die "there is no room for a folder in ${TMPDIR:-/tmp}"
-  apt_get --print-uris update 2>/dev/null | sed -n "s/^'\([a-z+]*:\/\/[^/]*\)\([^']*InRelease\)'.*/\1 \1\2/p" | sort -u -k1,1 | head -n 4 >"$w/mirrors"
+  echo "$indexes" | sed -n "s/^'\([a-z+]*:\/\/[^/]*\)\([^']*InRelease\)'.*/\1 \1\2/p" | sort -u -k1,1 | head -n 4 >"$w/mirrors"
   while read -r mirror uri; do
     { out=$(timeout 10 /usr/lib/apt/apt-helper -o APT::Sandbox::User=root -o Acquire::Retries=0 -o Acquire::http::Timeout=8 \
       -o Acquire::https::Timeout=8 download-file "$uri" "$w/index.$$.$(echo "$mirror" | cksum | cut -d' ' -f1)" 2>&1 </dev/null); s=$?
