@@ -74,8 +74,8 @@ fn full_disks_and_a_sudo_that_refuses_are_named_and_the_others_go_on() {
     ["n1", "n2", "n3"].iter().for_each(|host| as_before(host));
 }
 
-/// A task that waits to be let go.
-const TASK: &str = "until [ -e /tmp/go ]; do sleep 0.1; done";
+/// A task that waits to be let go. Each host has a /run of its own, where a file of this machine cannot let it go.
+const TASK: &str = "until [ -e /run/go ]; do sleep 0.1; done";
 #[test]
 fn a_host_joins_while_a_run_and_an_array_are_under_way() {
     if missing(&["systemd-nspawn", "slurmctld", "slurmd", "munged"]) {
@@ -90,14 +90,14 @@ fn a_host_joins_while_a_run_and_an_array_are_under_way() {
     let done = up.json(&["--no-check"]);
     assert_eq!(done["exit"], 0, "{done}");
 
-    let array = format!("echo $SLURM_ARRAY_TASK_ID >> /tmp/array; {TASK}");
+    let array = format!("echo $SLURM_ARRAY_TASK_ID >> /run/array; {TASK}");
     lab.ok("n1", &format!("cd /tmp; sbatch --parsable --array 1-8 -o /dev/null --wrap '{array}'"));
-    let task = format!("echo {{}} >> /tmp/run; {TASK}; echo {{}}");
+    let task = format!("echo {{}} >> /run/run; {TASK}; echo {{}}");
     let words = ["run", "-q", "--on", "ssh", "--hosts", "n[1-2]", "-j2", &task, ":::", "1", "2", "3", "4", "5", "6"];
     let run =
         up.as_called(Command::new(EXE).args(words)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     for host in ["n1", "n2"] {
-        lab.ok(host, "until [ -s /tmp/array ] && [ -s /tmp/run ]; do sleep 0.1; done");
+        lab.ok(host, "until [ -s /run/array ] && [ -s /run/run ]; do sleep 0.1; done");
     }
     let daemons = "systemctl show -P ActiveEnterTimestampMonotonic slurmd munge ssh";
     let since = ["n1", "n2"].map(|host| lab.ok(host, daemons));
@@ -108,7 +108,7 @@ fn a_host_joins_while_a_run_and_an_array_are_under_way() {
     assert_eq!(grown["exit"], 0, "{grown}");
     assert_eq!(["n1", "n2"].map(|host| lab.ok(host, daemons)), since, "no daemon was restarted");
 
-    hosts.iter().for_each(|host| drop(lab.ok(host, "touch /tmp/go")));
+    hosts.iter().for_each(|host| drop(lab.ok(host, "touch /run/go")));
     let ended = run.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(0), "{}", err(&ended));
     lab.ok("n1", "until [ -z \"$(squeue -h)\" ]; do sleep 0.2; done");
@@ -122,7 +122,7 @@ fn a_host_joins_while_a_run_and_an_array_are_under_way() {
         lines.sort();
         lines.join(" ")
     };
-    assert_eq!((all("/tmp/array"), all("/tmp/run")), ("1 2 3 4 5 6 7 8".to_string(), "1 2 3 4 5 6".to_string()));
+    assert_eq!((all("/run/array"), all("/run/run")), ("1 2 3 4 5 6 7 8".to_string(), "1 2 3 4 5 6".to_string()));
     assert_eq!(String::from_utf8_lossy(&ended.stdout).lines().count(), 6);
     assert_eq!(lab.ok("n3", "srun -w n3 hostname"), "n3\n");
 }
