@@ -74,13 +74,14 @@ impl Request {
     }
 
     /// Returns the words of rsync that give a leader the files, into a folder of its own. Files that it has at the
-    /// destination already are not sent, and need no space: they get a second name.
+    /// destination already are not sent, and need no space: they get a second name. A destination with signs of a
+    /// shell in its name does without.
     pub fn load(&self, leader: &str, way: Way, folder: &str) -> Vec<String> {
         let dest = format!("{folder}/{FILES}/");
         let files = Request { dest, delete: false, verify: false, ..self.clone() };
         let mut words = files.words(leader, way, &[]);
-        if self.dest.starts_with('/') {
-            words.insert(LITERAL.len(), format!("--link-dest={}", word(&self.dest)));
+        if self.dest.starts_with('/') && self.dest.chars().all(is_no_shell_sign) {
+            words.insert(LITERAL.len(), format!("--link-dest={}", self.dest));
         }
         words
     }
@@ -101,6 +102,13 @@ fn there(host: &str, way: Way, path: &str) -> String {
         Some(_) if host.contains(':') => format!("[{host}]:{}", word(&path)),
         Some(_) => format!("{host}:{}", word(&path)),
     }
+}
+
+/// Whether a character has no meaning to a shell. rsync before 3.5 passes the value of an option to the shell of the
+/// host unchanged, and rsync 3.5 quotes it, with `RSYNC_OLD_ARGS` too. Only a value without such signs is right for
+/// both.
+fn is_no_shell_sign(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c)
 }
 
 /// Quotes a path for the shell of a host.
@@ -146,7 +154,9 @@ mod tests {
         let words = push.words("n1", Some(&ssh), &[]);
         assert_eq!(words[7..], ["-e", "ssh -F \"/a b\" -S /s", "--", "/etc/motd", "n1:'/etc'"]);
         let load = push.load("n1", Some(&ssh), "/var/tmp/x");
-        assert_eq!((load[5].as_str(), load.last().unwrap().as_str()), ("--link-dest='/etc'", "n1:'/var/tmp/x/files/'"));
+        assert_eq!((load[5].as_str(), load.last().unwrap().as_str()), ("--link-dest=/etc", "n1:'/var/tmp/x/files/'"));
+        let odd = Request { dest: "/a b".into(), ..push.clone() };
+        assert!(!odd.load("n1", Some(&ssh), "/x").iter().any(|word| word.starts_with("--link-dest")));
         let two = Request { sources: ["/a/motd", "/b/tree"].map(String::from).into(), ..push.clone() };
         assert_eq!(two.from("/t").sources, ["/t/files/motd", "/t/files/tree"]);
         assert!(two.can_be_passed_on() && !Request { sources: vec!["/".into()], ..two }.can_be_passed_on());

@@ -6,8 +6,10 @@ use serde_json::Value;
 use std::process::Command;
 
 fn tune(lab: &Lab, words: &[&str]) -> Value {
-    let all = ["tune", "net", "--lab", &lab.name, "-w", "n[1-2]", "--seconds", "0.2", "--json", "--yes"];
-    let output = homing(&[&all[..], words].concat());
+    let all = ["tune", "net", "--lab", &lab.name, "-w", "n[1-2]", "--json", "--yes"];
+    // Only a measurement has a length.
+    let length: &[&str] = if words.contains(&"--undo") { &[] } else { &["--seconds", "0.2"] };
+    let output = homing(&[&all[..], length, words].concat());
     let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", err(&output)));
     assert_eq!(output.status.code(), told["exit"].as_i64().map(|exit| exit as i32), "{told}");
     told
