@@ -1,10 +1,10 @@
 # An index of what can be done here.
 .PHONY: build dist dist-test test test-lab lab-packages bench fuzz campaign
 
-# homing and homing-host, then homing-admin, whose feature would make the first two larger. --version shows the commit.
+# homing and homing-host, then homing-admin, whose feature would make the first two larger.
 build:
-	HOMING_COMMIT=$$(git rev-parse --short HEAD) cargo build --release -p homing --no-default-features --features hdfs
-	HOMING_COMMIT=$$(git rev-parse --short HEAD) cargo build --release -p homing --bin homing-admin
+	cargo build --release -p homing --no-default-features --features hdfs
+	cargo build --release -p homing --bin homing-admin
 
 # Static programs, .deb, .rpm, archive and SHA256SUMS in target/packages.
 dist:

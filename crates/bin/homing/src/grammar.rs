@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 /// Run each command on the host that holds its data.
 #[derive(Parser)]
-#[command(name = "homing", version = homing_launch::wire::release(), max_term_width = 100)]
+#[command(name = "homing", version = crate::programs::version(), max_term_width = 100)]
 pub struct Cli {
     #[command(subcommand)]
     /// What is to be done.

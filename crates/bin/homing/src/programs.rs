@@ -5,11 +5,22 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Commands that are in `homing-admin`.
 pub const ADMIN: [&str; 11] =
     ["up", "down", "check", "volume", "snapshot", "bench", "tune", "topology", "power", "cache", "lab"];
 const NAME: &str = "homing-admin";
+
+/// Returns the version for people, `1.2.3+COMMIT`. The commit is that of a package, or that of the tree which was
+/// built. Only a copy without a repository has none.
+pub fn version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| match (homing_launch::wire::release(), option_env!("HOMING_TREE")) {
+        (release, Some(commit)) if !release.contains('+') => format!("{release}+{commit}"),
+        (release, _) => release.into(),
+    })
+}
 
 /// Returns whether a command line is for `homing-admin`: one of its commands, `help` for one, or metrics of hosts.
 fn is_for_admin(words: &[OsString]) -> bool {

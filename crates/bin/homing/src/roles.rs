@@ -14,7 +14,7 @@ pub fn main() -> i32 {
         return status;
     }
     if words.get(1).is_some_and(|word| word == "--version") {
-        println!("homing-host {}", homing_launch::wire::release());
+        println!("homing-host {}", crate::programs::version());
         return 0;
     }
     let role = words.get(1).map_or_else(|| "no role".into(), |word| format!("{:?} is no role", word.display()));

@@ -159,7 +159,7 @@ fn usage(name: &str, grammar: &Grammar) -> String {
 }
 
 fn version() -> String {
-    format!("homing {}, answering as LSF", homing_launch::wire::release())
+    format!("homing {}, answering as LSF", crate::programs::version())
 }
 
 fn engine() -> Result<Box<dyn Engine>, Refusal> {
