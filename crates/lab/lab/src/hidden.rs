@@ -1,6 +1,6 @@
-//! Hides the machine's own files from the hosts: its users' homes, and homing's queue, runs, caches and state. A host
-//! begins without them, though the machine's root is below its own. A file is hidden as overlayfs removes one: by a
-//! device of the number 0 in the upper layer.
+//! Hides the machine's own files from the hosts: its users' homes, temporary files, and homing's queue, runs, caches
+//! and state. A host begins without them, though the machine's root is below its own. A file is hidden as overlayfs
+//! removes one: by a device of the number 0 in the upper layer.
 
 use crate::error::{Doing, Result};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// In root's home: keys and homing's folders. Programs that are installed there stay.
 const OF_ROOT: [&str; 4] = [".ssh", ".cache/homing", ".local/state/homing", ".config/homing"];
-/// Folders in which names that begin with `homing` are hidden: queue, histories, and files without a place in a home.
-const OF_ALL: [&str; 2] = ["var/tmp", "tmp"];
+/// Folders in which everything is hidden: homes, and what programs leave for a while, as a queue or a job's marks.
+const OF_ALL: [&str; 3] = ["home", "var/tmp", "tmp"];
 /// Homing's own folders of the system.
 const OF_SYSTEM: [&str; 2] = ["etc/homing", "var/lib/homing"];
 
@@ -27,14 +27,12 @@ fn all(lower: &Path, shown: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(lower.join(folder)).into_iter().flatten().flatten();
         entries.map(|entry| entry.file_name()).collect::<Vec<_>>()
     };
-    let homes = names("home").into_iter().map(|name| Path::new("home").join(name));
-    let of_all = OF_ALL.iter().flat_map(|folder| {
-        let ours = names(folder).into_iter().filter(|name| name.as_encoded_bytes().starts_with(b"homing"));
-        ours.map(|name| Path::new(folder).join(name)).collect::<Vec<_>>()
-    });
+    let of_all = OF_ALL
+        .iter()
+        .flat_map(|folder| names(folder).into_iter().map(|name| Path::new(folder).join(name)).collect::<Vec<_>>());
     let of_root = OF_ROOT.iter().map(|name| Path::new("root").join(name));
     let of_system = OF_SYSTEM.iter().map(PathBuf::from);
-    let found = homes.chain(of_all).chain(of_root).chain(of_system);
+    let found = of_all.chain(of_root).chain(of_system);
     found.filter(|path| lower.join(path).symlink_metadata().is_ok() && !shown.starts_with(lower.join(path))).collect()
 }
 
@@ -70,6 +68,7 @@ mod tests {
             "var/tmp/homing-queue",
             "var/tmp/other",
             "tmp/homing-0",
+            "tmp/go",
             "root/.ssh",
             "root/.cache/homing",
             "root/.cache/pip",
@@ -94,9 +93,11 @@ mod tests {
             "home/ann",
             "root/.cache/homing",
             "root/.ssh",
+            "tmp/go",
             "tmp/homing-0",
             "var/lib/homing",
             "var/tmp/homing-queue",
+            "var/tmp/other",
         ];
         assert_eq!(hidden, wanted);
     }

@@ -97,7 +97,7 @@ pub const FAULTS: &[Fault] = &[
         "HC-SSH-03",
         &[(
             N3,
-            "mkdir -p ~alice/.ssh; chown alice: ~alice/.ssh; ssh-keygen -q -t ed25519 -N '' -f ~alice/.ssh/id_ed25519; chmod 644 ~alice/.ssh/id_ed25519",
+            "mkdir -p ~alice/.ssh; ssh-keygen -q -t ed25519 -N '' -f ~alice/.ssh/id_ed25519; chown -R alice: ~alice/.ssh; chmod 644 ~alice/.ssh/id_ed25519",
         )],
         &[(N3, "rm -r ~alice/.ssh")],
     ),
