@@ -1,5 +1,5 @@
 # An index of what can be done here.
-.PHONY: build dist dist-test test test-lab lab-packages bench fuzz campaign
+.PHONY: build dist wheel dist-test test test-lab lab-packages bench fuzz campaign
 
 # homing and homing-host, then homing-admin, whose feature would make the first two larger.
 build:
@@ -9,6 +9,10 @@ build:
 # Static programs, .deb, .rpm, archive and SHA256SUMS in target/packages.
 dist:
 	dist/build
+
+# What make dist built, as a wheel per architecture for pip, uv and pipx, in target/packages too.
+wheel:
+	dist/wheel
 
 # Installs, upgrades, uses and removes them, in a lab and in an empty root.
 dist-test: lab-packages
