@@ -1,5 +1,7 @@
-//! The content of `cluster.toml`: hosts, groups, slots and queues. Each command reads it once. The user's own file
-//! adds to the administrator's.
+//! The content of `cluster.toml`: hosts, groups, slots and queues. Each command reads it once. The user's own file adds
+//! to the administrator's. If both set the same key, the user's wins for the set of hosts, their addresses and their
+//! set-up. The administrator's wins for all that users share: groups, queues, prices, power, rates of links, load
+//! indices, locators, snapshots.
 //!
 //! Main types: [`Cluster`] answers questions about both files and ClusterShell's groups; [`Cost`] has the prices,
 //! [`Switching`] the commands that switch hosts. A mistake in a file is an error with its line.

@@ -1,4 +1,5 @@
-//! Names of packages, units and files in families of systems, from a table and from the cluster file.
+//! Names of packages, units and files in families of systems. They are in `families.txt`, beside this file; lines of
+//! `[up.family]` in the cluster file come before it.
 
 use crate::site::Site;
 use homing_steps::Observed;

@@ -1,4 +1,4 @@
-//! Decides which images are removed.
+//! Decides which expired images are removed. The last [`KEPT`] good ones of each branch stay in any case.
 
 use crate::image::Image;
 use jiff::Timestamp;

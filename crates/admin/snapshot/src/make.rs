@@ -1,4 +1,5 @@
-//! Makes an image: beside the good ones, under a temporary name until it is complete and on disk.
+//! Makes an image: beside the good ones, under a temporary name until it is complete and on disk. The next call takes
+//! over the folder of an interrupted copy, unless the host restarted meanwhile and a good image exists.
 
 use crate::ask::{Answer, Expired, Made, Make, Say};
 use crate::doubt::ClockReading;

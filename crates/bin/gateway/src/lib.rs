@@ -1,6 +1,7 @@
 //! Runs homing on a member of the cluster for a machine outside of it. ssh starts the same words there. Their output
 //! and exit status become those of this terminal, whose signals are passed on. It compiles on every Unix, since such
-//! a machine need not be Linux.
+//! a machine need not be Linux. If the connection breaks, the status is ssh's 255: the end of the program on the member
+//! is unknown then.
 //!
 //! It does not: copy files to the member, keep a connection, or run a task on this machine.
 

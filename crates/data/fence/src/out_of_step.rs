@@ -7,9 +7,9 @@ use homing_mounts::Kind;
 /// Clocks may differ by this much, nanoseconds: make itself tolerates a file whose time is a second ahead.
 const WITHIN_NS: i64 = 1_000_000_000;
 
-/// Returns for people why a host is left out, if it is. Its clock is wrong, and a volume uses the writer's time, so
-/// its files would look older or newer than they are. Then neither outdated results nor the newest state of a file
-/// could be recognized.
+/// Returns the reason why a host must not take part, in words for users; `None` if it may. It must not if its clock is
+/// wrong and a volume stamps files with the writer's time. Its files would look older or newer than they are, and no
+/// host could recognize the newest state of a file.
 pub fn out_of_step(facts: &HostFacts) -> Option<String> {
     let told = facts.ahead?.told(WITHIN_NS)?;
     let mounts = &facts.mounts;

@@ -1,4 +1,5 @@
-//! The reading side: makes this host see changes that other hosts made.
+//! The reading side: makes this host see changes that other hosts made. The steps and the longest wait differ by file
+//! system: they are constants of its own file, in a [`Fence`].
 
 use crate::stamp::{agrees, look};
 use crate::{FENCES, Fence, Step, comparable, fence_in};
@@ -62,7 +63,8 @@ struct Item<'a> {
     mount: PathBuf,
 }
 
-/// Returns when this host sees all of `changes`, or reports the first that it does not see.
+/// Returns when this host sees all of `changes`. The error is the first one that it does not see within the bound of
+/// the file system ([`Fence::bound`]).
 pub fn settle(changes: &[Change]) -> Result<Settled, Box<Late>> {
     settle_for(changes, Duration::MAX)
 }

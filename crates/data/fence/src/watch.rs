@@ -33,7 +33,8 @@ struct Seen {
     written: bool,
 }
 
-/// Watches folders of shared file systems.
+/// Watches folders of shared file systems. If the kernel's queue of events overflows, the next report compares all
+/// watched folders with the earlier state, so that no change is lost.
 pub struct Watch {
     fd: OwnedFd,
     folders: HashMap<i32, PathBuf>,

@@ -58,7 +58,7 @@ struct Folder {
 }
 
 impl Looks {
-    /// For a run in this folder.
+    /// Makes the looks of a run whose folder this is.
     pub fn from_folder(home: &Path) -> Looks {
         Looks { home: home.to_path_buf(), ..Looks::default() }
     }

@@ -2,7 +2,7 @@
 //! unknown, never zero.
 //!
 //! Main functions: [`facts`] for fixed properties, [`sample()`] for the load, [`indices()`] for LSF's load indices.
-//! [`Pulser`] reads the pressure for admission every few milliseconds, [`watts`] parses power.
+//! [`Pulser`] reads the pressure for admission; the worker decides how often. [`watts`] parses power.
 //!
 //! It does not: keep samples (`watch::history`), compare hosts (`check`), or connect to another host.
 

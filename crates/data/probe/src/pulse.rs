@@ -1,4 +1,5 @@
-//! Measures the load for admission, cheaply enough for many times a second.
+//! Measures the load for admission, cheaply enough for many times a second. The interval is that of the caller:
+//! `pulse` of the crate `worker`.
 
 use crate::parse;
 use homing_model::{Mover, Pulse};
@@ -20,6 +21,7 @@ const MOST_PROCESSES: usize = 16;
 const WORTH_TELLING: u64 = 256 << 10;
 /// The part of a disk's busy time that is kept from one pulse to the next: a memory of some tenths of a second.
 const FADE: f64 = 0.9;
+
 /// Takes pulses; remembers the counters of the last one.
 #[derive(Debug)]
 pub struct Pulser {

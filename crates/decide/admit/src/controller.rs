@@ -1,4 +1,5 @@
-//! Derives the limit of a storage host from looks at it: a slow start, then a search.
+//! Derives the limit of a storage server from samples of it: a slow start, then a search. The code calls a sample with
+//! the run's load at that moment a look.
 
 mod search;
 mod slow_start;
@@ -7,7 +8,7 @@ use crate::span::{Load, Look};
 use crate::tuning::Tuning;
 use homing_model::Pulse;
 
-/// The settings of a storage host that do not change during a run.
+/// The settings of a storage server that do not change during a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Slots of the run: a limit above this one has no effect.
@@ -51,7 +52,7 @@ enum Phase {
     Trial { best: Served, top: Served },
 }
 
-/// Finds the limit of one storage host.
+/// Finds the limit of one storage server.
 #[derive(Debug)]
 pub struct Controller {
     settings: Settings,

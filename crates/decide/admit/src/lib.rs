@@ -1,4 +1,4 @@
-//! Decides how many tasks may use one storage host at once.
+//! Decides how many tasks may use one storage server at once.
 //!
 //! Pure: the measurements of a host and the tasks of the run there go in; a limit comes out. Pressure shows whether
 //! tasks wait for storage. Only then does the limit matter. It is sought by throughput: the bytes that the storage
@@ -7,7 +7,7 @@
 //! other out.
 //!
 //! No task is stopped once it runs. A trial of a number that is too high lasts until the tasks that began with it
-//! have ended, and counts at that price.
+//! have ended, and counts at that price. Without new measurements the limit stays as it is.
 //!
 //! `docs/admission.md` explains the parts.
 //!

@@ -1,8 +1,8 @@
-//! The state of a storage host and of the run at one time, and the growth between two times.
+//! The state of a storage server and of the run at one time, and the growth between two times.
 
 use homing_model::Pulse;
 
-/// The tasks of the run at a storage host.
+/// The tasks of the run at a storage server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     /// Tasks that use it now.

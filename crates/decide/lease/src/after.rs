@@ -1,5 +1,5 @@
-//! Shells that outlive a process with a file of leases. When the process is killed, its shell removes the file, or
-//! keeps it for a successor.
+//! A shell beside each process that has a file of leases. It waits for the end of that process, even by SIGKILL. Then
+//! it removes the file, or keeps it for a successor.
 
 use std::ffi::OsString;
 use std::fs::File;

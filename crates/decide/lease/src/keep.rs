@@ -1,4 +1,5 @@
-//! The leases of a process that runs for long: regular looks, and the news from them.
+//! The loop that keeps the leases of a run or a runner: it looks at the files of others at intervals, and reports each
+//! change of the number that may be used.
 
 use super::{Leases, Outlook, Place, Successor, Wish};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};

@@ -1,5 +1,5 @@
-//! Leases on a storage server, by which several runs, of several users, on several machines, keep to one limit. No
-//! process has to run for it.
+//! Leases on a storage server. By them several runs, of several users, on several machines, keep to one limit. There is
+//! no server of leases: the runs agree by files alone.
 //!
 //! Each run has a file of its own in a folder on the volume itself, which all clients share. It locks as many bytes
 //! of it as it has leases. The file server releases the locks of a process that ends, however it ends. Other runs
@@ -8,9 +8,10 @@
 //! keep all others from locking it. Where locks do harm, the name of the file holds the same data ([`own::By`]). All
 //! clients of a file system agree on names at once.
 //!
-//! [`Leases`] are those of one run, [`keep`] is the loop of a thread that holds them. [`Place`] is the folder and
-//! [`Wish`] the number that a run could use. It does not decide how many tasks a server can serve (`admit`), and
-//! needs no daemon.
+//! Main types: [`Leases`] are those of one run, [`keep()`] is the loop of a thread that holds them. [`Place`] is the
+//! folder, and [`Wish`] the number that a run could use.
+//!
+//! It does not: decide how many tasks a server can serve (`admit`), or stop a task.
 
 mod after;
 mod keep;

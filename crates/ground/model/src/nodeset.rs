@@ -25,7 +25,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// The most hosts of a set. A larger set is a mistake, or an attack.
+/// The most hosts of a set. Parsing stops with an error at a larger set: it is a mistake, or an attack.
 const MOST: usize = 1_000_000;
 
 /// A set of host names, printed folded and listed in ClusterShell's order.

@@ -5,6 +5,9 @@
 //! waits for it and records its end. The state of a job follows from files and from locks, which the kernel releases
 //! when their holder dies. Thus a killed process leaves no wrong state behind. `docs/formats.md` has the layout.
 //!
+//! A job whose keeper was killed, or whose machine restarted, is [`State::Lost`]. It is not run again by itself, and
+//! the user's next runner kills the processes that it left. The glossary calls a keeper the supervisor of its job.
+//!
 //! The alternative was one runner for all users; it would need root, and be a daemon. [`plan`], [`state`], [`depend`]
 //! and [`array`] are pure.
 //!

@@ -22,6 +22,7 @@ impl Failed {
         let pause = if entry.0 == 0 { Duration::ZERO } else { FIRST_PAUSE * 2u32.pow(entry.0.min(10)) };
         *entry = (entry.0 + 1, Instant::now() + pause);
     }
+    /// Forgets all elements but those that still wait.
     pub fn forget_all_but<'a>(&mut self, waiting: impl Iterator<Item = &'a View>) {
         if self.0.is_empty() {
             return;
@@ -29,9 +30,11 @@ impl Failed {
         let waiting: BTreeSet<(u64, u32)> = waiting.map(|v| (v.id, v.index)).collect();
         self.0.retain(|part, _| waiting.contains(part));
     }
+    /// Whether the pause of an element is not over.
     pub fn must_wait(&self, id: u64, index: u32) -> bool {
         self.0.get(&(id, index)).is_some_and(|(_, until)| Instant::now() < *until)
     }
+    /// Whether an element has used all its attempts: its caller ends it as failed.
     pub fn is_hopeless(&self, id: u64, index: u32) -> bool {
         self.0.get(&(id, index)).is_some_and(|(count, _)| *count >= ATTEMPTS)
     }

@@ -8,6 +8,9 @@
 //! there, [`LaunchError`] is the reason why a host has no worker. [`wire`] defines the messages, their framing and
 //! the hello. A leader ([`serve`]) starts workers on the hosts behind it.
 //!
+//! If a channel breaks, its host counts as lost. The worker there ends itself with all its tasks when its lease is over
+//! ([`wire::WORKER_LEASE_S`]), so that no task runs twice.
+//!
 //! It does not: choose tasks (`dispatch`), run them (`worker`), or keep connections between commands (`exec`).
 
 mod attempts;

@@ -1,4 +1,5 @@
-//! Finds workers that have been silent for too long.
+//! Finds workers that have been silent for too long. The limit is [`HOST_LOST_S`] of `wire`, beside the lease of a
+//! worker. A worker without messages ends itself before the coordinator counts it as lost.
 
 use crate::wire::HOST_LOST_S;
 use std::time::{Duration, Instant};

@@ -1,11 +1,14 @@
 //! The far side of a run. It takes tasks from its standard input, runs them, and answers on its standard output. When
-//! its input ends, it ends with all that it started.
+//! its input ends, it ends with all that it started. A broken connection need not end the
+//! input. So a worker that is no child of its coordinator also ends when no message came for the time of its lease
+//! (`WORKER_LEASE_S` of `launch::wire`).
 //!
 //! One thread reads. Each slot is a thread that spawns, captures and measures one task after another. The fastest
 //! possible loop (spawn, wait, again) has the same shape. A slow reader of output delays only the task that prints.
 //!
-//! It is also a program of its own, which hosts are sent. A worker can lead others (`lead`), and it watches for
-//! changes that a `fence` reports.
+//! Hosts get it as a small program of its own (`main.rs`). As a leader (`lead`) that program holds the channels to the
+//! workers of other hosts. For a build, a worker watches which files its recipes change (`recipe`, by the crate
+//! `fence`).
 //!
 //! It does not: open a socket, read a journal, or choose its tasks.
 

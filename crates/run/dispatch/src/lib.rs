@@ -1,7 +1,8 @@
 //! The coordinator: joins placement, workers, journal and output into a run.
 //!
 //! `core` decides and is pure; `run` owns the threads and channels around it; `output` prints. Events are appended to
-//! the journal before any action on them. Therefore the run of a coordinator that died can be resumed.
+//! the journal before any action on them. Therefore the run of a coordinator that died can be resumed. The tasks of a
+//! lost host run again on others (`core::leaving`).
 //!
 //! [`source`] feeds the run: the input as it is read, the layout of each task's files, the environment and the job
 //! log. Main types: `Core` is the state of hosts and attempts, `Settings` the options of a run.

@@ -1,4 +1,5 @@
-//! Writes the journal: gathers records in memory and writes many of them at once.
+//! Writes the journal: gathers records in memory and writes many of them at once. The caller decides when records are
+//! flushed to the kernel and synced to the disk; `dispatch` syncs once a second.
 
 use crate::lock::Lock;
 use crate::name::new_run_name;

@@ -1,8 +1,16 @@
-//! A build whose recipes run on many hosts. The decisions are pure. They choose the host of a recipe (`place`,
-//! `order`). They find the changes that it must see before it starts (`changes`), and the recipes that it waited for
-//! (`chains`). The events of the build ([`Listener`]) and its summary (`evidence`) are pure, too. Around them is one
-//! loop that knows the hosts and recipes (`core`). `near` queries the file systems here, and threads bring the loop
-//! its messages ([`Session`]). Make passes its recipes on by [`hook`].
+//! Runs the recipes of a build on many hosts. GNU make decides which recipe runs when; [`hook`] makes it start a stub
+//! in place of each recipe, and the stub hands the recipe to this crate.
+//!
+//! | modules | do |
+//! |---|---|
+//! | `place`, `order` | choose the host of a recipe, and the recipe that goes first; pure |
+//! | `changes`, `chains` | find the changes that a recipe must see, and the recipes that it waited for; pure |
+//! | [`Listener`], `evidence` | the events of the build, and its summary; pure |
+//! | `core` | the one loop that owns the state of hosts and recipes |
+//! | `near` | queries the file systems of this machine |
+//! | [`Session`] | threads that bring the loop its messages |
+//!
+//! The recipes of a lost host run again on other hosts.
 //!
 //! It does not: parse makefiles, which GNU make does, or run recipes itself (`worker`).
 

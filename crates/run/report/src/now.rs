@@ -1,5 +1,6 @@
 //! The present state of a run: its hosts, the storage servers that limit it, the running tasks, and the last
-//! failures. Made from the journal's events.
+//! failures. Made from the journal's events. A run without an end in its journal looks as if it still went on: only the
+//! lock of the journal shows whether its coordinator lives.
 
 mod lines;
 mod state;

@@ -1,4 +1,6 @@
-//! Keeps the sums of removed runs: lines of JSON beside the folders of the other runs.
+//! Keeps the sums of removed runs: lines of JSON beside the folders of the other runs. The lines of a run are written
+//! before its folder is removed. Lines of a run that still exists do not count, and repeated lines count once: a prune
+//! that was killed, and two at the same time, do no harm.
 
 use homing_journal::PRUNED;
 use homing_report::{Key, RunUsage, Used};

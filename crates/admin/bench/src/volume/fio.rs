@@ -1,4 +1,5 @@
-//! Builds fio's arguments and reads its answer.
+//! Builds fio's arguments and reads its answer. The sizes and the number of files come from the options of the command
+//! (`Setup`).
 
 use super::{Bench, Row, sh};
 use serde::{Deserialize, Serialize};

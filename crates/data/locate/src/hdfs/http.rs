@@ -1,4 +1,5 @@
-//! The needed part of HTTP: GET, and the whole answer within a time limit.
+//! The needed part of HTTP: GET, and the whole answer within a time limit. The caller sets the limit
+//! (`Hdfs::patient`).
 
 use super::word::Door;
 use std::collections::HashMap;

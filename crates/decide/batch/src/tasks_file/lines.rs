@@ -1,4 +1,5 @@
-//! Reads the lines of a task file, and skips empty ones.
+//! Reads the lines of a task file, and skips empty ones. The last line needs no newline: a file that was cut inside of
+//! a line ends with an error about that line, since half an object is no JSON.
 
 use crate::error::BatchError;
 use crate::records::{LONGEST_LINE, read_until};

@@ -1,4 +1,5 @@
-//! Hosts that leave a run: lost with their tasks, drained, released.
+//! Hosts that leave a run: lost with their tasks, drained, released. A lost task runs again, until it was lost with
+//! [`MOST_LOSSES`] hosts or its tries are used up.
 
 use super::terms::Stage;
 use super::{Action, Core};

@@ -1,4 +1,5 @@
-//! Handles hosts that join a build or leave it.
+//! Handles hosts that join a build or leave it. The recipes of a lost host run again on others; a recipe that was lost
+//! with [`MOST_LOSSES`] hosts fails.
 
 use super::{Core, say};
 use crate::asked::ToConnection;

@@ -43,7 +43,7 @@ pub struct Tried {
 pub struct Tuner<'a> {
     /// All hosts, measured over connections of their own.
     pub hosts: &'a Hosts,
-    /// Opens a connection that was not there before.
+    /// Runs scripts on the hosts.
     pub executor: &'a SshExecutor,
     /// Opens a connection that was not there before.
     pub fresh: &'a dyn Fn() -> Remote,
