@@ -15,8 +15,8 @@ const PAGES: &[[&str; 2]] = pages! {
     "manual/":
     "after" "bench" "check" "check-codes" "clush" "cluster" "cost" "data" "dirvish" "disks" "down" "environments"
     "exec" "full" "hdfs" "homes" "install" "jobs" "lab" "lsf" "lsf-words" "make" "many" "nodesets" "packages"
-    "parallel" "power" "programs" "python" "run" "servers" "slow" "slurm" "snapshot" "snapshot-keep" "snapshot-kinds"
-    "snapshot-restore" "tasks" "topology" "tune" "up" "up-systems" "volumes" "watching";
+    "parallel" "pipelines" "power" "programs" "python" "run" "servers" "slow" "slurm" "snapshot" "snapshot-keep"
+    "snapshot-kinds" "snapshot-restore" "tasks" "topology" "tune" "up" "up-systems" "volumes" "watching";
 };
 
 /// Returns the page that `homing help WORD` prints. A command of that name comes first; `WORD.md` is always the page.
