@@ -56,7 +56,7 @@ impl Refusal {
     }
 }
 
-/// Returns an error with the refusals that `allowed` does not lift.
+/// Succeeds if `allowed` lifts all of these refusals; the error has the rest.
 pub(crate) fn lifted(all: Vec<Refusal>, allowed: &[Danger]) -> Result<(), Vec<Refusal>> {
     let left: Vec<Refusal> = all.into_iter().filter(|r| r.danger.is_none_or(|d| !allowed.contains(&d))).collect();
     if left.is_empty() { Ok(()) } else { Err(left) }

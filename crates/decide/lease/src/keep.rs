@@ -59,7 +59,8 @@ fn next(wishes: &Receiver<(u64, Wish)>, least: Duration, most: Duration) -> Resu
 }
 
 /// Takes and gives back leases according to the wishes, and reports the number that may be used, until no more wishes
-/// can come. A wish comes with the last turn that its sender has received. A slow file server blocks this function:
+/// can come. With each wish comes the turn of the last [`News::MayUse`] that its sender has handled. Leases are given
+/// back only after that news was handled, since a task could begin in between. A slow file server blocks this function:
 /// it needs a thread of its own.
 pub fn keep(place: Place, wishes: &Receiver<(u64, Wish)>, tell: impl Fn(News) -> bool) {
     keep_in_line(place, None, wishes, tell);

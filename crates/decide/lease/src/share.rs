@@ -24,9 +24,9 @@ pub(super) fn limit(site: Option<u32>, own: &Claim, others: &[Claim]) -> Option<
     site.or(said).map(|limit| limit.max(1))
 }
 
-/// Decides for one run. All users get equal numbers of leases, and so do the runs of one user. A run with more than a
-/// waiting one gives leases back when its tasks end. It gives back one at a time if both are about even: with one
-/// lease for two users they take turns.
+/// Decides for one run. All users get equal numbers of leases, and so do the runs of one user. While another run waits
+/// that has fewer, a run gives leases back as its tasks end. If both have about as many, it gives back one at a time:
+/// two users of one lease take turns.
 pub(super) fn weigh(site: Option<u32>, own: &Claim, wanted: u32, others: &[Claim]) -> Weighed {
     let total: u32 = others.iter().map(|claim| claim.held).fold(own.held, u32::saturating_add);
     let Some(limit) = limit(site, own, others) else {

@@ -109,7 +109,8 @@ impl Placer {
             && self.has_room(key, writer)
     }
 
-    /// Counts the groups that this host may have left to their writers. The host got nothing, and is to retry soon.
+    /// Counts, for each group that the host that wrote its inputs has the first claim to, that `host` got no task of
+    /// it. After enough counts the group is free for all; until then `host` retries soon.
     pub(crate) fn count_claims(&mut self, host: HostIx, now_us: u64) {
         let left = |group: &&GroupIx| self.groups.get(**group).key.writer != Some(host);
         for group in self.groups.at(host).claimed.iter().filter(left).copied().collect::<Vec<_>>() {

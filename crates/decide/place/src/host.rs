@@ -179,7 +179,8 @@ impl Host {
         self.running.len() > self.slots as usize
     }
 
-    /// Whether a slot is free here because of the storage's limit: tasks that may read there are its own to take.
+    /// Whether a slot is free here only because the limit of the storage holds tasks back. No other host takes these
+    /// tasks: they start here as soon as the limit permits.
     pub fn keeps_its_own(&self) -> bool {
         self.storage == Storage::Scarce && self.has_free(1)
     }

@@ -99,7 +99,8 @@ pub(crate) fn stay() -> Stay {
     }
 }
 
-/// Returns the unit of this process if a runner has not left it in time.
+/// Waits until process `pid`, a runner, has left the unit of this process. Returns that unit if it has not in time: the
+/// unit would then end the runner with itself.
 pub(crate) fn kept_by(pid: u32) -> Option<Unit> {
     let (own, begun) = (Unit::of(std::process::id())?, Instant::now());
     while Unit::of(pid).as_ref() == Some(&own) {

@@ -7,6 +7,10 @@
 //! repeated with its seed several times. Most seeds play a short scene beside their run, in [`surface`]: a neighbour,
 //! a clock, a shell, a bank, a destination.
 //!
+//! A *deed* is one fault, a *stroke* a deed with its moment ([`scenario`]); `nemesis` carries them out. The *beats* of
+//! a task are the begin and end of each of its executions, by a clock that no deed sets. To add a fault, add a deed to
+//! [`scenario`] and its action to `nemesis`.
+//!
 //! It does not: measure speed, or belong to the program that users install.
 
 pub mod drive;

@@ -59,7 +59,7 @@ impl Handle {
     }
 }
 
-/// Whether other tasks ran when a start failed for lack of a resource.
+/// Whether other tasks ran when a start failed for lack of a resource, such as processes or open files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempted {
     /// Other tasks ran, or were about to.

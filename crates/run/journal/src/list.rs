@@ -108,8 +108,8 @@ pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
     }
 }
 
-/// As [`find`]. `last` is the run that began last among the runs that have something to report: a task, or an end.
-/// Both sides of `homing report last --failed -0 | homing run -0 ...` begin together, and the reader is no such run.
+/// As [`find`], except that `last` skips runs with nothing to report, which have neither a task nor an end. In `homing
+/// report last --failed -0 | homing run -0 ...` both programs begin together: the new run must not be the `last` one.
 pub fn find_reported(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
     if name != "last" {
         return find(root, name);

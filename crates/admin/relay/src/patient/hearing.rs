@@ -156,9 +156,10 @@ impl Hearing {
         self.open -= 1;
     }
 
-    /// Returns the hosts to query from this machine now, while the first way continues. No output arrives from any
-    /// host, and their leaders report nothing about them (or they are silent leaders themselves). If a leader reports
-    /// a host that has answered it and then hangs, it is believed: a query from here would hang as well.
+    /// Returns the hosts to query from this machine now, while the first way continues. There are some only if no
+    /// output arrived from any host for a while. A host is among them if its leader has reported nothing about it, or
+    /// if it is a silent leader itself. A host that its leader reports as at work is not: a query from here would hang
+    /// as well.
     pub fn take_quiet(&mut self, now: Instant) -> Vec<usize> {
         let quiet = self.deadline.mul_f64(QUIET).max(LEAST_QUIET);
         if self.leaders.is_empty() || now.saturating_duration_since(self.moved) < quiet {
@@ -182,7 +183,7 @@ impl Hearing {
         hosts
     }
 
-    /// Returns the hosts that do not lead, and that have only answered this machine.
+    /// Returns the hosts that have answered this machine and not their leader; leaders are left out.
     pub fn served_besides(&self) -> impl Iterator<Item = usize> {
         let leads = |host: &usize| self.leaders.contains(host);
         (0..self.heard.len()).filter(move |host| self.heard[*host].was_served_besides() && !leads(host))

@@ -56,9 +56,9 @@ impl Core {
         }
     }
 
-    /// Returns the servers that turned out to be hosts of the run, and that no task uses or waits for any more. Tasks
-    /// met them under their own names before the hosts joined. Without a return, other runs would see their empty
-    /// leases beside those of the hosts until the end of the run.
+    /// Returns the servers whose leases can be given back: they turned out to be hosts of the run, and no task uses
+    /// them or waits for them as servers any more. Tasks used them under the names of servers before the hosts joined.
+    /// If those leases stayed, other runs would count the same machine twice until the end of the run.
     pub fn part_from_hosts(&mut self) -> Vec<StorageIx> {
         // Tasks that waited for such a server may have their inputs on its host now.
         self.place_anew();
