@@ -24,6 +24,7 @@ fn unanswered(path: &Path, patience: Duration) -> FileLayout {
         volume: String::new(),
         extents: Vec::new(),
         reason: Some(silence(path, patience)),
+        missing: false,
         server_path: None,
     }
 }

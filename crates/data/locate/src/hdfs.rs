@@ -87,7 +87,7 @@ impl Hdfs {
         let addresses = self.addresses(door, until)?;
         let ask = |op| self.get(door, &addresses, path, op, until);
         match answer::size(&ask("GETFILESTATUS")?)? {
-            Err(no_file) => layout.reason = Some(no_file),
+            Err((missing, reason)) => (layout.missing, layout.reason) = (missing, Some(reason)),
             Ok(0) => {}
             Ok(size) => {
                 layout.size = size;

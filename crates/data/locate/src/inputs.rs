@@ -345,6 +345,7 @@ fn within(layout: &FileLayout, block: &Block) -> FileLayout {
         volume: layout.volume.clone(),
         extents: held.collect(),
         reason: None,
+        missing: false,
         server_path: None,
     }
 }

@@ -151,6 +151,7 @@ fn blank(path: &Path) -> FileLayout {
         volume: String::new(),
         extents: Vec::new(),
         reason: None,
+        missing: false,
         server_path: None,
     }
 }

@@ -162,11 +162,14 @@ impl Locator {
         }
         let refuse = |volume, reason| Box::new(FileLayout { volume, reason: Some(reason), ..blank(path) });
         // The path is left out, because the caller names the file.
-        let said = |error| match error {
-            LocateError::Path { error, .. } => error.to_string(),
-            other => other.to_string(),
+        let unknown = |error| match error {
+            LocateError::Path { error, .. } => {
+                let missing = error.kind() == std::io::ErrorKind::NotFound;
+                Box::new(FileLayout { missing, ..*refuse(String::new(), error.to_string()) })
+            }
+            other => refuse(String::new(), other.to_string()),
         };
-        let (volume, fs, meta) = self.resolve(path).map_err(|error| refuse(String::new(), said(error)))?;
+        let (volume, fs, meta) = self.resolve(path).map_err(unknown)?;
         if !meta.is_file() {
             return Err(refuse(volume.name, "it is no regular file".into()));
         }

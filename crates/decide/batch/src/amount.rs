@@ -1,6 +1,7 @@
 //! Reads durations, sizes and numbers of jobs in GNU parallel's syntax.
 
 use crate::error::BatchError;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// `--timeout`: a time, or a percentage of the median run time so far.
@@ -54,6 +55,40 @@ pub fn parse_duration(option: &'static str, text: &str) -> Result<Duration, Batc
         rest = after.as_str();
     }
     if text.is_empty() { Err(bad()) } else { Duration::try_from_secs_f64(seconds).map_err(|_| bad()) }
+}
+
+/// Reads a duration as [`parse_duration`] does, and refuses one out of a range of seconds.
+pub fn parse_duration_within(
+    option: &'static str,
+    text: &str,
+    range: RangeInclusive<f64>,
+) -> Result<Duration, BatchError> {
+    let duration = parse_duration(option, text)?;
+    if range.contains(&duration.as_secs_f64()) {
+        return Ok(duration);
+    }
+    let reason = match range.end().is_finite() {
+        true => format!("from {} to {} seconds", range.start(), range.end()),
+        false if *range.start() >= 1.0 => format!("at least {} s", range.start()),
+        false => "a time is more than 0".to_string(),
+    };
+    Err(BatchError::value(option, text, reason))
+}
+
+/// Reads a duration as [`parse_duration_within`] does, in whole seconds. A part of a second counts as one.
+pub fn parse_seconds(option: &'static str, text: &str, range: RangeInclusive<u64>) -> Result<u64, BatchError> {
+    let end = if *range.end() == u64::MAX { f64::INFINITY } else { *range.end() as f64 };
+    parse_duration_within(option, text, *range.start() as f64..=end).map(|time| time.as_secs_f64().ceil() as u64)
+}
+
+/// Reads whole minutes: a number without a unit is minutes, others are as [`parse_duration`] reads them. A part of a
+/// minute counts as one.
+pub fn parse_minutes(option: &'static str, text: &str) -> Result<u32, BatchError> {
+    if let Ok(minutes) = text.parse() {
+        return Ok(minutes);
+    }
+    let minutes = parse_duration(option, text)?.as_secs_f64() / 60.0;
+    Ok(minutes.ceil() as u32)
 }
 
 /// Reads a size in bytes: `K M G T P` are powers of 1024, also as `Ki`, `ki`; `k m g t p` are powers of 1000.
@@ -130,6 +165,25 @@ mod tests {
         assert_eq!(half.limit(Some(Duration::from_secs(3))), Some(Duration::from_secs(6)));
         assert_eq!(half.limit(None), None);
         assert!(Timeout::parse("%").is_err() && Timeout::parse("-5%").is_err());
+    }
+
+    #[test]
+    fn a_time_has_the_same_words_in_seconds_and_in_minutes() {
+        let whole = |text| parse_seconds("-u", text, 1..=3600).map_err(|e| e.to_string());
+        assert_eq!((whole("30"), whole("1m"), whole("1h"), whole("1.5")), (Ok(30), Ok(60), Ok(3600), Ok(2)));
+        assert_eq!(whole("0").unwrap_err(), "-u '0': from 1 to 3600 seconds");
+        assert_eq!(whole("2h").unwrap_err(), "-u '2h': from 1 to 3600 seconds");
+        assert!(whole("5x").unwrap_err().contains("like 90s, 2m, 1h30m"));
+        assert_eq!(parse_seconds("-u", "0", 1..=u64::MAX).unwrap_err().to_string(), "-u '0': at least 1 s");
+        assert_eq!(parse_seconds("-u", "9000d", 0..=u64::MAX).unwrap(), 777_600_000);
+        let part = parse_duration_within("-t", "0", f64::MIN_POSITIVE..=f64::INFINITY);
+        assert_eq!(part.unwrap_err().to_string(), "-t '0': a time is more than 0");
+        let minutes = |text| parse_minutes("--spread", text).ok();
+        assert_eq!(
+            [minutes("60"), minutes("0"), minutes("90s"), minutes("2h")],
+            [Some(60), Some(0), Some(2), Some(120)]
+        );
+        assert_eq!(minutes("x"), None);
     }
 
     #[test]

@@ -39,7 +39,7 @@ mod tasks_file;
 mod template;
 
 pub use absent::absent;
-pub use amount::{Timeout, jobs, parse_duration, parse_size};
+pub use amount::{Timeout, jobs, parse_duration, parse_duration_within, parse_minutes, parse_seconds, parse_size};
 pub use compose::{Batch, Tag, compose, tasks_file};
 pub use error::BatchError;
 pub use halt::{Decision, Ends, Halt, HaltOn, HaltState, Limit, failed_exit_status};

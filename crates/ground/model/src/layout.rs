@@ -48,6 +48,9 @@ pub struct FileLayout {
     /// Why the file (or the rest of it) could not be placed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether its file system answered that there is no such file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub missing: bool,
     /// For network file systems with one server: the path of this file there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_path: Option<RawText>,

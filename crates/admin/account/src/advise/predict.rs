@@ -84,6 +84,7 @@ pub(crate) mod tests {
             volume: "v".into(),
             extents: vec![Extent { offset: 0, length: size, replicas }],
             reason: None,
+            missing: false,
             server_path: None,
         }
     }

@@ -1,6 +1,7 @@
 //! `homing where`: finds the hosts that hold the bytes of files.
 
 use crate::cluster::Cluster;
+use homing_batch::parse_duration_within;
 use homing_locate::{Locator, locate_everything, name_hosts};
 use homing_model::document::Document;
 use homing_model::{Failure, FileLayout, RawText, exit, units};
@@ -30,8 +31,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     limit: usize,
     /// Report a file as silent after this time without an answer of its file system
-    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    fs_timeout: u32,
+    #[arg(long, value_name = "TIME", default_value = "5", value_parser = |text: &str| parse_duration_within("--fs-timeout", text, 1.0..=f64::INFINITY))]
+    fs_timeout: Duration,
     /// Files and directories
     #[arg(required_unless_present = "files_from")]
     paths: Vec<PathBuf>,
@@ -39,7 +40,7 @@ pub struct Args {
 
 /// Prints the locations of files.
 pub fn run(args: Args) -> Result<i32, Failure> {
-    let patience = Duration::from_secs(args.fs_timeout.into());
+    let patience = args.fs_timeout;
     let locator = Locator::new().map_err(Failure::system)?.with_own(Cluster::load(None)?.locators()).patient(patience);
     let mut paths = args.paths.clone();
     if let Some(file) = &args.files_from {
@@ -64,13 +65,17 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if homeless.len() > 20 {
         eprintln!("homing: and {} more", homeless.len() - 20);
     }
-    // A name that is wrong is a mistake of the request, as an input file that is not there is one of `homing run`.
-    let missing = io::Error::from(rustix::io::Errno::NOENT).to_string();
-    Ok(match homeless.iter().any(|file| file.reason.as_ref() == Some(&missing)) {
+    Ok(status(&files))
+}
+
+/// Returns the exit status. A name that is wrong is a mistake of the request, as an input file that is not there is one
+/// of `homing run`.
+fn status(files: &[FileLayout]) -> i32 {
+    match files.iter().any(|file| file.missing) {
         true => exit::USAGE,
-        false if homeless.is_empty() => 0,
+        false if files.iter().all(|file| file.reason.is_none()) => 0,
         false => exit::SYSTEM,
-    })
+    }
 }
 
 fn listed(file: &PathBuf, null: bool) -> Result<Vec<PathBuf>, Failure> {
@@ -133,4 +138,21 @@ fn as_text(files: &[FileLayout], extents: bool) -> io::Result<()> {
         writeln!(out, "{host:<24} {count:>14}  {bytes:>10}  {share:5.1} %")?;
     }
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_comes_from_what_the_file_system_answered_and_not_from_words() {
+        let at = Path::new("/nowhere/nofile");
+        let missing = Locator::default().locate(at);
+        let words = FileLayout { missing: false, ..missing.clone() };
+        let placed = FileLayout { reason: None, ..words.clone() };
+        assert!(missing.missing && missing.reason.is_some(), "{missing:?}");
+        assert_eq!(status(&[placed.clone(), missing]), exit::USAGE);
+        assert_eq!(status(&[words, placed.clone()]), exit::SYSTEM);
+        assert_eq!(status(&[placed]), 0);
+    }
 }

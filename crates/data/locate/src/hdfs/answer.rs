@@ -13,19 +13,21 @@ fn json(answer: &Answer) -> Result<Value, String> {
     serde_json::from_slice(&answer.body).map_err(|e| format!("its answer is no JSON: {e}"))
 }
 
-/// Returns the length of a file (GETFILESTATUS). The inner error is why there is no file to read.
-pub(super) fn size(answer: &Answer) -> Result<Result<u64, String>, String> {
+/// Returns the length of a file (GETFILESTATUS). The inner error is whether no such file exists, and why
+/// there is no file to read.
+pub(super) fn size(answer: &Answer) -> Result<Result<u64, (bool, String)>, String> {
     if answer.status != 200 {
         let told = failure(answer);
         let missing = answer.status == 404 && told.starts_with("FileNotFoundException");
-        return if missing { Ok(Err(io::Error::from(Errno::NOENT).to_string())) } else { Err(told) };
+        return if missing { Ok(Err((true, io::Error::from(Errno::NOENT).to_string()))) } else { Err(told) };
     }
     let told = json(answer)?;
     let file = &told["FileStatus"];
     match (file["type"].as_str(), file["length"].as_u64(), file["ecPolicy"].as_str()) {
-        (Some("DIRECTORY"), ..) => Ok(Err("it is a directory of HDFS; name the files in it".into())),
+        (Some("DIRECTORY"), ..) => Ok(Err((false, "it is a directory of HDFS; name the files in it".into()))),
         (Some("FILE"), Some(_), Some(policy)) => {
-            Ok(Err(shown(&format!("it is erasure-coded ({policy:.40}): no DataNode has a block of it whole"))))
+            let reason = format!("it is erasure-coded ({policy:.40}): no DataNode has a block of it whole");
+            Ok(Err((false, shown(&reason))))
         }
         (Some("FILE"), Some(length), None) => Ok(Ok(length)),
         _ => Err("its answer tells no file's type and length".into()),

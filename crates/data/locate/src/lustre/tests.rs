@@ -17,6 +17,7 @@ fn layout(size: u64, components: &[Component]) -> FileLayout {
         volume: String::new(),
         extents: vec![],
         reason: None,
+        missing: false,
         server_path: None,
     };
     place::place(components, &targets(), &|| Some("mds0".into()), &mut layout);

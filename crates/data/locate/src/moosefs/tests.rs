@@ -8,6 +8,7 @@ fn layout(size: u64) -> FileLayout {
         volume: String::new(),
         extents: vec![],
         reason: None,
+        missing: false,
         server_path: None,
     }
 }

@@ -6,8 +6,15 @@ fn striping(unit: u64, count: u64, object_size: u64) -> Striping {
 
 /// Object n is on host n mod 3.
 fn placed(striping: &Striping, size: u64) -> FileLayout {
-    let mut layout =
-        FileLayout { path: "f".into(), size, volume: "".into(), extents: vec![], reason: None, server_path: None };
+    let mut layout = FileLayout {
+        path: "f".into(),
+        size,
+        volume: "".into(),
+        extents: vec![],
+        reason: None,
+        missing: false,
+        server_path: None,
+    };
     place(striping, &mut layout, &mut |number, _| Ok(vec![Replica { host: format!("n{}", number % 3), share: 1.0 }]));
     layout
 }
