@@ -13,15 +13,28 @@ pub struct Consent {
     /// Do it without a question. Without a terminal, nothing is changed unless this is given
     #[arg(short = 'y', long, global = true)]
     yes: bool,
+    /// Whether the summary needs not be shown: the user has seen it, or wants no words.
+    #[arg(skip)]
+    is_silent: bool,
 }
 
 impl Consent {
     /// The consent of a user who has already agreed in another command.
-    pub const GIVEN: Consent = Consent { yes: true };
+    pub const GIVEN: Consent = Consent { yes: true, is_silent: true };
 
-    /// Returns whether the user must agree. Only then is a summary worth making.
+    /// Returns whether the user must agree.
     pub fn asks(self) -> bool {
         !self.yes
+    }
+
+    /// Returns whether a summary is shown. Only then is it worth making.
+    pub fn shows(self) -> bool {
+        !self.is_silent
+    }
+
+    /// With `--quiet` and `--yes`, no summary is shown. A question needs one.
+    pub fn quietly(self, quiet: bool) -> Consent {
+        Consent { is_silent: self.is_silent || (quiet && self.yes), ..self }
     }
 
     /// Refuses a call that can neither go on nor request consent. It comes before the first host is contacted.
@@ -36,16 +49,20 @@ impl Consent {
         Err(failure.hint("--yes does it without a question; nothing was changed"))
     }
 
-    /// Shows a summary, and waits for the user's answer. With `--yes` it does neither.
+    /// Shows a summary, and waits for the user's answer. With `--yes` it only shows the summary: a log of a script has
+    /// the plan, too.
     ///
     /// # Errors
     /// As [`Consent::possible`], and if the answer is not yes.
     pub fn confirm(self, what: &str, summary: &str) -> Result<(), Failure> {
+        self.possible(what)?;
+        if self.shows() {
+            eprintln!("{}", shown_lines(summary.trim_end()));
+        }
         if self.yes {
             return Ok(());
         }
-        self.possible(what)?;
-        eprint!("{}\nContinue? [y/N] ", shown_lines(summary.trim_end()));
+        eprint!("Continue? [y/N] ");
         let _ = io::stderr().flush();
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line);
@@ -72,6 +89,15 @@ mod tests {
     fn only_yes_is_yes() {
         assert!(["y\n", "Yes\n", " YES "].into_iter().all(is_yes));
         assert!(["", "\n", "n\n", "yes please\n", "j\n", "yy\n"].into_iter().all(|answer| !is_yes(answer)));
+    }
+
+    #[test]
+    fn yes_keeps_the_summary_and_leaves_the_question_out() {
+        let yes = Consent { yes: true, ..Consent::default() };
+        assert!(yes.shows() && !yes.asks() && yes.confirm("this", "all of it").is_ok());
+        assert!(!yes.quietly(true).shows() && yes.quietly(false).shows());
+        assert!(Consent::default().quietly(true).shows(), "a question needs its summary");
+        assert!(!Consent::GIVEN.shows(), "the user has seen it");
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn prune(root: &Path, age: Duration, dry: bool, consent: Consent) -> Result<i32,
         return Err(failure.hint("date; where the clock is right: touch the journal of that run, or remove its folder"));
     }
     let before = now.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
-    if !dry && consent.asks() {
+    if !dry && consent.shows() {
         consent.possible("removing old runs")?;
         let old = homing_journal::prune(root, before, true, homing_account::usage::pruned_lines).len();
         if old > 0 {
