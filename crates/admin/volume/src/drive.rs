@@ -91,7 +91,7 @@ impl Drive {
             return Err(missing());
         }
         let (found, seen) = self.adopted(name, &hosts);
-        let found = found.map(|spec| Record::new(&folder, spec));
+        let found = found.map(|spec| Record::found(&folder, spec, &hosts));
         found.ok_or_else(|| self.why_unknown(&format!("a volume {name}"), &hosts, &seen).unwrap_or_else(missing))
     }
 

@@ -5,8 +5,9 @@ use crate::change::Change;
 use crate::refuse::Danger;
 use crate::spec::Spec;
 use crate::step::{Phase, Plan};
+use homing_model::Failure;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,9 @@ pub struct Record {
     pub spec: Spec,
     /// The change under way.
     pub pending: Option<Pending>,
+    /// The hosts that were named to be queried, if the volume was found by them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    found_on: Vec<String>,
     #[serde(skip)]
     file: Option<PathBuf>,
 }
@@ -61,12 +65,35 @@ impl Record {
     /// Makes a record that is written to `folder` at the first change.
     pub fn new(folder: &Path, spec: Spec) -> Record {
         let file = folder.join(format!("{}.json", spec.name));
-        Record { spec, pending: None, file: Some(file) }
+        Record { spec, pending: None, found_on: Vec::new(), file: Some(file) }
+    }
+
+    /// Makes a record, as [`Record::new`], of a volume that was found by querying these hosts.
+    pub fn found(folder: &Path, spec: Spec, hosts: &[String]) -> Record {
+        Record { found_on: hosts.to_vec(), ..Record::new(folder, spec) }
+    }
+
+    /// Refuses a command that names hosts to be queried, since a record exists: it could mean that only these hosts are
+    /// changed. The repetition of a command that was interrupted is no such command.
+    pub fn refuse_hosts(&self, hosts: &[String]) -> Result<(), Failure> {
+        if self.repeats(hosts) {
+            return Ok(());
+        }
+        let name = &self.spec.name;
+        let text = format!("volume {name}: -w names hosts to query where no record exists, and this machine has one");
+        Err(Failure::usage(text).hint("leave -w out; mount and unmount take their hosts from --on"))
+    }
+
+    /// Whether a command that names these hosts to be queried is the repetition of one that was interrupted. Then it
+    /// goes on by the record. Another one that names hosts may mean that only these are changed.
+    fn repeats(&self, hosts: &[String]) -> bool {
+        let sorted = |hosts: &[String]| hosts.iter().cloned().collect::<BTreeSet<_>>();
+        self.pending.is_some() && !hosts.is_empty() && sorted(&self.found_on) == sorted(hosts)
     }
 
     /// Makes a record that is never written, for something that is no volume of homing.
     pub fn unwritten(spec: Spec) -> Record {
-        Record { spec, pending: None, file: None }
+        Record { spec, pending: None, found_on: Vec::new(), file: None }
     }
 
     /// Loads the record of a volume; `None` if there is none.
@@ -162,5 +189,27 @@ impl Record {
             }
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_repetition_of_an_interrupted_command_names_the_same_hosts() {
+        let hosts = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+        let folder = tempfile::tempdir().unwrap();
+        let mut record =
+            Record::found(folder.path(), crate::adopt::unknown("data", &hosts(&["n1"])), &hosts(&["n1", "n2"]));
+        assert!(!record.repeats(&hosts(&["n1", "n2"])), "nothing was interrupted: -w could mean the hosts to change");
+        record.take_up(&Change::Rebalance, &Plan::default(), &[]).unwrap();
+        let record = Record::load(folder.path(), "data").unwrap().unwrap();
+        assert!(record.repeats(&hosts(&["n2", "n1"])));
+        assert!(!record.repeats(&hosts(&["n1"])) && !record.repeats(&[]));
+        let known = Record { found_on: Vec::new(), ..record };
+        assert!(!known.repeats(&hosts(&["n1", "n2"])), "the command that was interrupted named no hosts");
+        let refused = known.refuse_hosts(&hosts(&["n3"])).unwrap_err();
+        assert!(refused.message.contains("this machine has one") && refused.hint.unwrap().contains("from --on"));
     }
 }

@@ -232,6 +232,26 @@ fn a_drained_host_keeps_all_copies_on_the_way() {
     assert!(has(&drain_host(&spec, &empty, "n4", &[]).unwrap(), "commit"));
 }
 
+/// A host that left is no server for the next mount of the others.
+#[test]
+fn a_drained_host_leaves_the_lines_in_fstab_of_the_others() {
+    let spec = four();
+    let line = |host: &str| {
+        let line = mount_line(&spec, host);
+        format!("fstab\t{}\t/data\t{}\tx-homing.data,{}\n", line.source, line.fstype, line.options)
+    };
+    let bricks = ["n1:/brick/data", "n2:/brick/data", "n3:/brick/data"];
+    let left = seen(&spec, |host| {
+        format!("active\tglusterd\n{}{}{}", peers(&["n1", "n2", "n3"]), info(&bricks, 1), line(host))
+    });
+    let plan = drain_host(&spec, &left, "n4", &[]).unwrap();
+    let steps: Vec<_> = plan.phases.iter().flat_map(|phase| &phase.steps).collect();
+    let rewrites: Vec<_> = steps.iter().filter(|step| step.why.contains("/etc/fstab anew")).collect();
+    let hosts: Vec<&str> = rewrites.iter().map(|step| step.host.as_str()).collect();
+    assert_eq!(hosts, ["n1", "n2", "n3"], "{steps:?}");
+    assert!(rewrites.iter().all(|step| step.argv.last().is_some_and(|options| !options.contains("n4"))));
+}
+
 /// Seen on a busy machine: an unanswered query was taken for "no task is running", and the drain began a second time.
 #[test]
 fn a_drain_is_not_begun_while_it_is_unknown_whether_one_goes_on() {

@@ -49,11 +49,11 @@ pub fn planner(way: &Way) -> Result<Drive, Failure> {
 }
 
 fn drive_showing(way: &Way, lock: Option<&str>, show: fn(&str)) -> Result<Drive, Failure> {
-    let options = Options { command_timeout: Some(Duration::from_secs(way.timeout.max(1))), ..Options::default() };
+    let options = Options { command_timeout: Some(Duration::from_secs(way.timeout)), ..Options::default() };
     let executor = SshExecutor { remote: Remote::new(options), sudo: way.sudo };
     let say: fn(&str) = if way.quiet { |_| {} } else { |text| eprintln!("{text}") };
     let live = std::io::stderr().is_terminal();
-    let consent = way.consent;
+    let consent = way.consent.quietly(way.quiet);
     let confirm = Box::new(move |what: &str, summary: &str| consent.confirm(what, summary));
     Drive::new(executor, Manner { dry_run: way.dry_run, say, show, confirm, live }, lock)
 }
@@ -61,12 +61,12 @@ fn drive_showing(way: &Way, lock: Option<&str>, show: fn(&str)) -> Result<Drive,
 /// Returns the record of a volume, or else builds it from the answers of its hosts.
 ///
 /// # Errors
-/// Also that `-w` is given although this machine has a record: the hosts of the command would be others than these.
+/// Also that `-w` is given although this machine has a record: the hosts of the command would be others than these. The
+/// repetition of an interrupted command goes on.
 pub fn found(drive: &Drive, way: &Way, one: &One) -> Result<Record, Failure> {
-    if one.hosts.is_some() && homing_volume::Record::names(&homing_volume::folder()).contains(&one.name) {
-        let text =
-            format!("volume {}: -w names hosts to query where no record exists, and this machine has one", one.name);
-        return Err(Failure::usage(text).hint("leave -w out; mount and unmount take their hosts from --on"));
+    let known = Record::load(&homing_volume::folder(), &one.name).ok().flatten();
+    if let (Some(hosts), Some(record)) = (&one.hosts, known) {
+        record.refuse_hosts(&way.cluster.load()?.hosts(Some(hosts))?)?;
     }
     drive.find(&one.name, || way.cluster.load()?.hosts(one.hosts.as_deref()))
 }
