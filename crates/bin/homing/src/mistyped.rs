@@ -5,7 +5,9 @@ use crate::nearest::{near_option, nearest};
 use crate::pages;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use homing_batch::BatchError;
 use homing_model::Failure;
+use std::error::Error;
 
 /// Names of commands in other programs, with the commands to use here.
 const ELSEWHERE: &[(&[&str], &str)] = &[
@@ -86,7 +88,9 @@ pub fn failure(error: &clap::Error, grammar: &Command, typed: &[String]) -> Fail
         return Failure::usage("--resume and --retry-failed need --joblog FILE, as in GNU parallel")
             .hint("homing resume RUN continues a run, homing resume --failed RUN its failed tasks, without a job log");
     }
-    Failure::usage(message).hint(format!("{command} --help"))
+    // A value's own error names its option: `-u '5x': a time is ...`.
+    let own = error.source().and_then(|source| source.downcast_ref::<BatchError>()).map(BatchError::to_string);
+    Failure::usage(own.unwrap_or(message)).hint(format!("{command} --help"))
 }
 
 fn unknown_command(grammar: &Command, command: &str, given: &str) -> Failure {
@@ -105,6 +109,22 @@ fn unknown_command(grammar: &Command, command: &str, given: &str) -> Failure {
     }
 }
 
+/// Returns the replacement of a letter that other commands of homing have, if the command has a word for it.
+fn letter_instead(command: &Command, name: &str) -> Option<&'static str> {
+    let has = |of: &dyn Fn(&clap::Arg) -> bool| command.get_arguments().any(|arg| !arg.is_hide_set() && of(arg));
+    let takes_hosts = has(&|arg| arg.get_short() == Some('w'));
+    let has_long = |long: &str| has(&|arg| arg.get_long() == Some(long));
+    match name {
+        "-g" | "--group" if takes_hosts => Some("-w @GROUP"),
+        "-a" | "--all" if takes_hosts => Some("-w '@*'"),
+        "-x" | "--exclude" if takes_hosts => Some("-w 'n[1-9]!n3'"),
+        "-w" if has_long("hosts") => Some("--hosts NODESET"),
+        "-n" if has_long("dry-run") => Some("--dry-run"),
+        "--timeout" if has_long("command-timeout") => Some("-u TIME"),
+        _ => None,
+    }
+}
+
 fn unknown_option(grammar: &Command, command: &str, given: &str) -> Failure {
     let below = descend(grammar, command);
     if !given.starts_with('-') {
@@ -113,6 +133,10 @@ fn unknown_option(grammar: &Command, command: &str, given: &str) -> Failure {
         return failure.hint(if takes_hosts { format!("{command} -w {given}") } else { format!("{command} --help") });
     }
     let name = given.split('=').next().unwrap_or_default();
+    if let Some(instead) = letter_instead(below, name) {
+        let failure = Failure::usage(format!("{command} has no option {name}"));
+        return failure.hint(format!("{command} {instead}"));
+    }
     let failure = Failure::usage(format!("{command} has no option {name}"));
     match near_option(below, name) {
         Some(near) => failure.hint(format!("{command} {near}")),
@@ -193,6 +217,32 @@ mod tests {
         }
         let (message, hint) = told("down");
         assert!(message.contains("HOST") && hint == "homing down --help", "{message} / {hint}");
+    }
+
+    #[test]
+    fn a_letter_of_another_command_leads_to_the_word_for_it() {
+        for (line, meant) in [
+            ("usage -g night", "homing usage -w @GROUP"),
+            ("power status -a", "homing power status -w '@*'"),
+            ("volume list -x n1", "homing volume list -w 'n[1-9]!n3'"),
+            ("volume create data -w n1", "homing volume create --hosts NODESET"),
+            ("up -n", "homing up --dry-run"),
+            ("exec --timeout 5 true", "homing exec -u TIME"),
+            ("report -w n1", "homing report --help"),
+        ] {
+            let (message, hint) = told(line);
+            assert!(hint == meant && message.contains("has no option -"), "{line}: {message} / {hint}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_an_option_is_refused_in_the_words_of_its_kind() {
+        for line in ["exec -u 5x -w n1 true", "up --timeout 5x", "where --fs-timeout 5x f", "run --fs-timeout 5x f"] {
+            let (message, _) = told(line);
+            assert!(message.contains(" '5x': a time is seconds, or like 90s, 2m"), "{line}: {message}");
+            assert!(!message.contains("invalid"), "{line}: {message}");
+        }
+        assert!(told("where --fs-timeout 0 f").0.contains("at least 1 s"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::cluster::{Cluster, ClusterArgs};
 use crate::progress;
 use crate::switched;
 use homing_account::usage::{InForce, Serves};
+use homing_batch::parse_duration_within;
 use homing_model::{Failure, alike, document, exit, fit};
 use homing_watch::history::columns;
 use serde_json::{Value, json};
@@ -48,9 +49,9 @@ pub struct Args {
     /// With --prometheus: the runs in these folders, those of other users too [default: this user's]
     #[arg(long, value_name = "FOLDER", num_args = 1.., requires = "prometheus")]
     runs: Vec<PathBuf>,
-    /// Again every SECONDS, until interrupted
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5", conflicts_with_all = ["history", "schedule"])]
-    watch: Option<u64>,
+    /// Again after this time, until interrupted
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "5", value_parser = |text: &str| parse_duration_within("--watch", text, 1.0..=f64::INFINITY), conflicts_with_all = ["history", "schedule"])]
+    watch: Option<Duration>,
     #[command(flatten)]
     history: history::Wanted,
     #[command(flatten)]
@@ -110,7 +111,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
             let failed = args.prometheus.is_none() && silent();
             return Ok(if failed { exit::SYSTEM } else { 0 });
         };
-        std::thread::sleep(Duration::from_secs(pause.max(1)));
+        std::thread::sleep(pause);
     }
 }
 

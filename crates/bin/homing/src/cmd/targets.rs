@@ -2,6 +2,7 @@
 //! meaning are those of clush.
 
 use crate::cluster::{Cluster, ClusterArgs};
+use homing_batch::{BatchError, parse_duration, parse_duration_within};
 use homing_model::nodeset::host_lines;
 use homing_model::{Failure, NodeSet};
 use std::ffi::OsString;
@@ -37,21 +38,21 @@ pub struct Targets {
     /// Hosts at work at the same time
     #[arg(help_heading = WAY, short, long, default_value_t = 64, value_name = "N")]
     fanout: usize,
-    /// Seconds for a connection to be made
-    #[arg(help_heading = WAY, short = 't', long, alias = "connect_timeout", default_value_t = 10.0, value_name = "SECONDS")]
-    connect_timeout: f64,
-    /// Seconds for the command on a host
-    #[arg(help_heading = WAY, short = 'u', long, alias = "command_timeout", value_name = "SECONDS")]
-    command_timeout: Option<f64>,
+    /// Time limit of a connection
+    #[arg(help_heading = WAY, short = 't', long, alias = "connect_timeout", default_value = "10", value_name = "TIME", value_parser = |text: &str| time("-t", text))]
+    connect_timeout: Duration,
+    /// Time limit of the command on a host
+    #[arg(help_heading = WAY, short = 'u', long, alias = "command_timeout", value_name = "TIME", value_parser = |text: &str| time("-u", text))]
+    command_timeout: Option<Duration>,
     /// The user there
     #[arg(help_heading = WAY, short = 'l', long, value_name = "USER")]
     user: Option<String>,
     /// More options for ssh, quoted as in a shell
     #[arg(help_heading = WAY, short = 'o', long = "options", value_name = "OPTIONS", allow_hyphen_values = true)]
     ssh_options: Vec<String>,
-    /// Seconds that an unused connection is kept; 0 closes it at the end
-    #[arg(help_heading = WAY, long, default_value_t = 600, value_name = "SECONDS")]
-    persist: u64,
+    /// Keep an unused connection this long; 0 closes it at the end
+    #[arg(help_heading = WAY, long, default_value = "10m", value_name = "TIME", value_parser = |text: &str| parse_duration("--persist", text))]
+    persist: Duration,
 }
 
 /// Hosts of a command that looks at them. The letters are those of [`Targets`].
@@ -97,6 +98,11 @@ impl HostArgs {
         }
         Ok(names)
     }
+}
+
+/// Reads a time that is more than 0.
+fn time(option: &'static str, text: &str) -> Result<Duration, BatchError> {
+    parse_duration_within(option, text, f64::MIN_POSITIVE..=f64::INFINITY)
 }
 
 /// Returns a word as a person pastes it into a shell.
@@ -161,10 +167,6 @@ impl Targets {
 
     /// Returns the options for connections.
     pub fn options(&self) -> Result<homing_exec::Options, Failure> {
-        let seconds = |value: f64, what: &str| {
-            let sound = Duration::try_from_secs_f64(value).ok().filter(|d| !d.is_zero());
-            sound.ok_or_else(|| Failure::usage(format!("{what}: {value} is no time in seconds")))
-        };
         let mut options = homing_exec::Options::default();
         for words in &self.ssh_options {
             let words = shlex::split(words).ok_or_else(|| Failure::usage(format!("-o: {words:?} ends in a quote")))?;
@@ -176,9 +178,9 @@ impl Targets {
         Ok(homing_exec::Options {
             user: self.user.clone(),
             fan_out: self.fanout,
-            connect_timeout: seconds(self.connect_timeout, "-t")?,
-            command_timeout: self.command_timeout.map(|u| seconds(u, "-u")).transpose()?,
-            persist: Duration::from_secs(self.persist),
+            connect_timeout: self.connect_timeout,
+            command_timeout: self.command_timeout,
+            persist: self.persist,
             ..options
         })
     }

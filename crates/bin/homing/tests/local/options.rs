@@ -25,6 +25,7 @@ const AGAIN: &str =
 const RUN: Rows = &[
     ("--on", "--on ssh", HI),
     ("--hosts", "-w 'n[1-'", HI),
+    ("-g", "-g nogroup", HI),
     ("--cluster", "--cluster none.toml", HI),
     ("--lab", "--lab none-such", HI),
     ("--gateway", "", "gateway"),

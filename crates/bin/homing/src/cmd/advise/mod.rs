@@ -6,7 +6,7 @@ use super::runs::to_stdout;
 use crate::cluster::ClusterArgs;
 use crate::progress::columns;
 use homing_account::advise::{Price, Site, advice, as_json, hot, text};
-use homing_batch::parse_duration;
+use homing_batch::{parse_duration, parse_duration_within};
 use homing_model::fit::wrapped;
 use homing_model::text::shown;
 use homing_model::{Failure, document};
@@ -27,8 +27,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// A file whose file system is silent for so long is left out
-    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    fs_timeout: u32,
+    #[arg(long, value_name = "TIME", default_value = "5", value_parser = |text: &str| parse_duration_within("--fs-timeout", text, 1.0..=f64::INFINITY))]
+    fs_timeout: Duration,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -39,7 +39,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     are_folders(&args.folders)?;
     let roots = if args.folders.is_empty() { vec![homing_journal::root()] } else { args.folders };
     let cluster = args.cluster.load()?;
-    let evidence = read::evidence(&roots, since_ns, cluster, Duration::from_secs(args.fs_timeout.into()))?;
+    let evidence = read::evidence(&roots, since_ns, cluster, args.fs_timeout)?;
     evidence.notes.iter().for_each(|note| eprintln!("homing: {}", shown(note)));
     let cost = cluster.cost();
     let stored = |bytes| cost?.of_stored(bytes);

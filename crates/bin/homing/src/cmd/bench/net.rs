@@ -8,6 +8,7 @@ use homing_model::Failure;
 use homing_network::findings;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Arguments of `homing bench net`.
 ///
@@ -19,8 +20,8 @@ pub struct Args {
     #[command(flatten)]
     targets: Targets,
     /// How long each pair is loaded, a part: each direction, then both
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
-    seconds: f64,
+    #[arg(long, value_name = "TIME", default_value = "0.5", value_parser = |text: &str| homing_batch::parse_duration_within("--seconds", text, 0.1..=60.0))]
+    seconds: Duration,
     /// Each host with each other, instead of as many pairs as show a slow one
     #[arg(long)]
     pairs: bool,
@@ -42,14 +43,8 @@ pub struct Args {
     json: bool,
 }
 
-/// The shortest useful time of a part, and the longest, in seconds.
-pub(crate) const SECONDS: std::ops::RangeInclusive<f64> = 0.1..=60.0;
-
 /// Measures the network, and reports its slow parts.
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    if !SECONDS.contains(&args.seconds) {
-        return Err(Failure::usage(format!("--seconds {}: from 0.1 to 60", args.seconds)));
-    }
     let mut names = match args.curve.as_deref() {
         Some([a, b]) => vec![a.clone(), b.clone()],
         Some([_]) => return Err(Failure::usage("--curve: two hosts, or none where -w names two")),
@@ -63,7 +58,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     let servers = servers(args, &names)?;
     names.extend(servers.iter().filter(|server| !names.contains(server)).cloned().collect::<Vec<_>>());
-    let hosts = Hosts::ask(args.targets.options()?, &names, args.seconds)?;
+    let hosts = Hosts::ask(args.targets.options()?, &names, args.seconds.as_secs_f64())?;
     if args.curve.is_some() {
         return curve(&hosts, args);
     }

@@ -40,17 +40,17 @@ pub struct Args {
     /// Leave out what takes long: names from every host to every other, what lies beneath mounts, volumes
     #[arg(long)]
     quick: bool,
-    /// Put hosts under load instead, this many seconds a part (of five), and compare them with their twins and with
+    /// Put hosts under load instead, this long a part (of five), and compare them with their twins and with
     /// what they could do before
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "30",
-        value_parser = clap::value_parser!(u64).range(1..=3600), conflicts_with_all = ["quick", "volume", "slurm_health"])]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "30",
+        value_parser = |text: &str| homing_batch::parse_seconds("--deep", text, 1..=3600), conflicts_with_all = ["quick", "volume", "slurm_health"])]
     deep: Option<u64>,
     /// These areas alone: names, clocks, ssh, users, mounts, disks, memory, network, services, volumes
     #[arg(long, value_name = "AREA", value_delimiter = ',', value_parser = areas(), hide_possible_values = true)]
     only: Vec<String>,
-    /// Seconds for a host to answer
-    #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
-    deadline: f64,
+    /// Time limit of a host to answer
+    #[arg(long, default_value = "5", value_name = "TIME", value_parser = |text: &str| homing_batch::parse_duration_within("--deadline", text, f64::MIN_POSITIVE..=f64::INFINITY))]
+    deadline: Duration,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -106,9 +106,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return mutes::remove(code);
     }
     let only: Vec<Area> = args.only.iter().filter_map(|name| Area::named(name)).collect();
-    let deadline = Duration::try_from_secs_f64(args.deadline).ok().filter(|d| !d.is_zero());
-    let deadline =
-        deadline.ok_or_else(|| Failure::usage(format!("--deadline: {} is no time in seconds", args.deadline)))?;
+    let deadline = args.deadline;
     if args.slurm_health {
         return slurm::run(&homing_check::chosen(&only, true), deadline);
     }

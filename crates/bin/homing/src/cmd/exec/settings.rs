@@ -35,10 +35,10 @@ use Setting::{Absent, Acts};
 
 const KEYS: &[(&str, Setting)] = &[
     ("fanout", Acts(|s, _, v| put(&mut s.fanout, v.parse().ok().filter(|n| *n > 0), "a number of hosts"))),
-    ("connect_timeout", Acts(|s, _, v| put(&mut s.connect_timeout, seconds(v).filter(|t| !t.is_zero()), "seconds"))),
+    ("connect_timeout", Acts(|s, _, v| put(&mut s.connect_timeout, time(v).filter(|t| !t.is_zero()), TIME))),
     (
         "command_timeout",
-        Acts(|s, _, v| put(&mut s.command_timeout, seconds(v).map(|t| (!t.is_zero()).then_some(t)), "seconds")),
+        Acts(|s, _, v| put(&mut s.command_timeout, time(v).map(|t| (!t.is_zero()).then_some(t)), TIME)),
     ),
     ("ssh_user", Acts(|s, _, v| put(&mut s.user, word(v), "a name"))),
     ("ssh_path", Acts(|s, _, v| put(&mut s.ssh_path, word(v), "a program"))),
@@ -72,6 +72,9 @@ const KEYS: &[(&str, Setting)] = &[
     ("rcp_path", Absent("homing push and pull copy, by rsync")),
 ];
 
+/// The words of a time.
+const TIME: &str = "a time: seconds, or like 90s, 2m, 1h30m";
+
 fn put<T>(to: &mut Option<T>, value: Option<T>, possible: &'static str) -> Result<(), &'static str> {
     *to = Some(value.ok_or(possible)?);
     Ok(())
@@ -81,8 +84,8 @@ fn word(value: &str) -> Option<String> {
     Some(value.to_string()).filter(|value| !value.is_empty())
 }
 
-fn seconds(value: &str) -> Option<Duration> {
-    Duration::try_from_secs_f64(value.parse().ok()?).ok()
+fn time(value: &str) -> Option<Duration> {
+    homing_batch::parse_duration("-O", value).ok()
 }
 
 /// Takes the words that clush's file takes for a choice.
@@ -158,7 +161,7 @@ mod tests {
             "fanout=3",
             "maxrc=yes",
             "maxrc=no",
-            "command_timeout=2.5",
+            "command_timeout=1m30s",
             "ssh_path=/bin/x",
             "ssh_options=-v -C",
             "node_count=off",
@@ -166,7 +169,7 @@ mod tests {
             "verbosity=2",
         ])
         .unwrap();
-        assert_eq!((options.fan_out, options.command_timeout), (3, Some(Duration::from_millis(2500))));
+        assert_eq!((options.fan_out, options.command_timeout), (3, Some(Duration::from_secs(90))));
         assert_eq!(options.ssh, ["/bin/x", "-v", "-C"]);
         assert!(!own.maxrc && !own.counts && own.verbose && settings.prefix.as_deref() == Some("sudo -n"));
     }

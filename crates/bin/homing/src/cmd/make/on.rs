@@ -33,8 +33,8 @@ pub struct Args {
     hosts: Option<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Seconds that connections are kept when no command comes
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    /// Keep connections this long when no command comes
+    #[arg(long, value_name = "TIME", default_value = "60", value_parser = |text: &str| homing_batch::parse_seconds("--persist", text, 0..=u64::MAX))]
     persist: u64,
     /// The folders are the same on all hosts, although no network file system shows it
     #[arg(long)]

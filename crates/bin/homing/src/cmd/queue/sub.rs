@@ -274,7 +274,7 @@ fn spec(
 fn goes_away(batch: &run::Args) -> Result<bool, Failure> {
     Ok(match batch.on {
         run::On::Local => false,
-        run::On::Auto => batch.hosts.is_some() || batch.cluster.names_hosts()?,
+        run::On::Auto => batch.node_set().is_some() || batch.cluster.names_hosts()?,
         _ => true,
     })
 }

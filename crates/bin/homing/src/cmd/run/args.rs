@@ -28,7 +28,10 @@ pub struct Args {
     pub on: On,
     /// Hosts, as a node set: 'n[1-4]', @group, ...
     #[arg(help_heading = HOSTS, short = 'w', long, value_name = "NODESET")]
-    pub hosts: Option<String>,
+    hosts: Option<String>,
+    /// Hosts of a group, as in `homing exec`; may be repeated
+    #[arg(help_heading = HOSTS, short = 'g', value_name = "GROUP")]
+    host_groups: Vec<String>,
     #[command(flatten, next_help_heading = HOSTS)]
     pub cluster: ClusterArgs,
     /// Run it all on this member of the cluster, in the same folder there, from a machine that is none
@@ -55,7 +58,8 @@ pub struct Args {
     /// resources, timeout (`-`: standard input); who reads what others write runs after them
     #[arg(help_heading = INPUT, long, value_name = "FILE")]
     pub tasks: Option<PathBuf>,
-    /// Read input lines from FILE instead of standard input; may be repeated
+    /// Read input lines from FILE instead of standard input; may be repeated. GNU parallel's letter: the -a of `homing exec`
+    /// is -w @* here
     #[arg(help_heading = INPUT, short = 'a', long = "arg-file", value_name = "FILE")]
     pub arg_file: Vec<PathBuf>,
     /// Input items end with NUL, not with a newline
@@ -64,7 +68,8 @@ pub struct Args {
     /// Input items end with this: one character, \n, \t, \0 or \xHH
     #[arg(help_heading = INPUT, short = 'd', long, value_name = "DELIM", overrides_with = "null")]
     pub delimiter: Option<OsString>,
-    /// Use at most N arguments per command
+    /// Use at most N arguments per command. GNU parallel's letter, as -x is, which does nothing: hosts are left out by
+    /// -w 'n[1-9]!n3'
     #[arg(help_heading = INPUT, short = 'n', long, value_name = "N", value_parser = super::parallel::count)]
     pub max_args: Option<usize>,
     /// Take blanks off arguments: n (neither end), l, r, lr
@@ -152,8 +157,8 @@ pub struct Args {
     #[arg(help_heading = LIMITS, long, value_name = "TIME")]
     pub delay: Option<String>,
     /// A file whose file system is silent for so long cannot be looked at: tasks that name it fail
-    #[arg(help_heading = LIMITS, long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    pub fs_timeout: u32,
+    #[arg(help_heading = LIMITS, long, value_name = "TIME", default_value = "5", value_parser = |text: &str| homing_batch::parse_duration_within("--fs-timeout", text, 1.0..=f64::INFINITY))]
+    pub fs_timeout: std::time::Duration,
     /// Start only where this much memory is available: 500M, 2G
     #[arg(help_heading = LIMITS, long, value_name = "SIZE")]
     pub memfree: Option<String>,
@@ -197,6 +202,15 @@ pub struct Args {
     /// Command and input sources: 'md5sum {}' ::: FILE..., :::: LISTFILE, :::+, ::::+
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub words: Vec<OsString>,
+}
+
+impl Args {
+    /// Returns the node set of `-w` and `-g`; `None` if neither is given.
+    pub fn node_set(&self) -> Option<String> {
+        let groups = self.host_groups.iter().map(|group| format!("@{group}"));
+        let all: Vec<String> = self.hosts.iter().cloned().chain(groups).collect();
+        (!all.is_empty()).then(|| all.join(","))
+    }
 }
 
 fn amount(text: &str) -> Result<(String, u64), String> {

@@ -166,7 +166,7 @@ pub(super) fn sourcing(args: &Args, cwd: &Path, hosts: usize) -> Result<Sourcing
         nonces: None,
         servers: args.cluster.load()?.servers(),
         own: args.cluster.load()?.locators(),
-        fs_timeout: std::time::Duration::from_secs(args.fs_timeout.into()),
+        fs_timeout: args.fs_timeout,
     })
 }
 

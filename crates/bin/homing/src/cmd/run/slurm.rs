@@ -84,7 +84,7 @@ fn wish(args: &Args, cluster: &Cluster, tasks: Option<u64>, holders: Vec<String>
             })?)
         }
     };
-    let only = args.hosts.as_ref().map(|hosts| cluster.hosts(Some(hosts)));
+    let only = args.node_set().map(|hosts| cluster.hosts(Some(&hosts)));
     Ok(Wish {
         holders,
         only: only.transpose()?,

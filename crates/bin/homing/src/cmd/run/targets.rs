@@ -9,7 +9,6 @@ use homing_locate::{Finder, HostNames, Named};
 use homing_model::{Failure, Links};
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 /// The most files that are checked to learn which hosts hold a volume.
 const SAMPLE: usize = 64;
@@ -61,7 +60,7 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
         let hosts = with_slots(logins.into_iter().map(|login| host_of(login, cluster)).collect())?;
         return Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() });
     }
-    let given = args.hosts.is_some() || cluster.has_hosts();
+    let given = args.node_set().is_some() || cluster.has_hosts();
     if super::slurm::is_chosen(args, given) {
         let (hosts, spares, licensed) = super::slurm::targets(args, cluster, run, tasks, holders(args, cwd)?)?;
         return Ok(Targets { hosts, spares, links: cluster.links(homing_slurm::ask::switches())?, licensed });
@@ -74,7 +73,7 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
     if local {
         return Ok(vec![HostPlan { name: super::hostname(), via: Via::Local, slots: None }].into());
     }
-    let names = if given { cluster.hosts(args.hosts.as_deref())? } else { holders(args, cwd)? };
+    let names = if given { cluster.hosts(args.node_set().as_deref())? } else { holders(args, cwd)? };
     if names.is_empty() {
         return Err(Failure::usage("--on ssh needs hosts, and no input lies on a volume that names any")
             .hint("--hosts 'n[1-4]', or a cluster.toml with hosts = \"n[1-4]\""));
@@ -89,12 +88,12 @@ pub fn refuse(args: &Args, cluster: &Cluster) -> Result<(), Failure> {
     if args.ppn.is_none() {
         agree(args, &logins)?;
     }
-    args.hosts.as_deref().map_or(Ok(()), |hosts| cluster.hosts(Some(hosts)).map(drop))
+    args.node_set().as_deref().map_or(Ok(()), |hosts| cluster.hosts(Some(hosts)).map(drop))
 }
 
 /// Refuses options that contradict each other.
 fn agree(args: &Args, logins: &[Login]) -> Result<(), Failure> {
-    match args.hosts {
+    match args.node_set() {
         Some(_) if !logins.is_empty() => Err(Failure::usage("--sshlogin and --hosts name the same; give one of them")),
         Some(_) if args.on == On::Local => {
             Err(Failure::usage("--hosts goes with --on ssh; --on local is this machine alone"))
@@ -126,7 +125,7 @@ fn holders(args: &Args, cwd: &Path) -> Result<Vec<String>, Failure> {
         let hosts = finder.inputs(&named).shared;
         if hosts.is_empty() { finder.folder(&cwd, SAMPLE).shared } else { hosts }
     };
-    let limit = Duration::from_secs(args.fs_timeout.into());
+    let limit = args.fs_timeout;
     let hosts = homing_mounts::patiently(looked, limit, look)
         .map_err(|silent| Failure::system(format!("which hosts hold the inputs cannot be told: {silent}")))?;
     let names = HostNames::default();

@@ -17,7 +17,7 @@ pub fn plan(args: &Args, cluster: &Cluster, by_login: bool) -> Result<Vec<HostPl
     if by_login {
         return Err(Failure::usage("--ppn: the slots of --sshlogin are not those of a queue").hint("--hosts NODESET"));
     }
-    let given = args.hosts.is_some() || cluster.has_hosts();
+    let given = args.node_set().is_some() || cluster.has_hosts();
     if args.on == On::Slurm || (args.on == On::Auto && !given && super::slurm::is_chosen(args, false)) {
         let nodes = args.slurm.nodes.map_or(1, |nodes| nodes.least);
         let hint = format!("homing sub --nodes {nodes} --ppn {} COMMAND", args.ppn.unwrap_or(1));
@@ -38,7 +38,7 @@ pub fn words(args: &Args) -> Result<Option<Vec<RawText>>, Failure> {
     all.extend(["sub", "--attach", "--engine=local"].map(RawText::from));
     all.extend([format!("--nodes={}-{}", nodes.least, nodes.most), format!("--ppn={ppn}")].map(RawText::from));
     let own = || super::hostname();
-    let among = if args.on == On::Local { Some(own()) } else { args.hosts.clone() };
+    let among = if args.on == On::Local { Some(own()) } else { args.node_set() };
     all.extend(among.map(|hosts| format!("--among={hosts}").into()));
     all.extend(args.net.iter().map(|net| format!("--net={net}").into()));
     all.extend(args.cluster.words().into_iter().map(RawText::from));

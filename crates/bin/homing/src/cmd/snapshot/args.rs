@@ -201,8 +201,8 @@ pub struct Schedule {
     /// The host with the timers; it needs this program and the cluster file under the same paths (default: this one)
     #[arg(long, value_name = "HOST")]
     pub on: Option<String>,
-    /// Vaults of one schedule begin evenly over so many minutes
-    #[arg(long, value_name = "MINUTES", default_value_t = 60)]
+    /// Vaults of one schedule begin evenly over this time; a number alone is minutes
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = |text: &str| homing_batch::parse_minutes("--spread", text))]
     pub spread: u32,
     /// Show what would be done, with the units' text, and do nothing
     #[arg(long)]

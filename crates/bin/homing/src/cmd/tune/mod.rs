@@ -46,13 +46,13 @@ pub struct Net {
     #[arg(long, requires = "mtu")]
     not_all: bool,
     /// How long each pair is loaded, a part: each direction, then both
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
-    seconds: f64,
+    #[arg(long, value_name = "TIME", default_value = "0.5", value_parser = |text: &str| homing_batch::parse_duration_within("--seconds", text, 0.1..=60.0))]
+    seconds: Duration,
     /// Write nothing down: what is kept lasts until the next boot
     #[arg(long)]
     until_boot: bool,
     /// Print what would be tried
-    #[arg(short = 'n', long)]
+    #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     consent: Consent,
@@ -91,9 +91,6 @@ const CALLED: Duration = Duration::from_secs(3);
 /// Tries settings, or takes them back.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let Verb::Net(args) = args.verb;
-    if !crate::cmd::bench::net::SECONDS.contains(&args.seconds) {
-        return Err(Failure::usage(format!("--seconds {}: from 0.1 to 60", args.seconds)));
-    }
     let names = args.targets.hosts()?;
     let options = args.targets.options()?;
     let quick =
@@ -111,7 +108,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if names.len() < 2 {
         return Err(Failure::usage("a network has two hosts at least").hint("-w 'n[1-4]'"));
     }
-    let hosts = Hosts::ask(args.targets.options()?, &names, args.seconds)?;
+    let hosts = Hosts::ask(args.targets.options()?, &names, args.seconds.as_secs_f64())?;
     let mut seen = tune::look(&executor, &hosts)?;
     let wish = Wish { only: args.only.clone(), mtu: args.mtu, until_boot: args.until_boot };
     let (trials, left) = tune::trials(&tune::facts(&hosts, &seen)?, &wish);

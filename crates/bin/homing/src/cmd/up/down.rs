@@ -34,8 +34,8 @@ pub struct Args {
     host: String,
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Seconds to wait for jobs of Slurm on it (default: until they have ended)
-    #[arg(long, value_name = "SECONDS")]
+    /// Wait this long for jobs of Slurm on it (default: until they have ended)
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| homing_batch::parse_seconds("--wait", text, 0..=u64::MAX))]
     wait: Option<u64>,
     /// Keep fewer copies than volumes have now
     #[arg(long)]
@@ -51,8 +51,8 @@ pub struct Args {
     /// Do not print the steps
     #[arg(short, long)]
     quiet: bool,
-    /// Seconds for one area on one host
-    #[arg(long, value_name = "SECONDS", default_value_t = 900)]
+    /// Time limit of one area on one host
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = |text: &str| homing_batch::parse_seconds("--timeout", text, 1..=u64::MAX))]
     timeout: u64,
 }
 

@@ -70,8 +70,8 @@ pub struct Args {
     /// As JSON
     #[arg(long)]
     json: bool,
-    /// Seconds for one area on one host
-    #[arg(long, value_name = "SECONDS", default_value_t = 900)]
+    /// Time limit of one area on one host
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = |text: &str| homing_batch::parse_seconds("--timeout", text, 1..=u64::MAX))]
     timeout: u64,
     #[command(flatten)]
     tree: TreeArgs,
@@ -138,7 +138,7 @@ fn absolute(file: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn options(args: &Args) -> Options {
-    let timeout = Some(Duration::from_secs(args.timeout.max(1)));
+    let timeout = Some(Duration::from_secs(args.timeout));
     args.tree.of(Options { command_timeout: timeout, keep: ANSWER, ..Options::default() })
 }
 
@@ -160,7 +160,7 @@ fn token() -> String {
 impl Session {
     /// Requests consent once per call. Later rounds complete the changes that the user agreed to.
     fn confirm(&mut self, what: &str, summary: &str) -> Result<(), Failure> {
-        self.args.consent.confirm(what, summary)?;
+        self.args.consent.quietly(self.args.quiet).confirm(what, summary)?;
         self.args.consent = Consent::GIVEN;
         Ok(())
     }

@@ -33,8 +33,8 @@ pub struct Way {
     /// Do not print the steps
     #[arg(help_heading = WAY, short, long, global = true)]
     pub quiet: bool,
-    /// Seconds for one command on one host
-    #[arg(help_heading = WAY, long, value_name = "SECONDS", default_value_t = 180, global = true)]
+    /// Time limit of one command on one host
+    #[arg(help_heading = WAY, long, value_name = "TIME", default_value = "3m", global = true, value_parser = |text: &str| homing_batch::parse_seconds("--timeout", text, 1..=u64::MAX))]
     pub timeout: u64,
     /// Do not print what was done either: the caller does.
     #[arg(skip)]
