@@ -71,6 +71,7 @@ pub fn compose(
         names,
         perl: options.perl,
         hidden: options.packing.records == Some(0),
+        skipped: 0,
         packer,
     };
     Ok(Batch { tag, ..Batch::new(Origin::Composed(Box::new(composer))) })
@@ -232,6 +233,15 @@ impl Batch {
         }
     }
 
+    /// Returns the number of tasks that a replacement string has skipped so far. They count in [`Self::total`], and have
+    /// no number.
+    pub fn skipped(&self) -> u64 {
+        match &self.origin {
+            Origin::Composed(composer) => composer.skipped,
+            Origin::Lines(_) | Origin::Blocks(_) | Origin::Piped(_) | Origin::Listed(_) => 0,
+        }
+    }
+
     /// Whether tasks may depend on others.
     pub fn has_links(&self) -> bool {
         matches!(&self.origin, Origin::Lines(lines) if lines.has_links())
@@ -295,6 +305,8 @@ struct Composer {
     packer: Packer,
     /// `-N0` runs once for each record and passes none of it to the command.
     hidden: bool,
+    /// The number of skipped tasks so far.
+    skipped: u64,
 }
 
 impl Composer {
@@ -307,7 +319,7 @@ impl Composer {
         loop {
             match self.next_of_all(id)? {
                 None => return Ok(None),
-                Some((_, true)) => {}
+                Some((_, true)) => self.skipped += 1,
                 Some((task, false)) => return Ok(Some(task)),
             }
         }

@@ -235,6 +235,11 @@ impl Core {
         self.settled(task, if failed { after::End::Badly { label } } else { after::End::Well });
     }
 
+    /// Counts tasks that a replacement string skipped.
+    pub fn skip_unnumbered(&mut self, tasks: u64) {
+        self.counts.skip_unnumbered(tasks);
+    }
+
     /// Records that a task will be offered although an earlier part of the run counts it as over.
     pub fn again(&mut self, task: TaskId) {
         self.record(What::TaskAgain { task });

@@ -32,6 +32,8 @@ pub enum Incoming {
     After(Box<Task>),
     /// A task that need not run.
     Skip(Skipped),
+    /// The number of tasks that a replacement string skipped. They have no number of their own.
+    SkipUnnumbered(u64),
     /// An earlier part of the run has run another command under this number. The task that follows must run.
     Again(TaskId),
     /// A task whose inputs cannot be examined: it fails.

@@ -12,8 +12,10 @@ pub struct Counts {
     pub total: Option<u64>,
     /// Tasks that succeeded.
     pub done: u64,
-    /// Tasks that were not run since there was no need.
+    /// Tasks that were not run since there was no need, with those that a replacement string skipped.
     pub skipped: u64,
+    /// Those of `skipped` that have no number: a replacement string skipped them in this part of the run.
+    unnumbered: u64,
     failed: BTreeSet<TaskId>,
     killed: BTreeSet<TaskId>,
     not_run: BTreeSet<TaskId>,
@@ -30,14 +32,29 @@ impl Counts {
     pub fn add(&mut self, what: &What) {
         match what {
             What::RunStarted { tasks, .. } => self.total = *tasks,
-            What::RunResumed { .. } => self.left = None,
-            What::RunEnded { counts, .. } => self.left = Some(counts.get("unfinished").copied().unwrap_or(0)),
+            What::RunResumed { .. } => {
+                self.left = None;
+                // The resumed part reads the whole input again, and skips them again.
+                self.skipped = self.skipped.saturating_sub(std::mem::take(&mut self.unnumbered));
+            }
+            What::RunEnded { counts, .. } => {
+                let of = |name| counts.get(name).copied().unwrap_or(0);
+                self.left = Some(of("unfinished"));
+                self.skip_unnumbered(of("skipped").saturating_sub(self.skipped));
+            }
             What::TaskSkipped { .. } => self.skipped += 1,
             What::TaskEnded { task, outcome, last: true, .. } => self.end(*task, outcome),
             What::TaskAgain { task } if self.failed.remove(task) => {}
             What::TaskAgain { .. } => self.done = self.done.saturating_sub(1),
             _ => {}
         }
+    }
+
+    /// Counts tasks that a replacement string skipped (`{uniq}`, `skip()`). They have no number, and the journal has
+    /// their count in `run_ended` alone.
+    pub fn skip_unnumbered(&mut self, tasks: u64) {
+        self.skipped += tasks;
+        self.unnumbered += tasks;
     }
 
     fn end(&mut self, task: TaskId, outcome: &Outcome) {
@@ -112,6 +129,28 @@ mod ended;
 mod tests {
     use super::*;
     use ended::End;
+
+    #[test]
+    fn a_task_that_a_replacement_string_skipped_is_not_unfinished() {
+        let mut counts = Counts { total: Some(3), ..Counts::default() };
+        counts.add(&End { task: 1, outcome: Outcome::Exit(0), ..End::default() }.into());
+        counts.skip_unnumbered(1);
+        counts.add(&What::TaskSkipped { task: 2, reason: "newer".into() });
+        let end = What::RunEnded { exit: 0, counts: counts.at_the_end(0, false) };
+        // The writer of the journal and its reader count the same.
+        let mut read = Counts { total: Some(3), ..Counts::default() };
+        read.add(&End { task: 1, outcome: Outcome::Exit(0), ..End::default() }.into());
+        read.add(&What::TaskSkipped { task: 2, reason: "newer".into() });
+        for counts in [&mut counts, &mut read] {
+            counts.add(&end);
+            assert_eq!((counts.done, counts.skipped, counts.unfinished()), (1, 2, Some(0)));
+        }
+        // The resumed part skips it again.
+        read.add(&What::RunResumed { host: "n1".into(), pid: 1 });
+        assert_eq!((read.skipped, read.unfinished()), (1, Some(1)));
+        read.skip_unnumbered(1);
+        assert_eq!((read.skipped, read.unfinished()), (2, Some(0)));
+    }
 
     #[test]
     fn a_resumed_run_counts_each_task_once() {

@@ -104,6 +104,7 @@ impl<L: Listener> Shell<'_, L> {
                 self.core.skipped(skipped);
                 self.printer.skipped(task).map_err(DispatchError::Output)?;
             }
+            Incoming::SkipUnnumbered(tasks) => self.core.skip_unnumbered(tasks),
             Incoming::Unread { task, reason } => self.core.refuse(*task, reason),
             Incoming::Broken { text, exit } => {
                 self.listener.note(&text);

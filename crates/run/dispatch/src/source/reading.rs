@@ -89,6 +89,8 @@ struct Shared {
     last: TaskId,
     /// The number of tasks that differ from the earlier ones under their numbers.
     others: u64,
+    /// The number of tasks that a replacement string skipped, and that are not reported yet.
+    skipped: u64,
 }
 
 impl Shared {
@@ -104,7 +106,10 @@ impl Source {
         let (how, shared) = (Arc::new(how), Arc::<Mutex<Shared>>::default());
         let (mut batch, blocks) = (batch, shared.clone());
         let tasks = std::iter::from_fn(move || {
-            let task = batch.next()?;
+            let before = batch.skipped();
+            let task = batch.next();
+            lock(&blocks).skipped += batch.skipped() - before;
+            let task = task?;
             if let (Ok(task), Some(block)) = (&task, batch.block()) {
                 lock(&blocks).blocks.insert(task.id, block.clone());
             }
@@ -133,6 +138,12 @@ impl Source {
             Box::new(move |task, looking| looker.incoming(task, looking))
         };
         Source { offers: Bounded::new(tasks, how.fs_timeout, fresh), how, shared, pending: VecDeque::new() }
+    }
+
+    /// Returns the tasks that a replacement string skipped since the last call.
+    fn skipped(&self) -> Option<Incoming> {
+        let skipped = std::mem::take(&mut lock(&self.shared).skipped);
+        (skipped > 0).then_some(Incoming::SkipUnnumbered(skipped))
     }
 
     /// Returns a note after the last task: how many changed tasks were not named.
@@ -364,7 +375,9 @@ impl Iterator for Source {
     type Item = Incoming;
     fn next(&mut self) -> Option<Incoming> {
         while self.pending.is_empty() {
-            let Some(next) = self.offers.next() else { return self.others() };
+            let next = self.offers.next();
+            self.pending.extend(self.skipped());
+            let Some(next) = next else { return self.pending.pop_front().or_else(|| self.others()) };
             match next {
                 Ok(some) => self.pending.extend(some),
                 Err(silent) => return Some(self.unread(silent)),
@@ -398,16 +411,47 @@ mod tests {
     use super::*;
 
     #[test]
+    fn tasks_that_a_replacement_string_skips_are_reported_up_to_the_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let words: Vec<RawText> = ["echo {uniq}", ":::", "a", "b", ":::", "a", "b"].map(RawText::from).into();
+        let mut source = source(dir.path(), &words, true);
+        let (mut tasks, mut skipped) = (0, 0);
+        // The iterator is called until its end, as the run does.
+        for incoming in &mut source {
+            match incoming {
+                Incoming::Task { .. } => tasks += 1,
+                Incoming::SkipUnnumbered(n) => skipped += n,
+                _ => {}
+            }
+        }
+        assert_eq!((tasks, skipped), (2, 2));
+    }
+
+    #[test]
     fn what_the_runs_own_tasks_made_here_need_not_be_on_other_hosts() {
         let dir = tempfile::tempdir().unwrap();
         let (there, made) = (dir.path().join("there"), dir.path().join("made"));
         std::fs::write(&there, "x").unwrap();
         let line = format!("use {} {} {{}}", there.display(), made.display());
         let words: Vec<RawText> = [line.as_str(), ":::", "1", "2"].map(RawText::from).into();
-        let mut inputs = homing_batch::Files::new(dir.path(), Box::new(std::io::empty()));
-        let batch = homing_batch::compose(&words, Default::default(), &mut inputs, true).unwrap();
+        let mut source = source(dir.path(), &words, false);
+        let mut next = || match source.next() {
+            Some(Incoming::Task { offer, .. }) => offer.requires,
+            _ => panic!("no task"),
+        };
+        let kept = vec![RawText::from(there.as_path())];
+        assert_eq!(next(), kept);
+        std::fs::write(&made, "by the first task").unwrap();
+        assert_eq!(next(), kept);
+    }
+
+    fn source(cwd: &Path, words: &[RawText], plus: bool) -> Source {
+        let mut inputs = homing_batch::Files::new(cwd, Box::new(std::io::empty()));
+        let replacements = homing_batch::Replacements { plus, ..Default::default() };
+        let options = homing_batch::InputOptions { replacements, ..Default::default() };
+        let batch = homing_batch::compose(words, options, &mut inputs, true).unwrap();
         let how = Sourcing {
-            cwd: dir.path().into(),
+            cwd: cwd.into(),
             detect: true,
             handed_on: false,
             skip_newer: false,
@@ -422,14 +466,6 @@ mod tests {
             own: OwnLocators::default(),
             fs_timeout: Duration::from_secs(5),
         };
-        let mut source = Source::new(batch, how, Finder::new().unwrap());
-        let mut next = || match source.next() {
-            Some(Incoming::Task { offer, .. }) => offer.requires,
-            _ => panic!("no task"),
-        };
-        let kept = vec![RawText::from(there.as_path())];
-        assert_eq!(next(), kept);
-        std::fs::write(&made, "by the first task").unwrap();
-        assert_eq!(next(), kept);
+        Source::new(batch, how, Finder::new().unwrap())
     }
 }

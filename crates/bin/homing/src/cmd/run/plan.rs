@@ -185,7 +185,7 @@ impl Tasks {
                     tasks.needs.push((offer.task.id, offer.need(hosts)));
                     tasks.offers.insert(offer.task.id, offer);
                 }
-                Incoming::Served(_) | Incoming::Again(_) => {}
+                Incoming::Served(_) | Incoming::Again(_) | Incoming::SkipUnnumbered(_) => {}
                 Incoming::Server(names, place) => place.iter().for_each(|place| tell_waits(&names[0], place)),
                 Incoming::Unread { task, reason } => tasks.does_not_run(task.id, &reason),
                 Incoming::Skip(skipped) => {
