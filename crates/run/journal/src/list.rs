@@ -145,6 +145,12 @@ fn has_begun(dir: &Path) -> bool {
     is_over || events.any(|event| event.is_ok_and(|event| is_begun(&event.what)))
 }
 
+/// Whether the run in a folder has neither an end nor a writer. `homing resume` continues it.
+pub fn is_interrupted(dir: &Path) -> bool {
+    // The writer adds the end before it leaves, so this order finds one of them.
+    lock::living(dir).is_none() && !matches!(last_event(dir), Some(Event { what: What::RunEnded { .. }, .. }))
+}
+
 /// Returns the folder of the newest run to which the user has given this name.
 pub fn labelled(root: &Path, label: &str) -> Option<PathBuf> {
     names(root).into_iter().map(|name| root.join(name)).find(|dir| label_of(dir).as_deref() == Some(label))

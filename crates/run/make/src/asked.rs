@@ -66,7 +66,7 @@ impl Asked {
     /// Returns its first line, shortened.
     pub fn label(&self) -> String {
         let line = self.text.lines().next().unwrap_or("");
-        line.chars().take(100).collect()
+        homing_model::fit::clipped(line, 100)
     }
 }
 

@@ -10,9 +10,6 @@ use std::collections::HashMap;
 
 /// The number of slowest tasks of each run.
 const SLOWEST: usize = 3;
-/// The most characters of a command in a cell.
-const COMMAND: usize = 28;
-
 /// One of the compared runs. The caller passes every event, in order.
 #[derive(Debug, Default)]
 pub struct ComparedRun {
@@ -64,14 +61,6 @@ impl ComparedRun {
         Some(percent(local, local + remote))
     }
 
-    fn slow(&self, nth: usize) -> String {
-        let cell = |(wall, task, command): &(u64, TaskId, RawText)| {
-            let command: String = command.display().chars().take(COMMAND).collect();
-            format!("{} task {task}: {command}", span(*wall))
-        };
-        self.slowest.get(nth).map_or("-".into(), cell)
-    }
-
     fn json(&self) -> Value {
         let slowest = self
             .slowest
@@ -91,7 +80,7 @@ pub fn compared_json(runs: &[ComparedRun]) -> Value {
 }
 
 /// Returns a table with a row for each quantity, a column for each run, and the change from the first to the last. If
-/// it is wider than `columns`, the runs are below each other.
+/// it is wider than `columns`, the runs are below each other. The slowest tasks of each run follow, with whole commands.
 pub fn compared_text(runs: &[ComparedRun], columns: Option<usize>) -> String {
     let unknown = || "unknown".to_string();
     let column = |of: &dyn Fn(&ComparedRun) -> String| runs.iter().map(of).collect::<Vec<_>>();
@@ -116,18 +105,26 @@ pub fn compared_text(runs: &[ComparedRun], columns: Option<usize>) -> String {
     rows.push(("home, by layout".into(), column(&|run| run.at_home().unwrap_or_else(unknown)), String::new()));
     let network = |run: &ComparedRun| run.tally.network().0;
     rows.push(("received".into(), column(&|run| size(network(run))), change(runs, network)));
-    for nth in 0..SLOWEST.min(runs.iter().map(|run| run.slowest.len()).max().unwrap_or(0)) {
-        rows.push((
-            if nth == 0 { "slowest".into() } else { String::new() },
-            column(&|run| run.slow(nth)),
-            String::new(),
-        ));
-    }
     let whole = table(&rows);
-    match fit::exceeded(&whole, columns) {
+    let sums = match fit::exceeded(&whole, columns) {
         Some(_) => fit::wrapped(&one_by_one(&rows), columns),
         None => whole,
-    }
+    };
+    sums + &slowest(runs, columns)
+}
+
+/// Returns a line for each of the slowest tasks, run by run. Commands are whole, because those of two runs often differ
+/// at their ends alone.
+fn slowest(runs: &[ComparedRun], columns: Option<usize>) -> String {
+    let names = runs.iter().map(|run| shown(&run.name)).collect::<Vec<_>>();
+    let wide = names.iter().map(|name| fit::width(name)).max().unwrap_or(0);
+    let lines = runs.iter().zip(&names).flat_map(|(run, name)| {
+        run.slowest.iter().map(move |(wall, task, command)| {
+            format!("{name:<wide$}  {:>8} task {task}: {}\n", span(*wall), command.display())
+        })
+    });
+    let text: String = lines.collect();
+    if text.is_empty() { text } else { format!("\nslowest tasks\n{}", fit::wrapped(&text, columns)) }
 }
 
 /// Returns the cells of each run as lines, run by run. The last one has the changes.
@@ -185,7 +182,10 @@ mod tests {
         let line = |label: &str| text.lines().find(|line| line.starts_with(label)).unwrap().to_string();
         assert!(line("time").ends_with("-75 %"), "{text}");
         assert_eq!(line("failed").split_whitespace().collect::<Vec<_>>(), ["failed", "0", "1"]);
-        assert!(line("slowest").contains("task 1: sort a"), "{text}");
+        assert!(
+            line("slowest tasks") == "slowest tasks" && text.contains("\nfirst      4.0 s task 1: sort a\n"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -197,6 +197,24 @@ mod tests {
         let text = compared_text(&[twice, run("second", 1, false), run("third", 6_000_000, false)], None);
         let line = |label: &str| text.lines().find(|line| line.starts_with(label)).unwrap();
         assert!(line("time").ends_with("+100 %") && line(" ").ends_with("first to last"), "{text}");
+    }
+
+    #[test]
+    fn the_commands_of_slow_tasks_are_whole_at_any_width() {
+        let long =
+            "./align --reference /data/references/human/hg38.fa --out results/sample-0123.bam reads/sample-0123.fq";
+        let mut slow = run("slow", 1_000_000, false);
+        slow.add_slow(9_000_000, 2, long.into());
+        for columns in [None, Some(200), Some(80), Some(40)] {
+            let text = compared_text(&[run("first", 1, false), slow_copy(&slow)], columns);
+            assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(long), "{columns:?}: {text}");
+            let longest_word = 38;
+            assert!(fit::exceeded(&text, columns.map(|n| n.max(longest_word))).is_none(), "{columns:?}: {text}");
+        }
+    }
+
+    fn slow_copy(run: &ComparedRun) -> ComparedRun {
+        ComparedRun { name: run.name.clone(), slowest: run.slowest.clone(), ..ComparedRun::default() }
     }
 
     #[test]

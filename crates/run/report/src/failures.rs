@@ -5,7 +5,7 @@ use crate::text::how;
 use homing_model::event::What;
 use homing_model::text::{aligned, shown};
 use homing_model::units::{count, span};
-use homing_model::{Event, Outcome, RawText, TaskId};
+use homing_model::{Event, Outcome, RawText, TaskId, fit};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
@@ -121,11 +121,7 @@ fn joined(words: &[RawText]) -> String {
 }
 
 fn clipped(text: &str) -> String {
-    let text = shown(text);
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
+    fit::clipped(&shown(text), SHOWN)
 }
 
 #[cfg(test)]

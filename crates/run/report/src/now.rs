@@ -10,6 +10,7 @@ pub use state::{FailureState, Fetch, HostState, ServerState, TaskState};
 use crate::tally::{Failed, Tally};
 use crate::words::command_line;
 use homing_model::event::What;
+use homing_model::units::{count, short_span};
 use homing_model::{Event, HostSample, Indices, RawText, TaskId};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
@@ -66,9 +67,17 @@ pub struct Now {
     failures: VecDeque<Failed>,
     /// The time of the last event, ns since 1970.
     at_ns: i64,
+    /// Whether its coordinator died before the end.
+    interrupted: bool,
 }
 
 impl Now {
+    /// Records that the run has no coordinator any more, although its journal has no end. Its attempts ended with it.
+    pub fn interrupt(&mut self) {
+        self.interrupted = true;
+        self.tasks.clear();
+    }
+
     /// Takes the next event.
     pub fn add(&mut self, event: &Event) {
         self.tally.add(event);
@@ -77,6 +86,7 @@ impl Now {
             What::RunStarted { argv, .. } => self.argv.clone_from(argv),
             // The attempts of the earlier part ended with its coordinator.
             What::RunResumed { .. } => {
+                self.interrupted = false;
                 self.tasks.clear();
                 self.hosts.clear();
             }
@@ -134,8 +144,40 @@ impl Now {
     /// Returns the name of the run, whether it runs, and its command.
     pub fn title(&self) -> String {
         let name = self.tally.run.clone().unwrap_or_default();
-        let state = self.tally.exit().map_or("running".into(), |exit| format!("ended, exit {exit}"));
+        let state = match self.tally.exit() {
+            Some(exit) => format!("ended, exit {exit}"),
+            None => self.state().into(),
+        };
         format!("{name}  {state}  {}", command_line(&self.argv))
+    }
+
+    /// Returns the state of the run in a word, as `homing runs` has it.
+    fn state(&self) -> &'static str {
+        match self.tally.exit() {
+            Some(_) => "ended",
+            None if self.interrupted => "interrupted",
+            None => "running",
+        }
+    }
+
+    /// Returns the line in place of the progress of a run that is over: its tasks, its time and its size.
+    fn sums(&self, now_ns: i64) -> String {
+        let counts = self.tally.counts();
+        let (hosts, slots) = self.tally.size();
+        let rest = [
+            (counts.failed(), "failed"),
+            (counts.not_run(), "not run"),
+            (counts.skipped, "skipped"),
+            (counts.unfinished().unwrap_or(0), "unfinished"),
+        ];
+        let rest = rest.into_iter().filter(|(n, name)| *n > 0 || *name == "failed");
+        let rest: String = rest.map(|(n, name)| format!(", {n} {name}")).collect();
+        let resume = match (self.state() == "interrupted", &self.tally.run) {
+            (true, Some(run)) => format!("; homing resume {run} goes on"),
+            _ => String::new(),
+        };
+        let (took, hosts, slots) = (short_span(self.elapsed(now_ns)), count(hosts, "host"), count(slots, "slot"));
+        format!("{} done{rest} in {took} on {hosts}, {slots}{resume}", counts.done)
     }
 
     /// Returns the sums so far.
@@ -157,8 +199,7 @@ impl Now {
 
     /// Returns the number of tasks with a last outcome.
     pub fn over(&self) -> u64 {
-        let counts = self.tally.counts();
-        counts.done + counts.failed() + counts.not_run() + counts.skipped
+        self.tally.counts().over()
     }
 
     /// Returns the number of running attempts, the slots of the hosts that are up, and the number of these hosts.
@@ -169,7 +210,7 @@ impl Now {
 
     /// Returns the time in which a coordinator worked until `now_ns`.
     pub fn elapsed(&self, now_ns: i64) -> Duration {
-        let since = if self.tally.exit().is_some() { 0 } else { (now_ns - self.at_ns).max(0) as u64 / 1000 };
+        let since = if self.is_over() { 0 } else { (now_ns - self.at_ns).max(0) as u64 / 1000 };
         Duration::from_micros(self.tally.wall_us() + since)
     }
 
@@ -183,7 +224,7 @@ impl Now {
         let server =
             |(name, s): (&String, &Server)| json!({"server": name, "limit": s.limit, "why": s.why, "users": s.users});
         json!({
-            "sums": self.tally.json(), "elapsed_seconds": self.elapsed(now_ns).as_secs_f64(),
+            "state": self.state(), "sums": self.tally.json(), "elapsed_seconds": self.elapsed(now_ns).as_secs_f64(),
             "hosts": self.hosts.iter().map(host).collect::<Vec<_>>(),
             "servers": self.servers.iter().map(server).collect::<Vec<_>>(),
             "fetches": self.fetches().iter().map(|f| json!({"from": f.from, "to": f.to, "tasks": f.tasks, "bytes": f.bytes})).collect::<Vec<_>>(),

@@ -2,6 +2,7 @@
 //! Pure.
 
 use homing_model::event::What;
+use homing_model::fit::clipped;
 use homing_model::units::{count, span};
 use homing_model::{Event, TaskId};
 use serde_json::{Value, json};
@@ -66,8 +67,7 @@ impl Path {
         let chain = |task: &TaskId| self.done.get(task).map(|recipe| (recipe.chain_us, *task));
         let behind = after.unwrap_or_default().iter().filter_map(chain).max();
         let (chain_us, before) = behind.map_or((0, None), |(chain_us, task)| (chain_us, Some(task)));
-        let command =
-            command.lines().next().unwrap_or("").chars().take(COMMAND).collect::<String>().trim_end().to_string();
+        let command = clipped(command.lines().next().unwrap_or("").trim_end(), COMMAND);
         let recipe = Recipe { began_ns: at_ns, took_us: 0, chain_us, before, command };
         // A lost attempt is part of the recipe's time.
         self.running.entry(task).or_insert(recipe);

@@ -4,6 +4,7 @@ use crate::amplified::UNKNOWN;
 use crate::path::Path;
 use crate::tally::{Failed, NAMED, Tally};
 use homing_model::event::NO_WAIT;
+use homing_model::fit::clipped;
 use homing_model::text::shown;
 use homing_model::units::{bytes, count, percent, span};
 use homing_model::{NodeSet, Outcome, TaskId, WAIT_ASKED_FROM_US};
@@ -40,7 +41,7 @@ impl Tally {
     /// meaning for the run are left out.
     pub fn text(&self, color: bool) -> String {
         let mut lines = Lines { color, text: String::new() };
-        self.tasks(&mut lines, "");
+        self.tasks(&mut lines, "", true);
         let (hosts, slots) = self.size();
         let on =
             if hosts > 0 { format!(" on {}, {}", count(hosts, "host"), count(slots, "slot")) } else { String::new() };
@@ -70,7 +71,7 @@ impl Tally {
     }
 
     /// Returns the evidence in a few lines: the counts of tasks by outcome, and where bytes were read.
-    /// `homing report` shows the rest.
+    /// `homing report` shows the rest. The error output of failed tasks is left out: the user has just seen it.
     pub fn short(&self, color: bool) -> String {
         let mut lines = Lines { color, text: String::new() };
         let (hosts, slots) = self.size();
@@ -78,7 +79,7 @@ impl Tally {
             0 => String::new(),
             n => format!(" on {}, {}", count(n, "host"), count(slots, "slot")),
         };
-        self.tasks(&mut lines, &format!(" in {}{on}", span(self.wall_us())));
+        self.tasks(&mut lines, &format!(" in {}{on}", span(self.wall_us())), false);
         if let Some(hosts) = self.unused(false) {
             lines.add("not used", &hosts);
         }
@@ -122,11 +123,12 @@ impl Tally {
         }
     }
 
-    /// Returns the evidence in one line, and the failed tasks: enough for a run on one machine without volumes.
+    /// Returns the evidence in one line, and the failed tasks: enough for a run on one machine without volumes. The error
+    /// output of failed tasks is left out, as in [`Self::short`].
     pub fn brief(&self, color: bool) -> String {
         let mut lines = Lines { color, text: String::new() };
         let report = self.run.as_ref().map_or(String::new(), |run| format!(" (homing report {run})"));
-        self.tasks(&mut lines, &format!(" in {}{report}", span(self.wall_us())));
+        self.tasks(&mut lines, &format!(" in {}{report}", span(self.wall_us())), false);
         lines.text
     }
 
@@ -137,7 +139,8 @@ impl Tally {
         (self.planned.remote > 0).then(|| format!("{far} ({part}) of the inputs lie on other hosts"))
     }
 
-    fn tasks(&self, lines: &mut Lines, more: &str) {
+    /// Adds the counts of tasks and the first failed ones. `with_errors`: with the last line of their error output.
+    fn tasks(&self, lines: &mut Lines, more: &str, with_errors: bool) {
         let failed = format!("{} failed", self.counts.failed());
         let mut parts = vec![format!("{} done", self.counts.done)];
         parts.push(if self.counts.failed() > 0 { lines.red(failed) } else { failed });
@@ -149,7 +152,7 @@ impl Tally {
         ];
         parts.extend(rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
         lines.add_as_is("tasks", &(parts.join(", ") + more));
-        self.named.iter().for_each(|failed| failed.lines(lines));
+        self.named.iter().for_each(|failed| failed.lines(lines, with_errors));
         if self.counts.failed() > self.named.len() as u64 && !self.named.is_empty() {
             let all = self.run.as_ref().map_or(String::new(), |run| format!(": homing report {run} --failed"));
             lines.add("", &format!("and {} more{all}", self.counts.failed() - self.named.len() as u64));
@@ -308,13 +311,13 @@ const WORTH_TELLING: u64 = 1 << 20;
 const COMMAND: usize = 120;
 
 impl Failed {
-    fn lines(&self, lines: &mut Lines) {
+    fn lines(&self, lines: &mut Lines, with_error: bool) {
         let at = if self.host.is_empty() { String::new() } else { format!(" on {}", self.host) };
         let took = if at.is_empty() { String::new() } else { format!(" ({})", span(self.wall_us)) };
-        let command: String = self.command.display().chars().take(COMMAND).collect();
+        let command = clipped(&self.command.display(), COMMAND);
         let command = if command.is_empty() { command } else { format!(": {command}") };
         lines.add("  failed", &format!("task {}: {}{at}{took}{command}", self.task, how(&self.outcome)));
-        if let Some(said) = &self.said {
+        if let Some(said) = self.said.as_ref().filter(|_| with_error) {
             lines.add("", said);
         }
     }

@@ -3,6 +3,7 @@
 use crate::rows::{self, Rows};
 use crate::scene::plain;
 use crate::{Scene, View};
+use homing_model::fit::clipped;
 
 /// Returns the text, in lines of at most `columns` characters.
 pub fn text(scene: &Scene, columns: usize) -> String {
@@ -12,7 +13,7 @@ pub fn text(scene: &Scene, columns: usize) -> String {
     let small = [rows::servers(scene), rows::waits(scene), rows::fetches(scene), rows::failures(scene)];
     let all = [rows::hosts(&view, scene)].into_iter().chain(small).chain([rows::tasks(&view, scene)]);
     all.filter(|rows| !rows.rows.is_empty()).for_each(|rows| add(&mut lines, &rows));
-    lines.iter().map(|line| line.chars().take(columns).collect::<String>().trim_end().to_string() + "\n").collect()
+    lines.iter().map(|line| clipped(line.trim_end(), columns) + "\n").collect()
 }
 
 fn add(lines: &mut Vec<String>, rows: &Rows) {

@@ -1,6 +1,7 @@
 //! Formats the state of a run as the lines of a screen.
 
 use super::{HostState, Now};
+use homing_model::fit::clipped;
 use homing_model::text::shown;
 use homing_model::units::{count, short_span};
 
@@ -8,20 +9,23 @@ use homing_model::units::{count, short_span};
 /// get the remaining lines.
 const HOSTS_SHARE: usize = 3;
 const OTHERS_SHARE: usize = 4;
+/// The most columns of the first line. The command of a run may name thousands of files.
+const TITLE: usize = 120;
 
 impl Now {
     /// Returns at most `rows` lines, each of at most `columns` characters. They show the command, the progress
-    /// `line`, hosts, storage servers, the last failures and tasks. Tasks that run longest come first. Rows that do
+    /// `line` (for a run that is over its sums), hosts, storage servers, the last failures and tasks. Tasks that run longest come first. Rows that do
     /// not fit are counted.
     pub fn lines(&self, line: &str, rows: usize, columns: usize, now_ns: i64) -> Vec<String> {
-        let mut lines = vec![self.title(), line.to_string()];
+        let line = if self.is_over() { self.sums(now_ns) } else { line.to_string() };
+        let mut lines = vec![clipped(&shown(&self.title()), columns.min(TITLE)), line];
         section(&mut lines, self.host_rows(now_ns), rows / HOSTS_SHARE, "host");
         section(&mut lines, self.server_rows(), rows / OTHERS_SHARE, "server");
         section(&mut lines, self.failure_rows(), rows / OTHERS_SHARE, "failure");
         let room = rows.saturating_sub(lines.len() + 1);
         section(&mut lines, self.task_rows(now_ns), room, "task");
         // Any user may have written the journal, so its text is made safe.
-        let fitted = lines.iter().map(|line| shown(line).chars().take(columns).collect::<String>());
+        let fitted = lines.iter().map(|line| clipped(&shown(line), columns));
         fitted.map(|line| line.trim_end().to_string()).take(rows).collect()
     }
 

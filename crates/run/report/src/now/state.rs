@@ -126,9 +126,9 @@ impl Now {
         self.hosts.iter().map(state).collect()
     }
 
-    /// Whether the run has ended.
+    /// Whether the run has ended, or was interrupted.
     pub fn is_over(&self) -> bool {
-        self.tally().exit().is_some()
+        self.tally().exit().is_some() || self.interrupted
     }
 
     /// Returns the storage servers, by name.

@@ -1,6 +1,7 @@
 use crate::{Now, made};
 use homing_model::event::What;
-use homing_model::{Event, HostFacts, HostSample, IoCounters, Outcome};
+use homing_model::{Event, HostFacts, HostSample, IoCounters, Outcome, RawText};
+use std::collections::BTreeMap;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -121,4 +122,38 @@ fn what_is_over_is_not_under_way() {
     let json = now.json(60 * SECOND);
     assert_eq!((&json["tasks"], &json["sums"]["tasks"]["failed"]), (&serde_json::json!([]), &serde_json::json!(1)));
     assert_eq!(json["servers"][0]["users"][0], serde_json::json!(["ann", 5]));
+}
+
+#[test]
+fn the_first_lines_of_a_run_that_is_over_have_its_state_and_its_sums() {
+    let words = ["homing", "run", "wc -l"].into_iter().chain(std::iter::repeat_n("file-of-a-long-list", 400));
+    let argv: Vec<RawText> = words.map(RawText::from).collect();
+    let mut now = Now::default();
+    let opening = What::RunStarted {
+        v: 1,
+        run: "r1".into(),
+        argv,
+        cwd: "/".into(),
+        host: "n1".into(),
+        pid: 1,
+        tasks: Some(4),
+        label: None,
+    };
+    at(&mut now, 0, opening);
+    at(&mut now, 0, What::HostUp { host: "n1".into(), slots: 2, facts: HostFacts::default() });
+    at(&mut now, 0, started(1, "n1", 1));
+    at(&mut now, 2, ended(1, "n1", Outcome::Exit(0)));
+    at(&mut now, 2, started(2, "n1", 1));
+    let head = |now: &Now, columns| now.lines("the line of progress", 40, columns, 9 * SECOND)[..2].to_vec();
+    assert_eq!(head(&now, 1000)[1], "the line of progress");
+    assert_eq!(head(&now, 40)[0], "r1  running  homing run 'wc -l' …");
+    assert!(head(&now, 1000)[0].chars().count() <= 120, "{:?}", head(&now, 1000));
+    // Its coordinator died: its attempts ended with it.
+    now.interrupt();
+    assert!(head(&now, 80)[0].starts_with("r1  interrupted  homing run"));
+    assert_eq!(head(&now, 80)[1], "1 done, 0 failed, 3 unfinished in 2 s on 1 host, 2 slots; homing resume r1 …");
+    assert_eq!(now.lines("", 40, 80, 9 * SECOND).iter().filter(|line| line.starts_with("TASK")).count(), 0);
+    at(&mut now, 3, What::RunEnded { exit: 0, counts: BTreeMap::from([("skipped".to_string(), 3)]) });
+    assert_eq!(head(&now, 80)[1], "1 done, 0 failed, 3 skipped in 3 s on 1 host, 2 slots");
+    assert!(head(&now, 80)[0].starts_with("r1  ended, exit 0  homing run"));
 }

@@ -124,6 +124,21 @@ fn one_machine_gets_one_line_and_what_failed() {
     assert!(many.counts().failed() > 0 && many.brief(false).contains("\n  failed   task "));
 }
 
+#[test]
+fn the_error_output_that_the_user_has_just_seen_is_not_repeated_at_the_end() {
+    let error = "md5sum: <no> such file";
+    for shape in
+        [Shape { tasks: 40, hosts: 4, slots: 2, volume: true }, Shape { tasks: 120, hosts: 1, slots: 2, volume: false }]
+    {
+        let tally = tally(&shape);
+        assert!(tally.text(false).contains(error), "homing report has it");
+        for end in [tally.short(false), tally.brief(false)] {
+            let failed = end.lines().filter(|line| line.starts_with("  failed   task ")).count();
+            assert!(failed > 0 && !end.contains(error), "{end}");
+        }
+    }
+}
+
 /// Returns the line of a run's evidence on its inputs. Its tasks read the `part` of a hundred of each input.
 fn inputs(part: u64, place: impl Fn(&mut PlannedBytes)) -> String {
     let mut tally = Tally::new();

@@ -5,6 +5,7 @@ use homing_batch::JoblogEntry;
 use homing_dispatch::source::joblog;
 use homing_dispatch::{Listener, Progress, Record, Terminal};
 use homing_model::event::What;
+use homing_model::fit::clipped;
 use homing_model::text::{shown, shown_lines};
 use homing_model::{Event, Outcome};
 use homing_report::{ProgressLog, Tally};
@@ -148,7 +149,7 @@ pub(super) fn waits(server: &str, limit: u32, users: &[(String, u32)]) -> Option
 
 /// Returns one line about a task that failed, unless its own output explains the failure.
 fn complaint(record: &Record) -> Option<String> {
-    let command: String = record.task.command.display().chars().take(120).collect();
+    let command = clipped(&record.task.command.display(), 120);
     let task = format!("{} ({command})", homing_report::task_on(record.task.id, &record.host));
     match &record.outcome {
         // The failure of the run counts the tasks that did not run.

@@ -2,7 +2,7 @@
 
 use super::jobs::{self, Jobs};
 use super::screen::Screen;
-use super::{Args, LOOK, UNBOUNDED, hosts};
+use super::{Args, LOOK, hosts, table_columns};
 use crate::cmd::runs::to_stdout;
 use crate::progress;
 use homing_model::live::SHOWN_BYTES;
@@ -48,7 +48,7 @@ fn once(args: &Args, names: &[String], heard: &Receiver<homing_model::Event>) ->
         })).collect::<Vec<_>>(), "waiting": scene.waits});
         to_stdout(&document::line(all))?;
     } else {
-        to_stdout(&homing_watch::text(&scene, UNBOUNDED.1))?;
+        to_stdout(&homing_watch::text(&scene, table_columns()))?;
     }
     Ok(if silent { exit::SYSTEM } else { 0 })
 }

@@ -31,7 +31,7 @@ const REPLAY_LOOK: Duration = Duration::from_millis(100);
 const FRESH: Duration = Duration::from_secs(4);
 /// The interval at which the coordinator is notified that a user watches.
 const SAY: Duration = Duration::from_secs(2);
-/// Lines and columns of a table for a file or a program.
+/// Lines of a table, and its columns in a file or for a program.
 const UNBOUNDED: (usize, usize) = (1000, 1000);
 
 /// Arguments.
@@ -60,6 +60,11 @@ pub struct Args {
     targets: HostArgs,
 }
 
+/// Returns the columns of a table on standard output.
+fn table_columns() -> usize {
+    progress::columns().unwrap_or(UNBOUNDED.1)
+}
+
 fn line(run: &Followed, columns: usize, utf8: bool, now_ns: i64) -> String {
     progress::line(&run.progress(now_ns), None, Place { columns: columns.saturating_sub(1), utf8 })
 }
@@ -82,7 +87,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let journal = homing_journal::replay(&dir).map_err(Failure::system)?;
     let mut run = Followed::new(journal);
     if args.replay.is_none() {
+        let interrupted = homing_journal::is_interrupted(&dir);
         run.go_on(i64::MAX).map_err(Failure::system)?;
+        if interrupted && !run.is_over() {
+            run.now.interrupt();
+        }
     }
     let now_ns = homing_os::clock::wall_ns();
     if args.json {
@@ -93,7 +102,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Some(screen) => follow(run, screen, args.replay, Coordinator::new(Watch::of(&dir))),
         None => {
             run.go_on(i64::MAX).map_err(Failure::system)?;
-            let (rows, columns) = UNBOUNDED;
+            let (rows, columns) = (UNBOUNDED.0, table_columns());
             let line = line(&run, columns, progress::locale_is_utf8(), now_ns);
             to_stdout(&(run.now.lines(&line, rows, columns, now_ns).join("\n") + "\n"))
         }

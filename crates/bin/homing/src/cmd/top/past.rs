@@ -1,7 +1,7 @@
 //! Shows hosts as they were at a moment, or replays them. A timer of the user kept the samples on each host.
 
 use super::screen::Screen;
-use super::{Args, REPLAY_LOOK, UNBOUNDED, cluster};
+use super::{Args, REPLAY_LOOK, cluster, table_columns};
 use crate::cmd::hosts::histories;
 use crate::cmd::runs::{local_time, to_stdout};
 use crate::progress;
@@ -36,7 +36,7 @@ pub fn run(args: &Args, since: Duration) -> Result<i32, Failure> {
     to_stdout(&match (args.json, args.once) {
         (true, true) => past.line(past.begin_ns),
         (true, false) => past.moments().map(|ns| past.line(ns)).collect(),
-        (false, _) => homing_watch::text(&past.scene(past.begin_ns), UNBOUNDED.1),
+        (false, _) => homing_watch::text(&past.scene(past.begin_ns), table_columns()),
     })?;
     let is_silent = past.hosts.iter().any(|(_, own)| own.is_err());
     Ok(if is_silent { exit::SYSTEM } else { 0 })
