@@ -37,6 +37,10 @@ fn path_of(file: Option<&Path>, hosts: &[String]) -> PathBuf {
     folder().join(format!("{name}.json"))
 }
 
+fn owner_of(machine: &str, name: &str) -> String {
+    format!("{machine}:{name}")
+}
+
 fn unread(path: &std::path::Path, error: impl std::fmt::Display) -> Failure {
     Failure::system(format!("reading the record {}: {error}", path.display()))
 }
@@ -77,6 +81,19 @@ impl Record {
                 Err(failure.hint("homing up CLUSTER.toml, with the file of one of them"))
             }
         }
+    }
+
+    /// Returns the name of this set-up in the journals of hosts: this machine, and the cluster file, or else the hosts.
+    pub fn owner(&self) -> String {
+        owner_of(&homing_os::names::own_name(), &self.name())
+    }
+
+    /// Whether this set-up may undo a change of `owner`. It may undo its own, and those of a cluster file of this
+    /// machine that is gone: no set-up could undo them otherwise.
+    pub fn may_undo(&self, owner: &str) -> bool {
+        let here = homing_os::names::own_name();
+        let file = owner.strip_prefix(&owner_of(&here, "")).map(Path::new).filter(|file| file.is_absolute());
+        owner == self.owner() || file.is_some_and(|file| !file.exists())
     }
 
     /// Returns the cluster file, or else the hosts.
@@ -139,5 +156,23 @@ impl Record {
             homing_os::folder::write_whole(&self.path, &serde_json::to_vec_pretty(self)?, None)
         };
         write().map_err(|e| Failure::system(format!("writing the record {}: {e}", self.path.display())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_up_undoes_its_own_changes_and_those_of_a_file_that_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |name: &str| Record { file: Some(folder.path().join(name)), ..Record::default() };
+        std::fs::write(folder.path().join("b.toml"), "").unwrap();
+        let (own, other, gone) = (of("a.toml"), of("b.toml"), of("gone.toml"));
+        let unnamed = Record { hosts: vec!["n1".into(), "n2".into()], ..Record::default() };
+        let may = [&own, &other, &gone, &unnamed].map(|owner| own.may_undo(&owner.owner()));
+        assert_eq!(may, [true, false, true, false]);
+        assert!(!own.may_undo("another-machine:/nowhere/gone.toml"), "its cluster file may be there");
+        assert!(unnamed.owner().ends_with(":n1,n2") && unnamed.may_undo(&unnamed.owner()));
     }
 }

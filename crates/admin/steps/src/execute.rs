@@ -3,7 +3,7 @@
 use crate::executor::{Answer, Call, Executor};
 use crate::guard::Guard;
 use crate::plan::Step;
-use crate::script::script;
+use crate::script::{By, script};
 use std::collections::BTreeMap;
 
 /// Steps of hosts that do not depend on each other.
@@ -20,6 +20,8 @@ pub struct Phase {
     /// The process whose query the plan is based on ([`crate::Question::lead`]). A host that another process has
     /// queried since does nothing.
     pub lead: Option<String>,
+    /// The set-up whose changes these are: its cluster file. It is noted in the journal of the host.
+    pub owner: Option<String>,
 }
 
 /// The reason why a host did not complete its part of a phase.
@@ -77,7 +79,8 @@ pub fn carry_out(executor: &dyn Executor, phases: &[Phase], news: &mut dyn FnMut
             .map(|host| (host, phase.steps.get(host).unwrap_or(&none), phase.void.get(host).unwrap_or(&nothing)))
             .filter(|(_, steps, void)| !steps.is_empty() || !void.is_empty())
             .map(|(host, steps, void)| {
-                (host.clone(), Call::Script(script(steps, void, phase.guard.as_ref(), phase.lead.as_deref())))
+                let by = By { guard: phase.guard.as_ref(), lead: phase.lead.as_deref(), owner: phase.owner.as_deref() };
+                (host.clone(), Call::Script(script(steps, void, &by)))
             })
             .collect();
         if scripts.is_empty() {

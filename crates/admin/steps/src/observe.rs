@@ -110,6 +110,14 @@ pub struct Observed {
     pub guarded: bool,
     /// Changes that were made here, the oldest first, each with the name of its entry.
     pub journal: Vec<(String, Change)>,
+    /// By journal entry: the set-up that made the change, as in [`crate::Phase::owner`]. Older versions recorded none.
+    pub owners: BTreeMap<String, String>,
+}
+
+/// The part of a journal entry besides its change.
+#[derive(serde::Deserialize)]
+struct Owned {
+    by: Option<String>,
 }
 
 impl Question {
@@ -247,7 +255,10 @@ impl Observed {
             ["guarded"] => self.guarded = true,
             ["uid", uid] => self.uid = uid.parse().ok()?,
             ["journal", name, entry] => {
-                self.journal.push((name.into(), serde_json::from_slice(&Content::decoded(entry)?.0).ok()?));
+                let entry = Content::decoded(entry)?.0;
+                self.journal.push((name.into(), serde_json::from_slice(&entry).ok()?));
+                let owned: Owned = serde_json::from_slice(&entry).ok()?;
+                self.owners.extend(owned.by.map(|by| (name.to_string(), by)));
             }
             _ => return None,
         }

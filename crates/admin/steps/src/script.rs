@@ -26,14 +26,23 @@ pub fn take_packages(lead: Option<&str>) -> String {
     format!("{ACT}main() {{\n{}took\n}}\nmain\n", call("lock", lead))
 }
 
+/// The circumstances of a script, as in [`crate::Phase`].
+#[derive(Clone, Copy, Default)]
+pub(crate) struct By<'a> {
+    pub guard: Option<&'a Guard>,
+    pub lead: Option<&'a str>,
+    pub owner: Option<&'a str>,
+}
+
 /// Returns the script for `sh -s`: nothing of it runs before all of it has arrived. It prints `did N` for each step.
-pub(crate) fn script(steps: &[Step], void: &[String], guard: Option<&Guard>, lead: Option<&str>) -> String {
+pub(crate) fn script(steps: &[Step], void: &[String], by: &By) -> String {
+    let By { guard, lead, owner } = *by;
     let guard = guard.filter(|_| !steps.is_empty()).map_or(String::new(), |guard| {
         let back = Content(back(steps).into_bytes()).encoded();
         let saved: String = interfaces(steps).iter().map(|name| call("save", [*name])).collect();
         saved + &call("guard", [&*guard.token, &*guard.seconds.to_string(), &*back])
     });
-    let each: String = steps.iter().enumerate().map(|(n, step)| format!("{}did {n}\n", lines(step))).collect();
+    let each: String = steps.iter().enumerate().map(|(n, step)| format!("{}did {n}\n", lines(step, owner))).collect();
     let forget = if void.is_empty() { String::new() } else { call("forget", void.iter().map(String::as_str)) };
     let tidy = if steps.iter().any(|s| s.undoes.is_some()) || !void.is_empty() { "tidy\n" } else { "" };
     let of_packages = steps.iter().any(|step| matches!(step.change, Change::Package { .. }));
@@ -66,10 +75,10 @@ fn interfaces(steps: &[Step]) -> BTreeSet<&str> {
     steps.iter().filter_map(of).collect()
 }
 
-fn lines(step: &Step) -> String {
+fn lines(step: &Step, owner: Option<&str>) -> String {
     let act = act(&step.change);
     match &step.undoes {
-        None => format!("{}note {}\n{act}", ahead(&step.change), entry(&step.change)),
+        None => format!("{}note {}\n{act}", ahead(&step.change), entry(&step.change, owner)),
         // The entry of a setting that could not be restored stays.
         Some(entries) => {
             let and = if matches!(step.change, Change::Sysctl { .. }) { " && " } else { "\n" };
@@ -86,9 +95,18 @@ fn ahead(change: &Change) -> String {
     }
 }
 
-fn entry(change: &Change) -> String {
-    // A change contains only numbers and texts: it can always be serialized.
-    Content(serde_json::to_vec(change).unwrap_or_default()).encoded()
+/// An entry of the journal. The kind of the change is its first field: hosts find entries of a kind by that.
+#[derive(serde::Serialize)]
+struct Entry<'a> {
+    #[serde(flatten)]
+    change: &'a Change,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a str>,
+}
+
+fn entry(change: &Change, by: Option<&str>) -> String {
+    // An entry contains only numbers and texts: it can always be serialized.
+    Content(serde_json::to_vec(&Entry { change, by }).unwrap_or_default()).encoded()
 }
 
 fn call<'w>(function: &str, words: impl IntoIterator<Item = &'w str>) -> String {

@@ -6,6 +6,7 @@ use crate::edit;
 use crate::observe::{Observed, Seen};
 use crate::plan::Step;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The undo of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,26 +78,63 @@ pub fn undo(seen: &Observed) -> Undone {
     undone
 }
 
+/// A thing that homing has made and that differs now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drift {
+    /// The thing, and its difference in words.
+    pub what: String,
+    /// For a file: the change since, from the text that homing wrote to the present one.
+    pub since: Option<Change>,
+}
+
 /// Returns the things that homing has made and that differ now.
-pub fn drift(seen: &Observed) -> Vec<String> {
+pub fn drift(seen: &Observed) -> Vec<Drift> {
     let differs = |(thing, entries): (String, Vec<(String, Change)>)| {
         let (change, _) = whole(&entries);
-        match &change {
+        let what = match &change {
             Change::Nudge { .. } | Change::Copy { .. } => None,
             Change::Package { name, .. } => (!seen.packages.contains(name)).then(|| format!("{thing} is gone")),
-            Change::File { to: Some(to), block: Some(block), .. } => {
+            Change::File { path, to: Some(to), block: Some(block), .. } => {
                 let text = to.content.text().unwrap_or("");
-                let now = seen.text(path_of(&change)).and_then(|now| edit::block_of(now, block));
+                let now = seen.text(path).and_then(|now| edit::block_of(now, block));
                 (now != edit::block_of(text, block)).then(|| format!("{thing}: block {block} was changed since"))
             }
             _ => (now(&change, seen) != ends(&change)["to"]).then(|| format!("{thing} was changed since")),
-        }
+        };
+        what.map(|what| Drift { what, since: since(&change, seen) })
     };
     things(seen).into_iter().filter_map(differs).collect()
 }
 
-fn path_of(change: &Change) -> &str {
-    if let Change::File { path, .. } = change { path } else { "" }
+/// Returns the change of a file since homing wrote it; of a block, the change of its lines. `None` for another thing.
+fn since(change: &Change, seen: &Observed) -> Option<Change> {
+    let Change::File { path, to, block, .. } = change else { return None };
+    let there = match seen.files.get(path) {
+        Some(Seen::File(state, _)) => Some(state.clone()),
+        Some(Seen::Other) => return None,
+        _ => None,
+    };
+    let lines = |state: &Option<FileState>| {
+        let Some(block) = block else { return state.clone() };
+        let lines = edit::block_of(state.as_ref()?.content.text()?, block)?;
+        Some(FileState { content: lines.into(), ..state.clone()? })
+    };
+    Some(Change::File { path: path.clone(), from: lines(to), to: lines(&there), block: block.clone() })
+}
+
+/// Returns the facts for the undo of one set-up: without the journal entries of others. `is_own` decides by the
+/// recorded cluster file. Entries of older versions have none, and belong to every set-up. Also returns the other
+/// set-ups, each with the number of its entries.
+pub fn of_owner(seen: &Observed, is_own: impl Fn(&str) -> bool) -> (Observed, BTreeMap<String, usize>) {
+    let (mut own, mut others) = (seen.clone(), BTreeMap::<String, usize>::new());
+    own.journal.retain(|(entry, _)| match seen.owners.get(entry).filter(|owner| !is_own(owner)) {
+        Some(owner) => {
+            *others.entry(owner.clone()).or_default() += 1;
+            false
+        }
+        None => true,
+    });
+    (own, others)
 }
 
 /// Groups entries by the thing that they changed, in the order in which homing first changed each thing.
@@ -242,6 +280,7 @@ mod tests {
     use crate::change::{Account, MountState, UnitState};
     use crate::plan::plan;
     use crate::plan::tests::{all, host};
+    use crate::show::diff;
     use crate::wanted::Wanted;
 
     /// Carries steps out on an observed state.
@@ -270,6 +309,28 @@ mod tests {
         seen.mounts.retain(|_, (state, _)| *state != Default::default());
         seen.packages.clear();
         seen
+    }
+
+    fn whats(seen: &Observed) -> Vec<String> {
+        drift(seen).into_iter().map(|drift| drift.what).collect()
+    }
+
+    #[test]
+    fn an_undo_takes_back_what_its_own_cluster_file_made() {
+        let mut seen = host();
+        let add = |name: &str| Change::Group { name: name.into(), from: None, to: Some(7) };
+        for (n, (group, owner)) in
+            [("a", Some("adm:/a.toml")), ("b", Some("adm:/b.toml")), ("old", None)].iter().enumerate()
+        {
+            seen.apply(&add(group));
+            let entry = format!("{n:08}.json");
+            seen.owners.extend(owner.map(|owner| (entry.clone(), owner.to_string())));
+            seen.journal.push((entry, add(group)));
+        }
+        let (own, others) = of_owner(&seen, |owner| owner == "adm:/a.toml");
+        let things: Vec<String> = undo(&own).steps.iter().map(|step| step.change.thing()).collect();
+        assert_eq!(things, ["group old", "group a"], "an entry without a cluster file is of an older version");
+        assert_eq!(others, [("adm:/b.toml".to_string(), 1)].into());
     }
 
     fn set_up() -> Observed {
@@ -318,7 +379,9 @@ mod tests {
         seen.files.insert("/etc/new".into(), Seen::File(theirs.clone(), 7));
         let shell = Account { shell: "/bin/zsh".into(), ..seen.users["alice"].clone() };
         seen.users.insert("alice".into(), shell);
-        assert_eq!(drift(&seen), ["/etc/new was changed since", "user alice was changed since"]);
+        assert_eq!(whats(&seen), ["/etc/new was changed since", "user alice was changed since"]);
+        let diffs: Vec<_> = drift(&seen).into_iter().map(|drift| drift.since.and_then(|since| diff(&since))).collect();
+        assert!(diffs[0].is_some() && diffs[1].is_none(), "{diffs:?}");
         let undone = undo(&seen);
         assert_eq!(undone.changed.len(), 2, "{:?}", undone.changed);
         assert!(undone.changed[1].starts_with("/etc/new: somebody has changed it"), "{:?}", undone.changed);
@@ -345,7 +408,7 @@ mod tests {
         let text = state.content.text().unwrap().to_string();
         let edited = FileState { content: format!("# mine\n{text}1.2.3.4 other\n").into(), ..state.clone() };
         seen.files.insert("/etc/hosts".into(), Seen::File(edited, 7));
-        assert_eq!(drift(&seen), Vec::<String>::new());
+        assert_eq!(drift(&seen), []);
         let mut after = seen.clone();
         carry(&mut after, &undo(&seen).steps);
         let old = "127.0.0.1 localhost\n127.0.1.1 n1\n";
@@ -353,7 +416,11 @@ mod tests {
         let inside = FileState { content: text.replace("10.0.0.1", "10.0.0.9").into(), ..state };
         seen.files.insert("/etc/hosts".into(), Seen::File(inside, 7));
         assert_eq!(undo(&seen).changed.len(), 1);
-        assert_eq!(drift(&seen), ["/etc/hosts: block names was changed since"]);
+        assert_eq!(whats(&seen), ["/etc/hosts: block names was changed since"]);
+        let diff = diff(drift(&seen)[0].since.as_ref().unwrap()).unwrap();
+        let lines: Vec<&str> = diff.lines().filter(|line| line.starts_with(['+', '-'])).collect();
+        assert_eq!(lines.len(), 4, "the header, and the one line that was changed: {diff}");
+        assert!(lines[2].starts_with("-10.0.0.1") && lines[3].starts_with("+10.0.0.9"), "{diff}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub(super) fn here(dir: &Path, text: &str) -> String {
 
 /// Runs steps on this machine, with a journal in `dir`; only files are touched by them.
 fn run(dir: &Path, steps: &[Step], void: &[String]) -> Output {
-    let text = here(dir, &script(steps, void, None, None));
+    let text = here(dir, &script(steps, void, &By::default()));
     Command::new("sh").args(["-c", &text]).output().unwrap()
 }
 
@@ -38,6 +38,24 @@ fn a_file_is_written_noted_and_put_back() {
     let undone = run(dir.path(), &[back], &[]);
     assert!(undone.status.success() && !path.exists(), "{}", String::from_utf8_lossy(&undone.stderr));
     assert!(!dir.path().join("state").exists(), "nothing of the journal is left");
+}
+
+#[test]
+fn an_entry_names_the_cluster_file_of_its_set_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f");
+    let step = Step { change: put(&path, None, Some("a\n")), undoes: None };
+    let owner = "adm:/etc/it's a cluster.toml";
+    let text = here(dir.path(), &script(std::slice::from_ref(&step), &[], &By { owner: Some(owner), ..By::default() }));
+    assert!(Command::new("sh").args(["-c", &text]).status().unwrap().success());
+    let question = crate::Question { journal: true, ..Default::default() };
+    let answer = Command::new("sh").args(["-c", &here(dir.path(), &question.script())]).output().unwrap();
+    let seen = crate::Observed::read(&String::from_utf8(answer.stdout).unwrap()).unwrap();
+    assert_eq!(seen.journal, [("00000001.json".to_string(), step.change)]);
+    assert_eq!(seen.owners, [("00000001.json".to_string(), owner.to_string())].into());
+    // A host seeks entries of disks by their first bytes.
+    let entry = std::fs::read_to_string(dir.path().join("state/up/00000001.json")).unwrap();
+    assert!(entry.starts_with(r#"{"kind":"file""#), "{entry}");
 }
 
 /// The timer uses `setsid` if the machine has no systemd.
@@ -68,7 +86,7 @@ fn what_nobody_confirms_is_taken_back_by_the_host_itself() {
         };
         // The undo is in the script as base64.
         let back = Content(here(back(&steps)).into_bytes()).encoded();
-        let text = script(&steps, &[], Some(&guard), None)
+        let text = script(&steps, &[], &By { guard: Some(&guard), ..By::default() })
             .replace(&Content(super::back(&steps).into_bytes()).encoded(), &back);
         let done = Command::new("sh").args(["-c", &here(text)]).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -116,7 +134,7 @@ fn who_looked_before_another_does_nothing_more_and_who_looked_last_does() {
         sh(&question.script())
     };
     let act = |lead: &str| {
-        let done = sh(&script(&steps, &[], None, Some(lead)));
+        let done = sh(&script(&steps, &[], &By { lead: Some(lead), ..By::default() }));
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8(done.stdout).unwrap()
     };

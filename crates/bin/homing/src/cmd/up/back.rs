@@ -1,15 +1,31 @@
 //! Undoes the changes that the journals of the hosts record, and lists later changes by others.
 
 use super::{Session, show};
+use homing_model::units::count;
 use homing_model::{Failure, NodeSet, alike, exit};
 use homing_setup::{mounts_end, parts};
-use homing_steps::{Lost, Observed, Phase, Question, Step, Undone, drift, summary, undo};
+use homing_steps::{Drift, Lost, Observed, Phase, Question, Step, Undone, drift, of_owner, summary, undo};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The answers of the hosts.
 struct Looked {
     seen: BTreeMap<String, Observed>,
     silent: Vec<(String, String)>,
+}
+
+/// Returns a line for each volume: it is deleted, or it stays.
+fn volume_lines(volumes: &[String], staying: &[(String, String)]) -> Vec<String> {
+    let line = |name: &String| match staying.iter().find(|(stays, _)| stays == name) {
+        Some((_, why)) => format!("volume {name} stays, and with it what was set up before it: {why}"),
+        None => format!("volume {name} is taken away"),
+    };
+    volumes.iter().map(line).collect()
+}
+
+/// Returns the note about changes that another set-up has made.
+fn others_stay(owner: &str, changes: usize) -> String {
+    let changes = count(changes as u64, "change");
+    format!("{changes} of the set-up of {owner} stay; homing up --undo with that cluster file takes them back")
 }
 
 fn phase(steps: BTreeMap<String, Vec<Step>>, void: BTreeMap<String, Vec<String>>) -> Phase {
@@ -91,8 +107,12 @@ impl Session {
         let mut stay: BTreeSet<(String, String)> = BTreeSet::new();
         loop {
             let looked = self.look_back(&self.all_hosts(), &lost);
-            let undone: BTreeMap<String, Undone> =
-                looked.seen.iter().map(|(host, there)| (host.clone(), undo(there))).collect();
+            let mut undone: BTreeMap<String, Undone> = BTreeMap::new();
+            for (host, there) in &looked.seen {
+                let (own, others) = of_owner(there, |owner| self.record.may_undo(owner));
+                stay.extend(others.iter().map(|(owner, n)| (host.clone(), others_stay(owner, *n))));
+                undone.insert(host.clone(), undo(&own));
+            }
             came.failed = looked.silent;
             for (host, of) in &undone {
                 came.failed.extend(of.changed.iter().map(|why| (host.clone(), why.clone())));
@@ -100,7 +120,7 @@ impl Session {
             }
             came.notes = alike::folded(stay.iter().map(|(host, text)| (host.as_str(), text.as_str())));
             let staying =
-                if self.args.dry_run || self.args.consent.asks() { self.volumes_staying() } else { Vec::new() };
+                if self.args.dry_run || self.args.consent.shows() { self.volumes_staying() } else { Vec::new() };
             let steps = parts(&undone, |steps| if staying.is_empty() { steps } else { &steps[..mounts_end(steps)] });
             if self.args.dry_run {
                 return self.tell_undo(steps, &staying, came);
@@ -120,13 +140,8 @@ impl Session {
         self.conclude_undo(&came)
     }
 
-    /// Returns a line for each volume: it is deleted, or it stays.
     fn volume_lines(&self, staying: &[(String, String)]) -> Vec<String> {
-        let line = |name: &String| match staying.iter().find(|(stays, _)| stays == name) {
-            Some((_, why)) => format!("volume {name} stays, and with it what was set up before it: {why}"),
-            None => format!("volume {name} is taken away"),
-        };
-        self.record.volumes.iter().map(line).collect()
+        volume_lines(&self.record.volumes, staying)
     }
 
     fn undo_question(&self, steps: BTreeMap<String, Vec<Step>>, staying: &[(String, String)]) -> String {
@@ -197,7 +212,7 @@ impl Session {
 
     pub fn diff(self) -> Result<i32, Failure> {
         let looked = self.look_back(&self.all_hosts(), &Lost::default());
-        let found: Vec<(String, String)> = looked
+        let found: Vec<(String, Drift)> = looked
             .seen
             .iter()
             .flat_map(|(host, there)| drift(there).into_iter().map(move |what| (host.clone(), what)))
@@ -212,10 +227,31 @@ impl Session {
             return crate::cmd::runs::to_stdout(&show::drift_json(&self.all_hosts(), &found, &came, status))
                 .map(|_| status);
         }
-        let lines = |rows: &[(String, String)]| alike::folded(rows.iter().map(|(h, t)| (h.as_str(), t.as_str())));
-        lines(&looked.silent).iter().for_each(|line| eprintln!("homing: {line}"));
-        let lines = lines(&found);
-        let text = if lines.is_empty() { "nothing was changed since\n".into() } else { lines.join("\n") + "\n" };
-        crate::cmd::runs::to_stdout(&text).map(|_| status)
+        let silent = alike::folded(looked.silent.iter().map(|(host, why)| (host.as_str(), why.as_str())));
+        silent.iter().for_each(|line| eprintln!("homing: {line}"));
+        crate::cmd::runs::to_stdout(&show::drift_text(&found)).map(|_| status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_question_promises_no_volume_that_stays() {
+        let volumes = ["data", "homes"].map(String::from);
+        let staying = [("data".to_string(), "there are files on n1".to_string())];
+        let lines = volume_lines(&volumes, &staying);
+        assert!(
+            lines[0].starts_with("volume data stays, ") && lines[0].ends_with("there are files on n1"),
+            "{lines:?}"
+        );
+        assert_eq!(lines[1], "volume homes is taken away");
+    }
+
+    #[test]
+    fn the_set_up_of_another_cluster_file_is_named() {
+        let note = others_stay("adm:/b.toml", 3);
+        assert!(note.starts_with("3 changes of the set-up of adm:/b.toml stay") && note.contains("--undo"), "{note}");
     }
 }

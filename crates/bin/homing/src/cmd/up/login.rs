@@ -3,7 +3,7 @@
 use super::{Session, options, token};
 use homing_exec::{Command, Fresh, HostResult, Outcome};
 use homing_setup::{Area, question};
-use homing_steps::{Call, Executor, Guard, Phase, Question, Step, carry_out, observe, undo};
+use homing_steps::{Call, Executor, Guard, Phase, Question, Step, carry_out, observe, of_owner, undo};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -70,7 +70,8 @@ impl Session {
         let changes = Question { journal: true, lead: self.lead.clone(), ..question(&self.site, &[Area::Ssh]) };
         let seen = observe(&self.executor, &hosts, &changes);
         let Some(Ok(there)) = seen.get(host) else { return false };
-        let steps: Vec<Step> = undo(there).steps.into_iter().filter(|s| things.contains(&s.change.thing())).collect();
+        let (own, _) = of_owner(there, |owner| self.record.may_undo(owner));
+        let steps: Vec<Step> = undo(&own).steps.into_iter().filter(|s| things.contains(&s.change.thing())).collect();
         let phase = Phase {
             name: "ssh".into(),
             steps: [(host.to_string(), steps)].into(),

@@ -172,6 +172,7 @@ impl Session {
         phase.steps.retain(|host, _| !out.contains(host));
         phase.void.retain(|host, _| !lost.has(host));
         phase.lead = self.lead.clone();
+        phase.owner = Some(self.record.owner());
         // A phase that can lock homing out uses connections that are kept from here. They can take it back.
         let executor: &dyn Executor = if phase.guard.is_some() { &self.executor.direct } else { &self.executor };
         let before = lost.untaken().count();

@@ -4,7 +4,7 @@ use homing_model::text::shown_lines;
 use homing_model::{NodeSet, alike, document};
 use homing_relay::Fetched;
 use homing_setup::SiteVolume;
-use homing_steps::{Phase, diff, summary};
+use homing_steps::{Change, Drift, Phase, diff, diff_for_people, summary};
 use serde_json::{Value, json};
 
 /// The outcome of hosts.
@@ -49,9 +49,7 @@ pub fn plan_text(phases: &[Phase], volumes: &[SiteVolume], came: &Came) -> Strin
     for phase in phases {
         let rows = |(host, steps): (&String, &Vec<homing_steps::Step>)| {
             let each = |step: &homing_steps::Step| {
-                let diff = diff(&step.change).unwrap_or_default();
-                let diff: String = diff.lines().map(|line| format!("      {line}\n")).collect();
-                format!("    {}\n{}", step.change.told(), shown_lines(&diff))
+                format!("    {}\n{}", step.change.told(), diff_lines(&step.change, "      "))
             };
             (host.clone(), steps.iter().map(each).collect::<String>())
         };
@@ -110,11 +108,55 @@ pub fn plan_json(hosts: &[String], phases: &[Phase], came: &Came, status: i32) -
     whole(rows(hosts, came, steps), came, status)
 }
 
+/// Returns the lines of a file that a change changes, as a unified diff; nothing for another change.
+fn diff_lines(change: &Change, indent: &str) -> String {
+    let diff = diff_for_people(change).unwrap_or_default();
+    shown_lines(&diff.lines().map(|line| format!("{indent}{line}\n")).collect::<String>())
+}
+
+/// Returns the changes since the set-up as text: hosts with equal ones together, with the changed lines of files.
+pub fn drift_text(found: &[(String, Drift)]) -> String {
+    let lines: String = alike::gathered(found.iter().map(|(host, drift)| (host.as_str(), drift)))
+        .into_iter()
+        .map(|(hosts, drift)| {
+            let diff = drift.since.as_ref().map_or(String::new(), |since| diff_lines(since, "    "));
+            format!("{}: {}\n{diff}", alike::label(&hosts), shown_lines(&drift.what))
+        })
+        .collect();
+    if lines.is_empty() { "nothing was changed since\n".into() } else { lines }
+}
+
 /// Returns the changes since the set-up.
-pub fn drift_json(hosts: &[String], found: &[(String, String)], came: &Came, status: i32) -> String {
+pub fn drift_json(hosts: &[String], found: &[(String, Drift)], came: &Came, status: i32) -> String {
     let of = |host: &str| {
-        let own: Vec<&str> = found.iter().filter(|(h, _)| h == host).map(|(_, what)| what.as_str()).collect();
-        json!({ "changed": own })
+        let own = || found.iter().filter(|(h, _)| h == host).map(|(_, drift)| drift);
+        let whats: Vec<&str> = own().map(|drift| drift.what.as_str()).collect();
+        let diffs: Vec<Option<String>> = own().map(|drift| drift.since.as_ref().and_then(diff)).collect();
+        json!({ "changed": whats, "diffs": diffs })
     };
     whole(rows(hosts, came, of), came, status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homing_steps::FileState;
+
+    #[test]
+    fn hosts_with_equal_changes_since_are_together_with_the_changed_lines() {
+        let state = |text: &str| Some(FileState { content: text.into(), mode: 0o644, uid: 0, gid: 0 });
+        let since = Change::File { path: "/etc/hosts".into(), from: state("a\nb\n"), to: state("a\nc\n"), block: None };
+        let hosts = Drift { what: "/etc/hosts was changed since".into(), since: Some(since) };
+        let user = Drift { what: "user ann was changed since".into(), since: None };
+        let found =
+            [("n1", &hosts), ("n1", &user), ("n2", &hosts)].map(|(host, drift)| (host.to_string(), drift.clone()));
+        let text = drift_text(&found);
+        assert!(text.starts_with("n[1-2] (2): /etc/hosts was changed since\n    --- /etc/hosts\n"), "{text}");
+        assert!(text.contains("\n    -b\n    +c\nn1: user ann was changed since\n"), "{text}");
+        assert_eq!(drift_text(&[]), "nothing was changed since\n");
+        let json = drift_json(&["n1".into()], &found, &Came::default(), 1);
+        let json: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["hosts"][0]["changed"][1], "user ann was changed since");
+        assert!(json["hosts"][0]["diffs"][0].as_str().unwrap().contains("-b\n+c\n"), "{json}");
+    }
 }

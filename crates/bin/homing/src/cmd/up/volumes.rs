@@ -40,6 +40,12 @@ pub fn lacking_places(old: &Spec, wanted: &Spec) -> Result<Vec<Place>, Failure> 
     })
 }
 
+/// Returns a note for each of these volumes that exists and is none of `own`.
+fn others_stay<'n>(names: impl Iterator<Item = &'n str>, own: &[String], exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let others = names.filter(|name| !own.iter().any(|known| known == name) && exists(name));
+    others.map(|name| format!("volume {name} stays: homing volume delete {name} takes it away")).collect()
+}
+
 impl Session {
     pub fn way(&self) -> Way {
         Way {
@@ -152,9 +158,8 @@ impl Session {
 
     /// Returns a note for each volume of the cluster file that exists and that no set-up with this file has made.
     pub fn volumes_of_others(&self) -> Vec<String> {
-        let names = self.site.volumes.iter().map(|volume| &volume.spec.name);
-        let others = names.filter(|name| !self.record.volumes.contains(name) && matches!(record(name), Ok(Some(_))));
-        others.map(|name| format!("volume {name} stays: homing volume delete {name} takes it away")).collect()
+        let names = self.site.volumes.iter().map(|volume| volume.spec.name.as_str());
+        others_stay(names, &self.record.volumes, |name| matches!(record(name), Ok(Some(_))))
     }
 
     /// Deletes the volumes that `homing up` made. A volume that holds files stays.
@@ -178,5 +183,37 @@ impl Session {
             }
         }
         failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homing_volume::Kind;
+
+    #[test]
+    fn an_undo_names_the_volumes_that_no_set_up_has_made() {
+        let names = ["own", "other", "unmade"].into_iter();
+        let notes = others_stay(names, &["own".to_string()], |name| name != "unmade");
+        assert_eq!(notes, ["volume other stays: homing volume delete other takes it away"]);
+    }
+
+    #[test]
+    fn a_place_that_the_cluster_file_lacks_is_found_before_the_first_change() {
+        let spec = |hosts: &[&str]| Spec {
+            name: "data".into(),
+            kind: Kind::Gluster,
+            places: hosts.iter().map(|host| Place { host: host.to_string(), path: "/brick".into() }).collect(),
+            copies: 1,
+            arbiter: false,
+            stripe: None,
+            mount: "/data".into(),
+            clients: Vec::new(),
+            master: None,
+        };
+        let refused = lacking_places(&spec(&["n1", "n2", "n3"]), &spec(&["n1", "n2"])).unwrap_err();
+        assert!(refused.message.contains("n3:/brick") && refused.hint.unwrap().contains("drain-host data"));
+        let more = lacking_places(&spec(&["n1"]), &spec(&["n1", "n2"])).unwrap();
+        assert_eq!(more.iter().map(|place| place.host.as_str()).collect::<Vec<_>>(), ["n2"]);
     }
 }
