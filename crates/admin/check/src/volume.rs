@@ -125,6 +125,10 @@ mod tests {
             (found.code.name, found.command("")),
             ("HC-VOL-03", Some("homing exec -w n2 'systemctl start glusterd'".into()))
         );
+        let equal = ["n1", "n2", "n4"].map(|host| of_host("data", host, "glusterd does not run", Some("glusterd")));
+        let equal = folded(equal.to_vec());
+        assert_eq!(equal.len(), 1, "one finding for equal hosts");
+        assert_eq!(equal[0].command(""), Some("homing exec -w 'n[1-2,4]' 'systemctl start glusterd'".into()));
         let found = of_host("data", "n2", "/data is not mounted", None);
         assert_eq!(found.command(""), Some("homing volume mount data".into()));
         let of_lab = found.command("--lab newb -l root ");

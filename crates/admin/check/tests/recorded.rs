@@ -46,12 +46,12 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ),
     ("HC-SSH-01", "homes", "dir\talice\t755\talice\t/home/alice", "dir\talice\t777\talice\t/home/alice"),
     ("HC-SSH-02", "homes", "", "dir\talice\t664\talice\t/home/alice/.ssh/authorized_keys"),
-    ("HC-SSH-03", "homes", "", "key\talice\t644\text2/ext3\tnone\t/home/alice/.ssh/id_rsa"),
+    ("HC-SSH-03", "homes", "", "key\talice\t644\text2/ext3\tnone\t/home/alice/.ssh/id_rsa\talice"),
     (
         "HC-SSH-04",
         "homes",
-        "key\talice\t600\text2/ext3\tnone\t/h/.ssh/id_rsa",
-        "key\talice\t600\tnfs\tnone\t/h/.ssh/id_rsa",
+        "key\talice\t600\text2/ext3\tnone\t/h/.ssh/id_rsa\talice",
+        "key\talice\t600\tnfs\tnone\t/h/.ssh/id_rsa\talice",
     ),
     ("HC-USER-06", "homes", "dir\talice\t755\talice\t/home/alice", "dir\talice\t755\tbob\t/home/alice"),
     ("HC-SSH-06", "host_keys", "", "n1\tssh-ed25519\t/root/.ssh/known_hosts"),
@@ -414,7 +414,7 @@ fn what_a_host_leaves_out_ends_nothing() {
         }
     };
     for value in ["", "x", "-1", "99999999999999999999"] {
-        for fields in 0..7 {
+        for fields in 0..8 {
             let says = |key: &str| -> String {
                 first_words.iter().map(|first| format!("={key}{}\n", row(first, fields, value))).collect()
             };
@@ -450,4 +450,23 @@ fn manual() {
     }
     let told = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(told == page, "docs/manual/check-codes.md is old: UPDATE=1 cargo test -p homing-check manual");
+}
+
+/// The mode of a file is changed by its owner alone. A line that others would run in vain, or root in a folder of
+/// another user, is no remedy.
+#[test]
+fn who_has_to_change_the_mode_of_a_file_is_named() {
+    let key = |owner: &str| format!("key\talice\t644\text2/ext3\tnone\t/home/alice/.ssh/id_rsa\t{owner}");
+    let folder = |owner: &str| format!("dir\talice\t775\t{owner}\t/home/alice/.ssh");
+    for (row, change, uid) in [(key("bob"), "600", "1000"), (folder("root"), "go-w", "0"), (key("root"), "600", "0")] {
+        let text = format!("=who\t{uid}\n=end\twho\t0\n=homes\t{row}\n=end\thomes\t0\n");
+        let found = findings(CHECKS, &Answers { hosts: vec![Host::read("n1", &[(0.0, text.into_bytes())])] });
+        let (finding, remedy) = (&found[0], found[0].remedy.as_ref().unwrap());
+        assert!(finding.what.contains(&format!("who has to run: chmod {change} /home/alice/.ssh")), "{}", finding.what);
+        assert!(!remedy.mends && remedy.line.starts_with("ls -ld "), "{}", remedy.line);
+    }
+    let text = format!("=who\t0\n=end\twho\t0\n=homes\t{}\n=end\thomes\t0\n", key("alice"));
+    let found = findings(CHECKS, &Answers { hosts: vec![Host::read("n1", &[(0.0, text.into_bytes())])] });
+    let remedy = found[0].remedy.as_ref().unwrap();
+    assert!(remedy.mends && remedy.line.starts_with("su alice -s /bin/sh -c 'chmod 600 "), "{}", remedy.line);
 }

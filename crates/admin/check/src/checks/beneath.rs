@@ -47,3 +47,30 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     })
     .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The former homes are beneath the mount of homing's own homes. The undo of the set-up restores them, so no remedy
+    /// may move them away.
+    #[test]
+    fn the_homes_that_homing_put_beneath_its_mount_are_no_finding() {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["run/home/ann", "run/data/result"] {
+            std::fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        let (fstab, run) = (root.path().join("fstab"), root.path().join("run"));
+        let end = CHECK.ask.split_once("while read -r p;").unwrap().1.trim_end_matches('\'');
+        let script = format!("while read -r p;{end}").replace("/etc/fstab", fstab.to_str().unwrap());
+        let script = script.replace("\"/run$p\"", &format!("\"{}$p\"", run.display()));
+        let found = |lines: &str| {
+            std::fs::write(&fstab, lines).unwrap();
+            let script = format!("printf '/home\\n/data\\n' | {script}");
+            let done = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+            String::from_utf8(done.stdout).unwrap()
+        };
+        assert_eq!(found("# homing homes: begin\n/homes/home /home none bind 0 0\n"), "/data\tresult\n");
+        assert_eq!(found("n1:/home /home nfs defaults 0 0\n"), "/home\tann\n/data\tresult\n");
+    }
+}

@@ -61,7 +61,7 @@ while IFS=$T read -r n h; do
     case $k in *.pub) continue ;; esac
     [ -f "$k" ] || continue
     p=$(ssh-keygen -y -P '' -f "$k" >/dev/null && echo none)
-    printf 'key\t%s\t%s\t%s\t%s\t%s\n' "$n" "$(stat -L -c %a -- "$k")" "$(stat -f -c %T -- "$k")" "$p" "$k"
+    printf 'key\t%s\t%s\t%s\t%s\t%s\t%s\n' "$n" "$(stat -L -c %a -- "$k")" "$(stat -f -c %T -- "$k")" "$p" "$k" "$(stat -L -c %U -- "$k")"
   done
 done"#,
     waits: true,
@@ -75,7 +75,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     let rows = answers.each(CHECK.key);
     rows.flat_map(|(host, row)| match row.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["dir", user, mode, owner, path] => of_folder(answers, host, [user, mode, owner, path]),
-        ["key", user, mode, fs, phrase, path] => of_key(host, user, mode, fs, phrase, path),
+        ["key", user, mode, fs, phrase, path, owner] => of_key(host, [user, mode, fs, phrase, path, owner]),
         _ => Vec::new(),
     })
     .collect()
@@ -89,6 +89,17 @@ fn as_user(host: &Host, user: &str, line: &str) -> String {
     } else {
         line.into()
     }
+}
+
+/// Adds the command that changes a mode. Only the owner of the entry may do that. The command of another owner is no
+/// remedy to paste: root would run it in a folder whose user can put links there.
+fn mode_mended(mut finding: Finding, host: &Host, [user, owner, path]: [&str; 3], change: &str) -> Finding {
+    let line = format!("chmod {change} {}", word(path));
+    if owner == user {
+        return finding.mend_as_user(as_user(host, user, &line));
+    }
+    finding.what += &format!("; it belongs to {owner}, who has to run: {line}");
+    finding.look(format!("ls -ld {}", word(path)))
 }
 
 /// Whether the owner of a home is certain. No other user there has it as the home, and the user has one number on all
@@ -110,7 +121,7 @@ fn of_folder(answers: &Answers, host: &Host, row: [&str; 4]) -> Vec<Finding> {
     if u32::from_str_radix(mode, 8).is_ok_and(|m| m & LOOSE != 0) {
         let finding =
             code.on(host, format!("{path} of {user} may be written by others"), format!("stat -c %a {path}: {mode}"));
-        found.push(finding.mend_as_user(as_user(host, user, &format!("chmod go-w {}", word(path)))));
+        found.push(mode_mended(finding, host, [user, owner, path], "go-w"));
     }
     if owner != user && owner != "root" {
         let code = if is_home { &OWNER } else { &KEYS };
@@ -128,11 +139,11 @@ fn of_folder(answers: &Answers, host: &Host, row: [&str; 4]) -> Vec<Finding> {
     found
 }
 
-fn of_key(host: &Host, user: &str, mode: &str, fs: &str, phrase: &str, path: &str) -> Vec<Finding> {
+fn of_key(host: &Host, [user, mode, fs, phrase, path, owner]: [&str; 6]) -> Vec<Finding> {
     let mut found = Vec::new();
     if u32::from_str_radix(mode, 8).is_ok_and(|m| m & OPEN != 0) {
         let finding = PRIVATE.on(host, format!("{path} may be read by others"), format!("stat -c %a {path}: {mode}"));
-        found.push(finding.mend_as_user(as_user(host, user, &format!("chmod 600 {}", word(path)))));
+        found.push(mode_mended(finding, host, [user, owner, path], "600"));
     }
     let shared = ["nfs", "fuseblk", "lustre", "ceph", "cifs", "smb2", "gpfs", "beegfs"].contains(&fs);
     if shared && phrase == "none" {
