@@ -116,3 +116,17 @@ pub fn asleep<'h>(hosts: impl IntoIterator<Item = &'h str>, switching: &Switchin
     }
     Arc::new(asleep)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_homing_switched_off_is_reported_with_the_command_that_switches_it_on() {
+        let mut known = Known::default();
+        known.switched_off("n4", now_s() - 7200);
+        let text = told(&known, "n4").unwrap();
+        assert!(text.starts_with("switched off for 2") && text.ends_with(": homing power on n4"), "{text}");
+        assert_eq!(told(&known, "n1"), None);
+    }
+}

@@ -292,6 +292,31 @@ mod tests {
     use crate::section::Section;
 
     #[test]
+    fn the_question_before_an_expiry_has_the_images_that_go_and_none_if_none_goes() {
+        let section = Section { bank: "b:/bank".into(), ..Section::default() };
+        let target = Target::all([("home".to_string(), section)].into()).map_err(|f| f.message).unwrap().remove(0);
+        let of = |count: usize| {
+            let image = |n: usize| Image {
+                name: format!("image{n}"),
+                created: format!("2026-01-0{n}T00:00:00Z").parse().ok(),
+                expires: "2026-02-01T00:00:00Z".parse().ok(),
+                status: "success".into(),
+                has_tree: true,
+                ..Image::default()
+            };
+            let (images, now) = ((1..=count).map(image).collect(), "2026-03-05T02:00:00Z".parse().unwrap());
+            let none = Vec::new();
+            let listed =
+                Listed { images, unfinished: none.clone(), removing: none, proved: None, journal: true, free: 0, now };
+            expirable(&target, &listed)
+        };
+        assert_eq!(of(3), None, "the last three good images stay");
+        let text = of(5).unwrap();
+        assert!(text.contains("2 images would be removed:\n  image1\n  image2"), "{text}");
+        assert!(text.contains("3 images past the date stay") && !text.contains("image3"), "{text}");
+    }
+
+    #[test]
     fn an_image_of_the_future_does_not_keep_a_vault_from_being_overdue() {
         let section = Section { bank: "b:/bank".into(), window: Some("26 hours".into()), ..Section::default() };
         let target = Target::all([("home".to_string(), section)].into()).map_err(|f| f.message).unwrap().remove(0);

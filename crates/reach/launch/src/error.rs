@@ -314,7 +314,7 @@ mod tests {
                 "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key verification failed.",
                 "another host key",
             ),
-            ("No ED25519 host key is known for n9\nHost key verification failed.", "not on record"),
+            ("No ED25519 host key is known for n9\nHost key verification failed.", "`homing hosts --trust -w n9`"),
             ("ssh: connect to host n9 port 22: Connection refused", "cannot be reached"),
             ("ssh: connect to host n9 port 22: Connection timed out", "cannot be reached"),
             ("Connection timed out during banner exchange", "cannot be reached"),

@@ -47,3 +47,17 @@ fn here(age: Duration, steps: u64) -> HostHistory {
     let records = kept(age, steps).map_err(why)?;
     Ok(Kept { records, facts: Some(homing_probe::facts()) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_homing_gets_the_command_that_installs_it() {
+        for said in ["timeout: failed to run command 'homing': No such file or directory", "sh: 1: homing: not found"] {
+            assert!(there(said).contains("homing help install"), "{said}");
+        }
+        assert_eq!(there("homing: no sample is kept"), "no sample is kept");
+        assert_eq!(there("Killed"), "homing hosts --history there: Killed");
+    }
+}
