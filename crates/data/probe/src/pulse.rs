@@ -61,8 +61,8 @@ struct Servers {
     told: BTreeMap<String, u64>,
 }
 
-/// The bytes of a task. `cached` came from no disk. `asked` is reads minus writes, which leaves out pipes between its
-/// processes. `disk` are bytes that disks moved for it.
+/// The bytes of a task. `cached` came from no disk. The third field is the difference of reads and writes: pipes
+/// between its processes count in both, so it leaves them out. `disk` are bytes that disks moved for it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Read {
     all: i64,

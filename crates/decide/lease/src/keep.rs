@@ -1,4 +1,4 @@
-//! The loop that keeps the leases of a run or a runner: it looks at the files of others at intervals, and reports each
+//! The loop that keeps the leases of a run or a runner. It looks at the files of others at intervals, and reports each
 //! change of the number that may be used.
 
 use super::{Leases, Outlook, Place, Successor, Wish};

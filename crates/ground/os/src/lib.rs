@@ -2,11 +2,11 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`clock`] | the monotonic clock for decisions, wall time for records |
-//! | [`folder`] | folders of one user in shared places, locks on files, files written whole, a reserve of disk space |
-//! | [`names`] | users, groups, homes, addresses of hosts, the command of ssh, the variables that travel with a task |
-//! | [`process`] | descendants of a process: finds, signals and ends all of them, also by a guard |
-//! | [`threads`] | threads, on systems that may refuse one more |
+//! | [`clock`] | the monotonic clock for decisions, wall time for records. |
+//! | [`folder`] | folders of one user in shared places, locks on files, files written whole, a reserve of disk space. |
+//! | [`names`] | users, groups, homes, addresses of hosts, the command of ssh, the variables that travel with a task. |
+//! | [`process`] | descendants of a process: finds, signals and ends all of them, also by a guard. |
+//! | [`threads`] | threads, on systems that may refuse one more. |
 //!
 //! It does not: parse the input of users (`model`), read mount tables (`mounts`), measure a host (`probe`), or keep
 //! leases (`lease`). `process` is for Linux; the rest also compiles for macOS and FreeBSD.

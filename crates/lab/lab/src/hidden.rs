@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// In root's home: keys and homing's folders. Programs that are installed there stay.
 const OF_ROOT: [&str; 4] = [".ssh", ".cache/homing", ".local/state/homing", ".config/homing"];
-/// Folders in which everything is hidden: homes, and what programs leave for a while, as a queue or a job's marks.
+/// Folders in which everything is hidden: homes, and temporary files of programs, such as a queue or
+/// the marks of a job.
 const OF_ALL: [&str; 3] = ["home", "var/tmp", "tmp"];
 /// Homing's own folders of the system.
 const OF_SYSTEM: [&str; 2] = ["etc/homing", "var/lib/homing"];

@@ -3,12 +3,12 @@
 //!
 //! | modules | do |
 //! |---|---|
-//! | `place`, `order` | choose the host of a recipe, and the recipe that goes first; pure |
-//! | `changes`, `chains` | find the changes that a recipe must see, and the recipes that it waited for; pure |
-//! | [`Listener`], `evidence` | the events of the build, and its summary; pure |
-//! | `core` | the one loop that owns the state of hosts and recipes |
-//! | `near` | queries the file systems of this machine |
-//! | [`Session`] | threads that bring the loop its messages |
+//! | `place`, `order` | choose the host of a recipe, and the recipe that goes first, pure. |
+//! | `changes`, `chains` | find the changes that a recipe must see, and the recipes that it waited for, pure. |
+//! | `reporter`, `evidence` | the events of the build, and its summary, pure. |
+//! | `core` | the one loop that owns the state of hosts and recipes. |
+//! | `near` | queries the file systems of this machine. |
+//! | `session` | threads that bring the loop its messages. |
 //!
 //! The recipes of a lost host run again on other hosts.
 //!

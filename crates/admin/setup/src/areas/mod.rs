@@ -1,6 +1,7 @@
-//! The areas of a set-up, one file each, in the order of their dependencies. Each file has `ask`, which adds the facts
-//! that the area needs to the one query of all hosts, and `wanted`, which derives the wanted state of a host from the
-//! answers. Some have `untaken`, for settings that are written and not in force, and `notes` for the user.
+//! The areas of a set-up, one file each, in the order of their dependencies. Each file has two
+//! functions. The first adds the facts that the area needs to the one query of all hosts. The second, `wanted`, derives
+//! the wanted state of a host from the answers. Some files have `untaken`, for settings that are written and not in
+//! force, and `notes` for the user.
 
 mod clock;
 mod disks;

@@ -1,6 +1,6 @@
 //! Private folders in the destination, into which rsync writes. In the destination itself rsync would open a pipe that
-//! another user puts under a name, and wait for ever; its last rename would replace an entry that has appeared meanwhile.
-//! [`Placement`] moves complete entries to names that are free.
+//! another user puts under a name, and wait for ever. Its last rename would replace an entry that has appeared
+//! meanwhile. [`Placement`] moves complete entries to names that are free.
 
 use super::TOLD;
 use super::placement::Placement;

@@ -56,7 +56,7 @@ impl Core {
         }
     }
 
-    /// Returns the servers whose leases can be given back: they turned out to be hosts of the run, and no task uses
+    /// Returns the servers whose leases can be given back. They turned out to be hosts of the run, and no task uses
     /// them or waits for them as servers any more. Tasks used them under the names of servers before the hosts joined.
     /// If those leases stayed, other runs would count the same machine twice until the end of the run.
     pub fn part_from_hosts(&mut self) -> Vec<StorageIx> {
