@@ -73,15 +73,15 @@ impl Member {
             }
             if count.load(Ordering::SeqCst) > told {
                 told += 1;
-                self.tell(last.load(Ordering::SeqCst), running, &mut child);
+                self.send_signal(last.load(Ordering::SeqCst), running, &mut child);
             }
             std::thread::sleep(LOOK);
         }
     }
 
     /// Sends the program a signal. If that fails, ends ssh without waiting for the program.
-    fn tell(&self, signal: i32, running: &str, ssh: &mut Child) {
-        let script = script::tell(signal, running);
+    fn send_signal(&self, signal: i32, running: &str, ssh: &mut Child) {
+        let script = script::signal(signal, running);
         let told = self.command("-T", &script).stdin(Stdio::null()).stdout(Stdio::null()).status();
         if !told.is_ok_and(|status| status.success()) {
             let _ = ssh.kill();

@@ -41,7 +41,7 @@ pub(crate) fn start(program: &Program, folder: &[u8], words: &[OsString], runnin
 }
 
 /// Returns the script that sends a signal to the noted process, if there is one.
-pub(crate) fn tell(signal: i32, running: &str) -> Vec<u8> {
+pub(crate) fn signal(signal: i32, running: &str) -> Vec<u8> {
     format!(
         "{OWN}for d in {FOLDERS}; do r=$d/{running}; [ -L \"$r\" ] && continue; own \"$d\" && [ -f \"$r\" ] && \
          [ -O \"$r\" ] && read -r n < \"$r\" && digits \"$n\" && case $n in 0*|1) ;; *) kill -{signal} \"$n\";; esac; \
@@ -86,7 +86,7 @@ mod tests {
         let mode = |mode| fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
         fs::create_dir(&folder).unwrap();
         let killed = |noted: &str| {
-            shells(&tell(SIGTERM, noted), dir.path());
+            shells(&signal(SIGTERM, noted), dir.path());
             assert!(!dir.path().join("pwned").exists());
             fs::read_to_string(dir.path().join("killed")).unwrap_or_default()
         };

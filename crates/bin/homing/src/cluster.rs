@@ -17,7 +17,7 @@ pub struct ClusterArgs {
     /// The hosts of this lab of `homing lab`, by its own keys
     #[arg(long, value_name = "LAB", global = true, conflicts_with = "cluster")]
     lab: Option<String>,
-    /// What they say, once they were read: a file that changes meanwhile is the next command's.
+    /// The content of the files, once they were read. A change of a file after that counts for the next command only.
     #[arg(skip)]
     said: OnceCell<Rc<Cluster>>,
 }

@@ -155,7 +155,7 @@ impl Seats {
         if !surplus.is_empty()
             && let Ok(own) = self.places.own()
         {
-            slots::poke(&own, &self.host);
+            slots::announce_turn_end(&own, &self.host);
         }
     }
 

@@ -81,7 +81,7 @@ pub(crate) fn take(
 }
 
 /// Reports to the runners that watch the slots' files that a turn is over.
-pub(crate) fn poke(own: &Path, host: &str) {
+pub(crate) fn announce_turn_end(own: &Path, host: &str) {
     let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
     let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
     let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;

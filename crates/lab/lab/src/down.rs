@@ -25,7 +25,7 @@ pub fn down(name: &str) -> Result<bool> {
     let locks = plan.as_ref().map(nspawn_locks).unwrap_or_default();
     let hosts = || process::all_of(&dir, Kind::Hosts, cgroup::members(&groups));
     kill(name, hosts)?;
-    mounts::still_below(&dir)?;
+    mounts::make_read_only_below(&dir)?;
     mounts::unmount_below_except(&dir, "hdd")?;
     // The kernel releases the mounts of the hosts' namespaces a moment after their last process. A host that a killed
     // `up` had just forked may enter its group, or mount, only now.

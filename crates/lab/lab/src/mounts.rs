@@ -25,7 +25,7 @@ pub(crate) fn unmount_below(dir: &Path) -> Result<()> {
 /// Makes the disks of the hosts in `dir` read-only, and so clean. Another namespace of the machine may hold a copy of
 /// such a mount. The kernel writes to the disk when the last copy goes. If the disk has no server by then, the kernel
 /// logs I/O errors. A disk stays writable while a process still writes to it.
-pub(crate) fn still_below(dir: &Path) -> Result<()> {
+pub(crate) fn make_read_only_below(dir: &Path) -> Result<()> {
     let table = homing_mounts::read().doing("reading", "/proc/self/mountinfo")?;
     let disks = table.iter().filter(|line| line.mount.source.as_path().starts_with("/dev"));
     for point in disks.map(|line| line.mount.point.to_path()).filter(|p| p.starts_with(dir)) {

@@ -102,7 +102,7 @@ impl Kinds {
     }
 
     /// Records that another task moved much or did not. Returns whether that changes if the kind counts.
-    pub fn told(&mut self, kind: u8, much: bool) -> bool {
+    pub fn record_moved(&mut self, kind: u8, much: bool) -> bool {
         let kind = &mut self.kinds[usize::from(kind)];
         let idle = match (much, kind.idle) {
             (true, _) => 0,
@@ -163,10 +163,10 @@ mod tests {
     fn what_was_seen_once_counts_until_ten_in_a_row_move_nothing() {
         let mut kinds = Kinds::new(&[], false);
         let dd = kinds.of(&shell("dd"));
-        assert!(kinds.is_unknown(dd) && kinds.told(dd, true) && kinds.movers() == ["dd"]);
-        let told: Vec<bool> = (0..12).map(|_| kinds.told(dd, false)).collect();
+        assert!(kinds.is_unknown(dd) && kinds.record_moved(dd, true) && kinds.movers() == ["dd"]);
+        let told: Vec<bool> = (0..12).map(|_| kinds.record_moved(dd, false)).collect();
         assert_eq!(told.iter().position(|changed| *changed), Some(9), "the tenth in a row");
-        assert!(!kinds.counts(dd) && kinds.told(dd, true));
+        assert!(!kinds.counts(dd) && kinds.record_moved(dd, true));
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
         let mut kinds = Kinds::new(&[], true);
         let sleep = kinds.of(&shell("sleep 1"));
         assert!(kinds.counts(sleep) && kinds.movers().is_empty());
-        assert!(kinds.told(sleep, false) && !kinds.counts(sleep));
+        assert!(kinds.record_moved(sleep, false) && !kinds.counts(sleep));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub struct Counts {
     pub done: u64,
     /// Tasks that were not run since there was no need, with those that a replacement string skipped.
     pub skipped: u64,
-    /// Those of `skipped` that have no number: a replacement string skipped them in this part of the run.
+    /// The part of `skipped` without task numbers: a replacement string skipped them in this part of the run.
     unnumbered: u64,
     failed: BTreeSet<TaskId>,
     killed: BTreeSet<TaskId>,

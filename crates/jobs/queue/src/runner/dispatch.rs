@@ -144,7 +144,7 @@ impl Runner<'_> {
         decision.started(&want);
         let hosts = self.told.0.iter().map(|s| s.host.clone()).chain([None]).collect();
         self.tell(&hosts, decision)?;
-        slots::poke(&self.own, &name);
+        slots::announce_turn_end(&self.own, &name);
         Ok(true)
     }
 

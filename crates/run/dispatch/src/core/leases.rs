@@ -93,13 +93,13 @@ impl Core {
             StorageIx::Server(server) => self.placer.waiting_for(server),
         };
         let more = waiting.min(self.hosts.free_slots() as usize) as u32;
-        let limit = own.filter(|_| self.says_limit(storage));
+        let limit = own.filter(|_| self.has_set_limit(storage));
         let more = if self.nothing_to_start() { 0 } else { more };
         Wish { wanted: (used + more).min(own.unwrap_or(u32::MAX)), used, limit }
     }
 
     /// Whether a user or administrator has set the limit, so that none is measured.
-    pub fn says_limit(&self, storage: StorageIx) -> bool {
+    pub fn has_set_limit(&self, storage: StorageIx) -> bool {
         matches!(self.policy.io, Io::Fixed(_)) || self.admission.has_site_limit(storage)
     }
 }

@@ -73,7 +73,7 @@ impl Core {
     }
 
     fn tell_kind(&mut self, kind: u8, much: bool) {
-        if self.kinds.told(kind, much) {
+        if self.kinds.record_moved(kind, much) {
             self.recount(kind);
         }
     }

@@ -60,7 +60,7 @@ impl<L: Listener> Shell<'_, L> {
         self.lessees.retain(|lessee| lessee.server != server);
         let name = self.core.storage_name(server);
         // A limit that is measured during the run includes the load of other runs.
-        if self.core.says_limit(server) {
+        if self.core.has_set_limit(server) {
             self.listener
                 .note(&format!("the limit of {name} is this run's alone, and not shared with other runs: {why}"));
         }

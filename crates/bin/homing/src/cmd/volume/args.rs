@@ -76,7 +76,7 @@ pub enum Verb {
     Undo(One),
 }
 
-/// Dangers that are taken on in so many words.
+/// Options by which a user accepts a danger to data, one each.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Allow {
     /// Keep data on the disk of the system
