@@ -53,9 +53,11 @@ pub fn script(checks: &[&Check], patience: f64) -> String {
     let short = format!("{{ :\n{short}}} </dev/null 2>/dev/null | puts\n");
     let all: String = late.iter().map(waiting).chain([short]).chain(long).collect();
     let [network, own] = homing_mounts::network_patterns();
+    let (homes, line) = homing_setup::homes_mark();
     let wait = patience * FOR_A_MOUNT;
     format!(
-        "NETWORK='{network}' OWN='{own}' WAIT={wait:.1}; export NETWORK OWN WAIT\n{BEGIN}{all}now\nwait\nnow\nexit 0\n"
+        "NETWORK='{network}' OWN='{own}' HOMES='{homes}' HOMES_LINE='{line}' WAIT={wait:.1}\n\
+         export NETWORK OWN HOMES HOMES_LINE WAIT\n{BEGIN}{all}now\nwait\nnow\nexit 0\n"
     )
 }
 

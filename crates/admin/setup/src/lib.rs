@@ -23,6 +23,7 @@ mod values;
 mod volumes;
 
 pub use areas::Area;
+pub use areas::homes::homes_mark;
 pub use areas::slurm::{Held, drain, held, proof, unfit};
 pub use areas::volumes::lacking;
 pub use disks::Disk;

@@ -3,7 +3,8 @@
 /// The prefix of a disabled line.
 const RETIRED: &str = "#homing: ";
 
-fn begin(name: &str) -> String {
+/// Returns the first line of a block.
+pub fn begin(name: &str) -> String {
     format!("# homing {name}: begin; what is between these lines is written by homing up")
 }
 

@@ -37,7 +37,7 @@ pub use along::{Along, Led, Tree};
 pub use change::{Account, Change, DiskFs, FileState, How, MountState, Over, UnitState};
 pub use content::Content;
 pub use disk::Disk;
-pub use edit::{block_of, retired};
+pub use edit::{begin as block_begin, block_of, retired};
 pub use execute::{Fault, News, Phase, carry_out};
 pub use executor::{Answer, Call, Executor, SshExecutor};
 pub use guard::Guard;

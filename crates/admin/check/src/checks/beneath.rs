@@ -23,7 +23,7 @@ awk '{for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1); if (t ~ ENVIRON["NET
 NR == FNR {m[$5] = 1; next}
 m[$1] {q = $1; n = 0; while (sub(/[/][^/]*$/, "", q) && q != "") if (m[q]) n = 1; if (!n) print $1}' /proc/self/mountinfo - |
 unshare -m --propagation private sh -c 'mount --bind / /run || exit 0
-while read -r p; do [ "$p" = /home ] && grep -q "^# homing homes: begin" /etc/fstab && continue; c=$(ls -A "/run$p" 2>/dev/null | head -1); [ -z "$c" ] || printf "%s\t%s\n" "$p" "$c"; done'"#,
+while read -r p; do [ "$p" = "$HOMES" ] && grep -qxF "$HOMES_LINE" /etc/fstab && continue; c=$(ls -A "/run$p" 2>/dev/null | head -1); [ -z "$c" ] || printf "%s\t%s\n" "$p" "$c"; done'"#,
     waits: true,
     slow: true,
     root: Some("files beneath mount points"),

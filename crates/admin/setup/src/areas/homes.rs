@@ -6,13 +6,19 @@ use super::{Asked, volumes};
 use crate::site::{AllSeen, Site};
 use crate::volumes::Homes;
 use homing_model::NodeSet;
-use homing_steps::{Copied, Home, Homed, Over, Question, Wanted, block_of};
+use homing_steps::{Copied, Home, Homed, Over, Question, Wanted, block_begin, block_of};
 use homing_volume::{Kind, Spec};
 use std::collections::BTreeSet;
 
 const HOME: &str = "/home";
 const FSTAB: &str = "/etc/fstab";
 const BLOCK: &str = "homes";
+
+/// Returns the mount point of homes, and the line of /etc/fstab that is there on hosts whose homes were moved. Their
+/// former homes lie beneath the mount.
+pub fn homes_mark() -> (&'static str, String) {
+    (HOME, block_begin(BLOCK))
+}
 
 /// Returns the folder of the volume.
 fn copy(spec: &Spec) -> String {

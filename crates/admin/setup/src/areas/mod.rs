@@ -5,7 +5,7 @@
 
 mod clock;
 mod disks;
-mod homes;
+pub(crate) mod homes;
 mod limits;
 mod mounts;
 mod mtu;
