@@ -2,6 +2,7 @@
 
 use crate::given_by;
 use homing_exec::{Event, Giver, Outcome, Stream, What};
+use homing_model::exit;
 use homing_model::text::keep_tail;
 
 /// Bytes of standard error that are kept of a host, the last ones. It is as much as is kept of a failed command
@@ -123,7 +124,7 @@ fn sent(line: &str) -> (u64, &str) {
 fn told(host: &str, outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Exited(255) => Outcome::Lost(format!("host {host}: the connection was lost during the copy")),
-        Outcome::Exited(127) => {
+        Outcome::Exited(exit::NO_PROGRAM) => {
             Outcome::Unreachable(format!("host {host}: rsync is missing, here or there; install it"))
         }
         other => other,

@@ -2,6 +2,7 @@
 
 use crate::rsync::Request;
 use homing_exec::{Command, Errand, Giver, Input, Note, Outcome, Remote, Scripts, Spool, Stream};
+use homing_model::exit;
 use homing_steps::{Along, Led, SshExecutor};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -122,7 +123,7 @@ impl Errand for Passed {
             (_, Outcome::Unreachable(_)) => true,
             (_, Outcome::Lost(_)) => self.can_be_repeated(),
             // The status of ssh, that of a shell if rsync is missing, and that of rsync if its other end is gone.
-            (Passed::Copy(_), Outcome::Exited(status)) => [12, 127, 255].contains(status),
+            (Passed::Copy(_), Outcome::Exited(status)) => [12, exit::NO_PROGRAM, 255].contains(status),
             _ => false,
         }
     }

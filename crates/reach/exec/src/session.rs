@@ -168,7 +168,9 @@ fn local(command: &Command, ended: &Ended, bound: bool) -> Result<Session, NoWay
     match Local::start(command, theirs, bound) {
         Ok(child) => Ok(Session::new(Far::Local(child), [out, err], begun)),
         // The status of a shell for a missing program.
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Err(NoWay::Outcome(Outcome::Exited(127))),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            Err(NoWay::Outcome(Outcome::Exited(homing_model::exit::NO_PROGRAM)))
+        }
         Err(e) => Err(broken("localhost", e)),
     }
 }

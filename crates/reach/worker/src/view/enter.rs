@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Status of a program that cannot be started, as shells give it.
-const CANNOT_START: i32 = 127;
+const CANNOT_START: i32 = homing_model::exit::NO_PROGRAM;
 
 /// Returns the words between `in-view` and those of the program.
 pub(super) fn arguments(places: &[Place], cwd: &Path, program: &Path) -> Vec<RawText> {

@@ -2,13 +2,15 @@
 
 use super::{STEPS, kept};
 use homing_exec::{Command, Options, Outcome, Remote};
-use homing_model::Failure;
+use homing_model::{Failure, exit};
 use homing_os::names::is_here;
 use homing_watch::history::{HostHistory, Kept, read};
 use std::time::Duration;
 
 /// The time limit of a host, which reads a megabyte and prints some lines. A host that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+const MISSING: &str = "homing is not in the PATH there: install it (homing help install), then homing hosts --schedule";
 
 /// Returns the samples of each host in the last `age`, in at most `steps` steps and in the order of the names. This
 /// host needs no connection.
@@ -22,6 +24,7 @@ pub fn histories(names: &[String], age: Duration, steps: u64) -> Vec<HostHistory
     let of = |name: &String| match results.iter().find(|result| result.host == *name) {
         _ if is_here(name) => here(age, steps),
         Some(result) if result.outcome == Outcome::Exited(0) => read(&result.stdout),
+        Some(result) if result.outcome == Outcome::Exited(exit::NO_PROGRAM) => Err(MISSING.into()),
         Some(result) if matches!(result.outcome, Outcome::Exited(_)) => Err(there(&result.why())),
         Some(result) => Err(result.outcome.to_string()),
         None => Err("it was not asked".into()),
@@ -32,10 +35,6 @@ pub fn histories(names: &[String], age: Duration, steps: u64) -> Vec<HostHistory
 /// Returns the reason of a failure. A message of homing is the reason itself; a message of the shell gets its origin
 /// added.
 fn there(said: &str) -> String {
-    if said.contains("'homing': No such file") || said.contains("homing: not found") {
-        return "homing is not in the PATH there: install it (homing help install), then homing hosts --schedule"
-            .into();
-    }
     said.strip_prefix("homing: ").map_or_else(|| format!("homing hosts --history there: {said}"), String::from)
 }
 
