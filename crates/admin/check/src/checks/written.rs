@@ -40,13 +40,10 @@ static MAPPED: Code = Code {
 pub(crate) static CHECK: Check = Check {
     key: "written",
     // One file per mount, of one byte, in a folder of its own: other users may write beside it, and root would follow
-    // their links. Both are removed at once. The mount may hang: each has a child of its own.
+    // their links. Both are removed at once. The mount may hang, and a shell that enters it then cannot be killed.
+    // `timeout` therefore kills another one, which reads the first one's output from a pipe of their own.
     ask: concat!(
-        r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") {t = $(i + 1); s = $(i + 3)}
-  if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"] && $6 ~ /^rw/ && s ~ /^rw/) print $5}' /proc/self/mountinfo | head -40 |
-{ while read -r p; do
-  q=$(printf '%b' "$(printf '%s' "$p" | sed 's/\\/\\0/g')")
-  timeout -s KILL "$WAIT" sh -c '"#,
+        "w='",
         homing_model::sh_fresh!(),
         r#"
     u=$(id -u)
@@ -58,7 +55,12 @@ pub(crate) static CHECK: Check = Check {
     0,*) chmod 1777 . && o=$(setpriv --reuid=61184 --regid=61184 --clear-groups sh -c "set -C; echo > g && stat -c %u g; rm -f g") ;;
     esac
     stale; [ "$u" = 0 ] && [ "$w" != 0 ] && w=$(hurt "$1" "$w") || w=
-    printf "%s\t%s\tyes\t%s\t%s\t%s\t%s\t%s\n" "$2" "$u" "$a" "$b" "$m" "$o" "$w"' sh "$q" "$p" &
+    printf "%s\t%s\tyes\t%s\t%s\t%s\t%s\t%s\n" "$2" "$u" "$a" "$b" "$m" "$o" "$w"'
+awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") {t = $(i + 1); s = $(i + 3)}
+  if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"] && $6 ~ /^rw/ && s ~ /^rw/) print $5}' /proc/self/mountinfo | head -40 |
+{ while read -r p; do
+  q=$(printf '%b' "$(printf '%s' "$p" | sed 's/\\/\\0/g')")
+  timeout -s KILL "$WAIT" sh -c 'r=$(sh -c "$1" sh "$2" "$3"); [ -z "$r" ] || printf "%s\n" "$r"' sh "$w" "$q" "$p" &
 done; wait; }"#
     ),
     waits: true,

@@ -52,8 +52,9 @@ fn what_hosts_say_alike_is_one_line(lab: &Lab) {
 
 fn a_step_that_needs_root_says_so_first(lab: &Lab) {
     lab.ok("n1", "useradd -m -s /bin/bash alice; cp -r /root/.ssh ~alice/; chown -R alice: ~alice/.ssh");
-    let create =
-        format!("HOMING_SSH=\"ssh -l alice\" {EXE} volume create small --kind gluster --hosts n1:/brick --yes");
+    let create = format!(
+        "HOMING_SSH=\"ssh -l alice\" {EXE} volume create small --kind gluster --hosts n1:/brick --allow-system-disk --yes"
+    );
     let script = format!("homing lab exec --name {} n1 -- sh -c '{create}; echo status $?'", lab.name);
     let lines = Terminal::new(120, &[], &script).ends();
     assert!(lines.iter().any(|line| line.contains("--sudo")), "{lines:#?}");

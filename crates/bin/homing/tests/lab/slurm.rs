@@ -71,7 +71,10 @@ fn next_to_the_data(lab: &Lab) {
     let (status, out, err) = lab.told("n1", &format!("cd /data; {EXE} run 'cksum {{}}; hostname' ::: f*"));
     assert_eq!(status, Some(0), "{err}");
     assert_eq!(out.lines().filter(|l| !l.starts_with('n')).count(), FILES);
-    assert!(err.contains("from the task's own host"), "{err}");
+    // On a busy machine a slot that is free in time takes a task from another host.
+    let home =
+        err.lines().find_map(|line| line.strip_prefix("data")?.trim().split_once(" % of ")?.0.parse::<u32>().ok());
+    assert!(home.is_some_and(|home| home >= 50), "{err}");
     // The tasks run on one node, which the user names. A plan starts nothing.
     let out = lab.ok("n1", &format!("cd /data; {EXE} run -q --hosts n4 --slurm-arg=--comment=x 'hostname #' ::: f*"));
     assert_eq!(out, "n4\n".repeat(FILES));
