@@ -11,7 +11,7 @@ macro_rules! pages {
 
 /// Names and texts of all pages.
 const PAGES: &[[&str; 2]] = pages! {
-    "": "admission" "cluster-keys" "file-systems" "formats" "glossary" "reliability";
+    "": "admission" "cluster-keys" "file-systems" "formats" "glossary" "leases" "reliability";
     "manual/":
     "after" "bench" "check" "check-codes" "clush" "cluster" "cost" "data" "dirvish" "disks" "down" "environments"
     "exec" "full" "hdfs" "homes" "install" "jobs" "lab" "lsf" "lsf-words" "make" "many" "nodesets" "packages"

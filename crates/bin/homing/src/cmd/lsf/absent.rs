@@ -9,7 +9,7 @@ pub const ABSENT: &[(&str, &str)] = &[
     ("bjgroup", "job groups are not listed; bjobs -g /path lists the jobs of one"),
     ("bresources", "resources of hosts are not kept by name; lsload -l"),
     ("bpost", "no messages are kept with a job; let it print, and use bpeek ID"),
-    ("bread", "no messages are kept with a job; bpeek ID shows what it prints"),
+    ("bread", "no messages are kept with a job; bpeek ID shows its output"),
     ("bresize", "the slots of a job are its own until its end; bsub it with those that it needs, or as several jobs"),
     ("lsgrun", "homing exec -w HOSTS COMMAND"),
 ];
