@@ -1,5 +1,5 @@
 //! Parses the answers of hosts, line by line. No host is trusted: the size of its output is bounded, and its control
-//! characters are escaped here.
+//! characters are escaped here. A part whose last line did not arrive is unknown as a whole.
 
 use homing_model::text::shown;
 use std::collections::BTreeMap;

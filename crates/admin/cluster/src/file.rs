@@ -1,4 +1,5 @@
-//! Reads cluster files: decides which files count, and checks their content.
+//! Reads cluster files: decides which files count, and checks their content. A mistake is an error with its line. A
+//! file in the current folder that another user could write is not read, and a note names it.
 
 use super::cost::Cost;
 use super::power::Power;

@@ -1,4 +1,5 @@
-//! Moves files from the host that fetches to this machine, and from here to the others.
+//! Moves files from the host that fetches to this machine, and from here to the others. If a host fails to fetch, the
+//! next one that can is tried.
 
 use crate::{Passed, given_by, note};
 use homing_exec::{Command, Giver, HostResult, Input, Outcome, Spool, What, last_lines};

@@ -4,6 +4,9 @@
 //! Files that have not changed are shared by hard links. rsync copies. Rules, expiry and manifests are decided by
 //! pure code that reads no disk.
 //!
+//! The copy of an interrupted image is continued by the next one (`make`). If the bank is full, making an image fails
+//! and all earlier ones stay.
+//!
 //! It does not: back databases up, or copy a folder that changes as one state unless its file system makes instant
 //! copies. It does not expire an image while a clock is in doubt.
 

@@ -6,7 +6,9 @@
 //!
 //! One script for each host and [`Phase`] carries the steps out ([`carry_out`]). Before each step, the host writes
 //! the change into its own journal. That journal and the present state of the host are all that [`undo`] needs.
-//! Things that were changed by others since are left alone and reported.
+//! Things that were changed by others since are left alone and reported. A host that is lost in the middle of a phase
+//! keeps that journal: the same command continues there. If two processes set up one host, the one whose query came
+//! last leads, and the other does nothing there.
 //!
 //! It does not: know the needs of a cluster (`setup`), or keep records on this machine.
 

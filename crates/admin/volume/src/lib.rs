@@ -5,6 +5,9 @@
 //! carries a plan out and keeps a [`Record`] of the begun phases: the next call finishes or undoes an interrupted
 //! one. Everything that the plans need can be read from the hosts again: with a lost record only the undo is lost.
 //!
+//! Two changes of one volume at once are refused, but only on one machine and by one user: the lock is beside the
+//! record.
+//!
 //! It does not: find the bytes of a file (`locate`), or copy the files of a volume.
 
 pub mod adopt;
