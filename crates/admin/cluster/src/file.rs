@@ -94,6 +94,8 @@ pub(super) struct Host {
     /// Its amounts of named resources, for `homing run`.
     #[serde(default)]
     pub resources: BTreeMap<String, u64>,
+    /// Number of graphics processors, if the devices there do not show it: the resource `gpu`.
+    pub gpus: Option<u32>,
     /// Its address in each network.
     #[serde(default)]
     pub addresses: BTreeMap<String, IpAddr>,
@@ -115,10 +117,17 @@ impl Host {
     /// Takes settings that it lacks from `other`.
     fn take_from(&mut self, other: &Host) {
         self.slots = self.slots.or(other.slots);
+        self.gpus = self.gpus.or(other.gpus);
         self.link = self.link.or(other.link);
         self.idle_w = self.idle_w.or(other.idle_w);
         self.full_w = self.full_w.or(other.full_w);
         add(&mut self.resources, &other.resources);
+    }
+
+    /// Returns its amounts of named resources, in units.
+    pub fn amounts(&self) -> impl Iterator<Item = (String, u64)> {
+        let gpus = self.gpus.map(|gpus| (homing_model::resource::GPU.to_string(), u64::from(gpus)));
+        gpus.into_iter().chain(self.resources.iter().map(|(name, amount)| (name.clone(), *amount)))
     }
 
     /// Returns the power that it draws when nothing runs, and when all slots are in use.

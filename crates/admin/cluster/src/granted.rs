@@ -2,6 +2,7 @@
 
 use homing_launch::{HostPlan, SlurmSeat, Stop, Via};
 use homing_model::Failure;
+use homing_model::resource::PARTS;
 use homing_slurm::{Allocation, Choice, Node, Request, Seat, Wish, ask, choose};
 
 /// Chooses the nodes of a partition, or of a reservation, that a run requests.
@@ -65,6 +66,8 @@ pub fn within(allocation: &Allocation, wish: &Wish, request: &Request) -> Result
         cpus: *cpus,
         // The job has a limit of its own.
         memory_mb: u64::MAX >> 1,
+        // Its workers report those that they see.
+        gpus: u32::MAX,
         reason: String::new(),
     };
     let nodes: Vec<Node> = allocation.nodes.iter().map(node).collect();
@@ -89,6 +92,7 @@ pub fn within(allocation: &Allocation, wish: &Wish, request: &Request) -> Result
 pub fn plan(seat: Seat, wish: &Wish, request: &Request) -> HostPlan {
     let request = Request {
         cpus: seat.slots.saturating_mul(wish.cpus_per_task),
+        gpus: u32::try_from((u64::from(seat.slots) * wish.gpu_parts).div_ceil(PARTS)).unwrap_or(u32::MAX),
         memory_mb: wish.memory_mb.map(|mb| mb.saturating_mul(u64::from(seat.slots))),
         ..request.clone()
     };

@@ -174,13 +174,20 @@ impl Cluster {
     pub fn resources(&self) -> HashMap<String, BTreeMap<String, u64>> {
         let mut all: HashMap<String, BTreeMap<String, u64>> = HashMap::new();
         for (host, settings) in self.own.host.iter().chain(&self.machine.host) {
-            for (name, amount) in &settings.resources {
-                let known = all.entry(host.clone()).or_default().entry(name.clone()).or_insert(*amount);
-                *known = (*known).min(*amount);
+            for (name, amount) in settings.amounts() {
+                let known = all.entry(host.clone()).or_default().entry(name).or_insert(amount);
+                *known = (*known).min(amount);
             }
         }
         all.retain(|_, resources| !resources.is_empty());
         all
+    }
+
+    /// Returns the graphics processors of this host: those that the cluster files give to it, or else its devices.
+    pub fn gpus_here(&self) -> u32 {
+        let configured = self.resources().remove(&homing_queue::host_name()).unwrap_or_default();
+        let configured = configured.into_iter().find(|(name, _)| homing_model::resource::is_gpu(name));
+        configured.map_or_else(|| homing_probe::gpus(), |(_, gpus)| u32::try_from(gpus).unwrap_or(u32::MAX))
     }
 
     /// Returns the limits that the cluster files give a queue, each with its equivalent in Slurm.
@@ -293,6 +300,7 @@ impl Cluster {
         let named = self.machine.host.keys().chain(self.own.host.keys()).cloned().chain(self.hosts(None)?);
         Ok(Config {
             slots: slots.unwrap_or_else(cores),
+            gpus: self.gpus_here(),
             host_slots: named.map(|name| (name.clone(), self.slots_of(&name))).collect(),
             barred: barred(&queues),
             queues,

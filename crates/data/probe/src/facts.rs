@@ -21,6 +21,7 @@ pub fn facts() -> HostFacts {
         ahead: None,
         // The worker adds it.
         most_tasks: None,
+        gpus: crate::gpus::gpus(),
         indices: crate::indices(),
     }
 }

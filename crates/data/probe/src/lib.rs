@@ -7,6 +7,7 @@
 //! It does not: keep samples (`watch::history`), compare hosts (`check`), or connect to another host.
 
 mod facts;
+mod gpus;
 mod indices;
 mod metrics;
 mod parse;
@@ -17,6 +18,7 @@ mod room;
 mod served;
 
 pub use facts::{facts, memory_bytes};
+pub use gpus::{GPU_INDEX, GPU_USE, gpu_use, gpus};
 pub use indices::indices;
 pub use metrics::{Answer, prometheus};
 pub use power::{Power, firmware_watts, watts};

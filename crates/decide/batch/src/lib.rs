@@ -55,3 +55,4 @@ pub use shell::command_from_line;
 pub use skip::{Freshness, Stale, freshness};
 pub use slot::{SLOT_TOKEN, fill_slot};
 pub use strings::Replacements;
+pub use tasks_file::offered;

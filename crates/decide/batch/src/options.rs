@@ -126,7 +126,7 @@ pub struct InputOptions {
     pub trim: Option<Trim>,
     /// Names that only the shell knows (exported functions): a command that starts with one goes through the shell.
     pub functions: Vec<RawText>,
-    /// The largest amount of each named resource on a host of the run.
+    /// The largest amount of each named resource on a host of the run, in parts of a unit.
     pub resources: BTreeMap<String, u64>,
 }
 

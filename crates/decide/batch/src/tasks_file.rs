@@ -8,6 +8,7 @@ use crate::error::BatchError;
 use crate::options::InputOptions;
 use homing_model::graph::Makers;
 use homing_model::{Task, TaskId};
+pub use line::offered;
 use line::{Line, Setting};
 use lines::Lines;
 use links::Links;

@@ -9,7 +9,8 @@
 //! clients of a file system agree on names at once.
 //!
 //! Main types: [`Leases`] are those of one run, [`keep()`] is the loop of a thread that holds them. [`Place`] is the
-//! folder, and [`Wish`] the number that a run could use.
+//! folder, and [`Wish`] the number that a run could use. [`take_units`] leases units of a host's own resources, such as
+//! graphics processors, to one task or job.
 //!
 //! It does not: decide how many tasks a server can serve (`admit`), or stop a task.
 
@@ -21,6 +22,8 @@ mod place;
 mod said;
 mod share;
 mod terms;
+mod units;
+mod wishes;
 
 pub use after::Successor;
 pub use keep::{News, SOON, keep, keep_in_line};
@@ -36,6 +39,8 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 use terms::Claim;
 pub use terms::{Outlook, Place, Wish, has_in_use, serves};
+pub use units::{Pool, Taker, UnitLease};
+pub use wishes::{UnitError, UnitWish, take_units};
 
 /// The folder's name in the root of a volume, unless another place is set.
 pub const FOLDER: &str = ".homing-leases";

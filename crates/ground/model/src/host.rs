@@ -82,9 +82,16 @@ pub struct HostFacts {
     /// Number of simultaneous tasks that the hard limit on descriptors allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_tasks: Option<u32>,
+    /// Number of graphics processors that a process there may use.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gpus: u32,
     /// Load indices by LSF's names that are no rates, at that moment. They are not in the record of a run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub indices: BTreeMap<String, f64>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// One sample of a host's load. Counters are totals since boot.

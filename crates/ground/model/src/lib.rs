@@ -25,6 +25,7 @@ pub mod links;
 pub mod live;
 pub mod metrics;
 pub mod nodeset;
+pub mod resource;
 pub mod rsync;
 pub mod shell;
 pub mod signal;

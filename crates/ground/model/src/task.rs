@@ -82,7 +82,8 @@ pub struct Task {
     /// Tasks that must succeed before it runs; empty once they have.
     #[serde(default)]
     pub after: Vec<TaskId>,
-    /// The named resources of its host that it occupies while it runs, with the amounts.
+    /// The named resources of its host that it occupies while it runs, with the amounts in parts of a unit
+    /// ([`crate::resource::PARTS`]).
     #[serde(default)]
     pub resources: Vec<(String, u64)>,
     /// Its standard input, one block after the other; without any, /dev/null. Workers receive the bytes ahead of the

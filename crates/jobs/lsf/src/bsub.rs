@@ -66,6 +66,8 @@ pub struct Request {
     pub group: Option<String>,
     /// `-app`.
     pub app: Option<String>,
+    /// `-gpu`: graphics processors that it takes of its host.
+    pub gpus: Option<u32>,
     /// `-network`, the name of one.
     pub network: Option<String>,
     /// Notes to the user about options that do less than LSF's, a line each.
@@ -162,6 +164,7 @@ fn merge(own: Request, script: Request) -> Request {
         network: own.network.or(script.network),
         notes: [own.notes, script.notes].concat(),
         before: own.before.or(script.before),
+        gpus: own.gpus.or(script.gpus),
         then: own.then.or(script.then),
         env: if own.env == EnvRule::default() { script.env } else { own.env },
         login_shell: own.login_shell.or(script.login_shell),
@@ -202,6 +205,7 @@ pub fn request(parsed: &Parsed) -> Result<Request, String> {
         project: parsed.text("P"),
         group: parsed.text("g").map(|g| crate::choose::group(&g)).transpose()?,
         app: parsed.text("app"),
+        gpus: parsed.text("gpu").map(|text| gpus(&text)).transpose()?,
         network: parsed.text("network").map(network).transpose()?,
         notes: parsed.notes.clone(),
         before: parsed.last("E").cloned(),
@@ -209,6 +213,33 @@ pub fn request(parsed: &Parsed) -> Result<Request, String> {
         env: parsed.text("env").map(|e| EnvRule::parse(&e)).transpose()?.unwrap_or_default(),
         login_shell: parsed.last("L").cloned(),
     })
+}
+
+/// Reads `-gpu num=N` or `-gpu -`, which is one. Devices are always given to one job alone. The other parts choose
+/// kinds of devices and ways to share them, which homing does not know.
+fn gpus(text: &str) -> Result<u32, String> {
+    let mut number = 1;
+    let refuse = |why: String| Err(format!("-gpu {text}: {why}"));
+    for part in text.split(':').filter(|part| !part.is_empty() && *part != "-") {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        let count = value.strip_suffix("/host").unwrap_or(value);
+        match (key, count.parse::<u32>()) {
+            ("num", Ok(count)) if count > 0 => number = count,
+            ("num", _) => {
+                return refuse("num=N is a number of devices on the job's host, from 1".into());
+            }
+            ("j_exclusive", _) if value == "yes" => {}
+            (
+                "j_exclusive" | "mode" | "mps" | "aff" | "block" | "gvendor" | "gmodel" | "gtile" | "gmem" | "glink"
+                | "gpack",
+                _,
+            ) => {
+                return refuse(format!("{key} is not there in homing: a job has its devices alone; use num=N"));
+            }
+            _ => return refuse(format!("{key} is no part of a GPU requirement; use num=N")),
+        }
+    }
+    Ok(number)
 }
 
 /// Checks that a network is given by its name. LSF's types and windows are for a switch that LSF no longer supports.
@@ -348,11 +379,28 @@ mod tests {
             ("#BSUB -q night by day", "by is no option"),
             ("#BSUB -h", "-h is for the command line"),
             ("#BSUB -nosuch", "illegal option -- nosuch"),
-            ("#BSUB-gpu num=1", "-gpu: "),
+            ("#BSUB-gpu num=1:mode=shared", "-gpu num=1:mode=shared: mode is not there"),
         ] {
             let said = with_script(Request::default(), line.as_bytes()).unwrap_err();
             assert!(said.contains(says), "{line}: {said}");
         }
+    }
+
+    #[test]
+    fn a_gpu_requirement_is_a_number() {
+        for (text, count) in [("num=2", 2), ("-", 1), ("num=3/host:j_exclusive=yes", 3)] {
+            assert_eq!(of(&["-gpu", text, "x"]).unwrap().gpus, Some(count), "{text}");
+        }
+        for text in ["num=0", "num=2/task", "num=1:gmodel=TeslaV100", "num=1:mps=yes", "nmu=1", "num=1:j_exclusive=no"]
+        {
+            assert!(
+                of(&["-gpu", text, "x"]).unwrap_err().contains("use num=N")
+                    || text.starts_with("num=0")
+                    || text.contains("task"),
+                "{text}"
+            );
+        }
+        assert_eq!(of(&["x"]).unwrap().gpus, None);
     }
 
     #[test]

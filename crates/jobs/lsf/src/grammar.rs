@@ -19,8 +19,8 @@ const PLAIN: Grammar = Grammar { flags: &["h", "V"], valued: &[], noted: &[], re
 pub const BSUB: Grammar = Grammar {
     flags: &["B", "H", "I", "Ip", "Is", "IS", "ISp", "ISs", "K", "N", "Nd", "Ne", "r", "rn", "x", "Zs", "h", "V"],
     valued: &[
-        "app", "cwd", "E", "Ep", "e", "eo", "env", "g", "i", "is", "J", "L", "M", "m", "n", "network", "o", "oo", "P",
-        "q", "R", "u", "W", "w",
+        "app", "cwd", "E", "Ep", "e", "eo", "env", "g", "gpu", "i", "is", "J", "L", "M", "m", "n", "network", "o",
+        "oo", "P", "q", "R", "u", "W", "w",
     ],
     noted: &[
         ("B N Nd Ne u", NO_MAIL),
@@ -38,7 +38,6 @@ pub const BSUB: Grammar = Grammar {
         ("eptl ptl", "a pending limit is not there in homing; use bkill"),
         ("ext", "external schedulers are not there in homing; leave it out"),
         ("f", "copying of files is not there in homing; use cp in the job's command"),
-        ("gpu", "GPUs are not counted in homing; on Slurm: homing sub --slurm-arg=--gpus=1"),
         ("hostfile", "a file of hosts is not there in homing; use -m"),
         ("IX XF", "X forwarding is not there in homing; use ssh -X"),
         ("Jd", "a description is not there in homing; use -J"),

@@ -60,6 +60,9 @@ pub struct JobSpec {
     /// It is ended after this many seconds.
     #[serde(default)]
     pub limit_s: Option<u64>,
+    /// Graphics processors that it takes on its host, in parts of one ([`homing_model::resource::PARTS`]).
+    #[serde(default)]
+    pub gpu_parts: u64,
     /// It is ended when its processes have more memory than this many bytes.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
@@ -215,6 +218,9 @@ pub struct Private {
     /// The file mode creation mask.
     #[serde(default)]
     pub umask: u32,
+    /// A line for the shell of the machine where it was submitted, after the job's end.
+    #[serde(default)]
+    pub on_exit: Option<RawText>,
 }
 
 /// The content of `start.INDEX.json`.

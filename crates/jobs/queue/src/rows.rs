@@ -145,6 +145,7 @@ fn reason(block: &Block) -> String {
         Block::Beyond(what) => format!("Job's resource requirements can never be satisfied: {what}: 1 host"),
         Block::NoSlots => "Closed by LSF administrator: 1 host".into(),
         Block::TooLarge => "Not enough processors to meet the job's CPU requirement: 1 host".into(),
+        Block::Gpus => "Job's resource requirements not satisfied: gpu: 1 host".into(),
         Block::Storage(who) => format!("The file server is busy: {who}"),
         Block::Other(text) => text.clone(),
     }

@@ -1,6 +1,7 @@
 //! Chooses the nodes to request, and the number of slots of each.
 
 use crate::nodes::Node;
+use homing_model::resource::PARTS;
 
 /// The wishes of the run for its nodes.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +18,8 @@ pub struct Wish {
     pub cpus_per_task: u32,
     /// Memory of a task, MiB.
     pub memory_mb: Option<u64>,
+    /// Graphics processors of a task, in parts of one ([`PARTS`]); 0 for none.
+    pub gpu_parts: u64,
     /// Number of tasks, if it is known.
     pub tasks: Option<u64>,
     /// Whether the job is to run in a reservation.
@@ -87,7 +90,9 @@ fn slots(node: &Node, wish: &Wish) -> u32 {
     // A node with too few idle processors for one task has to become emptier first.
     let by_cpus = if by_cpus == 0 { node.cpus / each } else { by_cpus };
     let by_memory = wish.memory_mb.map_or(u64::MAX, |mb| node.memory_mb / mb.max(1)).min(u64::from(u32::MAX)) as u32;
-    let room = wish.jobs.map_or(by_cpus, |jobs| jobs.min(node.cpus / each)).min(by_memory);
+    let by_gpus = (u64::from(node.gpus) * PARTS).checked_div(wish.gpu_parts).unwrap_or(u64::MAX);
+    let by_gpus = by_gpus.min(u64::from(u32::MAX)) as u32;
+    let room = wish.jobs.map_or(by_cpus, |jobs| jobs.min(node.cpus / each)).min(by_memory).min(by_gpus);
     wish.tasks.map_or(room, |tasks| room.min(tasks.clamp(1, u64::from(u32::MAX)) as u32))
 }
 
@@ -97,7 +102,16 @@ mod tests {
 
     fn node(name: &str, state: &str, idle: u32) -> Node {
         let (aliases, reason) = (vec![], String::new());
-        Node { name: name.into(), aliases, state: state.into(), idle_cpus: idle, cpus: 8, memory_mb: 8000, reason }
+        Node {
+            name: name.into(),
+            aliases,
+            state: state.into(),
+            idle_cpus: idle,
+            cpus: 8,
+            memory_mb: 8000,
+            gpus: 2,
+            reason,
+        }
     }
 
     fn nodes() -> Vec<Node> {
@@ -142,5 +156,8 @@ mod tests {
         assert_eq!(a(Wish { jobs: Some(5), ..wish(&[]) }), 5);
         assert!(seats(&Wish { memory_mb: Some(9000), ..wish(&[]) }).is_empty());
         assert!(seats(&Wish { cpus_per_task: 9, ..wish(&[]) }).is_empty());
+        assert_eq!(a(Wish { gpu_parts: 100, ..wish(&[]) }), 2, "one graphics processor each, of two");
+        assert_eq!(a(Wish { gpu_parts: 50, ..wish(&[]) }), 4);
+        assert!(seats(&Wish { gpu_parts: 300, ..wish(&[]) }).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! The nodes that `sinfo` lists.
 
 /// The columns for `sinfo --noheader --Node --format`; the reason comes last, since it is free text.
-pub const SINFO_FORMAT: &str = "%N|%P|%T|%C|%m|%o|%n|%E";
+pub const SINFO_FORMAT: &str = "%N|%P|%T|%C|%m|%o|%n|%G|%E";
 
 /// A node of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Node {
     pub cpus: u32,
     /// Memory, MiB.
     pub memory_mb: u64,
+    /// Graphics processors, whether a job has them or not.
+    pub gpus: u32,
     /// The reason why it is down or drained; otherwise empty.
     pub reason: String,
 }
@@ -74,9 +76,10 @@ pub(crate) fn rows(text: &str) -> impl Iterator<Item = (&str, Node)> {
 }
 
 fn row(line: &str) -> Option<(&str, Node)> {
-    let mut words = line.trim().splitn(8, '|');
+    let mut words = line.trim().splitn(9, '|');
     let (name, partition, state, cpus) = (words.next()?, words.next()?, words.next()?, words.next()?);
-    let (memory, address, hostname, reason) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let (memory, address, hostname) = (words.next()?, words.next()?, words.next()?);
+    let (gpus, reason) = (gpus(words.next()?), words.next()?);
     let counts: Vec<u32> = cpus.split('/').filter_map(|n| n.parse().ok()).collect();
     let [_, idle_cpus, _, cpus] = counts[..] else { return None };
     // `4000+` means that nodes differ.
@@ -85,8 +88,36 @@ fn row(line: &str) -> Option<(&str, Node)> {
     let reason = if reason == "none" { "" } else { reason };
     Some((
         partition,
-        Node { name: name.into(), aliases, state: state.into(), idle_cpus, cpus, memory_mb, reason: reason.into() },
+        Node {
+            name: name.into(),
+            aliases,
+            state: state.into(),
+            idle_cpus,
+            cpus,
+            memory_mb,
+            gpus,
+            reason: reason.into(),
+        },
     ))
+}
+
+/// Counts the devices of a list of generic resources such as `gpu:a100:4(S:0,2),gpu:1,mps:400`, or `(null)`.
+fn gpus(gres: &str) -> u32 {
+    let mut depth = 0;
+    let mut plain = String::new();
+    for c in gres.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            c if depth == 0 => plain.push(c),
+            _ => {}
+        }
+    }
+    let count = |word: &str| {
+        let mut parts = word.split(':');
+        (parts.next() == Some("gpu")).then(|| parts.next_back().map_or(Some(1), |last| last.parse().ok()).unwrap_or(1))
+    };
+    plain.split(',').filter_map(count).fold(0u32, u32::saturating_add)
 }
 
 #[cfg(test)]
@@ -94,9 +125,9 @@ mod tests {
     use super::*;
 
     /// Recorded from Slurm 22.05; n3 was drained, slurmd of n4 killed.
-    const SINFO: &str = "n1|lab*|idle|0/2/0/2|6026|n1|n1|none\nn1|urgent|idle|0/2/0/2|6026|n1|n1|none\n\
-                         n2|lab*|mixed|1/1/0/2|6026|10.77.1.2|n2|none\nn3|lab*|drained|0/0/2/2|6026|n3|n3|disk | swap\n\
-                         n4|lab*|down*|0/0/2/2|6026|n4|n4|Not responding\nm1|big|idle|0/64/0/64|500000+|m1|m1|none\n";
+    const SINFO: &str = "n1|lab*|idle|0/2/0/2|6026|n1|n1|(null)|none\nn1|urgent|idle|0/2/0/2|6026|n1|n1|(null)|none\n\
+                         n2|lab*|mixed|1/1/0/2|6026|10.77.1.2|n2|(null)|none\nn3|lab*|drained|0/0/2/2|6026|n3|n3|(null)|disk | swap\n\
+                         n4|lab*|down*|0/0/2/2|6026|n4|n4|(null)|Not responding\nm1|big|idle|0/64/0/64|500000+|m1|m1|(null)|none\n";
 
     #[test]
     fn the_default_partition_unless_another_is_named() {
@@ -120,6 +151,13 @@ mod tests {
         assert!(state("idle~").is_usable(false) && state("mixed-").is_usable(false));
         assert!(!state("idle*").is_usable(false) && !state("maint").is_usable(false));
         assert!(state("idle$").is_usable(true) && state("maint").is_usable(true));
+    }
+
+    #[test]
+    fn graphics_processors_are_counted_among_the_generic_resources() {
+        let lists =
+            [("(null)", 0), ("gpu:2", 2), ("gpu:a100:4(S:0,2),gpu:t4:1", 5), ("gpu", 1), ("mps:400,gpu:tesla", 1)];
+        lists.iter().for_each(|(list, count)| assert_eq!(gpus(list), *count, "{list}"));
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Request {
     pub cpus: u32,
     /// Memory of the worker, MiB; the site's default when `None`.
     pub memory_mb: Option<u64>,
+    /// Graphics processors of the worker (`--gres`); 0 for none.
+    pub gpus: u32,
     /// `--licenses`, of file servers that its tasks use.
     pub licenses: Option<String>,
     /// Further arguments, as given; they come last, and therefore take precedence.
@@ -75,6 +77,7 @@ impl Request {
         let mut args = vec![format!("--job-name={}", job_name(&self.run))];
         args.extend(self.given());
         args.extend(self.memory_mb.map(|mb| format!("--mem={mb}M")));
+        args.extend((self.gpus > 0).then(|| gres(self.gpus)));
         args.extend(self.licenses.as_ref().map(|licenses| format!("--licenses={licenses}")));
         args
     }
@@ -122,6 +125,11 @@ pub fn advice(said: &str) -> Option<&'static str> {
     )
 }
 
+/// Returns the option for so many graphics processors on each node of a job.
+pub fn gres(gpus: u32) -> String {
+    format!("--gres=gpu:{gpus}")
+}
+
 /// Returns the name of a run's jobs. Each run has its own, so that its remaining jobs can be found.
 pub fn job_name(run: &str) -> String {
     format!("homing-{run}")
@@ -153,14 +161,21 @@ mod tests {
             cpus: 4,
             memory_mb: Some(2000),
             licenses: Some("nas:2".into()),
+            gpus: 3,
             extra: vec!["--constraint=ib".into()],
             run: "r1".into(),
             ..Request::default()
         };
         let text = line(&request);
-        for part in
-            ["--partition=lab", "--time=1:00", "--mem=2000M", "--licenses=nas:2", "--nodelist=n3", "--cpus-per-task=4"]
-        {
+        for part in [
+            "--partition=lab",
+            "--time=1:00",
+            "--mem=2000M",
+            "--gres=gpu:3",
+            "--licenses=nas:2",
+            "--nodelist=n3",
+            "--cpus-per-task=4",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("--overlap") && !text.contains("--qos"), "{text}");

@@ -25,6 +25,7 @@ mod session;
 mod shared;
 mod slots;
 mod spawn;
+mod units;
 mod view;
 
 use homing_os::process::{End, Guarded, Terms};

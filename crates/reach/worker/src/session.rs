@@ -45,7 +45,7 @@ pub(crate) fn ignore_terminal_signals() {
 }
 
 /// Descriptors of a task while it runs: two pipes with both their ends, its pidfd, its byte counters, and its
-/// standard input.
+/// standard input. The units of resources take one more each, and few tasks have any.
 const FILES_OF_A_TASK: u64 = 7;
 /// Other descriptors that the worker has or opens for a moment.
 const FILES_BESIDES: u64 = 64;
@@ -182,11 +182,11 @@ impl Session {
                 }
                 sample(sample_ms, self.shared.clone())?;
             }
-            ToWorker::Run { ticket, slot, task, requires, weigh, fence } => {
+            ToWorker::Run { ticket, slot, task, requires, weigh, fence, units } => {
                 let fence = self.with_what_came_ahead(fence);
                 if let Some(run) = &self.run {
                     let stdin = self.inputs.remove(&ticket);
-                    let order = Order { ticket, slot, task, requires, weigh, fence, recipe: None, stdin };
+                    let order = Order { ticket, slot, task, requires, weigh, fence, recipe: None, stdin, units };
                     take(&self.shared, run, self.slots, order);
                 }
             }
@@ -196,7 +196,8 @@ impl Session {
             ToWorker::Recipe { ticket, task, folders } => {
                 if let Some(run) = &self.run {
                     let (requires, weigh, slot, recipe) = (vec![], false, 1, Some(folders));
-                    let order = Order { ticket, slot, task, requires, weigh, fence: vec![], recipe, stdin: None };
+                    let (fence, units, stdin) = (vec![], vec![], None);
+                    let order = Order { ticket, slot, task, requires, weigh, fence, recipe, stdin, units };
                     take(&self.shared, run, self.slots, order);
                 }
             }

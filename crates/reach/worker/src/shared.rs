@@ -8,6 +8,7 @@ use crate::recipe::Recipes;
 use crate::spawn::{Found, Ground};
 use crate::view::View;
 use homing_launch::wire::FromWorker;
+use homing_lease::UnitWish;
 use homing_model::{Change, HostSample, Outcome, RawText, Task};
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
@@ -44,6 +45,8 @@ pub(crate) struct Order {
     pub(crate) recipe: Option<Vec<RawText>>,
     /// The standard input of the task; `None` for /dev/null.
     pub(crate) stdin: Option<Input>,
+    /// The units of resources that it takes.
+    pub(crate) units: Vec<UnitWish>,
 }
 
 /// Tasks that wait for a slot, and the slots.
@@ -67,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) freed: Condvar,
     /// Whether the user was warned that a resource is short.
     told: AtomicBool,
+    /// Whether the user was warned that tasks wait for units of others.
+    pub(crate) told_units: AtomicBool,
     pub(crate) running: Mutex<HashMap<u64, Arc<Handle>>>,
     out: Mutex<Outbox>,
     held: Condvar,
@@ -106,6 +111,7 @@ impl Shared {
             changed: Condvar::new(),
             freed: Condvar::new(),
             told: AtomicBool::new(false),
+            told_units: AtomicBool::new(false),
             running: Mutex::default(),
             out: Mutex::new(Outbox { to: output, frames: Vec::new() }),
             held: Condvar::new(),

@@ -6,6 +6,7 @@ use crate::input::Input;
 use crate::recipe::Recipes;
 use crate::shared::{LEAVE, Order, Orders, Run, Shared, lock};
 use crate::spawn::scarce;
+use crate::units;
 use crate::view::View;
 use homing_fence::Late;
 use homing_launch::wire::{Ended, FromWorker};
@@ -143,7 +144,7 @@ fn in_a_job() -> bool {
 }
 
 fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromWorker {
-    let Order { ticket, slot, task, requires, weigh, fence, recipe, stdin } = order;
+    let Order { ticket, slot, mut task, requires, weigh, fence, recipe, stdin, units } = order;
     let is_recipe = recipe.is_some();
     let handle = lock(&shared.running).get(&ticket).cloned().unwrap_or_default();
     let cwd = task.cwd.as_ref().map_or_else(|| run.cwd.clone(), |c| run.cwd.join(c.as_path()));
@@ -159,6 +160,14 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
     if handle.fate() != Fate::Free {
         return FromWorker::Ended(attempt::ended(ticket, Outcome::Killed, Duration::ZERO));
     }
+    // Held until the task has ended.
+    let _leases = match units::take(shared, &handle, &units) {
+        Ok((leases, variables)) => {
+            task.env.extend(variables);
+            leases
+        }
+        Err(outcome) => return FromWorker::Ended(attempt::ended(ticket, outcome, Duration::ZERO)),
+    };
     let env = task_environment(run, &task, slot, &view.shown(&cwd), is_recipe).map_err(|e| e.to_string());
     let stdin = stdin.as_ref().map(Input::file).transpose();
     let (env, stdin) = match env.and_then(|env| Ok((env, stdin?))) {

@@ -144,8 +144,9 @@ impl Core {
         let ix = self.placer.host_up(slots, facts.nic_bytes_per_s);
         self.placer.host_on(ix, self.policy.links.leaf(name));
         self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));
+        let amounts = takes::with_found(self.policy.resources.of(name), facts.gpus);
         self.hosts.up(ix, name, slots, facts);
-        self.hosts.offers(ix, self.policy.resources.of(name));
+        self.hosts.offers(ix, amounts);
         self.hosts.bounded(ix, self.policy.load.as_deref());
         self.tell_room(ix);
         let learnt = self.policy.learnt.get(name).copied();

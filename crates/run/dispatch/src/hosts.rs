@@ -1,8 +1,9 @@
 //! The hosts of a run: names, used slots, and the volumes that they have mounted.
 
-use crate::units::Units;
+use homing_lease::UnitWish;
 use homing_model::hostname::{HostIndex, spelled};
-use homing_model::{HostFacts, HostSample, Mount, Task, TaskId};
+use homing_model::resource::{MOST_UNITS, PARTS};
+use homing_model::{HostFacts, HostSample, Mount, Task};
 use homing_mounts::same_volume;
 use homing_place::HostIx;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -38,10 +39,8 @@ struct Host {
     newest: Option<(u64, u32)>,
     /// The memory that running tasks declared, bytes.
     claimed: u64,
-    /// The amount of each named resource, and the amount that running tasks use.
+    /// The amount of each named resource in parts of a unit, and the amount that running tasks use.
     resources: BTreeMap<String, (u64, u64)>,
-    /// The units of resources that running tasks have.
-    units: Units,
     /// Whether tasks may be sent to it.
     up: bool,
     /// Whether its worker is connected.
@@ -91,7 +90,6 @@ impl Hosts {
             newest: None,
             claimed: 0,
             resources: BTreeMap::new(),
-            units: Units::default(),
             up: true,
             present: true,
             facts,
@@ -255,7 +253,6 @@ impl Hosts {
 
     /// Sets the amount of each named resource.
     pub(crate) fn offers(&mut self, ix: HostIx, resources: BTreeMap<String, u64>) {
-        self.hosts[ix].units = Units::new(&resources);
         self.hosts[ix].resources = resources.into_iter().map(|(name, all)| (name, (all, 0))).collect();
     }
 
@@ -287,14 +284,19 @@ impl Hosts {
         [memory].into_iter().chain(names.iter().map(free)).collect()
     }
 
-    /// Takes units of resources for a task that starts. Returns the variables that name the units.
-    pub(crate) fn take_units(&mut self, ix: HostIx, task: &Task) -> Vec<(String, String)> {
-        self.hosts[ix].units.take(task.id, &task.resources)
+    /// Returns the units that a task takes of a host. Its worker leases them: the tasks of other runs may have some.
+    pub(crate) fn units_of(&self, ix: HostIx, task: &Task) -> Vec<UnitWish> {
+        let wish = |(name, parts): &(String, u64)| {
+            let all = self.hosts[ix].resources.get(name)?.0 / PARTS;
+            (all <= MOST_UNITS && *parts > 0).then(|| UnitWish { name: name.clone(), parts: *parts, all })
+        };
+        task.resources.iter().filter_map(wish).collect()
     }
 
-    /// Returns the units of a task that has ended.
-    pub(crate) fn give_units_back(&mut self, ix: HostIx, task: TaskId) {
-        self.hosts[ix].units.give_back(task);
+    /// Returns the largest amount of a resource on a host that is up, in parts of a unit.
+    pub(crate) fn most_of(&self, name: &str) -> u64 {
+        let amounts = self.hosts.iter().filter(|host| host.up).filter_map(|host| host.resources.get(name));
+        amounts.map(|(all, _)| *all).max().unwrap_or(0)
     }
 
     /// Counts a task that starts (`true`) or has ended.

@@ -28,7 +28,6 @@ pub mod source;
 mod stands;
 mod stdin;
 mod terminal;
-mod units;
 pub mod watch;
 mod wires;
 mod written;

@@ -2,9 +2,10 @@
 
 use homing_launch::wire::{FromWorker, ToWorker};
 use homing_launch::{Channel, FAN_OUT, Options, Via};
-use homing_model::HostSample;
+use homing_model::{Command, HostFacts, HostSample, RawText, Task};
 use homing_os::names::is_here;
 pub use homing_probe::Answer;
+use homing_probe::{GPU_INDEX, GPU_USE};
 use std::time::Duration;
 
 /// The time between the two samples.
@@ -31,23 +32,54 @@ pub fn sampling(run: &str, every: Duration) -> ToWorker {
     }
 }
 
+/// Longest wait for the program that prints how busy graphics processors are, milliseconds. It may load a driver.
+const GPU_QUERY_MS: u64 = 10_000;
+
+/// Returns the task that prints how busy the graphics processors of a host are.
+fn gpu_query() -> ToWorker {
+    let words = GPU_USE.iter().map(|word| RawText::from(*word)).collect();
+    let task = Task { timeout_ms: Some(GPU_QUERY_MS), ..Task::of(Command::Argv(words)) };
+    ToWorker::Run { ticket: 1, slot: 1, task, requires: vec![], weigh: false, fence: vec![], units: vec![] }
+}
+
+/// Keeps how busy the graphics processors are among the indices of the host.
+fn note_gpus(facts: &mut HostFacts, printed: &[u8]) {
+    let found = homing_probe::gpu_use(&String::from_utf8_lossy(printed));
+    facts.indices.extend(found.map(|percent| (GPU_INDEX.to_string(), percent)));
+}
+
 fn ask(name: &str) -> Answer {
     if is_here(name) {
         let first = homing_probe::sample();
         std::thread::sleep(BETWEEN);
-        return Ok((homing_probe::facts(), first, homing_probe::sample()));
+        let mut facts = homing_probe::facts();
+        if facts.gpus > 0 {
+            let [program, words @ ..] = GPU_USE;
+            let printed = std::process::Command::new(program).args(words).output();
+            note_gpus(&mut facts, &printed.map(|output| output.stdout).unwrap_or_default());
+        }
+        return Ok((facts, first, homing_probe::sample()));
     }
     let via = Via::Ssh { target: name.into() };
-    let Channel { facts, mut to, mut from, keeper, .. } =
+    let Channel { mut facts, mut to, mut from, keeper, .. } =
         homing_launch::open(name, &via, &Options::default()).map_err(|e| e.to_string())?;
     let begin = sampling("hosts", BETWEEN);
     let mut talk = || -> Result<(HostSample, HostSample), homing_launch::wire::WireError> {
         homing_launch::wire::send(&mut to, &begin)?;
         to.flush()?;
+        let mut awaits_gpus = facts.gpus > 0;
+        if awaits_gpus {
+            homing_launch::wire::send(&mut to, &gpu_query())?;
+            to.flush()?;
+        }
         let mut samples = Vec::new();
-        while samples.len() < 2 {
+        while samples.len() < 2 || awaits_gpus {
             match homing_launch::wire::receive(&mut from)? {
                 Some(FromWorker::Sample(sample)) => samples.push(sample),
+                Some(FromWorker::Ended(ended)) => {
+                    note_gpus(&mut facts, &ended.stdout);
+                    awaits_gpus = false;
+                }
                 Some(_) => {}
                 None => return Err(homing_launch::wire::WireError::Garbled("its worker ended early".into())),
             }

@@ -16,7 +16,7 @@ use crate::progress;
 use crate::switched;
 use homing_account::usage::{InForce, Serves};
 use homing_batch::parse_duration_within;
-use homing_model::{Failure, alike, document, exit, fit};
+use homing_model::{Failure, HostFacts, alike, document, exit, fit};
 use homing_watch::history::columns;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -102,7 +102,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
             let servers: Vec<Value> = servers.iter().map(Serves::as_json).collect();
             print!("{}", document::line(json!({ "hosts": rows, "servers": servers })));
         } else {
-            print_table(&names, &answers, limits, is_off);
+            print_table(&names, &answers, limits, cluster, is_off);
             print!("{}", Serves::table(servers));
         }
         let Some(pause) = args.watch else {
@@ -123,25 +123,43 @@ fn as_json(name: &str, answer: &Answer, cluster: &Cluster, off: bool) -> Value {
             let more = json!({
                 "host": name, "status": "ok", "at_ns": last.at_ns, "cores": facts.cores,
                 "slots": cluster.slots_of(name).unwrap_or(facts.cores), "memory_bytes": facts.memory_bytes,
+                "gpus": gpus_of(name, facts, cluster), "gpu_percent": facts.indices.get(homing_probe::GPU_INDEX),
             });
             columns::object(&last.since(first), more)
         }
     }
 }
 
+/// Returns the graphics processors of a host: those of the cluster file, or else those that it has.
+fn gpus_of(name: &str, facts: &HostFacts, cluster: &Cluster) -> u64 {
+    let amounts = cluster.resources().remove(name).unwrap_or_default();
+    let configured = amounts.into_iter().find(|(name, _)| homing_model::resource::is_gpu(name));
+    configured.map_or(u64::from(facts.gpus), |(_, gpus)| gpus)
+}
+
+/// Returns the cell of a host's graphics processors: their number, and how busy they are if that is known.
+fn gpu_cell(gpus: u64, facts: &HostFacts) -> String {
+    match (gpus, facts.indices.get(homing_probe::GPU_INDEX)) {
+        (0, _) => "-".into(),
+        (gpus, None) => gpus.to_string(),
+        (gpus, Some(percent)) => format!("{gpus}:{percent:.0}%"),
+    }
+}
+
 /// Formats the rows in columns of fixed widths, so that those of --watch stay in place. A narrow terminal gets columns as
 /// wide as their cells.
-fn table(rows: &[[String; 13]]) -> String {
-    let line = |row: &[String; 13]| {
-        let [name, status, cores, rest @ .., limit] = row;
-        let limit = if limit.is_empty() { String::new() } else { format!("{limit:>8}") };
+fn table(rows: &[[String; 14]]) -> String {
+    let line = |row: &[String; 14]| {
+        let [name, status, cores, rest @ .., gpus, limit] = row;
+        let optional = |cell: &String| if cell.is_empty() { String::new() } else { format!("{cell:>8}") };
         let rest: [&String; 9] = std::array::from_fn(|at| &rest[at]);
-        let line = format!("{name:<18} {status:>8} {cores:>5}{}{limit}", columns::line(rest));
+        let (gpus, limit) = (optional(gpus), optional(limit));
+        let line = format!("{name:<18} {status:>8} {cores:>5}{}{gpus}{limit}", columns::line(rest));
         line.trim_end().to_string() + "\n"
     };
     let whole: String = rows.iter().map(line).collect();
     match fit::exceeded(&whole, progress::columns()) {
-        Some(most) => fit::aligned(rows, 1..13, Some(most)),
+        Some(most) => fit::aligned(rows, 1..14, Some(most)),
         None => whole,
     }
 }
@@ -150,22 +168,29 @@ fn print_table(
     names: &[String],
     answers: &[Answer],
     limits: &BTreeMap<String, u32>,
+    cluster: &Cluster,
     is_off: impl Fn(&str, &Answer) -> bool,
 ) {
-    let row = |first: [&str; 3], rest: [String; 9], limit: String| -> [String; 13] {
-        let cells: Vec<String> = first.into_iter().map(String::from).chain(rest).chain([limit]).collect();
-        cells.try_into().expect("3, 9 and 1 are 13")
+    let row = |first: [&str; 3], rest: [String; 9], last: [String; 2]| -> [String; 14] {
+        let cells: Vec<String> = first.into_iter().map(String::from).chain(rest).chain(last).collect();
+        cells.try_into().expect("3, 9 and 2 are 14")
     };
+    let known =
+        |(name, answer): (&String, &Answer)| answer.as_ref().map_or(0, |(facts, ..)| gpus_of(name, facts, cluster));
+    let gpus: Vec<u64> = names.iter().zip(answers).map(known).collect();
+    let has_gpus = gpus.iter().any(|gpus| *gpus > 0);
     let head = if limits.is_empty() { String::new() } else { "limit".into() };
-    let mut rows = vec![row(["HOST_NAME", "status", "cores"], columns::NAMES.map(String::from), head)];
-    for (name, answer) in names.iter().zip(answers) {
+    let gpu_head = if has_gpus { "gpus".to_string() } else { String::new() };
+    let mut rows = vec![row(["HOST_NAME", "status", "cores"], columns::NAMES.map(String::from), [gpu_head, head])];
+    for ((name, answer), gpus) in names.iter().zip(answers).zip(gpus) {
         let Ok((facts, first, last)) = answer else {
             let status = if is_off(name, answer) { "off" } else { "unavail" };
-            rows.push(row([name, status, ""], Default::default(), String::new()));
+            rows.push(row([name, status, ""], Default::default(), Default::default()));
             continue;
         };
         let limit = limits.get(name).map_or(String::new(), u32::to_string);
-        rows.push(row([name, "ok", &facts.cores.to_string()], columns::cells(&last.since(first)), limit));
+        let gpus = if has_gpus { gpu_cell(gpus, facts) } else { String::new() };
+        rows.push(row([name, "ok", &facts.cores.to_string()], columns::cells(&last.since(first)), [gpus, limit]));
     }
     print!("{}", table(&rows));
     let silent = names.iter().zip(answers).filter(|(name, answer)| !is_off(name, answer));

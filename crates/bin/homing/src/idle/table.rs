@@ -136,8 +136,21 @@ pub const TABLE: &[Idle] = &[
     Idle {
         commands: RUNS,
         options: &["resource"],
-        when: &[Without(&["tasks"])],
-        instead: "'resources' of a line in a task file takes of it",
+        when: &[Without(&["tasks", "gpus_per_task"])],
+        instead: "--gpus-per-task N, or 'resources' of a line in a task file, takes of it",
+    },
+    Idle {
+        commands: RUNS,
+        options: &["gpus_per_task"],
+        when: &[With(&["ppn"])],
+        instead: "homing sub --nodes N --slurm-arg=--gres=gpu:N on Slurm; the queue counts them on one host alone",
+    },
+    Idle { commands: &["plan"], options: &["on_exit"], when: &[Without(&["gateway"])], instead: "homing run" },
+    Idle {
+        commands: &["run"],
+        options: &["on_exit"],
+        when: &[With(&["dry_run"])],
+        instead: "nothing runs that could end",
     },
     Idle {
         commands: RUNS,

@@ -56,6 +56,7 @@ mod metrics;
 mod modules;
 mod mounts;
 mod nodeset;
+mod notices;
 mod options;
 mod outcome;
 mod package;

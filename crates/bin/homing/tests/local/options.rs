@@ -77,6 +77,12 @@ const RUN: Rows = &[
         "--resource gpu=1",
         "echo '{\"command\":\"echo a\",\"resources\":{\"gpu\":1}}' > t; homing run -q @ --tasks t",
     ),
+    ("--gpus-per-task", "--gpus-per-task 1", "homing run -q --resource gpu=2 @ 'echo $CUDA_VISIBLE_DEVICES' ::: a"),
+    (
+        "--on-exit",
+        "--on-exit 'echo $HOMING_EXIT $HOMING_DONE $HOMING_FAILED > end'",
+        "homing run -q @ 'exit {}' ::: 0 1; cat end",
+    ),
     ("--env", "--env no_such_variable", HI),
     ("--dry-run", "--dry-run", HI),
     ("--explain", "--explain", HI),

@@ -127,13 +127,13 @@ fn words_of_lsf_are_whole_words_and_jobs_are_told_in_full() {
         return;
     }
     let script = "export HOMING_QUEUE=$PWD/queue; homing lsf install bin >/dev/null; PATH=$PWD/bin:$PATH\n\
-                  bsub -gpu num=1 touch ran; echo status $?; ls ran\n\
+                  bsub -sp 5 touch ran; echo status $?; ls ran\n\
                   bsub -g /mine -M 100 'sleep 1000' | cut -c1-7; bkill -g /others 0\n\
                   until homing jobs 1 | grep -q 'RUN'; do sleep 0.1; done; homing jobs 1\n\
                   homing kill --all; until homing jobs 1 | grep -q 'EXIT'; do sleep 0.1; done; homing jobs 1";
     let lines = Terminal::new(120, &[], script).ends();
     let shown = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
-    assert_eq!((shown("-gpu: "), shown("status 255"), shown("ls: cannot access 'ran'")), (1, 1, 1), "{lines:#?}");
+    assert_eq!((shown("-sp: "), shown("status 255"), shown("ls: cannot access 'ran'")), (1, 1, 1), "{lines:#?}");
     assert_eq!((shown("Job <1>"), shown("No matching job found")), (1, 1), "{lines:#?}");
     assert_eq!((shown("  command    sleep 1000"), shown("  state      RUN"), shown("  state      EXIT")), (2, 1, 1));
 }

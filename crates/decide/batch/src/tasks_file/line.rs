@@ -3,6 +3,7 @@
 use crate::amount::{parse_duration, parse_size};
 use crate::shell::command_from_line;
 use homing_model::graph::Other;
+use homing_model::resource::{PARTS, parse_amount, shown_amount};
 use homing_model::{Command, RawText, Task, TaskId};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ pub(super) struct Line {
     #[serde(alias = "mem")]
     memory: Option<Amount>,
     #[serde(default)]
-    resources: BTreeMap<String, u64>,
+    resources: BTreeMap<String, serde_json::Number>,
     timeout: Option<Amount>,
 }
 
@@ -53,7 +54,7 @@ pub(super) struct Setting {
     pub cwd: PathBuf,
     /// Functions of the shell with which commands may begin.
     pub functions: Vec<RawText>,
-    /// The largest amount of each named resource on a host.
+    /// The largest amount of each named resource on a host, in parts of a unit.
     pub resources: BTreeMap<String, u64>,
 }
 
@@ -119,7 +120,11 @@ impl Line {
         if self.cpus == Some(0) {
             return Err("'cpus' must be at least 1".into());
         }
-        self.resources.iter().try_for_each(|(name, wanted)| offered(name, *wanted, &setting.resources))?;
+        let parts = |(name, wanted): (String, serde_json::Number)| {
+            let parts = parse_amount(&wanted.to_string()).map_err(|why| format!("'resources': {name}: {why}"))?;
+            offered(&name, parts, &setting.resources).map(|()| (name, parts))
+        };
+        let resources = self.resources.into_iter().map(parts).collect::<Result<Vec<_>, String>>()?;
         Ok(Task {
             cwd: self.cwd.map(|cwd| RawText::from(setting.cwd.join(cwd.as_path()).as_path())),
             env: self.env.into_iter().map(|(name, value)| (RawText::from(name), value)).collect(),
@@ -130,22 +135,25 @@ impl Line {
             timeout_ms: self.timeout.map(Amount::duration).transpose()?.map(|d| (d.as_millis() as u64).max(1)),
             name: self.name,
             after,
-            resources: self.resources.into_iter().filter(|(_, wanted)| *wanted > 0).collect(),
+            resources: resources.into_iter().filter(|(_, wanted)| *wanted > 0).collect(),
             id,
             ..Task::of(command)
         })
     }
 }
 
-/// Checks that some host has this much of a resource.
-fn offered(name: &str, wanted: u64, resources: &BTreeMap<String, u64>) -> Result<(), String> {
+/// Checks that some host has this much of a resource. Amounts are in parts of a unit.
+pub fn offered(name: &str, wanted: u64, resources: &BTreeMap<String, u64>) -> Result<(), String> {
+    let units = shown_amount(wanted);
     match resources.get(name) {
         _ if wanted == 0 => Ok(()),
         None => {
-            Err(format!("no host of this run has the resource {name:?}; --resource {name}={wanted} gives it to each"))
+            let all = wanted.div_ceil(PARTS);
+            Err(format!("no host of this run has the resource {name:?}; --resource {name}={all} gives it to each"))
         }
         Some(most) if *most < wanted => {
-            Err(format!("it takes {wanted} of {name:?}, and no host of this run has more than {most}"))
+            let most = shown_amount(*most);
+            Err(format!("it takes {units} of {name:?}, and no host of this run has more than {most}"))
         }
         Some(_) => Ok(()),
     }

@@ -11,7 +11,7 @@ pub(super) fn resource(name: &str) -> Option<String> {
     match name {
         _ if COUNTED.contains(&name) => None,
         _ if gpus => {
-            Some(format!("rusage[{name}]: GPUs are not counted in homing; on Slurm: homing sub --slurm-arg=--gpus=1"))
+            Some(format!("rusage[{name}]: GPUs are no load index in homing; bsub -gpu num=N takes N of a host"))
         }
         _ => Some(format!(
             "rusage[{name}]: {} are counted in homing, and no other resource; licences of file servers are \

@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn each_term_acts_or_is_refused_by_its_name() {
         for (text, names) in [
-            ("rusage[ngpus_physical=1]", "--slurm-arg=--gpus"),
+            ("rusage[ngpus_physical=1]", "bsub -gpu num=N"),
             ("rusage[nosuch=1]", "rusage[nosuch]: mem, swp, tmp are counted"),
             ("rusage[mem=5,r1m=1]", "rusage[r1m]"),
             ("rusage[mem=5:duration=10]", ":duration"),

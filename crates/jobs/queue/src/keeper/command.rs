@@ -3,7 +3,7 @@
 use super::Keeper;
 use super::several::{hostfile, mcpu, mpi, slotfile};
 use crate::far::Word;
-use crate::job::{JobSpec, Share};
+use crate::job::{JobSpec, Private, Share};
 use crate::tree;
 use crate::words::{interpreter, shell, substitute};
 use homing_model::{Command as Words, RawText};
@@ -101,6 +101,7 @@ impl Keeper<'_> {
     pub(super) fn surround(&self, command: &mut Command) {
         command.env_clear().envs(self.private.env.iter().map(|(n, v)| (n.as_os(), v.as_os())));
         command.envs(self.variables());
+        command.envs(self.units.borrow().iter().map(|(name, value)| (name, value)));
         let umask = self.private.umask;
         let parent = std::process::id();
         // SAFETY: only system calls that are allowed between fork and exec.
@@ -141,7 +142,7 @@ impl Keeper<'_> {
             bound: None,
             ..spec
         };
-        let mut private = self.private.clone();
+        let mut private = Private { on_exit: None, ..self.private.clone() };
         private.input = private.input.map_or_else(|| self.input_text(), |input| Ok(Some(input)))?;
         private.env.extend(self.output_file().map(|(name, value)| (name.into(), value)));
         Ok(Word::Job(Box::new((spec, private)), self.id, self.index))

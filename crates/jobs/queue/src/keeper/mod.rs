@@ -4,6 +4,8 @@
 mod around;
 mod command;
 mod elsewhere;
+mod gpus;
+mod notice;
 mod orders;
 mod several;
 
@@ -18,6 +20,7 @@ use homing_os::folder::lock::Held;
 use homing_os::folder::{Existing, make_file};
 use orders::{Hand, Orders};
 pub(crate) use several::hostfile;
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::RawFd;
@@ -31,8 +34,15 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Keeps one job, from its start, decided at `at_ns`, to its end. `fds` are the locks: the job's own, then its slots.
-/// `queue` has the settings of the job's queue.
-pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd], queue: &Queue) -> Result<(), QueueError> {
+/// `queue` has the settings of the job's queue, `gpus` counts the graphics processors of this host.
+pub fn keep(
+    dir: &Path,
+    index: u32,
+    at_ns: i64,
+    fds: &[RawFd],
+    queue: &Queue,
+    gpus: fn() -> u32,
+) -> Result<(), QueueError> {
     files::play("keeper");
     let locks: io::Result<Vec<Held>> = fds.iter().map(|fd| Held::inherit(*fd)).collect();
     let _locks = locks.map_err(QueueError::io("take over the locks of", dir))?;
@@ -48,28 +58,39 @@ pub fn keep(dir: &Path, index: u32, at_ns: i64, fds: &[RawFd], queue: &Queue) ->
     };
     let id = dir.file_name().and_then(|n| n.to_str()?.parse().ok()).unwrap_or(0);
     limit(&mut spec, queue);
-    let keeper = Keeper { dir, id, index, spec, private, queue };
-    if let Some(shares) = keeper.spec.over_several() {
-        return keeper.keep_on_several(shares);
+    let keeper = Keeper { dir, id, index, spec, private, queue, gpus, units: RefCell::default() };
+    let kept = keeper.keep(at_ns);
+    keeper.notify();
+    kept
+}
+
+impl Keeper<'_> {
+    /// Keeps the job to its end, wherever it runs.
+    fn keep(&self, at_ns: i64) -> Result<(), QueueError> {
+        let (keeper, dir, index) = (self, self.dir, self.index);
+        if let Some(shares) = keeper.spec.over_several() {
+            return keeper.keep_on_several(shares);
+        }
+        if let Some(host) = keeper.elsewhere() {
+            return keeper.keep_elsewhere(host);
+        }
+        let start = Start { at_ns, host: keeper.host(), process: Process::own() };
+        let write = |name: &str| dir.join(format!("{name}.{index}.json"));
+        // Reserved before the start, so that a job that fills the disk has an end too.
+        let place =
+            Reserved::new(&write("end"), 0o644).map_err(QueueError::io("reserve the record of the end in", dir))?;
+        let record = write_json_soon(&write("start"), &start, 0o644).map_err(QueueError::io("write", dir))?;
+        step("started");
+        let begun = homing_os::clock::since_boot();
+        let mut end = keeper.run(&record).unwrap_or_else(|reason| End { exit: 255, reason: Some(reason), ..ended() });
+        // Not the present time of the clock, because a user may have set it since.
+        end.at_ns = at_ns + homing_os::clock::since_boot().saturating_sub(begun).as_nanos() as i64;
+        step("ended");
+        keeper.append_report(&start, &end);
+        // Not synced: if a power cut takes it, the job's own output may be gone as well, and the job counts as
+        // interrupted.
+        place.write(&end).map_err(QueueError::io("write", dir))
     }
-    if let Some(host) = keeper.elsewhere() {
-        return keeper.keep_elsewhere(host);
-    }
-    let start = Start { at_ns, host: keeper.host(), process: Process::own() };
-    let write = |name: &str| dir.join(format!("{name}.{index}.json"));
-    // Reserved before the start, so that a job that fills the disk has an end too.
-    let place = Reserved::new(&write("end"), 0o644).map_err(QueueError::io("reserve the record of the end in", dir))?;
-    let record = write_json_soon(&write("start"), &start, 0o644).map_err(QueueError::io("write", dir))?;
-    step("started");
-    let begun = homing_os::clock::since_boot();
-    let mut end = keeper.run(&record).unwrap_or_else(|reason| End { exit: 255, reason: Some(reason), ..ended() });
-    // Not the present time of the clock, because a user may have set it since.
-    end.at_ns = at_ns + homing_os::clock::since_boot().saturating_sub(begun).as_nanos() as i64;
-    step("ended");
-    keeper.append_report(&start, &end);
-    // Not synced: if a power cut takes it, the job's own output may be gone as well, and the job counts as
-    // interrupted.
-    place.write(&end).map_err(QueueError::io("write", dir))
 }
 
 /// Returns the request for one element. The list of all would cost each of 100,000 keepers 100,000 numbers.
@@ -97,6 +118,10 @@ struct Keeper<'a> {
     spec: JobSpec,
     private: Private,
     queue: &'a Queue,
+    /// Counts the graphics processors of this host.
+    gpus: fn() -> u32,
+    /// The variables that name the units that it has of resources.
+    units: RefCell<Vec<(String, String)>>,
 }
 
 impl Keeper<'_> {
@@ -111,6 +136,10 @@ impl Keeper<'_> {
         if let Some(reason) = self.spec.forsaken(&files::boot_id()) {
             return Ok(End { exit: 130, reason: Some(reason.into()), ..ended() });
         }
+        let _gpus = match self.take_gpus()? {
+            Ok(leases) => leases,
+            Err(reason) => return Ok(End { exit: 130, reason: Some(reason), ..ended() }),
+        };
         if let Some(end) = self.prepare(record)? {
             return Ok(end);
         }

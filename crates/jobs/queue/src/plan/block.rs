@@ -33,6 +33,8 @@ pub enum Block {
     Require(String),
     /// This requirement is more than the host can ever have.
     Beyond(String),
+    /// Too few graphics processors are free.
+    Gpus,
     /// Its storage server serves as many as may use it; the text names them.
     Storage(String),
     /// It takes more slots than there are.
@@ -65,6 +67,7 @@ impl std::fmt::Display for Block {
             Block::Load(index) => write!(f, "{index} is beyond the queue's threshold"),
             Block::Require(what) => write!(f, "{what} does not hold"),
             Block::Beyond(what) => write!(f, "{what} is more than its host can ever have"),
+            Block::Gpus => write!(f, "other jobs have the graphics processors of its host"),
             Block::Storage(who) => write!(f, "waits: {who}"),
             Block::TooLarge => write!(f, "it takes more slots than there are"),
             Block::NoSlots => write!(f, "its host takes no jobs: it has 0 slots"),

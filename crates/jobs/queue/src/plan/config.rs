@@ -24,6 +24,8 @@ pub struct Terms {
 pub struct Config {
     /// Slots of this machine.
     pub slots: u32,
+    /// Graphics processors of this machine.
+    pub gpus: u32,
     /// Other hosts to which jobs may be sent, with their slots if the cluster files have them. Each host knows its
     /// own.
     pub host_slots: BTreeMap<String, Option<u32>>,

@@ -28,6 +28,7 @@ use crate::depend::Verdict;
 use crate::load::Load;
 use crate::state::State;
 use homing_lease::Wish;
+use homing_model::resource::{PARTS, shown_amount};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,6 +46,8 @@ pub struct View {
     pub queue: String,
     /// Slots that it takes; 0 if they lie on several hosts, each of which counts its own.
     pub slots: u32,
+    /// Graphics processors that it takes, in parts of one.
+    pub gpu_parts: u64,
     /// Its rank among its user's jobs of the queue, smaller ones first.
     pub order: i64,
     /// The most elements of its array at once.
@@ -110,6 +113,12 @@ pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option
     }
     // Another host decides about its own resources and load.
     if it.host.is_none() {
+        let gpu_parts = u64::from(config.gpus) * PARTS;
+        match it.gpu_parts {
+            parts if parts > gpu_parts => return Some(Block::Beyond(format!("gpu={}", shown_amount(parts)))),
+            parts if parts > 0 && usage.gpu_parts + parts > gpu_parts => return Some(Block::Gpus),
+            _ => {}
+        }
         if let Some(who) = shared::full_for(config, usage, it) {
             return Some(Block::Storage(who));
         }

@@ -12,6 +12,7 @@ fn view(id: u64, uid: u32) -> View {
         uid,
         queue: "q".into(),
         slots: 1,
+        gpu_parts: 0,
         order: 0,
         limit: None,
         state: State::Pend,
@@ -22,6 +23,27 @@ fn view(id: u64, uid: u32) -> View {
         storage: None,
         began: Duration::ZERO,
     }
+}
+
+#[test]
+fn jobs_start_while_graphics_processors_are_free_and_others_pass_those_that_wait() {
+    let config = Config { slots: 8, gpus: 2, ..config() };
+    let mut all: Vec<View> = (1..=3).map(|id| View { gpu_parts: 100, ..view(id, 10) }).collect();
+    all.push(view(4, 10));
+    all.push(View { gpu_parts: 300, ..view(5, 10) });
+    all.push(View { host: Some("n2".into()), gpu_parts: 300, ..view(6, 10) });
+    for id in [1, 2] {
+        assert_eq!(next(&config, &all, |_| true).map(|v| v.id), Some(id));
+        all[id as usize - 1].state = State::Run;
+    }
+    assert_eq!(why(&config, &all, &all[2]), Some(Block::Gpus));
+    assert_eq!(next(&config, &all, |_| true).map(|v| v.id), Some(4));
+    assert_eq!(why(&config, &all, &all[4]), Some(Block::Beyond("gpu=3".into())));
+    assert_eq!(why(&config, &all, &all[5]), None, "another host counts its own");
+    let half = View { gpu_parts: 50, ..view(7, 10) };
+    assert_eq!(why(&config, &all, &half), Some(Block::Gpus));
+    all[0].state = State::Pend;
+    assert_eq!(why(&config, &all, &half), None);
 }
 
 /// Returns the job of all users that starts next.

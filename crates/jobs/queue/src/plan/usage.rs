@@ -14,6 +14,8 @@ pub struct Usage {
     pub(super) elements: HashMap<(u32, u64), u32>,
     /// Slots on this machine of each user's elements of each queue.
     here: HashMap<(u32, String), u32>,
+    /// Graphics processors of this machine that running elements take, in parts of one.
+    pub(super) gpu_parts: u64,
     /// Running elements that use a storage server.
     storage: HashMap<Storage, u32>,
     /// The leases of storage servers, and of queues whose slots are counted over all hosts.
@@ -57,6 +59,9 @@ impl Usage {
     pub fn start(&mut self, it: &View) {
         self.add(it.uid, &it.queue, &it.host, it.slots);
         *self.elements.entry((it.uid, it.id)).or_default() += 1;
+        if it.host.is_none() {
+            self.gpu_parts = self.gpu_parts.saturating_add(it.gpu_parts);
+        }
         if let Some(storage) = it.storage.as_ref().filter(|_| it.host.is_none()) {
             *self.storage.entry(storage.clone()).or_default() += 1;
         }

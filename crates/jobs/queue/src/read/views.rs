@@ -37,6 +37,7 @@ impl Spool {
                 after,
                 host: job.spec.host.clone(),
                 require: job.spec.require.clone(),
+                gpu_parts: job.spec.gpu_parts,
                 storage: job.spec.storage.clone(),
                 began: part.start.as_ref().and_then(began).unwrap_or_default(),
             }));

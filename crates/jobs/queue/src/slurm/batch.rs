@@ -5,6 +5,7 @@ use super::{ending, several};
 use crate::job::Style;
 use crate::{JobSpec, Private};
 use homing_lsf::require::Requirement;
+use homing_model::resource::PARTS;
 use homing_model::text::quoted;
 use homing_model::{Command, RawText};
 use homing_slurm::Node;
@@ -85,6 +86,9 @@ pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
         (Some(bytes), _) => add("mem", format!("{}K", bytes.div_ceil(1024))),
         (None, Some(megabytes)) => add("mem", format!("{megabytes}M")),
         (None, None) => {}
+    }
+    if spec.gpu_parts > 0 {
+        add("gres", format!("gpu:{}", spec.gpu_parts.div_ceil(PARTS)));
     }
     for (name, file) in [("input", &spec.stdin), ("output", &spec.stdout), ("error", &spec.stderr)] {
         if let Some(file) = file {
@@ -208,19 +212,20 @@ mod tests {
         s.stdout = Some("o.%J.%I.%d".into());
         s.limit_s = Some(90);
         s.require = vec!["select[mem>5] rusage[mem=500]".into()];
+        s.gpu_parts = 200;
         (s.held, s.project) = (true, Some("p: x".into()));
         s.extra = vec!["--account=physics".into()];
         let text = of(&s);
         assert!(text.ends_with(" --account=physics"), "the user's own words win: {text}");
-        for part in ["--hold", "--array=1-3,7%2", "--output=o.%A.%a.%%d", "--time=1:30", "--mem=500M"] {
+        for part in ["--hold", "--gres=gpu:2", "--array=1-3,7%2", "--output=o.%A.%a.%%d", "--time=1:30", "--mem=500M"] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
 
     #[test]
     fn the_wish_for_nodes() {
-        let sinfo = "n1|lab*|idle|0/2/0/2|100|n1|n1|none\nn2|lab*|idle|0/2/0/2|100|10.0.0.2|n2|none\n\
-                     n3|lab*|down*|0/2/0/2|100|n3|n3|none\n";
+        let sinfo = "n1|lab*|idle|0/2/0/2|100|n1|n1|(null)|none\nn2|lab*|idle|0/2/0/2|100|10.0.0.2|n2|(null)|none\n\
+                     n3|lab*|down*|0/2/0/2|100|n3|n3|(null)|none\n";
         let nodes = parse_nodes(sinfo, None);
         let own = BTreeMap::from([("n2".to_string(), vec!["n2".to_string()])]);
         let mut s = JobSpec { near: vec!["10.0.0.2".into(), "n3".into()], ..spec() };

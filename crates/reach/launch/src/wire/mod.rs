@@ -8,6 +8,7 @@ pub mod branch;
 pub mod lines;
 pub mod stub;
 
+use homing_lease::UnitWish;
 use homing_model::{Change, HostFacts, HostSample, IoCounters, IoWait, Outcome, Pulse, RawText, Task};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::fmt::{Debug, Write as _};
@@ -108,6 +109,8 @@ pub enum ToWorker {
         /// Changes by other hosts that this host must see before the task starts, after those of
         /// [`ToWorker::Written`].
         fence: Vec<Change>,
+        /// Units of the host's resources that the worker leases for it, and names in its environment.
+        units: Vec<UnitWish>,
     },
     /// End an attempt: SIGTERM, then SIGKILL after `grace_ms`.
     Kill {
@@ -540,6 +543,7 @@ mod tests {
                     requires: vec![text()],
                     weigh: true,
                     fence: vec![],
+                    units: vec![UnitWish { name: "gpu".into(), parts: 50, all: 2 }],
                 });
                 round_trip(FromWorker::Ended(Ended {
                     ticket: 9,

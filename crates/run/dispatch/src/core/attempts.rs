@@ -22,8 +22,7 @@ impl Core {
         let mut task = waiting.offer.task.clone();
         homing_batch::fill_slot(&mut task.command, slot);
         task.timeout_ms = task.timeout_ms.or(self.policy.timeout_ms);
-        let units = self.hosts.take_units(host, &task);
-        task.env.extend(units.into_iter().map(|(name, value)| (name.as_str().into(), value.as_str().into())));
+        let units = self.hosts.units_of(host, &task);
         self.actions.push(Action::Journal(What::TaskStarted {
             task: task.id,
             attempt: waiting.attempt,
@@ -43,7 +42,7 @@ impl Core {
             homing_launch::wire::portions(self.written.fence(host, &waiting.offer.reads, &waiting.offer.recent));
         let fence = ahead.pop().unwrap_or_default();
         self.actions.extend(ahead.into_iter().map(|changes| Action::Send(host, ToWorker::Written { changes })));
-        self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh, fence }));
+        self.actions.push(Action::Send(host, ToWorker::Run { ticket, slot, task, requires, weigh, fence, units }));
         let storage = storage_of(host, &placed);
         let counted = self.presses(&placed.need);
         let (started, printed, tail) = (now, [0; 2], Vec::new());
@@ -135,7 +134,6 @@ impl Core {
     pub(super) fn release(&mut self, host: HostIx, ticket: u64, running: &Running, lesson_us: u64) {
         self.placer.finished(host, running.waiting.offer.task.id, lesson_us);
         self.hosts.release(host, ticket, running.placed.need.cpus);
-        self.hosts.give_units_back(host, running.waiting.offer.task.id);
         self.claim(host, &running.waiting.offer.task, false);
         self.power.claim(host, running.placed.need.cpus, false);
     }

@@ -5,6 +5,7 @@ use super::{Action, Core, Record};
 use crate::admission::Io;
 use homing_batch::{Decision, Ends};
 use homing_model::event::What;
+use homing_model::resource::shown_amount;
 use homing_model::{Outcome, Task};
 use homing_os::clock::Mono;
 
@@ -13,8 +14,13 @@ const SIGPIPE_STATUS: i32 = 141;
 /// The status of a run for which no host was usable.
 const NO_HOSTS: i32 = 254;
 
-/// Returns why no host runs a task that takes so many slots.
-fn nowhere(cpus: u32, most: u32) -> String {
+/// Returns why no host runs a task. `most` are the most slots of a host, `most_of` the largest amounts of resources.
+fn nowhere(task: &Task, most: u32, most_of: impl Fn(&str) -> u64) -> String {
+    let cpus = task.cpus;
+    if let Some((name, parts)) = task.resources.iter().find(|(name, parts)| most_of(name) < *parts) {
+        let (wanted, most) = (shown_amount(*parts), shown_amount(most_of(name)));
+        return format!("it takes {wanted} of {name:?}, and no host of this run has more than {most}");
+    }
     if cpus > most {
         return format!(
             "it takes {cpus} slots ('cpus'), and no host of this run has more than {most}; -j {cpus} gives each host so many"
@@ -46,7 +52,8 @@ impl Core {
         for id in self.placer.runnable_nowhere() {
             self.placer.remove(id);
             let Some(waiting) = self.waiting.remove(&id) else { continue };
-            let text = nowhere(waiting.offer.task.cpus, self.placer.most_slots());
+            let most_of = |name: &str| self.hosts.most_of(name);
+            let text = nowhere(&waiting.offer.task, self.placer.most_slots(), most_of);
             self.conclude(unstarted(waiting.offer.task, waiting.attempt, Outcome::CannotStart(text)));
         }
     }

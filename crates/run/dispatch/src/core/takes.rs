@@ -2,16 +2,25 @@
 
 use super::Core;
 use homing_model::Task;
+use homing_model::resource::{GPU, PARTS, is_gpu};
 use homing_place::HostIx;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Named resources of the hosts of a run.
+/// Named resources of the hosts of a run, in parts of a unit.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
     /// The amounts of each host.
     pub each: BTreeMap<String, u64>,
     /// The different amounts of single hosts, by name.
     pub hosts: HashMap<String, BTreeMap<String, u64>>,
+}
+
+/// Adds the graphics processors that a host reports, if no amount was configured for it.
+pub(super) fn with_found(mut amounts: BTreeMap<String, u64>, gpus: u32) -> BTreeMap<String, u64> {
+    if gpus > 0 && !amounts.keys().any(|name| is_gpu(name)) {
+        amounts.insert(GPU.into(), u64::from(gpus) * PARTS);
+    }
+    amounts
 }
 
 impl Resources {
@@ -42,7 +51,10 @@ pub(super) struct Room {
 
 impl Room {
     pub fn new(resources: &Resources) -> Room {
-        Room { names: resources.most().into_keys().collect(), counts: false }
+        let mut names: BTreeSet<String> = resources.most().into_keys().collect();
+        // Hosts may report some when they join.
+        names.insert(GPU.into());
+        Room { names: names.into_iter().collect(), counts: false }
     }
 
     /// Returns the amount of each kind that a task uses; empty for a task without any.

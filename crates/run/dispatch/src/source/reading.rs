@@ -35,6 +35,8 @@ pub struct Sourcing {
     pub cwd: PathBuf,
     /// Whether the words of commands are examined for files.
     pub detect: bool,
+    /// The named resources that each task takes, in parts of a unit, unless its line names an amount.
+    pub takes: Vec<(String, u64)>,
     /// Whether tasks are handed to another program, which chooses their hosts (`--ppn`). Then this run does not look
     /// for the places of their inputs.
     pub handed_on: bool,
@@ -230,7 +232,12 @@ impl Looker {
         false
     }
 
-    fn offer(&mut self, task: Task, looking: &Looking<Task>) -> Incoming {
+    fn offer(&mut self, mut task: Task, looking: &Looking<Task>) -> Incoming {
+        for (name, parts) in &self.how.takes {
+            if !task.resources.iter().any(|(own, _)| own == name) {
+                task.resources.push((name.clone(), *parts));
+            }
+        }
         let block = {
             let mut shared = lock(&self.shared);
             shared.last = shared.last.max(task.id);
@@ -451,6 +458,7 @@ mod tests {
         let options = homing_batch::InputOptions { replacements, ..Default::default() };
         let batch = homing_batch::compose(words, options, &mut inputs, true).unwrap();
         let how = Sourcing {
+            takes: Vec::new(),
             cwd: cwd.into(),
             detect: true,
             handed_on: false,

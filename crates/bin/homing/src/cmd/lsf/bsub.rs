@@ -7,6 +7,7 @@ use homing_lsf::bsub::{Call, Interactive, Request, call, with_script};
 use homing_lsf::require::Requirement;
 use homing_lsf::units;
 use homing_model::RawText;
+use homing_model::resource::PARTS;
 use homing_queue::plan::Config;
 use homing_queue::request::{command_of, in_login_shell, named, queue_of};
 use homing_queue::several::Wanted;
@@ -243,6 +244,9 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         return Err(not_submitted("This machine takes no jobs: it has 0 slots"));
     }
     can_be_met(&meant.require, engine, host.as_deref())?;
+    if let Some(gpus) = request.gpus.filter(|gpus| host.is_none() && engine.name() == "homing" && *gpus > config.gpus) {
+        return Err(not_submitted(format!("-gpu num={gpus}: this machine has {} GPUs", config.gpus)));
+    }
     let slots = match (request.exclusive, config.slots_of(&host)) {
         (false, _) => request.slots.unwrap_or(1),
         (true, Some(all)) => all,
@@ -268,6 +272,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         overwrite: request.overwrite,
         limit_s: request.limit_s.into_iter().chain(config.limit_s(queue)).min(),
         memory_bytes: meant.memory_mib.map(units::bytes),
+        gpu_parts: u64::from(request.gpus.unwrap_or(0)) * PARTS,
         host,
         require: meant.require,
         project: request.project.clone(),

@@ -99,7 +99,7 @@ pub fn keeper(words: &[OsString]) -> Result<i32, Failure> {
     };
     let runner = rustix::process::getppid();
     let runner = runner.and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok());
-    let kept = homing_queue::keep(Path::new(dir), index, at_ns, &fds, &queue);
+    let kept = homing_queue::keep(Path::new(dir), index, at_ns, &fds, &queue, gpus_here);
     // The runner was killed meanwhile. A new runner must start the waiting jobs, without waiting for the next
     // command.
     if runner.is_none_or(|runner| has_ended(&runner)) {
@@ -107,6 +107,11 @@ pub fn keeper(words: &[OsString]) -> Result<i32, Failure> {
     }
     kept?;
     Ok(0)
+}
+
+/// Returns the graphics processors of this host: those of the cluster file, or else its devices.
+fn gpus_here() -> u32 {
+    Cluster::of_queue().map_or(0, |cluster| cluster.gpus_here())
 }
 
 fn has_ended(pidfd: &std::os::fd::OwnedFd) -> bool {

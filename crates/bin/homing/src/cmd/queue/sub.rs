@@ -11,6 +11,7 @@ use super::attached;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::run;
 use crate::nodes::Nodes;
+use homing_model::resource::{PARTS, shown_amount};
 use homing_model::{Command, Failure, RawText};
 use homing_queue::plan::Config;
 use homing_queue::several::Wanted;
@@ -71,6 +72,13 @@ pub struct Args {
     /// End it after this long: 30, 5m, 1h (Slurm counts whole minutes)
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
+    /// Graphics processors that it takes on its host, or a part of one (0.5; whole ones on Slurm); it finds their numbers
+    /// in CUDA_VISIBLE_DEVICES
+    #[arg(long, value_name = "N", value_parser = run::gpus, conflicts_with_all = ["batch", "nodes", "ptile"])]
+    gpus_per_task: Option<u64>,
+    /// Run CMD on this machine after its end, with HOMING_EXIT, HOMING_JOB and HOMING_NAME; not on Slurm
+    #[arg(long, value_name = "CMD")]
+    on_exit: Option<OsString>,
     /// End it when its processes have more memory than SIZE: 500M, 2G (on Slurm: --mem)
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     mem: Option<u64>,
@@ -156,7 +164,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(batch) = &batch {
         batch::refuse(batch, &spec, input.as_ref(), opening)?;
     }
-    let mut private = Private { input, script, ..private() };
+    let on_exit = args.on_exit.clone().map(RawText::from);
+    let mut private = Private { input, script, on_exit, ..private() };
     if let Some(net) = &args.net {
         private.env.extend(Cluster::of_queue()?.network_of(net, &spec.named_hosts())?);
     }
@@ -203,7 +212,7 @@ fn again(engine: &dyn Engine, ids: &[String]) -> Result<i32, Failure> {
 /// Returns the parts of a job that only its submitter may read.
 pub fn private() -> Private {
     let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v))).collect();
-    Private { env, script: None, input: None, umask: homing_os::process::umask() }
+    Private { env, umask: homing_os::process::umask(), ..Private::default() }
 }
 
 fn spec(
@@ -240,6 +249,16 @@ fn spec(
         let whose = if slurm { "a node" } else { "this machine" };
         return Err(Failure::usage(format!("{slots} slots are more than the {} of {whose}", config.slots)));
     }
+    let gpu_parts = args.gpus_per_task.unwrap_or(0);
+    if args.host.is_none() && !slurm && gpu_parts > u64::from(config.gpus) * PARTS {
+        let wanted = shown_amount(gpu_parts);
+        return Err(Failure::usage(format!("--gpus-per-task {wanted}: this machine has {} GPUs", config.gpus))
+            .hint("[host.NAME] gpus = N in the cluster file sets their number"));
+    }
+    if args.on_exit.is_some() && slurm {
+        return Err(Failure::usage("--on-exit: Slurm keeps its jobs by itself, and nothing waits here for their end")
+            .hint("--slurm-arg=--mail-type=END, or homing wait ID; COMMAND"));
+    }
     let timeout = args.timeout.as_deref().map(|text| homing_batch::parse_duration("--timeout", text)).transpose();
     let timeout = timeout.map_err(Failure::usage)?.map(|time| time.as_secs_f64().ceil() as u64);
     let path = |p: &Option<OsString>| p.clone().map(RawText::from);
@@ -263,6 +282,7 @@ fn spec(
         stdout: path(&args.output),
         stderr: path(&args.error),
         memory_bytes: args.mem,
+        gpu_parts,
         host,
         spread,
         extra: args.slurm.words(slurm)?,

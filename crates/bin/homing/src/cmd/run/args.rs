@@ -162,14 +162,20 @@ pub struct Args {
     /// Start only where this much memory is available: 500M, 2G
     #[arg(help_heading = LIMITS, long, value_name = "SIZE")]
     pub memfree: Option<String>,
-    /// What each host has of a resource that tasks of --tasks take; may be repeated
+    /// Number of units of a resource that each host has, for tasks that take some; may be repeated
     #[arg(help_heading = LIMITS, long, value_name = "NAME=N", value_parser = amount)]
     pub resource: Vec<(String, u64)>,
+    /// Graphics processors of each task, or a part of one (0.5); the task finds their numbers in CUDA_VISIBLE_DEVICES
+    #[arg(help_heading = LIMITS, long, value_name = "N", value_parser = gpus)]
+    pub gpus_per_task: Option<u64>,
     /// Environment variables and Bash functions that travel (default, and `_`: exported variables, but those of a
     /// login or a terminal); may be repeated
     #[arg(help_heading = LIMITS, long, value_name = "NAME,...")]
     pub env: Vec<String>,
 
+    /// Run CMD on this machine after the end, however it ended, with HOMING_EXIT, HOMING_DONE, HOMING_FAILED, HOMING_RUN
+    #[arg(help_heading = SHOWN, long, value_name = "CMD")]
+    pub on_exit: Option<OsString>,
     /// Print the commands and run nothing
     #[arg(help_heading = SHOWN, long, alias = "dryrun")]
     pub dry_run: bool,
@@ -217,6 +223,14 @@ fn amount(text: &str) -> Result<(String, u64), String> {
     let parted = text.split_once('=').filter(|(name, _)| !name.is_empty());
     let read = parted.and_then(|(name, amount)| Some((name.to_string(), amount.parse().ok()?)));
     read.ok_or_else(|| "a resource is a name and a whole number, as in gpu=2".into())
+}
+
+/// Reads the graphics processors of a task, in parts of one.
+pub fn gpus(text: &str) -> Result<u64, String> {
+    match homing_model::resource::parse_amount(text)? {
+        0 => Err("a task without graphics processors needs no such option".into()),
+        parts => Ok(parts),
+    }
 }
 
 /// Checks the name of a run, which is a cell of a table.

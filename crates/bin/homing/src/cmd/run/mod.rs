@@ -8,6 +8,7 @@ mod asleep;
 mod config;
 mod licenses;
 mod listen;
+mod on_exit;
 mod options;
 mod parallel;
 mod perl;
@@ -19,7 +20,7 @@ mod unknown;
 mod wide;
 mod words;
 
-pub use args::{Args, On, args_of, grammar, is_separator};
+pub use args::{Args, On, args_of, gpus, grammar, is_separator};
 pub use config::{merged, with_defaults};
 pub(crate) use options::batch;
 pub use plan::plan;
@@ -177,16 +178,22 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     nonces.iter().for_each(Nonces::remove);
     screen.terminal.begin_line();
     lessons::keep(lesson.as_deref(), &screen.learnt, &screen.movers, now_ns);
-    let status = result.map_err(|e| match unbegun.is_certain() {
+    let ended = result.map_err(|e| match unbegun.is_certain() {
         true => Failure::system(e).hint("nothing has run: the same command again, once there is room"),
         false => explain(e, &name, slurm),
-    })?;
+    });
     // With `--halt`, a successful run may leave tasks that can still run. Mending an incomplete job log needs the
     // input, too.
-    if status == 0 && args.parallel.pipe && args.halt == "never" && screen.unlogged.is_none() {
+    let is_whole = matches!(ended, Ok(0)) && args.parallel.pipe && args.halt == "never";
+    if is_whole && screen.unlogged.is_none() {
         inputs.forget_stdin();
     }
-    show(&args, screen, &name, status, (here, host_count > 1), document)
+    let counts = screen.tally.counts().clone();
+    let ended = ended.and_then(|status| show(&args, screen, &name, status, (here, host_count > 1), document));
+    if let Some(line) = &args.on_exit {
+        on_exit::run(line, &name, args.name.as_deref(), &counts, &ended);
+    }
+    ended
 }
 
 /// Prints a note if an earlier run has this name, which finds the newer run from now on.

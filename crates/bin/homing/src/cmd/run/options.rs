@@ -1,14 +1,15 @@
 //! Parses raw arguments into the types that the other crates take. Each argument is parsed here once.
 
-use super::Args;
 use super::perl::Evaluator;
+use super::{Args, On};
 use homing_batch::{Batch, BatchError, Halt, InputOptions, Tag, Timeout};
 use homing_dispatch::source::{Sourcing, environment, joblog};
 use homing_dispatch::{Io, OutputOptions, Policy, Resources};
 use homing_launch::wire::Stream;
 use homing_locate::{Finder, Locator};
+use homing_model::resource::{GPU, PARTS, in_parts, is_gpu, shown_amount};
 use homing_model::{Failure, RawText};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// The number of slots for `--jobs 0`, which means as many as possible. Each slot is a thread of the worker.
@@ -52,8 +53,12 @@ pub(crate) fn batch(
         outputs: raw(&args.output),
         inputs_extra: raw(&args.near),
         shell: environment::shell(),
-        resources: resources(args)?.most(),
+        resources: most(args)?,
     };
+    for (name, parts) in takes(args) {
+        homing_batch::offered(&name, parts, &options.resources)
+            .map_err(|why| Failure::usage(format!("--gpus-per-task {}: {why}", shown_amount(parts))))?;
+    }
     if args.retry_failed {
         let failed = args.joblog.as_deref().map(joblog::failed).transpose()?;
         return Ok(Batch::listed(failed.unwrap_or_default(), args.tag));
@@ -113,8 +118,33 @@ pub(super) fn policy(args: &Args) -> Result<Policy, Failure> {
 /// Returns the named resources of hosts: those of the command line for each host, and those of single hosts in the
 /// cluster file.
 fn resources(args: &Args) -> Result<Resources, Failure> {
-    let hosts = args.cluster.load()?.resources();
-    Ok(Resources { each: args.resource.iter().cloned().collect(), hosts })
+    let hosts = args.cluster.load()?.resources().into_iter().map(|(host, amounts)| (host, in_parts(&amounts)));
+    Ok(Resources { each: in_parts(&args.resource.iter().cloned().collect()), hosts: hosts.collect() })
+}
+
+/// Returns the largest amount of each resource on a host of the run, as far as it is known before a host has answered.
+fn most(args: &Args) -> Result<BTreeMap<String, u64>, Failure> {
+    let mut most = resources(args)?.most();
+    if args.resource.iter().any(|(name, _)| is_gpu(name)) {
+        return Ok(most);
+    }
+    let cluster = args.cluster.load()?;
+    let elsewhere = args.hosts.is_some() || cluster.has_hosts() || args.parallel.names_logins();
+    let may_be_elsewhere = match args.on {
+        On::Local => false,
+        On::Auto => elsewhere || homing_slurm::ask::is_configured(),
+        On::Ssh | On::Slurm => true,
+    };
+    let found = if may_be_elsewhere { u64::MAX } else { u64::from(homing_probe::gpus()) * PARTS };
+    if found > 0 && (may_be_elsewhere || !most.contains_key(GPU)) {
+        most.insert(GPU.into(), found);
+    }
+    Ok(most)
+}
+
+/// Returns the named resources that each task takes, in parts of a unit.
+fn takes(args: &Args) -> Vec<(String, u64)> {
+    args.gpus_per_task.map(|parts| (GPU.to_string(), parts)).into_iter().collect()
 }
 
 fn load(args: &Args) -> Result<Option<String>, Failure> {
@@ -155,6 +185,7 @@ pub(super) fn sourcing(args: &Args, cwd: &Path, hosts: usize) -> Result<Sourcing
     Ok(Sourcing {
         cwd: cwd.into(),
         detect: !args.no_detect,
+        takes: takes(args),
         handed_on: false,
         skip_newer: args.skip_newer,
         makes_workdir: false,

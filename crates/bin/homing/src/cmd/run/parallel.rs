@@ -314,6 +314,13 @@ pub fn count(text: &str) -> Result<usize, String> {
     usize::try_from(number).map_err(|e| e.to_string())
 }
 
+impl ParallelArgs {
+    /// Whether hosts are given in GNU parallel's notation.
+    pub fn names_logins(&self) -> bool {
+        !(self.sshlogin.is_empty() && self.sshloginfile.is_empty())
+    }
+}
+
 /// Returns the hosts of `--sshlogin` and `--sshloginfile`, in their order.
 pub fn logins(given: &ParallelArgs) -> Result<Vec<Login>, Failure> {
     let mut found = Vec::new();

@@ -92,6 +92,7 @@ fn wish(args: &Args, cluster: &Cluster, tasks: Option<u64>, holders: Vec<String>
         jobs,
         cpus_per_task: args.slurm.cpus_per_task.max(1),
         memory_mb: memory.map(|bytes| bytes.div_ceil(1 << 20).max(1)),
+        gpu_parts: args.gpus_per_task.unwrap_or(0),
         tasks,
         in_reservation: args.slurm.reservation.is_some(),
     })

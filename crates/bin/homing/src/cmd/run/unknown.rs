@@ -8,14 +8,12 @@ use homing_model::Failure;
 const OTHERS: &[(&str, &str)] = &[
     ("--mem", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE asks Slurm for it"),
     ("--memory", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE asks Slurm for it"),
-    ("--gpus", "--resource gpu=N, and {%} numbers the slots: homing help environments"),
-    ("--gpu", "--resource gpu=N, and {%} numbers the slots: homing help environments"),
     ("--cpus", "--cpus-per-task N with Slurm; `cpus` of a line of --tasks elsewhere"),
     ("--group", "--hosts @GROUP"),
     ("--exclude", "--hosts 'n[1-4]!n2' leaves n2 out"),
-    ("--on-exit", "homing run ...; COMMAND, or homing help programs: notices at the end of a run"),
-    ("--notify", "homing run ...; COMMAND, or homing help programs: notices at the end of a run"),
-    ("--mail", "homing run ...; mail, or homing help programs: notices at the end of a run"),
+    ("--gres", "--gpus-per-task N; on Slurm it requests --gres=gpu:N of each worker"),
+    ("--notify", "--on-exit COMMAND: homing help watching has examples with mail and webhooks"),
+    ("--mail", "--on-exit COMMAND: homing help watching has examples with mail and webhooks"),
     ("--failed", "homing resume --failed RUN runs failed tasks again; homing report RUN --failed lists them"),
 ];
 

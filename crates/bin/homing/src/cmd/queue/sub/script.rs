@@ -61,6 +61,8 @@ fn merge(own: Args, script: Args) -> Args {
         place,
         timeout: own.timeout.or(script.timeout),
         mem: own.mem.or(script.mem),
+        gpus_per_task: own.gpus_per_task.or(script.gpus_per_task),
+        on_exit: own.on_exit.or(script.on_exit),
         host: own.host.or(script.host),
         wait: own.wait || script.wait,
         quiet: own.quiet || script.quiet,

@@ -1,0 +1,37 @@
+//! Leases units of this host's resources for a task, and names them in its environment.
+
+use crate::attempt::{Fate, Handle};
+use crate::shared::Shared;
+use homing_launch::wire::FromWorker;
+use homing_lease::{UnitError, UnitLease, UnitWish, take_units};
+use homing_model::resource::shown_amount;
+use homing_model::{Outcome, RawText};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Time after which the user learns that a task waits. Tasks of the same run release units within one round trip.
+const WAITS_LONG: Duration = Duration::from_secs(2);
+
+/// Waits for the units of a task and takes them. Returns the leases and the variables that name the units, or the end
+/// of a task that does not start.
+pub(crate) fn take(
+    shared: &Shared,
+    handle: &Handle,
+    wishes: &[UnitWish],
+) -> Result<(Vec<UnitLease>, Vec<(RawText, RawText)>), Outcome> {
+    let taken = take_units(wishes, |wish, waited| {
+        if waited > WAITS_LONG && !shared.told_units.swap(true, Ordering::SeqCst) {
+            let (name, amount) = (&wish.name, shown_amount(wish.parts));
+            let text = format!("a task waits for {amount} of {name}: other runs, jobs or users have the rest");
+            shared.send(FromWorker::Note(text));
+        }
+        handle.fate() == Fate::Free && !shared.leaving.load(Ordering::SeqCst)
+    });
+    match taken {
+        Ok((leases, variables)) => {
+            Ok((leases, variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect()))
+        }
+        Err(UnitError::Unwanted) => Err(Outcome::Killed),
+        Err(UnitError::Unkept(why)) => Err(Outcome::CannotStart(why)),
+    }
+}
