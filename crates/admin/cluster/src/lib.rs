@@ -187,7 +187,7 @@ impl Cluster {
     pub fn gpus_here(&self) -> u32 {
         let configured = self.resources().remove(&homing_queue::host_name()).unwrap_or_default();
         let configured = configured.into_iter().find(|(name, _)| homing_model::resource::is_gpu(name));
-        configured.map_or_else(|| homing_probe::gpus(), |(_, gpus)| u32::try_from(gpus).unwrap_or(u32::MAX))
+        configured.map_or_else(homing_probe::gpus, |(_, gpus)| u32::try_from(gpus).unwrap_or(u32::MAX))
     }
 
     /// Returns the limits that the cluster files give a queue, each with its equivalent in Slurm.

@@ -12,13 +12,16 @@ use std::time::Duration;
 /// Time after which the user learns that a task waits. Tasks of the same run release units within one round trip.
 const WAITS_LONG: Duration = Duration::from_secs(2);
 
+/// Variables of a task, names and values.
+type Variables = Vec<(RawText, RawText)>;
+
 /// Waits for the units of a task and takes them. Returns the leases and the variables that name the units, or the end
 /// of a task that does not start.
 pub(crate) fn take(
     shared: &Shared,
     handle: &Handle,
     wishes: &[UnitWish],
-) -> Result<(Vec<UnitLease>, Vec<(RawText, RawText)>), Outcome> {
+) -> Result<(Vec<UnitLease>, Variables), Outcome> {
     let taken = take_units(wishes, |wish, waited| {
         if waited > WAITS_LONG && !shared.told_units.swap(true, Ordering::SeqCst) {
             let (name, amount) = (&wish.name, shown_amount(wish.parts));
