@@ -129,7 +129,7 @@ fn most(args: &Args) -> Result<BTreeMap<String, u64>, Failure> {
         return Ok(most);
     }
     let cluster = args.cluster.load()?;
-    let elsewhere = args.hosts.is_some() || cluster.has_hosts() || args.parallel.names_logins();
+    let elsewhere = args.node_set().is_some() || cluster.has_hosts() || args.parallel.names_logins();
     let may_be_elsewhere = match args.on {
         On::Local => false,
         On::Auto => elsewhere || homing_slurm::ask::is_configured(),
