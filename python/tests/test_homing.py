@@ -4,6 +4,7 @@
 """
 
 import concurrent.futures
+import dataclasses
 import doctest
 import json
 import os
@@ -20,6 +21,8 @@ from unittest import mock
 import homing
 
 PACKAGE = pathlib.Path(homing.__file__).parent
+# Tests are in other folders, where words such as target/debug name nothing.
+os.environ["PATH"] = os.pathsep.join(map(os.path.abspath, os.environ["PATH"].split(os.pathsep)))
 
 
 def double(number):
@@ -92,13 +95,13 @@ class Runs(World):
         pathlib.Path("data").write_text("x" * 1000)
         run = homing.run([
             "cat data; echo words >&2", ["sh", "-c", "echo last words >&2; exit 3"], {"command": "kill -9 $$"},
-            {"command": "sleep 60", "timeout": 0.2}, {"command": "true", "name": "after", "after": ["4"]},
+            {"command": "sleep 600", "timeout": 0.2}, {"command": "true", "name": "after", "after": ["4"]},
         ])
         with self.assertRaisesRegex(homing.Error, "after"):
             run.wait()
         run = homing.run([
             "cat data; echo words >&2", ["sh", "-c", "echo last words >&2; exit 3"], {"command": "kill -9 $$"},
-            {"command": "sleep 60", "timeout": 0.2, "name": "slow"}, {"command": "true", "after": ["slow"]},
+            {"command": "sleep 600", "timeout": 0.2, "name": "slow"}, {"command": "true", "after": ["slow"]},
         ])
         ends = {result.task: result for result in run}
         self.assertEqual([ends[task].outcome for task in range(1, 5)], ["exit 0", "exit 3", "signal 9", "timed out"])
@@ -124,6 +127,17 @@ class Runs(World):
     def test_large_output_is_whole_when_the_result_arrives(self):
         for result in homing.run("head -c 3000000 /dev/zero; head -c 200000 /dev/zero >&2 # {}", range(8), j=4):
             self.assertEqual((len(result.stdout), len(result.stderr)), (3_000_000, 200_000))
+
+    def test_a_result_waits_for_the_files_of_its_output(self):
+        run = homing.run("echo")
+        (result,) = run
+        later = dataclasses.replace(result, task=2, _sizes={"": 5, ".err": 0})
+        self.assertFalse(run._give(later, False))
+        pathlib.Path(run._folder.file(2, "")).write_text("1234")
+        self.assertFalse(run._give(later, False))
+        pathlib.Path(run._folder.file(2, "")).write_text("12345")
+        self.assertTrue(run._give(later, False))
+        self.assertEqual([one.stdout for one in run], [b"\n", b"12345"])
 
     def test_no_folder_is_left(self):
         with mock.patch.dict(os.environ, {"TMPDIR": str(self.dir)}):
@@ -161,7 +175,7 @@ class Runs(World):
         self.assertRegex(str(caught.exception), "nohost1(.*\n)*.*nohost2|nohost.1-2.")
 
     def test_a_halt_is_no_error(self):
-        run = homing.run(["exit 255", "sleep 60"], j=2, halt="now,fail=1")
+        run = homing.run(["exit 255", "sleep 600"], j=2, halt="now,fail=1")
         self.assertEqual(next(one.outcome for one in run.failed if one.task == 1), "exit 255")
         self.assertEqual(run.status, 255)
 
@@ -184,11 +198,11 @@ class Runs(World):
             raise KeyError("of the iterator")
 
         with self.assertRaisesRegex(KeyError, "of the iterator"):
-            list(homing.run("sleep 60; echo {}", broken()))
+            list(homing.run("sleep 600; echo {}", broken()))
 
     def test_a_broken_loop_ends_the_run(self):
         started = time.time()
-        for result in homing.run("sleep {}", ["0", "60", "60"], j=3):
+        for result in homing.run("sleep {}", ["0", "600", "600"], j=3):
             self.assertEqual(result.input, "0")
             break
         (records,) = self.runs().values()
@@ -196,7 +210,7 @@ class Runs(World):
         self.assertGreater(records[-1]["at_ns"] / 1e9, started)
 
     def test_ctrl_c_ends_the_run(self):
-        text = "import homing\nfor result in homing.run('touch began; sleep 60'): pass"
+        text = "import homing\nfor result in homing.run('touch began; sleep 600'): pass"
         python = self.script(text)
         until(lambda: pathlib.Path("began").exists())
         python.send_signal(signal.SIGINT)
@@ -205,7 +219,7 @@ class Runs(World):
         self.assertEqual((records[-1]["event"], records[-1]["exit"]), ("run_ended", 143))
 
     def test_a_killed_interpreter_ends_the_run(self):
-        python = self.script("import homing\nfor result in homing.run('echo $$ > began; exec sleep 60'): pass")
+        python = self.script("import homing\nfor result in homing.run('echo $$ > began; exec sleep 600'): pass")
         until(lambda: pathlib.Path("began").exists() and pathlib.Path("began").read_text())
         python.kill()
         python.communicate()
@@ -296,7 +310,7 @@ class Executors(World):
     def test_futures_can_be_cancelled_and_ctrl_c_ends_all(self):
         with self.assertRaises(KeyboardInterrupt):
             with homing.Executor(j=1) as executor:
-                slow = executor.submit("touch began; sleep 60")
+                slow = executor.submit("touch began; sleep 600")
                 until(lambda: pathlib.Path("began").exists())
                 raise KeyboardInterrupt
         self.assertEqual((slow.result().ok, slow.result().outcome), (False, "killed"))
@@ -325,7 +339,7 @@ class Others(World):
     def test_submit(self):
         job = homing.submit("echo out; exit 4", name="first")
         with self.assertRaises(TimeoutError):
-            homing.submit("sleep 60", slots=1).wait(timeout=0.1)
+            homing.submit("sleep 600", slots=1).wait(timeout=0.1)
         self.assertEqual((job.wait(), job.output(), job.info()[0]["state"]), (4, b"out\n", "EXIT"))
         homing.Job("2").kill()
         self.assertEqual(homing.submit(["printf", "%s", "a b"]).wait(), 0)
