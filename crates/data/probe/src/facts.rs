@@ -21,9 +21,20 @@ pub fn facts() -> HostFacts {
         ahead: None,
         // The worker adds it.
         most_tasks: None,
+        containers: containers(),
         gpus: crate::gpus::gpus(),
         indices: crate::indices(),
     }
+}
+
+/// Programs that run containers.
+const CONTAINERS: [&str; 3] = ["podman", "apptainer", "singularity"];
+
+/// Returns the programs for containers in the PATH.
+fn containers() -> Vec<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |name: &&&str| std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+    CONTAINERS.iter().filter(is_there).map(|name| name.to_string()).collect()
 }
 
 /// Returns this host's IPv4 addresses, and the names that /etc/hosts gives to them.

@@ -82,6 +82,9 @@ pub struct HostFacts {
     /// Number of simultaneous tasks that the hard limit on descriptors allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_tasks: Option<u32>,
+    /// Programs there that run containers, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub containers: Vec<String>,
     /// Number of graphics processors that a process there may use.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gpus: u32,

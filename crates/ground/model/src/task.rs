@@ -90,6 +90,9 @@ pub struct Task {
     /// task, so the task on the wire does not name them.
     #[serde(skip)]
     pub stdin: Vec<Block>,
+    /// The folders of the files that it reads, for a container. Only the coordinator knows them.
+    #[serde(skip)]
+    pub folders: Vec<PathBuf>,
 }
 
 impl Task {
@@ -120,6 +123,7 @@ impl Task {
             after: Vec::new(),
             resources: Vec::new(),
             stdin: Vec::new(),
+            folders: Vec::new(),
         }
     }
 }

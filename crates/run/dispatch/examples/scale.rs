@@ -141,6 +141,7 @@ fn policy(links: Links) -> Policy {
         locality: true,
         prefetch: true,
         resources: Resources::default(),
+        needs: Vec::new(),
         links,
         io: Io::Auto,
         learnt: HashMap::new(),

@@ -1,14 +1,28 @@
 //! Wraps commands in a program that runs them elsewhere. Only the message to the worker changes. The record and the
 //! output show the user's own command.
 
+use crate::container::Container;
 use homing_launch::wire::ToWorker;
 use homing_model::{Command, RawText, Task};
 
-/// Returns the message with the command in the form that the program of these words expects.
-pub fn around(words: &[RawText], message: &ToWorker) -> ToWorker {
+/// A program that runs the commands of tasks.
+#[derive(Clone, Debug)]
+pub enum Around {
+    /// A program that runs them elsewhere. Its further arguments are the names of the task's inputs, each after
+    /// `--near`, then `--` and the command as one line for the shell.
+    Submitter(Vec<RawText>),
+    /// A container for each.
+    Container(Container),
+}
+
+/// Returns the message with the command in the form that the program expects.
+pub fn around(program: &Around, message: &ToWorker) -> ToWorker {
     let mut message = message.clone();
-    if let ToWorker::Run { task, .. } = &mut message {
-        task.command = command(words, task);
+    if let ToWorker::Run { task, ticket, .. } = &mut message {
+        task.command = match program {
+            Around::Submitter(words) => command(words, task),
+            Around::Container(container) => container.command(task, *ticket),
+        };
     }
     message
 }

@@ -144,6 +144,8 @@ impl Core {
         let ix = self.placer.host_up(slots, facts.nic_bytes_per_s);
         self.placer.host_on(ix, self.policy.links.leaf(name));
         self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));
+        let lacks =
+            !self.policy.needs.is_empty() && !self.policy.needs.iter().any(|name| facts.containers.contains(name));
         let amounts = takes::with_found(self.policy.resources.of(name), facts.gpus);
         self.hosts.up(ix, name, slots, facts);
         self.hosts.offers(ix, amounts);
@@ -158,6 +160,9 @@ impl Core {
         self.tell_placer(storage);
         for volume in self.stands.volumes() {
             self.ask_blind(volume);
+        }
+        if lacks {
+            self.host_draining(ix, &format!("it has no {}, which --container needs", self.policy.needs.join(" or ")));
         }
         if let Some((0, by)) = powered {
             self.host_draining(

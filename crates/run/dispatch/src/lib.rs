@@ -12,6 +12,7 @@
 mod admission;
 mod around;
 mod colour;
+mod container;
 mod core;
 mod edges;
 mod granted;
@@ -33,7 +34,9 @@ mod wires;
 mod written;
 
 pub use admission::{Io, StorageIx};
+pub use around::Around;
 pub use colour::Colours;
+pub use container::{Container, Runtime};
 pub use core::{Action, Core, Licensed, Offer, Policy, Record, Resources, Skipped};
 pub use edges::Interrupts;
 pub use hosts::{Hosts, VolumeIx};

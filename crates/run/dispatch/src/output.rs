@@ -453,6 +453,7 @@ mod tests {
             memory: None,
             timeout_ms: None,
             stdin: Vec::new(),
+            folders: Vec::new(),
             name: None,
             after: vec![],
             resources: vec![],

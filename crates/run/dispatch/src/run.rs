@@ -8,7 +8,7 @@ mod seats;
 mod watched;
 
 use crate::admission::Io;
-use crate::around::around;
+use crate::around::{Around, around};
 use crate::core::{Action, Core, Patience, without_hosts};
 use crate::edges::{Interrupts, stdout_is_unread};
 use crate::output::Printer;
@@ -21,7 +21,7 @@ use homing_journal::Journal;
 use homing_launch::wire::ToWorker;
 use homing_launch::{HostPlan, Links, Via};
 use homing_model::event::{UNNEEDED, What};
-use homing_model::{Event, NodeSet, Outcome, RawText, Task, TaskId};
+use homing_model::{Event, NodeSet, Outcome, Task, TaskId};
 use homing_os::clock::Moment;
 use homing_place::HostIx;
 use std::collections::{HashMap, VecDeque};
@@ -70,7 +70,7 @@ pub(crate) struct Shell<'a, L: Listener> {
     journal: Journal,
     printer: Printer<io::BufWriter<Stream>, Stream>,
     terminal: Rc<Terminal>,
-    around: Option<Vec<RawText>>,
+    around: Option<Around>,
     pub(crate) links: Links<Use>,
     /// The link of each host that was up.
     link_of: Vec<usize>,
@@ -398,7 +398,7 @@ impl<L: Listener> Shell<'_, L> {
             self.core.unsaved(*ticket, &format!("cannot read its input in the run's folder: {e}"), Moment::now());
             return Ok(());
         }
-        let around = self.around.as_deref().map(|words| around(words, message));
+        let around = self.around.as_ref().map(|program| around(program, message));
         let sent = homing_launch::wire::encode(around.as_ref().unwrap_or(message), out);
         if let (Err(error), ToWorker::Run { ticket, .. }) = (sent, message) {
             self.core.unsaved(*ticket, &error.to_string(), Moment::now());

@@ -99,9 +99,8 @@ pub struct Settings {
     pub in_step: bool,
     /// The amount by which the priority of tasks is lowered.
     pub nice: i32,
-    /// The words of a program that runs the commands elsewhere. Its further arguments are the names of the task's
-    /// inputs, each after `--near`, then `--` and the command as one line for the shell.
-    pub around: Option<Vec<RawText>>,
+    /// The program that runs the commands, if that is not the worker.
+    pub around: Option<crate::Around>,
     /// Slots of this machine that jobs of its queue use too.
     pub seats: Option<Box<dyn Seats>>,
     /// Returns slots from cores, if the plan contains no number.

@@ -27,6 +27,7 @@ fn every_kind() -> Vec<Event> {
         now_ns: 5,
         ahead: None,
         most_tasks: None,
+        containers: Vec::new(),
         gpus: 0,
         indices: BTreeMap::new(),
     };

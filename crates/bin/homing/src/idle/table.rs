@@ -141,6 +141,12 @@ pub const TABLE: &[Idle] = &[
     },
     Idle {
         commands: RUNS,
+        options: &["container"],
+        when: &[With(&["ppn"])],
+        instead: "the command itself: homing run --ppn N --nodes N 'podman run ... IMAGE COMMAND'",
+    },
+    Idle {
+        commands: RUNS,
         options: &["gpus_per_task"],
         when: &[With(&["ppn"])],
         instead: "homing sub --nodes N --slurm-arg=--gres=gpu:N on Slurm; the queue counts them on one host alone",

@@ -30,6 +30,7 @@ mod cluster_keys;
 mod columns;
 mod completions;
 mod consent;
+mod containers;
 mod cost;
 mod devices;
 mod documents;

@@ -77,6 +77,7 @@ const RUN: Rows = &[
         "--resource gpu=1",
         "echo '{\"command\":\"echo a\",\"resources\":{\"gpu\":1}}' > t; homing run -q @ --tasks t",
     ),
+    ("--container", "", "containers"),
     ("--gpus-per-task", "--gpus-per-task 1", "homing run -q --resource gpu=2 @ 'echo $CUDA_VISIBLE_DEVICES' ::: a"),
     (
         "--on-exit",

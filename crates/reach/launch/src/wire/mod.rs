@@ -532,6 +532,7 @@ mod tests {
                     memory: full.then_some(5),
                     timeout_ms: None,
                     stdin: Vec::new(),
+                    folders: Vec::new(),
                     name: None,
                     after: vec![],
                     resources: vec![],

@@ -47,6 +47,8 @@ pub struct Policy {
     pub shared: bool,
     /// Storage servers whose users Slurm counts.
     pub licensed: Vec<Licensed>,
+    /// Programs for containers, of which a host must have one; none if the run needs none.
+    pub needs: Vec<String>,
     /// Named resources of hosts.
     pub resources: Resources,
     /// The limits of the hosts' common power.

@@ -37,6 +37,10 @@ pub struct Sourcing {
     pub detect: bool,
     /// The named resources that each task takes, in parts of a unit, unless its line names an amount.
     pub takes: Vec<(String, u64)>,
+    /// The file of the image in which tasks run: an input of each.
+    pub image: Option<RawText>,
+    /// Whether tasks run in containers, which need the folders of their files.
+    pub in_containers: bool,
     /// Whether tasks are handed to another program, which chooses their hosts (`--ppn`). Then this run does not look
     /// for the places of their inputs.
     pub handed_on: bool,
@@ -255,6 +259,7 @@ impl Looker {
         if !task.after.is_empty() {
             return Incoming::After(Box::new(task));
         }
+        task.inputs.extend(self.how.image.clone());
         let base = task.cwd.as_ref().map_or_else(|| self.how.cwd.clone(), |c| self.how.cwd.join(c.as_path()));
         if self.how.makes_workdir
             && let Err(e) = homing_os::folder::make_folders(&base)
@@ -275,6 +280,11 @@ impl Looker {
             named.all().filter(|path| self.how.fenced && self.anew(path, looking)).cloned().collect();
         let (inputs, absent): (Vec<_>, Vec<_>) = named.all().cloned().partition(|p| is_there(p, looking));
         lock(&self.shared).miss(absent);
+        if self.how.in_containers {
+            let folder =
+                |path: &PathBuf| if path.is_dir() { Some(path.clone()) } else { path.parent().map(Path::to_path_buf) };
+            task.folders = inputs.iter().filter_map(folder).collect();
+        }
         if self.how.skip_newer && freshness(&task, &inputs, &base) == Freshness::Fresh {
             return skipped(&task, Some("its outputs are newer than its inputs"), false);
         }
@@ -459,6 +469,8 @@ mod tests {
         let batch = homing_batch::compose(words, options, &mut inputs, true).unwrap();
         let how = Sourcing {
             takes: Vec::new(),
+            image: None,
+            in_containers: false,
             cwd: cwd.into(),
             detect: true,
             handed_on: false,

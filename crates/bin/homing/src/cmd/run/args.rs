@@ -4,6 +4,7 @@ use crate::cluster::ClusterArgs;
 use crate::cmd::tree::width;
 use crate::nodes::Nodes;
 use clap::{Args as _, FromArgMatches};
+use homing_dispatch::Container;
 use homing_launch::WIDTH;
 use homing_model::Failure;
 use std::ffi::OsString;
@@ -173,6 +174,10 @@ pub struct Args {
     #[arg(help_heading = LIMITS, long, value_name = "NAME,...")]
     pub env: Vec<String>,
 
+    /// Run each task in a container of this image, with its folders at the same paths: apptainer for a .sif or a path, else
+    /// podman; options bind=FOLDER, arg=WORD and with=PROGRAM follow a colon, with commas between them
+    #[arg(help_heading = LIMITS, long, value_name = "IMAGE[:OPTIONS]", value_parser = container)]
+    pub container: Option<Container>,
     /// Run CMD on this machine after the end, however it ended, with HOMING_EXIT, HOMING_DONE, HOMING_FAILED, HOMING_RUN
     #[arg(help_heading = SHOWN, long, value_name = "CMD")]
     pub on_exit: Option<OsString>,
@@ -231,6 +236,10 @@ pub fn gpus(text: &str) -> Result<u64, String> {
         0 => Err("a task without graphics processors needs no such option".into()),
         parts => Ok(parts),
     }
+}
+
+fn container(text: &str) -> Result<Container, String> {
+    Container::parse(text, std::path::Path::exists)
 }
 
 /// Checks the name of a run, which is a cell of a table.

@@ -34,7 +34,7 @@ use crate::progress::{columns_of, has_colors};
 use homing_batch::Files;
 use homing_dispatch::source::joblog::{self, Unlisted};
 use homing_dispatch::source::{Inputs, Nonces, Source, Sourcing, environment, results_files};
-use homing_dispatch::{DispatchError, Io, Settings};
+use homing_dispatch::{Around, DispatchError, Io, Settings};
 use homing_journal::{Journal, Unbegun, lessons};
 use homing_model::event::What;
 use homing_model::fit::wrapped;
@@ -42,7 +42,7 @@ use homing_model::{Failure, RawText, TaskId, document, exit};
 use homing_os::folder::Existing;
 use homing_report::{ProgressLog, Tally};
 use listen::Screen;
-use options::{finder, output, policy, slots, sourcing};
+use options::{container, finder, output, policy, slots, sourcing};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -146,6 +146,9 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let alone = total == Some(1) && here && policy.tries.unwrap_or(1) == 1 && args.parallel.colours().is_none();
     let mut screen = Screen::new(tally, watched(&args, &name), args.explain, joblog, here);
     let seats = seats::seats(&args, &targets.hosts);
+    let env = environment(&args, here, journal.dir())?;
+    let container = container(&args, &name, &cwd, &env).map(Around::Container);
+    let around = container.or(wide::words(&args)?.map(Around::Submitter));
     let settings = Settings {
         name: name.clone(),
         opening,
@@ -156,13 +159,13 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         need_all: args.need_all_hosts,
         in_step: !args.no_fence,
         nice: args.parallel.nice.unwrap_or(0),
-        around: wide::words(&args)?,
+        around,
         seats,
         slots: slots(&args)?,
         user_name: homing_queue::user_name,
         launch: homing_launch::Options { asleep, ..homing_launch::Options::default() },
         cwd: cwd.as_path().into(),
-        env: environment(&args, here, journal.dir())?,
+        env,
         umask: homing_os::process::umask(),
         meter: args.cluster.load()?.meter(),
         later: linked.then(|| source.later()),

@@ -4,11 +4,12 @@ use super::perl::Evaluator;
 use super::{Args, On};
 use homing_batch::{Batch, BatchError, Halt, InputOptions, Tag, Timeout};
 use homing_dispatch::source::{Sourcing, environment, joblog};
-use homing_dispatch::{Io, OutputOptions, Policy, Resources};
+use homing_dispatch::{Container, Io, OutputOptions, Policy, Resources};
 use homing_launch::wire::Stream;
 use homing_locate::{Finder, Locator};
 use homing_model::resource::{GPU, PARTS, in_parts, is_gpu, shown_amount};
 use homing_model::{Failure, RawText};
+use homing_os::names::{VariableOrigin, origin};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -100,6 +101,7 @@ pub(super) fn policy(args: &Args) -> Result<Policy, Failure> {
         locality: !args.no_locality,
         io: io_limit(&args.io)?,
         shared: !args.no_share,
+        needs: needs(args),
         resources: resources(args)?,
         power: args.cluster.load()?.circuits()?,
         links: Default::default(),
@@ -140,6 +142,26 @@ fn most(args: &Args) -> Result<BTreeMap<String, u64>, Failure> {
         most.insert(GPU.into(), found);
     }
     Ok(most)
+}
+
+/// Returns the file of a container's image, absolute.
+fn image(container: &Container, cwd: &Path) -> Option<RawText> {
+    container.file().map(|file| RawText::from(cwd.join(file.as_path()).as_path()))
+}
+
+/// Returns the programs of which a host needs one to run containers.
+fn needs(args: &Args) -> Vec<String> {
+    let programs = args.container.as_ref().map(|container| container.runtime.programs());
+    programs.into_iter().flatten().map(|name| name.to_string()).collect()
+}
+
+/// Returns the container in which the tasks of a run are, with the variables that `env` sends along.
+pub(super) fn container(args: &Args, run: &str, cwd: &Path, env: &[(RawText, RawText)]) -> Option<Container> {
+    let container = args.container.clone()?;
+    let travels = |name: &RawText| origin(name.as_os()) == VariableOrigin::Submitter && !name.0.starts_with(b"LD_");
+    let variables = env.iter().map(|(name, _)| name).filter(|name| travels(name)).cloned().collect();
+    let image = image(&container, cwd).unwrap_or_else(|| container.image.clone());
+    Some(Container { image, variables, run: run.into(), cwd: cwd.into(), ..container })
 }
 
 /// Returns the named resources that each task takes, in parts of a unit.
@@ -186,6 +208,8 @@ pub(super) fn sourcing(args: &Args, cwd: &Path, hosts: usize) -> Result<Sourcing
         cwd: cwd.into(),
         detect: !args.no_detect,
         takes: takes(args),
+        image: args.container.as_ref().and_then(|container| image(container, cwd)),
+        in_containers: args.container.is_some(),
         handed_on: false,
         skip_newer: args.skip_newer,
         makes_workdir: false,
