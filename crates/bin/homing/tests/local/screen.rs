@@ -187,7 +187,7 @@ fn another_terminal_sees_what_a_run_does_and_later_sees_it_again() {
     let after = terminal.ends();
     for part in [
         "ended, exit 0  homing run",
-        "100 % 3/3",
+        "on 1 host, 1 slot",
         "elapsed_seconds",
         "3 done, 0 failed",
         "seen",

@@ -35,7 +35,10 @@ fn arrays_dependencies_and_batches() {
     assert!(w.out(&["peek", "6"]).starts_with("x\ny z\n"));
     // The job is a run, and shown as any other run.
     let shown = w.out(&["top", "--once"]);
-    assert!(shown.contains("homing run -j1 -k 'echo {}' ::: x 'y z'") && shown.contains("2/2"), "{shown}");
+    assert!(
+        shown.contains("homing run -j1 -k 'echo {}' ::: x 'y z'") && shown.contains("2 done, 0 failed in "),
+        "{shown}"
+    );
 }
 
 #[test]
