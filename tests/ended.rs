@@ -1,6 +1,6 @@
 //! The end of a task in a journal, for tests of programs that read it.
 
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::{IoCounters, IoWait, Outcome, TaskId};
 
 /// The end of an attempt. By default it is the first and last attempt, succeeds on n1 and uses nothing.
@@ -26,11 +26,11 @@ impl Default for End {
     }
 }
 
-impl From<End> for What {
-    fn from(ended: End) -> What {
+impl From<End> for EventKind {
+    fn from(ended: End) -> EventKind {
         let End { task, host, outcome, start_ns, wall_us, io, io_wait, printed, said, ran } = ended;
         let ([stdout_bytes, stderr_bytes], attempt, last) = (printed, 1, true);
-        What::TaskEnded {
+        EventKind::TaskEnded {
             task,
             attempt,
             host,

@@ -9,7 +9,7 @@ use homing_journal::{Counts, Journal, replay};
 use homing_launch::wire::branch::{FromLeader, ToLeader};
 use homing_launch::wire::stub::{FromStub, ToStub};
 use homing_launch::wire::{FromWorker, ToWorker, encode, receive, receive_hello, receive_some, send_hello};
-use homing_model::nodeset::Groups;
+use homing_model::nodeset::NodeGroups;
 use homing_model::{Event, NodeSet, RawText};
 use homing_queue::plan::Queue;
 use serde::Serialize;
@@ -171,7 +171,7 @@ pub fn cluster(bytes: &[u8]) {
 
 struct Table(toml::Table);
 
-impl Groups for Table {
+impl NodeGroups for Table {
     fn group(&self, _: Option<&str>, name: &str) -> Result<Option<String>, String> {
         Ok(self.0.get(name).and_then(|nodes| nodes.as_str()).map(String::from))
     }

@@ -12,7 +12,7 @@ const MOST_LINES: usize = 2000;
 const MOST_STRAY: usize = 5;
 
 /// Bytes from a host, and this machine's clock when they arrived, in seconds.
-pub type Chunk = (f64, Vec<u8>);
+pub type OutputChunk = (f64, Vec<u8>);
 
 /// A host's clock beside this machine's, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,17 +27,17 @@ pub(crate) struct ClockSample {
 
 /// The answers of a host.
 #[derive(Clone, Debug, Default)]
-pub struct Host {
+pub struct HostAnswers {
     /// The name under which it was reached.
     pub name: String,
     /// Lines before or among the output of the script.
     pub stray: Vec<String>,
     pub(crate) clock: Vec<ClockSample>,
-    parts: BTreeMap<String, Part>,
+    parts: BTreeMap<String, AnswerPart>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Part {
+struct AnswerPart {
     rows: Vec<Vec<String>>,
     /// Its exit status, or `cut` if its output was too long.
     end: Option<String>,
@@ -47,22 +47,22 @@ struct Part {
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     /// Hosts that answered, in the order of the command line.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<HostAnswers>,
 }
 
 impl Answers {
     /// Returns the rows of a part, for each host that completed it.
-    pub(crate) fn of<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a Host, &'a [Vec<String>])> {
+    pub(crate) fn of<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a HostAnswers, &'a [Vec<String>])> {
         self.hosts.iter().filter_map(move |host| Some((host, host.rows(key)?)))
     }
 
     /// Returns each row of a part, for each host that completed it. A row has at least one field.
-    pub(crate) fn each<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a Host, &'a [String])> {
+    pub(crate) fn each<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (&'a HostAnswers, &'a [String])> {
         self.of(key).flat_map(|(host, rows)| rows.iter().map(move |row| (host, row.as_slice())))
     }
 
     /// Returns the value of a row `NAME<TAB>VALUE`, for each host that has one.
-    pub(crate) fn value<'a>(&'a self, key: &'a str, name: &'a str) -> impl Iterator<Item = (&'a Host, &'a str)> {
+    pub(crate) fn value<'a>(&'a self, key: &'a str, name: &'a str) -> impl Iterator<Item = (&'a HostAnswers, &'a str)> {
         self.of(key).filter_map(move |(host, rows)| {
             let row = rows.iter().find(|row| row.first().is_some_and(|first| first == name))?;
             row.get(1).map(|value| (host, value.as_str())).filter(|(_, value)| !value.is_empty())
@@ -70,15 +70,15 @@ impl Answers {
     }
 }
 
-impl Host {
+impl HostAnswers {
     /// Returns a host without answers.
-    pub fn named(name: &str) -> Host {
-        Host { name: name.into(), ..Host::default() }
+    pub fn named(name: &str) -> HostAnswers {
+        HostAnswers { name: name.into(), ..HostAnswers::default() }
     }
 
     /// Parses the output of a host.
-    pub fn read(name: &str, chunks: &[Chunk]) -> Host {
-        let mut host = Host::named(name);
+    pub fn read(name: &str, chunks: &[OutputChunk]) -> HostAnswers {
+        let mut host = HostAnswers::named(name);
         let mut begun: Vec<u8> = Vec::new();
         for (at, bytes) in chunks {
             let mut lines = bytes.split(|b| *b == b'\n');
@@ -94,7 +94,7 @@ impl Host {
     }
 
     /// Adds the time when the script was sent, by this machine's clock in seconds.
-    pub fn asked_at(mut self, sent_s: f64) -> Host {
+    pub fn asked_at(mut self, sent_s: f64) -> HostAnswers {
         self.clock.iter_mut().for_each(|sample| sample.sent_s = Some(sent_s));
         self
     }
@@ -130,7 +130,7 @@ impl Host {
 
     /// Sets the rows of a part that did not come from the host.
     pub(crate) fn say(&mut self, key: &str, rows: Vec<Vec<String>>) {
-        self.parts.insert(key.into(), Part { rows, end: Some("0".into()) });
+        self.parts.insert(key.into(), AnswerPart { rows, end: Some("0".into()) });
     }
 
     /// Returns the rows of a part that the host completed.
@@ -182,20 +182,21 @@ mod tests {
     fn what_a_host_sends_is_bounded_and_harmless() {
         let long = "x".repeat(9000);
         let text = format!("welcome\n=a\tone\t\x1b[2Jtwo\n=a\t{long}\n=end\ta\t0\n=b\tcut of");
-        let host = Host::read("n1", &[(1.0, text.into_bytes())]);
+        let host = HostAnswers::read("n1", &[(1.0, text.into_bytes())]);
         assert_eq!(host.stray, ["welcome"]);
         let rows = host.rows("a").unwrap();
         assert_eq!(rows[0], ["one", "\\u{1b}[2Jtwo"]);
         assert_eq!(rows[1][0].len(), LONGEST);
         assert_eq!((host.rows("b"), host.unknown("b").unwrap().as_str()), (None, "it ended early"));
-        let flood: Vec<Chunk> = (0..5000).map(|_| (0.0, b"=a\tx\nnoise\n".to_vec())).collect();
-        let host = Host::read("n1", &flood);
+        let flood: Vec<OutputChunk> = (0..5000).map(|_| (0.0, b"=a\tx\nnoise\n".to_vec())).collect();
+        let host = HostAnswers::read("n1", &flood);
         assert!(host.begun("a").len() == MOST_LINES && host.stray.len() == MOST_STRAY);
     }
 
     #[test]
     fn a_line_in_two_pieces_is_heard_when_it_is_whole() {
-        let host = Host::read("n1", &[(1.0, b"=now\t10".to_vec()), (2.0, b"1.5\n=now\t1e999\n=now\tx\n".to_vec())]);
+        let host =
+            HostAnswers::read("n1", &[(1.0, b"=now\t10".to_vec()), (2.0, b"1.5\n=now\t1e999\n=now\tx\n".to_vec())]);
         assert_eq!(host.clock, [ClockSample { shown_s: 101.5, sent_s: None, received_s: 2.0 }]);
     }
 }

@@ -1,6 +1,6 @@
 //! Compares hosts: the value of most hosts, and the hosts that differ.
 
-use crate::answers::Host;
+use crate::answers::HostAnswers;
 use std::cmp::Ordering;
 
 /// A value that differs between hosts.
@@ -8,9 +8,9 @@ pub(crate) struct Split<'a, T> {
     /// The most frequent value; if several are equally frequent, that of the first host.
     pub most: T,
     /// The hosts with this value.
-    pub like: Vec<&'a Host>,
+    pub like: Vec<&'a HostAnswers>,
     /// The other hosts, each with its value.
-    pub others: Vec<(&'a Host, T)>,
+    pub others: Vec<(&'a HostAnswers, T)>,
 }
 
 impl<T> Split<'_, T> {
@@ -22,8 +22,10 @@ impl<T> Split<'_, T> {
 }
 
 /// Splits hosts by their values; `None`: all agree, or at most one host has a value.
-pub(crate) fn split<'a, T: PartialEq + Clone>(said: impl IntoIterator<Item = (&'a Host, T)>) -> Option<Split<'a, T>> {
-    let said: Vec<(&Host, T)> = said.into_iter().collect();
+pub(crate) fn split<'a, T: PartialEq + Clone>(
+    said: impl IntoIterator<Item = (&'a HostAnswers, T)>,
+) -> Option<Split<'a, T>> {
+    let said: Vec<(&HostAnswers, T)> = said.into_iter().collect();
     let mut votes: Vec<(&T, usize)> = Vec::new();
     for (_, value) in &said {
         match votes.iter_mut().find(|(known, _)| *known == value) {
@@ -51,7 +53,7 @@ mod tests {
 
     #[test]
     fn the_minority_is_named_and_the_first_breaks_a_tie() {
-        let hosts: Vec<Host> = ["n1", "n2", "n3"].map(Host::named).into();
+        let hosts: Vec<HostAnswers> = ["n1", "n2", "n3"].map(HostAnswers::named).into();
         let says = |values: [u8; 3]| split(hosts.iter().zip(values));
         let two = says([5, 6, 5]).unwrap();
         assert_eq!((two.most, two.others[0].0.name.as_str(), two.most_of().as_str()), (5, "n2", "2 of 3 hosts"));

@@ -2,7 +2,7 @@
 //! before homing reports a fault.
 
 use crate::checks::{answering, clock};
-use crate::{Answers, Area, Check, Host};
+use crate::{Answers, Area, HostAnswers, HostCheck};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The areas with doubtful answers, and their hosts.
@@ -22,7 +22,7 @@ impl Doubts {
     }
 
     /// Keeps only the doubts about areas of these checks.
-    pub fn about(self, checks: &[&Check]) -> Doubts {
+    pub fn about(self, checks: &[&HostCheck]) -> Doubts {
         Doubts(self.0.into_iter().filter(|(area, _)| checks.iter().any(|check| check.is_about(*area))).collect())
     }
 
@@ -32,13 +32,13 @@ impl Doubts {
     }
 
     /// Returns the parts to run again, besides the time, which every script prints.
-    pub fn parts(&self) -> Vec<&'static Check> {
+    pub fn parts(&self) -> Vec<&'static HostCheck> {
         if self.0.contains_key(&Area::Mounts) { vec![&answering::CHECK] } else { vec![] }
     }
 }
 
 /// Joins the second answers of hosts to the first ones.
-pub fn asked_again(answers: &mut Answers, again: &[Host]) {
+pub fn asked_again(answers: &mut Answers, again: &[HostAnswers]) {
     for first in &mut answers.hosts {
         if let Some(second) = again.iter().find(|second| second.name == first.name) {
             join(first, second);
@@ -46,7 +46,7 @@ pub fn asked_again(answers: &mut Answers, again: &[Host]) {
     }
 }
 
-fn join(first: &mut Host, second: &Host) {
+fn join(first: &mut HostAnswers, second: &HostAnswers) {
     first.clock.extend(&second.clock);
     let key = answering::CHECK.key;
     let rows = match (first.rows(key), second.rows(key)) {
@@ -63,9 +63,9 @@ mod tests {
     use super::*;
     use crate::{CHECKS, findings};
 
-    fn host(answering: &str) -> Host {
+    fn host(answering: &str) -> HostAnswers {
         let text = format!("=now\t5.0\n=who\t0\n=end\twho\t0\n{answering}=end\tanswering\t0\n");
-        Host::read("n1", &[(5.0, text.into_bytes())])
+        HostAnswers::read("n1", &[(5.0, text.into_bytes())])
     }
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
         );
         // If a host is silent the second time, its first answer counts.
         answers = Answers { hosts: vec![host(first)] };
-        asked_again(&mut answers, &[Host::named("n1")]);
+        asked_again(&mut answers, &[HostAnswers::named("n1")]);
         assert_eq!(findings(CHECKS, &answers).len(), 3);
     }
 
@@ -99,7 +99,7 @@ mod tests {
     fn a_look_that_did_not_end_is_taken_again_and_a_frozen_mount_is_told_then() {
         let cut = || {
             let text = "=now\t5.0\n=who\t0\n=end\twho\t0\n=answering\t/b\t0\t\n";
-            Host::read("n1", &[(5.0, text.as_bytes().to_vec())])
+            HostAnswers::read("n1", &[(5.0, text.as_bytes().to_vec())])
         };
         let mut answers = Answers { hosts: vec![cut()] };
         assert_eq!(doubts(&answers).hosts(), ["n1"]);

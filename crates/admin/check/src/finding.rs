@@ -1,7 +1,7 @@
 //! A fault of a host: its code, its place, and its remedy.
 
 use crate::Area;
-use crate::answers::Host;
+use crate::answers::HostAnswers;
 use homing_model::NodeSet;
 use homing_model::text::quoted_unless;
 use serde::Serialize;
@@ -67,7 +67,7 @@ pub struct Remedy {
 
 /// A fault that was found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
+pub struct HostFinding {
     /// Its kind.
     pub code: &'static Code,
     /// The hosts that have it.
@@ -98,53 +98,53 @@ impl Code {
     }
 
     /// Returns a finding on a host.
-    pub fn on(&'static self, host: &Host, what: impl Into<String>, seen: impl Into<String>) -> Finding {
+    pub fn on(&'static self, host: &HostAnswers, what: impl Into<String>, seen: impl Into<String>) -> HostFinding {
         self.at(&host.name, what, seen)
     }
 
     /// Returns a finding on a host by its name.
-    pub fn at(&'static self, host: &str, what: impl Into<String>, seen: impl Into<String>) -> Finding {
+    pub fn at(&'static self, host: &str, what: impl Into<String>, seen: impl Into<String>) -> HostFinding {
         let hosts = [host.to_string()].into_iter().collect();
-        Finding { code: self, hosts, what: what.into(), seen: seen.into(), remedy: None }
+        HostFinding { code: self, hosts, what: what.into(), seen: seen.into(), remedy: None }
     }
 }
 
-impl Finding {
-    fn with(self, line: impl Into<String>, mends: bool, root: bool) -> Finding {
-        Finding { remedy: Some(Remedy { line: line.into(), mends, root, elsewhere: None, input: None }), ..self }
+impl HostFinding {
+    fn with(self, line: impl Into<String>, mends: bool, root: bool) -> HostFinding {
+        HostFinding { remedy: Some(Remedy { line: line.into(), mends, root, elsewhere: None, input: None }), ..self }
     }
 
     /// Adds the command that mends it, as root.
-    pub fn mend(self, line: impl Into<String>) -> Finding {
+    pub fn mend(self, line: impl Into<String>) -> HostFinding {
         self.with(line, true, true)
     }
 
     /// Adds the command that mends it; the user's own rights are enough.
-    pub fn mend_as_user(self, line: impl Into<String>) -> Finding {
+    pub fn mend_as_user(self, line: impl Into<String>) -> HostFinding {
         self.with(line, true, false)
     }
 
     /// Adds a command that shows more.
-    pub fn look(self, line: impl Into<String>) -> Finding {
+    pub fn look(self, line: impl Into<String>) -> HostFinding {
         self.with(line, false, false)
     }
 
     /// Adds a remedy that is a command of homing itself, for this machine.
-    pub fn here(self, line: &str) -> Finding {
+    pub fn here(self, line: &str) -> HostFinding {
         self.with(line, true, false).of_this_machine()
     }
 
     /// Adds a command of homing itself that shows more, for this machine.
-    pub fn look_here(self, line: &str) -> Finding {
+    pub fn look_here(self, line: &str) -> HostFinding {
         self.with(line, false, false).of_this_machine()
     }
 
-    fn of_this_machine(self) -> Finding {
-        Finding { remedy: self.remedy.map(|r| Remedy { elsewhere: Some(NodeSet::default()), ..r }), ..self }
+    fn of_this_machine(self) -> HostFinding {
+        HostFinding { remedy: self.remedy.map(|r| Remedy { elsewhere: Some(NodeSet::default()), ..r }), ..self }
     }
 
     /// Has the remedy run on this host and not on those of the finding.
-    pub fn from_host(mut self, host: &str) -> Finding {
+    pub fn from_host(mut self, host: &str) -> HostFinding {
         if let Some(remedy) = &mut self.remedy {
             remedy.elsewhere = Some([host.to_string()].into_iter().collect());
         }
@@ -152,7 +152,7 @@ impl Finding {
     }
 
     /// Has the remedy read a file of another host.
-    pub fn fed_by(mut self, host: &str, file: &str) -> Finding {
+    pub fn fed_by(mut self, host: &str, file: &str) -> HostFinding {
         if let Some(remedy) = &mut self.remedy {
             remedy.input = Some((host.into(), file.into()));
         }
@@ -160,7 +160,7 @@ impl Finding {
     }
 
     /// Prefixes a remedy for root with `sudo` if it runs as one of these users.
-    pub(crate) fn with_sudo(mut self, users: &BTreeSet<&str>) -> Finding {
+    pub(crate) fn with_sudo(mut self, users: &BTreeSet<&str>) -> HostFinding {
         let Some(remedy) = self.remedy.as_mut().filter(|r| r.root) else { return self };
         let hosts = remedy.elsewhere.as_ref().unwrap_or(&self.hosts);
         if hosts.iter().any(|host| users.contains(host)) {
@@ -170,7 +170,7 @@ impl Finding {
     }
 
     /// Whether it is the same fault, perhaps on other hosts.
-    fn is_like(&self, other: &Finding) -> bool {
+    fn is_like(&self, other: &HostFinding) -> bool {
         self.code == other.code && self.what == other.what && self.seen == other.seen && self.remedy == other.remedy
     }
 
@@ -212,8 +212,8 @@ pub(crate) fn word(text: &str) -> String {
 }
 
 /// Joins equal findings, with all their hosts; worst first, then by area.
-pub(crate) fn folded(all: Vec<Finding>) -> Vec<Finding> {
-    let mut kinds: Vec<(Finding, Vec<String>)> = Vec::new();
+pub(crate) fn folded(all: Vec<HostFinding>) -> Vec<HostFinding> {
+    let mut kinds: Vec<(HostFinding, Vec<String>)> = Vec::new();
     for finding in all {
         let hosts: Vec<String> = finding.hosts.iter().map(String::from).collect();
         match kinds.iter_mut().find(|(known, _)| known.is_like(&finding)) {
@@ -222,8 +222,9 @@ pub(crate) fn folded(all: Vec<Finding>) -> Vec<Finding> {
         }
     }
     // Each set is made once: a thousand unions would be slow.
-    let whole = |(finding, hosts): (Finding, Vec<String>)| Finding { hosts: hosts.into_iter().collect(), ..finding };
-    let mut folded: Vec<Finding> = kinds.into_iter().map(whole).collect();
+    let whole =
+        |(finding, hosts): (HostFinding, Vec<String>)| HostFinding { hosts: hosts.into_iter().collect(), ..finding };
+    let mut folded: Vec<HostFinding> = kinds.into_iter().map(whole).collect();
     folded.sort_by_key(|f| (f.code.severity, f.code.area()));
     folded
 }

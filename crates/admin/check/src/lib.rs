@@ -1,11 +1,11 @@
 //! Checks a cluster: answers of all hosts in, findings out. The crate is pure.
 //!
-//! A [`Check`] is a part of one script, which all hosts run once, and a function from the answers of *all* hosts to
+//! A [`HostCheck`] is a part of one script, which all hosts run once, and a function from the answers of *all* hosts to
 //! findings. Where possible, hosts are compared with each other: a value that differs from most hosts' is reported,
 //! and no constant decides. A missing answer is unknown, and never a fault.
 //!
-//! Each file of `checks` holds a question, its judgement and its remedy. Main types: [`Check`], [`Answers`],
-//! [`Finding`] with its [`Code`] and [`Remedy`].
+//! Each file of `checks` holds a question, its judgement and its remedy. Main types: [`HostCheck`], [`Answers`],
+//! [`HostFinding`] with its [`Code`] and [`Remedy`].
 //!
 //! It does not: connect to hosts (`relay`), or mend anything: a remedy is a command to paste.
 
@@ -22,10 +22,10 @@ mod script;
 pub mod slurm_health;
 pub mod volume;
 
-pub use answers::{Answers, Chunk, Host};
+pub use answers::{Answers, HostAnswers, OutputChunk};
 pub use checks::{CHECKS, burn_in};
 pub use doubt::{Doubts, asked_again, doubts};
-pub use finding::{Code, Finding, Remedy, Severity};
+pub use finding::{Code, HostFinding, Remedy, Severity};
 pub use script::script;
 
 use serde::Serialize;
@@ -95,7 +95,7 @@ impl Area {
 }
 
 /// A check.
-pub struct Check {
+pub struct HostCheck {
     /// The name of its part of the script.
     pub key: &'static str,
     /// POSIX shell that prints lines of fields separated by tabs. `$@` are the names of all hosts, `$T` is a tab.
@@ -112,10 +112,10 @@ pub struct Check {
     /// The codes of its findings.
     pub codes: &'static [&'static Code],
     /// Returns findings from the answers of all hosts, one host each; equal ones are folded later.
-    pub judge: fn(&Answers) -> Vec<Finding>,
+    pub judge: fn(&Answers) -> Vec<HostFinding>,
 }
 
-impl Check {
+impl HostCheck {
     /// Whether it can find a fault of that area.
     pub fn is_about(&self, area: Area) -> bool {
         self.codes.iter().any(|code| code.area() == area)
@@ -123,38 +123,38 @@ impl Check {
 }
 
 /// Returns the checks of these areas (none: all).
-pub fn chosen(only: &[Area], quick: bool) -> Vec<&'static Check> {
+pub fn chosen(only: &[Area], quick: bool) -> Vec<&'static HostCheck> {
     of_areas(CHECKS, only).filter(|c| !(quick && c.slow)).collect()
 }
 
 /// Returns the parts of a burn-in for these areas (none: all).
-pub fn burn_in_of(only: &[Area]) -> Vec<&'static Check> {
+pub fn burn_in_of(only: &[Area]) -> Vec<&'static HostCheck> {
     of_areas(burn_in::CHECKS, only).collect()
 }
 
-fn of_areas(checks: &[&'static Check], only: &[Area]) -> impl Iterator<Item = &'static Check> {
-    let about = |c: &&Check| only.is_empty() || only.iter().any(|area| c.is_about(*area));
+fn of_areas(checks: &[&'static HostCheck], only: &[Area]) -> impl Iterator<Item = &'static HostCheck> {
+    let about = |c: &&HostCheck| only.is_empty() || only.iter().any(|area| c.is_about(*area));
     checks.iter().copied().filter(about)
 }
 
 /// Returns the areas for which these checks query hosts, in order.
-pub fn asked(checks: &[&Check]) -> impl Iterator<Item = Area> {
+pub fn asked(checks: &[&HostCheck]) -> impl Iterator<Item = Area> {
     Area::ALL.into_iter().filter(|area| checks.iter().any(|c| !c.ask.is_empty() && c.is_about(*area)))
 }
 
 /// Returns the areas that may still change, because some of their hosts have not answered yet, in order. A check may
 /// use the answers of other checks that do not wait (a host's mounts, its processor). An area is therefore known only
 /// after these.
-pub fn open(checks: &[&Check], asking: &[Host]) -> Vec<Area> {
-    let silent = |check: &Check| asking.iter().any(|host| host.unknown(check.key).is_some());
+pub fn open(checks: &[&HostCheck], asking: &[HostAnswers]) -> Vec<Area> {
+    let silent = |check: &HostCheck| asking.iter().any(|host| host.unknown(check.key).is_some());
     let asks = || checks.iter().copied().filter(|check| !check.ask.is_empty());
     let all = asks().any(|check| !check.waits && !check.slow && silent(check));
-    let lacks: Vec<&Check> = asks().filter(|check| silent(check)).collect();
+    let lacks: Vec<&HostCheck> = asks().filter(|check| silent(check)).collect();
     asked(checks).filter(|area| all || lacks.iter().any(|check| check.is_about(*area))).collect()
 }
 
 /// Returns all findings of these checks, with equal ones joined.
-pub fn findings(checks: &[&Check], answers: &Answers) -> Vec<Finding> {
+pub fn findings(checks: &[&HostCheck], answers: &Answers) -> Vec<HostFinding> {
     let found = checks.iter().flat_map(|check| (check.judge)(answers));
     let users = answers.hosts.iter().filter(|h| h.uid().is_some_and(|uid| uid != 0)).map(|h| h.name.as_str()).collect();
     finding::folded(found.map(|finding| finding.with_sudo(&users)).collect())

@@ -1,6 +1,6 @@
 //! Mutes findings that a user knows and does not want to see for a while.
 
-use crate::Finding;
+use crate::HostFinding;
 use homing_model::NodeSet;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct Mute {
 }
 
 impl Mute {
-    fn covers(&self, finding: &Finding) -> NodeSet {
+    fn covers(&self, finding: &HostFinding) -> NodeSet {
         if self.hosts.is_empty() {
             return finding.hosts.clone();
         }
@@ -37,14 +37,14 @@ pub fn add(all: &mut Vec<Mute>, code: &str, hosts: Vec<String>, because: String,
 }
 
 /// Splits findings into reported ones and muted ones, with the mute of each. `now` is in seconds since the epoch.
-pub fn sifted(found: Vec<Finding>, mutes: &[Mute], now: u64) -> (Vec<Finding>, Vec<(Finding, Mute)>) {
+pub fn sifted(found: Vec<HostFinding>, mutes: &[Mute], now: u64) -> (Vec<HostFinding>, Vec<(HostFinding, Mute)>) {
     let (mut told, mut quiet) = (Vec::new(), Vec::new());
     for mut finding in found {
         for mute in mutes.iter().filter(|m| m.until > now && m.code == finding.code.name) {
             let covered = mute.covers(&finding);
             if !covered.is_empty() {
                 finding.hosts = finding.hosts.difference(&covered);
-                quiet.push((Finding { hosts: covered, ..finding.clone() }, mute.clone()));
+                quiet.push((HostFinding { hosts: covered, ..finding.clone() }, mute.clone()));
             }
         }
         if !finding.hosts.is_empty() {
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_mute_ends_by_time_and_where_it_gets_worse() {
         let code = all_codes().next().unwrap();
-        let finding = Finding { hosts: NodeSet::parse("n[1-3]").unwrap(), ..code.at("n1", "", "") };
+        let finding = HostFinding { hosts: NodeSet::parse("n[1-3]").unwrap(), ..code.at("n1", "", "") };
         let mute =
             |hosts: &str, until| Mute { code: code.name.into(), hosts: hosts.into(), until, because: "known".into() };
         let told = |mute, now| {

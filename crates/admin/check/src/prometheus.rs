@@ -2,16 +2,17 @@
 
 use crate::mute::Mute;
 use crate::report::is_wanted;
-use crate::{Answers, Area, Check, Finding, all_codes};
-use homing_model::metrics::{Kind, Metrics};
+use crate::{Answers, Area, HostCheck, HostFinding, all_codes};
+use homing_model::metrics::{MetricKind, Metrics};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The faults that a call has looked for, by the names of their codes.
 pub type Sought = BTreeSet<&'static str>;
 
 /// Returns the codes of checks that at least one host has answered, in these areas (none: all).
-pub fn sought(checks: &[&Check], only: &[Area], answers: &Answers) -> Sought {
-    let is_known = |check: &Check| answers.hosts.iter().any(|h| check.ask.is_empty() || h.unknown(check.key).is_none());
+pub fn sought(checks: &[&HostCheck], only: &[Area], answers: &Answers) -> Sought {
+    let is_known =
+        |check: &HostCheck| answers.hosts.iter().any(|h| check.ask.is_empty() || h.unknown(check.key).is_none());
     let codes = checks.iter().filter(|check| is_known(check)).flat_map(|check| check.codes);
     codes.filter(|code| is_wanted(only, code.area())).map(|code| code.name).collect()
 }
@@ -19,15 +20,15 @@ pub fn sought(checks: &[&Check], only: &[Area], answers: &Answers) -> Sought {
 /// Returns the whole file. Every code that was looked for has a line: an alert can distinguish 0 from a check that did
 /// not run.
 pub fn text(
-    findings: &[Finding],
-    quiet: &[(Finding, Mute)],
+    findings: &[HostFinding],
+    quiet: &[(HostFinding, Mute)],
     sought: &Sought,
     (answered, silent): (usize, usize),
     now: u64,
 ) -> String {
     let mut metrics = Metrics::default();
     let name = "homing_check_findings";
-    metrics.family(name, Kind::Gauge, "Hosts on which a fault is seen, by code.");
+    metrics.family(name, MetricKind::Gauge, "Hosts on which a fault is seen, by code.");
     let hosts = |code: &str| findings.iter().filter(|f| f.code.name == code).map(|f| f.hosts.len()).sum::<usize>();
     let seen: BTreeSet<&str> = findings.iter().chain(quiet.iter().map(|(f, _)| f)).map(|f| f.code.name).collect();
     let known = all_codes().filter(|code| sought.contains(code.name) || seen.contains(code.name));
@@ -35,8 +36,8 @@ pub fn text(
     for (code, severity) in rows {
         metrics.sample(name, &[("code", code), ("severity", severity)], hosts(code));
     }
-    let mut of_hosts = |name: &str, help: &str, found: &mut dyn Iterator<Item = &Finding>| {
-        metrics.family(name, Kind::Gauge, help);
+    let mut of_hosts = |name: &str, help: &str, found: &mut dyn Iterator<Item = &HostFinding>| {
+        metrics.family(name, MetricKind::Gauge, help);
         for finding in found {
             for host in finding.hosts.iter() {
                 metrics.sample(name, &[("code", finding.code.name), ("host", host)], 1);
@@ -50,7 +51,7 @@ pub fn text(
         ("homing_check_hosts_silent", "Hosts that did not answer.", silent as u64),
         ("homing_check_last_run_timestamp_seconds", "When this was written.", now),
     ] {
-        metrics.only(name, Kind::Gauge, help, value);
+        metrics.only(name, MetricKind::Gauge, help, value);
     }
     metrics.text()
 }
@@ -76,7 +77,7 @@ mod tests {
         let mut answers = Answers::default();
         let quick = crate::chosen(&[], true);
         assert_eq!(sought(&quick, &[], &answers), Sought::new());
-        answers.hosts.push(crate::Host::read("n1", &[(0.0, said.as_bytes().to_vec())]));
+        answers.hosts.push(crate::HostAnswers::read("n1", &[(0.0, said.as_bytes().to_vec())]));
         let codes = sought(&quick, &[], &answers);
         let memory = crate::chosen(&[Area::Memory], true).into_iter().filter(|check| !check.ask.is_empty());
         let mut memory = memory.flat_map(|check| check.codes).filter(|code| code.area() == Area::Memory).peekable();

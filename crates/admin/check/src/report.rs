@@ -1,7 +1,7 @@
 //! Formats findings for users and for programs.
 
 use crate::mute::Mute;
-use crate::{Answers, Area, Check, Finding, Host, Severity};
+use crate::{Answers, Area, HostAnswers, HostCheck, HostFinding, Severity};
 use homing_model::text::shown;
 use homing_model::units::count;
 use homing_model::{alike, document, fit};
@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// A host or a volume, and the facts that are unknown of it, with the reason.
-pub type Unknown = (String, String);
+pub type UnknownFacts = (String, String);
 
 /// The answers of a check.
 #[derive(Default)]
-pub struct Gathered {
+pub struct CheckAnswers {
     /// Answers of the hosts that answered.
     pub answers: Answers,
     /// Hosts that did not answer, and why.
@@ -24,7 +24,7 @@ pub struct Gathered {
 }
 
 /// How the query of a host ended.
-pub enum Ended {
+pub enum QueryEnd {
     /// The connection failed, or broke.
     Cut(String),
     /// Its command ended with this status.
@@ -33,25 +33,25 @@ pub enum Ended {
     Late(f64),
 }
 
-impl Gathered {
+impl CheckAnswers {
     /// Adds a host. It has answered if it printed homing's user number there; other missing parts are unknown.
-    pub fn add(&mut self, host: Host, ended: Ended) {
+    pub fn add(&mut self, host: HostAnswers, ended: QueryEnd) {
         if host.uid().is_some() {
             return self.answers.hosts.push(host);
         }
         let why = match (ended, host.stray.first()) {
-            (Ended::Cut(why), _) => why,
-            (Ended::Ran(_), Some(said)) => format!("it ran no command, and said: {said}"),
-            (Ended::Ran(how), None) => format!("it ran no command: {how}"),
-            (Ended::Late(seconds), _) => format!("no answer in {seconds} s"),
+            (QueryEnd::Cut(why), _) => why,
+            (QueryEnd::Ran(_), Some(said)) => format!("it ran no command, and said: {said}"),
+            (QueryEnd::Ran(how), None) => format!("it ran no command: {how}"),
+            (QueryEnd::Late(seconds), _) => format!("no answer in {seconds} s"),
         };
         self.silent.push((host.name, why));
     }
 
     /// Returns the missing parts of hosts that answered: the host, and the area and part with the reason. A look that
     /// did not end is unknown.
-    pub fn unknown(&self, checks: &[&Check]) -> Vec<Unknown> {
-        let of = |host: &Host, check: &Check| {
+    pub fn unknown(&self, checks: &[&HostCheck]) -> Vec<UnknownFacts> {
+        let of = |host: &HostAnswers, check: &HostCheck| {
             let areas: Vec<&str> = Area::ALL.iter().filter(|a| check.is_about(**a)).map(|a| a.name()).collect();
             let what = format!("{} ({}): {}", areas.join(", "), check.key, host.unknown(check.key)?);
             Some((host.name.clone(), what))
@@ -61,19 +61,20 @@ impl Gathered {
     }
 
     /// Returns the hosts where homing is not root, and the facts that only root would see.
-    pub fn unprivileged(&self, checks: &[&Check]) -> (Vec<String>, Vec<&'static str>) {
+    pub fn unprivileged(&self, checks: &[&HostCheck]) -> (Vec<String>, Vec<&'static str>) {
         let users = self.answers.hosts.iter().filter(|host| host.uid().is_some_and(|uid| uid != 0));
         (users.map(|host| host.name.clone()).collect(), checks.iter().filter_map(|check| check.root).collect())
     }
 }
 
-fn asked<'c>(checks: &'c [&'c Check]) -> impl Iterator<Item = &'c Check> {
+fn asked<'c>(checks: &'c [&'c HostCheck]) -> impl Iterator<Item = &'c HostCheck> {
     checks.iter().copied().filter(|check| !check.ask.is_empty())
 }
 
 /// Returns the number of hosts with an unknown part of an area.
-pub fn unknown_in(area: Area, checks: &[&Check], answers: &Answers) -> usize {
-    let lacks = |host: &Host| asked(checks).any(|check| check.is_about(area) && host.unknown(check.key).is_some());
+pub fn unknown_in(area: Area, checks: &[&HostCheck], answers: &Answers) -> usize {
+    let lacks =
+        |host: &HostAnswers| asked(checks).any(|check| check.is_about(area) && host.unknown(check.key).is_some());
     answers.hosts.iter().filter(|host| lacks(host)).count()
 }
 
@@ -83,7 +84,7 @@ pub fn is_wanted(only: &[Area], area: Area) -> bool {
 }
 
 /// Returns the areas that were checked, with this number of volumes.
-pub fn looked_at(checks: &[&Check], only: &[Area], volumes: usize) -> Vec<Area> {
+pub fn looked_at(checks: &[&HostCheck], only: &[Area], volumes: usize) -> Vec<Area> {
     let looked = |area: Area| checks.iter().any(|check| check.is_about(area));
     let is_told = |area: &Area| is_wanted(only, *area) && (looked(*area) || (*area == Area::Volumes && volumes > 0));
     Area::ALL.into_iter().filter(is_told).collect()
@@ -92,21 +93,21 @@ pub fn looked_at(checks: &[&Check], only: &[Area], volumes: usize) -> Vec<Area> 
 /// The data of a report.
 pub struct Report<'a> {
     /// Findings, worst first.
-    pub told: Vec<Finding>,
+    pub told: Vec<HostFinding>,
     /// Findings that are muted.
-    pub quiet: Vec<(Finding, Mute)>,
+    pub quiet: Vec<(HostFinding, Mute)>,
     /// Areas that were checked.
     pub areas: Vec<Area>,
     /// Their lines that a terminal already showed.
     pub early: &'a BTreeMap<Area, String>,
     /// The facts that are unknown: the host or volume, and the part with the reason.
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<UnknownFacts>,
     /// The number of hosts or volumes on which an area is not known, if any.
     pub lacking: BTreeMap<Area, usize>,
     /// All hosts that were queried.
     pub hosts: &'a [String],
     /// The answers.
-    pub gathered: &'a Gathered,
+    pub gathered: &'a CheckAnswers,
     /// Measured rates in MB/s, by host and by quantity.
     pub measured: &'a BTreeMap<String, BTreeMap<String, f64>>,
     /// Figures of the vaults that were checked.
@@ -118,9 +119,9 @@ pub struct Report<'a> {
 }
 
 /// Returns the number of errors and warnings: of an area, or of all.
-fn summary(told: &[Finding], area: Option<Area>) -> String {
+fn summary(told: &[HostFinding], area: Option<Area>) -> String {
     let of = |severity: Severity| {
-        let counts = |f: &&Finding| f.code.severity == severity && area.is_none_or(|a| f.code.area() == a);
+        let counts = |f: &&HostFinding| f.code.severity == severity && area.is_none_or(|a| f.code.area() == a);
         match told.iter().filter(counts).count() {
             0 => None,
             n => Some(count(n as u64, severity.word())),
@@ -129,7 +130,7 @@ fn summary(told: &[Finding], area: Option<Area>) -> String {
     [of(Severity::Error), of(Severity::Warning)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn finding_lines(finding: &Finding, way: &str, color: bool, columns: Option<usize>) -> String {
+fn finding_lines(finding: &HostFinding, way: &str, color: bool, columns: Option<usize>) -> String {
     let mut text = String::new();
     let (code, hosts) = (finding.code, alike::label(&finding.hosts));
     let name = painted(&format!("{} {}", code.name, code.severity.word()), code.severity, color);
@@ -150,7 +151,7 @@ fn painted(text: &str, severity: Severity, color: bool) -> String {
 }
 
 /// Colours the line of an area that has errors or warnings.
-pub fn painted_line(line: &str, area: Area, told: &[Finding], color: bool) -> String {
+pub fn painted_line(line: &str, area: Area, told: &[HostFinding], color: bool) -> String {
     let has = |severity: &Severity| told.iter().any(|f| f.code.severity == *severity && f.code.area() == area);
     match [Severity::Error, Severity::Warning].into_iter().find(has) {
         Some(severity) => painted(line, severity, color),
@@ -160,7 +161,7 @@ pub fn painted_line(line: &str, area: Area, told: &[Finding], color: bool) -> St
 
 /// Returns the line of an area: its findings, or the number of hosts on which it is well. Hosts with an unknown part
 /// are counted apart.
-pub fn area_line(area: Area, told: &[Finding], hosts: usize, unknown: usize) -> String {
+pub fn area_line(area: Area, told: &[HostFinding], hosts: usize, unknown: usize) -> String {
     let summary = summary(told, Some(area));
     let well = hosts.saturating_sub(unknown);
     let mut parts = Vec::new();
@@ -244,7 +245,7 @@ impl Report<'_> {
 
     /// Returns the JSON document.
     pub fn json(&self, status: i32) -> String {
-        let row = |finding: &Finding| -> Value {
+        let row = |finding: &HostFinding| -> Value {
             let code = finding.code;
             json!({
                 "code": code.name, "area": code.area(), "severity": code.severity,
@@ -266,7 +267,7 @@ impl Report<'_> {
             };
             json!({ "host": name, "status": status, "reason": why })
         };
-        let muted = |(finding, mute): &(Finding, Mute)| {
+        let muted = |(finding, mute): &(HostFinding, Mute)| {
             let mut muted = row(finding);
             muted["until"] = mute.until.into();
             muted["because"] = mute.because.as_str().into();
@@ -290,17 +291,17 @@ impl Report<'_> {
 mod tests {
     use super::*;
 
-    fn host(name: &str, said: &str) -> Host {
-        Host::read(name, &[(0.0, said.as_bytes().to_vec())])
+    fn host(name: &str, said: &str) -> HostAnswers {
+        HostAnswers::read(name, &[(0.0, said.as_bytes().to_vec())])
     }
 
     #[test]
     fn a_host_that_ran_nothing_is_told_with_what_it_said_in_its_place() {
-        let mut all = Gathered::default();
-        all.add(host("n1", ""), Ended::Cut("no route".into()));
-        all.add(host("n2", "This account is closed.\n"), Ended::Ran("exited with exit code 1".into()));
-        all.add(host("n3", ""), Ended::Ran("exited with exit code 127".into()));
-        all.add(host("n4", ""), Ended::Late(5.0));
+        let mut all = CheckAnswers::default();
+        all.add(host("n1", ""), QueryEnd::Cut("no route".into()));
+        all.add(host("n2", "This account is closed.\n"), QueryEnd::Ran("exited with exit code 1".into()));
+        all.add(host("n3", ""), QueryEnd::Ran("exited with exit code 127".into()));
+        all.add(host("n4", ""), QueryEnd::Late(5.0));
         let whys: Vec<&str> = all.silent.iter().map(|(_, why)| why.as_str()).collect();
         let expected = [
             "no route",
@@ -315,10 +316,10 @@ mod tests {
     #[test]
     fn an_area_of_which_a_part_is_not_known_is_not_well() {
         let said = |end: &str| format!("=who\t0\n=end\twho\t0\n=end\tmounted\t0\n=end\tfstab\t0\n{end}");
-        let mut all = Gathered::default();
-        all.add(host("n1", &said("=end\tanswering\t0\n")), Ended::Ran("".into()));
-        all.add(host("n2", &said("=answering\t/d\t0\t\n")), Ended::Ran("".into()));
-        let checks: Vec<&Check> = crate::chosen(&[Area::Mounts], true)
+        let mut all = CheckAnswers::default();
+        all.add(host("n1", &said("=end\tanswering\t0\n")), QueryEnd::Ran("".into()));
+        all.add(host("n2", &said("=answering\t/d\t0\t\n")), QueryEnd::Ran("".into()));
+        let checks: Vec<&HostCheck> = crate::chosen(&[Area::Mounts], true)
             .into_iter()
             .filter(|check| ["mounted", "fstab", "answering"].contains(&check.key))
             .collect();

@@ -1,6 +1,6 @@
 //! Builds the one script that hosts run. Each line bears the name of its part, because parts run at the same time.
 
-use crate::Check;
+use crate::HostCheck;
 use homing_model::text::quoted_unless;
 
 /// `put KEY` reads a part's lines, the last of which is its exit status, and prints them with bounds. It writes a
@@ -33,18 +33,18 @@ const AHEAD: f64 = 0.25;
 const FOR_A_MOUNT: f64 = 2.0 / 3.0;
 
 /// Returns the script, for `sh -s NAME...`. A part that may wait is killed after `patience` seconds.
-pub fn script(checks: &[&Check], patience: f64) -> String {
+pub fn script(checks: &[&HostCheck], patience: f64) -> String {
     let parts = checks.iter().filter(|check| !check.ask.is_empty());
-    let (mut late, quick): (Vec<&&Check>, Vec<&&Check>) = parts.partition(|check| check.waits);
+    let (mut late, quick): (Vec<&&HostCheck>, Vec<&&HostCheck>) = parts.partition(|check| check.waits);
     late.sort_by_key(|check| check.key != FIRST);
-    let waiting = |c: &&&Check| {
+    let waiting = |c: &&&HostCheck| {
         let text = quoted_unless(c.ask.trim(), |_| false);
         let call = format!("timeout -s KILL {patience:.1} sh -c {text} sh \"$@\" </dev/null");
         let ahead = if c.key == FIRST { format!("ahead {:.0}\n", patience * 10.0 * AHEAD) } else { String::new() };
         format!("{{ {call}; echo $?; }} 2>/dev/null | put {} &\n{ahead}", c.key)
     };
     // Each long part is printed as soon as it ends.
-    let (long, short): (Vec<&&Check>, Vec<&&Check>) = quick.iter().copied().partition(|check| check.slow);
+    let (long, short): (Vec<&&HostCheck>, Vec<&&HostCheck>) = quick.iter().copied().partition(|check| check.slow);
     let long = long.iter().map(|c| format!("{{ (\n{}\n) </dev/null; echo $?; }} 2>/dev/null | put {}\n", c.ask, c.key));
     let short: String = short
         .iter()
@@ -63,19 +63,19 @@ pub fn script(checks: &[&Check], patience: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::Check;
+    use crate::HostCheck;
     use homing_model::Mount;
-    use homing_mounts::{Kind, network_patterns};
+    use homing_mounts::{FileSystemKind, network_patterns};
     use std::process::Command;
 
-    const fn part(key: &'static str, waits: bool, slow: bool) -> Check {
+    const fn part(key: &'static str, waits: bool, slow: bool) -> HostCheck {
         let ask = "seq -f 'row %g of many that are printed at the same time' 500; [ 7 = 8 ]";
-        Check { key, ask, waits, slow, root: None, codes: &[], judge: |_| Vec::new() }
+        HostCheck { key, ask, waits, slow, root: None, codes: &[], judge: |_| Vec::new() }
     }
 
     #[test]
     fn parts_that_print_at_the_same_time_keep_their_lines_whole() {
-        static PARTS: [Check; 5] = [
+        static PARTS: [HostCheck; 5] = [
             part("wait1", true, false),
             part("wait2", true, false),
             part("short1", false, false),
@@ -83,7 +83,7 @@ mod tests {
             part("long", false, true),
         ];
         let said = Command::new("sh").args(["-c", &super::script(&PARTS.each_ref(), 60.0)]).output().unwrap();
-        let host = crate::Host::read("n1", &[(0.0, said.stdout)]);
+        let host = crate::HostAnswers::read("n1", &[(0.0, said.stdout)]);
         assert_eq!(host.stray, [""; 0]);
         for part in &PARTS {
             let rows = host.rows(part.key).unwrap();
@@ -108,7 +108,7 @@ mod tests {
         let mut lines = said.lines();
         for fstype in types.split_whitespace() {
             let mount = Mount { point: "/d".into(), fstype: fstype.into(), source: "s".into() };
-            assert_eq!(lines.next() == Some("1"), Kind::of(&mount).is_network(), "{fstype}");
+            assert_eq!(lines.next() == Some("1"), FileSystemKind::of(&mount).is_network(), "{fstype}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Decides the state of a Slurm node, as its HealthCheckProgram. The module is pure.
 
-use crate::{Finding, Severity};
+use crate::{HostFinding, Severity};
 
 /// The beginning of homing's reasons: homing resumes only its own drains.
 pub const MARK: &str = "homing check: ";
@@ -18,7 +18,7 @@ pub struct NodeState<'a> {
 /// Returns the arguments of `scontrol update` after the node's name; `None`: the state stays as it is.
 /// It does not touch a node that another user has drained, or one that is down.
 /// `is_known`: every look ended; otherwise nothing shows that the node is well again.
-pub fn decide(found: &[Finding], is_known: bool, node: &NodeState) -> Option<Vec<String>> {
+pub fn decide(found: &[HostFinding], is_known: bool, node: &NodeState) -> Option<Vec<String>> {
     let worst = found.iter().find(|f| f.code.severity == Severity::Error);
     let out = ["drain", "down", "fail", "maint"].iter().any(|word| node.state.contains(word));
     match worst {
@@ -43,7 +43,7 @@ mod tests {
     fn only_its_own_drain_is_taken_back() {
         let ill = [code("HC-DISK-01").unwrap().at("n1", "/ is full", "")];
         let advice = [code("HC-CLOCK-04").unwrap().at("n1", "", "")];
-        let says = |found: &[Finding], state: &str, reason: &str| {
+        let says = |found: &[HostFinding], state: &str, reason: &str| {
             decide(found, true, &NodeState { state, reason }).map(|words| words.join(" ")).unwrap_or_default()
         };
         let drained = NodeState { state: "drained", reason: "homing check: HC-DISK-01 / is full" };

@@ -1,7 +1,7 @@
 //! Converts the findings of `homing volume status` to findings of a check.
 
 use crate::finding::{folded, word};
-use crate::{Code, Finding, Severity};
+use crate::{Code, HostFinding, Severity};
 use homing_volume::{Observed, OnHost, Spec, health};
 
 static ILL: Code = Code {
@@ -61,30 +61,30 @@ pub fn codes_of_vaults() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the finding of a vault on `host` whose last good image is too old, with a text about its age.
-pub fn of_vault(name: &str, host: &str, what: &str) -> Finding {
+pub fn of_vault(name: &str, host: &str, what: &str) -> HostFinding {
     let finding = OVERDUE.at(host, format!("snapshot {name}: {what}"), format!("homing snapshot list {name}"));
     finding.here(&format!("homing snapshot {}", word(name)))
 }
 
 /// Returns the finding of a bank on `host` that fills up, with a text about its space; `vault` is one of its vaults.
-pub fn of_bank(host: &str, vault: &str, what: &str) -> Finding {
+pub fn of_bank(host: &str, vault: &str, what: &str) -> HostFinding {
     FILLING
         .at(host, what, format!("homing snapshot list {vault}"))
         .look_here(&format!("homing snapshot list {}", word(vault)))
 }
 
 /// Returns a finding of a volume. Its remedy is a command for a host that serves it, or one of homing itself.
-fn of_health(name: &str, speaker: &str, found: &health::Finding) -> Finding {
+fn of_health(name: &str, speaker: &str, found: &health::VolumeFinding) -> HostFinding {
     let code = if found.ill { &ILL } else { &ADVICE };
     let finding = code.at(speaker, format!("volume {name}: {}", found.what), format!("homing volume status {name}"));
     if found.remedy.starts_with("homing ") { finding.here(&found.remedy) } else { finding.mend(&found.remedy) }
 }
 
 /// Returns all findings of a volume on these of its hosts; `whole`: the faults of the volume as a whole.
-pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::Finding]) -> Vec<Finding> {
+pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::VolumeFinding]) -> Vec<HostFinding> {
     let name = spec.name.as_str();
     let speaker = hosts.first().into_iter();
-    let mut found: Vec<Finding> =
+    let mut found: Vec<HostFinding> =
         speaker.flat_map(|speaker| whole.iter().map(move |of| of_health(name, speaker, of))).collect();
     for host in hosts {
         let Some(facts) = seen.host(host) else { continue };
@@ -99,7 +99,7 @@ pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::Fi
 }
 
 /// Returns the finding of a host that does not do its part: `lack` names the missing part.
-fn of_host(name: &str, host: &str, lack: &str, unit: Option<&str>) -> Finding {
+fn of_host(name: &str, host: &str, lack: &str, unit: Option<&str>) -> HostFinding {
     let finding = HOST.at(host, format!("volume {name}: {lack}"), format!("homing volume status {name}"));
     match unit {
         Some(unit) => finding.mend(format!("systemctl start {}", word(unit))),
@@ -113,11 +113,14 @@ mod tests {
 
     #[test]
     fn what_a_volume_lacks_is_told_with_its_remedy() {
-        let ill =
-            |remedy: &str| health::Finding { what: "brick n2:/b is down".into(), remedy: remedy.into(), ill: true };
+        let ill = |remedy: &str| health::VolumeFinding {
+            what: "brick n2:/b is down".into(),
+            remedy: remedy.into(),
+            ill: true,
+        };
         let found = of_health("data", "n1", &ill("homing volume heal data"));
         assert_eq!((found.code.name, found.command("")), ("HC-VOL-01", Some("homing volume heal data".into())));
-        let found = of_health("data", "n1", &health::Finding { ill: false, ..ill("gluster volume start data") });
+        let found = of_health("data", "n1", &health::VolumeFinding { ill: false, ..ill("gluster volume start data") });
         assert_eq!(found.code.name, "HC-VOL-02");
         assert_eq!(found.command(""), Some("homing exec -w n1 'gluster volume start data'".into()));
         let found = of_host("data", "n2", "glusterd does not run", Some("glusterd"));

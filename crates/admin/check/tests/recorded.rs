@@ -1,13 +1,13 @@
 //! Tests that every code is found in answers that show its fault: on the host that has it, and no other code or host.
 
-use homing_check::{Answers, CHECKS, Host, all_codes, burn_in, findings};
+use homing_check::{Answers, CHECKS, HostAnswers, all_codes, burn_in, findings};
 use std::collections::BTreeSet;
 
 /// The answers of a host in one part of the script: rows and their fields.
 type Part<'a> = (&'a str, &'a str);
 
 /// Returns a host with these parts, and with empty answers for all others.
-fn host(name: &str, parts: &[Part], stray: &str, behind_s: f64) -> Host {
+fn host(name: &str, parts: &[Part], stray: &str, behind_s: f64) -> HostAnswers {
     let mut text = format!("{stray}=now\t{}\n=who\t0\n=end\twho\t0\n", 1_000_000.0 - behind_s);
     for check in CHECKS {
         for (_, rows) in parts.iter().filter(|(key, _)| *key == check.key) {
@@ -15,11 +15,11 @@ fn host(name: &str, parts: &[Part], stray: &str, behind_s: f64) -> Host {
         }
         text += &format!("=end\t{}\t0\n", check.key);
     }
-    Host::read(name, &[(1_000_000.05, text.into_bytes())])
+    HostAnswers::read(name, &[(1_000_000.05, text.into_bytes())])
 }
 
 /// Returns `CODE HOSTS` of all findings.
-fn found(hosts: Vec<Host>) -> Vec<String> {
+fn found(hosts: Vec<HostAnswers>) -> Vec<String> {
     findings(CHECKS, &Answers { hosts }).iter().map(|f| format!("{} {}", f.code.name, f.hosts)).collect()
 }
 
@@ -340,12 +340,12 @@ fn a_host_that_computes_wrong_or_slowly_is_found_among_its_twins_and_by_what_it_
     }
 }
 
-fn burnt(name: &str, key: &str, rows: &str) -> Host {
+fn burnt(name: &str, key: &str, rows: &str) -> HostAnswers {
     let rows: String = rows.lines().map(|row| format!("={key}\t{row}\n")).collect();
-    Host::read(name, &[(0.0, format!("=who\t0\n=end\twho\t0\n{rows}=end\t{key}\t0\n").into_bytes())])
+    HostAnswers::read(name, &[(0.0, format!("=who\t0\n=end\twho\t0\n{rows}=end\t{key}\t0\n").into_bytes())])
 }
 
-fn loaded(hosts: Vec<Host>) -> Vec<String> {
+fn loaded(hosts: Vec<HostAnswers>) -> Vec<String> {
     let found = findings(burn_in::CHECKS, &Answers { hosts });
     found.iter().map(|f| format!("{} {}", f.code.name, f.hosts)).collect()
 }
@@ -371,7 +371,7 @@ fn a_slow_link_is_told_once_and_its_neighbours_are_not() {
 #[test]
 fn the_best_is_kept_and_what_is_slower_is_told() {
     let rate = |rate: u32| burnt("n1", "burn_processors", &format!("rate\tprocessors\t{rate}"));
-    let mut best = burn_in::Best::new();
+    let mut best = burn_in::PeakRates::new();
     burn_in::better(&mut best, &rate(1000), "2026-01-01");
     burn_in::better(&mut best, &rate(900), "2026-02-01");
     let mut alone = rate(700);
@@ -420,7 +420,7 @@ fn what_a_host_leaves_out_ends_nothing() {
             };
             let parts = CHECKS.iter().map(|check| format!("{}=end\t{}\t0\n", says(check.key), check.key));
             let text = "=who\t0\n=end\twho\t0\n".to_string() + &parts.collect::<String>();
-            let hosts = ["n1", "n2", "n3"].map(|name| Host::read(name, &[(0.0, text.clone().into_bytes())]));
+            let hosts = ["n1", "n2", "n3"].map(|name| HostAnswers::read(name, &[(0.0, text.clone().into_bytes())]));
             findings(CHECKS, &Answers { hosts: hosts.into() });
         }
     }
@@ -437,7 +437,7 @@ fn equal_findings_are_folded() {
 #[test]
 fn a_user_is_told_to_use_sudo() {
     let text = b"=who\t1000\n=end\twho\t0\n=nologin\t/etc/nologin\n=end\tnologin\t0\n".to_vec();
-    let found = findings(CHECKS, &Answers { hosts: vec![Host::read("n1", &[(0.0, text)])] });
+    let found = findings(CHECKS, &Answers { hosts: vec![HostAnswers::read("n1", &[(0.0, text)])] });
     assert_eq!(found[0].command("-l bob ").unwrap(), "homing exec -l bob -w n1 'sudo sh -c '\\''rm /etc/nologin'\\'''");
 }
 
@@ -460,13 +460,13 @@ fn who_has_to_change_the_mode_of_a_file_is_named() {
     let folder = |owner: &str| format!("dir\talice\t775\t{owner}\t/home/alice/.ssh");
     for (row, change, uid) in [(key("bob"), "600", "1000"), (folder("root"), "go-w", "0"), (key("root"), "600", "0")] {
         let text = format!("=who\t{uid}\n=end\twho\t0\n=homes\t{row}\n=end\thomes\t0\n");
-        let found = findings(CHECKS, &Answers { hosts: vec![Host::read("n1", &[(0.0, text.into_bytes())])] });
+        let found = findings(CHECKS, &Answers { hosts: vec![HostAnswers::read("n1", &[(0.0, text.into_bytes())])] });
         let (finding, remedy) = (&found[0], found[0].remedy.as_ref().unwrap());
         assert!(finding.what.contains(&format!("who has to run: chmod {change} /home/alice/.ssh")), "{}", finding.what);
         assert!(!remedy.mends && remedy.line.starts_with("ls -ld "), "{}", remedy.line);
     }
     let text = format!("=who\t0\n=end\twho\t0\n=homes\t{}\n=end\thomes\t0\n", key("alice"));
-    let found = findings(CHECKS, &Answers { hosts: vec![Host::read("n1", &[(0.0, text.into_bytes())])] });
+    let found = findings(CHECKS, &Answers { hosts: vec![HostAnswers::read("n1", &[(0.0, text.into_bytes())])] });
     let remedy = found[0].remedy.as_ref().unwrap();
     assert!(remedy.mends && remedy.line.starts_with("su alice -s /bin/sh -c 'chmod 600 "), "{}", remedy.line);
 }

@@ -6,7 +6,7 @@ use homing_model::{Failure, NodeSet};
 
 /// The operation of an operand on the set so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub enum SetOperation {
     /// Adds its hosts.
     Union,
     /// Removes its hosts.
@@ -17,27 +17,27 @@ pub enum Op {
     Xor,
 }
 
-impl Op {
+impl SetOperation {
     fn apply(self, set: NodeSet, operand: &NodeSet) -> NodeSet {
         match self {
-            Op::Union => set.union(operand),
-            Op::Exclude => set.difference(operand),
-            Op::Intersect => set.intersection(operand),
-            Op::Xor => set.symmetric_difference(operand),
+            SetOperation::Union => set.union(operand),
+            SetOperation::Exclude => set.difference(operand),
+            SetOperation::Intersect => set.intersection(operand),
+            SetOperation::Xor => set.symmetric_difference(operand),
         }
     }
 }
 
 /// The terms from which a set is computed.
-pub struct Terms<'a> {
+pub struct SetTerms<'a> {
     /// Whether to start with all known hosts.
     pub all: bool,
     /// Hosts of these groups.
     pub groups: &'a [String],
     /// Terms that were given before the first set.
-    pub leading: Vec<(Op, String)>,
+    pub leading: Vec<(SetOperation, String)>,
     /// The sets in their order; for `-`, `input` is read.
-    pub operands: Vec<(Op, String)>,
+    pub operands: Vec<(SetOperation, String)>,
     /// The source of groups that name none.
     pub source: Option<&'a str>,
     /// Whether the elements are numbers, not hosts.
@@ -49,7 +49,7 @@ pub struct Terms<'a> {
 }
 
 /// A group, and those of its hosts that were queried.
-pub struct Group {
+pub struct GroupHosts {
     /// Its name in a node set.
     pub name: String,
     /// Its name without the source.
@@ -62,8 +62,8 @@ pub struct Group {
 
 impl Cluster {
     /// Computes the set from its terms.
-    pub fn computed(&self, terms: Terms) -> Result<NodeSet, Failure> {
-        let Terms { all, groups, leading, mut operands, source, numbers, input, usual } = terms;
+    pub fn computed(&self, terms: SetTerms) -> Result<NodeSet, Failure> {
+        let SetTerms { all, groups, leading, mut operands, source, numbers, input, usual } = terms;
         let read = |text: &str| -> Result<NodeSet, Failure> {
             let read = if text == "-" { Some(input()?) } else { None };
             // Text from the command line has no comments: the shell removes them.
@@ -80,7 +80,7 @@ impl Cluster {
             set = set.union(&self.set(&format!("@{group}"), source)?);
         }
         if !all && groups.is_empty() && operands.is_empty() {
-            operands.extend(usual.map(|text| (Op::Union, text.to_string())));
+            operands.extend(usual.map(|text| (SetOperation::Union, text.to_string())));
         }
         // `-x` before the first set acts at the end: in ClusterShell's nodeset it would act on an empty set.
         let ordered = if all { [leading, operands].concat() } else { [operands, leading].concat() };
@@ -91,7 +91,7 @@ impl Cluster {
     }
 
     /// Returns the groups of a source, or of all sources. If hosts are given, only groups that contain some of them.
-    pub fn groups_with(&self, hosts: &NodeSet, source: Option<&str>, of_all: bool) -> Result<Vec<Group>, Failure> {
+    pub fn groups_with(&self, hosts: &NodeSet, source: Option<&str>, of_all: bool) -> Result<Vec<GroupHosts>, Failure> {
         let sources: Vec<Option<String>> = match of_all {
             true => {
                 let names = self.shell().map_err(Failure::usage)?.sources().into_iter();
@@ -106,7 +106,7 @@ impl Cluster {
                 let all = nodes.len();
                 let shown = if hosts.is_empty() { nodes } else { nodes.intersection(hosts) };
                 if hosts.is_empty() || !shown.is_empty() {
-                    found.push(Group { name, group, hosts: shown, all });
+                    found.push(GroupHosts { name, group, hosts: shown, all });
                 }
             }
         }
@@ -152,14 +152,14 @@ mod tests {
     fn what_was_said_before_the_first_set_acts_at_the_end() {
         let cluster = Cluster::of(toml::from_str("[groups]\nfast = \"n[2-3]\"\n").unwrap(), Default::default());
         let input = || Ok("n[7-8] # old\n# n1 is broken\nn9".to_string());
-        let of = |leading: &[(Op, &str)], operands: &[(Op, &str)], groups: &[String]| {
-            let list = |ops: &[(Op, &str)]| ops.iter().map(|(op, text)| (*op, text.to_string())).collect();
+        let of = |leading: &[(SetOperation, &str)], operands: &[(SetOperation, &str)], groups: &[String]| {
+            let list = |ops: &[(SetOperation, &str)]| ops.iter().map(|(op, text)| (*op, text.to_string())).collect();
             let (leading, operands) = (list(leading), list(operands));
             let (input, source, usual) = (&input as &dyn Fn() -> _, None, Some("-"));
-            let terms = Terms { all: false, groups, leading, operands, source, numbers: false, input, usual };
+            let terms = SetTerms { all: false, groups, leading, operands, source, numbers: false, input, usual };
             cluster.computed(terms).map(|set| set.to_string()).map_err(|failure| failure.message)
         };
-        use Op::{Exclude, Intersect, Union, Xor};
+        use SetOperation::{Exclude, Intersect, Union, Xor};
         assert_eq!(of(&[(Exclude, "n2")], &[(Union, "n[1-3]")], &[]).as_deref(), Ok("n[1,3]"));
         assert_eq!(of(&[], &[(Union, "n[1-3]"), (Intersect, "@fast"), (Xor, "n[3-4]")], &[]).as_deref(), Ok("n[2,4]"));
         assert_eq!(of(&[], &[], &["fast".into()]).as_deref(), Ok("n[2-3]"));

@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn energy_and_stored_bytes_cost_what_is_said_and_nothing_else() {
-        use homing_report::{Held, Used};
-        let hour = Held { us: 3_600_000_000, busy_us: 1, all_us: 1, ..Held::default() };
+        use homing_report::{HostUsage, Used};
+        let hour = HostUsage { us: 3_600_000_000, busy_us: 1, all_us: 1, ..HostUsage::default() };
         let used = Used { cpu_us: 1, host_us: hour.us, held: hour, ..Used::default() };
         let kwh = used.taken("n1", Some([1000.0, 1000.0]));
         assert_eq!(cost("kwh = 0.5").of_energy(&kwh), Some([0.5, 0.5]));

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use toml::{Spanned, Value};
 
 /// Checks words of a command line, and returns the fault.
-type Check<'a> = &'a dyn Fn(&[OsString]) -> Result<(), String>;
+type ArgumentCheck<'a> = &'a dyn Fn(&[OsString]) -> Result<(), String>;
 
 /// Returns the options of the file that `$HOMING_CONFIG` names, else of `~/.config/homing/config.toml`; an empty
 /// `$HOMING_CONFIG` means no file. `check` is applied to the words of each option.
-pub fn own(check: Check) -> Result<Vec<OsString>, Failure> {
+pub fn own(check: ArgumentCheck) -> Result<Vec<OsString>, Failure> {
     let named = std::env::var_os("HOMING_CONFIG").map(PathBuf::from);
     let usual = named.is_none();
     let path = named.or_else(|| config_folder().map(|folder| folder.join("config.toml")));
@@ -28,7 +28,7 @@ pub fn own(check: Check) -> Result<Vec<OsString>, Failure> {
 }
 
 /// Returns the options in `[run]`, as words of a command line; else the line, from 1, and its fault.
-fn options(text: &str, check: Check) -> Result<Vec<OsString>, (usize, String)> {
+fn options(text: &str, check: ArgumentCheck) -> Result<Vec<OsString>, (usize, String)> {
     type File = std::collections::BTreeMap<String, Spanned<std::collections::BTreeMap<String, Spanned<Value>>>>;
     let file: File = toml::from_str(text)
         .map_err(|e| (line_of(text, e.span().map_or(0, |span| span.start)), e.message().to_string()))?;

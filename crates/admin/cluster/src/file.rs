@@ -2,12 +2,12 @@
 //! file in the current folder that another user could write is not read, and a note names it.
 
 use super::cost::Cost;
-use super::power::Power;
-use super::switches::{self, Rate, Said};
-use homing_dispatch::source::leases::Server;
+use super::power::PowerSection;
+use super::switches::{self, Rate, SwitchSection};
+use homing_dispatch::source::leases::ServerSection;
 use homing_locate::OwnLocator;
 use homing_model::{Failure, Mount, NodeSet};
-use homing_mounts::Kind;
+use homing_mounts::FileSystemKind;
 use homing_queue::index::Index;
 use homing_queue::plan::Queue;
 use homing_setup::Up;
@@ -32,7 +32,7 @@ const LONGEST: u64 = 4 << 20;
 /// The content of a `cluster.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Settings {
+pub(super) struct ClusterFile {
     /// The hosts, as a node set, or a list of these.
     #[serde(default, deserialize_with = "node_set")]
     pub hosts: Option<String>,
@@ -41,7 +41,7 @@ pub(super) struct Settings {
     pub groups: BTreeMap<String, String>,
     /// Settings of single hosts, by name; in the file also by node set.
     #[serde(default)]
-    pub host: BTreeMap<String, Host>,
+    pub host: BTreeMap<String, HostSection>,
     /// Load indices that the site defines.
     #[serde(default)]
     pub index: BTreeMap<String, Index>,
@@ -50,13 +50,13 @@ pub(super) struct Settings {
     pub locator: BTreeMap<String, OwnLocator>,
     /// Storage servers, by a name or an address of each.
     #[serde(default)]
-    pub server: BTreeMap<String, Server>,
+    pub server: BTreeMap<String, ServerSection>,
     /// The file of `homing topology --json` with the hosts of each switch. A relative name is relative to the folder
     /// of the cluster file.
     pub topology: Option<PathBuf>,
     /// Switches, by name.
     #[serde(default)]
-    pub switch: BTreeMap<String, Said>,
+    pub switch: BTreeMap<String, SwitchSection>,
     /// Queues of `homing sub` and of the LSF front end.
     #[serde(default)]
     pub queue: BTreeMap<String, Queue>,
@@ -65,7 +65,7 @@ pub(super) struct Settings {
     /// Prices, for `homing usage` and `homing report`.
     pub cost: Option<Cost>,
     /// The power that hosts draw, and the limits for several hosts together.
-    pub power: Option<Power>,
+    pub power: Option<PowerSection>,
     /// The folders that `homing snapshot` copies.
     #[serde(default)]
     pub snapshot: BTreeMap<String, Section>,
@@ -75,20 +75,20 @@ pub(super) struct Settings {
 fn node_set<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "a node set, such as \"n[1-4]\", or a list of these")]
-    enum Given {
+    enum NodeSetValue {
         One(String),
         Several(Vec<String>),
     }
-    Ok(Some(match Given::deserialize(from)? {
-        Given::One(text) => text,
-        Given::Several(texts) => texts.join(","),
+    Ok(Some(match NodeSetValue::deserialize(from)? {
+        NodeSetValue::One(text) => text,
+        NodeSetValue::Several(texts) => texts.join(","),
     }))
 }
 
 /// `[host.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Host {
+pub(super) struct HostSection {
     /// Number of tasks at once.
     pub slots: Option<u32>,
     /// Its amounts of named resources, for `homing run`.
@@ -113,9 +113,9 @@ fn add<T: Copy>(own: &mut BTreeMap<String, T>, other: &BTreeMap<String, T>) {
     }
 }
 
-impl Host {
+impl HostSection {
     /// Takes settings that it lacks from `other`.
-    fn take_from(&mut self, other: &Host) {
+    fn take_from(&mut self, other: &HostSection) {
         self.slots = self.slots.or(other.slots);
         self.gpus = self.gpus.or(other.gpus);
         self.link = self.link.or(other.link);
@@ -137,15 +137,15 @@ impl Host {
 }
 
 /// Returns the administrator's settings; empty without that file.
-pub(super) fn machine() -> Result<Settings, Failure> {
+pub(super) fn machine() -> Result<ClusterFile, Failure> {
     let path = Path::new(MACHINE);
-    if fs::symlink_metadata(path).is_ok() { read(path) } else { Ok(Settings::default()) }
+    if fs::symlink_metadata(path).is_ok() { read(path) } else { Ok(ClusterFile::default()) }
 }
 
 /// Returns the user's settings: from the file that the option or `$HOMING_CLUSTER` names, else from the first that is
 /// found.
-pub(super) fn own(option: Option<&Path>, here: bool) -> Result<Settings, Failure> {
-    own_path(option, here).map_or_else(|| Ok(Settings::default()), |path| read(&path))
+pub(super) fn own(option: Option<&Path>, here: bool) -> Result<ClusterFile, Failure> {
+    own_path(option, here).map_or_else(|| Ok(ClusterFile::default()), |path| read(&path))
 }
 
 /// Returns the path of that file. `here`: a file in the current folder counts.
@@ -214,7 +214,7 @@ fn writable_by_others(what: &str, meta: &Metadata, user: u32) -> Option<String> 
 }
 
 /// Reads a file. Each error contains the name of the file, and the line if it has one.
-fn read(path: &Path) -> Result<Settings, Failure> {
+fn read(path: &Path) -> Result<ClusterFile, Failure> {
     let cannot = |e: std::io::Error| Failure::usage(format!("cannot read the cluster file {}: {e}", path.display()));
     let text = text_of(path).map_err(cannot)?;
     let parsed = parse(&text).map_err(|(line, why)| {
@@ -223,7 +223,7 @@ fn read(path: &Path) -> Result<Settings, Failure> {
         Failure::usage(format!("cluster file {}, line {line}: {why}", path.display())).hint(hint)
     })?;
     let beside = |file: PathBuf| path.parent().unwrap_or(Path::new(".")).join(file);
-    Ok(Settings { topology: parsed.topology.clone().map(beside), ..parsed })
+    Ok(ClusterFile { topology: parsed.topology.clone().map(beside), ..parsed })
 }
 
 /// Returns the text of a file of settings.
@@ -246,8 +246,8 @@ fn open(path: &Path) -> std::io::Result<File> {
 }
 
 /// Returns the settings, or the line, from 1, and its fault.
-fn parse(text: &str) -> Result<Settings, (usize, String)> {
-    let mut settings: Settings = toml::from_str(text).map_err(|error| {
+fn parse(text: &str) -> Result<ClusterFile, (usize, String)> {
+    let mut settings: ClusterFile = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         (line_of(text, at), error.message().replace("unknown field", "unknown key"))
     })?;
@@ -280,7 +280,7 @@ fn parse(text: &str) -> Result<Settings, (usize, String)> {
 
 /// Applies a section of a node set to each of its hosts; settings under a host's own name have priority. `Err`: a
 /// section, and its fault.
-fn by_host(sections: BTreeMap<String, Host>) -> Result<BTreeMap<String, Host>, (String, String)> {
+fn by_host(sections: BTreeMap<String, HostSection>) -> Result<BTreeMap<String, HostSection>, (String, String)> {
     let is_set = |name: &str| name.contains(['[', ',', '@', '!', '&', '^']);
     let (sets, mut all): (BTreeMap<_, _>, BTreeMap<_, _>) = sections.into_iter().partition(|(name, _)| is_set(name));
     let mut from: BTreeMap<String, String> = BTreeMap::new();
@@ -324,7 +324,7 @@ fn odd_text(text: &str) -> Option<(usize, String)> {
 /// Returns the fault of a locator that the site defines.
 fn odd_locator(own: &OwnLocator) -> Option<String> {
     let mount = Mount { point: "/".into(), fstype: own.fstype.clone(), source: "".into() };
-    if !Kind::of(&mount).is_network() {
+    if !FileSystemKind::of(&mount).is_network() {
         return Some(format!("fstype = {:?} is no type of a file system that several hosts have", own.fstype));
     }
     own.command.trim().is_empty().then(|| "command = \"...\" is missing".into())

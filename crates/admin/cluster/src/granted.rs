@@ -3,10 +3,10 @@
 use homing_launch::{HostPlan, SlurmSeat, Stop, Via};
 use homing_model::Failure;
 use homing_model::resource::PARTS;
-use homing_slurm::{Allocation, Choice, Node, Request, Seat, Wish, ask, choose};
+use homing_slurm::{Allocation, NodeChoice, NodeWishes, Seat, SlurmNode, WorkerRequest, ask, choose};
 
 /// Chooses the nodes of a partition, or of a reservation, that a run requests.
-pub fn choice(partition: Option<String>, reservation: Option<&str>, wish: &Wish) -> Result<Choice, Failure> {
+pub fn choice(partition: Option<String>, reservation: Option<&str>, wish: &NodeWishes) -> Result<NodeChoice, Failure> {
     let mut nodes =
         ask::nodes(partition.as_deref()).map_err(|e| Failure::system(e).hint("sinfo; or run here with --on local"))?;
     if nodes.is_empty() {
@@ -28,7 +28,7 @@ pub fn choice(partition: Option<String>, reservation: Option<&str>, wish: &Wish)
     Ok(choice)
 }
 
-fn holds(node: &Node, wish: &Wish) -> bool {
+fn holds(node: &SlurmNode, wish: &NodeWishes) -> bool {
     wish.holders.iter().any(|host| node.is_called(host))
 }
 
@@ -36,7 +36,7 @@ fn because(reason: &str) -> &str {
     if reason.is_empty() { "its tasks go to other hosts" } else { reason }
 }
 
-fn none_fits(nodes: &[Node], wish: &Wish) -> Failure {
+fn none_fits(nodes: &[SlurmNode], wish: &NodeWishes) -> Failure {
     let states: Vec<String> = nodes.iter().take(8).map(|n| format!("{} {}", n.name, n.state)).collect();
     let text = match nodes.iter().any(|n| n.is_usable(wish.in_reservation)) {
         true => "no node of the partition has room for one such task, or none is among --hosts".to_string(),
@@ -46,7 +46,7 @@ fn none_fits(nodes: &[Node], wish: &Wish) -> Failure {
 }
 
 /// Adds addresses to the aliases of nodes: a file system may know its servers by address only.
-fn add_addresses(nodes: &mut [Node], holders: &[String]) {
+fn add_addresses(nodes: &mut [SlurmNode], holders: &[String]) {
     if !holders.iter().any(|h| h.parse::<std::net::IpAddr>().is_ok()) {
         return;
     }
@@ -57,8 +57,8 @@ fn add_addresses(nodes: &mut [Node], holders: &[String]) {
 }
 
 /// Plans steps of the job around us: there is nothing to choose, because its nodes are ours already.
-pub fn within(allocation: &Allocation, wish: &Wish, request: &Request) -> Result<Vec<HostPlan>, Failure> {
-    let node = |(name, cpus): &(String, u32)| Node {
+pub fn within(allocation: &Allocation, wish: &NodeWishes, request: &WorkerRequest) -> Result<Vec<HostPlan>, Failure> {
+    let node = |(name, cpus): &(String, u32)| SlurmNode {
         name: name.clone(),
         aliases: vec![],
         state: "idle".into(),
@@ -70,15 +70,15 @@ pub fn within(allocation: &Allocation, wish: &Wish, request: &Request) -> Result
         gpus: u32::MAX,
         reason: String::new(),
     };
-    let nodes: Vec<Node> = allocation.nodes.iter().map(node).collect();
-    let all = Wish { nodes: wish.nodes.or(Some(nodes.len())), ..wish.clone() };
+    let nodes: Vec<SlurmNode> = allocation.nodes.iter().map(node).collect();
+    let all = NodeWishes { nodes: wish.nodes.or(Some(nodes.len())), ..wish.clone() };
     let seats = choose(&nodes, &all).seats;
     if seats.is_empty() {
         let names: Vec<&str> = nodes.iter().map(|n| n.name.as_str()).collect();
         let text = format!("job {} has no node with room for such a task; it has {}", allocation.job, names.join(","));
         return Err(Failure::usage(text));
     }
-    let request = Request { within: Some(allocation.job.clone()), ..request.clone() };
+    let request = WorkerRequest { within: Some(allocation.job.clone()), ..request.clone() };
     let plans = seats.into_iter().map(|seat| {
         let here = allocation.here.as_ref() == Some(&seat.node);
         let plan = plan(seat, wish, &request);
@@ -89,8 +89,8 @@ pub fn within(allocation: &Allocation, wish: &Wish, request: &Request) -> Result
 }
 
 /// Plans how a worker reaches a node.
-pub fn plan(seat: Seat, wish: &Wish, request: &Request) -> HostPlan {
-    let request = Request {
+pub fn plan(seat: Seat, wish: &NodeWishes, request: &WorkerRequest) -> HostPlan {
+    let request = WorkerRequest {
         cpus: seat.slots.saturating_mul(wish.cpus_per_task),
         gpus: u32::try_from((u64::from(seat.slots) * wish.gpu_parts).div_ceil(PARTS)).unwrap_or(u32::MAX),
         memory_mb: wish.memory_mb.map(|mb| mb.saturating_mul(u64::from(seat.slots))),

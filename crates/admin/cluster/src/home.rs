@@ -1,8 +1,8 @@
 //! Finds the host of the cluster that holds a job's working directory, and the files that its command names.
 
-use homing_locate::{Finder, Named};
-use homing_lsf::place::{Known, host_of};
-use homing_mounts::Kind;
+use homing_locate::{CandidatePaths, Finder};
+use homing_lsf::place::{ClusterHost, host_of};
+use homing_mounts::FileSystemKind;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ const LOOKED_AT: usize = 1000;
 
 /// The place of the working directory.
 #[derive(Debug)]
-pub struct Home {
+pub struct HomeLocation {
     /// The host that holds it.
     pub host: String,
     /// The path of it on that host, if that is another one.
@@ -19,16 +19,16 @@ pub struct Home {
 }
 
 /// Returns its place; the error explains why no host of the cluster holds it.
-pub fn home(finder: &Finder, directory: &Path, known: &[Known], own: &str) -> Result<Home, String> {
+pub fn home(finder: &Finder, directory: &Path, known: &[ClusterHost], own: &str) -> Result<HomeLocation, String> {
     let locator = finder.locator();
     let volume = locator.volume_of(directory).map_err(|e| e.to_string())?;
     match volume.kind {
-        Kind::Local => Ok(Home { host: own.into(), path: None }),
-        Kind::Nfs => {
+        FileSystemKind::Local => Ok(HomeLocation { host: own.into(), path: None }),
+        FileSystemKind::Nfs => {
             let (server, path) = locator.server_of(directory).ok_or("the mount table does not name its server")?;
             let host = host_of(&server, known)
                 .ok_or_else(|| format!("{server} is not a host of the cluster that takes jobs"))?;
-            Ok(Home { host: host.into(), path: Some(path) })
+            Ok(HomeLocation { host: host.into(), path: Some(path) })
         }
         _ => {
             // It is spread over hosts: the host that holds most of its files counts.
@@ -36,13 +36,13 @@ pub fn home(finder: &Finder, directory: &Path, known: &[Known], own: &str) -> Re
             let best = bytes.into_iter().max_by_key(|(_, bytes)| *bytes);
             let (host, _) =
                 best.ok_or_else(|| format!("no host of the cluster is known to hold files of {}", volume.name))?;
-            Ok(Home { host, path: None })
+            Ok(HomeLocation { host, path: None })
         }
     }
 }
 
 /// Sums up bytes by host of the cluster.
-fn bytes(shared: &BTreeMap<String, u64>, known: &[Known]) -> BTreeMap<String, u64> {
+fn bytes(shared: &BTreeMap<String, u64>, known: &[ClusterHost]) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for (storage, bytes) in shared {
         if let Some(host) = host_of(storage, known) {
@@ -53,7 +53,13 @@ fn bytes(shared: &BTreeMap<String, u64>, known: &[Known]) -> BTreeMap<String, u6
 }
 
 /// Returns the bytes of the files that the command names, by host.
-pub fn inputs(finder: &Finder, named: &Named, directory: &Path, known: &[Known], own: &str) -> BTreeMap<String, u64> {
+pub fn inputs(
+    finder: &Finder,
+    named: &CandidatePaths,
+    directory: &Path,
+    known: &[ClusterHost],
+    own: &str,
+) -> BTreeMap<String, u64> {
     let found = finder.inputs(named);
     let mut sums = bytes(&found.shared, known);
     // Programs of this machine are everywhere: they do not favour any host.

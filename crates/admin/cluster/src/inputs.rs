@@ -1,12 +1,12 @@
 //! Finds the hosts that hold a job's inputs: it should run there.
 
 use crate::Cluster;
-use homing_locate::{Finder, HostNames, Named};
+use homing_locate::{CandidatePaths, Finder, HostNames};
 use homing_model::{Extent, Failure, RawText, Task};
 use homing_os::say;
 use homing_queue::JobSpec;
 use homing_queue::plan::Piece;
-use homing_queue::several::Found;
+use homing_queue::several::InputLocations;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -37,13 +37,13 @@ fn near(bytes: BTreeMap<String, u64>) -> Vec<String> {
 
 /// Returns the bytes of a job's inputs by host, and the pieces of its files in the order in which it names them. Only
 /// files on network file systems count, which every node has at the same path.
-pub fn found(spec: &JobSpec, inputs: &[PathBuf]) -> Result<Found, Failure> {
+pub fn found(spec: &JobSpec, inputs: &[PathBuf]) -> Result<InputLocations, Failure> {
     let task = Task {
         inputs: inputs.iter().map(|i| RawText::from(i.as_path())).chain(spec.stdin.clone()).collect(),
         outputs: spec.stdout.iter().chain(&spec.stderr).cloned().collect(),
         ..Task::of(spec.command.clone())
     };
-    let named = Named::of(&task, spec.cwd.as_path(), true);
+    let named = CandidatePaths::of(&task, spec.cwd.as_path(), true);
     let looked = named.all().chain(&named.patterns).cloned().collect();
     let own = Cluster::of_queue()?.locators();
     let look = move || {

@@ -3,7 +3,7 @@
 use crate::Cluster;
 use homing_dispatch::source::leases;
 use homing_launch::{HostPlan, Via};
-use homing_mounts::Kind;
+use homing_mounts::FileSystemKind;
 use homing_power::HERE;
 use std::collections::BTreeMap;
 
@@ -41,10 +41,12 @@ fn called(cluster: &Cluster, host: &str) -> Vec<String> {
 fn servers(cluster: &Cluster) -> Vec<(String, String)> {
     let said = cluster.servers().into_keys().map(|name| (name.clone(), format!("[server.{name}]")));
     let mounts = homing_mounts::read().unwrap_or_default().into_iter().map(|line| line.mount);
-    let mounted = mounts.filter(|mount| matches!(Kind::of(mount), Kind::Nfs | Kind::Sshfs)).map(|mount| {
-        let point = mount.point.display();
-        (homing_mounts::nfs::server(&mount), format!("{point} of this machine lies there"))
-    });
+    let mounted = mounts
+        .filter(|mount| matches!(FileSystemKind::of(mount), FileSystemKind::Nfs | FileSystemKind::Sshfs))
+        .map(|mount| {
+            let point = mount.point.display();
+            (homing_mounts::nfs::server(&mount), format!("{point} of this machine lies there"))
+        });
     said.chain(mounted).collect()
 }
 

@@ -33,18 +33,18 @@ mod switches;
 mod volumes;
 
 pub use cost::Cost;
-use file::Settings;
+use file::ClusterFile;
 pub use file::{config_folder, line_of, own_path, text_of};
 use groups::ClusterShell;
-use homing_dispatch::source::leases::Server;
+use homing_dispatch::source::leases::ServerSection;
 use homing_locate::{OwnLocator, OwnLocators};
 use homing_lsf::require::Requirement;
-use homing_model::nodeset::Groups;
+use homing_model::nodeset::NodeGroups;
 use homing_model::{Failure, NodeSet};
-use homing_queue::Spool;
+use homing_queue::JobSpool;
 use homing_queue::index::Index;
-use homing_queue::plan::{Config, Queue, Terms, Windows};
-use homing_setup::Site;
+use homing_queue::plan::{Config, Queue, SubmitterSettings, Windows};
+use homing_setup::ClusterSite;
 use homing_snapshot::section::Section;
 pub use plans::with_slots;
 pub use power::Switching;
@@ -57,9 +57,9 @@ use std::path::{Path, PathBuf};
 /// use.
 #[derive(Debug)]
 pub struct Cluster {
-    own: Settings,
-    machine: Settings,
-    told: Terms,
+    own: ClusterFile,
+    machine: ClusterFile,
+    told: SubmitterSettings,
     shell: OnceCell<Result<ClusterShell, String>>,
 }
 
@@ -75,12 +75,12 @@ impl Cluster {
     /// Reads the files for the queue, whose jobs are in many folders. A file in the current folder does not count,
     /// and the terms that another machine sent with a job do.
     pub fn of_queue() -> Result<Cluster, Failure> {
-        let told = Spool::open().map_or_else(|_| Terms::default(), |spool| spool.terms());
+        let told = JobSpool::open().map_or_else(|_| SubmitterSettings::default(), |spool| spool.terms());
         Ok(Cluster { told, ..Cluster::of(file::own(None, false)?, file::machine()?) })
     }
 
-    fn of(own: Settings, machine: Settings) -> Cluster {
-        Cluster { own, machine, told: Terms::default(), shell: OnceCell::new() }
+    fn of(own: ClusterFile, machine: ClusterFile) -> Cluster {
+        Cluster { own, machine, told: SubmitterSettings::default(), shell: OnceCell::new() }
     }
 
     /// Returns ClusterShell's groups.
@@ -139,12 +139,12 @@ impl Cluster {
 
     /// Returns the set-up that `homing up` makes, without its volumes: the user's file has priority over the
     /// administrator's.
-    pub fn site(&self) -> Result<Site, Failure> {
+    pub fn site(&self) -> Result<ClusterSite, Failure> {
         let hosts = self.hosts(None)?;
         let up = self.own.up.clone().or_else(|| self.machine.up.clone()).unwrap_or_default();
         let told = |host: &String| Some((host.clone(), self.addresses_of(host)?.clone()));
         let volumes = Vec::new();
-        Ok(Site { addresses: hosts.iter().filter_map(told).collect(), hosts, up, volumes })
+        Ok(ClusterSite { addresses: hosts.iter().filter_map(told).collect(), hosts, up, volumes })
     }
 
     /// Returns the addresses of a host by network: the user's file has priority over the administrator's.
@@ -166,7 +166,7 @@ impl Cluster {
 
     /// Returns the slots that the cluster files give to a host: the smaller number, if both have one.
     pub fn slots_of(&self, name: &str) -> Option<u32> {
-        let said = |settings: &Settings| settings.host.get(name).and_then(|host| host.slots);
+        let said = |settings: &ClusterFile| settings.host.get(name).and_then(|host| host.slots);
         [said(&self.machine), said(&self.own)].into_iter().flatten().min()
     }
 
@@ -233,8 +233,8 @@ impl Cluster {
     }
 
     /// Returns the terms that are sent to a host with a job.
-    pub fn terms_for(&self, host: &str) -> Result<Terms, Failure> {
-        Ok(Terms { slots: self.slots_of(host), queue: self.queue_config()?.queues, index: self.indices() })
+    pub fn terms_for(&self, host: &str) -> Result<SubmitterSettings, Failure> {
+        Ok(SubmitterSettings { slots: self.slots_of(host), queue: self.queue_config()?.queues, index: self.indices() })
     }
 
     /// Refuses thresholds on indices that are not measured: they would seem to be in force.
@@ -267,7 +267,7 @@ impl Cluster {
 
     /// Returns the storage servers. The limit of each is the smaller one, and the administrator's folder for leases
     /// has priority.
-    pub fn servers(&self) -> BTreeMap<String, Server> {
+    pub fn servers(&self) -> BTreeMap<String, ServerSection> {
         let mut all = self.machine.server.clone();
         for (name, own) in &self.own.server {
             let known = all.entry(name.clone()).or_default();
@@ -328,7 +328,7 @@ pub fn named_file() -> Option<PathBuf> {
     file::named().and_then(|path| std::path::absolute(path).ok())
 }
 
-impl Groups for Cluster {
+impl NodeGroups for Cluster {
     fn group(&self, source: Option<&str>, name: &str) -> Result<Option<String>, String> {
         // The administrator's groups have priority: they define the hosts of the administrator's queues.
         let told = self.machine.groups.get(name).or_else(|| self.own.groups.get(name));
@@ -363,7 +363,7 @@ impl Groups for Cluster {
 mod tests {
     use super::*;
 
-    fn settings(text: &str) -> Settings {
+    fn settings(text: &str) -> ClusterFile {
         toml::from_str(text).unwrap()
     }
 
@@ -383,17 +383,17 @@ mod tests {
         assert_eq!(both.hosts(None).unwrap().len(), 9, "which hosts a user's commands go to is the user's choice");
         let servers =
             |text: &str| Cluster::of(settings(text), settings("[server.nas]\nio = 8\nleases = \"/a\"\n")).servers();
-        let said = |server: &Server| (server.io.map(|io| io.get()), server.leases.clone());
+        let said = |server: &ServerSection| (server.io.map(|io| io.get()), server.leases.clone());
         assert_eq!(said(&servers("[server.nas]\nio = 80\nleases = \"/b\"\n")["nas"]), (Some(8), Some("/a".into())));
         assert_eq!(said(&servers("[server.nas]\nio = 2\n[server.x]\n")["nas"]), (Some(2), Some("/a".into())));
-        let alone = Cluster::of(settings(own), Settings::default());
+        let alone = Cluster::of(settings(own), ClusterFile::default());
         assert_eq!(alone.queue_config().unwrap().queues.len(), 2);
     }
 
     #[test]
     fn limits_that_slurm_does_not_know_are_found_with_what_takes_their_place() {
         let text = "[queue.lab]\nload = { bio = \"9\" }\nper_user = 3\npriority = 4\n[queue.free]\npriority = 1\n";
-        let cluster = Cluster::of(settings(text), Settings::default());
+        let cluster = Cluster::of(settings(text), ClusterFile::default());
         let names =
             |queue| cluster.limits_of(queue).map(|all| all.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
         assert_eq!(names("lab"), Some(vec!["per_user", "load"]));
@@ -404,13 +404,13 @@ mod tests {
     fn what_is_told_with_a_job_adds_to_a_hosts_own_files_and_loosens_nothing() {
         let host = homing_queue::host_name();
         let own = format!("[host.\"{host}\"]\nslots = 3\n[host.n2]\nslots = 0\n[queue.storage]\nper_user = 2\n");
-        let there = Cluster::of(settings(&own), Settings::default());
+        let there = Cluster::of(settings(&own), ClusterFile::default());
         assert_eq!(there.terms_for("n2").unwrap().slots, Some(0));
         assert_eq!(there.terms_for("n3").unwrap().slots, None, "it knows itself how many it has");
         let queue = [("storage".to_string(), Queue::default())];
-        let told = |slots| Terms { slots, queue: queue.clone().into(), ..Terms::default() };
+        let told = |slots| SubmitterSettings { slots, queue: queue.clone().into(), ..SubmitterSettings::default() };
         let config = |machine: &str, told| {
-            Cluster { told, ..Cluster::of(Settings::default(), settings(machine)) }.queue_config().unwrap()
+            Cluster { told, ..Cluster::of(ClusterFile::default(), settings(machine)) }.queue_config().unwrap()
         };
         assert_eq!(config("", told(Some(7))).slots, 7);
         assert_eq!(config("", told(None)).queues.keys().collect::<Vec<_>>(), ["storage"]);

@@ -2,7 +2,7 @@
 //! their number. Jobs and the workers of runs take them.
 
 use crate::{Cluster, inputs};
-use homing_dispatch::source::leases::{self, Server};
+use homing_dispatch::source::leases::{self, ServerSection};
 use homing_dispatch::{Io, Licensed};
 use homing_locate::Finder;
 use homing_model::Failure;
@@ -14,9 +14,14 @@ use std::path::PathBuf;
 
 /// Returns the licences that each of these workers takes. The first argument has the servers that hold inputs of the
 /// run; `own` is the number that the run may have.
-pub fn shares(said: &BTreeMap<String, Server>, known: &[License], own: Io, seats: &[Seat]) -> Vec<(String, Licensed)> {
+pub fn shares(
+    said: &BTreeMap<String, ServerSection>,
+    known: &[License],
+    own: Io,
+    seats: &[Seat],
+) -> Vec<(String, Licensed)> {
     let slots = seats.iter().map(|seat| seat.slots).max().unwrap_or(1);
-    let one = |(section, server): (&String, &Server)| {
+    let one = |(section, server): (&String, &ServerSection)| {
         let license = server.license.clone()?;
         let total = known.iter().find(|known| known.name == license).map(|known| known.total);
         let own = if let Io::Fixed(limit) = own { Some(limit) } else { None };
@@ -35,8 +40,8 @@ pub fn of_run(licensed: &[(String, Licensed)]) -> Option<String> {
 }
 
 /// Returns the licences as an argument for sbatch, for a job that takes `each` of these servers.
-fn of_job(used: &[(&String, &Server)], each: u32) -> Option<String> {
-    let taken = |server: &Server| each.clamp(1, server.io.map_or(u32::MAX, |io| io.get()));
+fn of_job(used: &[(&String, &ServerSection)], each: u32) -> Option<String> {
+    let taken = |server: &ServerSection| each.clamp(1, server.io.map_or(u32::MAX, |io| io.get()));
     let counts = used.iter().filter_map(|(_, server)| Some((server.license.as_deref()?, taken(server))));
     words(counts).map(|words| format!("--licenses={words}"))
 }
@@ -56,7 +61,8 @@ pub fn take(spec: &mut JobSpec, inputs: &[PathBuf], each: u32) -> Result<(), Fai
             return Ok(());
         }
     };
-    let used: Vec<(&String, &Server)> = said.iter().filter(|(section, _)| leases::is_one_of(section, &names)).collect();
+    let used: Vec<(&String, &ServerSection)> =
+        said.iter().filter(|(section, _)| leases::is_one_of(section, &names)).collect();
     for (section, _) in used.iter().filter(|(_, server)| server.license.is_none()) {
         say!(
             "homing: Slurm does not count jobs at {section}: io of [server.{section}] holds for runs; \
@@ -95,7 +101,7 @@ mod tests {
 
     #[test]
     fn all_workers_together_take_what_the_run_may_have() {
-        let said: BTreeMap<String, Server> =
+        let said: BTreeMap<String, ServerSection> =
             toml::from_str("[\"192.0.2.1\"]\nlicense = \"nas\"\nio = 12\n[\"192.0.2.2\"]\nlicense = \"b@db\"\n")
                 .unwrap();
         let nas = License { name: "nas".into(), total: 100, used: 0, users: BTreeMap::new() };
@@ -110,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_job_takes_a_licence_of_each_server_and_no_more_than_all() {
-        let said: BTreeMap<String, Server> = toml::from_str(
+        let said: BTreeMap<String, ServerSection> = toml::from_str(
             "[a]\nlicense = \"nas\"\nio = 4\n[b]\nlicense = \"scratch@slurmdb\"\n[c]\nio = 4\n[d]\nlicense = \"nas\"\n",
         )
         .unwrap();
@@ -125,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_name_that_slurm_reads_otherwise_is_refused() {
-        let bad = toml::from_str::<Server>("license = \"nas:8\"").unwrap_err().to_string();
+        let bad = toml::from_str::<ServerSection>("license = \"nas:8\"").unwrap_err().to_string();
         assert!(bad.contains("is no name of a licence"), "{bad}");
     }
 }

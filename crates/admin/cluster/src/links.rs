@@ -4,15 +4,15 @@ use super::Cluster;
 use super::file::text_of;
 use super::switches::add;
 use homing_model::Failure;
-use homing_model::links::{Links, Switch};
-use homing_network::tree::Tree;
+use homing_model::links::{ClusterLinks, Switch};
+use homing_network::tree::SwitchTree;
 use std::collections::HashMap;
 use std::path::Path;
 
 impl Cluster {
     /// Returns the links of the cluster: `known` switches, else those of the named file. Settings in the cluster
     /// files are added, the user's with priority over the administrator's.
-    pub fn links(&self, known: Vec<Switch>) -> Result<Links, Failure> {
+    pub fn links(&self, known: Vec<Switch>) -> Result<ClusterLinks, Failure> {
         let file = [&self.own, &self.machine].into_iter().find_map(|settings| settings.topology.as_deref());
         let mut switches = match file.filter(|_| known.is_empty()) {
             Some(file) => of_file(file)?,
@@ -21,7 +21,7 @@ impl Cluster {
         for settings in [&self.machine, &self.own] {
             add(&mut switches, &settings.switch, &|text| self.set(text, None))?;
         }
-        let links = Links::new(switches).map_err(|e| {
+        let links = ClusterLinks::new(switches).map_err(|e| {
             Failure::usage(format!("the switches of the cluster are no tree: {e}")).hint("[switch.NAME]")
         })?;
         Ok(links.with_rates(self.rates()))
@@ -40,17 +40,17 @@ fn of_file(file: &Path) -> Result<Vec<Switch>, Failure> {
         Failure::usage(text).hint("homing topology --json > FILE")
     };
     let text = text_of(file).map_err(|e| wrong(e.to_string()))?;
-    let tree: Tree = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    let tree: SwitchTree = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     Ok(tree.switches())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::file::Settings;
+    use super::super::file::ClusterFile;
     use super::*;
 
     fn cluster(own: &str) -> Cluster {
-        Cluster::of(toml::from_str(own).unwrap(), Settings::default())
+        Cluster::of(toml::from_str(own).unwrap(), ClusterFile::default())
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Finds the groups that contain hosts.
 
 use crate::Cluster;
-use homing_model::nodeset::Groups;
+use homing_model::nodeset::NodeGroups;
 use homing_model::{Failure, NodeSet};
 
 impl Cluster {

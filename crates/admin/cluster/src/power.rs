@@ -2,7 +2,7 @@
 
 use super::Cluster;
 use homing_dispatch::{Circuit, Draw};
-use homing_launch::Switch;
+use homing_launch::SwitchCommand;
 use homing_model::Failure;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// `[power]`. All powers are in watts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Power {
+pub(super) struct PowerSection {
     /// The limit for all hosts of the file together.
     pub limit_w: Option<f64>,
     /// The power of a host when nothing runs, if `[host.NAME]` has no value.
@@ -51,7 +51,7 @@ pub(super) struct Behind {
     pub hosts: String,
 }
 
-impl Power {
+impl PowerSection {
     /// Returns the power when nothing runs, and when all slots are in use.
     fn watts(&self) -> [Option<f64>; 2] {
         [self.idle_w, self.full_w]
@@ -89,17 +89,17 @@ pub struct Switching {
 
 impl Switching {
     /// Returns the command that switches a host off.
-    pub fn off(&self, host: &str) -> Result<Switch, Failure> {
+    pub fn off(&self, host: &str) -> Result<SwitchCommand, Failure> {
         self.switch(self.off.as_deref(), "off", host)
     }
 
     /// Returns the command that switches a host on.
-    pub fn on(&self, host: &str) -> Result<Switch, Failure> {
+    pub fn on(&self, host: &str) -> Result<SwitchCommand, Failure> {
         self.switch(self.on.as_deref(), "on", host)
     }
 
-    fn switch(&self, line: Option<&str>, key: &str, host: &str) -> Result<Switch, Failure> {
-        Ok(Switch { command: of_host(line, key, host)?, patience: self.patience })
+    fn switch(&self, line: Option<&str>, key: &str, host: &str) -> Result<SwitchCommand, Failure> {
+        Ok(SwitchCommand { command: of_host(line, key, host)?, patience: self.patience })
     }
 }
 
@@ -160,7 +160,7 @@ impl Cluster {
         files.iter().find_map(|file| file.power.as_ref()?.meter.clone()).unwrap_or_default()
     }
 
-    fn power(&self) -> Option<&Power> {
+    fn power(&self) -> Option<&PowerSection> {
         self.machine.power.as_ref().or(self.own.power.as_ref())
     }
 

@@ -4,7 +4,7 @@ use crate::Cluster;
 use homing_dispatch::source::leases;
 use homing_locate::Finder;
 use homing_model::RawText;
-use homing_mounts::Kind;
+use homing_mounts::FileSystemKind;
 use homing_queue::Storage;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// job has no lease.
 pub fn of(finder: &Finder, directory: &Path, there: Option<&Path>) -> Result<Option<Storage>, String> {
     let locator = finder.locator();
-    let Some(volume) = locator.volume_of(directory).ok().filter(|volume| volume.kind == Kind::Nfs) else {
+    let Some(volume) = locator.volume_of(directory).ok().filter(|volume| volume.kind == FileSystemKind::Nfs) else {
         return Ok(None);
     };
     let server = homing_mounts::nfs::server(&volume.mount);

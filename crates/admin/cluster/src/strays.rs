@@ -1,15 +1,15 @@
 //! Finds sections of hosts that are not in the cluster files' node sets.
 
-use super::file::Settings;
+use super::file::ClusterFile;
 use homing_model::NodeSet;
-use homing_model::nodeset::Groups;
+use homing_model::nodeset::NodeGroups;
 use std::collections::BTreeSet;
 use std::sync::Once;
 
 /// The groups of the cluster files alone: those of ClusterShell may be commands, and reading a file must start none.
-struct OwnGroups<'a>([&'a Settings; 2]);
+struct OwnGroups<'a>([&'a ClusterFile; 2]);
 
-impl Groups for OwnGroups<'_> {
+impl NodeGroups for OwnGroups<'_> {
     fn group(&self, source: Option<&str>, name: &str) -> Result<Option<String>, String> {
         let named = || self.0.iter().find_map(|settings| settings.groups.get(name)).cloned();
         Ok(if source.is_none() { named() } else { None })
@@ -26,7 +26,7 @@ impl Groups for OwnGroups<'_> {
 
 /// Returns the hosts with a section of their own that are in no set of the files: they may be typing errors. Returns
 /// none if a set names groups of ClusterShell, or if no file lists hosts. `here`: the names of this machine.
-fn strays(files: [&Settings; 2], here: &[String]) -> Vec<String> {
+fn strays(files: [&ClusterFile; 2], here: &[String]) -> Vec<String> {
     if files.iter().all(|settings| settings.hosts.is_none()) {
         return Vec::new();
     }
@@ -48,7 +48,7 @@ fn strays(files: [&Settings; 2], here: &[String]) -> Vec<String> {
 }
 
 /// Prints a note on them, once in a process.
-pub(super) fn note(own: &Settings, machine: &Settings) {
+pub(super) fn note(own: &ClusterFile, machine: &ClusterFile) {
     static SAID: Once = Once::new();
     if own.host.is_empty() && machine.host.is_empty() {
         return;
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn a_section_of_a_host_that_no_set_has_is_found() {
         let of = |own: &str, machine: &str| {
-            let [own, machine] = [own, machine].map(|text| toml::from_str::<Settings>(text).unwrap());
+            let [own, machine] = [own, machine].map(|text| toml::from_str::<ClusterFile>(text).unwrap());
             strays([&own, &machine], &["here".into()]).join(" ")
         };
         let hosts = "hosts = \"n[1-2]\"\n";

@@ -7,7 +7,7 @@ use crate::Switching;
 use homing_launch::Asleep;
 use homing_model::Failure;
 use homing_os::folder::lock;
-use homing_power::Known;
+use homing_power::PowerFacts;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
@@ -20,16 +20,16 @@ const ROOTS: &str = "/var/lib/homing/power.json";
 const MODE: u32 = 0o644;
 
 /// The record that this user writes, locked.
-pub struct Book {
+pub struct PowerLedger {
     /// Its content.
-    pub known: Known,
+    pub known: PowerFacts,
     file: PathBuf,
     _lock: File,
 }
 
-impl Book {
+impl PowerLedger {
     /// Opens it; fails if another process has it open.
-    pub fn open() -> Result<Book, Failure> {
+    pub fn open() -> Result<PowerLedger, Failure> {
         let file = own();
         let doing = |e: &dyn std::fmt::Display| Failure::system(format!("the record of hosts {}: {e}", file.display()));
         file.parent().map_or(Ok(()), |folder| homing_os::names::make_folder(folder, 0o777)).map_err(|e| doing(&e))?;
@@ -38,7 +38,7 @@ impl Book {
             return Err(doing(&"another homing power is at work").hint("the same again when it has ended"));
         }
         let known = read(&file).map_err(|e| doing(&e))?.unwrap_or_default();
-        Ok(Book { known, file, _lock: lock })
+        Ok(PowerLedger { known, file, _lock: lock })
     }
 
     /// Writes the whole record.
@@ -58,7 +58,7 @@ fn own() -> PathBuf {
     named().unwrap_or_else(usual)
 }
 
-fn read(file: &Path) -> io::Result<Option<Known>> {
+fn read(file: &Path) -> io::Result<Option<PowerFacts>> {
     match fs::read(file) {
         Ok(text) => serde_json::from_slice(&text).map(Some).map_err(io::Error::from),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -68,12 +68,12 @@ fn read(file: &Path) -> io::Result<Option<Known>> {
 
 /// Merges the records of root and this user. A record that cannot be read counts as empty: records matter only for
 /// hosts that do not answer.
-pub fn all() -> Known {
+pub fn all() -> PowerFacts {
     let both = match named() {
         Some(file) => vec![file],
         None => vec![ROOTS.into(), own()],
     };
-    let mut all = Known::default();
+    let mut all = PowerFacts::default();
     for known in both.iter().filter_map(|file| read(file).ok().flatten()) {
         all.looked_s = all.looked_s.max(known.looked_s);
         known.hosts.into_iter().for_each(|(host, since)| {
@@ -89,7 +89,7 @@ pub fn all() -> Known {
 }
 
 /// Describes a host that is off.
-pub fn told(known: &Known, host: &str) -> Option<String> {
+pub fn told(known: &PowerFacts, host: &str) -> Option<String> {
     let for_s = now_s().saturating_sub(known.off_s(host)?);
     Some(format!("switched off for {}: homing power on {host}", homing_model::units::seconds(for_s)))
 }
@@ -109,7 +109,7 @@ pub fn asleep<'h>(hosts: impl IntoIterator<Item = &'h str>, switching: &Switchin
     };
     let asleep: HashMap<String, Asleep> = off.filter_map(how).collect();
     // If this write fails, or the record is root's, it takes some minutes until the hosts count as on.
-    if let Ok(mut book) = Book::open()
+    if let Ok(mut book) = PowerLedger::open()
         && asleep.keys().filter(|host| book.known.called(host, now_s())).count() > 0
     {
         let _ = book.write();
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_host_that_homing_switched_off_is_reported_with_the_command_that_switches_it_on() {
-        let mut known = Known::default();
+        let mut known = PowerFacts::default();
         known.switched_off("n4", now_s() - 7200);
         let text = told(&known, "n4").unwrap();
         assert!(text.starts_with("switched off for 2") && text.ends_with(": homing power on n4"), "{text}");

@@ -1,6 +1,6 @@
 //! `[switch.NAME]` of the cluster file.
 
-use homing_model::links::{Links, LinksError, Switch};
+use homing_model::links::{ClusterLinks, LinksError, Switch};
 use homing_model::{NodeSet, units};
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// `[switch.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Said {
+pub(super) struct SwitchSection {
     /// Its hosts, as a node set.
     pub hosts: Option<String>,
     /// Rate of its link to the switch above.
@@ -30,7 +30,7 @@ impl<'de> Deserialize<'de> for Rate {
 }
 
 /// Finds a contradiction within one file, as far as possible without groups: the switch and the reason.
-pub(super) fn fault(said: &BTreeMap<String, Said>) -> Option<LinksError> {
+pub(super) fn fault(said: &BTreeMap<String, SwitchSection>) -> Option<LinksError> {
     let mut switches = Vec::new();
     let plain = |text: &str| Ok::<NodeSet, ()>(NodeSet::parse(text).unwrap_or_default());
     add(&mut switches, said, &plain).ok()?;
@@ -38,13 +38,13 @@ pub(super) fn fault(said: &BTreeMap<String, Said>) -> Option<LinksError> {
     let names: Vec<String> = switches.iter().map(|switch| switch.name.clone()).collect();
     let there = |above: &String| names.contains(above);
     switches.iter_mut().for_each(|switch| switch.above = switch.above.take().filter(there));
-    Links::new(switches).err()
+    ClusterLinks::new(switches).err()
 }
 
 /// Adds settings of switches to the known switches.
 pub(super) fn add<E>(
     switches: &mut Vec<Switch>,
-    all: &BTreeMap<String, Said>,
+    all: &BTreeMap<String, SwitchSection>,
     set: &impl Fn(&str) -> Result<NodeSet, E>,
 ) -> Result<(), E> {
     for (name, said) in all {

@@ -2,33 +2,33 @@
 
 use crate::Cluster;
 use homing_model::Failure;
-use homing_setup::{Site, SiteVolume};
-use homing_volume::{Change, Place, Record, Spec, folder};
+use homing_setup::{ClusterSite, SiteVolume};
+use homing_volume::{Spec, StorageFolder, VolumeChange, VolumeRecord, folder};
 
 impl Cluster {
     /// Reads `n[1-4]:/brick` as hosts and path; `n1:/a,n2:/b` as several of these.
-    pub fn places(&self, texts: &[String]) -> Result<Vec<Place>, Failure> {
+    pub fn places(&self, texts: &[String]) -> Result<Vec<StorageFolder>, Failure> {
         let mut places = Vec::new();
         for text in texts.iter().flat_map(|text| each(text)) {
             let wrong = || Failure::usage(format!("{text:?} names no folder of hosts")).hint("'n[1-4]:/brick'");
             let (hosts, path) = text.split_once(":/").ok_or_else(wrong)?;
             let hosts = self.hosts(Some(hosts))?;
             let path = format!("/{}", path.trim_end_matches('/'));
-            places.extend(hosts.into_iter().map(|host| Place { host, path: path.clone() }));
+            places.extend(hosts.into_iter().map(|host| StorageFolder { host, path: path.clone() }));
         }
         Ok(places)
     }
 
     /// Returns the set-up that `homing up` makes, with its volumes.
-    pub fn site_with_volumes(&self) -> Result<Site, Failure> {
+    pub fn site_with_volumes(&self) -> Result<ClusterSite, Failure> {
         let mut site = self.site()?;
         site.volumes = self.volumes_of(&site)?;
         Ok(site)
     }
 
     /// Returns the volumes of a cluster file, with the names of their hosts.
-    fn volumes_of(&self, site: &Site) -> Result<Vec<SiteVolume>, Failure> {
-        let one = |(name, volume): (&String, &homing_setup::Volume)| {
+    fn volumes_of(&self, site: &ClusterSite) -> Result<Vec<SiteVolume>, Failure> {
+        let one = |(name, volume): (&String, &homing_setup::VolumeSection)| {
             let places = self.places(std::slice::from_ref(&volume.hosts))?;
             let clients = match &volume.clients {
                 Some(text) => self.hosts(Some(text))?,
@@ -54,8 +54,8 @@ impl Cluster {
 
 /// Whether this machine has made the volume: it has a record, and no interrupted creation.
 fn is_made(name: &str) -> bool {
-    let record = Record::load(&folder(), name).ok().flatten();
-    record.is_some_and(|record| record.pending.is_none_or(|pending| pending.what != Change::Create))
+    let record = VolumeRecord::load(&folder(), name).ok().flatten();
+    record.is_some_and(|record| record.pending.is_none_or(|pending| pending.what != VolumeChange::Create))
 }
 
 /// Returns the parts of a list, each with a path of its own: a comma after a path ends it.

@@ -1,8 +1,8 @@
 //! Describes the faults of a network in sentences.
 
-use crate::groups::Groups;
+use crate::groups::LinkGroups;
 use crate::judge::{HALF, Judge, SLOW, quartile};
-use crate::measured::{Load, Measured, Pair, Round};
+use crate::measured::{BackgroundTraffic, NetworkMeasurements, Pair, Round};
 use crate::next::{Side, crossed, sides, slow_paths};
 use homing_model::NodeSet;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum FaultKind {
     /// A host's link negotiated less than the others'.
     Negotiated,
     /// A host's interface has another MTU than the others'.
@@ -40,9 +40,9 @@ pub enum Kind {
 
 /// One fault.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finding {
+pub struct NetworkFinding {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: FaultKind,
     /// The hosts concerned; for a shared link, a node set for each side.
     pub hosts: Vec<String>,
     /// The observation.
@@ -63,9 +63,9 @@ const PORT: &str = "the MTU of its switch port, and of those between: all of a s
 const LINK: &str = "the link between their switches: its speed, and whether a second one is in use";
 
 /// Returns all faults, those of hosts first.
-pub fn findings(measured: &Measured) -> Vec<Finding> {
+pub fn findings(measured: &NetworkMeasurements) -> Vec<NetworkFinding> {
     let judge = Judge::new(measured);
-    let groups = Groups::new(&judge);
+    let groups = LinkGroups::new(&judge);
     let faults = NetworkFaults { judge: &judge, of: measured, groups: &groups };
     let hosts = 0..measured.hosts.len();
     let mut all = faults.unmeasured();
@@ -80,8 +80,8 @@ pub fn findings(measured: &Measured) -> Vec<Finding> {
 
 struct NetworkFaults<'a> {
     judge: &'a Judge<'a>,
-    of: &'a Measured,
-    groups: &'a Groups,
+    of: &'a NetworkMeasurements,
+    groups: &'a LinkGroups,
 }
 
 impl NetworkFaults<'_> {
@@ -93,12 +93,12 @@ impl NetworkFaults<'_> {
         hosts.iter().map(|h| self.name(*h).to_string()).collect::<NodeSet>().to_string()
     }
 
-    fn about(&self, kind: Kind, hosts: &[usize], sentence: String, look: &'static str) -> Finding {
-        Finding { kind, hosts: hosts.iter().map(|h| self.name(*h).to_string()).collect(), sentence, look }
+    fn about(&self, kind: FaultKind, hosts: &[usize], sentence: String, look: &'static str) -> NetworkFinding {
+        NetworkFinding { kind, hosts: hosts.iter().map(|h| self.name(*h).to_string()).collect(), sentence, look }
     }
 
     /// Returns the hosts that could not be measured, each once; then pairs.
-    fn unmeasured(&self) -> Vec<Finding> {
+    fn unmeasured(&self) -> Vec<NetworkFinding> {
         let failed = |pair: &Pair| pair.failed.is_some();
         let never = |host: usize| {
             let mut own = self.of.pairs().filter(|pair| pair.has(host)).peekable();
@@ -115,7 +115,7 @@ impl NetworkFaults<'_> {
         let look = "firewalls between these hosts: TCP port 47113 is open for the length of a round";
         let fault = |(hosts, why): (Vec<usize>, String)| {
             let sentence = format!("{} could not be measured: {why}", self.set(&hosts));
-            self.about(Kind::Unmeasured, &hosts, sentence, look)
+            self.about(FaultKind::Unmeasured, &hosts, sentence, look)
         };
         found.into_iter().map(fault).collect()
     }
@@ -131,32 +131,37 @@ impl NetworkFaults<'_> {
         Some((most, by))
     }
 
-    fn negotiated(&self) -> Vec<Finding> {
+    fn negotiated(&self) -> Vec<NetworkFinding> {
         let Some((most, others)) = self.unlike(|host| self.of.hosts[host].speed) else { return Vec::new() };
         let less = others.into_iter().filter(|(speed, _)| *speed < most);
         less.map(|(speed, hosts)| {
             let sentence = format!("{} negotiated {speed} Mbit/s, most others {most}", self.set(&hosts));
-            self.about(Kind::Negotiated, &hosts, sentence, CABLE)
+            self.about(FaultKind::Negotiated, &hosts, sentence, CABLE)
         })
         .collect()
     }
 
-    fn mtu(&self) -> Vec<Finding> {
+    fn mtu(&self) -> Vec<NetworkFinding> {
         let Some((most, others)) = self.unlike(|host| self.of.hosts[host].mtu) else { return Vec::new() };
         let fault = |(mtu, hosts): (u32, Vec<usize>)| {
             let sentence = format!("{}: MTU {mtu}, most others {most}", self.set(&hosts));
-            self.about(Kind::Mtu, &hosts, sentence, "ip link set INTERFACE mtu BYTES; all hosts of a segment the same")
+            self.about(
+                FaultKind::Mtu,
+                &hosts,
+                sentence,
+                "ip link set INTERFACE mtu BYTES; all hosts of a segment the same",
+            )
         };
         others.into_iter().map(fault).collect()
     }
 
     /// Returns the fault of a single host.
-    fn host(&self, host: usize) -> Option<Finding> {
+    fn host(&self, host: usize) -> Option<NetworkFinding> {
         if self.stalls(host) {
             let own = self.of.hosts[host].mtu.map(|mtu| format!("; its interface sends up to {mtu} bytes"));
             let sentence =
                 format!("{}: small packets pass, large ones do not{}", self.name(host), own.unwrap_or_default());
-            return Some(self.about(Kind::LargePackets, &[host], sentence, PORT));
+            return Some(self.about(FaultKind::LargePackets, &[host], sentence, PORT));
         }
         self.slow(host).or_else(|| self.loss(host)).or_else(|| self.half(host))
     }
@@ -168,7 +173,7 @@ impl NetworkFaults<'_> {
         !ever(host) && met.flat_map(|pair| [pair.a, pair.b]).any(|other| other != host && ever(other))
     }
 
-    fn slow(&self, host: usize) -> Option<Finding> {
+    fn slow(&self, host: usize) -> Option<NetworkFinding> {
         if self.judge.times_alone(host) == 0 {
             return None;
         }
@@ -181,13 +186,14 @@ impl NetworkFaults<'_> {
                     percent(self.share(host, sends)),
                     self.of_what(host, receives)
                 );
-                (Kind::SendReceive, format!("{} {both}", self.name(host)))
+                (FaultKind::SendReceive, format!("{} {both}", self.name(host)))
             }
-            (Some(sends), None) => {
-                (Kind::Send, format!("{} sends at {}; receive is well", self.name(host), self.of_what(host, sends)))
-            }
+            (Some(sends), None) => (
+                FaultKind::Send,
+                format!("{} sends at {}; receive is well", self.name(host), self.of_what(host, sends)),
+            ),
             (None, Some(receives)) => (
-                Kind::Receive,
+                FaultKind::Receive,
                 format!("{} receives at {}; send is well", self.name(host), self.of_what(host, receives)),
             ),
             (None, None) => return None,
@@ -235,12 +241,12 @@ impl NetworkFaults<'_> {
         to.or(much(from(host), usual(&from)).map(|share| of(share, "it sends")))
     }
 
-    fn loss(&self, host: usize) -> Option<Finding> {
+    fn loss(&self, host: usize) -> Option<NetworkFinding> {
         let lost = self.lost(host)?;
-        Some(self.about(Kind::Loss, &[host], format!("{}: {lost}", self.name(host)), CABLE))
+        Some(self.about(FaultKind::Loss, &[host], format!("{}: {lost}", self.name(host)), CABLE))
     }
 
-    fn half(&self, host: usize) -> Option<Finding> {
+    fn half(&self, host: usize) -> Option<NetworkFinding> {
         let slow = self.judge.at_once(host).filter(|share| *share < HALF && self.judge.times_alone(host) > 0);
         let seen = match slow {
             Some(share) => {
@@ -250,11 +256,11 @@ impl NetworkFaults<'_> {
             None => return None,
         };
         let look = "duplex on both ends: ethtool INTERFACE; ethtool -s INTERFACE autoneg on, and so on the switch";
-        Some(self.about(Kind::HalfDuplex, &[host], format!("{}: {seen}", self.name(host)), look))
+        Some(self.about(FaultKind::HalfDuplex, &[host], format!("{}: {seen}", self.name(host)), look))
     }
 
     /// Returns the suspects that could not be measured with any good host.
-    fn unclear(&self) -> Option<Finding> {
+    fn unclear(&self) -> Option<NetworkFinding> {
         let hosts = 0..self.of.hosts.len();
         let unclear =
             |host: &usize| self.judge.suspect(*host) && self.judge.times_alone(*host) == 0 && !self.stalls(*host);
@@ -263,11 +269,16 @@ impl NetworkFaults<'_> {
             [] => return None,
             _ => format!("{} are slow with all that they were measured with, and too few are not", self.set(&suspects)),
         };
-        Some(self.about(Kind::Unclear, &suspects, sentence, "measure them with a host that is known to be good: -w"))
+        Some(self.about(
+            FaultKind::Unclear,
+            &suspects,
+            sentence,
+            "measure them with a host that is known to be good: -w",
+        ))
     }
 
-    fn paths(&self) -> Vec<Finding> {
-        let alone = |&(a, b): &(usize, usize)| self.of.under(Load::Alone).any(|pair| pair.is(a, b));
+    fn paths(&self) -> Vec<NetworkFinding> {
+        let alone = |&(a, b): &(usize, usize)| self.of.under(BackgroundTraffic::Alone).any(|pair| pair.is(a, b));
         let fault = |(a, b): (usize, usize)| {
             let way = |from, to| {
                 let share = self.judge.path(from, to).filter(|share| *share < SLOW)?;
@@ -275,17 +286,17 @@ impl NetworkFaults<'_> {
             };
             let ways: Vec<String> = [way(a, b), way(b, a)].into_iter().flatten().collect();
             let sentence = format!("{} of what is usual, and both are well with others", ways.join(", "));
-            self.about(Kind::Path, &[a, b], sentence, "what is between the two: switches, routes")
+            self.about(FaultKind::Path, &[a, b], sentence, "what is between the two: switches, routes")
         };
         slow_paths(self.judge, self.groups).into_iter().filter(alone).map(fault).collect()
     }
 
-    fn shared(&self) -> Vec<Finding> {
+    fn shared(&self) -> Vec<NetworkFinding> {
         let fault = |side: Side| {
             let carries = self.carries(crossed(self.of, &side)?)?;
             let (one, other) = (self.set(&side.0), self.set(&side.1));
             let sentence = format!("{one} and {other} share one link of {carries:.0} Mbit/s");
-            Some(Finding { kind: Kind::Shared, hosts: vec![one, other], sentence, look: LINK })
+            Some(NetworkFinding { kind: FaultKind::Shared, hosts: vec![one, other], sentence, look: LINK })
         };
         sides(&self.groups.all()).into_iter().filter_map(fault).collect()
     }

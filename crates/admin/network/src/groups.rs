@@ -1,7 +1,7 @@
 //! Finds the hosts that share a link: flows that cross it slow each other down, and other flows keep their rate.
 
 use crate::judge::{Judge, NOISE, SLOW};
-use crate::measured::{Load, Measured, Pair, Round};
+use crate::measured::{BackgroundTraffic, NetworkMeasurements, Pair, Round};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const STRAYS: f64 = 0.02;
 const SURE: i32 = 691;
 
 /// Hosts on the same side of every full link.
-pub struct Groups {
+pub struct LinkGroups {
     /// The group of each host.
     of: Vec<usize>,
     /// The partners of each host while a link was full, each with a weight. The weight is a logarithm, in hundredths:
@@ -21,14 +21,14 @@ pub struct Groups {
     shown: bool,
 }
 
-impl Groups {
+impl LinkGroups {
     /// Derives groups from the rounds in which more than one pair was slow though its hosts are not. In the other
     /// rounds no link was full. A pair that was fast there is on one side only if both hosts are apart from the same
     /// third host.
-    pub fn new(judge: &Judge) -> Groups {
+    pub fn new(judge: &Judge) -> LinkGroups {
         let hosts = judge.of.hosts.len();
-        let mut groups = Groups { of: (0..hosts).collect(), seen: vec![Vec::new(); hosts], shown: false };
-        let rounds = judge.of.rounds.iter().filter(|round| round.load != Load::Alone);
+        let mut groups = LinkGroups { of: (0..hosts).collect(), seen: vec![Vec::new(); hosts], shown: false };
+        let rounds = judge.of.rounds.iter().filter(|round| round.load != BackgroundTraffic::Alone);
         let (full, free): (Vec<&Round>, Vec<&Round>) = rounds.partition(|round| contended(judge, round));
         groups.shown = !full.is_empty();
         for pair in full.iter().flat_map(|round| &round.pairs) {
@@ -143,8 +143,8 @@ impl Groups {
 
 /// Returns the hosts on the same side of every full link, as indexes into the list of hosts. If no link was full, all
 /// are in one group.
-pub fn sides(measured: &Measured) -> Vec<Vec<usize>> {
-    let groups = Groups::new(&Judge::new(measured)).all();
+pub fn sides(measured: &NetworkMeasurements) -> Vec<Vec<usize>> {
+    let groups = LinkGroups::new(&Judge::new(measured)).all();
     if groups.is_empty() { vec![(0..measured.hosts.len()).collect()] } else { groups }
 }
 

@@ -1,26 +1,30 @@
 //! Builds the tree above the switches of hosts, from the neighbours that switches report.
 
-use crate::snmp::Switch;
-use crate::tree::{Join, Leaf, Names, Place, Source, Tree};
+use crate::snmp::SwitchReport;
+use crate::tree::{HostAttachment, Join, Leaf, NameRegistry, SwitchEvidence, SwitchTree};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Adds the reports of switches to a tree: hosts whose address is behind a port, and switches that join the leaves.
 ///
 /// `addresses`: host, interface and hardware address.
-pub fn joined(mut tree: Tree, switches: &[Switch], addresses: &[(String, Option<String>, String)]) -> Tree {
+pub fn joined(
+    mut tree: SwitchTree,
+    switches: &[SwitchReport],
+    addresses: &[(String, Option<String>, String)],
+) -> SwitchTree {
     for (host, interface, address) in
         addresses.iter().filter(|(host, ..)| tree.alone.contains(host)).cloned().collect::<Vec<_>>()
     {
         let others = addresses.iter().map(|(.., other)| other.as_str()).filter(|other| *other != address);
         if let Some((switch, port)) = behind(switches, &address, &others.collect::<Vec<_>>()) {
             tree.alone.retain(|alone| *alone != host);
-            let place = Place { host, interface, port: Some(port) };
+            let place = HostAttachment { host, interface, port: Some(port) };
             match tree.leaves.iter_mut().find(|leaf| leaf.chassis.as_deref() == Some(&switch.chassis)) {
                 Some(leaf) => leaf.hosts.push(place),
                 None => {
                     let name = names(&tree).unlike(switch.name.as_deref().unwrap_or(""));
                     let chassis = Some(switch.chassis.clone());
-                    tree.leaves.push(Leaf { name, chassis, source: Source::Behind, hosts: vec![place] });
+                    tree.leaves.push(Leaf { name, chassis, source: SwitchEvidence::Behind, hosts: vec![place] });
                 }
             }
         }
@@ -29,8 +33,8 @@ pub fn joined(mut tree: Tree, switches: &[Switch], addresses: &[(String, Option<
     tree
 }
 
-fn names(tree: &Tree) -> Names {
-    let mut names = Names::default();
+fn names(tree: &SwitchTree) -> NameRegistry {
+    let mut names = NameRegistry::default();
     tree.leaves.iter().for_each(|leaf| drop(names.unlike(&leaf.name)));
     names
 }
@@ -38,8 +42,8 @@ fn names(tree: &Tree) -> Names {
 /// Returns the switch that has an address on a port which leads to no other switch, and to none of the other hosts.
 /// If several hosts are behind one port, a switch is in between that did not answer. Of several switches, it is the
 /// one with the fewest addresses on that port.
-fn behind<'s>(switches: &'s [Switch], address: &str, others: &[&str]) -> Option<(&'s Switch, String)> {
-    let of = |switch: &'s Switch| {
+fn behind<'s>(switches: &'s [SwitchReport], address: &str, others: &[&str]) -> Option<(&'s SwitchReport, String)> {
+    let of = |switch: &'s SwitchReport| {
         let at = |address: &str| switch.behind.get(&address.to_lowercase());
         let port = at(address)?;
         let leads_on = switch.links.iter().any(|link| link.bridge && link.port == *port);
@@ -54,7 +58,7 @@ fn behind<'s>(switches: &'s [Switch], address: &str, others: &[&str]) -> Option<
 /// Returns the joining switches from the root downwards. The root is the switch without hosts that is nearest to the
 /// farthest leaf. In Slurm's trees, hosts are on leaves alone: a switch with hosts joins no others, and the switches
 /// attached to it go below its parent.
-fn joins(tree: &Tree, switches: &[Switch]) -> Vec<Join> {
+fn joins(tree: &SwitchTree, switches: &[SwitchReport]) -> Vec<Join> {
     let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut called: BTreeMap<&str, &str> = BTreeMap::new();
     for switch in switches {
@@ -125,42 +129,44 @@ fn pruned(mut all: Vec<Join>) -> Vec<Join> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snmp::Link;
+    use crate::snmp::SwitchNeighbour;
 
-    fn switch(name: &str, next: &[&str]) -> Switch {
-        let link = |other: &&str| Link {
+    fn switch(name: &str, next: &[&str]) -> SwitchReport {
+        let link = |other: &&str| SwitchNeighbour {
             port: format!("to-{other}"),
             chassis: format!("c-{other}"),
             name: Some(other.to_string()),
             bridge: true,
             management: None,
         };
-        Switch {
+        SwitchReport {
             chassis: format!("c-{name}"),
             name: Some(name.into()),
             links: next.iter().map(link).collect(),
-            ..Switch::default()
+            ..SwitchReport::default()
         }
     }
 
     fn leaf(name: &str, hosts: &[&str]) -> Leaf {
-        let place = |host: &&str| Place { host: host.to_string(), interface: None, port: None };
+        let place = |host: &&str| HostAttachment { host: host.to_string(), interface: None, port: None };
         Leaf {
             name: name.into(),
             chassis: Some(format!("c-{name}")),
-            source: Source::Lldp,
+            source: SwitchEvidence::Lldp,
             hosts: hosts.iter().map(place).collect(),
         }
     }
 
-    fn told(tree: &Tree) -> Vec<String> {
+    fn told(tree: &SwitchTree) -> Vec<String> {
         tree.joins.iter().map(|join| format!("{}: {}", join.name, join.below.join(","))).collect()
     }
 
     #[test]
     fn what_joins_the_leaves_is_what_they_hear() {
-        let tree =
-            Tree { leaves: vec![leaf("s1", &["n1"]), leaf("s2", &["n2"]), leaf("s3", &["n3"])], ..Tree::default() };
+        let tree = SwitchTree {
+            leaves: vec![leaf("s1", &["n1"]), leaf("s2", &["n2"]), leaf("s3", &["n3"])],
+            ..SwitchTree::default()
+        };
         let all = [
             switch("s1", &["a1"]),
             switch("s2", &["a1"]),
@@ -184,7 +190,7 @@ mod tests {
         s2.behind = ["0c", "0d"].map(|last| (format!("02:00:00:00:00:{last}"), "p1".to_string())).into();
         let mut core = switch("core", &["s1"]);
         core.behind = [("02:00:00:00:00:0a".to_string(), "to-s1".to_string())].into();
-        let tree = Tree { alone: ["n1", "n2", "n3", "n4"].map(String::from).into(), ..Tree::default() };
+        let tree = SwitchTree { alone: ["n1", "n2", "n3", "n4"].map(String::from).into(), ..SwitchTree::default() };
         let address = |host: &str, last: &str| (host.to_string(), None, format!("02:00:00:00:00:{last}"));
         let tree = joined(
             tree,
@@ -195,6 +201,6 @@ mod tests {
             (tree.alone, &tree.leaves[0].hosts[0].port),
             (["n2", "n3", "n4"].map(String::from).into(), &Some("p3".to_string()))
         );
-        assert_eq!((tree.leaves[0].name.as_str(), tree.leaves[0].source), ("s1", Source::Behind));
+        assert_eq!((tree.leaves[0].name.as_str(), tree.leaves[0].source), ("s1", SwitchEvidence::Behind));
     }
 }

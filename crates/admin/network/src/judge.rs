@@ -1,6 +1,6 @@
 //! Judges flows by comparison with the others, and hosts by their best flows.
 
-use crate::measured::{Flow, Load, Measured, Pair};
+use crate::measured::{BackgroundTraffic, FlowRate, NetworkMeasurements, Pair};
 
 /// The standard deviation of a flow's rate on an idle network, as a share of the usual rate.
 pub const NOISE: f64 = 0.05;
@@ -19,7 +19,7 @@ const BEST: usize = 3;
 /// The usual values of a network, and the best values of each host.
 pub struct Judge<'a> {
     /// The measurements.
-    pub of: &'a Measured,
+    pub of: &'a NetworkMeasurements,
     /// Speeds of links, Mbit/s, each with the rate of a flow between such links.
     usual: Vec<(Option<u32>, f64)>,
     /// The share of the negotiated speed that flows carry.
@@ -27,12 +27,12 @@ pub struct Judge<'a> {
     /// The share of a flow's rate that remains if both directions are used at once.
     both: f64,
     /// The best values of each host.
-    best: Vec<Best>,
+    best: Vec<RateShares>,
 }
 
 /// The best values of a host, as shares of the usual ones.
 #[derive(Clone, Copy, Default)]
-struct Best {
+struct RateShares {
     sends: Option<f64>,
     receives: Option<f64>,
     at_once: Option<f64>,
@@ -45,8 +45,8 @@ fn better(best: &mut Option<f64>, share: f64) {
 impl Judge<'_> {
     /// Derives the usual values. The best quarter counts, because half of all flows may cross a link that is too
     /// narrow.
-    pub fn new(of: &Measured) -> Judge<'_> {
-        let rate = |(from, to, flow): (usize, usize, Flow)| (of.speed(from, to), flow.mbit_per_s);
+    pub fn new(of: &NetworkMeasurements) -> Judge<'_> {
+        let rate = |(from, to, flow): (usize, usize, FlowRate)| (of.speed(from, to), flow.mbit_per_s);
         let one: Vec<_> = of.pairs().flat_map(Pair::one_way).map(rate).collect();
         let both: Vec<_> = of.pairs().flat_map(Pair::at_once).map(rate).collect();
         let mut speeds: Vec<Option<u32>> = one.iter().map(|(speed, _)| *speed).collect();
@@ -69,8 +69,8 @@ impl Judge<'_> {
         judge
     }
 
-    fn bests(&self) -> Vec<Best> {
-        let mut best = vec![Best::default(); self.of.hosts.len()];
+    fn bests(&self) -> Vec<RateShares> {
+        let mut best = vec![RateShares::default(); self.of.hosts.len()];
         for (from, to, share) in self.of.pairs().flat_map(|pair| self.shares(pair)) {
             better(&mut best[from].sends, share);
             better(&mut best[to].receives, share);
@@ -173,7 +173,7 @@ impl Judge<'_> {
 
     /// Returns how often a host was measured while no other pair was.
     pub fn times_alone(&self, host: usize) -> usize {
-        self.of.under(Load::Alone).filter(|pair| pair.has(host)).count()
+        self.of.under(BackgroundTraffic::Alone).filter(|pair| pair.has(host)).count()
     }
 }
 

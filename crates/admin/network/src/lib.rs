@@ -1,6 +1,6 @@
 //! Finds slow hosts, directions and links of a network, and the switch of each host.
 //!
-//! The caller takes a round of pairs from [`next`], carries it out, and adds it to [`Measured`], until there is
+//! The caller takes a round of pairs from [`next`], carries it out, and adds it to [`NetworkMeasurements`], until there is
 //! nothing left to find out. A pair that could not be measured is added with its reason. Then [`findings`] returns the
 //! faults. Both are functions of the measurements: tests can judge invented networks without a real one.
 //!
@@ -23,12 +23,12 @@ mod served;
 pub mod snmp;
 pub mod tree;
 
-pub use finding::{Finding, Kind, findings};
+pub use finding::{FaultKind, NetworkFinding, findings};
 pub use groups::sides;
 pub use joined::joined;
 pub use judge::Judge;
-pub use measured::{Flow, Host, Latency, Load, Measured, Pair, Round};
-pub use next::{Order, next};
+pub use measured::{BackgroundTraffic, FlowRate, Latency, NetworkHost, NetworkMeasurements, Pair, Round};
+pub use next::{RoundOrder, next};
 pub use pairs::{circle, mixed};
 pub use ports::{Differs, PortFinding, differing};
-pub use served::{Served, Way};
+pub use served::{DirectionRates, ServerRates};

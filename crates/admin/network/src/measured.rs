@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// A host, and its facts about the interface that has its address.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Host {
+pub struct NetworkHost {
     /// Its name, as the user gave it.
     pub name: String,
     /// The interface.
@@ -19,7 +19,7 @@ pub struct Host {
 
 /// The bytes that one end received from the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Flow {
+pub struct FlowRate {
     /// The rate of received payload, Mbit/s.
     pub mbit_per_s: f64,
     /// The share of sent bytes that had to be sent again.
@@ -39,7 +39,7 @@ pub struct Latency {
     pub max_us: f64,
 }
 
-/// Two hosts, by their index in [`Measured::hosts`].
+/// Two hosts, by their index in [`NetworkMeasurements::hosts`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Pair {
     /// The host that connected.
@@ -49,11 +49,11 @@ pub struct Pair {
     /// The latencies by size.
     pub latency: Vec<Latency>,
     /// The flow from `a` to `b`, and nothing else between the two.
-    pub there: Option<Flow>,
+    pub there: Option<FlowRate>,
     /// The flow from `b` to `a`, and nothing else between the two.
-    pub back: Option<Flow>,
+    pub back: Option<FlowRate>,
     /// The flows from `a` to `b` and from `b` to `a`, at once.
-    pub both: Option<(Flow, Flow)>,
+    pub both: Option<(FlowRate, FlowRate)>,
     /// Whether single bytes passed, and messages larger than a packet did not.
     pub stalled: bool,
     /// The reason why nothing was measured.
@@ -63,7 +63,7 @@ pub struct Pair {
 /// The other flows on the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Load {
+pub enum BackgroundTraffic {
     /// All pairs of a matching.
     Crowd,
     /// This pair only.
@@ -76,28 +76,28 @@ pub enum Load {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Round {
     /// The other flows on the network.
-    pub load: Load,
+    pub load: BackgroundTraffic,
     /// The pairs.
     pub pairs: Vec<Pair>,
 }
 
 /// All measurements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Measured {
+pub struct NetworkMeasurements {
     /// The hosts.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<NetworkHost>,
     /// The rounds in the order of time.
     pub rounds: Vec<Round>,
 }
 
-impl Measured {
+impl NetworkMeasurements {
     /// Returns the pairs of all rounds.
     pub fn pairs(&self) -> impl Iterator<Item = &Pair> {
         self.rounds.iter().flat_map(|round| &round.pairs)
     }
 
     /// Returns the pairs of rounds with this load.
-    pub fn under(&self, load: Load) -> impl Iterator<Item = &Pair> {
+    pub fn under(&self, load: BackgroundTraffic) -> impl Iterator<Item = &Pair> {
         self.rounds.iter().filter(move |round| round.load == load).flat_map(|round| &round.pairs)
     }
 
@@ -119,15 +119,15 @@ impl Pair {
     }
 
     /// Returns the flows of one direction at a time: from, to, rate. A pair that stalled carried nothing.
-    pub fn one_way(&self) -> impl Iterator<Item = (usize, usize, Flow)> {
-        let stalled = self.stalled.then(Flow::default);
+    pub fn one_way(&self) -> impl Iterator<Item = (usize, usize, FlowRate)> {
+        let stalled = self.stalled.then(FlowRate::default);
         let there = self.there.or(stalled).map(|flow| (self.a, self.b, flow));
         let back = self.back.or(stalled).map(|flow| (self.b, self.a, flow));
         there.into_iter().chain(back)
     }
 
     /// Returns the flows of both directions at once: from, to, rate.
-    pub fn at_once(&self) -> impl Iterator<Item = (usize, usize, Flow)> {
+    pub fn at_once(&self) -> impl Iterator<Item = (usize, usize, FlowRate)> {
         let both = self.both.or(self.stalled.then(Default::default));
         both.into_iter().flat_map(|(there, back)| [(self.a, self.b, there), (self.b, self.a, back)])
     }

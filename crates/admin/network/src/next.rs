@@ -1,8 +1,8 @@
 //! Decides which pairs to measure next.
 
-use crate::groups::Groups;
+use crate::groups::LinkGroups;
 use crate::judge::{Judge, SLOW};
-use crate::measured::{Load, Measured, Pair, Round};
+use crate::measured::{BackgroundTraffic, NetworkMeasurements, Pair, Round};
 use crate::pairs::circle;
 
 /// In three random matchings, 98.7 % of slow hosts among 8 never look good, and all of them among 16 and more. No
@@ -23,36 +23,36 @@ const SUSPECTS: usize = 8;
 
 /// Pairs to be measured at the same time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Order {
+pub struct RoundOrder {
     /// The other flows on the network.
-    pub load: Load,
+    pub load: BackgroundTraffic,
     /// Whether only both directions at once are measured.
     pub brief: bool,
     /// The pairs: the host that connects, and the one that listens.
     pub pairs: Vec<(usize, usize)>,
 }
 
-impl Order {
-    fn whole(load: Load, pairs: Vec<(usize, usize)>) -> Order {
-        Order { load, brief: false, pairs }
+impl RoundOrder {
+    fn whole(load: BackgroundTraffic, pairs: Vec<(usize, usize)>) -> RoundOrder {
+        RoundOrder { load, brief: false, pairs }
     }
 
-    fn brief(load: Load, pairs: Vec<(usize, usize)>) -> Order {
-        Order { load, brief: true, pairs }
+    fn brief(load: BackgroundTraffic, pairs: Vec<(usize, usize)>) -> RoundOrder {
+        RoundOrder { load, brief: true, pairs }
     }
 }
 
 /// Returns the most informative round, or `None` if all is known. `order` is the order in which hosts meet; with
 /// `all` each meets each.
-pub fn next(measured: &Measured, order: &[usize], all: bool) -> Option<Order> {
+pub fn next(measured: &NetworkMeasurements, order: &[usize], all: bool) -> Option<RoundOrder> {
     let matchings = circle(order);
-    let done = measured.rounds.iter().filter(|round| round.load == Load::Crowd).count();
+    let done = measured.rounds.iter().filter(|round| round.load == BackgroundTraffic::Crowd).count();
     let matching = matchings.get(done).cloned();
     if let Some(pairs) = matching.clone().filter(|_| all || done < MATCHINGS) {
-        return Some(Order::whole(Load::Crowd, pairs));
+        return Some(RoundOrder::whole(BackgroundTraffic::Crowd, pairs));
     }
     let judge = Judge::new(measured);
-    let groups = Groups::new(&judge);
+    let groups = LinkGroups::new(&judge);
     let doubt = judge.doubtful() && done < MATCHINGS + DOUBTS;
     let unclear = doubt || (groups.shown() || many(&judge)) && !groups.settled() && done < MATCHINGS + MORE;
     // A few hosts have soon all met each other. A repeated matching sees other loads on the network.
@@ -60,7 +60,7 @@ pub fn next(measured: &Measured, order: &[usize], all: bool) -> Option<Order> {
     matching
         .or(again)
         .filter(|_| unclear)
-        .map(|pairs| Order::brief(Load::Crowd, pairs))
+        .map(|pairs| RoundOrder::brief(BackgroundTraffic::Crowd, pairs))
         .or_else(|| suspect(&judge))
         .or_else(|| path(&judge, &groups))
         .or_else(|| across(&judge, &groups))
@@ -73,21 +73,21 @@ fn many(judge: &Judge) -> bool {
 }
 
 /// Returns a suspect beside a good host.
-fn suspect(judge: &Judge) -> Option<Order> {
+fn suspect(judge: &Judge) -> Option<RoundOrder> {
     let mut suspects: Vec<usize> = (0..judge.of.hosts.len()).filter(|host| judge.suspect(*host)).collect();
     suspects.sort_by(|a, b| judge.worth(*a).total_cmp(&judge.worth(*b)));
-    let met = |a, b| judge.of.under(Load::Alone).any(|pair| pair.is(a, b));
+    let met = |a, b| judge.of.under(BackgroundTraffic::Alone).any(|pair| pair.is(a, b));
     let good = judge.good();
     let waits = |host: &usize| {
         let witness = good.iter().copied().find(|witness| !met(*host, *witness))?;
         (judge.times_alone(*host) < WITNESSES).then_some((*host, witness))
     };
     let pair = suspects.iter().take(SUSPECTS).find_map(waits)?;
-    Some(Order::whole(Load::Alone, vec![pair]))
+    Some(RoundOrder::whole(BackgroundTraffic::Alone, vec![pair]))
 }
 
 /// Returns the pairs of good hosts that are slow with each other.
-pub fn slow_paths(judge: &Judge, groups: &Groups) -> Vec<(usize, usize)> {
+pub fn slow_paths(judge: &Judge, groups: &LinkGroups) -> Vec<(usize, usize)> {
     let slow = |a, b| judge.path(a, b).is_some_and(|share| share < SLOW);
     let good = |pair: &&Pair| !judge.suspect(pair.a) && !judge.suspect(pair.b) && !groups.apart(pair.a, pair.b);
     let pairs = judge.of.pairs().filter(good).map(|pair| (pair.a.min(pair.b), pair.a.max(pair.b)));
@@ -97,18 +97,18 @@ pub fn slow_paths(judge: &Judge, groups: &Groups) -> Vec<(usize, usize)> {
     pairs
 }
 
-fn path(judge: &Judge, groups: &Groups) -> Option<Order> {
-    let alone = |&(a, b): &(usize, usize)| judge.of.under(Load::Alone).any(|pair| pair.is(a, b));
+fn path(judge: &Judge, groups: &LinkGroups) -> Option<RoundOrder> {
+    let alone = |&(a, b): &(usize, usize)| judge.of.under(BackgroundTraffic::Alone).any(|pair| pair.is(a, b));
     let pair = slow_paths(judge, groups).into_iter().take(PATHS).find(|pair| !alone(pair))?;
-    Some(Order::whole(Load::Alone, vec![pair]))
+    Some(RoundOrder::whole(BackgroundTraffic::Alone, vec![pair]))
 }
 
 /// Measures each group against the others, to find the rate of the link between them, and whether all of them cross
 /// it. Hosts whose group is least certain come first. If a host turns out to be on another side, the measurement is
 /// repeated.
-fn across(judge: &Judge, groups: &Groups) -> Option<Order> {
+fn across(judge: &Judge, groups: &LinkGroups) -> Option<RoundOrder> {
     let sides = sides(&groups.all());
-    let done = judge.of.rounds.iter().filter(|round| round.load == Load::Across).count();
+    let done = judge.of.rounds.iter().filter(|round| round.load == BackgroundTraffic::Across).count();
     if done >= sides.len() + TURNS - 1 {
         return None;
     }
@@ -118,16 +118,16 @@ fn across(judge: &Judge, groups: &Groups) -> Option<Order> {
         hosts.sort_by_key(|host| groups.certain(*host));
         hosts
     };
-    Some(Order::brief(Load::Across, unsure(one).into_iter().zip(unsure(other)).collect()))
+    Some(RoundOrder::brief(BackgroundTraffic::Across, unsure(one).into_iter().zip(unsure(other)).collect()))
 }
 
 /// A group, and the hosts that it was measured against.
 pub type Side = (Vec<usize>, Vec<usize>);
 
 /// Returns the last round in which all pairs were between a group and others.
-pub fn crossed<'r>(measured: &'r Measured, (one, other): &Side) -> Option<&'r Round> {
+pub fn crossed<'r>(measured: &'r NetworkMeasurements, (one, other): &Side) -> Option<&'r Round> {
     let crosses = |pair: &Pair| one.contains(&pair.a) && other.contains(&pair.b);
-    let mut across = measured.rounds.iter().rev().filter(|round| round.load == Load::Across);
+    let mut across = measured.rounds.iter().rev().filter(|round| round.load == BackgroundTraffic::Across);
     across.find(|round| round.pairs.iter().all(crosses))
 }
 

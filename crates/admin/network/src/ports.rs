@@ -1,7 +1,7 @@
 //! Finds settings of switch ports that do not fit the hosts on them.
 
-use crate::measured::Host;
-use crate::tree::Heard;
+use crate::measured::NetworkHost;
+use crate::tree::HostNeighbours;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -31,8 +31,8 @@ pub struct PortFinding {
 }
 
 /// Returns all misfits, by comparison with the hosts' facts about their own ends.
-pub fn differing(hosts: &[Host], heard: &[Heard]) -> Vec<PortFinding> {
-    let of = |heard: &Heard| {
+pub fn differing(hosts: &[NetworkHost], heard: &[HostNeighbours]) -> Vec<PortFinding> {
+    let of = |heard: &HostNeighbours| {
         let host = hosts.iter().find(|host| host.name == heard.host)?;
         Some([frame(host, heard), duplex(host, heard)].into_iter().flatten().collect::<Vec<_>>())
     };
@@ -44,13 +44,13 @@ fn one(kind: Differs, host: &str, sentence: String) -> PortFinding {
     PortFinding { kind, hosts: vec![host.into()], sentence }
 }
 
-fn frame(host: &Host, heard: &Heard) -> Option<PortFinding> {
+fn frame(host: &NetworkHost, heard: &HostNeighbours) -> Option<PortFinding> {
     let (mtu, frame) = (host.mtu?, heard.own().find_map(|port| port.frame)?);
     let sentence = format!("{}: its switch port takes frames of {frame} bytes, its MTU is {mtu}", host.name);
     (frame < mtu).then(|| one(Differs::Frame, &host.name, sentence))
 }
 
-fn duplex(host: &Host, heard: &Heard) -> Option<PortFinding> {
+fn duplex(host: &NetworkHost, heard: &HostNeighbours) -> Option<PortFinding> {
     let word = |half: bool| if half { "half" } else { "full" };
     let (own, port) = (host.half_duplex, heard.own().find_map(|port| port.half_duplex)?);
     let sentence = format!("{}: it is {} duplex, its switch port {} duplex", host.name, word(own), word(port));
@@ -58,8 +58,8 @@ fn duplex(host: &Host, heard: &Heard) -> Option<PortFinding> {
 }
 
 /// Returns the hosts whose VLAN is not that of most, if any two have the same.
-fn vlans(heard: &[Heard]) -> Vec<PortFinding> {
-    let of = |heard: &Heard| Some((heard.host.clone(), heard.own().find_map(|port| port.vlan)?));
+fn vlans(heard: &[HostNeighbours]) -> Vec<PortFinding> {
+    let of = |heard: &HostNeighbours| Some((heard.host.clone(), heard.own().find_map(|port| port.vlan)?));
     let mut by: BTreeMap<u16, Vec<String>> = BTreeMap::new();
     heard.iter().filter_map(of).for_each(|(host, vlan)| by.entry(vlan).or_default().push(host));
     let Some((most, _)) = by.iter().max_by_key(|(_, hosts)| hosts.len()).map(|(vlan, hosts)| (*vlan, hosts.len()))
@@ -76,7 +76,7 @@ fn vlans(heard: &[Heard]) -> Vec<PortFinding> {
     by.into_iter().filter(|(_, hosts)| hosts.len() < usual).flat_map(told).collect()
 }
 
-fn shared(heard: &[Heard]) -> Vec<PortFinding> {
+fn shared(heard: &[HostNeighbours]) -> Vec<PortFinding> {
     let mut by: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for heard in heard {
         if let Some(switch) = heard.switch() {
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::lldp::Neighbour;
 
-    fn heard(host: &str, port: &str, half: bool, vlan: u16) -> Heard {
+    fn heard(host: &str, port: &str, half: bool, vlan: u16) -> HostNeighbours {
         let neighbour = Neighbour {
             interface: "eth0".into(),
             chassis: "s1".into(),
@@ -107,12 +107,12 @@ mod tests {
             vlan: Some(vlan),
             ..Neighbour::default()
         };
-        Heard { host: host.into(), interface: Some("eth0".into()), neighbours: vec![neighbour] }
+        HostNeighbours { host: host.into(), interface: Some("eth0".into()), neighbours: vec![neighbour] }
     }
 
     #[test]
     fn each_port_that_does_not_fit_is_told_once() {
-        let host = |name: &str, mtu| Host { name: name.into(), mtu: Some(mtu), ..Host::default() };
+        let host = |name: &str, mtu| NetworkHost { name: name.into(), mtu: Some(mtu), ..NetworkHost::default() };
         let hosts = [host("n1", 1500), host("n2", 9000), host("n3", 1500), host("n4", 1500)];
         let all = [
             heard("n1", "p1", false, 1),

@@ -30,7 +30,7 @@ const MOST: usize = 4096;
 
 /// A neighbour of a switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct SwitchNeighbour {
     /// The switch's own port.
     pub port: String,
     /// The identifier of the neighbour.
@@ -45,22 +45,22 @@ pub struct Link {
 
 /// A switch that answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Switch {
+pub struct SwitchReport {
     /// Its identifier.
     pub chassis: String,
     /// Its name.
     pub name: Option<String>,
     /// Its neighbours.
-    pub links: Vec<Link>,
+    pub links: Vec<SwitchNeighbour>,
     /// The port that each address is behind.
     pub behind: BTreeMap<String, String>,
 }
 
 /// The values of a walk: the bytes of a string, else the digits of a number.
-type Values = BTreeMap<Vec<u32>, Vec<u8>>;
+type WalkValues = BTreeMap<Vec<u32>, Vec<u8>>;
 
 /// Reads the lines of walks. `None` if the switch reports no identifier.
-pub fn read(text: &str) -> Option<Switch> {
+pub fn read(text: &str) -> Option<SwitchReport> {
     let values = values(text);
     let of = |table: &str| {
         let table = numbers(table);
@@ -86,13 +86,13 @@ pub fn read(text: &str) -> Option<Switch> {
             oid.iter().rev().take(6).rev().map(|part| u8::try_from(*part)).collect::<Result<_, _>>().ok()?;
         Some((identity(true, &octets), port(Some(number(&value)).filter(|number| *number > 0)?)))
     });
-    Some(Switch { chassis, name: name.filter(|name| !name.is_empty()), links, behind: behind.collect() })
+    Some(SwitchReport { chassis, name: name.filter(|name| !name.is_empty()), links, behind: behind.collect() })
 }
 
 /// Reads lines of an object identifier, a type and a value; a line that does not begin with a dot continues the last
 /// one.
-fn values(text: &str) -> Values {
-    let mut values = Values::new();
+fn values(text: &str) -> WalkValues {
+    let mut values = WalkValues::new();
     let mut last: Option<Vec<u32>> = None;
     for row in text.lines().take(16 * MOST) {
         match row.split_once(" = ").filter(|(oid, _)| oid.starts_with('.')) {
@@ -157,7 +157,11 @@ fn ports(rows: &[(Vec<u32>, Vec<u8>)]) -> BTreeMap<u32, String> {
 }
 
 /// Reads the columns of lldpRemTable: chassis (4, 5), name (9), capabilities that are on (12).
-fn links(rows: &[(Vec<u32>, Vec<u8>)], managed: &[(Vec<u32>, Vec<u8>)], ports: &BTreeMap<u32, String>) -> Vec<Link> {
+fn links(
+    rows: &[(Vec<u32>, Vec<u8>)],
+    managed: &[(Vec<u32>, Vec<u8>)],
+    ports: &BTreeMap<u32, String>,
+) -> Vec<SwitchNeighbour> {
     let mut by: BTreeMap<[u32; 3], BTreeMap<u32, &Vec<u8>>> = BTreeMap::new();
     for (oid, value) in rows {
         if let [.., column, time, port, nth] = oid[..] {
@@ -178,7 +182,7 @@ fn links(rows: &[(Vec<u32>, Vec<u8>)], managed: &[(Vec<u32>, Vec<u8>)], ports: &
     let link = |(index, of): (&[u32; 3], &BTreeMap<u32, &Vec<u8>>)| {
         let is_mac = of.get(&4).is_some_and(|kind| number(kind) == 4);
         let name = of.get(&9).map(|name| line(name)).filter(|name| !name.is_empty());
-        Some(Link {
+        Some(SwitchNeighbour {
             port: ports.get(&index[1]).cloned().unwrap_or_else(|| index[1].to_string()),
             chassis: identity(is_mac, of.get(&5)?),
             name,
@@ -220,7 +224,7 @@ mod tests {
     #[test]
     fn a_switch_tells_its_neighbours_and_who_is_behind_its_ports() {
         let told = read(WALK).unwrap();
-        let up = Link {
+        let up = SwitchNeighbour {
             port: "up".into(),
             chassis: "02:00:00:00:00:0c".into(),
             name: Some("core-with-a-long-name".into()),

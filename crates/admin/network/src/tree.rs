@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How homing knows that hosts share a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Source {
+pub enum SwitchEvidence {
     /// The switch announces itself.
     Lldp,
     /// The hosts receive LLDP of each other: a switch is between them that does not announce itself.
@@ -21,7 +21,7 @@ pub enum Source {
 
 /// The place of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct HostAttachment {
     /// The host.
     pub host: String,
     /// Its interface.
@@ -38,14 +38,14 @@ pub struct Leaf {
     /// Its identifier, if it announces one.
     pub chassis: Option<String>,
     /// How homing knows it.
-    pub source: Source,
+    pub source: SwitchEvidence,
     /// The hosts on it.
-    pub hosts: Vec<Place>,
+    pub hosts: Vec<HostAttachment>,
 }
 
 /// All known switches and hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tree {
+pub struct SwitchTree {
     /// Switches with hosts.
     pub leaves: Vec<Leaf>,
     /// Hosts that receive no announcement.
@@ -66,7 +66,7 @@ pub struct Join {
     pub below: Vec<String>,
 }
 
-impl Tree {
+impl SwitchTree {
     /// Returns the switches as placement needs them. The capacities of links above are unknown.
     pub fn switches(&self) -> Vec<Switch> {
         let hosts = |leaf: &Leaf| leaf.hosts.iter().map(|place| place.host.clone()).collect();
@@ -85,7 +85,7 @@ impl Tree {
 
 /// The neighbours that a host receives announcements from.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
+pub struct HostNeighbours {
     /// Its name.
     pub host: String,
     /// The interface that has its address: neighbours on other interfaces count if this one has none.
@@ -94,7 +94,7 @@ pub struct Heard {
     pub neighbours: Vec<Neighbour>,
 }
 
-impl Heard {
+impl HostNeighbours {
     /// Returns the neighbours on the interface that has the host's address.
     pub(crate) fn own(&self) -> impl Iterator<Item = &Neighbour> {
         self.neighbours.iter().filter(|one| self.interface.as_deref() == Some(&one.interface))
@@ -115,10 +115,10 @@ impl Heard {
 }
 
 /// Builds the tree from the neighbours of hosts.
-pub fn tree(heard: &[Heard]) -> Tree {
+pub fn tree(heard: &[HostNeighbours]) -> SwitchTree {
     let mut named: BTreeMap<&str, Leaf> = BTreeMap::new();
-    let mut names = Names::default();
-    let mut others: Vec<&Heard> = Vec::new();
+    let mut names = NameRegistry::default();
+    let mut others: Vec<&HostNeighbours> = Vec::new();
     for host in heard {
         let Some(switch) = host.switch() else {
             others.push(host);
@@ -127,23 +127,23 @@ pub fn tree(heard: &[Heard]) -> Tree {
         let leaf = named.entry(&switch.chassis).or_insert_with(|| Leaf {
             name: names.unlike(switch.name.as_deref().unwrap_or("")),
             chassis: Some(switch.chassis.clone()),
-            source: Source::Lldp,
+            source: SwitchEvidence::Lldp,
             hosts: Vec::new(),
         });
-        leaf.hosts.push(Place {
+        leaf.hosts.push(HostAttachment {
             host: host.host.clone(),
             interface: Some(switch.interface.clone()),
             port: Some(switch.port.clone()),
         });
     }
-    let mut tree = Tree { leaves: named.into_values().collect(), ..Tree::default() };
+    let mut tree = SwitchTree { leaves: named.into_values().collect(), ..SwitchTree::default() };
     tree.leaves.sort_by(|a, b| a.name.cmp(&b.name));
     for segment in segments(&others) {
         match segment[..] {
             [host] if host.neighbours.is_empty() => tree.alone.push(host.host.clone()),
             _ => tree.leaves.push(unnamed(
                 names.unlike(""),
-                Source::Heard,
+                SwitchEvidence::Heard,
                 segment.iter().map(|h| (h.host.clone(), h.interface.clone())),
             )),
         }
@@ -152,26 +152,26 @@ pub fn tree(heard: &[Heard]) -> Tree {
 }
 
 /// Builds the tree from groups of hosts that were found by measuring.
-pub fn inferred(groups: &[Vec<(String, Option<String>)>]) -> Tree {
-    let mut names = Names::default();
-    let leaf = |group: &Vec<_>| unnamed(names.unlike(""), Source::Inferred, group.iter().cloned());
-    Tree { leaves: groups.iter().map(leaf).collect(), ..Tree::default() }
+pub fn inferred(groups: &[Vec<(String, Option<String>)>]) -> SwitchTree {
+    let mut names = NameRegistry::default();
+    let leaf = |group: &Vec<_>| unnamed(names.unlike(""), SwitchEvidence::Inferred, group.iter().cloned());
+    SwitchTree { leaves: groups.iter().map(leaf).collect(), ..SwitchTree::default() }
 }
 
-fn unnamed(name: String, source: Source, hosts: impl Iterator<Item = (String, Option<String>)>) -> Leaf {
-    let place = |(host, interface)| Place { host, interface, port: None };
+fn unnamed(name: String, source: SwitchEvidence, hosts: impl Iterator<Item = (String, Option<String>)>) -> Leaf {
+    let place = |(host, interface)| HostAttachment { host, interface, port: None };
     Leaf { name, chassis: None, source, hosts: hosts.map(place).collect() }
 }
 
 /// Groups hosts that have the same neighbour, or are neighbours of each other.
-fn segments<'a>(hosts: &[&'a Heard]) -> Vec<Vec<&'a Heard>> {
+fn segments<'a>(hosts: &[&'a HostNeighbours]) -> Vec<Vec<&'a HostNeighbours>> {
     let short = |name: &str| homing_model::hostname::short(name).to_string();
-    let mut segments: Vec<(BTreeSet<String>, Vec<&Heard>)> = Vec::new();
+    let mut segments: Vec<(BTreeSet<String>, Vec<&HostNeighbours>)> = Vec::new();
     for host in hosts {
         let heard = host.relevant();
         let ids =
             heard.iter().map(|n| n.chassis.clone()).chain(heard.iter().filter_map(|n| n.name.as_deref().map(short)));
-        let mut own: (BTreeSet<String>, Vec<&Heard>) = (ids.chain([short(&host.host)]).collect(), vec![host]);
+        let mut own: (BTreeSet<String>, Vec<&HostNeighbours>) = (ids.chain([short(&host.host)]).collect(), vec![host]);
         let (with, without): (Vec<_>, Vec<_>) = segments.into_iter().partition(|(ids, _)| !ids.is_disjoint(&own.0));
         for (ids, hosts) in with.into_iter().rev() {
             own.0.extend(ids);
@@ -185,12 +185,12 @@ fn segments<'a>(hosts: &[&'a Heard]) -> Vec<Vec<&'a Heard>> {
 
 /// Names that are taken.
 #[derive(Default)]
-pub(crate) struct Names(BTreeSet<String>);
+pub(crate) struct NameRegistry(BTreeSet<String>);
 
 /// Characters of a name; Slurm allows 64, and a number may follow.
 const LONGEST: usize = 58;
 
-impl Names {
+impl NameRegistry {
     /// Returns a new name that is valid in all formats. Two switches with the same name stay two.
     pub(crate) fn unlike(&mut self, told: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
@@ -208,7 +208,7 @@ impl Names {
 }
 
 /// Returns the differences: hosts that were moved, new hosts, and hosts that are gone.
-pub fn moved(before: &Tree, now: &Tree) -> Vec<String> {
+pub fn moved(before: &SwitchTree, now: &SwitchTree) -> Vec<String> {
     let (before, now) = (places(before), places(now));
     let hosts: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
     let told = |host: &String| match (before.get(host), now.get(host)) {
@@ -221,9 +221,9 @@ pub fn moved(before: &Tree, now: &Tree) -> Vec<String> {
 }
 
 /// The identifier of the switch, its name, and the port.
-type At<'a> = (&'a str, &'a str, Option<&'a str>);
+type SwitchPort<'a> = (&'a str, &'a str, Option<&'a str>);
 
-fn places(tree: &Tree) -> BTreeMap<String, At<'_>> {
+fn places(tree: &SwitchTree) -> BTreeMap<String, SwitchPort<'_>> {
     let mut all = BTreeMap::new();
     for leaf in &tree.leaves {
         let id = leaf.chassis.as_deref().unwrap_or(&leaf.name);
@@ -232,6 +232,6 @@ fn places(tree: &Tree) -> BTreeMap<String, At<'_>> {
     all
 }
 
-fn at((_, name, port): &At) -> String {
+fn at((_, name, port): &SwitchPort) -> String {
     port.map_or(name.to_string(), |port| format!("{name} port {port}"))
 }

@@ -1,11 +1,14 @@
 //! Invented networks: each planted fault is found exactly, and nothing else.
 
-use homing_network::{Finding, Flow, Host, Kind, Load, Measured, Order, Pair, Round, findings, mixed, next, sides};
+use homing_network::{
+    BackgroundTraffic, FaultKind, FlowRate, NetworkFinding, NetworkHost, NetworkMeasurements, Pair, Round, RoundOrder,
+    findings, mixed, next, sides,
+};
 
 /// A network and the faults planted in it.
 #[derive(Default)]
 struct Net {
-    hosts: Vec<Host>,
+    hosts: Vec<NetworkHost>,
     /// The share of the rate at which each host sends and receives.
     sends: Vec<f64>,
     receives: Vec<f64>,
@@ -25,7 +28,7 @@ const GIGABIT: u32 = 1000;
 
 impl Net {
     fn clean(hosts: usize, seed: u64) -> Net {
-        let host = |i| Host {
+        let host = |i| NetworkHost {
             name: format!("n{}", i + 1),
             interface: Some("eth0".into()),
             speed: Some(GIGABIT),
@@ -60,7 +63,7 @@ impl Net {
     }
 
     /// Returns the rate of a flow beside this many others that leave, or enter, the same switches.
-    fn rate(&mut self, from: usize, to: usize, crossing: usize, both: bool) -> Flow {
+    fn rate(&mut self, from: usize, to: usize, crossing: usize, both: bool) -> FlowRate {
         let speed = self.hosts[from].speed.unwrap().min(self.hosts[to].speed.unwrap());
         let mut rate = f64::from(speed) * 0.94 * self.sends[from].min(self.receives[to]);
         if both && (self.half[from] || self.half[to]) {
@@ -69,10 +72,10 @@ impl Net {
         if self.leaf[from] != self.leaf[to] {
             rate = rate.min(self.above / crossing.max(1) as f64);
         }
-        Flow { mbit_per_s: rate * self.noise(0.05), again: self.again[to] * self.noise(0.2).max(0.1) }
+        FlowRate { mbit_per_s: rate * self.noise(0.05), again: self.again[to] * self.noise(0.2).max(0.1) }
     }
 
-    fn carry_out(&mut self, order: &Order) -> Round {
+    fn carry_out(&mut self, order: &RoundOrder) -> Round {
         let cross = |net: &Net, a: usize, b: usize| net.leaf[a] != net.leaf[b];
         let upwards = |net: &Net, leaf: usize| {
             order.pairs.iter().filter(|&&(a, b)| cross(net, a, b) && net.leaf[a] == leaf).count()
@@ -97,25 +100,25 @@ impl Net {
     }
 
     /// Measures until nothing is left to find out.
-    fn measured(&mut self, seed: u64, all: bool) -> Measured {
-        let mut measured = Measured { hosts: self.hosts.clone(), rounds: Vec::new() };
+    fn measured(&mut self, seed: u64, all: bool) -> NetworkMeasurements {
+        let mut measured = NetworkMeasurements { hosts: self.hosts.clone(), rounds: Vec::new() };
         let order = mixed(self.hosts.len(), seed);
         while let Some(round) = next(&measured, &order, all) {
             assert!(measured.rounds.len() < 60, "there is no end of it: {round:?}");
-            assert!(round.load != Load::Alone || round.pairs.len() == 1);
+            assert!(round.load != BackgroundTraffic::Alone || round.pairs.len() == 1);
             measured.rounds.push(self.carry_out(&round));
         }
         measured
     }
 
     /// Returns the findings, and the number of rounds.
-    fn judged(&mut self, seed: u64) -> (Vec<Finding>, usize) {
+    fn judged(&mut self, seed: u64) -> (Vec<NetworkFinding>, usize) {
         let measured = self.measured(seed, false);
         (findings(&measured), measured.rounds.len())
     }
 
     /// Returns the findings in this order: the kind and the hosts.
-    fn found(&mut self, seed: u64) -> Vec<(Kind, Vec<String>)> {
+    fn found(&mut self, seed: u64) -> Vec<(FaultKind, Vec<String>)> {
         self.judged(seed).0.into_iter().map(|found| (found.kind, found.hosts)).collect()
     }
 }
@@ -128,7 +131,7 @@ fn named(host: usize) -> Vec<String> {
 }
 
 /// Plants a fault in a random host, for each seed. Faults of these kinds must be found in this host, and no others.
-fn each(kind: Kind, plant: impl Fn(&mut Net, usize)) {
+fn each(kind: FaultKind, plant: impl Fn(&mut Net, usize)) {
     for seed in 0..SEEDS {
         let mut net = Net::clean(HOSTS, seed);
         let host = net.below(HOSTS);
@@ -148,8 +151,8 @@ fn of_a_clean_network_nothing_is_said() {
 
 #[test]
 fn a_slow_sender_is_named_with_its_direction() {
-    each(Kind::Send, |net, host| net.sends[host] = 0.4);
-    each(Kind::Send, |net, host| net.sends[host] = 0.6);
+    each(FaultKind::Send, |net, host| net.sends[host] = 0.4);
+    each(FaultKind::Send, |net, host| net.sends[host] = 0.6);
 }
 
 #[test]
@@ -165,36 +168,36 @@ fn the_sentence_says_how_slow_and_what_is_well() {
 
 #[test]
 fn a_lossy_receiver_is_named_whether_it_is_slow_or_not() {
-    each(Kind::Receive, |net, host| {
+    each(FaultKind::Receive, |net, host| {
         net.receives[host] = 0.3;
         net.again[host] = 0.03;
     });
-    each(Kind::Loss, |net, host| net.again[host] = 0.03);
+    each(FaultKind::Loss, |net, host| net.again[host] = 0.03);
 }
 
 #[test]
 fn another_mtu_is_named() {
-    each(Kind::Mtu, |net, host| net.hosts[host].mtu = Some(1500));
+    each(FaultKind::Mtu, |net, host| net.hosts[host].mtu = Some(1500));
 }
 
 #[test]
 fn a_port_that_drops_large_frames_is_named() {
-    each(Kind::LargePackets, |net, host| net.narrow[host] = true);
+    each(FaultKind::LargePackets, |net, host| net.narrow[host] = true);
 }
 
 #[test]
 fn a_port_of_100_mbit_is_named_and_not_called_slow() {
-    each(Kind::Negotiated, |net, host| net.hosts[host].speed = Some(100));
+    each(FaultKind::Negotiated, |net, host| net.hosts[host].speed = Some(100));
 }
 
 #[test]
 fn a_link_that_takes_one_direction_at_a_time_is_named() {
-    each(Kind::HalfDuplex, |net, host| net.half[host] = true);
+    each(FaultKind::HalfDuplex, |net, host| net.half[host] = true);
 }
 
 #[test]
 fn a_host_that_does_both_slowly_is_named_once() {
-    each(Kind::SendReceive, |net, host| (net.sends[host], net.receives[host]) = (0.5, 0.5));
+    each(FaultKind::SendReceive, |net, host| (net.sends[host], net.receives[host]) = (0.5, 0.5));
 }
 
 #[test]
@@ -214,7 +217,7 @@ fn hosts_that_share_a_link_are_named_side_by_side() {
         let (one, other) = (side(true), side(false));
         let (found, rounds) = net.judged(seed);
         let told: Vec<_> = found.iter().map(|f| (f.kind, f.hosts.clone())).collect();
-        assert_eq!(told, [(Kind::Shared, vec![one, other])], "seed {seed}, {rounds} rounds");
+        assert_eq!(told, [(FaultKind::Shared, vec![one, other])], "seed {seed}, {rounds} rounds");
         assert!(rounds <= HOSTS + 8, "seed {seed}: {rounds} rounds");
     }
 }
@@ -229,8 +232,8 @@ fn a_slow_host_behind_a_shared_link_does_not_hide_it() {
         let host = net.below(HOSTS);
         net.sends[host] = 0.4;
         let found = net.found(seed);
-        assert!(found.contains(&(Kind::Send, named(host))), "seed {seed}: {found:?}");
-        both += usize::from(found.iter().any(|(kind, _)| *kind == Kind::Shared));
+        assert!(found.contains(&(FaultKind::Send, named(host))), "seed {seed}: {found:?}");
+        both += usize::from(found.iter().any(|(kind, _)| *kind == FaultKind::Shared));
     }
     assert_eq!(both as u64, SEEDS);
 }
@@ -240,12 +243,12 @@ fn four_hosts_are_enough() {
     for seed in 0..SEEDS {
         let mut net = Net::clean(4, seed);
         net.sends[2] = 0.4;
-        assert_eq!(net.found(seed), [(Kind::Send, named(2))], "seed {seed}");
+        assert_eq!(net.found(seed), [(FaultKind::Send, named(2))], "seed {seed}");
         let mut net = Net::clean(4, seed);
         net.leaf[2..].fill(1);
         net.above = 940.0;
         let sides = vec!["n[1-2]".to_string(), "n[3-4]".to_string()];
-        assert_eq!(net.found(seed), [(Kind::Shared, sides)], "seed {seed}");
+        assert_eq!(net.found(seed), [(FaultKind::Shared, sides)], "seed {seed}");
     }
 }
 
@@ -265,14 +268,15 @@ fn a_direction_that_gets_all_of_a_full_link_joins_no_sides() {
     for seed in 0..SEEDS {
         let mut net = Net { above: 940.0, ..Net::clean(8, seed) };
         net.leaf[..3].fill(1);
-        let (order, mut measured) = (mixed(8, seed), Measured { hosts: net.hosts.clone(), rounds: Vec::new() });
+        let (order, mut measured) =
+            (mixed(8, seed), NetworkMeasurements { hosts: net.hosts.clone(), rounds: Vec::new() });
         while let Some(order) = next(&measured, &order, true).filter(|_| measured.rounds.len() < 40) {
             let mut round = net.carry_out(&order);
             if measured.rounds.len() == 1 {
                 let first = round.pairs.iter_mut().find(|pair| net.leaf[pair.a] != net.leaf[pair.b]).unwrap();
-                first.both = first
-                    .both
-                    .map(|(there, back)| (Flow { mbit_per_s: 1000.0, ..there }, Flow { mbit_per_s: 700.0, ..back }));
+                first.both = first.both.map(|(there, back)| {
+                    (FlowRate { mbit_per_s: 1000.0, ..there }, FlowRate { mbit_per_s: 700.0, ..back })
+                });
             }
             measured.rounds.push(round);
         }
@@ -286,18 +290,19 @@ fn sides_are_told_where_three_of_ten_flows_get_all_that_they_want_of_a_full_link
     for seed in 0..SEEDS {
         let mut net = Net { above: 2000.0, ..Net::clean(16, seed) };
         net.leaf[..8].fill(1);
-        let (order, mut measured) = (mixed(16, seed), Measured { hosts: net.hosts.clone(), rounds: Vec::new() });
+        let (order, mut measured) =
+            (mixed(16, seed), NetworkMeasurements { hosts: net.hosts.clone(), rounds: Vec::new() });
         while let Some(order) = next(&measured, &order, true).filter(|_| measured.rounds.len() < 60) {
             let mut round = net.carry_out(&order);
             // Packets that cross the link are sometimes lost there, and that is no fault of the hosts.
-            let lossy = |flow: Flow| Flow { again: 0.06, ..flow };
+            let lossy = |flow: FlowRate| FlowRate { again: 0.06, ..flow };
             for pair in &mut round.pairs {
                 if net.leaf[pair.a] == net.leaf[pair.b] && pair.has(0) {
                     // Host 0 was measured with no host of its own switch.
                     (pair.there, pair.back) = (None, None);
                 } else if net.leaf[pair.a] != net.leaf[pair.b] {
                     let gets = net.below(10) < 3;
-                    let whole = |flow: Flow| if gets { Flow { mbit_per_s: 930.0, ..flow } } else { flow };
+                    let whole = |flow: FlowRate| if gets { FlowRate { mbit_per_s: 930.0, ..flow } } else { flow };
                     (pair.there, pair.back) = (pair.there.map(lossy), pair.back.map(lossy));
                     pair.both = pair.both.map(|(there, back)| (whole(lossy(there)), whole(lossy(back))));
                 }
@@ -306,8 +311,8 @@ fn sides_are_told_where_three_of_ten_flows_get_all_that_they_want_of_a_full_link
         }
         let halves = [(0..8).collect::<Vec<_>>(), (8..16).collect()];
         assert_eq!(sides(&measured), halves, "seed {seed}, {} rounds", measured.rounds.len());
-        let kinds: Vec<Kind> = findings(&measured).into_iter().map(|finding| finding.kind).collect();
-        assert_eq!(kinds, [Kind::Shared], "seed {seed}");
+        let kinds: Vec<FaultKind> = findings(&measured).into_iter().map(|finding| finding.kind).collect();
+        assert_eq!(kinds, [FaultKind::Shared], "seed {seed}");
     }
 }
 
@@ -318,7 +323,8 @@ fn sides_are_told_soon_where_a_full_link_is_shared_by_chance() {
     for seed in 0..2 * SEEDS {
         let mut net = Net { above: 2000.0, ..Net::clean(16, seed) };
         net.leaf[..8].fill(1);
-        let (order, mut measured) = (mixed(16, seed), Measured { hosts: net.hosts.clone(), rounds: Vec::new() });
+        let (order, mut measured) =
+            (mixed(16, seed), NetworkMeasurements { hosts: net.hosts.clone(), rounds: Vec::new() });
         let mut is_full = false;
         while let Some(order) = next(&measured, &order, false) {
             let mut round = net.carry_out(&order);
@@ -326,7 +332,7 @@ fn sides_are_told_soon_where_a_full_link_is_shared_by_chance() {
             is_full |= crossing > 2;
             for pair in round.pairs.iter_mut().filter(|_| crossing > 2) {
                 if net.leaf[pair.a] != net.leaf[pair.b] {
-                    let mut by_chance = |flow: Flow| Flow { mbit_per_s: 940.0 * net.drawn(), ..flow };
+                    let mut by_chance = |flow: FlowRate| FlowRate { mbit_per_s: 940.0 * net.drawn(), ..flow };
                     pair.both = pair.both.map(|(there, back)| (by_chance(there), by_chance(back)));
                 }
             }
@@ -347,7 +353,7 @@ fn sides_are_told_soon_where_a_full_link_is_shared_by_chance() {
 #[test]
 fn few_hosts_meet_again_where_it_is_not_clear_who_shares_a_link() {
     let mut net = Net { leaf: vec![0, 0, 1, 1], above: 1100.0, ..Net::clean(4, 5) };
-    let (order, mut measured) = (mixed(4, 5), Measured { hosts: net.hosts.clone(), rounds: Vec::new() });
+    let (order, mut measured) = (mixed(4, 5), NetworkMeasurements { hosts: net.hosts.clone(), rounds: Vec::new() });
     while let Some(order) = next(&measured, &order, true).filter(|_| measured.rounds.len() < 20) {
         let mut round = net.carry_out(&order);
         // Other traffic is on the network while n3 meets n4 for the first time.
@@ -366,7 +372,8 @@ fn few_hosts_meet_again_where_it_is_not_clear_who_shares_a_link() {
 fn hosts_that_cannot_reach_each_other_are_put_on_no_side_together() {
     for seed in 0..SEEDS {
         let mut net = Net { leaf: vec![0, 0, 1, 1, 2, 2], above: 940.0, ..Net::clean(6, seed) };
-        let (order, mut measured) = (mixed(6, seed), Measured { hosts: net.hosts.clone(), rounds: Vec::new() });
+        let (order, mut measured) =
+            (mixed(6, seed), NetworkMeasurements { hosts: net.hosts.clone(), rounds: Vec::new() });
         while let Some(order) = next(&measured, &order, true).filter(|_| measured.rounds.len() < 40) {
             let mut round = net.carry_out(&order);
             for pair in round.pairs.iter_mut().filter(|pair| net.leaf[pair.a] + net.leaf[pair.b] == 1) {
@@ -382,12 +389,12 @@ fn hosts_that_cannot_reach_each_other_are_put_on_no_side_together() {
 fn of_two_hosts_nobody_is_blamed() {
     let mut net = Net::clean(2, 1);
     net.sends[0] = 0.4;
-    assert_eq!(net.found(1), [(Kind::Unclear, vec!["n1".into(), "n2".into()])]);
+    assert_eq!(net.found(1), [(FaultKind::Unclear, vec!["n1".into(), "n2".into()])]);
 }
 
 #[test]
 fn a_host_that_cannot_be_reached_is_named_once() {
-    let mut measured = Measured { hosts: Net::clean(4, 1).hosts, rounds: Vec::new() };
+    let mut measured = NetworkMeasurements { hosts: Net::clean(4, 1).hosts, rounds: Vec::new() };
     let order = mixed(4, 1);
     let mut net = Net::clean(4, 1);
     while let Some(round) = next(&measured, &order, false) {
@@ -399,5 +406,5 @@ fn a_host_that_cannot_be_reached_is_named_once() {
     }
     let found = findings(&measured);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!((found[0].kind, &found[0].hosts), (Kind::Unmeasured, &named(3)));
+    assert_eq!((found[0].kind, &found[0].hosts), (FaultKind::Unmeasured, &named(3)));
 }

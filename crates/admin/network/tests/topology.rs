@@ -2,14 +2,14 @@
 
 use homing_network::files;
 use homing_network::lldp::{MOST, Neighbour, of_lldpcli};
-use homing_network::tree::{Heard, Source, inferred, moved, tree};
+use homing_network::tree::{HostNeighbours, SwitchEvidence, inferred, moved, tree};
 use std::collections::BTreeMap;
 
-fn heard(host: &str, neighbours: Vec<Neighbour>) -> Heard {
-    Heard { host: host.into(), interface: Some("eth0".into()), neighbours }
+fn heard(host: &str, neighbours: Vec<Neighbour>) -> HostNeighbours {
+    HostNeighbours { host: host.into(), interface: Some("eth0".into()), neighbours }
 }
 
-fn on(host: &str, name: &str, chassis: u8, port: &str) -> Heard {
+fn on(host: &str, name: &str, chassis: u8, port: &str) -> HostNeighbours {
     let neighbour = Neighbour {
         interface: "eth0".into(),
         chassis: format!("02:00:00:00:00:{chassis:02x}"),
@@ -21,7 +21,7 @@ fn on(host: &str, name: &str, chassis: u8, port: &str) -> Heard {
     heard(host, vec![neighbour])
 }
 
-fn two_switches() -> Vec<Heard> {
+fn two_switches() -> Vec<HostNeighbours> {
     vec![on("n1", "s1", 1, "Gi1/1"), on("n2", "s1", 1, "Gi1/2"), on("n3", "s2", 2, "Gi1/1"), on("n4", "s2", 2, "Gi1/2")]
 }
 
@@ -129,7 +129,7 @@ fn hosts_that_hear_each_other_share_a_switch_that_says_nothing() {
         files::slurm_conf(&tree),
         "SwitchName=sw-1 Nodes=n[1-2]\nSwitchName=sw-2 Nodes=n[3-4]\nSwitchName=core Switches=sw-1,sw-2\n"
     );
-    assert!(tree.leaves.iter().all(|leaf| leaf.source == Source::Heard));
+    assert!(tree.leaves.iter().all(|leaf| leaf.source == SwitchEvidence::Heard));
     assert_eq!(tree.alone, ["n5"]);
 }
 
@@ -137,7 +137,7 @@ fn hosts_that_hear_each_other_share_a_switch_that_says_nothing() {
 fn what_was_measured_is_marked() {
     let group = |hosts: &[&str]| hosts.iter().map(|host| (host.to_string(), None)).collect::<Vec<_>>();
     let tree = inferred(&[group(&["n1", "n2"]), group(&["n3"])]);
-    assert!(tree.leaves.iter().all(|leaf| leaf.source == Source::Inferred));
+    assert!(tree.leaves.iter().all(|leaf| leaf.source == SwitchEvidence::Inferred));
     assert_eq!(tree.leaves.len(), 2);
 }
 

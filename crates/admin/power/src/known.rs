@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// The facts, by the names of hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct PowerFacts {
     /// Hosts with known facts.
     pub hosts: BTreeMap<String, Since>,
     /// The time of the last query of all hosts, seconds since 1970.
@@ -30,7 +30,7 @@ pub struct Since {
     pub cores: u32,
 }
 
-impl Known {
+impl PowerFacts {
     /// Returns the time when a host was switched off, if it is off.
     pub fn off_s(&self, host: &str) -> Option<u64> {
         self.hosts.get(host)?.off_s

@@ -1,7 +1,7 @@
 //! Decides which idle hosts may be switched off, and which hosts are to be switched on.
 //!
-//! A host runs [`SCRIPT`], and [`Seen::read`] derives its work from the output. [`save()`] takes the answers of all
-//! hosts, the earlier facts [`Known`] and the [`Rules`] of the site, and returns the fate of each host. Nothing here
+//! A host runs [`SCRIPT`], and [`HostActivity::read`] derives its work from the output. [`save()`] takes the answers of all
+//! hosts, the earlier facts [`PowerFacts`] and the [`Rules`] of the site, and returns the fate of each host. Nothing here
 //! queries a host or a clock.
 //!
 //! It does not: switch a host. The program runs the commands of `[power]`, and `launch` waits for hosts that start.
@@ -13,9 +13,9 @@ mod wake;
 mod words;
 mod work;
 
-pub use known::{Known, Since};
-pub use save::{Answer, Becomes, Rules, save};
-pub use seen::{SCRIPT, Seen};
+pub use known::{PowerFacts, Since};
+pub use save::{ActivityResult, Becomes, Rules, save};
+pub use seen::{HostActivity, SCRIPT};
 pub use wake::needed;
 pub use words::{HERE, hindered, json, noteworthy, text};
 pub use work::Work;

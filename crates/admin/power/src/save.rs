@@ -1,6 +1,6 @@
 //! Decides the fate of each host, for `homing power save`.
 
-use crate::{Known, Seen, Since, Work};
+use crate::{HostActivity, PowerFacts, Since, Work};
 use std::collections::BTreeMap;
 
 /// Time for which a host that is switched off may still answer, until its system has ended.
@@ -20,7 +20,7 @@ pub struct Rules {
 }
 
 /// The answer of a host, or the reason why it gave none.
-pub type Answer = Result<Seen, String>;
+pub type ActivityResult = Result<HostActivity, String>;
 
 /// The fate of a host.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,7 @@ pub enum Becomes {
 
 /// Decides, and keeps in `known` since when each host is idle, for the next decision. A host that is to be switched
 /// off is recorded only once that was done. The answers are in the order in which hosts are switched off.
-pub fn save(rules: &Rules, known: &mut Known, said: &[(String, Answer)], now_s: u64) -> Vec<Becomes> {
+pub fn save(rules: &Rules, known: &mut PowerFacts, said: &[(String, ActivityResult)], now_s: u64) -> Vec<Becomes> {
     // After a long time without a query, idle times start again: a host may have worked meanwhile. Hosts of other
     // cluster files are forgotten unless they are off.
     if now_s.saturating_sub(known.looked_s) > rules.idle_s {
@@ -70,7 +70,7 @@ pub fn save(rules: &Rules, known: &mut Known, said: &[(String, Answer)], now_s: 
     becomes
 }
 
-fn one(rules: &Rules, since: &mut Since, host: &str, answer: &Answer, now_s: u64) -> Becomes {
+fn one(rules: &Rules, since: &mut Since, host: &str, answer: &ActivityResult, now_s: u64) -> Becomes {
     let age = |from: u64| now_s.saturating_sub(from);
     let seen = match (answer, since.off_s) {
         (Err(_), Some(off)) => return Becomes::Off(age(off)),

@@ -53,7 +53,7 @@ const DYNAMIC: std::ops::RangeInclusive<u32> = 61184..=65535;
 
 /// The present state of a host.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct HostActivity {
     /// The greater of its load averages over one and five minutes.
     pub load: f64,
     /// Its processors.
@@ -63,7 +63,7 @@ pub struct Seen {
 }
 
 /// A process.
-struct Process<'a> {
+struct ProcessRow<'a> {
     name: &'a str,
     parent: u32,
     terminal: bool,
@@ -71,9 +71,9 @@ struct Process<'a> {
     session: bool,
 }
 
-impl Seen {
+impl HostActivity {
     /// Reads the output of [`SCRIPT`]; `None` if something is missing.
-    pub fn read(text: &str) -> Option<Seen> {
+    pub fn read(text: &str) -> Option<HostActivity> {
         let after = |word: &str| text.lines().find_map(|line| line.strip_prefix(word));
         let own: u32 = after("self ")?.trim().parse().ok()?;
         let loads: Vec<f64> = after("load ")?.split(' ').take(2).filter_map(|load| load.parse().ok()).collect();
@@ -82,12 +82,12 @@ impl Seen {
         let all = processes(text);
         // A user who cannot see process 1 sees no processes of other users (hidepid).
         let whole = all.contains_key(&own) && all.contains_key(&1);
-        whole.then(|| Seen { load, cores, work: work(&all, own) })
+        whole.then(|| HostActivity { load, cores, work: work(&all, own) })
     }
 }
 
 /// Returns the processes by number. A name may contain blanks and brackets: the other fields follow the last bracket.
-fn processes(text: &str) -> HashMap<u32, Process<'_>> {
+fn processes(text: &str) -> HashMap<u32, ProcessRow<'_>> {
     let uid = |line: &str| {
         let (uid, path) = line.strip_prefix("uid ")?.split_once(" /proc/")?;
         Some((path.parse::<u32>().ok()?, uid.parse::<u32>().ok()?))
@@ -99,14 +99,14 @@ fn processes(text: &str) -> HashMap<u32, Process<'_>> {
 }
 
 /// Reads a line of `/proc/PID/stat`. A process that ended before its user was read is left out.
-fn process<'a>(line: &'a str, uids: &HashMap<u32, u32>, sessions: &HashSet<u32>) -> Option<(u32, Process<'a>)> {
+fn process<'a>(line: &'a str, uids: &HashMap<u32, u32>, sessions: &HashSet<u32>) -> Option<(u32, ProcessRow<'a>)> {
     let (pid, rest) = line.split_once(" (")?;
     let pid: u32 = pid.parse().ok()?;
     let (name, after) = rest.rsplit_once(") ")?;
     let mut fields = after.split(' ').skip(1);
     let parent = fields.next()?.parse().ok()?;
     let terminal = fields.nth(2)? != "0";
-    Some((pid, Process { name, parent, terminal, uid: *uids.get(&pid)?, session: sessions.contains(&pid) }))
+    Some((pid, ProcessRow { name, parent, terminal, uid: *uids.get(&pid)?, session: sessions.contains(&pid) }))
 }
 
 /// Returns the process of a line of `/proc/PID/cgroup`, if a logged-in user started it, even if its parents have
@@ -121,7 +121,7 @@ fn of_session(line: &str) -> Option<u32> {
 
 /// Returns the work of processes, services first, because they keep a host on permanently. `own` is the process of
 /// the script.
-fn work(all: &HashMap<u32, Process>, own: u32) -> Option<Work> {
+fn work(all: &HashMap<u32, ProcessRow>, own: u32) -> Option<Work> {
     let mine = family(all, own);
     let mut found: Vec<(u8, u32, Work)> = all
         .iter()
@@ -145,8 +145,8 @@ fn rank(work: &Work) -> u8 {
     }
 }
 
-fn of_process(process: &Process, by_ssh: impl Fn() -> bool) -> Option<Work> {
-    let Process { name, terminal, uid, session, .. } = process;
+fn of_process(process: &ProcessRow, by_ssh: impl Fn() -> bool) -> Option<Work> {
+    let ProcessRow { name, terminal, uid, session, .. } = process;
     let serves = SERVERS.contains(name) || SERVERS_BEGIN.iter().any(|begin| name.starts_with(begin));
     let waits = WAITING.contains(name) || RESTING.contains(name) || is_sshd(name);
     let person = *uid >= PEOPLE && !DYNAMIC.contains(uid);
@@ -167,18 +167,18 @@ fn is_sshd(name: &str) -> bool {
 }
 
 /// Whether a process was started over ssh. An open connection alone does no work.
-fn beyond_ssh(all: &HashMap<u32, Process>, pid: u32) -> bool {
+fn beyond_ssh(all: &HashMap<u32, ProcessRow>, pid: u32) -> bool {
     above(all, pid).any(|parent| all.get(&parent).is_some_and(|process| is_sshd(process.name)))
 }
 
 /// Returns the ancestors of a process. Processes are read one by one: a number may have been reused, and the
 /// ancestors may form a loop.
-fn above<'a>(all: &'a HashMap<u32, Process>, pid: u32) -> impl Iterator<Item = u32> + 'a {
+fn above<'a>(all: &'a HashMap<u32, ProcessRow>, pid: u32) -> impl Iterator<Item = u32> + 'a {
     std::iter::successors(Some(pid), |pid| Some(all.get(pid)?.parent)).skip(1).take(all.len())
 }
 
 /// Returns the process of the script, its ancestors and its descendants.
-fn family(all: &HashMap<u32, Process>, own: u32) -> HashSet<u32> {
+fn family(all: &HashMap<u32, ProcessRow>, own: u32) -> HashSet<u32> {
     let below = all.keys().copied().filter(|pid| above(all, *pid).any(|parent| parent == own));
     below.chain(above(all, own)).chain([own]).collect()
 }

@@ -1,6 +1,6 @@
 //! Describes the fate of hosts.
 
-use crate::{Answer, Becomes};
+use crate::{ActivityResult, Becomes};
 use homing_model::document;
 use homing_model::text::{aligned, shown};
 use homing_model::units::seconds;
@@ -11,7 +11,7 @@ use std::time::Duration;
 pub const HERE: &str = "this machine";
 
 /// Returns the name of a user's number.
-type User = fn(u32) -> String;
+type UserLookup = fn(u32) -> String;
 
 /// Returns `on`, `off`, or `None` if that is unknown.
 fn state(one: &Becomes) -> Option<&'static str> {
@@ -32,7 +32,7 @@ fn for_s(one: &Becomes) -> Option<u64> {
     }
 }
 
-fn why(host: &str, one: &Becomes, user: User) -> String {
+fn why(host: &str, one: &Becomes, user: UserLookup) -> String {
     match one {
         Becomes::SwitchedOff(_) => "homing power save would switch it off".into(),
         Becomes::Idle(_) => "idle".into(),
@@ -46,7 +46,7 @@ fn why(host: &str, one: &Becomes, user: User) -> String {
 }
 
 /// Returns a row for each host.
-pub fn text(all: &[(String, Becomes)], idle: Duration, user: User) -> String {
+pub fn text(all: &[(String, Becomes)], idle: Duration, user: UserLookup) -> String {
     let head = ["HOST", "POWER", "FOR", "WHY"].map(String::from);
     let row = |(host, one): &(String, Becomes)| {
         let state = state(one).unwrap_or("-").to_string();
@@ -58,7 +58,7 @@ pub fn text(all: &[(String, Becomes)], idle: Duration, user: User) -> String {
 }
 
 /// Returns the same as JSON.
-pub fn json(all: &[(String, Becomes)], user: User) -> String {
+pub fn json(all: &[(String, Becomes)], user: UserLookup) -> String {
     let row = |(host, one): &(String, Becomes)| json!({"host": host, "power": state(one), "for_s": for_s(one), "idle": is_idle(one), "why": why(host, one, user)});
     document::line(json!({ "hosts": all.iter().map(row).collect::<Vec<Value>>() }))
 }
@@ -68,13 +68,13 @@ fn is_idle(one: &Becomes) -> bool {
 }
 
 /// Returns a line for a timer's log about hosts that are back or silent.
-pub fn noteworthy(host: &str, one: &Becomes, user: User) -> Option<String> {
+pub fn noteworthy(host: &str, one: &Becomes, user: UserLookup) -> Option<String> {
     matches!(one, Becomes::Back | Becomes::Silent(_)).then(|| format!("{host}: {}", shown(&why(host, one, user))))
 }
 
 /// Returns the objection to switching a host off by hand, and whether it is final. A load above `load` counts as
 /// work.
-pub fn hindered(kept: Option<&String>, answer: &Answer, load: f64, user: User) -> Option<(String, bool)> {
+pub fn hindered(kept: Option<&String>, answer: &ActivityResult, load: f64, user: UserLookup) -> Option<(String, bool)> {
     let why = match (kept, answer) {
         (Some(why), _) if why == HERE => return Some((why.clone(), true)),
         (Some(why), _) => why.clone(),
@@ -91,14 +91,14 @@ pub fn hindered(kept: Option<&String>, answer: &Answer, load: f64, user: User) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Seen, Work};
+    use crate::{HostActivity, Work};
 
     #[test]
     fn force_is_the_last_word_but_for_this_machine() {
-        let of = |kept: Option<&str>, answer: Answer| {
+        let of = |kept: Option<&str>, answer: ActivityResult| {
             hindered(kept.map(String::from).as_ref(), &answer, 0.3, |uid| format!("u{uid}"))
         };
-        let seen = |work, load| Ok(Seen { work, load, ..Seen::default() });
+        let seen = |work, load| Ok(HostActivity { work, load, ..HostActivity::default() });
         assert_eq!(of(Some(HERE), seen(None, 0.0)), Some((HERE.into(), true)));
         assert_eq!(of(Some("keep"), Err("no".into())), Some(("keep; --force".into(), false)));
         assert_eq!(of(None, seen(Some(Work::Login(7)), 0.0)), Some(("u7 is logged in; --force".into(), false)));

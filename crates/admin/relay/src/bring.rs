@@ -1,13 +1,13 @@
 //! Brings files to hosts: one host fetches them for all that want them.
 
-use crate::{Fetch, Gone, Sent, Wanted, fetch_once, send};
+use crate::{Fetch, PackagesByHost, Sent, TransferReport, fetch_once, send};
 use homing_model::Failure;
 use homing_steps::SshExecutor;
 
 /// The files to bring to hosts.
-pub struct Load<'a> {
+pub struct DeliveryRequest<'a> {
     /// Files by the host that wants them.
-    pub wanted: &'a Wanted,
+    pub wanted: &'a PackagesByHost,
     /// Further hosts that may fetch: one that lacks no file may still have the internet access that the others lack.
     pub others: Vec<String>,
     /// The script that fetches.
@@ -32,7 +32,11 @@ impl From<Failure> for Unbrought {
 
 /// Lets the first host that can fetch do so, and sends each host its files. Returns the host that fetched, and the
 /// results of all hosts.
-pub fn bring(executor: &SshExecutor, load: &Load, say: &dyn Fn(&str)) -> Result<(String, Gone), Unbrought> {
+pub fn bring(
+    executor: &SshExecutor,
+    load: &DeliveryRequest,
+    say: &dyn Fn(&str),
+) -> Result<(String, TransferReport), Unbrought> {
     let folder = tempfile::tempdir();
     let folder = folder.map_err(|e| Failure::system(format!("making a folder for packages: {e}")))?;
     let hosts = load.wanted.keys().chain(&load.others);

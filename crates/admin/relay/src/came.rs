@@ -1,6 +1,6 @@
 //! Reports the results of packages, as text and as JSON.
 
-use crate::{Gone, Wanted};
+use crate::{PackagesByHost, TransferReport};
 use homing_model::units::bytes;
 use homing_model::{NodeSet, alike, document};
 use homing_setup::cache::PackageFile;
@@ -22,14 +22,14 @@ pub struct Fetched {
 
 impl Fetched {
     /// Describes the files before they are fetched.
-    pub fn of(files: &[PackageFile], wanted: &Wanted) -> Fetched {
+    pub fn of(files: &[PackageFile], wanted: &PackagesByHost) -> Fetched {
         let mut fetched = Fetched::default();
         fetched.add(files, wanted);
         fetched
     }
 
     /// Adds files for these hosts.
-    pub fn add(&mut self, files: &[PackageFile], wanted: &Wanted) {
+    pub fn add(&mut self, files: &[PackageFile], wanted: &PackagesByHost) {
         self.files.extend(files.iter().map(|file| (file.name.clone(), file.size)));
         self.asked += wanted.values().flatten().map(|file| file.size).sum::<u64>();
     }
@@ -50,7 +50,7 @@ impl Fetched {
 
 /// The results of hosts.
 #[derive(Default)]
-pub struct Came {
+pub struct PackageReport {
     /// The packages to install, for people.
     pub packages: Vec<String>,
     /// The files that were fetched for all.
@@ -65,9 +65,9 @@ pub struct Came {
     pub failed: Vec<(String, String)>,
 }
 
-impl Came {
+impl PackageReport {
     /// Adds the results of hosts that files were sent to.
-    pub fn take(&mut self, gone: Gone) {
+    pub fn take(&mut self, gone: TransferReport) {
         self.fetched.sent += gone.bytes;
         for (host, said) in gone.came {
             match said {

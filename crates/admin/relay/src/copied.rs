@@ -1,7 +1,7 @@
 //! Collects the results of a copy, host by host, from the output of rsync.
 
 use crate::given_by;
-use homing_exec::{Event, Giver, Outcome, Stream, What};
+use homing_exec::{CommandOutcome, Giver, HostEventKind, HostProgress, PoolEvents};
 use homing_model::exit;
 use homing_model::text::keep_tail;
 
@@ -14,9 +14,9 @@ const LONGEST_LINE: usize = 32 << 10;
 
 /// The result of one host.
 #[derive(Clone, Debug)]
-pub struct Copied {
+pub struct CopyResult {
     /// The status of its end.
-    pub outcome: Outcome,
+    pub outcome: CommandOutcome,
     /// Files, folders and links that were changed.
     pub changed: u64,
     /// The duration in seconds.
@@ -30,7 +30,7 @@ pub struct Copied {
 }
 
 /// A line of a host.
-pub enum Said<'l> {
+pub enum HostLine<'l> {
     /// Something was changed.
     Changed(&'l str),
     /// An error message of the host.
@@ -38,18 +38,19 @@ pub enum Said<'l> {
 }
 
 /// Collects the output of all hosts, and passes each line of a host to the callback as it arrives.
-pub fn collected(hosts: &[String], stream: Stream, tell: &dyn Fn(&str, Said)) -> Vec<Copied> {
-    let none = Copied { outcome: Outcome::Killed, changed: 0, seconds: 0.0, text: Vec::new(), sent: 0, by: None };
+pub fn collected(hosts: &[String], stream: PoolEvents, tell: &dyn Fn(&str, HostLine)) -> Vec<CopyResult> {
+    let none =
+        CopyResult { outcome: CommandOutcome::Killed, changed: 0, seconds: 0.0, text: Vec::new(), sent: 0, by: None };
     let mut copied = vec![none; hosts.len()];
     let mut begun: Vec<[Vec<u8>; 2]> = vec![Default::default(); hosts.len()];
-    for Event { host, giver, what } in stream {
+    for HostProgress { host, giver, what } in stream {
         let (of, name) = (&mut copied[host], hosts[host].as_str());
         let (which, bytes) = match what {
-            What::Begun | What::Alive => continue,
-            What::Done(..) if giver == Giver::Load => continue,
-            What::Stdout(bytes) => (0, bytes),
-            What::Stderr(bytes) => (1, bytes),
-            What::Done(outcome, elapsed) => {
+            HostEventKind::Begun | HostEventKind::Alive => continue,
+            HostEventKind::Done(..) if giver == Giver::Load => continue,
+            HostEventKind::Stdout(bytes) => (0, bytes),
+            HostEventKind::Stderr(bytes) => (1, bytes),
+            HostEventKind::Done(outcome, elapsed) => {
                 (of.outcome, of.seconds) = (told(name, outcome), elapsed.as_secs_f64());
                 of.by = given_by(giver, hosts, name);
                 continue;
@@ -60,20 +61,20 @@ pub fn collected(hosts: &[String], stream: Stream, tell: &dyn Fn(&str, Said)) ->
         }
         for line in lines(&mut begun[host][which], &bytes) {
             if which == 1 {
-                tell(name, Said::Wrong(&line));
+                tell(name, HostLine::Wrong(&line));
                 continue;
             }
             let (sent, line) = sent(&line);
             of.sent += if matches!(giver, Giver::Leader(_)) { 0 } else { sent };
             if giver != Giver::Load {
                 of.changed += 1;
-                tell(name, Said::Changed(line));
+                tell(name, HostLine::Changed(line));
             }
         }
     }
     for (host, lines) in begun.iter().enumerate() {
         if !lines[1].is_empty() {
-            tell(&hosts[host], Said::Wrong(&String::from_utf8_lossy(&lines[1])));
+            tell(&hosts[host], HostLine::Wrong(&String::from_utf8_lossy(&lines[1])));
         }
     }
     copied
@@ -93,24 +94,24 @@ fn lines(open: &mut Vec<u8>, bytes: &[u8]) -> Vec<String> {
     whole
 }
 
-impl Copied {
+impl CopyResult {
     /// Adds the result of comparing both sides afterwards. Returns the number of differences, if that is the fault.
-    pub fn compared(&mut self, found: Copied) -> Option<u64> {
+    pub fn compared(&mut self, found: CopyResult) -> Option<u64> {
         if !self.outcome.is_ok() {
             return None;
         }
         let differs = found.outcome.is_ok() && found.changed > 0;
-        self.outcome = if differs { Outcome::Exited(1) } else { found.outcome };
+        self.outcome = if differs { CommandOutcome::Exited(1) } else { found.outcome };
         differs.then_some(found.changed)
     }
 
     /// Adds the result of a further path.
-    pub fn joined(self, one: Copied) -> Copied {
+    pub fn joined(self, one: CopyResult) -> CopyResult {
         let outcome = if self.outcome.is_ok() { one.outcome } else { self.outcome };
         let (changed, seconds) = (self.changed + one.changed, self.seconds + one.seconds);
         let mut text = self.text;
         keep_tail(&mut text, &one.text, TEXT);
-        Copied { outcome, changed, seconds, text, sent: self.sent + one.sent, by: self.by.or(one.by) }
+        CopyResult { outcome, changed, seconds, text, sent: self.sent + one.sent, by: self.by.or(one.by) }
     }
 }
 
@@ -121,11 +122,13 @@ fn sent(line: &str) -> (u64, &str) {
 }
 
 /// Explains statuses that rsync passes on: that of ssh, and that of a shell if a program is missing.
-fn told(host: &str, outcome: Outcome) -> Outcome {
+fn told(host: &str, outcome: CommandOutcome) -> CommandOutcome {
     match outcome {
-        Outcome::Exited(255) => Outcome::Lost(format!("host {host}: the connection was lost during the copy")),
-        Outcome::Exited(exit::NO_PROGRAM) => {
-            Outcome::Unreachable(format!("host {host}: rsync is missing, here or there; install it"))
+        CommandOutcome::Exited(255) => {
+            CommandOutcome::Lost(format!("host {host}: the connection was lost during the copy"))
+        }
+        CommandOutcome::Exited(exit::NO_PROGRAM) => {
+            CommandOutcome::Unreachable(format!("host {host}: rsync is missing, here or there; install it"))
         }
         other => other,
     }
@@ -135,25 +138,27 @@ fn told(host: &str, outcome: Outcome) -> Outcome {
 mod tests {
     use super::*;
 
-    fn of(outcome: Outcome, changed: u64) -> Copied {
-        Copied { outcome, changed, seconds: 0.5, text: Vec::new(), sent: 7, by: None }
+    fn of(outcome: CommandOutcome, changed: u64) -> CopyResult {
+        CopyResult { outcome, changed, seconds: 0.5, text: Vec::new(), sent: 7, by: None }
     }
 
     #[test]
     fn what_differs_after_a_copy_is_a_failure_and_an_earlier_one_stays_what_it_was() {
-        let well = || of(Outcome::Exited(0), 2);
+        let well = || of(CommandOutcome::Exited(0), 2);
         let mut one = well();
-        assert_eq!((one.compared(of(Outcome::Exited(0), 3)), one.outcome), (Some(3), Outcome::Exited(1)));
+        assert_eq!((one.compared(of(CommandOutcome::Exited(0), 3)), one.outcome), (Some(3), CommandOutcome::Exited(1)));
         let mut one = well();
-        assert_eq!((one.compared(of(Outcome::TimedOut, 3)), one.outcome), (None, Outcome::TimedOut));
-        let mut one = of(Outcome::Exited(23), 0);
-        assert_eq!((one.compared(well()), one.outcome), (None, Outcome::Exited(23)));
+        assert_eq!((one.compared(of(CommandOutcome::TimedOut, 3)), one.outcome), (None, CommandOutcome::TimedOut));
+        let mut one = of(CommandOutcome::Exited(23), 0);
+        assert_eq!((one.compared(well()), one.outcome), (None, CommandOutcome::Exited(23)));
     }
 
     #[test]
     fn paths_of_a_host_add_up_and_the_first_failure_is_its_own() {
-        let all = of(Outcome::Exited(0), 1).joined(of(told("n1", Outcome::Exited(127)), 2));
-        assert!(matches!(&all.outcome, Outcome::Unreachable(why) if why.starts_with("host n1: rsync is missing")));
+        let all = of(CommandOutcome::Exited(0), 1).joined(of(told("n1", CommandOutcome::Exited(127)), 2));
+        assert!(
+            matches!(&all.outcome, CommandOutcome::Unreachable(why) if why.starts_with("host n1: rsync is missing"))
+        );
         assert_eq!((all.changed, all.seconds, all.sent), (3, 1.0, 14));
         assert_eq!((sent("12 a b"), sent("deleting x")), ((12, "a b"), (0, "deleting x")));
     }
@@ -168,7 +173,7 @@ mod tests {
         assert_eq!(all.iter().map(String::len).sum::<usize>() + open.len(), 10_000_000);
         open.clear();
         assert_eq!((lines(&mut open, b"a\n\nb"), open), (vec!["a".to_string(), "".into()], b"b".to_vec()));
-        let said = |count: usize| Copied { text: vec![b'y'; count], ..of(Outcome::Exited(23), 0) };
+        let said = |count: usize| CopyResult { text: vec![b'y'; count], ..of(CommandOutcome::Exited(23), 0) };
         assert_eq!(said(TEXT).joined(said(1000)).text.len(), TEXT);
     }
 }

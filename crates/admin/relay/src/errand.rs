@@ -1,7 +1,9 @@
 //! The kinds of work that homing passes on along a tree of hosts.
 
-use crate::rsync::Request;
-use homing_exec::{Command, Errand, Giver, Input, Note, Outcome, Remote, Scripts, Spool, Stream};
+use crate::rsync::RsyncRequest;
+use homing_exec::{
+    Command, CommandInput, CommandOutcome, Errand, Giver, InputSpool, Note, PoolEvents, Remote, Scripts,
+};
 use homing_model::exit;
 use homing_steps::{Along, Led, SshExecutor};
 use serde::{Deserialize, Serialize};
@@ -35,7 +37,12 @@ pub fn given_by(giver: Giver, hosts: &[String], host: &str) -> Option<String> {
 }
 
 /// Runs one rsync for each host from this machine. `folders`: whether the pulled path is a folder there, by host.
-pub fn copies(request: &Request, remote: &Remote, hosts: &[String], folders: &HashMap<String, bool>) -> Stream {
+pub fn copies(
+    request: &RsyncRequest,
+    remote: &Remote,
+    hosts: &[String],
+    folders: &HashMap<String, bool>,
+) -> PoolEvents {
     let (request, folders) = (request.clone(), folders.clone());
     remote.stream_through(hosts, move |host, way| {
         let folder = folders.get(host).copied().unwrap_or(false);
@@ -49,7 +56,7 @@ pub fn copies(request: &Request, remote: &Remote, hosts: &[String], folders: &Ha
 #[allow(missing_docs)]
 pub enum Passed {
     /// A copy by rsync.
-    Copy(Request),
+    Copy(RsyncRequest),
     /// A command, with its standard input. `again`: whether it may be started more than once.
     Run { command: Command, again: bool },
     /// A script for each host, run by the interpreter with these words, and started once. A script on the leader's
@@ -59,32 +66,32 @@ pub enum Passed {
 }
 
 impl Errand for Passed {
-    fn begin(&self, remote: &Remote, hosts: &[String]) -> Stream {
+    fn begin(&self, remote: &Remote, hosts: &[String]) -> PoolEvents {
         match self {
             Passed::Run { command, .. } => remote.stream(hosts, command),
             Passed::Copy(request) => copies(request, remote, hosts, &HashMap::new()),
             Passed::Act { words, scripts } => {
                 let (words, scripts) = (words.clone(), scripts.clone());
                 remote.stream_each(hosts, move |host| match scripts.input(host) {
-                    Input::Nothing => Command::argv(["true"]),
+                    CommandInput::Nothing => Command::argv(["true"]),
                     input => Command::argv(words.clone()).input(input),
                 })
             }
         }
     }
 
-    fn load(&self, remote: &Remote, leader: &str, folder: &str) -> Stream {
+    fn load(&self, remote: &Remote, leader: &str, folder: &str) -> PoolEvents {
         match self {
-            Passed::Run { .. } | Passed::Act { .. } => Stream::nothing(),
+            Passed::Run { .. } | Passed::Act { .. } => PoolEvents::nothing(),
             Passed::Copy(request) => {
                 let (request, folder) = (request.clone(), folder.to_string());
-                let words = move |host: &str, way: homing_exec::Way| request.load(host, way, &folder);
+                let words = move |host: &str, way: homing_exec::SshCommand| request.load(host, way, &folder);
                 remote.stream_through(&[leader], move |host, way| Command::argv(words(host, way)))
             }
         }
     }
 
-    fn input(&self) -> Option<Arc<Spool>> {
+    fn input(&self) -> Option<Arc<InputSpool>> {
         match self {
             Passed::Run { command, .. } => command.spool(),
             Passed::Act { scripts, .. } => scripts.spool(),
@@ -107,10 +114,10 @@ impl Errand for Passed {
         matches!(self, Passed::Copy(_) | Passed::Run { again: true, .. })
     }
 
-    fn from(&self, folder: &str, input: Option<Arc<Spool>>) -> Passed {
+    fn from(&self, folder: &str, input: Option<Arc<InputSpool>>) -> Passed {
         match self {
             Passed::Run { command, again } => {
-                let command = command.clone().input(input.map_or(Input::Nothing, Input::Spool));
+                let command = command.clone().input(input.map_or(CommandInput::Nothing, CommandInput::Spool));
                 Passed::Run { command, again: *again }
             }
             Passed::Act { words, scripts } => Passed::Act { words: words.clone(), scripts: scripts.with(input) },
@@ -118,12 +125,12 @@ impl Errand for Passed {
         }
     }
 
-    fn is_open(&self, outcome: &Outcome) -> bool {
+    fn is_open(&self, outcome: &CommandOutcome) -> bool {
         match (self, outcome) {
-            (_, Outcome::Unreachable(_)) => true,
-            (_, Outcome::Lost(_)) => self.can_be_repeated(),
+            (_, CommandOutcome::Unreachable(_)) => true,
+            (_, CommandOutcome::Lost(_)) => self.can_be_repeated(),
             // The status of ssh, that of a shell if rsync is missing, and that of rsync if its other end is gone.
-            (Passed::Copy(_), Outcome::Exited(status)) => [12, exit::NO_PROGRAM, 255].contains(status),
+            (Passed::Copy(_), CommandOutcome::Exited(status)) => [12, exit::NO_PROGRAM, 255].contains(status),
             _ => false,
         }
     }
@@ -135,12 +142,16 @@ mod tests {
 
     #[test]
     fn what_a_leader_cannot_do_is_told_apart_from_what_a_host_cannot() {
-        let copy = Passed::Copy(Request::default());
-        let open: Vec<i32> = (0..256).filter(|status| copy.is_open(&Outcome::Exited(*status))).collect();
+        let copy = Passed::Copy(RsyncRequest::default());
+        let open: Vec<i32> = (0..256).filter(|status| copy.is_open(&CommandOutcome::Exited(*status))).collect();
         assert_eq!(open, [12, 127, 255], "a full disk is as full for another");
-        assert!(copy.is_open(&Outcome::Lost(String::new())) && !copy.is_open(&Outcome::TimedOut));
+        assert!(copy.is_open(&CommandOutcome::Lost(String::new())) && !copy.is_open(&CommandOutcome::TimedOut));
         let once = Passed::Run { command: Command::shell("date"), again: false };
-        let ends = [Outcome::Lost(String::new()), Outcome::Exited(255), Outcome::Unreachable(String::new())];
+        let ends = [
+            CommandOutcome::Lost(String::new()),
+            CommandOutcome::Exited(255),
+            CommandOutcome::Unreachable(String::new()),
+        ];
         assert_eq!(ends.map(|end| once.is_open(&end)), [false, false, true], "a command runs once");
     }
 }

@@ -1,8 +1,8 @@
 //! Brings indexes of packages to hosts that lack some.
 
-use crate::{Came, Fetch, Sent, Wanted, fetch_once, send};
+use crate::{Fetch, PackageReport, PackagesByHost, Sent, fetch_once, send};
 use homing_setup::cache::PackageFile;
-use homing_setup::cache::indexes::{self, Index, NONE, Turn};
+use homing_setup::cache::indexes::{self, Index, NONE, QueryStage};
 use homing_steps::{Call, Executor, SshExecutor};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,19 +14,24 @@ const TURNS: usize = 10;
 
 /// Brings indexes to hosts; one of the others fetches them, or else one of these. A host that has received some may
 /// have failed too, if its apt reported an error about the rest.
-pub fn bring(executor: &SshExecutor, hosts: &[String], others: &[String], say: &dyn Fn(&str)) -> Result<Came, String> {
-    let came = Came { packages: vec!["indexes".into()], ..Came::default() };
+pub fn bring(
+    executor: &SshExecutor,
+    hosts: &[String],
+    others: &[String],
+    say: &dyn Fn(&str),
+) -> Result<PackageReport, String> {
+    let came = PackageReport { packages: vec!["indexes".into()], ..PackageReport::default() };
     let mut all = Bringing { executor, say, left: hosts.to_vec(), came };
     let fetchers = [others, hosts].concat();
-    let mut lacks = all.ask(Turn::Anew);
+    let mut lacks = all.ask(QueryStage::Anew);
     for _ in 0..TURNS {
         if lacks.is_empty() || !all.fetch(&fetchers, &lacks)? {
             break;
         }
-        lacks = all.ask(Turn::More);
+        lacks = all.ask(QueryStage::More);
     }
     if !lacks.is_empty() {
-        all.ask(Turn::Last);
+        all.ask(QueryStage::Last);
     }
     Ok(all.came)
 }
@@ -36,12 +41,12 @@ struct Bringing<'a> {
     say: &'a dyn Fn(&str),
     /// Hosts that still lack something.
     left: Vec<String>,
-    came: Came,
+    came: PackageReport,
 }
 
 impl Bringing<'_> {
     /// Lets apt take the received files, and returns the files that hosts lack.
-    fn ask(&mut self, turn: Turn) -> BTreeMap<String, Vec<Index>> {
+    fn ask(&mut self, turn: QueryStage) -> BTreeMap<String, Vec<Index>> {
         let hosts = std::mem::take(&mut self.left);
         let calls: Vec<_> = hosts.iter().map(|host| (host.clone(), Call::Script(indexes::asked(turn)))).collect();
         let mut lacks = BTreeMap::new();
@@ -50,7 +55,7 @@ impl Bringing<'_> {
                 Err(why) => self.came.failed.push((host, why)),
                 Ok(said) if said.lacks.is_empty() => {
                     self.came.failed.extend(said.words.into_iter().map(|words| (host.clone(), words)));
-                    if turn != Turn::Last {
+                    if turn != QueryStage::Last {
                         self.came.installed.insert(host);
                     }
                 }
@@ -84,7 +89,7 @@ impl Bringing<'_> {
             }
         }
         let came = |index: &Index| [false, true].into_iter().find_map(|none| arrived(folder.path(), index, none));
-        let wanted: Wanted =
+        let wanted: PackagesByHost =
             lacks.iter().map(|(host, lacks)| (host.clone(), lacks.iter().filter_map(came).collect())).collect();
         let files: Vec<PackageFile> = all.iter().filter_map(came).filter(|file| file.size > 0).collect();
         self.came.fetched.add(&files, &wanted);

@@ -2,7 +2,7 @@
 //! fetched.
 //!
 //! Main types: [`Passed`] is an errand that leaders carry out, [`patiently`] runs one command on all hosts until a
-//! deadline. [`Copied`] is the result of a copy, [`Packages`] are those that hosts lack.
+//! deadline. [`CopyResult`] is the result of a copy, [`Packages`] are those that hosts lack.
 //!
 //! It does not: open connections or build the tree (`exec`), or decide which packages a host needs (`setup`).
 
@@ -19,14 +19,14 @@ mod rsync;
 mod template;
 mod transfer;
 
-pub use bring::{Load, Unbrought, bring};
-pub use came::{Came, Fetched};
-pub use copied::{Copied, Said, collected};
+pub use bring::{DeliveryRequest, Unbrought, bring};
+pub use came::{Fetched, PackageReport};
+pub use copied::{CopyResult, HostLine, collected};
 pub use errand::{Passed, along, copies, given_by, note};
 pub use host::host;
 pub use indexes::bring as indexes;
 pub use packages::{Packages, ask, lacking, say_what};
-pub use patient::{Heard, Watcher, patiently};
-pub use rsync::{Request, base, same_name};
+pub use patient::{QueryState, Watcher, patiently};
+pub use rsync::{RsyncRequest, base, same_name};
 pub use template::written;
-pub use transfer::{Fetch, Gone, Sent, Wanted, fetch_once, send};
+pub use transfer::{Fetch, PackagesByHost, Sent, TransferReport, fetch_once, send};

@@ -1,7 +1,7 @@
 //! Queries hosts for the files of packages that they need.
 
-use crate::{Wanted, indexes};
-use homing_setup::cache::{self, Purpose, STALE, Unknown};
+use crate::{PackagesByHost, indexes};
+use homing_setup::cache::{self, MissingPackageAction, Purpose, STALE};
 use homing_steps::{Call, Executor, SshExecutor};
 use std::collections::BTreeMap;
 
@@ -16,15 +16,17 @@ pub fn ask(
     purpose: Purpose,
     others: &[String],
     say: &dyn Fn(&str),
-) -> Result<(Wanted, Vec<(String, String)>), String> {
-    let (mut wanted, mut failed, stale) = say_what(executor, packages, purpose, |_| Unknown::Ask);
+) -> Result<(PackagesByHost, Vec<(String, String)>), String> {
+    let (mut wanted, mut failed, stale) = say_what(executor, packages, purpose, |_| MissingPackageAction::Ask);
     if !stale.is_empty() {
         let known = packages.keys().filter(|host| wanted.contains_key(*host)).chain(others).cloned();
         let came = indexes::bring(executor, &stale, &known.collect::<Vec<_>>(), say)?;
         came.failed.iter().for_each(|(host, why)| say(&format!("{host}: indexes: {why}")));
         let left = packages.iter().filter(|(host, _)| stale.contains(host));
         let left: Packages = left.map(|(host, packages)| (host.clone(), packages.clone())).collect();
-        let has = |host: &String| if came.installed.contains(host) { Unknown::Fail } else { Unknown::FetchIndexes };
+        let has = |host: &String| {
+            if came.installed.contains(host) { MissingPackageAction::Fail } else { MissingPackageAction::FetchIndexes }
+        };
         let (more, ill, _) = say_what(executor, &left, purpose, has);
         wanted.extend(more);
         failed.extend(ill);
@@ -36,7 +38,7 @@ pub fn ask(
 pub fn lacking(executor: &SshExecutor, packages: &Packages, hosts: &[String]) -> BTreeMap<String, String> {
     let of = packages.iter().filter(|(host, _)| hosts.contains(host));
     let of: Packages = of.map(|(host, packages)| (host.clone(), packages.clone())).collect();
-    let (wanted, failed, _) = say_what(executor, &of, Purpose::Install, |_| Unknown::Fail);
+    let (wanted, failed, _) = say_what(executor, &of, Purpose::Install, |_| MissingPackageAction::Fail);
     let lack = wanted.into_iter().filter_map(|(host, files)| Some((host, format!("it lacks {}", files.first()?.name))));
     lack.chain(failed).collect()
 }
@@ -46,13 +48,13 @@ pub fn say_what(
     executor: &SshExecutor,
     packages: &Packages,
     purpose: Purpose,
-    unknown: impl Fn(&String) -> Unknown,
-) -> (Wanted, Vec<(String, String)>, Vec<String>) {
+    unknown: impl Fn(&String) -> MissingPackageAction,
+) -> (PackagesByHost, Vec<(String, String)>, Vec<String>) {
     let call = |(host, packages): (&String, &Vec<String>)| {
         (host.clone(), Call::Script(cache::wanted(packages, purpose, unknown(host))))
     };
     let said = executor.run(&packages.iter().map(call).collect::<Vec<_>>());
-    let (mut wanted, mut failed, mut stale) = (Wanted::new(), Vec::new(), Vec::new());
+    let (mut wanted, mut failed, mut stale) = (PackagesByHost::new(), Vec::new(), Vec::new());
     for (host, said) in packages.keys().cloned().zip(said) {
         match said {
             Ok(said) if said == STALE => stale.push(host),

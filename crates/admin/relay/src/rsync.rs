@@ -1,6 +1,6 @@
 //! Builds the rsync command of a copy: a pure function of the request.
 
-use homing_exec::Way;
+use homing_exec::SshCommand;
 use homing_model::text::quoted;
 use homing_snapshot::rsync::EXACT;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ const LITERAL: [&str; 5] = ["env", "RSYNC_OLD_ARGS=1", "rsync", "-a", "--no-s"];
 /// The part of a copy that is common to all hosts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct RsyncRequest {
     /// Whether files go to the hosts, or come from them.
     pub push: bool,
     /// Absolute paths here (push) or paths there (pull).
@@ -36,9 +36,9 @@ pub struct Request {
     pub delete: bool,
 }
 
-impl Request {
+impl RsyncRequest {
     /// Returns the words of rsync for one host. `folders` states which `sources` are folders there (pull).
-    pub fn words(&self, host: &str, way: Way, folders: &[bool]) -> Vec<String> {
+    pub fn words(&self, host: &str, way: SshCommand, folders: &[bool]) -> Vec<String> {
         // The bytes that were sent for a file come before its name.
         let format = if self.push { "--out-format=%b %i %n%L" } else { "--out-format=%i %n%L" };
         let mut words: Vec<String> = LITERAL.into_iter().chain([EXACT, format]).map(String::from).collect();
@@ -67,7 +67,7 @@ impl Request {
     }
 }
 
-impl Request {
+impl RsyncRequest {
     /// Whether a leader can pass it on: a push of the same files to all hosts, each with a name.
     pub fn can_be_passed_on(&self) -> bool {
         self.push && self.own.is_empty() && !self.dry_run && self.sources.iter().all(|source| !base(source).is_empty())
@@ -76,9 +76,9 @@ impl Request {
     /// Returns the words of rsync that give a leader the files, into a folder of its own. Files that it has at the
     /// destination already are not sent, and need no space: they get a second name. A destination with signs of a
     /// shell in its name does without.
-    pub fn load(&self, leader: &str, way: Way, folder: &str) -> Vec<String> {
+    pub fn load(&self, leader: &str, way: SshCommand, folder: &str) -> Vec<String> {
         let dest = format!("{folder}/{FILES}/");
-        let files = Request { dest, delete: false, verify: false, ..self.clone() };
+        let files = RsyncRequest { dest, delete: false, verify: false, ..self.clone() };
         let mut words = files.words(leader, way, &[]);
         if self.dest.starts_with('/') && self.dest.chars().all(is_no_shell_sign) {
             words.insert(LITERAL.len(), format!("--link-dest={}", self.dest));
@@ -87,15 +87,15 @@ impl Request {
     }
 
     /// Returns the request of a leader that has the files in a folder.
-    pub fn from(&self, folder: &str) -> Request {
+    pub fn from(&self, folder: &str) -> RsyncRequest {
         let sources = self.sources.iter().map(|source| format!("{folder}/{FILES}/{}", base(source))).collect();
-        Request { sources, ..self.clone() }
+        RsyncRequest { sources, ..self.clone() }
     }
 }
 
 /// Returns a path on a host. A relative path gets `./` in front: then a leading `-` begins no option, and a colon
 /// ends no host name.
-fn there(host: &str, way: Way, path: &str) -> String {
+fn there(host: &str, way: SshCommand, path: &str) -> String {
     let path = if path.starts_with('/') { path.to_string() } else { format!("./{path}") };
     match way {
         None => path,
@@ -150,19 +150,24 @@ mod tests {
     #[test]
     fn each_way_has_its_words() {
         let ssh: Vec<OsString> = ["ssh", "-F", "/a b", "-S", "/s"].map(OsString::from).into();
-        let push = Request { push: true, sources: vec!["/etc/motd".into()], dest: "/etc".into(), ..Request::default() };
+        let push = RsyncRequest {
+            push: true,
+            sources: vec!["/etc/motd".into()],
+            dest: "/etc".into(),
+            ..RsyncRequest::default()
+        };
         let words = push.words("n1", Some(&ssh), &[]);
         assert_eq!(words[7..], ["-e", "ssh -F \"/a b\" -S /s", "--", "/etc/motd", "n1:'/etc'"]);
         let load = push.load("n1", Some(&ssh), "/var/tmp/x");
         assert_eq!((load[5].as_str(), load.last().unwrap().as_str()), ("--link-dest=/etc", "n1:'/var/tmp/x/files/'"));
-        let odd = Request { dest: "/a b".into(), ..push.clone() };
+        let odd = RsyncRequest { dest: "/a b".into(), ..push.clone() };
         assert!(!odd.load("n1", Some(&ssh), "/x").iter().any(|word| word.starts_with("--link-dest")));
-        let two = Request { sources: ["/a/motd", "/b/tree"].map(String::from).into(), ..push.clone() };
+        let two = RsyncRequest { sources: ["/a/motd", "/b/tree"].map(String::from).into(), ..push.clone() };
         assert_eq!(two.from("/t").sources, ["/t/files/motd", "/t/files/tree"]);
-        assert!(two.can_be_passed_on() && !Request { sources: vec!["/".into()], ..two }.can_be_passed_on());
-        let pull = Request { sources: vec!["/var/log/".into()], dest: "in".into(), ..Request::default() };
+        assert!(two.can_be_passed_on() && !RsyncRequest { sources: vec!["/".into()], ..two }.can_be_passed_on());
+        let pull = RsyncRequest { sources: vec!["/var/log/".into()], dest: "in".into(), ..RsyncRequest::default() };
         assert_eq!(pull.words("n1", Some(&ssh), &[false])[10..], ["n1:'/var/log/'", "in/log.n1"]);
-        let request = Request { sources: vec!["/var/log".into()], verify: true, ..pull };
+        let request = RsyncRequest { sources: vec!["/var/log".into()], verify: true, ..pull };
         let words = request.words("::1", Some(&ssh), &[true]);
         assert_eq!(words[12..], ["[::1]:'/var/log/'", "in/log.::1/"]);
         assert!(words.contains(&"--dry-run".to_string()) && words.contains(&"--checksum".to_string()));

@@ -1,14 +1,18 @@
 //! Makes a file for each host from one template.
 
 use homing_model::Failure;
-use homing_setup::{Site, expand};
+use homing_setup::{ClusterSite, expand};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::Path;
 use tempfile::TempDir;
 
 /// Writes the file of each host into a folder of its own; the folder is removed with the first value.
-pub fn written(template: &Path, hosts: &[String], site: &Site) -> Result<(TempDir, HashMap<String, String>), Failure> {
+pub fn written(
+    template: &Path,
+    hosts: &[String],
+    site: &ClusterSite,
+) -> Result<(TempDir, HashMap<String, String>), Failure> {
     let unread = |e: std::io::Error| Failure::usage(format!("cannot read the template {}: {e}", template.display()));
     let text = fs::read_to_string(template).map_err(unread)?;
     let like = fs::metadata(template).map_err(unread)?;

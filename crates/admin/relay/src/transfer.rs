@@ -2,7 +2,7 @@
 //! next one that can is tried.
 
 use crate::{Passed, given_by, note};
-use homing_exec::{Command, Giver, HostResult, Input, Outcome, Spool, What, last_lines};
+use homing_exec::{Command, CommandInput, CommandOutcome, Giver, HostEventKind, HostResult, InputSpool, last_lines};
 use homing_model::text::keep_tail;
 use homing_model::units;
 use homing_os::folder::Reserve;
@@ -26,7 +26,7 @@ fn tar(folder: &Path, words: &[&str], names: impl Iterator<Item = String>) -> st
 }
 
 /// Files by the host that wants them.
-pub type Wanted = BTreeMap<String, BTreeSet<PackageFile>>;
+pub type PackagesByHost = BTreeMap<String, BTreeSet<PackageFile>>;
 
 /// The files that a host fetches.
 pub struct Fetch {
@@ -77,8 +77,9 @@ pub fn fetch_once<'h>(
 
 /// Fetches into a folder of this machine.
 fn fetched(executor: &SshExecutor, host: &str, fetch: &Fetch, folder: &Path) -> Result<(), String> {
-    let script = Spool::of(fetch.script.as_bytes()).map_err(|e| format!("no temporary file for its script: {e}"))?;
-    let command = Command::argv(words(executor, &["sh", "-s"])).input(Input::Spool(script));
+    let script =
+        InputSpool::of(fetch.script.as_bytes()).map_err(|e| format!("no temporary file for its script: {e}"))?;
+    let command = Command::argv(words(executor, &["sh", "-s"])).input(CommandInput::Spool(script));
     let mut out = tar(folder, &["--no-same-owner", "--no-same-permissions", "-xf", "-"], std::iter::empty())
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
@@ -139,15 +140,15 @@ fn receive(
     let mut said = Vec::new();
     for event in executor.remote.stream(&[host], command) {
         match event.what {
-            What::Begun | What::Alive => {}
-            What::Stdout(bytes) => {
+            HostEventKind::Begun | HostEventKind::Alive => {}
+            HostEventKind::Stdout(bytes) => {
                 bound.take(bytes.len())?;
                 let written = to.as_mut().map_or(Ok(()), |to| to.write_all(&bytes));
                 written.map_err(|e| format!("unpacking what it sends: {e}"))?;
             }
-            What::Stderr(bytes) => keep_tail(&mut said, &bytes, TEXT),
-            What::Done(Outcome::Exited(0), _) => {}
-            What::Done(outcome, _) => {
+            HostEventKind::Stderr(bytes) => keep_tail(&mut said, &bytes, TEXT),
+            HostEventKind::Done(CommandOutcome::Exited(0), _) => {}
+            HostEventKind::Done(outcome, _) => {
                 return Err(format!("{} ({outcome})", last_lines(&String::from_utf8_lossy(&said))));
             }
         }
@@ -157,7 +158,7 @@ fn receive(
 
 /// The results of the hosts, and the bytes that left this machine for them.
 #[derive(Default)]
-pub struct Gone {
+pub struct TransferReport {
     /// Results by host.
     pub came: Vec<(String, Result<(), String>)>,
     /// The leader that reported the result, for hosts that were served by another.
@@ -166,10 +167,10 @@ pub struct Gone {
     pub bytes: u64,
 }
 
-impl Gone {
+impl TransferReport {
     /// Checks the reports of leaders about other hosts. Such a report counts only if the host itself, queried from
     /// here, lacks nothing. `lack` returns the hosts that do, with the missing file.
-    pub fn confirmed(mut self, lack: impl FnOnce(&[String]) -> BTreeMap<String, String>) -> Gone {
+    pub fn confirmed(mut self, lack: impl FnOnce(&[String]) -> BTreeMap<String, String>) -> TransferReport {
         let told = |(host, went): &&(String, Result<(), String>)| went.is_ok() && self.by.contains_key(host);
         let hosts: Vec<String> = self.came.iter().filter(told).map(|(host, _)| host.clone()).collect();
         let lack = if hosts.is_empty() { BTreeMap::new() } else { lack(&hosts) };
@@ -193,10 +194,10 @@ pub struct Sent<'a> {
 }
 
 /// Sends each host its files, along a tree if many hosts want the same.
-pub fn send(executor: &SshExecutor, wanted: &Wanted, sent: &Sent) -> Result<Gone, String> {
+pub fn send(executor: &SshExecutor, wanted: &PackagesByHost, sent: &Sent) -> Result<TransferReport, String> {
     let mut groups: BTreeMap<&BTreeSet<PackageFile>, Vec<String>> = BTreeMap::new();
     wanted.iter().for_each(|(host, files)| groups.entry(files).or_default().push(host.clone()));
-    let mut gone = Gone::default();
+    let mut gone = TransferReport::default();
     for (files, hosts) in groups {
         let more = send_same(executor, &hosts, files, sent)?;
         gone.came.extend(more.came);
@@ -212,20 +213,20 @@ fn send_same(
     hosts: &[String],
     files: &BTreeSet<PackageFile>,
     sent: &Sent,
-) -> Result<Gone, String> {
+) -> Result<TransferReport, String> {
     let names = sent.beside.into_iter().chain(files.iter().map(|file| file.name.as_str()));
     let mut archive = tar(sent.folder, &["-cf", "-"], names.map(|name| format!("./{name}")))
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|e| format!("starting tar: {e}"))?;
     let Some(bytes) = archive.stdout.take() else { return Err("tar has no output".into()) };
-    let spool = Spool::from_reader(bytes).map_err(|e| format!("no temporary file for packages: {e}"))?;
-    let command = Command::argv(words(executor, &["sh", "-c", sent.script])).input(Input::Spool(spool.clone()));
+    let spool = InputSpool::from_reader(bytes).map_err(|e| format!("no temporary file for packages: {e}"))?;
+    let command = Command::argv(words(executor, &["sh", "-c", sent.script])).input(CommandInput::Spool(spool.clone()));
     // A host that has received a part locks the rest out, and begins anew.
     let mut results = executor.remote.run_tree(hosts, Passed::Run { command, again: true }, note());
     let (mut came, mut by, mut from_here) = (Vec::new(), BTreeMap::new(), 0);
     for result in results.by_ref() {
-        let reached = !matches!(result.outcome, Outcome::Unreachable(_));
+        let reached = !matches!(result.outcome, CommandOutcome::Unreachable(_));
         from_here += usize::from(result.giver == Giver::Here && reached);
         by.extend(given_by(result.giver, hosts, &result.host).map(|by| (result.host.clone(), by)));
         came.push(went(result));
@@ -234,13 +235,13 @@ fn send_same(
     if let Some(why) = spool.failure() {
         return Err(format!("reading what tar packs: {why}"));
     }
-    Ok(Gone { came, by, bytes: (from_here + results.loads()) as u64 * spool.length() })
+    Ok(TransferReport { came, by, bytes: (from_here + results.loads()) as u64 * spool.length() })
 }
 
 fn went(result: HostResult) -> (String, Result<(), String>) {
     let said = last_lines(&String::from_utf8_lossy(&result.stderr));
     let went = match &result.outcome {
-        Outcome::Exited(0) => Ok(()),
+        CommandOutcome::Exited(0) => Ok(()),
         outcome if said.is_empty() => Err(outcome.to_string()),
         outcome => Err(format!("{said} ({outcome})")),
     };
@@ -267,13 +268,13 @@ mod tests {
         let ok = |n: usize| (format!("n{n}"), Ok(()));
         let failed = ("n4".to_string(), Err("full".to_string()));
         let by = [2, 3, 4].map(|n| (format!("n{n}"), "n1".to_string())).into();
-        let gone = Gone { came: vec![ok(1), ok(2), ok(3), failed.clone()], by, bytes: 7 };
+        let gone = TransferReport { came: vec![ok(1), ok(2), ok(3), failed.clone()], by, bytes: 7 };
         let gone = gone.confirmed(|hosts| {
             assert_eq!(hosts, ["n2", "n3"], "neither the leader, nor what failed anyway");
             [("n3".to_string(), "it lacks a.deb".to_string())].into()
         });
         let why = "n1 tells that it has been given all; asked from here: it lacks a.deb";
         assert_eq!(gone.came, [ok(1), ok(2), ("n3".into(), Err(why.into())), failed]);
-        Gone::default().confirmed(|_| panic!("there is nobody to ask"));
+        TransferReport::default().confirmed(|_| panic!("there is nobody to ask"));
     }
 }

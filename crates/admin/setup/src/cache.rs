@@ -87,7 +87,7 @@ pub enum Purpose {
 
 /// The action of a host that finds a package in none of its indexes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Unknown {
+pub enum MissingPackageAction {
     /// It prints [`STALE`], and another host may fetch indexes for it.
     Ask,
     /// It fetches indexes.
@@ -100,15 +100,15 @@ pub enum Unknown {
 pub const STALE: &str = "stale\n";
 
 /// Returns a script that prints the files which a host needs for packages.
-pub fn wanted(packages: &[String], purpose: Purpose, unknown: Unknown) -> String {
+pub fn wanted(packages: &[String], purpose: Purpose, unknown: MissingPackageAction) -> String {
     let function = match purpose {
         Purpose::Install => "wanted",
         Purpose::Steps => "needed",
     };
     let mode = match unknown {
-        Unknown::Ask => "ask",
-        Unknown::FetchIndexes => "anew",
-        Unknown::Fail => "keep",
+        MissingPackageAction::Ask => "ask",
+        MissingPackageAction::FetchIndexes => "anew",
+        MissingPackageAction::Fail => "keep",
     };
     call(function, [mode.to_string()].into_iter().chain(packages.iter().cloned())) + "main </dev/null\n"
 }
@@ -167,7 +167,7 @@ mod tests {
         let of = |hash| files(&line("a.deb", hash)).unwrap();
         let (_, odd) = union(&[("n1".to_string(), of("a")), ("n2".to_string(), of("b"))].into());
         assert_eq!(odd, [("n2".to_string(), "its index has another a.deb than that of other hosts".to_string())]);
-        let asked = wanted(&["a b; c".into()], Purpose::Install, Unknown::Ask);
+        let asked = wanted(&["a b; c".into()], Purpose::Install, MissingPackageAction::Ask);
         assert!(asked.contains("\nwanted ask 'a b; c'\n"), "{asked}");
     }
 }

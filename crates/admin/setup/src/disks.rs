@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// `[up.disk."/POINT"]`: a whole disk on each of some hosts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Disk {
+pub struct DiskSection {
     /// Devices by host, or by node set: `"n[1-4]" = "/dev/disk/by-path/..."`.
     pub devices: BTreeMap<String, String>,
     /// Its file system.
@@ -34,7 +34,7 @@ fn options() -> String {
     "defaults,nofail,x-systemd.device-timeout=30s".into()
 }
 
-impl Disk {
+impl DiskSection {
     /// Returns the name of a host's disk.
     pub fn device_of(&self, host: &str) -> Option<&String> {
         let named = |set: &str| NodeSet::parse(set).is_ok_and(|hosts| hosts.contains(host));
@@ -96,14 +96,14 @@ fn is_device(name: &str) -> bool {
 }
 
 /// Removes all disks of a host.
-pub(crate) fn leave(disks: &mut BTreeMap<String, Disk>, host: &str) {
+pub(crate) fn leave(disks: &mut BTreeMap<String, DiskSection>, host: &str) {
     disks.values_mut().for_each(|disk| disk.leave(host));
     disks.retain(|_, disk| !disk.devices.is_empty());
 }
 
 /// Returns the faults of the file itself.
-pub(crate) fn faults(disks: &BTreeMap<String, Disk>, hosts: &[String]) -> Vec<String> {
-    let of = |(point, disk): (&String, &Disk)| {
+pub(crate) fn faults(disks: &BTreeMap<String, DiskSection>, hosts: &[String]) -> Vec<String> {
+    let of = |(point, disk): (&String, &DiskSection)| {
         let all = disk.faults(hosts).into_iter().chain(system_folder(point));
         all.map(|why| format!("[up.disk.{point:?}] {why}")).collect::<Vec<_>>()
     };

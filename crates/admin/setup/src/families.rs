@@ -1,7 +1,7 @@
 //! Names of packages, units and files in families of systems. They are in `families.txt`, beside this file; lines of
 //! `[up.family]` in the cluster file come before it.
 
-use crate::site::Site;
+use crate::site::ClusterSite;
 use homing_steps::Observed;
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ fn words(names: &str) -> Vec<String> {
     names.split_whitespace().map(String::from).collect()
 }
 
-impl Site {
+impl ClusterSite {
     /// Returns the names of a thing on a host, from the first of its families that has a line.
     pub(crate) fn called(&self, there: &Observed, thing: &str) -> Option<Vec<String>> {
         let families = there.family.iter().map(String::as_str).chain([ANY]);
@@ -73,9 +73,10 @@ mod tests {
     #[test]
     fn a_host_has_the_names_of_the_first_family_that_has_a_line_and_those_of_the_cluster_file_win() {
         let of = |family: &str| Observed { family: words(family), ..Observed::default() };
-        let mut site = Site::default();
-        let called =
-            |site: &Site, family: &str, thing: &str| site.called(&of(family), thing).map(|names| names.join(" "));
+        let mut site = ClusterSite::default();
+        let called = |site: &ClusterSite, family: &str, thing: &str| {
+            site.called(&of(family), thing).map(|names| names.join(" "))
+        };
         assert_eq!(called(&site, "ubuntu debian", "clock.unit").as_deref(), Some("chrony"));
         assert_eq!(called(&site, "rocky rhel centos fedora", "clock.unit").as_deref(), Some("chronyd"));
         assert_eq!(called(&site, "rocky rhel centos fedora", "gluster.mount").as_deref(), Some("glusterfs-fuse"));

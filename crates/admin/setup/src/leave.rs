@@ -1,10 +1,10 @@
 //! Plans for a host that leaves a cluster.
 
-use crate::{Site, SiteVolume};
+use crate::{ClusterSite, SiteVolume};
 use homing_model::NodeSet;
-use homing_volume::{Kind, Spec};
+use homing_volume::{Spec, VolumeKind};
 
-impl Site {
+impl ClusterSite {
     /// Returns the service of this host that the others need, if there is one.
     pub fn needed(&self, host: &str) -> Option<String> {
         if self.up.clock.as_deref() == Some(host) {
@@ -19,14 +19,14 @@ impl Site {
         let serves = |volume: &&SiteVolume| {
             let spec = &volume.spec;
             let has_place = spec.places.iter().any(|place| place.host == host);
-            spec.kind == Kind::Nfs && has_place || spec.kind == Kind::Moosefs && spec.master() == host
+            spec.kind == VolumeKind::Nfs && has_place || spec.kind == VolumeKind::Moosefs && spec.master() == host
         };
         self.volumes.iter().find(serves).map(|volume| format!("volume {} is served by it alone", volume.spec.name))
     }
 
     /// Returns the lines of the cluster file that name the host in another way than as one of `hosts`, as they are
     /// without it: section, key and value. `rest`: the cluster without it.
-    pub fn lines_without(&self, host: &str, rest: &Site) -> Vec<String> {
+    pub fn lines_without(&self, host: &str, rest: &ClusterSite) -> Vec<String> {
         let mut lines = Vec::new();
         for (old, new) in self.volumes.iter().zip(&rest.volumes) {
             let (name, spec) = (&new.spec.name, &new.spec);
@@ -46,7 +46,7 @@ impl Site {
     }
 
     /// Returns the cluster without the host.
-    pub fn without(&self, host: &str) -> Site {
+    pub fn without(&self, host: &str) -> ClusterSite {
         let mut rest = self.clone();
         rest.hosts.retain(|other| other != host);
         rest.leave_disks(host);
@@ -76,11 +76,11 @@ fn places_text(spec: &Spec) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_volume::Place;
+    use homing_volume::StorageFolder;
 
     #[test]
     fn a_host_that_others_need_cannot_go_and_one_that_goes_is_nowhere_any_more() {
-        let mut site = Site { hosts: ["n1", "n2"].map(String::from).into(), ..Site::default() };
+        let mut site = ClusterSite { hosts: ["n1", "n2"].map(String::from).into(), ..ClusterSite::default() };
         assert_eq!(site.needed("n2"), None);
         site.up.clock = Some("n2".into());
         assert!(site.needed("n2").is_some_and(|why| why.starts_with("it serves the time")));
@@ -91,11 +91,11 @@ mod tests {
 
     #[test]
     fn a_volume_that_exists_is_not_judged_by_its_number_of_places_when_a_host_leaves() {
-        let place = |host: &str, path: &str| Place { host: host.into(), path: path.into() };
+        let place = |host: &str, path: &str| StorageFolder { host: host.into(), path: path.into() };
         let hosts: Vec<String> = ["n1", "n2", "n3", "n4"].map(String::from).into();
         let spec = Spec {
             name: "data".into(),
-            kind: Kind::Gluster,
+            kind: VolumeKind::Gluster,
             places: vec![place("n1", "/a"), place("n2", "/a"), place("n3", "/a"), place("n4", "/b")],
             copies: 2,
             arbiter: false,
@@ -105,7 +105,8 @@ mod tests {
             master: None,
         };
         let volume = |exists| SiteVolume { spec: spec.clone(), allowed: Vec::new(), exists };
-        let site = |exists| Site { hosts: hosts.clone(), volumes: vec![volume(exists)], ..Site::default() };
+        let site =
+            |exists| ClusterSite { hosts: hosts.clone(), volumes: vec![volume(exists)], ..ClusterSite::default() };
         assert_eq!(site(true).without("n4").faults(), Vec::<String>::new());
         assert!(site(false).without("n4").faults()[0].contains("not 3"));
         let (made, mut rest) = (site(true), site(true).without("n3"));

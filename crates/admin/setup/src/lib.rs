@@ -1,7 +1,7 @@
 //! Makes a cluster of hosts that have ssh, area by area. It compares the cluster file with the observed state of all
 //! hosts, and plans the steps of each host. It does no input or output.
 //!
-//! Main types: [`Up`] is the section of the cluster file, [`Site`] adds hosts and volumes. Each [`Area`] queries and
+//! Main types: [`Up`] is the section of the cluster file, [`ClusterSite`] adds hosts and volumes. Each [`Area`] queries and
 //! plans; [`plan()`] joins them for one host.
 //!
 //! It does not: run a command on a host (`steps`), or make volumes (`volume`).
@@ -24,14 +24,14 @@ mod volumes;
 
 pub use areas::Area;
 pub use areas::homes::homes_mark;
-pub use areas::slurm::{Held, drain, held, proof, unfit};
+pub use areas::slurm::{BlockingJobs, drain, held, proof, unfit};
 pub use areas::volumes::lacking;
-pub use disks::Disk;
+pub use disks::DiskSection;
 pub use host_based::{HOST_BASED, host_based_faults};
-pub use plan::{Plan, plan, question};
-pub use record::Record;
+pub use plan::{SetupPlan, plan, question};
+pub use record::SetupRecord;
 pub use remains::{remains, remains_question};
-pub use site::{Group, Mount, Site, Slurm, SshWay, Up, User};
+pub use site::{ClusterSite, GroupSection, MountSection, Slurm, SshWay, Up, UserSection};
 pub use template::expand;
 pub use undoing::{mounts_end, parts};
-pub use volumes::{Homes, SiteVolume, Volume};
+pub use volumes::{Homes, SiteVolume, VolumeSection};

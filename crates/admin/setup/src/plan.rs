@@ -1,14 +1,14 @@
 //! Plans areas of all hosts as phases.
 
 use crate::areas::Area;
-use crate::site::{AllSeen, Site};
-use homing_steps::{Phase, Question};
+use crate::site::{AllSeen, ClusterSite};
+use homing_steps::{ChangePhase, FactQuery};
 
 /// The steps of a set-up, and the obstacles.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct SetupPlan {
     /// A phase for each area that needs steps.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<ChangePhase>,
     /// A host, and an objection to an area there: nothing of that area is done on it.
     pub against: Vec<(String, String)>,
     /// Notes for the user.
@@ -16,19 +16,19 @@ pub struct Plan {
 }
 
 /// Returns the query for each host.
-pub fn question(site: &Site, areas: &[Area]) -> Question {
-    let mut question = Question::default();
+pub fn question(site: &ClusterSite, areas: &[Area]) -> FactQuery {
+    let mut question = FactQuery::default();
     areas.iter().for_each(|area| area.ask(site, &mut question));
     question
 }
 
 /// Returns the steps of all hosts that answered. A host with an objection to an area keeps its present state there,
 /// and takes part in the others.
-pub fn plan(site: &Site, areas: &[Area], seen: &AllSeen) -> Plan {
-    let mut plan = Plan::default();
+pub fn plan(site: &ClusterSite, areas: &[Area], seen: &AllSeen) -> SetupPlan {
+    let mut plan = SetupPlan::default();
     let mut after = seen.clone();
     for area in areas {
-        let mut phase = Phase { name: area.name().into(), ..Phase::default() };
+        let mut phase = ChangePhase { name: area.name().into(), ..ChangePhase::default() };
         for host in &site.hosts {
             let wanted = area.wanted(site, host, seen);
             let Some(Ok(there)) = after.get_mut(host) else { continue };

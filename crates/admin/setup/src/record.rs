@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The record of one cluster file.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Record {
+pub struct SetupRecord {
     /// The cluster file, if one was named.
     pub file: Option<PathBuf>,
     /// All hosts that ever took part.
@@ -45,25 +45,25 @@ fn unread(path: &std::path::Path, error: impl std::fmt::Display) -> Failure {
     Failure::system(format!("reading the record {}: {error}", path.display()))
 }
 
-fn read(path: PathBuf) -> Result<Option<Record>, Failure> {
+fn read(path: PathBuf) -> Result<Option<SetupRecord>, Failure> {
     let bytes = match std::fs::read(&path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         other => other.map_err(|e| unread(&path, e))?,
     };
-    let record: Record = serde_json::from_slice(&bytes).map_err(|e| unread(&path, e))?;
-    Ok(Some(Record { path, ..record }))
+    let record: SetupRecord = serde_json::from_slice(&bytes).map_err(|e| unread(&path, e))?;
+    Ok(Some(SetupRecord { path, ..record }))
 }
 
-impl Record {
+impl SetupRecord {
     /// Returns the record of a cluster file; if none is named, that of these hosts.
-    pub fn of(file: Option<PathBuf>, hosts: &[String]) -> Result<Record, Failure> {
+    pub fn of(file: Option<PathBuf>, hosts: &[String]) -> Result<SetupRecord, Failure> {
         let path = path_of(file.as_deref(), hosts);
-        Ok(read(path.clone())?.unwrap_or_else(|| Record { file, path, ..Record::default() }))
+        Ok(read(path.clone())?.unwrap_or_else(|| SetupRecord { file, path, ..SetupRecord::default() }))
     }
 
     /// Returns the record that is incomplete. If there are several, it returns an error: the newest could only be
     /// chosen by a clock.
-    pub fn interrupted() -> Result<Record, Failure> {
+    pub fn interrupted() -> Result<SetupRecord, Failure> {
         let entries = std::fs::read_dir(folder()).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         paths.retain(|path| path.extension().is_some_and(|end| end == "json"));
@@ -76,7 +76,7 @@ impl Record {
             0 => Err(Failure::usage("no set-up was interrupted").hint("homing up CLUSTER.toml")),
             1 => Ok(open.remove(0)),
             several => {
-                let names: Vec<String> = open.iter().map(Record::name).collect();
+                let names: Vec<String> = open.iter().map(SetupRecord::name).collect();
                 let failure = Failure::usage(format!("{several} set-ups were interrupted: {}", names.join("; ")));
                 Err(failure.hint("homing up CLUSTER.toml, with the file of one of them"))
             }
@@ -117,7 +117,7 @@ impl Record {
         let old = std::mem::replace(&mut self.path, path_of(self.file.as_deref(), rest));
         self.save()?;
         if old != self.path {
-            Record { path: old, ..Record::default() }.remove()?;
+            SetupRecord { path: old, ..SetupRecord::default() }.remove()?;
         }
         Ok(())
     }
@@ -166,10 +166,10 @@ mod tests {
     #[test]
     fn a_set_up_undoes_its_own_changes_and_those_of_a_file_that_is_gone() {
         let folder = tempfile::tempdir().unwrap();
-        let of = |name: &str| Record { file: Some(folder.path().join(name)), ..Record::default() };
+        let of = |name: &str| SetupRecord { file: Some(folder.path().join(name)), ..SetupRecord::default() };
         std::fs::write(folder.path().join("b.toml"), "").unwrap();
         let (own, other, gone) = (of("a.toml"), of("b.toml"), of("gone.toml"));
-        let unnamed = Record { hosts: vec!["n1".into(), "n2".into()], ..Record::default() };
+        let unnamed = SetupRecord { hosts: vec!["n1".into(), "n2".into()], ..SetupRecord::default() };
         let may = [&own, &other, &gone, &unnamed].map(|owner| own.may_undo(&owner.owner()));
         assert_eq!(may, [true, false, true, false]);
         assert!(!own.may_undo("another-machine:/nowhere/gone.toml"), "its cluster file may be there");

@@ -1,11 +1,11 @@
 //! Finds files of a set-up on a host whose journal is gone: homing cannot undo them, and must report them.
 
 use crate::areas::{names, slurm};
-use homing_steps::{Observed, Question};
+use homing_steps::{FactQuery, Observed};
 
 /// Returns the query for [`remains`].
-pub fn remains_question() -> Question {
-    Question { files: [names::HOSTS, slurm::CONF].map(String::from).into(), ..Question::default() }
+pub fn remains_question() -> FactQuery {
+    FactQuery { files: [names::HOSTS, slurm::CONF].map(String::from).into(), ..FactQuery::default() }
 }
 
 /// Returns the remaining files of a set-up, each with a remedy. Every set-up writes the names: they reveal all

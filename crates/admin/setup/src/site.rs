@@ -1,7 +1,7 @@
 //! Settings of the cluster file about the set-up of hosts.
 
-use crate::disks::{self, Disk};
-use crate::volumes::{Homes, SiteVolume, Volume};
+use crate::disks::{self, DiskSection};
+use crate::volumes::{Homes, SiteVolume, VolumeSection};
 use homing_steps::Observed;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -35,10 +35,10 @@ pub struct Up {
     pub hostname: bool,
     /// `[up.group.NAME]`.
     #[serde(default)]
-    pub group: BTreeMap<String, Group>,
+    pub group: BTreeMap<String, GroupSection>,
     /// `[up.user.NAME]`.
     #[serde(default)]
-    pub user: BTreeMap<String, User>,
+    pub user: BTreeMap<String, UserSection>,
     /// The way in which users log in from host to host without a password.
     pub ssh: Option<SshWay>,
     /// Packages for all hosts.
@@ -57,15 +57,15 @@ pub struct Up {
     pub mtu: BTreeMap<String, u32>,
     /// `[up.disk."/POINT"]`.
     #[serde(default)]
-    pub disk: BTreeMap<String, Disk>,
+    pub disk: BTreeMap<String, DiskSection>,
     /// `[up.volume.NAME]`.
     #[serde(default)]
-    pub volume: BTreeMap<String, Volume>,
+    pub volume: BTreeMap<String, VolumeSection>,
     /// `[up.homes]`.
     pub homes: Option<Homes>,
     /// `[up.mount."/POINT"]`.
     #[serde(default)]
-    pub mount: BTreeMap<String, Mount>,
+    pub mount: BTreeMap<String, MountSection>,
     /// `[up.slurm]`.
     pub slurm: Option<Slurm>,
     /// `[up.family.FAMILY]`: the names of things there.
@@ -76,7 +76,7 @@ pub struct Up {
 /// `[up.group.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Group {
+pub struct GroupSection {
     /// Its number on all hosts; without it the present one, or one that is free on all hosts.
     pub gid: Option<u32>,
 }
@@ -84,7 +84,7 @@ pub struct Group {
 /// `[up.user.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct User {
+pub struct UserSection {
     /// The user's number on all hosts; without it the present one, or one that is free on all hosts.
     pub uid: Option<u32>,
     /// The user's own group (default: the group with the user's name).
@@ -109,7 +109,7 @@ pub enum SshWay {
 /// `[up.mount."/POINT"]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mount {
+pub struct MountSection {
     /// The source, as in the first column of fstab: `n1:/export/home`.
     pub source: String,
     /// Type of the file system.
@@ -151,7 +151,7 @@ fn defaults() -> String {
 
 /// The cluster, from its file.
 #[derive(Clone, Debug, Default)]
-pub struct Site {
+pub struct ClusterSite {
     /// The hosts, in order.
     pub hosts: Vec<String>,
     /// `[host.NAME] addresses`: by host, by network.
@@ -165,7 +165,7 @@ pub struct Site {
 /// The state of all hosts; a reason for each that did not answer.
 pub type AllSeen = BTreeMap<String, Result<Observed, String>>;
 
-impl Site {
+impl ClusterSite {
     /// Returns the faults of the file itself.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = self.family_faults();

@@ -1,10 +1,10 @@
 //! Expands a file with different values for each host.
 
-use crate::site::Site;
+use crate::site::ClusterSite;
 
 /// Returns the text for a host, which is the `index`th, from 1. `{host}`, `{index}` and `{addr.NETWORK}` are
 /// replaced. All other braces stay, because configuration files contain them.
-pub fn expand(template: &str, host: &str, index: usize, site: &Site) -> Result<String, String> {
+pub fn expand(template: &str, host: &str, index: usize, site: &ClusterSite) -> Result<String, String> {
     let (mut text, mut rest) = (String::new(), template);
     while let Some(open) = rest.find('{') {
         text.push_str(&rest[..open]);
@@ -24,7 +24,7 @@ pub fn expand(template: &str, host: &str, index: usize, site: &Site) -> Result<S
     Ok(text + rest)
 }
 
-fn value(name: &str, host: &str, index: usize, site: &Site) -> Result<Option<String>, String> {
+fn value(name: &str, host: &str, index: usize, site: &ClusterSite) -> Result<Option<String>, String> {
     let Some(network) = name.strip_prefix("addr.") else {
         return Ok(match name {
             "host" => Some(host.into()),
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn each_host_has_its_values_and_other_braces_stay() {
         let of = |a: &str| [("storage".to_string(), a.parse().unwrap())].into();
-        let site = Site { addresses: [("n2".to_string(), of("10.9.0.2"))].into(), ..Site::default() };
+        let site = ClusterSite { addresses: [("n2".to_string(), of("10.9.0.2"))].into(), ..ClusterSite::default() };
         let text = "name={host} {{index}} ip={addr.storage} ${HOME} { { {x} {";
         assert_eq!(expand(text, "n2", 2, &site).unwrap(), "name=n2 {2} ip=10.9.0.2 ${HOME} { { {x} {");
         let why = expand(text, "n3", 3, &site).unwrap_err();

@@ -1,7 +1,7 @@
 //! Refuses values of `[up]` that cannot take effect on any host, by their keys, before any host is observed.
 
 use crate::login_limit;
-use crate::site::{Mount, Site, User};
+use crate::site::{ClusterSite, MountSection, UserSection};
 use homing_model::folders::{odd_path, system_folder};
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ fn shared<'n>(numbers: impl Iterator<Item = (&'n String, Option<u32>)>, key: &st
     faults
 }
 
-fn user_faults(name: &str, user: &User) -> Vec<String> {
+fn user_faults(name: &str, user: &UserSection) -> Vec<String> {
     let mut faults = Vec::new();
     faults.extend(user.uid.and_then(|uid| Some(format!("uid = {uid}: {}", number_fault(uid)?))));
     if let Some(home) = &user.home {
@@ -55,7 +55,7 @@ fn is_column(text: &str) -> bool {
     !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control()) && !text.starts_with('#')
 }
 
-fn mount_faults(point: &str, mount: &Mount) -> Vec<String> {
+fn mount_faults(point: &str, mount: &MountSection) -> Vec<String> {
     let columns = [("source", &mount.source), ("type", &mount.fstype), ("options", &mount.options)];
     let odd = columns.into_iter().filter(|(_, text)| !is_column(text));
     let odd =
@@ -86,7 +86,7 @@ fn is_setting(key: &str, value: &str) -> bool {
     is_key && !value.trim().is_empty() && !value.contains(|c: char| c.is_control() || c == '#' || c == '\\')
 }
 
-impl Site {
+impl ClusterSite {
     /// Returns the refused values, each with its key and the reason.
     pub(crate) fn value_faults(&self) -> Vec<String> {
         let up = &self.up;
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     fn faults(up: &str) -> Vec<String> {
-        Site { hosts: vec!["n1".into()], up: toml::from_str(up).unwrap(), ..Site::default() }.faults()
+        ClusterSite { hosts: vec!["n1".into()], up: toml::from_str(up).unwrap(), ..ClusterSite::default() }.faults()
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! Settings of the cluster file about volumes, and about homes on one.
 
-use homing_volume::{Danger, Kind, Spec};
+use homing_volume::{Danger, Spec, VolumeKind};
 use serde::Deserialize;
 
 /// `[up.volume.NAME]`: the arguments of `homing volume create`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Volume {
+pub struct VolumeSection {
     /// File system: gluster, moosefs, nfs.
-    pub kind: Kind,
+    pub kind: VolumeKind,
     /// Hosts and the folder of each that gives its space: `n[1-4]:/brick`, several separated by commas.
     pub hosts: String,
     /// Copies of each file.
@@ -53,7 +53,7 @@ pub struct SiteVolume {
     pub exists: bool,
 }
 
-impl Volume {
+impl VolumeSection {
     /// Returns the dangers by the names of their options; `Err` for an unknown name.
     pub fn allowed(&self) -> Result<Vec<Danger>, String> {
         const CREATE: [Danger; 5] = [

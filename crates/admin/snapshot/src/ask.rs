@@ -4,12 +4,12 @@ use crate::destination::{EntryKind, Presence, RestoreEntry};
 use crate::doubt::HostClock;
 use crate::flaws::Compared;
 use crate::image::{Image, When};
-use crate::instant::{Wanted, Way};
-use crate::manifest::Change;
-use crate::repository::Order;
-use crate::rsync::At;
+use crate::instant::{InstantMethod, InstantPolicy};
+use crate::manifest::EntryChange;
+use crate::repository::RepositoryRequest;
+use crate::rsync::HostFolder;
 use crate::space::{Space, space};
-use crate::split::{Deal, Found, Part, Read, Share};
+use crate::split::{CopyPart, Deal, HostFiles, PartResult, Share};
 use homing_model::RawText;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// A vault and the bank that holds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Site {
+pub struct VaultLocation {
     /// The bank's folder.
     pub bank: PathBuf,
     /// The vault's name.
@@ -28,9 +28,9 @@ pub struct Site {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Make {
     /// Its vault.
-    pub site: Site,
+    pub site: VaultLocation,
     /// The host and folder with the bytes; `None`: the vault's own configuration names it.
-    pub source: Option<At>,
+    pub source: Option<HostFolder>,
     /// The folder that is read on that host if it is an instant copy of the source.
     pub instant: Option<RawText>,
     /// The mark of the rsync process that reads on another host.
@@ -68,7 +68,7 @@ pub struct Gate {
 
 /// The things that a copy watches while it reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Watch {
+pub struct CopyWatch {
     /// The leases of the file server, if it has any.
     pub gate: Option<Gate>,
     /// The folder that is read.
@@ -85,17 +85,17 @@ pub struct Freeze {
     /// The folder.
     pub folder: RawText,
     /// The kinds of instant copies that may be used.
-    pub wanted: Wanted,
+    pub wanted: InstantPolicy,
 }
 
 /// A request to a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ask {
+pub enum SnapshotRequest {
     /// Look these paths up on that host.
     Look(Vec<RawText>),
     /// Hold a lease for as long as the channel is open, and report when others use the disk.
-    Lease(Watch),
+    Lease(CopyWatch),
     /// Find the files that a host reads of a volume, and keep the list for as long as the channel is open.
     Share(Share),
     /// Keep an instant copy for as long as the channel is open.
@@ -106,42 +106,47 @@ pub enum Ask {
     /// Make an image.
     Make(Box<Make>),
     /// Lock a vault for as long as the channel is open. No other process makes an image there meanwhile.
-    Keep(Site),
+    Keep(VaultLocation),
     /// Carry out an order for a repository of restic.
-    Restic(Box<Order>),
+    Restic(Box<RepositoryRequest>),
     /// Record the result of a trial restore.
-    Prove(Site, Proof),
+    Prove(VaultLocation, Proof),
     /// Return the images.
-    List(Site),
+    List(VaultLocation),
     /// Remove the images that have expired.
     Expire(Expire),
     /// Return the folder of an image's tree.
-    Where(Site, When),
+    Where(VaultLocation, When),
     /// Return the bytes of a file.
-    Cat(Site, When, RawText),
+    Cat(VaultLocation, When, RawText),
     /// Return the differences between an image and a later one, or the source as it is now.
-    Diff(Site, When, RawText, Later),
+    Diff(VaultLocation, When, RawText, Later),
     /// Write files back.
     Restore(Box<Restore>),
     /// Restore this many files of an image to a folder of their own, and compare.
-    Verify(Site, When, usize),
+    Verify(VaultLocation, When, usize),
 }
 
-impl Ask {
+impl SnapshotRequest {
     /// Returns the vault that the request is about.
-    pub fn site(&self) -> Option<&Site> {
+    pub fn site(&self) -> Option<&VaultLocation> {
         match self {
-            Ask::Look(_) | Ask::Lease(_) | Ask::Share(_) | Ask::Freeze(_) | Ask::Examine(..) | Ask::Restic(_) => None,
-            Ask::Make(order) => Some(&order.site),
-            Ask::Restore(order) => Some(&order.site),
-            Ask::Expire(order) => Some(&order.site),
-            Ask::List(site)
-            | Ask::Keep(site)
-            | Ask::Prove(site, _)
-            | Ask::Where(site, ..)
-            | Ask::Cat(site, ..)
-            | Ask::Diff(site, ..)
-            | Ask::Verify(site, ..) => Some(site),
+            SnapshotRequest::Look(_)
+            | SnapshotRequest::Lease(_)
+            | SnapshotRequest::Share(_)
+            | SnapshotRequest::Freeze(_)
+            | SnapshotRequest::Examine(..)
+            | SnapshotRequest::Restic(_) => None,
+            SnapshotRequest::Make(order) => Some(&order.site),
+            SnapshotRequest::Restore(order) => Some(&order.site),
+            SnapshotRequest::Expire(order) => Some(&order.site),
+            SnapshotRequest::List(site)
+            | SnapshotRequest::Keep(site)
+            | SnapshotRequest::Prove(site, _)
+            | SnapshotRequest::Where(site, ..)
+            | SnapshotRequest::Cat(site, ..)
+            | SnapshotRequest::Diff(site, ..)
+            | SnapshotRequest::Verify(site, ..) => Some(site),
         }
     }
 }
@@ -150,7 +155,7 @@ impl Ask {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expire {
     /// The vault.
-    pub site: Site,
+    pub site: VaultLocation,
     /// Clocks that the bank's host compares its own with.
     pub clocks: Vec<HostClock>,
     /// Whether a person has checked the clock of the bank's host.
@@ -173,20 +178,20 @@ pub enum Later {
     /// Another image.
     Image(When),
     /// The folder that was copied, as it is now.
-    Now(At, Option<String>),
+    Now(HostFolder, Option<String>),
 }
 
 /// A request to write files of an image back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restore {
     /// The vault.
-    pub site: Site,
+    pub site: VaultLocation,
     /// The image.
     pub when: When,
     /// The part of the image to restore, below the source.
     pub below: RawText,
     /// The folder that gets it.
-    pub into: At,
+    pub into: HostFolder,
     /// Whether to replace files that are there.
     pub overwrite: bool,
     /// Whether to report only the files that would be written.
@@ -206,7 +211,7 @@ pub enum Control {
     /// The number of hosts that read: each wants a lease.
     Wanted(u32),
     /// The parts that other hosts read first.
-    Parts(Vec<Part>),
+    Parts(Vec<CopyPart>),
     /// Entries that the destination of a restore looks for.
     Entries(Vec<RestoreEntry>),
     /// The entries that the destination has, in the order of the request.
@@ -224,13 +229,13 @@ pub enum Control {
 /// An answer. Notes, pieces, changes, leases and messages about parts or entries precede the last answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum SnapshotReply {
     /// A message for the user.
     Note(String),
     /// Bytes of a file.
     Piece(RawText),
     /// A difference.
-    Change(Change),
+    Change(EntryChange),
     /// How many hosts may read now: there are leases, and others leave room. [`u32::MAX`]: without limit.
     Lease(u32),
     /// A request for parts; [`Control::Parts`] answers it.
@@ -248,15 +253,15 @@ pub enum Answer {
     /// The answer to [`Control::Place`].
     Placed(Box<Restored>),
     /// The files that one host has to read.
-    Found(Found),
+    Found(HostFiles),
     /// The part of this number has ended.
     Ended(usize),
     /// How an instant copy was made, and its path; `None`: there is none.
-    Frozen(Option<(Way, RawText)>),
+    Frozen(Option<(InstantMethod, RawText)>),
     /// The view of the looked-up paths.
-    Seen(Seen),
+    Seen(HostView),
     /// An image is made.
-    Made(Box<Made>),
+    Made(Box<ImageReport>),
     /// The images.
     Listed(Box<Listed>),
     /// An image and the folder of its tree.
@@ -280,11 +285,11 @@ pub enum Answer {
 }
 
 /// Sends an answer to the other end.
-pub type Say<'a> = &'a mut dyn FnMut(Answer) -> std::io::Result<()>;
+pub type Say<'a> = &'a mut dyn FnMut(SnapshotReply) -> std::io::Result<()>;
 
 /// A host's view of paths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct HostView {
     /// A text that differs between hosts.
     pub identity: String,
     /// The text of the NFS server's table of exports.
@@ -299,7 +304,7 @@ pub struct Seen {
 
 /// An image that was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct ImageReport {
     /// Its name.
     pub image: String,
     /// The image whose files it shares.
@@ -323,7 +328,7 @@ pub struct Made {
     /// Bytes not shared with the reference.
     pub own_bytes: u64,
     /// The files that each host read first, of a volume that is split over several. They are counted above, too.
-    pub parts: Vec<Read>,
+    pub parts: Vec<PartResult>,
     /// The duration, microseconds.
     pub took_us: u64,
     /// The part of the duration in which the copy paused for others, microseconds.

@@ -31,13 +31,13 @@ pub fn filling<'a>(vaults: impl Iterator<Item = (&'a Target, &'a Listed)>) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::Site;
+    use crate::ask::VaultLocation;
     use crate::image::Image;
     use crate::section::Section;
 
     fn vault(name: &str, bank: &str, added: u64, free: u64) -> (Target, Listed) {
         let section = Section { bank: format!("b1:{bank}"), ..Section::default() };
-        let site = Site { bank: bank.into(), vault: name.into() };
+        let site = VaultLocation { bank: bank.into(), vault: name.into() };
         let target = Target { name: name.into(), section, host: "b1".into(), site, below: "".into() };
         let image = |at: &str, own: u64| Image {
             created: at.parse().ok(),

@@ -11,14 +11,14 @@ const KEPT: Duration = Duration::from_secs(30);
 
 /// Watches one disk.
 #[derive(Debug)]
-pub struct Disk {
+pub struct DiskMonitor {
     stat: PathBuf,
     reads_only: bool,
-    looks: VecDeque<Look>,
+    looks: VecDeque<DiskSample>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct DiskSample {
     at: Instant,
     /// Milliseconds in which the disk was busy.
     busy: u64,
@@ -26,11 +26,11 @@ struct Look {
     read: Option<(u64, u64)>,
 }
 
-impl Disk {
+impl DiskMonitor {
     /// Returns the disk below a folder.
     /// `None`: no disk of its own is known, as for a folder on a network or in memory.
     /// `reads_only`: do not count writes. They may be those of the copy itself, which the kernel makes later.
-    pub fn below(folder: &Path, reads_only: bool) -> Option<Disk> {
+    pub fn below(folder: &Path, reads_only: bool) -> Option<DiskMonitor> {
         let of = |dev: u64| {
             let (major, minor) = (rustix::fs::major(dev), rustix::fs::minor(dev));
             Some(PathBuf::from(format!("/sys/dev/block/{major}:{minor}/stat"))).filter(|path| path.exists())
@@ -42,14 +42,14 @@ impl Disk {
             line.starts_with("/dev").then(|| fs::metadata(line).ok()).flatten().map(|meta| meta.rdev())
         };
         let stat = fs::metadata(folder).ok().and_then(|meta| of(meta.dev())).or_else(|| of(source()?))?;
-        Some(Disk { stat, reads_only, looks: VecDeque::new() })
+        Some(DiskMonitor { stat, reads_only, looks: VecDeque::new() })
     }
 
     /// Notes the state of the disk now. `own`: the bytes that the copy has read from it.
     pub fn look(&mut self, own: Option<u64>, now: Instant) {
         let text = fs::read_to_string(&self.stat).unwrap_or_default();
         if let Some(busy) = busy_ms(&text, self.reads_only) {
-            self.looks.push_back(Look { at: now, busy, read: read_bytes(&text).zip(own) });
+            self.looks.push_back(DiskSample { at: now, busy, read: read_bytes(&text).zip(own) });
         }
         while self.looks.front().is_some_and(|look| now.duration_since(look.at) > KEPT) {
             self.looks.pop_front();
@@ -96,9 +96,9 @@ mod tests {
         assert_eq!((busy_ms(stat, true), busy_ms(stat, false), busy_ms("", false)), (Some(250), Some(400), None));
         let begun = Instant::now();
         let at = |ms: u64| begun + Duration::from_millis(ms);
-        let look = |ms, busy, all, own| Look { at: at(ms), busy, read: Some((all, own)) };
+        let look = |ms, busy, all, own| DiskSample { at: at(ms), busy, read: Some((all, own)) };
         let looks = [look(0, 0, 0, 0), look(1000, 900, 4096, 4096), look(2000, 1000, 12288, 8192)].into();
-        let disk = Disk { stat: "/none".into(), reads_only: false, looks };
+        let disk = DiskMonitor { stat: "/none".into(), reads_only: false, looks };
         assert_eq!(
             (read_bytes(stat), disk.of_others(at(0)), disk.of_others(at(500))),
             (Some(409_600), Some(1.0 / 3.0), Some(0.5))

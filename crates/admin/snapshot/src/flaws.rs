@@ -3,7 +3,7 @@
 
 use crate::attributes;
 use crate::image::Image;
-use crate::manifest::{self, Entry, Kind};
+use crate::manifest::{self, ImageEntry, ManifestKind};
 use crate::tree::FirstNames;
 use crate::walk;
 use homing_model::RawText;
@@ -60,7 +60,7 @@ pub fn of_manifest(path: &Path, image: &Image, noted: Option<&str>) -> io::Resul
     while from.read_until(b'\n', &mut line)? > 0 {
         lines += 1;
         hash.update(&line);
-        if serde_json::from_slice::<Entry>(&line).is_err() {
+        if serde_json::from_slice::<ImageEntry>(&line).is_err() {
             return Ok(Some(format!("line {lines} is damaged")));
         }
         line.clear();
@@ -129,11 +129,16 @@ pub fn of_tree(tree: &Path, manifest: &Path, attributes: bool) -> io::Result<Com
     Ok(compared)
 }
 
-fn differences(wanted: &Entry, found: &Entry, folder: &OwnedFd, name: &[u8]) -> io::Result<Vec<&'static str>> {
+fn differences(
+    wanted: &ImageEntry,
+    found: &ImageEntry,
+    folder: &OwnedFd,
+    name: &[u8],
+) -> io::Result<Vec<&'static str>> {
     if wanted.kind != found.kind {
         return Ok(vec!["is of another kind"]);
     }
-    let target = wanted.kind == Kind::Link && walk::hash(Kind::Link, folder, name)? != wanted.sha256;
+    let target = wanted.kind == ManifestKind::Link && walk::hash(ManifestKind::Link, folder, name)? != wanted.sha256;
     let all = [
         (target, "has another target"),
         (wanted.size != found.size, "has another size"),

@@ -1,11 +1,11 @@
 //! Makes an instant copy of a folder and keeps it for as long as a channel is open. If the program is killed, the
 //! next copy removes its remains.
 
-use crate::ask::{Answer, Freeze};
-use crate::instant::{FOLDER, Way};
+use crate::ask::{Freeze, SnapshotReply};
+use crate::instant::{FOLDER, InstantMethod};
 use crate::{remove, run};
 use homing_mounts::MountLine;
-use homing_os::folder::lock::Held;
+use homing_os::folder::lock::FileLock;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io::{self, BufRead};
@@ -18,16 +18,20 @@ const SUBVOLUME_ROOT: u64 = 256;
 
 /// Makes a copy, reports its path, and removes it when the channel ends. If a copy was expected but could not be
 /// made, it sends a note.
-pub fn hold(order: &Freeze, orders: impl BufRead, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
+pub fn hold(
+    order: &Freeze,
+    orders: impl BufRead,
+    say: &mut dyn FnMut(SnapshotReply) -> io::Result<()>,
+) -> io::Result<()> {
     let made = match Frozen::new(order) {
         Ok(made) => made,
         Err(why) => {
             let folder = order.folder.display();
-            say(Answer::Note(format!("{folder} is copied as it is now, not from an instant copy: {why}")))?;
+            say(SnapshotReply::Note(format!("{folder} is copied as it is now, not from an instant copy: {why}")))?;
             None
         }
     };
-    say(Answer::Frozen(made.as_ref().map(|made| (made.way, made.seen.as_path().into()))))?;
+    say(SnapshotReply::Frozen(made.as_ref().map(|made| (made.way, made.seen.as_path().into()))))?;
     // Input is ignored; only its end matters.
     orders.lines().map_while(Result::ok).for_each(drop);
     let removed = made.map_or(Ok(()), |made| {
@@ -37,19 +41,19 @@ pub fn hold(order: &Freeze, orders: impl BufRead, say: &mut dyn FnMut(Answer) ->
         place.map(fs::remove_dir);
         removed
     });
-    removed.or_else(|why| say(Answer::Note(why)))
+    removed.or_else(|why| say(SnapshotReply::Note(why)))
 }
 
 /// An instant copy that exists.
 struct Frozen {
-    way: Way,
+    way: InstantMethod,
     /// The source of the copy: a dataset's name, or a path.
     from: PathBuf,
     /// Its folder, in the folder for instant copies.
     copy: PathBuf,
     /// The source folder inside the copy.
     seen: PathBuf,
-    _held: Held,
+    _held: FileLock,
 }
 
 impl Frozen {
@@ -60,21 +64,21 @@ impl Frozen {
         let real = folder.canonicalize().map_err(failed)?;
         let lines = homing_mounts::read().map_err(failed)?;
         let Some(line) = homing_mounts::holding(&lines, &real) else { return Ok(None) };
-        let Some(way) = Way::of(&line.mount, order.wanted) else { return Ok(None) };
+        let Some(way) = InstantMethod::of(&line.mount, order.wanted) else { return Ok(None) };
         if !rustix::process::geteuid().is_root() {
             return Err(format!("only root can have one of {}", way.name()));
         }
         let root = root(way, &real, line)?;
         let place = place(&root)?;
-        let from = if way == Way::Zfs { line.mount.source.to_path() } else { root.clone() };
+        let from = if way == InstantMethod::Zfs { line.mount.source.to_path() } else { root.clone() };
         sweep(way, &from, &place);
         let (name, held) = lock(&place)?;
         let copy = place.join(&name);
         let below = real.strip_prefix(&root).unwrap_or(Path::new(""));
         let seen = match way {
-            Way::Btrfs => copy.join(below),
-            Way::Zfs => root.join(".zfs/snapshot").join(format!("homing-{name}")).join(below),
-            Way::MooseFs | Way::Reflink => copy.clone(),
+            InstantMethod::Btrfs => copy.join(below),
+            InstantMethod::Zfs => root.join(".zfs/snapshot").join(format!("homing-{name}")).join(below),
+            InstantMethod::MooseFs | InstantMethod::Reflink => copy.clone(),
         };
         let frozen = Frozen { way, from, copy, seen: seen.components().collect(), _held: held };
         match frozen.make(&real, &place).and_then(|()| frozen.is_there(&real)) {
@@ -88,11 +92,11 @@ impl Frozen {
 
     fn make(&self, real: &Path, place: &Path) -> Result<(), String> {
         let whole = match self.way {
-            Way::Btrfs | Way::Zfs => vec![self.from.as_path()],
-            Way::MooseFs | Way::Reflink => vec![real],
+            InstantMethod::Btrfs | InstantMethod::Zfs => vec![self.from.as_path()],
+            InstantMethod::MooseFs | InstantMethod::Reflink => vec![real],
         };
         // A folder cannot be copied into itself.
-        if !place.starts_with(real) || matches!(self.way, Way::Btrfs | Way::Zfs) {
+        if !place.starts_with(real) || matches!(self.way, InstantMethod::Btrfs | InstantMethod::Zfs) {
             return run_all(&self.way.make(&whole, &self.copy, false));
         }
         let failed = |e: io::Error| format!("{}: {e}", self.copy.display());
@@ -117,9 +121,9 @@ impl Frozen {
 }
 
 /// Returns the topmost folder of the file system or subvolume, as far as it is mounted here.
-fn root(way: Way, real: &Path, line: &MountLine) -> Result<PathBuf, String> {
+fn root(way: InstantMethod, real: &Path, line: &MountLine) -> Result<PathBuf, String> {
     let point = line.mount.point.to_path();
-    if way != Way::Btrfs {
+    if way != InstantMethod::Btrfs {
         return Ok(point);
     }
     let is_root = |folder: &&Path| fs::metadata(folder).is_ok_and(|meta| meta.ino() == SUBVOLUME_ROOT);
@@ -139,10 +143,10 @@ fn place(root: &Path) -> Result<PathBuf, String> {
 }
 
 /// Returns an unused name and its lock, which shows that its maker lives.
-fn lock(place: &Path) -> Result<(String, Held), String> {
+fn lock(place: &Path) -> Result<(String, FileLock), String> {
     let doing = |e: io::Error| format!("{}: {e}", place.display());
     let name = homing_os::folder::unguessable().map_err(doing)?;
-    let held = Held::try_take(&place.join(format!("{name}{LOCK}"))).map_err(doing)?;
+    let held = FileLock::try_take(&place.join(format!("{name}{LOCK}"))).map_err(doing)?;
     held.map(|held| (name, held)).ok_or_else(|| format!("{}: others take each new name", place.display()))
 }
 
@@ -150,20 +154,20 @@ fn lock(place: &Path) -> Result<(String, Held), String> {
 const LOCK: &str = ".lock";
 
 /// Removes copies whose makers do not live any more.
-fn sweep(way: Way, from: &Path, place: &Path) {
+fn sweep(way: InstantMethod, from: &Path, place: &Path) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let lock = entry.path();
         let name = entry.file_name().into_string().unwrap_or_default();
         let Some(name) = name.strip_suffix(LOCK) else { continue };
-        if let Ok(Some(_held)) = Held::try_take(&lock) {
+        if let Ok(Some(_held)) = FileLock::try_take(&lock) {
             let _ = take_away(way, from, &place.join(name));
         }
     }
 }
 
 /// Removes a copy, even an incomplete one, and then its lock.
-fn take_away(way: Way, from: &Path, copy: &Path) -> Result<(), String> {
-    let there = way == Way::Zfs || fs::symlink_metadata(copy).is_ok();
+fn take_away(way: InstantMethod, from: &Path, copy: &Path) -> Result<(), String> {
+    let there = way == InstantMethod::Zfs || fs::symlink_metadata(copy).is_ok();
     let removed = match way.remove(from, copy) {
         _ if !there => Ok(()),
         Some(words) => run_all(&[words]),

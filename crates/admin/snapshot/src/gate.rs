@@ -1,11 +1,11 @@
 //! Limits a copy: a lease of the file server for each host that reads, and a pace that leaves the disk to others.
 
-use crate::ask::{Answer, Gate, Watch};
-use crate::disk::Disk;
+use crate::ask::{CopyWatch, Gate, SnapshotReply};
+use crate::disk::DiskMonitor;
 use crate::pace::Pace;
 use crate::run::Reins;
 use crate::sender::Sender;
-use homing_lease::{Leases, Place, Wish};
+use homing_lease::{LeaseDemand, LeaseFolder, Leases};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ const SOON: Duration = Duration::from_secs(2);
 
 /// Watches leases and disk until the channel ends, and reports each change of the number of hosts that may read. If
 /// no lease can be had, the copy continues without one.
-pub fn hold(watch: Watch, reins: &Reins, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
-    let mut disk = Disk::below(watch.folder.as_path(), watch.reads_only);
+pub fn hold(watch: CopyWatch, reins: &Reins, say: &mut dyn FnMut(SnapshotReply) -> io::Result<()>) -> io::Result<()> {
+    let mut disk = DiskMonitor::below(watch.folder.as_path(), watch.reads_only);
     let mut sender = watch.mark.map(Sender::new);
     let mut leases = Taken::new(watch.gate, say)?;
     let mut pace = Pace::new(Instant::now());
@@ -38,7 +38,7 @@ pub fn hold(watch: Watch, reins: &Reins, say: &mut dyn FnMut(Answer) -> io::Resu
         if told != Some(may_run) && !soon {
             told = Some(may_run);
             sender.iter_mut().for_each(|sender| sender.may_run(may_run > 0));
-            say(Answer::Lease(may_run))?;
+            say(SnapshotReply::Lease(may_run))?;
         }
         std::thread::sleep(TICK);
     }
@@ -55,11 +55,11 @@ struct Taken {
 }
 
 impl Taken {
-    fn new(gate: Option<Gate>, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<Taken> {
+    fn new(gate: Option<Gate>, say: &mut dyn FnMut(SnapshotReply) -> io::Result<()>) -> io::Result<Taken> {
         let Some(Gate { folder, server, limit }) = gate else { return Ok(Taken::none()) };
-        match Leases::open(Place { folder, server, limit, unfit: None }) {
+        match Leases::open(LeaseFolder { folder, server, limit, unfit: None }) {
             Ok((leases, told)) => {
-                told.map_or(Ok(()), |text| say(Answer::Note(text)))?;
+                told.map_or(Ok(()), |text| say(SnapshotReply::Note(text)))?;
                 Ok(Taken { leases: Some(leases), has: 0, ..Taken::none() })
             }
             Err(why) => without(&why, say).map(|()| Taken::none()),
@@ -70,11 +70,16 @@ impl Taken {
         Taken { leases: None, has: u32::MAX, others: false, looked: None }
     }
 
-    fn look(&mut self, wanted: u32, now: Instant, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
+    fn look(
+        &mut self,
+        wanted: u32,
+        now: Instant,
+        say: &mut dyn FnMut(SnapshotReply) -> io::Result<()>,
+    ) -> io::Result<()> {
         let due = self.looked.is_none_or(|(at, then)| then != wanted || now.duration_since(at) >= LOOK);
         let Some(leases) = self.leases.as_mut().filter(|_| due) else { return Ok(()) };
         self.looked = Some((now, wanted));
-        let why = match leases.turn(Wish { wanted, used: self.has.min(wanted), limit: None }, true, now) {
+        let why = match leases.turn(LeaseDemand { wanted, used: self.has.min(wanted), limit: None }, true, now) {
             Ok(outlook) if outlook.gave_up => "others have had all leases for an hour".to_string(),
             Ok(outlook) => {
                 self.has = outlook.may_use;
@@ -88,6 +93,6 @@ impl Taken {
     }
 }
 
-fn without(why: &str, say: &mut dyn FnMut(Answer) -> io::Result<()>) -> io::Result<()> {
-    say(Answer::Note(format!("the copy is not counted at its file server: {why}")))
+fn without(why: &str, say: &mut dyn FnMut(SnapshotReply) -> io::Result<()>) -> io::Result<()> {
+    say(SnapshotReply::Note(format!("the copy is not counted at its file server: {why}")))
 }

@@ -1,7 +1,7 @@
 //! Finds the host that holds a folder's bytes, and the folder's name there.
 
 use homing_model::{Mount, RawText};
-use homing_mounts::{Kind, nfs, volume_name};
+use homing_mounts::{FileSystemKind, nfs, volume_name};
 use std::path::{Path, PathBuf};
 
 /// A host that may have the bytes, and the folder's possible names there.
@@ -57,15 +57,15 @@ impl Candidate {
 pub fn candidates(real: &Path, mount: &Mount, inode: u64, bank: &str, bricks: &[String]) -> Vec<Candidate> {
     let path: RawText = real.into();
     let mounted = |host: &str| Candidate::mounted(host, real, mount);
-    let mut found = match Kind::of(mount) {
-        Kind::Nfs => {
+    let mut found = match FileSystemKind::of(mount) {
+        FileSystemKind::Nfs => {
             let below = real.strip_prefix(mount.point.as_path()).unwrap_or(Path::new(""));
             let source = nfs::source_path(mount).to_path();
             let there: PathBuf = source.join(below).components().collect();
             let proof = Proof::Inode(inode);
             return vec![Candidate { host: Some(nfs::server(mount)), paths: vec![there.as_path().into()], proof }];
         }
-        Kind::Gluster => {
+        FileSystemKind::Gluster => {
             let server = nfs::server(mount);
             let mut hosts: Vec<&str> = Vec::new();
             // If the bank's host has bricks, it comes first: files cross no network at all. Else any host with bricks
@@ -77,9 +77,9 @@ pub fn candidates(real: &Path, mount: &Mount, inode: u64, bank: &str, bricks: &[
             hosts.into_iter().map(mounted).collect()
         }
         // The pieces of each file are on several hosts. They cross the network once, on any host that reads.
-        Kind::Moose | Kind::Lustre | Kind::Ceph => vec![mounted(bank)],
+        FileSystemKind::Moose | FileSystemKind::Lustre | FileSystemKind::Ceph => vec![mounted(bank)],
         // Inode numbers of sshfs are the client's own: they cannot prove that a folder there is this one.
-        Kind::Sshfs | Kind::Local | Kind::Site | Kind::Other => Vec::new(),
+        FileSystemKind::Sshfs | FileSystemKind::Local | FileSystemKind::Site | FileSystemKind::Other => Vec::new(),
     };
     found.push(Candidate { host: None, paths: vec![path.clone()], proof: Proof::None });
     found

@@ -1,7 +1,7 @@
 //! Instant copies of file systems: the kind that a folder can have, and the commands for it.
 
 use homing_model::Mount;
-use homing_mounts::Kind;
+use homing_mounts::FileSystemKind;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub fn own_patterns() -> [String; 2] {
 /// The kinds of instant copies that the cluster file permits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Wanted {
+pub enum InstantPolicy {
     /// Only a kind that costs next to nothing and keeps everything of the source: btrfs.
     #[default]
     Auto,
@@ -33,7 +33,7 @@ pub enum Wanted {
 /// How an instant copy is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum InstantMethod {
     /// A read-only snapshot of the subvolume: one moment for all files.
     Btrfs,
     /// A snapshot of the dataset: one moment for all files.
@@ -44,27 +44,27 @@ pub enum Way {
     Reflink,
 }
 
-impl Way {
+impl InstantMethod {
     /// Returns the name for users.
     pub fn name(self) -> &'static str {
         match self {
-            Way::Btrfs => "btrfs",
-            Way::Zfs => "ZFS",
-            Way::MooseFs => "MooseFS",
-            Way::Reflink => "reflink",
+            InstantMethod::Btrfs => "btrfs",
+            InstantMethod::Zfs => "ZFS",
+            InstantMethod::MooseFs => "MooseFS",
+            InstantMethod::Reflink => "reflink",
         }
     }
 
     /// Returns the kind that a mount offers; `None`: none, or none that is wanted.
-    pub fn of(mount: &Mount, wanted: Wanted) -> Option<Way> {
+    pub fn of(mount: &Mount, wanted: InstantPolicy) -> Option<InstantMethod> {
         let way = match mount.fstype.as_str() {
-            "btrfs" => Way::Btrfs,
-            "zfs" => Way::Zfs,
-            "xfs" => Way::Reflink,
-            _ if Kind::of(mount) == Kind::Moose => Way::MooseFs,
+            "btrfs" => InstantMethod::Btrfs,
+            "zfs" => InstantMethod::Zfs,
+            "xfs" => InstantMethod::Reflink,
+            _ if FileSystemKind::of(mount) == FileSystemKind::Moose => InstantMethod::MooseFs,
             _ => return None,
         };
-        (wanted == Wanted::Any || wanted == Wanted::Auto && way == Way::Btrfs).then_some(way)
+        (wanted == InstantPolicy::Any || wanted == InstantPolicy::Auto && way == InstantMethod::Btrfs).then_some(way)
     }
 
     /// Returns the commands that make a copy of `from`, in order.
@@ -76,11 +76,13 @@ impl Way {
         let one = |head: Vec<OsString>, from: &Path| [head, vec![from.into(), to.into()]].concat();
         let all = |head: &[&str]| from.iter().map(|from| one(words(head), from)).collect();
         match self {
-            Way::Btrfs => all(&["btrfs", "subvolume", "snapshot", "-r"]),
-            Way::Zfs => from.iter().map(|from| [words(&["zfs", "snapshot"]), vec![named(from, to)]].concat()).collect(),
-            Way::MooseFs => all(&["mfsmakesnapshot"]),
-            Way::Reflink if parts => all(&["cp", "-a", "--reflink=always", "--one-file-system", "--"]),
-            Way::Reflink => all(&["cp", "-a", "--reflink=always", "--one-file-system", "-T", "--"]),
+            InstantMethod::Btrfs => all(&["btrfs", "subvolume", "snapshot", "-r"]),
+            InstantMethod::Zfs => {
+                from.iter().map(|from| [words(&["zfs", "snapshot"]), vec![named(from, to)]].concat()).collect()
+            }
+            InstantMethod::MooseFs => all(&["mfsmakesnapshot"]),
+            InstantMethod::Reflink if parts => all(&["cp", "-a", "--reflink=always", "--one-file-system", "--"]),
+            InstantMethod::Reflink => all(&["cp", "-a", "--reflink=always", "--one-file-system", "-T", "--"]),
         }
     }
 
@@ -88,10 +90,10 @@ impl Way {
     pub fn remove(self, from: &Path, to: &Path) -> Option<Vec<OsString>> {
         let words = |words: &[&str], last: OsString| words.iter().map(OsString::from).chain([last]).collect::<Vec<_>>();
         match self {
-            Way::Btrfs => Some(words(&["btrfs", "subvolume", "delete"], to.into())),
-            Way::Zfs => Some(words(&["zfs", "destroy"], named(from, to))),
-            Way::MooseFs => Some(words(&["mfsrmsnapshot"], to.into())),
-            Way::Reflink => None,
+            InstantMethod::Btrfs => Some(words(&["btrfs", "subvolume", "delete"], to.into())),
+            InstantMethod::Zfs => Some(words(&["zfs", "destroy"], named(from, to))),
+            InstantMethod::MooseFs => Some(words(&["mfsrmsnapshot"], to.into())),
+            InstantMethod::Reflink => None,
         }
     }
 }
@@ -108,25 +110,31 @@ fn named(dataset: &Path, name: &Path) -> OsString {
 mod tests {
     use super::*;
 
-    fn way(fstype: &str, wanted: Wanted) -> Option<Way> {
-        Way::of(&Mount { point: "/data".into(), fstype: fstype.into(), source: "x:9421".into() }, wanted)
+    fn way(fstype: &str, wanted: InstantPolicy) -> Option<InstantMethod> {
+        InstantMethod::of(&Mount { point: "/data".into(), fstype: fstype.into(), source: "x:9421".into() }, wanted)
     }
 
     #[test]
     fn what_loses_or_costs_something_or_was_never_tried_is_taken_only_when_asked_for() {
-        assert_eq!(way("btrfs", Wanted::Auto), Some(Way::Btrfs));
-        assert_eq!((way("zfs", Wanted::Auto), way("zfs", Wanted::Any)), (None, Some(Way::Zfs)));
-        assert_eq!((way("fuse.mfs", Wanted::Auto), way("fuse.mfs", Wanted::Any)), (None, Some(Way::MooseFs)));
-        assert_eq!((way("xfs", Wanted::Auto), way("xfs", Wanted::Any)), (None, Some(Way::Reflink)));
-        assert_eq!((way("ext4", Wanted::Any), way("btrfs", Wanted::None)), (None, None));
+        assert_eq!(way("btrfs", InstantPolicy::Auto), Some(InstantMethod::Btrfs));
+        assert_eq!((way("zfs", InstantPolicy::Auto), way("zfs", InstantPolicy::Any)), (None, Some(InstantMethod::Zfs)));
+        assert_eq!(
+            (way("fuse.mfs", InstantPolicy::Auto), way("fuse.mfs", InstantPolicy::Any)),
+            (None, Some(InstantMethod::MooseFs))
+        );
+        assert_eq!(
+            (way("xfs", InstantPolicy::Auto), way("xfs", InstantPolicy::Any)),
+            (None, Some(InstantMethod::Reflink))
+        );
+        assert_eq!((way("ext4", InstantPolicy::Any), way("btrfs", InstantPolicy::None)), (None, None));
     }
 
     #[test]
     fn a_dataset_itself_is_never_destroyed() {
         let text = |words: Vec<OsString>| words.join(" ".as_ref()).into_string().unwrap();
         let (set, copy) = (Path::new("tank/home"), Path::new("/tank/home/.homing-instant/0af"));
-        assert_eq!(text(Way::Zfs.make(&[set], copy, false).remove(0)), "zfs snapshot tank/home@homing-0af");
-        assert_eq!(text(Way::Zfs.remove(set, copy).unwrap()), "zfs destroy tank/home@homing-0af");
-        assert_eq!(text(Way::Zfs.remove(set, Path::new("/")).unwrap()), "zfs destroy tank/home@homing-");
+        assert_eq!(text(InstantMethod::Zfs.make(&[set], copy, false).remove(0)), "zfs snapshot tank/home@homing-0af");
+        assert_eq!(text(InstantMethod::Zfs.remove(set, copy).unwrap()), "zfs destroy tank/home@homing-0af");
+        assert_eq!(text(InstantMethod::Zfs.remove(set, Path::new("/")).unwrap()), "zfs destroy tank/home@homing-");
     }
 }

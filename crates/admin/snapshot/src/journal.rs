@@ -14,7 +14,7 @@ pub const NAME: &str = "homing.journal";
 /// An event in a vault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Event {
+pub enum VaultEvent {
     /// An image was begun.
     Begun {
         /// Its name.
@@ -52,15 +52,15 @@ pub enum Event {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct VaultJournalLine {
     at: Timestamp,
     #[serde(flatten)]
-    event: Event,
+    event: VaultEvent,
 }
 
 /// Adds a line, which is on disk when this returns.
-pub fn add(folder: &Path, event: Event) -> io::Result<()> {
-    let mut text = serde_json::to_string(&Line { at: Timestamp::now(), event })?;
+pub fn add(folder: &Path, event: VaultEvent) -> io::Result<()> {
+    let mut text = serde_json::to_string(&VaultJournalLine { at: Timestamp::now(), event })?;
     text.push('\n');
     let mut options = OpenOptions::new();
     let mut file =
@@ -71,19 +71,19 @@ pub fn add(folder: &Path, event: Event) -> io::Result<()> {
 
 /// Returns all events, the oldest first. It skips a line that was cut short by a power cut.
 /// `None`: this user may not read them.
-pub fn read(folder: &Path) -> Option<Vec<Event>> {
+pub fn read(folder: &Path) -> Option<Vec<VaultEvent>> {
     let text = match std::fs::read(folder.join(NAME)) {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => return None,
         text => text.unwrap_or_default(),
     };
-    let lines = text.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+    let lines = text.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<VaultJournalLine>(line).ok());
     Some(lines.map(|line| line.event).collect())
 }
 
 /// Returns the hash of an image's manifest, as it was noted when the image was finished.
 pub fn manifest_of(folder: &Path, name: &str) -> Option<String> {
     read(folder)?.into_iter().rev().find_map(|event| match event {
-        Event::Finished { image, manifest, .. } if image == name => manifest,
+        VaultEvent::Finished { image, manifest, .. } if image == name => manifest,
         _ => None,
     })
 }

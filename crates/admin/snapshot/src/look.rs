@@ -1,6 +1,6 @@
 //! Looks paths up on this host.
 
-use crate::ask::Seen;
+use crate::ask::HostView;
 use homing_model::RawText;
 use jiff::Timestamp;
 use std::fs;
@@ -15,7 +15,7 @@ fn rsync() -> Option<String> {
 }
 
 /// Looks up each path, and describes this host.
-pub fn look(paths: &[RawText]) -> Seen {
+pub fn look(paths: &[RawText]) -> HostView {
     let lines = homing_mounts::read().unwrap_or_default();
     let one = |path: &RawText| {
         let real = path.as_path().canonicalize().ok()?;
@@ -25,7 +25,7 @@ pub fn look(paths: &[RawText]) -> Seen {
     };
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let name = homing_os::names::own_name();
-    Seen {
+    HostView {
         identity: format!("{name} {}", boot.trim()),
         exports: fs::read_to_string(homing_mounts::nfs::EXPORTS).unwrap_or_default(),
         paths: paths.iter().map(one).collect(),

@@ -1,21 +1,21 @@
 //! Makes an image: beside the good ones, under a temporary name until it is complete and on disk. The next call takes
 //! over the folder of an interrupted copy, unless the host restarted meanwhile and a good image exists.
 
-use crate::ask::{Answer, Expired, Made, Make, Say};
+use crate::ask::{Expired, ImageReport, Make, Say, SnapshotReply};
 use crate::doubt::ClockReading;
 use crate::image::{EXPIRED, HISTORY_HEAD, Image, PARTIAL, Summary};
 use crate::instant;
-use crate::journal::{self, Event};
-use crate::plan::{Plan, Unfit, links_work, plan};
+use crate::journal::{self, VaultEvent};
+use crate::plan::{ImagePlan, Unfit, links_work, plan};
 use crate::remove;
-use crate::rsync::{Copy, End};
+use crate::rsync::{Copy, CopyOutcome};
 use crate::run::Reins;
-use crate::split::{Deal, Part, Read};
+use crate::split::{CopyPart, Deal, PartResult};
 use crate::transfer;
 use crate::tree::{self, Tally};
 use crate::vault::{Refused, Vault, full, full_words, sync_folder, write_synced};
 use crate::{index, manifest, parts};
-use homing_os::folder::lock::Held;
+use homing_os::folder::lock::FileLock;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
@@ -29,25 +29,25 @@ use std::time::Instant;
 const TOLD: usize = 20;
 
 /// Makes an image. `parts`: receives the parts that other hosts read first, once requested.
-pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) -> Result<Made, Refused> {
+pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<CopyPart>>, say: Say) -> Result<ImageReport, Refused> {
     let (since, begun) = (Instant::now(), Timestamp::now());
     let mut readings = ClockReading::of_hosts(&order.clocks, begun);
     let zone = TimeZone::system();
     let vault = Vault::make(&order.site)?;
     let held = vault.lock()?;
-    have_room(&vault, &mut |text| drop(say(Answer::Note(text))))?;
+    have_room(&vault, &mut |text| drop(say(SnapshotReply::Note(text))))?;
     let plan = plan(order, &vault, &zone)?;
     let course = Course { vault: &vault, bank: &order.site.bank, plan: &plan, zone: &zone, held: &held, reins };
     let images = vault.images(&zone);
     let reference = images.iter().rev().find(|image| image.is_good() && image.branch == plan.branch);
-    let (resumed, distrust) = course.begin(reference, &mut |text| drop(say(Answer::Note(text))))?;
+    let (resumed, distrust) = course.begin(reference, &mut |text| drop(say(SnapshotReply::Note(text))))?;
     let exclude = course.exclude();
     // If all bytes are compared, this host reads them again anyway.
     let parts = if order.split && !distrust { course.deal(reference, &exclude, parts, say) } else { Vec::new() };
     let (reads, copied) = course.copy(reference, distrust, &exclude, &parts, say)?;
-    let mut note = |text: String| drop(say(Answer::Note(text)));
+    let mut note = |text: String| drop(say(SnapshotReply::Note(text)));
     let tally = course.hash(reference)?;
-    if copied.end == End::Whole && copied.stats.entries != tally.entries && copied.vanished == 0 {
+    if copied.end == CopyOutcome::Whole && copied.stats.entries != tally.entries && copied.vanished == 0 {
         let why = format!("the image has {} entries, the source {}", tally.entries, copied.stats.entries);
         return Err(course.stop(why).into());
     }
@@ -55,7 +55,7 @@ pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) 
     course.finish(order, &images, reference, &copied, &tally)?;
     readings.push(ClockReading::since(begun, since.elapsed(), Timestamp::now()));
     let expired = match copied.end {
-        End::Whole => remove::expire(&vault, &readings, false, &zone).unwrap_or_else(|e| {
+        CopyOutcome::Whole => remove::expire(&vault, &readings, false, &zone).unwrap_or_else(|e| {
             note(format!("what has expired was not removed: {e}"));
             Expired::default()
         }),
@@ -63,7 +63,7 @@ pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) 
     };
     remove::begin(&vault).unwrap_or_else(|e| note(format!("the removal of old images did not begin: {e}")));
     let first = |lines: &[String]| lines.iter().take(TOLD).cloned().collect();
-    Ok(Made {
+    Ok(ImageReport {
         image: plan.name.clone(),
         reference: reference.map(|image| image.name.clone()),
         resumed,
@@ -80,7 +80,7 @@ pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<Part>>, say: Say) 
         paused_us: reins.paused().as_micros() as u64,
         excluded: first(&copied.excluded),
         excluded_count: copied.excluded_count,
-        unreadable: if copied.end == End::Incomplete { first(&copied.unreadable) } else { Vec::new() },
+        unreadable: if copied.end == CopyOutcome::Incomplete { first(&copied.unreadable) } else { Vec::new() },
         expired: expired.names,
         doubt: expired.doubt,
         folder: vault.folder(&plan.name),
@@ -120,7 +120,7 @@ fn have_room(vault: &Vault, note: &mut dyn FnMut(String)) -> Result<(), Refused>
 }
 
 /// Returns the bytes over the network; `None`: the bank's host has read all.
-fn network(plan: &Plan, copied: &transfer::Copied, reads: &[Read]) -> Option<u64> {
+fn network(plan: &ImagePlan, copied: &transfer::TransferResult, reads: &[PartResult]) -> Option<u64> {
     let last = plan.source.host.is_some().then_some(copied.stats.sent);
     let all = reads.iter().filter_map(|read| read.network).chain(last);
     all.reduce(|sum, sent| sum + sent)
@@ -129,9 +129,9 @@ fn network(plan: &Plan, copied: &transfer::Copied, reads: &[Read]) -> Option<u64
 struct Course<'a> {
     vault: &'a Vault,
     bank: &'a Path,
-    plan: &'a Plan,
+    plan: &'a ImagePlan,
     zone: &'a TimeZone,
-    held: &'a Held,
+    held: &'a FileLock,
     reins: &'a Reins,
 }
 
@@ -165,7 +165,7 @@ impl Course<'_> {
         };
         let resumed = resumed.map_err(failed)?;
         let reference = reference.map(|image| image.name.clone());
-        let event = Event::Begun { image: self.plan.name.clone(), reference, boot };
+        let event = VaultEvent::Begun { image: self.plan.name.clone(), reference, boot };
         journal::add(&self.vault.own(), event).map_err(failed)?;
         if !resumed {
             let made = DirBuilder::new().mode(0o700).create(self.partial());
@@ -179,7 +179,7 @@ impl Course<'_> {
         let name = partial.strip_suffix(PARTIAL).unwrap_or(partial);
         let events = journal::read(&self.vault.own()).unwrap_or_default();
         let begun = events.into_iter().rev().find_map(|event| match event {
-            Event::Begun { image, boot, .. } if image == name => Some(boot),
+            VaultEvent::Begun { image, boot, .. } if image == name => Some(boot),
             _ => None,
         });
         begun.is_some_and(|then| then == boot)
@@ -192,9 +192,15 @@ impl Course<'_> {
     }
 
     /// Requests the parts that other hosts read first.
-    fn deal(&self, reference: Option<&Image>, exclude: &[String], parts: &Receiver<Vec<Part>>, say: Say) -> Vec<Part> {
+    fn deal(
+        &self,
+        reference: Option<&Image>,
+        exclude: &[String],
+        parts: &Receiver<Vec<CopyPart>>,
+        say: Say,
+    ) -> Vec<CopyPart> {
         let since = reference.and_then(|image| image.created);
-        let asked = say(Answer::Deal(Deal { exclude: exclude.to_vec(), since }));
+        let asked = say(SnapshotReply::Deal(Deal { exclude: exclude.to_vec(), since }));
         asked.ok().and_then(|()| parts.recv().ok()).unwrap_or_default()
     }
 
@@ -203,9 +209,9 @@ impl Course<'_> {
         reference: Option<&Image>,
         distrust: bool,
         exclude: &[String],
-        parts: &[Part],
+        parts: &[CopyPart],
         say: Say,
-    ) -> Result<(Vec<Read>, transfer::Copied), String> {
+    ) -> Result<(Vec<PartResult>, transfer::TransferResult), String> {
         let folder = self.partial();
         let exclude_from = folder.join("exclude");
         let patterns: String = exclude.iter().map(|pattern| format!("{pattern}\n")).collect();
@@ -228,9 +234,9 @@ impl Course<'_> {
         let copied = transfer::copy(&copy, &folder, self.held, self.reins);
         let copied = copied.map_err(|e| self.stop(full(self.bank, &e)))?;
         match &copied.end {
-            End::Full => Err(self.stop(full_words(self.bank))),
-            End::Failed(why) => Err(self.stop(why.clone())),
-            End::Whole | End::Incomplete => Ok((reads, copied)),
+            CopyOutcome::Full => Err(self.stop(full_words(self.bank))),
+            CopyOutcome::Failed(why) => Err(self.stop(why.clone())),
+            CopyOutcome::Whole | CopyOutcome::Incomplete => Ok((reads, copied)),
         }
     }
 
@@ -253,7 +259,7 @@ impl Course<'_> {
 
     /// Records why a copy ended early; the next copy continues it.
     fn stop(&self, why: String) -> String {
-        let event = Event::Stopped { image: self.plan.name.clone(), why: why.clone() };
+        let event = VaultEvent::Stopped { image: self.plan.name.clone(), why: why.clone() };
         let _ = journal::add(&self.vault.own(), event);
         why
     }
@@ -264,12 +270,12 @@ impl Course<'_> {
         order: &Make,
         images: &[Image],
         reference: Option<&Image>,
-        copied: &transfer::Copied,
+        copied: &transfer::TransferResult,
         tally: &Tally,
     ) -> Result<(), String> {
         let bank = self.bank.to_string_lossy();
         let tree = self.plan.source.path.display();
-        let whole = copied.end == End::Whole;
+        let whole = copied.end == CopyOutcome::Whole;
         let older = images.iter().filter(|image| image.sequence.is_none()).map(|image| image.name.clone());
         let older: Vec<String> = older.collect();
         let summary = Summary {
@@ -320,7 +326,7 @@ impl Course<'_> {
         file.write_all(summary.history(self.zone).as_bytes())?;
         journal::add(
             &own,
-            Event::Finished {
+            VaultEvent::Finished {
                 image: self.plan.name.clone(),
                 sequence: summary.sequence,
                 manifest: Some(summary.manifest.into()),

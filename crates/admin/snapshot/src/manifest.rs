@@ -11,7 +11,7 @@ pub const NAME: &str = "manifest";
 /// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ManifestKind {
     /// A regular file.
     File,
     /// A folder.
@@ -24,11 +24,11 @@ pub enum Kind {
 
 /// A file, a folder or a link of an image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ImageEntry {
     /// Path below the tree; empty for the tree itself.
     pub path: RawText,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ManifestKind,
     /// Permission bits.
     pub mode: u32,
     /// Its owner.
@@ -60,16 +60,16 @@ pub fn order(a: &RawText, b: &RawText) -> Ordering {
 }
 
 /// Returns the entries of a manifest.
-pub fn read(from: impl BufRead) -> impl Iterator<Item = io::Result<Entry>> {
+pub fn read(from: impl BufRead) -> impl Iterator<Item = io::Result<ImageEntry>> {
     let entry = |line: io::Result<Vec<u8>>| Ok(serde_json::from_slice(&line?)?);
     from.split(b'\n').map(entry)
 }
 
 /// A difference between an entry of one image and the same entry of another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct EntryChange {
     /// The kind of the difference.
-    pub what: What,
+    pub what: ChangeKind,
     /// Its path below the source.
     pub path: RawText,
 }
@@ -77,7 +77,7 @@ pub struct Change {
 /// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum What {
+pub enum ChangeKind {
     /// The entry is in the later image only.
     New,
     /// The entry is in the earlier image only.
@@ -93,9 +93,9 @@ pub enum What {
 /// # Errors
 /// The error of reading or of `each`.
 pub fn compare(
-    before: impl Iterator<Item = io::Result<Entry>>,
-    after: impl Iterator<Item = io::Result<Entry>>,
-    mut each: impl FnMut(Change) -> io::Result<()>,
+    before: impl Iterator<Item = io::Result<ImageEntry>>,
+    after: impl Iterator<Item = io::Result<ImageEntry>>,
+    mut each: impl FnMut(EntryChange) -> io::Result<()>,
 ) -> io::Result<()> {
     let (mut before, mut after) = (before.peekable(), after.peekable());
     loop {
@@ -109,37 +109,37 @@ pub fn compare(
         let new = if side.is_ge() { after.next().transpose()? } else { None };
         if let Some(what) = change(old.as_ref(), new.as_ref()) {
             let path = new.or(old).map(|entry| entry.path).unwrap_or_else(|| RawText(Vec::new()));
-            each(Change { what, path })?;
+            each(EntryChange { what, path })?;
         }
     }
 }
 
-fn change(old: Option<&Entry>, new: Option<&Entry>) -> Option<What> {
+fn change(old: Option<&ImageEntry>, new: Option<&ImageEntry>) -> Option<ChangeKind> {
     let (old, new) = match (old, new) {
         (Some(old), Some(new)) => (old, new),
-        (None, Some(_)) => return Some(What::New),
-        (Some(_), None) => return Some(What::Gone),
+        (None, Some(_)) => return Some(ChangeKind::New),
+        (Some(_), None) => return Some(ChangeKind::Gone),
         (None, None) => return None,
     };
     if (old.kind, old.size, &old.sha256) != (new.kind, new.size, &new.sha256) {
-        return Some(What::Changed);
+        return Some(ChangeKind::Changed);
     }
     // A folder's time changes with its entries.
-    let time = |entry: &Entry| (entry.kind != Kind::Folder).then_some(entry.mtime_ns);
+    let time = |entry: &ImageEntry| (entry.kind != ManifestKind::Folder).then_some(entry.mtime_ns);
     let same = (old.mode, old.uid, old.gid, time(old)) == (new.mode, new.uid, new.gid, time(new));
-    if same { None } else { Some(What::Touched) }
+    if same { None } else { Some(ChangeKind::Touched) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn entry(path: &[u8], sha: &str, mode: u32) -> Entry {
+    fn entry(path: &[u8], sha: &str, mode: u32) -> ImageEntry {
         let path = RawText(path.to_vec());
         let sha256 = Some(sha.into());
-        Entry {
+        ImageEntry {
             path,
-            kind: Kind::File,
+            kind: ManifestKind::File,
             mode,
             uid: 0,
             gid: 0,
@@ -155,7 +155,8 @@ mod tests {
     fn any_name_comes_back_and_differences_are_told_in_order() {
         let before = [entry(b"a/x\ny", "1", 0o644), entry(b"a-b", "2", 0o644), entry(b"b\xff", "3", 0o644)];
         let after = [entry(b"a/x\ny", "9", 0o644), entry(b"b\xff", "3", 0o600), entry(b"c", "4", 0o644)];
-        let text = |all: &[Entry]| all.iter().map(|e| serde_json::to_string(e).unwrap() + "\n").collect::<String>();
+        let text =
+            |all: &[ImageEntry]| all.iter().map(|e| serde_json::to_string(e).unwrap() + "\n").collect::<String>();
         let (old, new) = (text(&before), text(&after));
         let mut found = Vec::new();
         compare(read(old.as_bytes()), read(new.as_bytes()), |change| {
@@ -163,8 +164,12 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        let wanted: [(What, &[u8]); 4] =
-            [(What::Changed, b"a/x\ny"), (What::Gone, b"a-b"), (What::Touched, b"b\xff"), (What::New, b"c")];
+        let wanted: [(ChangeKind, &[u8]); 4] = [
+            (ChangeKind::Changed, b"a/x\ny"),
+            (ChangeKind::Gone, b"a-b"),
+            (ChangeKind::Touched, b"b\xff"),
+            (ChangeKind::New, b"c"),
+        ];
         assert_eq!(found, wanted.map(|(what, path)| (what, path.to_vec())));
     }
 

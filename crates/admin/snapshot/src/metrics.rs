@@ -1,13 +1,13 @@
 //! Prints the state of vaults as metrics for Prometheus.
 
 use crate::ask::Listed;
-use homing_model::metrics::{Kind, Metrics};
+use homing_model::metrics::{MetricKind, Metrics};
 use jiff::Timestamp;
 
 /// A name without the common prefix, its help text, and its value for a vault that has one.
-type Family = (&'static str, &'static str, fn(&Listed) -> Option<f64>);
+type VaultMetric = (&'static str, &'static str, fn(&Listed) -> Option<f64>);
 
-const FAMILIES: [Family; 10] = [
+const FAMILIES: [VaultMetric; 10] = [
     ("last_good_timestamp_seconds", "The moment that the newest good image stands for.", |l| {
         Some(seconds(l.newest_good()?.created?))
     }),
@@ -39,12 +39,17 @@ pub fn of_rows(rows: &[(&str, &Listed)], now: Timestamp) -> String {
     let mut metrics = Metrics::default();
     for (name, help, value) in FAMILIES {
         let name = format!("homing_snapshot_{name}");
-        metrics.family(&name, Kind::Gauge, help);
+        metrics.family(&name, MetricKind::Gauge, help);
         for (vault, value) in rows.iter().filter_map(|(vault, listed)| Some((vault, value(listed)?))) {
             metrics.sample(&name, &[("vault", vault)], value);
         }
     }
-    metrics.only("homing_snapshot_last_run_timestamp_seconds", Kind::Gauge, "When this was written.", now.as_second());
+    metrics.only(
+        "homing_snapshot_last_run_timestamp_seconds",
+        MetricKind::Gauge,
+        "When this was written.",
+        now.as_second(),
+    );
     metrics.text()
 }
 

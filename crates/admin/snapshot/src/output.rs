@@ -1,13 +1,13 @@
 //! Formats results about snapshots: as text for users, and as JSON for programs.
 
-use crate::ask::{Listed, Made, Obstacle, Proof, Restored};
+use crate::ask::{ImageReport, Listed, Obstacle, Proof, Restored};
 use crate::destination::Presence;
 use crate::expiry;
-use crate::instant::Way;
-use crate::manifest::{Change, What};
+use crate::instant::InstantMethod;
+use crate::manifest::{ChangeKind, EntryChange};
 use crate::order::{TOLERANCE, misdated};
-use crate::rsync::At;
-use crate::split::Read;
+use crate::rsync::HostFolder;
+use crate::split::PartResult;
 use crate::target::Target;
 use homing_model::text::shown;
 use homing_model::{document, units};
@@ -29,7 +29,7 @@ fn place(target: &Target) -> String {
 }
 
 /// Returns the summary of a run.
-pub fn made(target: &Target, source: &str, way: Option<Way>, made: &Made) -> String {
+pub fn made(target: &Target, source: &str, way: Option<InstantMethod>, made: &ImageReport) -> String {
     let bytes = units::bytes;
     let network = match made.network {
         Some(sent) => bytes(sent),
@@ -71,11 +71,11 @@ pub fn made(target: &Target, source: &str, way: Option<Way>, made: &Made) -> Str
 }
 
 /// Names the hosts that have read, with the bytes of each if several had a part.
-fn readers(source: &str, parts: &[Read]) -> String {
+fn readers(source: &str, parts: &[PartResult]) -> String {
     if parts.is_empty() {
         return source.into();
     }
-    let part = |read: &Read| {
+    let part = |read: &PartResult| {
         let lost = if read.why.is_some() { ", not all of its part" } else { "" };
         format!("{} ({}{lost})", read.host, units::bytes(read.bytes))
     };
@@ -88,7 +88,7 @@ fn stood(paused_us: u64) -> String {
 }
 
 /// The same for programs.
-pub fn made_json(target: &Target, way: Option<Way>, made: &Made) -> String {
+pub fn made_json(target: &Target, way: Option<InstantMethod>, made: &ImageReport) -> String {
     document::line(json!({ "vault": target.name, "bank": target.section.bank, "instant": way, "made": made }))
 }
 
@@ -215,21 +215,21 @@ pub fn figures(target: &Target, listed: &Listed) -> Value {
 }
 
 /// Prints a line for a difference.
-pub fn change(out: &mut impl Write, change: &Change, as_json: bool) -> io::Result<()> {
+pub fn change(out: &mut impl Write, change: &EntryChange, as_json: bool) -> io::Result<()> {
     if as_json {
         return out.write_all(document::line(change).as_bytes());
     }
     let what = match change.what {
-        What::New => "new    ",
-        What::Gone => "gone   ",
-        What::Changed => "changed",
-        What::Touched => "touched",
+        ChangeKind::New => "new    ",
+        ChangeKind::Gone => "gone   ",
+        ChangeKind::Changed => "changed",
+        ChangeKind::Touched => "touched",
     };
     writeln!(out, "{what}  {}", change.path.display())
 }
 
 /// Describes a restore or its trial run.
-pub fn restored(target: &Target, into: &At, restored: &Restored) -> String {
+pub fn restored(target: &Target, into: &HostFolder, restored: &Restored) -> String {
     let into = shown(&into.word().to_string_lossy());
     let done = if restored.trial { "would be written" } else { "written" };
     let (image, count) = (shown(&restored.image), entries(restored.written));

@@ -26,14 +26,14 @@ const FIRST: Duration = Duration::from_secs(1);
 /// The state that decides whether a copy may run.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    phase: Phase,
+    phase: PacePhase,
     since: Instant,
     /// The time until the next look of a copy that runs freely.
     free: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum PacePhase {
     Free,
     Peek,
     Rest,
@@ -43,7 +43,7 @@ enum Phase {
 impl Pace {
     /// Returns a pace that lets the copy run at first.
     pub fn new(now: Instant) -> Pace {
-        Pace { phase: Phase::Free, since: now, free: FIRST }
+        Pace { phase: PacePhase::Free, since: now, free: FIRST }
     }
 
     /// Returns whether the copy may run now.
@@ -63,28 +63,28 @@ impl Pace {
         let known = || busy(self.since).is_some();
         let wary = || others || of_others(self.since).is_some_and(|part| part > SHARE);
         let next = match self.phase {
-            Phase::Free if others && !known() => Phase::Rest,
-            Phase::Free if passed >= self.free && known() => Phase::Peek,
-            Phase::Free if passed >= self.free.min(WARY) && wary() && known() => Phase::Peek,
-            Phase::Peek if passed >= PEEK => {
+            PacePhase::Free if others && !known() => PacePhase::Rest,
+            PacePhase::Free if passed >= self.free && known() => PacePhase::Peek,
+            PacePhase::Free if passed >= self.free.min(WARY) && wary() && known() => PacePhase::Peek,
+            PacePhase::Peek if passed >= PEEK => {
                 if used() {
-                    Phase::Rest
+                    PacePhase::Rest
                 } else {
-                    Phase::Free
+                    PacePhase::Free
                 }
             }
-            Phase::Rest if passed >= REST => {
+            PacePhase::Rest if passed >= REST => {
                 if used() {
-                    Phase::Burst
+                    PacePhase::Burst
                 } else {
-                    Phase::Free
+                    PacePhase::Free
                 }
             }
-            Phase::Burst if passed >= BURST => Phase::Rest,
+            PacePhase::Burst if passed >= BURST => PacePhase::Rest,
             same => return self.runs(same),
         };
         // A look that becomes a rest is the first part of the rest.
-        if (self.phase, next) != (Phase::Peek, Phase::Rest) {
+        if (self.phase, next) != (PacePhase::Peek, PacePhase::Rest) {
             self.since = now;
         }
         self.phase = next;
@@ -92,8 +92,8 @@ impl Pace {
         self.runs(next)
     }
 
-    fn runs(&self, phase: Phase) -> bool {
-        matches!(phase, Phase::Free | Phase::Burst)
+    fn runs(&self, phase: PacePhase) -> bool {
+        matches!(phase, PacePhase::Free | PacePhase::Burst)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Copies the parts that several hosts read at the same time, before one copy goes over everything.
 
-use crate::ask::{Answer, Say};
-use crate::rsync::{At, Copy, End, Stats, end};
-use crate::run::{self, Reins, Running};
+use crate::ask::{Say, SnapshotReply};
+use crate::rsync::{Copy, CopyOutcome, HostFolder, Stats, end};
+use crate::run::{self, ChildGuard, Reins};
 use crate::sender::MARK;
-use crate::split::{Part, Read};
+use crate::split::{CopyPart, PartResult};
 use crate::tree::private;
-use homing_os::folder::lock::Held;
+use homing_os::folder::lock::FileLock;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -15,7 +15,14 @@ use std::sync::mpsc;
 
 /// Copies all parts, and reports the end of each. A part that fails is reported, and has no other effect: the copy
 /// that follows finds the missing files.
-pub fn copy(copy: &Copy, parts: &[Part], folder: &Path, held: &Held, reins: &Reins, say: Say) -> Vec<Read> {
+pub fn copy(
+    copy: &Copy,
+    parts: &[CopyPart],
+    folder: &Path,
+    held: &FileLock,
+    reins: &Reins,
+    say: Say,
+) -> Vec<PartResult> {
     let (tell, ended) = mpsc::channel();
     // This thread starts them all: they end when this thread ends.
     for (number, part) in parts.iter().enumerate() {
@@ -31,20 +38,20 @@ pub fn copy(copy: &Copy, parts: &[Part], folder: &Path, held: &Held, reins: &Rei
         }
     }
     drop(tell);
-    let mut reads: Vec<Option<Read>> = vec![None; parts.len()];
+    let mut reads: Vec<Option<PartResult>> = vec![None; parts.len()];
     for (number, read) in ended.iter().take(parts.len()) {
         let name = &parts[number].name;
-        let read = read.unwrap_or_else(|why| Read { why: Some(why), ..Read::default() });
+        let read = read.unwrap_or_else(|why| PartResult { why: Some(why), ..PartResult::default() });
         let note = read.why.as_ref().map(|why| format!("{name} did not read all of its part: {why}"));
-        note.into_iter().for_each(|note| drop(say(Answer::Note(note))));
-        let _ = say(Answer::Ended(number));
-        reads[number] = Some(Read { host: name.clone(), ..read });
+        note.into_iter().for_each(|note| drop(say(SnapshotReply::Note(note))));
+        let _ = say(SnapshotReply::Ended(number));
+        reads[number] = Some(PartResult { host: name.clone(), ..read });
     }
     reads.into_iter().flatten().collect()
 }
 
-fn begin(copy: &Copy, part: &Part, errors: &Path, held: &Held, reins: &Reins) -> io::Result<Running> {
-    let from = At { host: part.host.clone(), path: part.path.clone() };
+fn begin(copy: &Copy, part: &CopyPart, errors: &Path, held: &FileLock, reins: &Reins) -> io::Result<ChildGuard> {
+    let from = HostFolder { host: part.host.clone(), path: part.path.clone() };
     let copy = Copy { from: &from, mark: Some(&part.mark), ..copy.clone() };
     let mut command = run::rsync(copy.part_words(&part.list));
     if from.host.is_none() {
@@ -54,7 +61,7 @@ fn begin(copy: &Copy, part: &Part, errors: &Path, held: &Held, reins: &Reins) ->
     run::start(&mut command, Some(held), reins)
 }
 
-fn follow(mut running: Running, part: &Part, errors: &Path) -> Result<Read, String> {
+fn follow(mut running: ChildGuard, part: &CopyPart, errors: &Path) -> Result<PartResult, String> {
     let failed = |e: io::Error| format!("rsync was not heard to its end: {e}");
     let said = running.child.stdout.take().map(BufReader::new);
     let mut stats = Stats::default();
@@ -66,10 +73,10 @@ fn follow(mut running: Running, part: &Part, errors: &Path) -> Result<Read, Stri
     let _ = fs::remove_file(errors);
     let why = match end(status, &text) {
         // The copy that follows reports the files that could not be read.
-        End::Whole | End::Incomplete => None,
-        End::Full => Some("the bank has no room".into()),
-        End::Failed(why) => Some(why),
+        CopyOutcome::Whole | CopyOutcome::Incomplete => None,
+        CopyOutcome::Full => Some("the bank has no room".into()),
+        CopyOutcome::Failed(why) => Some(why),
     };
     let network = part.host.as_ref().map(|_| stats.sent);
-    Ok(Read { host: String::new(), files: stats.files, bytes: stats.bytes, network, why })
+    Ok(PartResult { host: String::new(), files: stats.files, bytes: stats.bytes, network, why })
 }

@@ -2,7 +2,7 @@
 
 use crate::destination::RestoreEntry;
 use crate::image::Image;
-use crate::rsync::{self, At, End, end};
+use crate::rsync::{self, CopyOutcome, HostFolder, end};
 use crate::run::{self, Reins};
 use crate::sender::POLITE_RSYNC;
 use crate::vault::Vault;
@@ -19,28 +19,28 @@ use std::process::Stdio;
 const KEPT: usize = 20;
 
 /// A part of an image: the open folder that it is in, and its name there.
-pub struct Place {
+pub struct ImagePart {
     folder: OwnedFd,
     /// Its name; `.` for the whole image.
     pub name: RawText,
 }
 
-impl Place {
+impl ImagePart {
     /// Finds it in an image; no link is followed on the way.
-    pub fn of(vault: &Vault, image: &Image, below: &RawText) -> Result<Place, String> {
-        Place::below(&vault.folder(&image.name).join("tree"), below, &image.name)
+    pub fn of(vault: &Vault, image: &Image, below: &RawText) -> Result<ImagePart, String> {
+        ImagePart::below(&vault.folder(&image.name).join("tree"), below, &image.name)
     }
 
     /// The same in a tree with the content of the image of this name.
-    pub fn below(tree: &Path, below: &RawText, image: &str) -> Result<Place, String> {
+    pub fn below(tree: &Path, below: &RawText, image: &str) -> Result<ImagePart, String> {
         let doing = |e: io::Error| format!("{} of {image}: {}", below.display(), found_no(&e));
         let root = walk::folder(tree).map_err(doing)?;
         let path = below.as_path();
-        let Some(name) = path.file_name() else { return Ok(Place { folder: root, name: ".".into() }) };
+        let Some(name) = path.file_name() else { return Ok(ImagePart { folder: root, name: ".".into() }) };
         // It has to exist; any kind will do.
         let parent = walk::below(&root, path.parent().unwrap_or(Path::new("")), OFlags::DIRECTORY).map_err(doing)?;
         rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| doing(e.into()))?;
-        Ok(Place { folder: parent, name: name.into() })
+        Ok(ImagePart { folder: parent, name: name.into() })
     }
 
     /// Returns one entry, by its path as rsync prints it.
@@ -98,7 +98,7 @@ impl Place {
     pub fn run(
         &self,
         mut words: Vec<OsString>,
-        to: &At,
+        to: &HostFolder,
         reins: &Reins,
         each: &mut dyn FnMut(&str, RawText) -> io::Result<()>,
     ) -> Result<Option<String>, String> {
@@ -123,10 +123,10 @@ impl Place {
         io::Seek::rewind(&mut &errors).and_then(|()| (&errors).read_to_end(&mut text)).map_err(doing)?;
         let text = String::from_utf8_lossy(&text);
         match end(status, &text) {
-            End::Whole => Ok(None),
-            End::Full => Err(format!("{} has no room left", to.word().to_string_lossy())),
-            End::Incomplete => Ok(Some(text.into_owned())),
-            End::Failed(why) => Err(why),
+            CopyOutcome::Whole => Ok(None),
+            CopyOutcome::Full => Err(format!("{} has no room left", to.word().to_string_lossy())),
+            CopyOutcome::Incomplete => Ok(Some(text.into_owned())),
+            CopyOutcome::Failed(why) => Err(why),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::conf::Conf;
 use crate::dirvish;
 use crate::expiry::{self, Expiry};
 use crate::image::BRANCH;
-use crate::rsync::At;
+use crate::rsync::HostFolder;
 use crate::section::image_name;
 use crate::vault::{Refused, Vault, full_words};
 use homing_launch::{HostPlan, Via};
@@ -23,11 +23,11 @@ const NAME: &str = "%Y%m%d%H%M%S";
 pub const SSH: &str = "ssh -o BatchMode=yes -o ServerAliveInterval=15";
 
 /// The plan of an image: the order, and the additions of the vault's own configuration.
-pub struct Plan {
+pub struct ImagePlan {
     /// The host and folder with the bytes.
-    pub source: At,
+    pub source: HostFolder,
     /// The folder that is read instead: an instant copy, or the source itself.
-    pub read: At,
+    pub read: HostFolder,
     /// Patterns to leave out.
     pub exclude: Vec<String>,
     /// Whether to leave out other file systems.
@@ -58,7 +58,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// A setting that is missing, or has no meaning.
-pub fn plan(order: &Make, vault: &Vault, zone: &TimeZone) -> Result<Plan, Refused> {
+pub fn plan(order: &Make, vault: &Vault, zone: &TimeZone) -> Result<ImagePlan, Refused> {
     let conf = vault.conf()?;
     let begun = Timestamp::now();
     let either = |said: &[String], key: &str| if said.is_empty() { conf.list(key) } else { said.to_vec() };
@@ -85,9 +85,9 @@ pub fn plan(order: &Make, vault: &Vault, zone: &TimeZone) -> Result<Plan, Refuse
     let xdev = order.xdev.or(conf.switch("xdev")).unwrap_or(true);
     // An instant copy lacks the files of other file systems.
     let instant = order.instant.clone().filter(|_| xdev);
-    let read = instant.map_or(source.clone(), |path| At { path, ..source.clone() });
+    let read = instant.map_or(source.clone(), |path| HostFolder { path, ..source.clone() });
     let alias = dirvish::tree(&conf).filter(|_| order.source.is_none()).map(|(_, alias)| alias);
-    Ok(Plan {
+    Ok(ImagePlan {
         read,
         exclude: either(&order.exclude, "exclude"),
         xdev,
@@ -118,11 +118,11 @@ fn rules(order: &Make, conf: &Conf) -> (Vec<String>, String) {
 }
 
 /// Returns the client and the tree of a vault that dirvish has made. This host by its own name is read without ssh.
-fn of_conf(conf: &Conf, server: &str) -> Option<At> {
+fn of_conf(conf: &Conf, server: &str) -> Option<HostFolder> {
     let client = conf.value("client")?;
     let (tree, _) = dirvish::tree(conf)?;
     let local = client == server || matches!(HostPlan::named(client.into(), None).via, Via::Local);
-    Some(At { host: (!local).then(|| client.into()), path: tree.as_str().into() })
+    Some(HostFolder { host: (!local).then(|| client.into()), path: tree.as_str().into() })
 }
 
 /// Why the vault cannot keep images.

@@ -1,13 +1,13 @@
 //! Removes expired images: renames them first, which takes them out of the vault's images, then deletes them in the
 //! background.
 
-use crate::ask::{Expired, Site};
+use crate::ask::{Expired, VaultLocation};
 use crate::doubt::{self, ClockReading};
 use crate::image::EXPIRED;
-use crate::journal::{self, Event};
+use crate::journal::{self, VaultEvent};
 use crate::vault::{Vault, sync_folder};
 use crate::{keep, run};
-use homing_os::folder::lock::Held;
+use homing_os::folder::lock::FileLock;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fs::{self, Permissions};
@@ -34,7 +34,7 @@ pub fn expire(vault: &Vault, readings: &[ClockReading], trust: bool, zone: &Time
     let gone: Vec<String> = keep::expired(&images, now).into_iter().map(|image| image.name.clone()).collect();
     for name in &gone {
         aside(vault, name)?;
-        journal::add(&vault.own(), Event::Expired { image: name.clone() })?;
+        journal::add(&vault.own(), VaultEvent::Expired { image: name.clone() })?;
     }
     Ok(Expired { names: gone, doubt: None })
 }
@@ -71,8 +71,8 @@ pub fn all(path: &Path) -> Result<(), String> {
     let (Some(bank), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Err(format!("{} is no vault", path.display()));
     };
-    let vault = Vault::open(&Site { bank: bank.into(), vault: name.into() })?;
-    let lock = Held::try_take(&vault.own().join("homing.removing"));
+    let vault = Vault::open(&VaultLocation { bank: bank.into(), vault: name.into() })?;
+    let lock = FileLock::try_take(&vault.own().join("homing.removing"));
     let Some(_held) = lock.map_err(|e| format!("{}: {e}", path.display()))? else { return Ok(()) };
     run::lowest();
     for name in vault.ending(EXPIRED) {

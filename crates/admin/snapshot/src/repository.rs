@@ -2,7 +2,7 @@
 
 use crate::doubt::HostClock;
 use crate::image::When;
-use crate::rsync::At;
+use crate::rsync::HostFolder;
 use homing_model::RawText;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub struct Repository {
 
 /// A request to a repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct RepositoryRequest {
     /// The repository.
     pub repository: Repository,
     /// The action.
@@ -84,7 +84,7 @@ pub struct Restore {
     /// The part of the image to restore, below the source.
     pub below: RawText,
     /// The folder that gets it.
-    pub into: At,
+    pub into: HostFolder,
     /// Whether to replace files that are there.
     pub overwrite: bool,
     /// Whether to report only the files that would be written.

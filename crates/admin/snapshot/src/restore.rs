@@ -3,10 +3,10 @@
 use crate::ask::{Obstacle, Restore, Restored, StagedFolder, Staging};
 use crate::destination::{self, Examiner, Presence, RestoreEntry};
 use crate::image::Image;
-use crate::manifest::{self, Change, Entry, NAME, What};
-use crate::place::Place;
+use crate::manifest::{self, ChangeKind, EntryChange, ImageEntry, NAME};
+use crate::place::ImagePart;
 use crate::plan::SSH;
-use crate::rsync::{self, At, Names};
+use crate::rsync::{self, HostFolder, RestoreList};
 use crate::run::Reins;
 use crate::vault::{Refused, Vault};
 use crate::walk::{self, found_no};
@@ -51,14 +51,14 @@ pub fn between(
     before: &Image,
     after: &Image,
     below: &RawText,
-    each: &mut dyn FnMut(Change) -> io::Result<()>,
+    each: &mut dyn FnMut(EntryChange) -> io::Result<()>,
 ) -> Result<(), String> {
     let entries = |image: &Image| {
         let path = vault.folder(&image.name).join(NAME);
         let file = File::open(&path).map_err(|e| format!("{}: {e}; images of dirvish have none", path.display()))?;
         Ok::<_, String>(manifest::read(BufReader::new(file)))
     };
-    let inside = |entry: &io::Result<Entry>| match entry {
+    let inside = |entry: &io::Result<ImageEntry>| match entry {
         Ok(entry) => entry.path.as_path().starts_with(below.as_path()),
         Err(_) => true,
     };
@@ -74,7 +74,7 @@ pub struct Replies<'a> {
     /// Queries the folder if it is on another host.
     pub judge: Judge<'a>,
     /// Receives the differences.
-    pub each: &'a mut dyn FnMut(Change) -> io::Result<()>,
+    pub each: &'a mut dyn FnMut(EntryChange) -> io::Result<()>,
 }
 
 /// Reports how a folder as it is now differs from an image.
@@ -82,14 +82,14 @@ pub fn from_now(
     vault: &Vault,
     image: &Image,
     below: &RawText,
-    now: &At,
+    now: &HostFolder,
     ssh: Option<&str>,
     reins: &Reins,
     replies: Replies,
 ) -> Result<(), String> {
     let Replies { judge, each } = replies;
-    let place = Place::of(vault, image, below)?;
-    let mut words = rsync::restore_words(Names::All, &place.name, now, ssh.unwrap_or(SSH), true);
+    let place = ImagePart::of(vault, image, below)?;
+    let mut words = rsync::restore_words(RestoreList::All, &place.name, now, ssh.unwrap_or(SSH), true);
     words.insert(0, "--delete".into());
     // Patterns with a slash in front apply to the whole source; dirvish does not keep them.
     let patterns = vault.folder(&image.name).join("exclude");
@@ -101,11 +101,11 @@ pub fn from_now(
     // rsync calls an entry new even if an entry of another kind has its name.
     let mut new = Vec::new();
     let ended = place.run(words, now, reins, &mut |code, path| match difference(code) {
-        Some(What::Gone) => {
+        Some(ChangeKind::Gone) => {
             new.push(path);
             Ok(())
         }
-        Some(what) => each(Change { what, path }),
+        Some(what) => each(EntryChange { what, path }),
         None => Ok(()),
     })?;
     let mut present = Vec::new();
@@ -123,24 +123,24 @@ pub fn from_now(
     }
     for (path, present) in new.into_iter().zip(present) {
         let is_gone = matches!(present, Presence::Missing | Presence::Beneath | Presence::Unknown(_));
-        let what = if is_gone { What::Gone } else { What::Changed };
-        each(Change { what, path }).map_err(|e| format!("the answer was not taken: {e}"))?;
+        let what = if is_gone { ChangeKind::Gone } else { ChangeKind::Changed };
+        each(EntryChange { what, path }).map_err(|e| format!("the answer was not taken: {e}"))?;
     }
     let why = |text: String| format!("not all of {} was compared: {}", now.word().to_string_lossy(), text.trim());
     ended.map_or(Ok(()), |text| Err(why(text)))
 }
 
 /// Returns the change that rsync's code of an entry means for a user who has the image and looks at the present.
-fn difference(code: &str) -> Option<What> {
+fn difference(code: &str) -> Option<ChangeKind> {
     let bytes = code.as_bytes();
     let touched = |from: usize| bytes.get(from..).is_some_and(|rest| rest.iter().any(|b| *b != b'.' && *b != b' '));
     match bytes.first_chunk::<2>() {
-        _ if code.starts_with("*deleting") => Some(What::New),
-        _ if code.ends_with("+++++++++") => Some(What::Gone),
-        Some(b">f" | b"<f" | b"cL" | b"cD" | b"cS") => Some(What::Changed),
+        _ if code.starts_with("*deleting") => Some(ChangeKind::New),
+        _ if code.ends_with("+++++++++") => Some(ChangeKind::Gone),
+        Some(b">f" | b"<f" | b"cL" | b"cD" | b"cS") => Some(ChangeKind::Changed),
         // A folder's time changes with its entries.
-        Some(b".d") => touched(5).then_some(What::Touched),
-        Some(_) => touched(2).then_some(What::Touched),
+        Some(b".d") => touched(5).then_some(ChangeKind::Touched),
+        Some(_) => touched(2).then_some(ChangeKind::Touched),
         None => None,
     }
 }
@@ -153,7 +153,7 @@ pub type Judge<'a> = &'a mut dyn FnMut(Vec<RestoreEntry>) -> Result<Vec<Presence
 pub fn restore(order: &Restore, far: &mut dyn Recipient, reins: &Reins, zone: &TimeZone) -> Result<Restored, Refused> {
     let vault = Vault::open(&order.site)?;
     let image = vault.pick(&order.when, zone)?;
-    let place = Place::of(&vault, &image, &order.below)?;
+    let place = ImagePart::of(&vault, &image, &order.below)?;
     let Restore { into, overwrite, trial, .. } = order;
     let write = Destination { into, overwrite: *overwrite, trial: *trial, ssh: order.ssh.as_deref() };
     write_back(&place, image.name, &write, far, reins)
@@ -163,7 +163,7 @@ pub fn restore(order: &Restore, far: &mut dyn Recipient, reins: &Reins, zone: &T
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'a> {
     /// The folder that gets them.
-    pub into: &'a At,
+    pub into: &'a HostFolder,
     /// Whether to replace files that are there.
     pub overwrite: bool,
     /// Whether to report only the files that would be written.
@@ -174,14 +174,14 @@ pub struct Destination<'a> {
 
 impl Destination<'_> {
     /// Returns rsync's arguments for this destination, or for a folder in its place.
-    fn words(&self, names: Names, place: &Place, to: &At) -> Vec<OsString> {
+    fn words(&self, names: RestoreList, place: &ImagePart, to: &HostFolder) -> Vec<OsString> {
         rsync::restore_words(names, &place.name, to, self.ssh.unwrap_or(SSH), self.trial)
     }
 }
 
 /// Restores from any tree with the content of the image of this name.
 pub fn write_back(
-    place: &Place,
+    place: &ImagePart,
     image: String,
     write: &Destination,
     far: &mut dyn Recipient,
@@ -190,7 +190,7 @@ pub fn write_back(
     let Destination { into, overwrite, trial, .. } = *write;
     let mut done = Restored { image, trial, ..Restored::default() };
     if overwrite {
-        count(place, write.words(Names::All, place, into), into, reins, &mut done)?;
+        count(place, write.words(RestoreList::All, place, into), into, reins, &mut done)?;
         return Ok(done);
     }
     let kept = |e: io::Error| format!("the list of what is to be restored: {e}");
@@ -224,7 +224,7 @@ pub fn write_back(
         }
         Ok(())
     };
-    let mut chunk = Chunk::default();
+    let mut chunk = EntryBatch::default();
     let mut unread = Vec::new();
     place.entries(
         &mut |entry| match chunk.add(entry) {
@@ -236,7 +236,7 @@ pub fn write_back(
     examined(chunk.entries, &mut done)?;
     list.flush().map_err(kept)?;
     if missing > 0 && (trial || !staged(place, write, &tops, recipient, reins, &mut done)?) {
-        count(place, write.words(Names::Here(list.path()), place, into), into, reins, &mut done)?;
+        count(place, write.words(RestoreList::Here(list.path()), place, into), into, reins, &mut done)?;
     }
     done.failed.extend(unread);
     done.failed.truncate(TOLD);
@@ -246,7 +246,7 @@ pub fn write_back(
 /// Writes the missing entries into private folders of the destination, and has them moved to their places. Returns false
 /// if nothing was written, because rsync logs in to the other host as a user who cannot reach the private folders.
 fn staged(
-    place: &Place,
+    place: &ImagePart,
     write: &Destination,
     tops: &Tops,
     recipient: &mut dyn Recipient,
@@ -266,15 +266,15 @@ fn staged(
 
 /// Has rsync write to one private folder. `leading`: folders that only contain missing entries, and are not counted.
 fn fetch(
-    place: &Place,
+    place: &ImagePart,
     write: &Destination,
     folder: &StagedFolder,
     leading: &HashSet<RawText>,
     reins: &Reins,
     done: &mut Restored,
 ) -> Result<(), String> {
-    let to = At { host: write.into.host.clone(), path: folder.tree.as_path().into() };
-    let words = write.words(Names::There(&folder.list), place, &to);
+    let to = HostFolder { host: write.into.host.clone(), path: folder.tree.as_path().into() };
+    let words = write.words(RestoreList::There(&folder.list), place, &to);
     let mut written = 0;
     let ended = place.run(words, write.into, reins, &mut |code, path| {
         written += u64::from(!code.starts_with('.') && !leading.contains(&path));
@@ -288,12 +288,12 @@ fn fetch(
 
 /// Entries that are examined together.
 #[derive(Default)]
-struct Chunk {
+struct EntryBatch {
     entries: Vec<RestoreEntry>,
     bytes: usize,
 }
 
-impl Chunk {
+impl EntryBatch {
     /// Adds an entry; returns all entries once they are enough for a message.
     fn add(&mut self, entry: RestoreEntry) -> Option<Vec<RestoreEntry>> {
         self.bytes += entry.bytes();
@@ -312,7 +312,13 @@ fn counted(names: usize, present: Vec<Presence>) -> Result<Vec<Presence>, String
 }
 
 /// Runs rsync, and counts the entries that it reports as written. Errors do not stop the other entries.
-fn count(place: &Place, words: Vec<OsString>, to: &At, reins: &Reins, done: &mut Restored) -> Result<(), String> {
+fn count(
+    place: &ImagePart,
+    words: Vec<OsString>,
+    to: &HostFolder,
+    reins: &Reins,
+    done: &mut Restored,
+) -> Result<(), String> {
     let ended = place.run(words, to, reins, &mut |code, path| {
         if !code.starts_with('.') {
             done.written += 1;

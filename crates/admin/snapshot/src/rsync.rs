@@ -14,14 +14,14 @@ pub const EXACT: &str = "--modify-window=-1";
 
 /// A folder on a host; `None`: on the host where rsync runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct At {
+pub struct HostFolder {
     /// The host, by its name for ssh there.
     pub host: Option<String>,
     /// The folder.
     pub path: RawText,
 }
 
-impl At {
+impl HostFolder {
     /// Returns rsync's argument, with a slash at the end: the content of the folder, not the folder itself.
     pub fn word(&self) -> OsString {
         let mut word = OsString::new();
@@ -41,7 +41,7 @@ impl At {
 #[derive(Clone, Debug)]
 pub struct Copy<'a> {
     /// The host and folder with the bytes.
-    pub from: &'a At,
+    pub from: &'a HostFolder,
     /// The image's tree.
     pub to: &'a Path,
     /// The tree of the image whose files are shared.
@@ -104,7 +104,7 @@ impl Copy<'_> {
             words.push(format!("--rsync-path={there}").into());
         }
         words.push(with("--rsh=", self.ssh.as_ref()));
-        let to = At { host: None, path: self.to.into() };
+        let to = HostFolder { host: None, path: self.to.into() };
         words.extend(["--".into(), self.from.word(), to.word()]);
         words
     }
@@ -117,7 +117,7 @@ pub fn listed(path: &RawText) -> Vec<u8> {
 
 /// The list of the restored entries, each name ended by a zero byte.
 #[derive(Clone, Copy, Debug)]
-pub enum Names<'a> {
+pub enum RestoreList<'a> {
     /// No list: the whole source.
     All,
     /// A file of this host.
@@ -127,7 +127,7 @@ pub enum Names<'a> {
 }
 
 /// Returns the arguments of a restore from the current folder. A trial only reports the files that would be written.
-pub fn restore_words(names: Names, from: &RawText, to: &At, ssh: &str, trial: bool) -> Vec<OsString> {
+pub fn restore_words(names: RestoreList, from: &RawText, to: &HostFolder, ssh: &str, trial: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = ALL.iter().map(OsString::from).collect();
     words.extend(["-s", EXACT, "--mkpath", "--out-format=%i %n"].map(OsString::from));
     words.push(with("--rsh=", ssh.as_ref()));
@@ -136,14 +136,14 @@ pub fn restore_words(names: Names, from: &RawText, to: &At, ssh: &str, trial: bo
     }
     let mut source = OsString::from("./");
     match names {
-        Names::Here(list) | Names::There(list) => {
+        RestoreList::Here(list) | RestoreList::There(list) => {
             // Files that appeared after the examination are left, too.
             words.extend(["--from0", "--no-implied-dirs", "--no-r", "--ignore-existing"].map(OsString::from));
-            let is_there = to.host.is_some() && matches!(names, Names::There(_));
+            let is_there = to.host.is_some() && matches!(names, RestoreList::There(_));
             words.push(with(if is_there { "--files-from=:" } else { "--files-from=" }, list.as_os_str()));
         }
-        Names::All if from.0 == b"." => {}
-        Names::All => source.push(from.as_os()),
+        RestoreList::All if from.0 == b"." => {}
+        RestoreList::All => source.push(from.as_os()),
     }
     words.extend(["--".into(), source, to.word()]);
     words
@@ -201,7 +201,7 @@ pub fn excluded(line: &str) -> Option<&str> {
 
 /// How a copy ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum CopyOutcome {
     /// All files were copied (0), or the missing ones had vanished meanwhile (24).
     Whole,
     /// Some files could not be read (23).
@@ -216,14 +216,14 @@ pub enum End {
 const LAST: usize = 3;
 
 /// Returns how rsync ended, by its status and its error output.
-pub fn end(status: Option<i32>, errors: &str) -> End {
+pub fn end(status: Option<i32>, errors: &str) -> CopyOutcome {
     let full = ["No space left on device", "Disk quota exceeded"].iter().any(|words| errors.contains(words));
     match status {
-        Some(0 | 24) => End::Whole,
-        _ if full => End::Full,
-        Some(23) => End::Incomplete,
-        Some(code) => End::Failed(format!("rsync ended with {code}: {}", last_words(errors))),
-        None => End::Failed(format!("rsync was killed: {}", last_words(errors))),
+        Some(0 | 24) => CopyOutcome::Whole,
+        _ if full => CopyOutcome::Full,
+        Some(23) => CopyOutcome::Incomplete,
+        Some(code) => CopyOutcome::Failed(format!("rsync ended with {code}: {}", last_words(errors))),
+        None => CopyOutcome::Failed(format!("rsync was killed: {}", last_words(errors))),
     }
 }
 
@@ -281,17 +281,17 @@ mod tests {
     fn a_full_bank_and_what_cannot_be_read_are_told_apart() {
         let denied = "rsync: [sender] send_files failed to open \"/x\": Permission denied (13)\n\
                       rsync error: some files/attrs were not transferred (code 23) at main.c(1338)\n";
-        assert_eq!(end(Some(23), denied), End::Incomplete);
-        assert_eq!(end(Some(24), "file has vanished: \"/x\"\n"), End::Whole);
-        assert_eq!(end(Some(11), "rsync: write failed on \"/b/x\": No space left on device (28)\n"), End::Full);
-        let End::Failed(why) = end(Some(255), "ssh: connect to host n9: No route to host\n") else { panic!() };
+        assert_eq!(end(Some(23), denied), CopyOutcome::Incomplete);
+        assert_eq!(end(Some(24), "file has vanished: \"/x\"\n"), CopyOutcome::Whole);
+        assert_eq!(end(Some(11), "rsync: write failed on \"/b/x\": No space left on device (28)\n"), CopyOutcome::Full);
+        let CopyOutcome::Failed(why) = end(Some(255), "ssh: connect to host n9: No route to host\n") else { panic!() };
         assert!(why.contains("255") && why.contains("No route to host"), "{why}");
         let refused = "ssh: connect to host n9 port 22: Connection refused\r\n\
                        rsync: connection unexpectedly closed (0 bytes received so far) [Receiver]\n\
                        rsync error: unexplained error (code 255) at io.c(232) [Receiver=3.5.0]\n";
-        let End::Failed(why) = end(Some(255), refused) else { panic!() };
+        let CopyOutcome::Failed(why) = end(Some(255), refused) else { panic!() };
         assert_eq!(why, "rsync ended with 255: ssh: connect to host n9 port 22: Connection refused");
-        let End::Failed(why) = end(Some(12), &refused[refused.find("rsync:").unwrap()..]) else { panic!() };
+        let CopyOutcome::Failed(why) = end(Some(12), &refused[refused.find("rsync:").unwrap()..]) else { panic!() };
         assert!(why.contains("unexpectedly closed"), "{why}");
     }
 
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_host_by_its_address_stands_in_brackets() {
-        let at = |host: &str| At { host: Some(host.into()), path: "/a b".into() }.word().into_string().unwrap();
+        let at = |host: &str| HostFolder { host: Some(host.into()), path: "/a b".into() }.word().into_string().unwrap();
         assert_eq!((at("n1").as_str(), at("fe80::1").as_str()), ("n1:/a b/", "[fe80::1]:/a b/"));
     }
 }

@@ -1,7 +1,7 @@
 //! Runs rsync as a child: with low priority, able to be paused, and ended with its parent.
 
 use crate::ask::Control;
-use homing_os::folder::lock::Held;
+use homing_os::folder::lock::FileLock;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -19,10 +19,10 @@ const CLEANUP: Duration = Duration::from_secs(60);
 
 /// The children of this process that can be paused by controls from the channel.
 #[derive(Clone, Debug, Default)]
-pub struct Reins(Arc<Mutex<State>>);
+pub struct Reins(Arc<Mutex<ReinsState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ReinsState {
     groups: Vec<u32>,
     paused: bool,
     /// The number of leases that are wanted, if more than one.
@@ -84,7 +84,7 @@ impl Reins {
         self.state().wanted.max(1)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ReinsState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,7 +122,7 @@ impl Drop for Cleanup {
     }
 }
 
-impl State {
+impl ReinsState {
     fn count(&mut self) {
         self.stood += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.since = (self.paused && !self.groups.is_empty()).then(Instant::now);
@@ -171,8 +171,8 @@ pub fn lowest() {
 }
 
 /// Starts the command. `held`: the lock that the child keeps for as long as any of its processes lives.
-pub fn start(command: &mut Command, held: Option<&Held>, reins: &Reins) -> io::Result<Running> {
-    let kept = held.map(Held::pass_on).transpose()?;
+pub fn start(command: &mut Command, held: Option<&FileLock>, reins: &Reins) -> io::Result<ChildGuard> {
+    let kept = held.map(FileLock::pass_on).transpose()?;
     let program = command.get_program().to_string_lossy().into_owned();
     let child = command.spawn();
     if let Some(fd) = kept {
@@ -184,18 +184,18 @@ pub fn start(command: &mut Command, held: Option<&Held>, reins: &Reins) -> io::R
         _ => e,
     })?;
     reins.hold(child.id());
-    Ok(Running { child, reins: reins.clone() })
+    Ok(ChildGuard { child, reins: reins.clone() })
 }
 
 /// A child that runs; killed when dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct ChildGuard {
     /// The child, for its pipes.
     pub child: Child,
     reins: Reins,
 }
 
-impl Running {
+impl ChildGuard {
     /// Waits for its end; returns its status, or `None` after a signal.
     pub fn wait(mut self) -> io::Result<Option<i32>> {
         // The child stays a zombie until its group is released: no other group can get its number.
@@ -212,7 +212,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             signal_group(self.child.id(), libc::SIGKILL);

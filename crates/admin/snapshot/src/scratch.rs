@@ -2,7 +2,7 @@
 
 use crate::remove;
 use crate::vault::Vault;
-use homing_os::folder::lock::Held;
+use homing_os::folder::lock::FileLock;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -21,7 +21,7 @@ const TRIES: usize = 100;
 /// A folder of a trial, removed when dropped.
 pub struct Scratch {
     path: PathBuf,
-    _held: Held,
+    _held: FileLock,
 }
 
 impl Scratch {
@@ -56,8 +56,8 @@ impl Drop for Scratch {
 }
 
 /// Locks a folder. `None`: another process holds it, or has removed it.
-fn hold(folder: &Path) -> io::Result<Option<Held>> {
-    match Held::try_take(&folder.join("lock")) {
+fn hold(folder: &Path) -> io::Result<Option<FileLock>> {
+    match FileLock::try_take(&folder.join("lock")) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         other => other,
     }

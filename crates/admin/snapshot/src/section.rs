@@ -2,7 +2,7 @@
 
 use crate::expiry;
 use crate::image::{EXPIRED, PARTIAL};
-use crate::instant::Wanted;
+use crate::instant::InstantPolicy;
 use crate::split;
 use crate::timer::Schedule;
 use serde::Deserialize;
@@ -53,7 +53,7 @@ pub struct Section {
     pub schedule: Option<String>,
     /// The kinds of instant copies that are read in the place of the source.
     #[serde(default)]
-    pub instant: Wanted,
+    pub instant: InstantPolicy,
     /// Whether several hosts read a volume.
     #[serde(default)]
     pub split: split::When,

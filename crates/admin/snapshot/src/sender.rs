@@ -27,12 +27,12 @@ pub fn marked(mark: &str, command: &str) -> String {
 #[derive(Debug)]
 pub struct Sender {
     mark: String,
-    found: Option<Found>,
+    found: Option<SenderProcess>,
     looked: Option<Instant>,
 }
 
 #[derive(Debug)]
-struct Found {
+struct SenderProcess {
     id: i32,
     guard: Child,
 }
@@ -65,7 +65,7 @@ impl Sender {
     fn look_for(&mut self) {
         if self.found.is_none() {
             self.looked = Some(Instant::now());
-            self.found = self.find().and_then(|id| Found::new(id).ok());
+            self.found = self.find().and_then(|id| SenderProcess::new(id).ok());
         }
     }
 
@@ -89,13 +89,13 @@ pub fn guard(script: &str, word: &OsStr) -> io::Result<Child> {
     command.spawn()
 }
 
-impl Found {
-    fn new(id: i32) -> io::Result<Found> {
-        Ok(Found { id, guard: guard(GUARD, id.to_string().as_ref())? })
+impl SenderProcess {
+    fn new(id: i32) -> io::Result<SenderProcess> {
+        Ok(SenderProcess { id, guard: guard(GUARD, id.to_string().as_ref())? })
     }
 }
 
-impl Drop for Found {
+impl Drop for SenderProcess {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
         let _ = self.guard.wait();

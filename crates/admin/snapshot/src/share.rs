@@ -2,11 +2,11 @@
 //! long as the channel is open. When others need the volume, the rsync that another host has started to read them is
 //! stopped.
 
-use crate::ask::{Answer, Say};
+use crate::ask::{Say, SnapshotReply};
 use crate::rsync;
 use crate::run::{self, Reins};
 use crate::sender::{Sender, guard};
-use crate::split::{Found, Share, Turn, look_words};
+use crate::split::{BrickTurn, HostFiles, Share, look_words};
 use crate::tree::private;
 use jiff::Timestamp;
 use std::fs::{self, File, Metadata};
@@ -33,14 +33,14 @@ const MARGIN: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
 pub fn hold(share: &Share, reins: &Reins, say: Say) -> Result<(), String> {
     let failed = |e: io::Error| format!("making a list of files to read: {e}");
     let list = List::new().map_err(failed)?;
-    let mut found = Found { list: list.path.clone(), files: 0, bytes: 0 };
+    let mut found = HostFiles { list: list.path.clone(), files: 0, bytes: 0 };
     let mut out = BufWriter::new(&list.file);
     for turn in &share.turns {
         look(share, turn, reins, &mut out, &mut found)?;
     }
     out.flush().map_err(failed)?;
     drop(out);
-    say(Answer::Found(found)).map_err(failed)?;
+    say(SnapshotReply::Found(found)).map_err(failed)?;
     let (mut sender, mut ran) = (Sender::new(share.mark.clone()), true);
     loop {
         let may_run = !reins.are_held();
@@ -71,7 +71,13 @@ impl List {
     }
 }
 
-fn look(share: &Share, turn: &Turn, reins: &Reins, out: &mut impl Write, found: &mut Found) -> Result<(), String> {
+fn look(
+    share: &Share,
+    turn: &BrickTurn,
+    reins: &Reins,
+    out: &mut impl Write,
+    found: &mut HostFiles,
+) -> Result<(), String> {
     let brick = turn.brick.as_path();
     let failed = |e: io::Error| format!("looking for files on the brick {}: {e}", brick.display());
     // A brick whose disk is not mounted is an empty folder.

@@ -42,7 +42,7 @@ impl When {
 
 /// A brick of a host, and its turn among the hosts that have the same files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Turn {
+pub struct BrickTurn {
     /// The brick's folder.
     pub brick: RawText,
     /// Its number among them, from 0.
@@ -51,7 +51,7 @@ pub struct Turn {
     pub of: u32,
 }
 
-impl Turn {
+impl BrickTurn {
     /// Returns whether this host reads a file, given by its path below the source.
     pub fn is_ours(&self, path: &[u8]) -> bool {
         self.of > 0 && hash(path) % u64::from(self.of) == u64::from(self.nth)
@@ -66,8 +66,12 @@ fn hash(path: &[u8]) -> u64 {
 /// Returns the bricks that each host reads.
 /// `sets`: bricks with the same files, by host and folder. `readers`: hosts that can read.
 /// `bank`: the bank's host, if it is one of them: its own files cross no network.
-pub fn deal(sets: &[Vec<(String, PathBuf)>], readers: &[String], bank: Option<&str>) -> BTreeMap<String, Vec<Turn>> {
-    let mut dealt: BTreeMap<String, Vec<Turn>> = BTreeMap::new();
+pub fn deal(
+    sets: &[Vec<(String, PathBuf)>],
+    readers: &[String],
+    bank: Option<&str>,
+) -> BTreeMap<String, Vec<BrickTurn>> {
+    let mut dealt: BTreeMap<String, Vec<BrickTurn>> = BTreeMap::new();
     for set in sets {
         let mut able: Vec<&(String, PathBuf)> = set.iter().filter(|(host, _)| readers.contains(host)).collect();
         able.sort();
@@ -76,7 +80,7 @@ pub fn deal(sets: &[Vec<(String, PathBuf)>], readers: &[String], bank: Option<&s
             able = vec![own];
         }
         for (nth, (host, brick)) in (0..).zip(&able) {
-            let turn = Turn { brick: brick.as_path().into(), nth, of: able.len() as u32 };
+            let turn = BrickTurn { brick: brick.as_path().into(), nth, of: able.len() as u32 };
             dealt.entry(host.clone()).or_default().push(turn);
         }
     }
@@ -96,7 +100,7 @@ pub struct Deal {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// Its bricks.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<BrickTurn>,
     /// The source's path below each brick.
     pub below: RawText,
     /// The request of the bank's host.
@@ -107,7 +111,7 @@ pub struct Share {
 
 /// The files that a host has found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct HostFiles {
     /// The file with the paths, each ended by a zero byte. It exists for as long as the channel is open.
     pub list: PathBuf,
     /// Files.
@@ -118,7 +122,7 @@ pub struct Found {
 
 /// A part of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct CopyPart {
     /// The host that reads, by its name for users.
     pub name: String,
     /// Its name for ssh on the bank's host; `None`: the bank's host itself.
@@ -133,7 +137,7 @@ pub struct Part {
 
 /// The result of a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Read {
+pub struct PartResult {
     /// The host that has read.
     pub host: String,
     /// Files that were read.
@@ -204,9 +208,9 @@ mod tests {
         let two = sets(&[&["n1", "n2"], &["n3", "n4"]]);
         let dealt = deal(&two, &hosts(&["n1", "n2", "n3", "n4"]), Some("n2"));
         assert_eq!(dealt.keys().collect::<Vec<_>>(), ["n2", "n3", "n4"]);
-        assert_eq!(dealt["n2"], [Turn { brick: "/b/n2".into(), nth: 0, of: 1 }]);
+        assert_eq!(dealt["n2"], [BrickTurn { brick: "/b/n2".into(), nth: 0, of: 1 }]);
         let dealt = deal(&two, &hosts(&["n1", "n2", "n4"]), None);
-        assert_eq!(dealt["n4"], [Turn { brick: "/b/n4".into(), nth: 0, of: 1 }]);
+        assert_eq!(dealt["n4"], [BrickTurn { brick: "/b/n4".into(), nth: 0, of: 1 }]);
         assert!(!dealt.contains_key("n3"));
         // Two bricks of one set on one host, which GlusterFS accepts with `force`, and bricks of two sets.
         let dealt = deal(&sets(&[&["n1", "n1"], &["n1", "n2"]]), &hosts(&["n1", "n2"]), None);

@@ -1,6 +1,6 @@
 //! Resolves a word of the command line: to a vault, and to one of its images.
 
-use crate::ask::Site;
+use crate::ask::VaultLocation;
 use crate::expiry;
 use crate::image::When;
 use crate::section::{self, Engine, Section};
@@ -20,14 +20,14 @@ pub struct Target {
     /// The bank's host.
     pub host: String,
     /// The vault there.
-    pub site: Site,
+    pub site: VaultLocation,
     /// The part that is meant, below the source.
     pub below: PathBuf,
 }
 
 /// The options of a command line for a vault.
 #[derive(Default)]
-pub struct Said {
+pub struct VaultOptions {
     /// The bank, as HOST:/PATH.
     pub to: Option<String>,
     /// The vault's name.
@@ -44,7 +44,7 @@ impl Target {
     pub fn of(
         sections: &BTreeMap<String, Section>,
         what: &str,
-        said: &Said,
+        said: &VaultOptions,
         mount: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Target, Failure> {
         let (name, section, below) = found(sections, what, said, mount)?;
@@ -54,12 +54,12 @@ impl Target {
 
     /// Returns each vault of a cluster file.
     pub fn all(sections: BTreeMap<String, Section>) -> Result<Vec<Target>, Failure> {
-        let each = |(name, section)| of_section(name, section, PathBuf::new(), &Said::default());
+        let each = |(name, section)| of_section(name, section, PathBuf::new(), &VaultOptions::default());
         sections.into_iter().map(each).collect()
     }
 }
 
-fn of_section(name: String, section: Section, below: PathBuf, said: &Said) -> Result<Target, Failure> {
+fn of_section(name: String, section: Section, below: PathBuf, said: &VaultOptions) -> Result<Target, Failure> {
     if section.bank.is_empty() {
         return Err(Failure::usage(format!("where are the images of {name}?")).hint("--to HOST:/bank"));
     }
@@ -70,14 +70,14 @@ fn of_section(name: String, section: Section, below: PathBuf, said: &Said) -> Re
     let (host, bank) = section::place(&section.bank).unwrap_or_default();
     let vault = said.vault.clone().or(section.vault.clone()).unwrap_or_else(|| name.clone());
     section::vault_name(&vault).map_err(Failure::usage)?;
-    let site = Site { bank: bank.into(), vault };
+    let site = VaultLocation { bank: bank.into(), vault };
     Ok(Target { name, host: host.into(), site, below, section })
 }
 
 fn found(
     sections: &BTreeMap<String, Section>,
     what: &str,
-    said: &Said,
+    said: &VaultOptions,
     mount: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(String, Section, PathBuf), Failure> {
     let whole = |name: &str| sections.get(name).cloned();
@@ -160,7 +160,7 @@ mod tests {
         let sections = [("home".to_string(), section("/home"))].into();
         let data = |name: &str| (name == "data").then(|| "/data".to_string());
         let of = |what: &str, to: Option<&str>| {
-            let said = Said { to: to.map(String::from), ..Said::default() };
+            let said = VaultOptions { to: to.map(String::from), ..VaultOptions::default() };
             let target = Target::of(&sections, what, &said, &data).map_err(|failure| failure.message)?;
             Ok((target.name, target.section.source.unwrap_or_default(), target.below.display().to_string()))
         };

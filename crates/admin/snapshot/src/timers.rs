@@ -3,7 +3,10 @@
 use crate::target::Target;
 use crate::timer::{self, FOLDER, HEAD, Schedule};
 use homing_model::Failure;
-use homing_steps::{Executor, Observed, Phase, Question, SshExecutor, Step, Wanted, carry_out, observe, plan, undo};
+use homing_steps::{
+    ChangePhase, ChangeStep, Executor, FactQuery, HostRequirement, Observed, SshExecutor, carry_out, observe, plan,
+    undo,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Prints yes if systemd runs the host.
@@ -24,7 +27,7 @@ pub struct Timer {
 }
 
 /// A host, and the connection to it.
-pub struct Place {
+pub struct TimerHost {
     /// Its name.
     pub host: String,
     /// The connection.
@@ -32,9 +35,9 @@ pub struct Place {
 }
 
 /// The changes to make.
-pub struct Way {
+pub struct TimerPlan {
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ChangeStep>,
     /// Things that another user has changed since; they stay.
     pub changed: Vec<String>,
 }
@@ -92,22 +95,22 @@ fn is_ours(thing: &str) -> bool {
 }
 
 /// Returns the wanted state. A timer whose files change is stopped first, because it reads them when it starts.
-fn wants(timers: &[Timer], seen: &Observed) -> Vec<Wanted> {
+fn wants(timers: &[Timer], seen: &Observed) -> Vec<HostRequirement> {
     let mut wanted = Vec::new();
     for timer in timers {
         let runs = seen.units.get(&timer.name()).is_some_and(|(state, _)| state.active);
         if runs && timer.files().iter().any(|(path, text)| seen.text(path) != Some(text)) {
-            wanted.push(Wanted::Unit { name: timer.name(), on: false });
+            wanted.push(HostRequirement::Unit { name: timer.name(), on: false });
         }
-        wanted.extend(timer.files().iter().map(|(path, text)| Wanted::file(path, *text)));
-        wanted.push(Wanted::Unit { name: timer.name(), on: true });
+        wanted.extend(timer.files().iter().map(|(path, text)| HostRequirement::file(path, *text)));
+        wanted.push(HostRequirement::Unit { name: timer.name(), on: true });
     }
     wanted
 }
 
-impl Place {
+impl TimerHost {
     /// Returns the steps to these timers, and away from earlier ones; `undone`: remove all.
-    pub fn way(&self, timers: &[Timer], undone: bool) -> Result<Way, Failure> {
+    pub fn way(&self, timers: &[Timer], undone: bool) -> Result<TimerPlan, Failure> {
         let seen = self.look(timers)?;
         self.can(timers, &seen)?;
         let wanted: BTreeSet<String> = timers.iter().flat_map(things).collect();
@@ -120,14 +123,14 @@ impl Place {
         }
         let steps = plan(&wants(timers, &seen), &mut seen.clone());
         let steps = steps.map_err(|against| Failure::system(format!("{}: {}", self.host, against.join("; "))))?;
-        Ok(Way { steps: came.steps.into_iter().chain(steps).collect(), changed: came.changed })
+        Ok(TimerPlan { steps: came.steps.into_iter().chain(steps).collect(), changed: came.changed })
     }
 
     /// Observes these timers, and those that were made before.
     fn look(&self, timers: &[Timer]) -> Result<Observed, Failure> {
-        let before = self.ask(&Question { journal: true, ..Question::default() })?;
+        let before = self.ask(&FactQuery { journal: true, ..FactQuery::default() })?;
         let ours = before.journal.iter().map(|(_, change)| change).filter(|change| is_ours(&change.thing()));
-        let mut question = Question::of_changes(ours);
+        let mut question = FactQuery::of_changes(ours);
         question
             .outputs
             .extend([SYSTEMD.to_string()].into_iter().chain(timers.first().map(|timer| timer.runnable.clone())));
@@ -140,7 +143,7 @@ impl Place {
         Ok(seen)
     }
 
-    fn ask(&self, question: &Question) -> Result<Observed, Failure> {
+    fn ask(&self, question: &FactQuery) -> Result<Observed, Failure> {
         let told = |why: &str| Failure::system(format!("{}: {why}", self.host));
         let mut seen = observe(&self.executor, std::slice::from_ref(&self.host), question);
         let seen = seen.remove(&self.host).ok_or_else(|| told("it was not asked"))?.map_err(|why| told(&why))?;
@@ -166,9 +169,9 @@ impl Place {
     }
 
     /// Carries the steps out.
-    pub fn carry_out(&self, steps: Vec<Step>) -> Result<(), Failure> {
+    pub fn carry_out(&self, steps: Vec<ChangeStep>) -> Result<(), Failure> {
         let steps = BTreeMap::from([(self.host.clone(), steps)]);
-        let phase = Phase { name: "timers".into(), steps, ..Phase::default() };
+        let phase = ChangePhase { name: "timers".into(), steps, ..ChangePhase::default() };
         let failed = carry_out(&self.executor as &dyn Executor, &[phase], &mut |_| {});
         failed.into_iter().next().map_or(Ok(()), |(host, why)| Err(Failure::system(format!("{host}: {why}"))))
     }
@@ -178,7 +181,7 @@ impl Place {
 mod tests {
     use super::*;
     use crate::section::Section;
-    use crate::target::Said;
+    use crate::target::VaultOptions;
 
     #[test]
     fn each_vault_with_a_schedule_has_a_timer_and_one_whose_files_change_is_stopped_first() {
@@ -190,7 +193,7 @@ mod tests {
         };
         let sections = [("home".to_string(), section(Some("02:00"))), ("other".to_string(), section(None))];
         let targets = Target::all(sections.into()).map_err(|failure| failure.message).unwrap();
-        assert_eq!((targets.len(), Said::default().to), (2, None));
+        assert_eq!((targets.len(), VaultOptions::default().to), (2, None));
         let timers = Timer::of(&targets, "/usr/bin/homing", Some("/etc/c d.toml"), 0).map_err(|f| f.message).unwrap();
         let [home] = &timers[..] else { panic!("{}", timers.len()) };
         assert!(home.runnable.contains("test -r '/etc/c d.toml'") && home.service.contains("--cluster"));

@@ -1,10 +1,10 @@
 //! Runs the copy itself, and parses rsync's output.
 
 use crate::instant::OWN;
-use crate::rsync::{Copy, End, Stats, end, excluded};
+use crate::rsync::{Copy, CopyOutcome, Stats, end, excluded};
 use crate::run::{self, Reins};
 use crate::tree::private;
-use homing_os::folder::lock::Held;
+use homing_os::folder::lock::FileLock;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::Stdio;
@@ -14,9 +14,9 @@ const KEPT: usize = 1000;
 
 /// The result of a copy.
 #[derive(Clone, Debug)]
-pub struct Copied {
+pub struct TransferResult {
     /// How it ended.
-    pub end: End,
+    pub end: CopyOutcome,
     /// rsync's figures.
     pub stats: Stats,
     /// The first names that patterns left out.
@@ -30,7 +30,7 @@ pub struct Copied {
 }
 
 /// Copies into an image's folder, which also gets the lists `excluded` and `rsync_error`.
-pub fn copy(copy: &Copy, folder: &Path, held: &Held, reins: &Reins) -> io::Result<Copied> {
+pub fn copy(copy: &Copy, folder: &Path, held: &FileLock, reins: &Reins) -> io::Result<TransferResult> {
     let errors = folder.join("rsync_error");
     let mut command = run::rsync(copy.words());
     command.stdout(Stdio::piped()).stderr(private(&errors)?);
@@ -57,7 +57,7 @@ pub fn copy(copy: &Copy, folder: &Path, held: &Held, reins: &Reins) -> io::Resul
     let status = running.wait()?;
     let text = String::from_utf8_lossy(&std::fs::read(&errors)?).into_owned();
     let telling = |line: &&str| line.starts_with("rsync: ") || line.contains("failed verification");
-    Ok(Copied {
+    Ok(TransferResult {
         end: end(status, &text),
         stats,
         excluded: names,

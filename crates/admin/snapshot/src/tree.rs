@@ -2,7 +2,7 @@
 //! before.
 
 use crate::attributes;
-use crate::manifest::{self, Entry, Kind, NAME};
+use crate::manifest::{self, ImageEntry, ManifestKind, NAME};
 use crate::walk;
 use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom};
 use sha2::{Digest, Sha256};
@@ -33,7 +33,7 @@ pub struct Tally {
 /// shares.
 pub fn write_manifest(tree: &Path, before: Option<&Path>, to: &Path) -> io::Result<Tally> {
     let root = walk::folder(tree)?;
-    let mut shared = Shared::of(before);
+    let mut shared = ReferenceTree::of(before);
     let mut out = BufWriter::new(Hashed { to: private(to)?, hash: Sha256::new() });
     let (mut tally, mut links) = (Tally::default(), FirstNames::default());
     walk::walk(&root, &mut |mut entry, folder, name| {
@@ -78,8 +78,8 @@ impl Write for Hashed {
 
 /// Returns the bytes that a file takes: holes take none. A file system that packs bytes, or has not placed them yet,
 /// may count fewer blocks than there are bytes. In that case the file's map of data decides.
-fn stored(entry: &Entry, folder: &OwnedFd, name: &[u8]) -> io::Result<u64> {
-    if entry.kind != Kind::File {
+fn stored(entry: &ImageEntry, folder: &OwnedFd, name: &[u8]) -> io::Result<u64> {
+    if entry.kind != ManifestKind::File {
         return Ok(0);
     }
     let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -120,8 +120,8 @@ pub struct FirstNames(HashMap<u64, u64>);
 
 impl FirstNames {
     /// Returns the line of a file's first name; `None`: this `line` has the first one.
-    pub fn of(&mut self, entry: &Entry, line: u64, folder: &OwnedFd, name: &[u8]) -> io::Result<Option<u64>> {
-        if entry.kind != Kind::File {
+    pub fn of(&mut self, entry: &ImageEntry, line: u64, folder: &OwnedFd, name: &[u8]) -> io::Result<Option<u64>> {
+        if entry.kind != ManifestKind::File {
             return Ok(None);
         }
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -135,24 +135,24 @@ impl FirstNames {
 }
 
 /// The image before, read in step with the tree.
-struct Shared {
+struct ReferenceTree {
     tree: OwnedFd,
     /// Empty if dirvish has made it.
-    entries: Peekable<Box<dyn Iterator<Item = io::Result<Entry>>>>,
+    entries: Peekable<Box<dyn Iterator<Item = io::Result<ImageEntry>>>>,
 }
 
-impl Shared {
-    fn of(before: Option<&Path>) -> Option<Shared> {
+impl ReferenceTree {
+    fn of(before: Option<&Path>) -> Option<ReferenceTree> {
         let tree = walk::folder(&before?.join("tree")).ok()?;
         let file = File::open(before?.join(NAME)).ok().map(|file| BufReader::with_capacity(1 << 16, file));
         let entries: Box<dyn Iterator<Item = _>> = Box::new(file.into_iter().flat_map(manifest::read));
-        Some(Shared { tree, entries: entries.peekable() })
+        Some(ReferenceTree { tree, entries: entries.peekable() })
     }
 
     /// Returns whether a file is the very same there, by device and inode, and its hash, if that is known.
-    fn find(&mut self, entry: &Entry, folder: &OwnedFd, name: &[u8]) -> (bool, Option<String>) {
+    fn find(&mut self, entry: &ImageEntry, folder: &OwnedFd, name: &[u8]) -> (bool, Option<String>) {
         let old = self.told(entry);
-        if entry.kind != Kind::File {
+        if entry.kind != ManifestKind::File {
             return (false, None);
         }
         let then =
@@ -164,7 +164,7 @@ impl Shared {
     }
 
     /// Returns the entry of the manifest before with this name.
-    fn told(&mut self, entry: &Entry) -> Option<Entry> {
+    fn told(&mut self, entry: &ImageEntry) -> Option<ImageEntry> {
         while let Some(Ok(old)) = self.entries.peek() {
             match manifest::order(&old.path, &entry.path) {
                 Ordering::Less => drop(self.entries.next()),

@@ -1,14 +1,14 @@
 //! A vault on disk: a folder of images, and dirvish's folder in it.
 
-use crate::ask::{Listed, Proof, Site};
+use crate::ask::{Listed, Proof, VaultLocation};
 use crate::conf::Conf;
 use crate::dirvish;
 use crate::doubt::ClockReading;
 use crate::image::{EXPIRED, Image, PARTIAL, When};
-use crate::journal::{self, Event};
+use crate::journal::{self, VaultEvent};
 use crate::order::{misdated, ordered};
 use crate::section::vault_name;
-use homing_os::folder::lock::Held;
+use homing_os::folder::lock::FileLock;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rustix::fs::AtFlags;
@@ -50,7 +50,7 @@ impl From<String> for Refused {
 
 impl Vault {
     /// Opens an existing vault. Only root and this user may be able to replace its folder.
-    pub fn open(site: &Site) -> Result<Vault, String> {
+    pub fn open(site: &VaultLocation) -> Result<Vault, String> {
         vault_name(&site.vault)?;
         let path = site.bank.join(&site.vault);
         match homing_os::folder::who_could_swap(&site.bank) {
@@ -73,7 +73,7 @@ impl Vault {
     }
 
     /// The same, but makes the vault if it does not exist.
-    pub fn make(site: &Site) -> Result<Vault, String> {
+    pub fn make(site: &VaultLocation) -> Result<Vault, String> {
         vault_name(&site.vault)?;
         let path = site.bank.join(&site.vault);
         if fs::symlink_metadata(&path).is_err() && site.bank.is_dir() {
@@ -97,7 +97,7 @@ impl Vault {
     }
 
     /// Locks the vault against other runs for as long as the result lives.
-    pub fn lock(&self) -> Result<Held, Refused> {
+    pub fn lock(&self) -> Result<FileLock, Refused> {
         let theirs = self.own().join("lock_file");
         if fs::symlink_metadata(&theirs).is_ok() {
             let why = "dirvish is at it; if none runs, remove that file";
@@ -106,7 +106,7 @@ impl Vault {
         let path = self.own().join(LOCK);
         let begun = Instant::now();
         loop {
-            match Held::try_take(&path) {
+            match FileLock::try_take(&path) {
                 Ok(Some(held)) => return Ok(held),
                 Ok(None) if begun.elapsed() < ENDING => std::thread::sleep(ENDING / 50),
                 Ok(None) => {
@@ -156,7 +156,7 @@ impl Vault {
 
     /// Returns the number of the next image: greater than that of any other, also of a removed one.
     pub fn next_number(&self, images: &[Image]) -> u64 {
-        let finished = |event| if let Event::Finished { sequence, .. } = event { Some(sequence) } else { None };
+        let finished = |event| if let VaultEvent::Finished { sequence, .. } = event { Some(sequence) } else { None };
         let noted = journal::read(&self.own()).unwrap_or_default().into_iter().filter_map(finished);
         images.iter().filter_map(|image| image.sequence).chain(noted).max().unwrap_or(0).saturating_add(1)
     }
@@ -213,7 +213,8 @@ impl Vault {
         let events = journal::read(&self.own());
         let known = events.is_some();
         let last = events.into_iter().flatten().rev();
-        let proved = last.filter_map(|event| if let Event::Proved(proof) = event { Some(proof) } else { None }).next();
+        let proved =
+            last.filter_map(|event| if let VaultEvent::Proved(proof) = event { Some(proof) } else { None }).next();
         Listed {
             images: self.images(zone),
             unfinished: self.ending(PARTIAL),
@@ -227,7 +228,7 @@ impl Vault {
 
     /// Records the result of a trial restore.
     pub fn prove(&self, proof: Proof) -> Result<(), String> {
-        let kept = journal::add(&self.own(), Event::Proved(proof));
+        let kept = journal::add(&self.own(), VaultEvent::Proved(proof));
         kept.map_err(|e| format!("{}: {e}", self.own().display()))
     }
 }

@@ -1,10 +1,10 @@
 //! Compares an image with its manifest, and tries a restore of some files to a folder of their own.
 
-use crate::ask::{Proof, Site};
+use crate::ask::{Proof, VaultLocation};
 use crate::image::When;
-use crate::manifest::{self, Entry, Kind, NAME};
-use crate::place::Place;
-use crate::rsync::{At, Names, listed, restore_words};
+use crate::manifest::{self, ImageEntry, ManifestKind, NAME};
+use crate::place::ImagePart;
+use crate::rsync::{HostFolder, RestoreList, listed, restore_words};
 use crate::run::Reins;
 use crate::scratch::Scratch;
 use crate::vault::{Refused, Vault};
@@ -21,7 +21,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Restores this many files, chosen at random, and records the result.
-pub fn verify(site: &Site, when: &When, files: usize, reins: &Reins, zone: &TimeZone) -> Result<Proof, Refused> {
+pub fn verify(
+    site: &VaultLocation,
+    when: &When,
+    files: usize,
+    reins: &Reins,
+    zone: &TimeZone,
+) -> Result<Proof, Refused> {
     let vault = Vault::make(site)?;
     let image = vault.pick(when, zone)?;
     let folder = vault.folder(&image.name);
@@ -50,9 +56,9 @@ pub fn verify(site: &Site, when: &When, files: usize, reins: &Reins, zone: &Time
     for entry in &sample {
         list.write_all(&listed(&entry.path)).map_err(doing)?;
     }
-    let place = Place::of(&vault, &image, &RawText(Vec::new()))?;
-    let to = At { host: None, path: tree.as_path().into() };
-    let words = restore_words(Names::Here(&names), &place.name, &to, crate::plan::SSH, false);
+    let place = ImagePart::of(&vault, &image, &RawText(Vec::new()))?;
+    let to = HostFolder { host: None, path: tree.as_path().into() };
+    let words = restore_words(RestoreList::Here(&names), &place.name, &to, crate::plan::SSH, false);
     // A file that cannot be restored counts as one that differs.
     let _ = place.run(words, &to, reins, &mut |_, _| Ok(()));
     let bad = sample.iter().filter(|entry| !came_back(&tree, entry)).map(|entry| entry.path.clone());
@@ -101,13 +107,13 @@ impl<T, R: FnMut() -> u64> Draw<T, R> {
 }
 
 /// Returns files of a manifest, each with the same chance.
-fn sample(manifest: &Path, most: usize, random: impl FnMut() -> u64) -> Result<Vec<Entry>, String> {
+fn sample(manifest: &Path, most: usize, random: impl FnMut() -> u64) -> Result<Vec<ImageEntry>, String> {
     let doing = |e: io::Error| format!("{}: {e}", manifest.display());
     let entries = manifest::read(BufReader::new(File::open(manifest).map_err(doing)?));
     let mut draw = Draw::new(most, random);
     for entry in entries {
         let entry = entry.map_err(doing)?;
-        if entry.kind == Kind::File {
+        if entry.kind == ManifestKind::File {
             draw.see(entry);
         }
     }
@@ -123,7 +129,7 @@ fn random() -> impl FnMut() -> u64 {
     }
 }
 
-fn came_back(scratch: &Path, entry: &Entry) -> bool {
+fn came_back(scratch: &Path, entry: &ImageEntry) -> bool {
     let look = || -> io::Result<bool> {
         let root = walk::folder(scratch)?;
         let file = File::from(walk::below(&root, entry.path.as_path(), OFlags::RDONLY)?);

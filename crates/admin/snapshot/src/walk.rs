@@ -1,6 +1,6 @@
 //! Walks an image's tree without following a link: any user may have put its content there.
 
-use crate::manifest::{Entry, Kind};
+use crate::manifest::{ImageEntry, ManifestKind};
 use homing_model::RawText;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use sha2::{Digest, Sha256};
@@ -34,7 +34,7 @@ pub fn found_no(e: &io::Error) -> String {
 }
 
 /// Receives an entry, the open folder that it is in, and its name there.
-pub type Each<'a> = dyn FnMut(Entry, &OwnedFd, &[u8]) -> io::Result<()> + 'a;
+pub type Each<'a> = dyn FnMut(ImageEntry, &OwnedFd, &[u8]) -> io::Result<()> + 'a;
 
 /// Passes every entry of a tree to `each`, with the open folder that it is in and its name there; the tree itself
 /// first.
@@ -109,29 +109,31 @@ pub fn names(folder: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
     Ok(all)
 }
 
-fn entry(path: RawText, stat: &Stat) -> Entry {
+fn entry(path: RawText, stat: &Stat) -> ImageEntry {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Folder,
-        FileType::Symlink => Kind::Link,
-        _ => Kind::Other,
+        FileType::RegularFile => ManifestKind::File,
+        FileType::Directory => ManifestKind::Folder,
+        FileType::Symlink => ManifestKind::Link,
+        _ => ManifestKind::Other,
     };
-    let size = if kind == Kind::File { stat.st_size as u64 } else { 0 };
+    let size = if kind == ManifestKind::File { stat.st_size as u64 } else { 0 };
     let mtime_ns = i128::from(stat.st_mtime) * 1_000_000_000 + stat.st_mtime_nsec as i128;
     let (mode, uid, gid) = (stat.st_mode & 0o7777, stat.st_uid, stat.st_gid);
-    Entry { path, kind, mode, uid, gid, size, mtime_ns, sha256: None, xattrs: None, first_name: None }
+    ImageEntry { path, kind, mode, uid, gid, size, mtime_ns, sha256: None, xattrs: None, first_name: None }
 }
 
 /// Returns the hash of a file's bytes or of a link's target; `None` for other kinds.
-pub fn hash(kind: Kind, folder: &OwnedFd, name: &[u8]) -> io::Result<Option<String>> {
+pub fn hash(kind: ManifestKind, folder: &OwnedFd, name: &[u8]) -> io::Result<Option<String>> {
     match kind {
-        Kind::Link => Ok(Some(hex(Sha256::digest(rustix::fs::readlinkat(folder, name, Vec::new())?.as_bytes())))),
-        Kind::File => {
+        ManifestKind::Link => {
+            Ok(Some(hex(Sha256::digest(rustix::fs::readlinkat(folder, name, Vec::new())?.as_bytes()))))
+        }
+        ManifestKind::File => {
             let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);
             hash_of(file).map(Some)
         }
-        Kind::Folder | Kind::Other => Ok(None),
+        ManifestKind::Folder | ManifestKind::Other => Ok(None),
     }
 }
 

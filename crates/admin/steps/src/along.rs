@@ -1,7 +1,7 @@
 //! Runs scripts along a tree of hosts: a few of them, the leaders, start the scripts of the rest.
 
-use crate::executor::{Answer, Call, Executor, SshExecutor};
-use homing_exec::{Command, Giver, HostResult, Outcome, Remote, Results, Scripts};
+use crate::executor::{Call, CallResult, Executor, SshExecutor};
+use homing_exec::{Command, CommandOutcome, Giver, HostResult, HostResults, Remote, Scripts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,21 +14,21 @@ pub enum Led {
 }
 
 /// Carries out a request on hosts along a tree.
-pub type Tree = dyn Fn(&Remote, &[String], Led) -> Results + Send + Sync;
+pub type TreeRunner = dyn Fn(&Remote, &[String], Led) -> HostResults + Send + Sync;
 
 /// Runs scripts like [`SshExecutor`], with fewer connections from this machine.
 pub struct Along {
     /// The executor with direct connections from this machine.
     pub direct: SshExecutor,
     width: usize,
-    tree: Box<Tree>,
+    tree: Box<TreeRunner>,
     /// Hosts that no leader could reach, and leaders that could not reach others.
     straight: Mutex<BTreeSet<String>>,
 }
 
 impl Along {
     /// Uses leaders for more hosts than `width`; with 0 and 1, never.
-    pub fn new(direct: SshExecutor, width: usize, tree: Box<Tree>) -> Along {
+    pub fn new(direct: SshExecutor, width: usize, tree: Box<TreeRunner>) -> Along {
         Along { direct, width, tree, straight: Mutex::default() }
     }
 
@@ -42,7 +42,7 @@ impl Along {
     }
 
     /// Runs calls along the tree, and the rest directly at the same time.
-    fn all(&self, calls: &[(String, Call)], is_look: bool) -> Vec<Answer> {
+    fn all(&self, calls: &[(String, Call)], is_look: bool) -> Vec<CallResult> {
         let (led, rest) = parts(calls, self.width, &self.straight());
         let part = |places: &Vec<usize>| places.iter().map(|n| calls[*n].clone()).collect::<Vec<_>>();
         let (led_calls, rest_calls) = (part(&led), part(&rest));
@@ -51,12 +51,13 @@ impl Along {
             true => self.lead(&led_calls, is_look),
             false => self.direct.run(&rest_calls),
         });
-        let answers: BTreeMap<usize, Answer> = led.into_iter().chain(rest).zip(said.into_iter().flatten()).collect();
+        let answers: BTreeMap<usize, CallResult> =
+            led.into_iter().chain(rest).zip(said.into_iter().flatten()).collect();
         answers.into_values().collect()
     }
 
     /// Runs the scripts of hosts that have one script each along the tree.
-    fn lead(&self, calls: &[(String, Call)], is_look: bool) -> Vec<Answer> {
+    fn lead(&self, calls: &[(String, Call)], is_look: bool) -> Vec<CallResult> {
         let led = match self.led(calls, is_look) {
             Ok(Some(led)) => led,
             Ok(None) => return self.direct.run(calls),
@@ -66,7 +67,7 @@ impl Along {
         let results: Vec<HostResult> = (self.tree)(&self.direct.remote, &hosts, led).collect();
         self.straight().extend(unled(&hosts, &results));
         let answer = |result: HostResult| (result.host.clone(), SshExecutor::answer(result));
-        let mut answers: BTreeMap<String, Answer> = results.into_iter().map(answer).collect();
+        let mut answers: BTreeMap<String, CallResult> = results.into_iter().map(answer).collect();
         hosts.iter().map(|host| answers.remove(host).unwrap_or_else(|| Err("it was not asked".into()))).collect()
     }
 
@@ -84,11 +85,11 @@ impl Along {
 }
 
 impl Executor for Along {
-    fn run(&self, calls: &[(String, Call)]) -> Vec<Answer> {
+    fn run(&self, calls: &[(String, Call)]) -> Vec<CallResult> {
         self.all(calls, false)
     }
 
-    fn look(&self, calls: &[(String, Call)]) -> Vec<Answer> {
+    fn look(&self, calls: &[(String, Call)]) -> Vec<CallResult> {
         self.all(calls, true)
     }
 }
@@ -113,7 +114,7 @@ fn unled(hosts: &[String], results: &[HostResult]) -> Vec<String> {
     };
     let busy: Vec<&String> = results.iter().filter_map(leader).collect();
     let is_unled = |result: &&HostResult| {
-        let is_reached = !matches!(result.outcome, Outcome::Unreachable(_));
+        let is_reached = !matches!(result.outcome, CommandOutcome::Unreachable(_));
         is_reached && leader(result).is_none() && !busy.contains(&&result.host)
     };
     results.iter().filter(is_unled).map(|result| result.host.clone()).collect()
@@ -159,14 +160,14 @@ mod tests {
             elapsed: Duration::ZERO,
         };
         let results = [
-            of(0, Giver::Here, Outcome::Exited(0)),
-            of(1, Giver::Leader(0), Outcome::Exited(1)),
-            of(2, Giver::Here, Outcome::Unreachable("no route".into())),
-            of(3, Giver::Leader(3), Outcome::Exited(0)),
-            of(4, Giver::Here, Outcome::Exited(0)),
-            of(5, Giver::Here, Outcome::Exited(0)),
-            of(6, Giver::Leader(6), Outcome::Exited(0)),
-            of(7, Giver::Leader(6), Outcome::Lost("cut".into())),
+            of(0, Giver::Here, CommandOutcome::Exited(0)),
+            of(1, Giver::Leader(0), CommandOutcome::Exited(1)),
+            of(2, Giver::Here, CommandOutcome::Unreachable("no route".into())),
+            of(3, Giver::Leader(3), CommandOutcome::Exited(0)),
+            of(4, Giver::Here, CommandOutcome::Exited(0)),
+            of(5, Giver::Here, CommandOutcome::Exited(0)),
+            of(6, Giver::Leader(6), CommandOutcome::Exited(0)),
+            of(7, Giver::Leader(6), CommandOutcome::Lost("cut".into())),
         ];
         // n0, which is spared, leads n1, and n6 leads n7. n2 cannot be reached from here either; n3 reaches no host.
         assert_eq!(unled(&hosts, &results), ["n3", "n4", "n5"]);

@@ -1,13 +1,13 @@
 //! A change of a host: from an observed state to another. Its undo is the same change, reversed.
 
-use crate::content::Content;
+use crate::content::FileContent;
 use serde::{Deserialize, Serialize};
 
 /// A regular file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
     /// Its bytes.
-    pub content: Content,
+    pub content: FileContent,
     /// Permissions, without the file's type.
     pub mode: u32,
     /// Owner.
@@ -76,7 +76,7 @@ pub enum How {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[allow(missing_docs)]
-pub enum Change {
+pub enum HostChange {
     /// A file. With `block`, only the text between the markers of that name is homing's.
     File {
         path: String,
@@ -119,7 +119,7 @@ pub enum Change {
         from: String,
         to: String,
     },
-    /// A setting of a network interface, by its name in [`crate::Links`].
+    /// A setting of a network interface, by its name in [`crate::InterfaceSettings`].
     Link {
         interface: String,
         setting: String,
@@ -173,24 +173,24 @@ pub enum Change {
     },
 }
 
-impl Change {
+impl HostChange {
     /// Names the thing that is changed, whatever the change is.
     pub fn thing(&self) -> String {
         match self {
-            Change::File { path, .. } => path.clone(),
-            Change::Group { name, .. } => format!("group {name}"),
-            Change::User { name, .. } => format!("user {name}"),
-            Change::Member { user, group, .. } => format!("{user} in group {group}"),
-            Change::Unit { name, .. } => format!("unit {name}"),
-            Change::Nudge { unit, .. } => format!("files of unit {unit}"),
-            Change::Sysctl { key, .. } => format!("sysctl {key}"),
-            Change::Link { interface, setting, .. } => format!("{setting} of {interface}"),
-            Change::Hostname { .. } => "hostname".into(),
-            Change::Mount { point, .. } => format!("mount {point}"),
-            Change::Disk { name, id, .. } if id.is_empty() => format!("disk {name}"),
-            Change::Disk { name, id, .. } => format!("disk {name} ({id})"),
-            Change::Copy { from, to, .. } => format!("copy of {from} in {to}"),
-            Change::Package { name, .. } => format!("package {name}"),
+            HostChange::File { path, .. } => path.clone(),
+            HostChange::Group { name, .. } => format!("group {name}"),
+            HostChange::User { name, .. } => format!("user {name}"),
+            HostChange::Member { user, group, .. } => format!("{user} in group {group}"),
+            HostChange::Unit { name, .. } => format!("unit {name}"),
+            HostChange::Nudge { unit, .. } => format!("files of unit {unit}"),
+            HostChange::Sysctl { key, .. } => format!("sysctl {key}"),
+            HostChange::Link { interface, setting, .. } => format!("{setting} of {interface}"),
+            HostChange::Hostname { .. } => "hostname".into(),
+            HostChange::Mount { point, .. } => format!("mount {point}"),
+            HostChange::Disk { name, id, .. } if id.is_empty() => format!("disk {name}"),
+            HostChange::Disk { name, id, .. } => format!("disk {name} ({id})"),
+            HostChange::Copy { from, to, .. } => format!("copy of {from} in {to}"),
+            HostChange::Package { name, .. } => format!("package {name}"),
         }
     }
 
@@ -199,24 +199,24 @@ impl Change {
         let thing = self.thing();
         let way = |is_new: bool| if is_new { "adding" } else { "removing" };
         match self {
-            Change::File { from: None, .. } => format!("writing {thing}"),
-            Change::File { to: None, .. } => format!("removing {thing}"),
-            Change::File { .. } => format!("changing {thing}"),
-            Change::Group { to, .. } => format!("{} {thing}", way(to.is_some())),
-            Change::User { to, .. } => format!("{} {thing}", way(to.is_some())),
-            Change::Member { to, .. } => format!("{} {thing}", way(*to)),
-            Change::Unit { to, .. } => format!("{} {thing}", if to.active { "starting" } else { "stopping" }),
-            Change::Nudge { unit, how: How::Reload, .. } => format!("reloading unit {unit}"),
-            Change::Nudge { unit, .. } => format!("restarting unit {unit}"),
-            Change::Sysctl { to, .. } | Change::Link { to, .. } => format!("setting {thing} = {to}"),
-            Change::Hostname { to, .. } => format!("setting {thing} {to}"),
-            Change::Mount { point, to, .. } => {
+            HostChange::File { from: None, .. } => format!("writing {thing}"),
+            HostChange::File { to: None, .. } => format!("removing {thing}"),
+            HostChange::File { .. } => format!("changing {thing}"),
+            HostChange::Group { to, .. } => format!("{} {thing}", way(to.is_some())),
+            HostChange::User { to, .. } => format!("{} {thing}", way(to.is_some())),
+            HostChange::Member { to, .. } => format!("{} {thing}", way(*to)),
+            HostChange::Unit { to, .. } => format!("{} {thing}", if to.active { "starting" } else { "stopping" }),
+            HostChange::Nudge { unit, how: How::Reload, .. } => format!("reloading unit {unit}"),
+            HostChange::Nudge { unit, .. } => format!("restarting unit {unit}"),
+            HostChange::Sysctl { to, .. } | HostChange::Link { to, .. } => format!("setting {thing} = {to}"),
+            HostChange::Hostname { to, .. } => format!("setting {thing} {to}"),
+            HostChange::Mount { point, to, .. } => {
                 format!("{} {point}", if to.mounted { "mounting" } else { "unmounting" })
             }
-            Change::Disk { to: Some(_), .. } => format!("preparing {thing}"),
-            Change::Disk { .. } => format!("removing the empty file system of {thing}"),
-            Change::Copy { from, to, .. } => format!("copying {from} to {to}"),
-            Change::Package { name, .. } => format!("installing {name}"),
+            HostChange::Disk { to: Some(_), .. } => format!("preparing {thing}"),
+            HostChange::Disk { .. } => format!("removing the empty file system of {thing}"),
+            HostChange::Copy { from, to, .. } => format!("copying {from} to {to}"),
+            HostChange::Package { name, .. } => format!("installing {name}"),
         }
     }
 
@@ -224,7 +224,7 @@ impl Change {
     pub fn told(&self) -> String {
         let thing = self.thing();
         match self {
-            Change::File { from, to, block, .. } => match (from, to, block) {
+            HostChange::File { from, to, block, .. } => match (from, to, block) {
                 (None, _, _) => format!("{thing}: written"),
                 (_, None, _) => format!("{thing}: removed"),
                 (Some(from), Some(to), Some(block)) => {
@@ -240,60 +240,62 @@ impl Change {
                 }
                 _ => format!("{thing}: changed"),
             },
-            Change::Group { to: Some(gid), .. } => format!("{thing} with number {gid}"),
-            Change::User { to: Some(account), .. } => format!("{thing} with number {}", account.uid),
-            Change::Group { .. } | Change::User { .. } => format!("{thing}: removed"),
-            Change::Member { to, .. } => {
+            HostChange::Group { to: Some(gid), .. } => format!("{thing} with number {gid}"),
+            HostChange::User { to: Some(account), .. } => format!("{thing} with number {}", account.uid),
+            HostChange::Group { .. } | HostChange::User { .. } => format!("{thing}: removed"),
+            HostChange::Member { to, .. } => {
                 if *to {
                     thing
                 } else {
                     format!("{thing}: no longer")
                 }
             }
-            Change::Unit { to, .. } => {
+            HostChange::Unit { to, .. } => {
                 let boot = if to.enabled { "started at boot" } else { "not started at boot" };
                 format!("{thing}: {boot}, {}", if to.active { "runs" } else { "stopped" })
             }
-            Change::Nudge { unit, how: How::Reload, .. } => format!("unit {unit}: reloaded"),
-            Change::Nudge { unit, .. } => format!("unit {unit}: restarted"),
-            Change::Sysctl { to, .. } | Change::Link { to, .. } => format!("{thing} = {to}"),
-            Change::Hostname { to, .. } => format!("{thing} {to}"),
-            Change::Mount { to, .. } => {
+            HostChange::Nudge { unit, how: How::Reload, .. } => format!("unit {unit}: reloaded"),
+            HostChange::Nudge { unit, .. } => format!("unit {unit}: restarted"),
+            HostChange::Sysctl { to, .. } | HostChange::Link { to, .. } => format!("{thing} = {to}"),
+            HostChange::Hostname { to, .. } => format!("{thing} {to}"),
+            HostChange::Mount { to, .. } => {
                 if to.mounted {
                     thing
                 } else {
                     format!("{thing}: unmounted")
                 }
             }
-            Change::Disk { name, from: Some(_), to: Some(fs), told, .. } => {
+            HostChange::Disk { name, from: Some(_), to: Some(fs), told, .. } => {
                 format!("disk {name} ({told}): the {} that homing has made on it is kept", fs.kind)
             }
-            Change::Disk { name, to: Some(fs), told, erases, .. } => {
+            HostChange::Disk { name, to: Some(fs), told, erases, .. } => {
                 let erased =
                     if erases.is_empty() { String::new() } else { format!("ALL OF IT IS ERASED ({erases}), ") };
                 format!("disk {name} ({told}): {erased}{} is made", fs.kind)
             }
-            Change::Disk { .. } => format!("{thing}: its file system, which is empty, is taken away"),
-            Change::Copy { .. } => format!("{thing}: made and compared"),
-            Change::Package { .. } => format!("{thing}: installed"),
+            HostChange::Disk { .. } => format!("{thing}: its file system, which is empty, is taken away"),
+            HostChange::Copy { .. } => format!("{thing}: made and compared"),
+            HostChange::Package { .. } => format!("{thing}: installed"),
         }
     }
 
     /// Returns the change that undoes it; `None` if there is none.
-    pub fn inverse(&self) -> Option<Change> {
+    pub fn inverse(&self) -> Option<HostChange> {
         let mut back = self.clone();
         match &mut back {
-            Change::File { from, to, .. } => std::mem::swap(from, to),
-            Change::Group { from, to, .. } => std::mem::swap(from, to),
-            Change::User { from, to, .. } => std::mem::swap(from, to),
-            Change::Member { from, to, .. } => std::mem::swap(from, to),
-            Change::Unit { from, to, .. } => std::mem::swap(from, to),
-            Change::Sysctl { from, to, .. } | Change::Link { from, to, .. } | Change::Hostname { from, to } => {
+            HostChange::File { from, to, .. } => std::mem::swap(from, to),
+            HostChange::Group { from, to, .. } => std::mem::swap(from, to),
+            HostChange::User { from, to, .. } => std::mem::swap(from, to),
+            HostChange::Member { from, to, .. } => std::mem::swap(from, to),
+            HostChange::Unit { from, to, .. } => std::mem::swap(from, to),
+            HostChange::Sysctl { from, to, .. }
+            | HostChange::Link { from, to, .. }
+            | HostChange::Hostname { from, to } => {
                 std::mem::swap(from, to);
             }
-            Change::Mount { from, to, .. } => std::mem::swap(from, to),
-            Change::Disk { from, to, .. } => std::mem::swap(from, to),
-            Change::Nudge { .. } | Change::Package { .. } | Change::Copy { .. } => return None,
+            HostChange::Mount { from, to, .. } => std::mem::swap(from, to),
+            HostChange::Disk { from, to, .. } => std::mem::swap(from, to),
+            HostChange::Nudge { .. } | HostChange::Package { .. } | HostChange::Copy { .. } => return None,
         }
         Some(back)
     }

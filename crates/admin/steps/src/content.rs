@@ -7,17 +7,17 @@ use sha2::{Digest, Sha256};
 
 /// Bytes of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Content(pub Vec<u8>);
+pub struct FileContent(pub Vec<u8>);
 
-impl Content {
+impl FileContent {
     /// Encodes the bytes for a script or a journal.
     pub fn encoded(&self) -> String {
         STANDARD.encode(&self.0)
     }
 
     /// Decodes the output of `base64`.
-    pub fn decoded(text: &str) -> Option<Content> {
-        STANDARD.decode(text).ok().map(Content)
+    pub fn decoded(text: &str) -> Option<FileContent> {
+        STANDARD.decode(text).ok().map(FileContent)
     }
 
     /// Returns the SHA-256 in hexadecimal, as `sha256sum` prints it.
@@ -31,27 +31,27 @@ impl Content {
     }
 }
 
-impl From<&str> for Content {
-    fn from(text: &str) -> Content {
-        Content(text.as_bytes().to_vec())
+impl From<&str> for FileContent {
+    fn from(text: &str) -> FileContent {
+        FileContent(text.as_bytes().to_vec())
     }
 }
 
-impl From<String> for Content {
-    fn from(text: String) -> Content {
-        Content(text.into_bytes())
+impl From<String> for FileContent {
+    fn from(text: String) -> FileContent {
+        FileContent(text.into_bytes())
     }
 }
 
-impl Serialize for Content {
+impl Serialize for FileContent {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&self.encoded())
     }
 }
 
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Content, D::Error> {
+impl<'de> Deserialize<'de> for FileContent {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<FileContent, D::Error> {
         let text = String::deserialize(from)?;
-        Content::decoded(&text).ok_or_else(|| D::Error::custom("this is no base64"))
+        FileContent::decoded(&text).ok_or_else(|| D::Error::custom("this is no base64"))
     }
 }

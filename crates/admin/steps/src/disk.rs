@@ -4,12 +4,12 @@
 //! and a second one to extend when the disk grows. The UUID is not random but derived from the names of the host and
 //! the disk: it is known before the disk is written. A file system with it is homing's.
 
-use crate::content::Content;
+use crate::content::FileContent;
 use sha2::{Digest, Sha256};
 
 /// A queried disk, as `disk_facts` reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Disk {
+pub struct DiskFacts {
     /// The kernel's present path of it.
     pub node: String,
     /// The maker's identifier of it, or of the device behind it; empty if nothing distinguishes it from others.
@@ -36,10 +36,10 @@ pub struct Disk {
     pub facts: String,
 }
 
-impl Disk {
+impl DiskFacts {
     /// Reads the output of the probe; `None` if there is no disk.
-    pub(crate) fn read(text: &str) -> Option<Disk> {
-        let mut disk = Disk { facts: Content::from(text).hash(), ..Disk::default() };
+    pub(crate) fn read(text: &str) -> Option<DiskFacts> {
+        let mut disk = DiskFacts { facts: FileContent::from(text).hash(), ..DiskFacts::default() };
         for line in text.lines() {
             let (key, value) = line.split_once(' ').unwrap_or((line, ""));
             match key {

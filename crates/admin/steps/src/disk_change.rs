@@ -1,19 +1,24 @@
 //! Plans file systems on disks: from observed facts and journal entries to the change that makes one, and its undo.
 
-use crate::change::{Change, DiskFs};
-use crate::disk::Disk;
+use crate::change::{DiskFs, HostChange};
+use crate::disk::DiskFacts;
 use crate::observe::Observed;
 
 /// Returns the disk that homing has used under this name.
 fn taken<'s>(name: &str, seen: &'s Observed) -> Option<&'s str> {
     seen.journal.iter().rev().find_map(|(_, change)| match change {
-        Change::Disk { name: other, id, to: Some(_), .. } if other == name => Some(id.as_str()),
+        HostChange::Disk { name: other, id, to: Some(_), .. } if other == name => Some(id.as_str()),
         _ => None,
     })
 }
 
 /// Returns the change that makes a file system on a disk; `None` if it exists.
-pub(crate) fn change(name: &str, fs: &DiskFs, wipe: Option<&str>, seen: &Observed) -> Result<Option<Change>, String> {
+pub(crate) fn change(
+    name: &str,
+    fs: &DiskFs,
+    wipe: Option<&str>,
+    seen: &Observed,
+) -> Result<Option<HostChange>, String> {
     let taken = taken(name, seen);
     let Some(disk) = seen.disks.get(name) else {
         let which =
@@ -27,7 +32,7 @@ pub(crate) fn change(name: &str, fs: &DiskFs, wipe: Option<&str>, seen: &Observe
             disk.id
         )));
     }
-    let change = |from: Option<&DiskFs>, erases: String| Change::Disk {
+    let change = |from: Option<&DiskFs>, erases: String| HostChange::Disk {
         name: name.into(),
         id: disk.id.clone(),
         from: from.cloned(),
@@ -61,7 +66,7 @@ pub(crate) fn change(name: &str, fs: &DiskFs, wipe: Option<&str>, seen: &Observe
 }
 
 /// Returns the disk of a change, if it is present.
-pub(crate) fn of<'s>(name: &str, id: &str, seen: &'s Observed) -> Option<&'s Disk> {
+pub(crate) fn of<'s>(name: &str, id: &str, seen: &'s Observed) -> Option<&'s DiskFacts> {
     seen.disks.get(name).filter(|disk| disk.id == id)
 }
 

@@ -1,23 +1,23 @@
 //! Carries out phases of steps: a host on which a step fails is left, and the others go on.
 
-use crate::executor::{Answer, Call, Executor};
+use crate::executor::{Call, CallResult, Executor};
 use crate::guard::Guard;
-use crate::plan::Step;
+use crate::plan::ChangeStep;
 use crate::script::{By, script};
 use std::collections::BTreeMap;
 
 /// Steps of hosts that do not depend on each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Phase {
+pub struct ChangePhase {
     /// Their common purpose.
     pub name: String,
     /// The steps of each host, in order.
-    pub steps: BTreeMap<String, Vec<Step>>,
+    pub steps: BTreeMap<String, Vec<ChangeStep>>,
     /// By host: names of journal entries that are void.
     pub void: BTreeMap<String, Vec<String>>,
     /// Hosts undo the steps by themselves if no confirmation arrives in time.
     pub guard: Option<Guard>,
-    /// The process whose query the plan is based on ([`crate::Question::lead`]). A host that another process has
+    /// The process whose query the plan is based on ([`crate::FactQuery::lead`]). A host that another process has
     /// queried since does nothing.
     pub lead: Option<String>,
     /// The set-up whose changes these are: its cluster file. It is noted in the journal of the host.
@@ -31,7 +31,7 @@ pub enum Fault {
     Failed(String),
     /// The host has changed since it was observed. Steps before the one that found this are done.
     Outdated(String),
-    /// Settings, by their [`crate::Change::thing`], that the system refused, with its message. All other steps are
+    /// Settings, by their [`crate::HostChange::thing`], that the system refused, with its message. All other steps are
     /// done.
     Untaken(BTreeMap<String, String>),
 }
@@ -47,7 +47,7 @@ impl std::fmt::Display for Fault {
 }
 
 /// Reads the outcome of a script: a line for each refused setting, and a last line if the plan was out of date.
-fn verdict(said: Answer, phase: &str) -> Result<(), Fault> {
+fn verdict(said: CallResult, phase: &str) -> Result<(), Fault> {
     let out = said.map_err(|why| Fault::Failed(format!("{phase}: {why}")))?;
     if let Some(why) = out.lines().last().and_then(|line| line.strip_prefix("outdated\t")) {
         return Err(Fault::Outdated(format!("{phase}: {why}")));
@@ -59,16 +59,20 @@ fn verdict(said: Answer, phase: &str) -> Result<(), Fault> {
 }
 
 /// Messages to the user while phases are carried out.
-pub enum News<'a> {
+pub enum PhaseEvent<'a> {
     /// A phase begins.
-    Phase(&'a Phase),
+    Phase(&'a ChangePhase),
     /// A host has completed its part of the phase, or failed with this fault.
     Host(&'a str, Result<(), &'a Fault>),
 }
 
 /// Carries out phases, one after another. Returns the hosts that failed, with the reason. They take no further part,
 /// except hosts where only a setting was refused.
-pub fn carry_out(executor: &dyn Executor, phases: &[Phase], news: &mut dyn FnMut(News)) -> BTreeMap<String, Fault> {
+pub fn carry_out(
+    executor: &dyn Executor,
+    phases: &[ChangePhase],
+    news: &mut dyn FnMut(PhaseEvent),
+) -> BTreeMap<String, Fault> {
     let mut failed: BTreeMap<String, Fault> = BTreeMap::new();
     for phase in phases {
         let (none, nothing) = (Vec::new(), Vec::new());
@@ -86,13 +90,13 @@ pub fn carry_out(executor: &dyn Executor, phases: &[Phase], news: &mut dyn FnMut
         if scripts.is_empty() {
             continue;
         }
-        news(News::Phase(phase));
+        news(PhaseEvent::Phase(phase));
         let scripts: Vec<(String, Call)> = scripts.into_iter().collect();
         for ((host, _), said) in scripts.iter().zip(executor.run(&scripts)) {
             match verdict(said, &phase.name) {
-                Ok(()) => news(News::Host(host, Ok(()))),
+                Ok(()) => news(PhaseEvent::Host(host, Ok(()))),
                 Err(fault) => {
-                    news(News::Host(host, Err(&fault)));
+                    news(PhaseEvent::Host(host, Err(&fault)));
                     let fault = match (failed.remove(host), fault) {
                         (Some(Fault::Untaken(mut all)), Fault::Untaken(more)) => {
                             all.extend(more);
@@ -111,13 +115,13 @@ pub fn carry_out(executor: &dyn Executor, phases: &[Phase], news: &mut dyn FnMut
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Answer, Change};
+    use crate::{CallResult, HostChange};
     use std::sync::Mutex;
 
-    struct Fake(Mutex<Vec<String>>);
+    struct FakeExecutor(Mutex<Vec<String>>);
 
-    impl Executor for Fake {
-        fn run(&self, scripts: &[(String, Call)]) -> Vec<Answer> {
+    impl Executor for FakeExecutor {
+        fn run(&self, scripts: &[(String, Call)]) -> Vec<CallResult> {
             let one = |(host, _): &(String, Call)| {
                 self.0.lock().unwrap().push(host.clone());
                 match host.as_str() {
@@ -133,10 +137,10 @@ mod tests {
 
     #[test]
     fn a_host_that_fails_takes_no_further_part_and_the_others_go_on() {
-        let step = Step { change: Change::Hostname { from: "a".into(), to: "b".into() }, undoes: None };
+        let step = ChangeStep { change: HostChange::Hostname { from: "a".into(), to: "b".into() }, undoes: None };
         let hosts = || ["n1", "n2", "n3", "n4", "n5"].map(|h| (h.to_string(), vec![step.clone()])).into();
-        let phase = |name: &str| Phase { name: name.into(), steps: hosts(), ..Phase::default() };
-        let fake = Fake(Mutex::default());
+        let phase = |name: &str| ChangePhase { name: name.into(), steps: hosts(), ..ChangePhase::default() };
+        let fake = FakeExecutor(Mutex::default());
         let failed = carry_out(&fake, &[phase("names"), phase("users")], &mut |_| {});
         let outdated = Fault::Outdated("names: /etc/hosts was changed".into());
         let failed_at = Fault::Failed("names: disk full".into());

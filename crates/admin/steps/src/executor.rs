@@ -1,6 +1,6 @@
 //! Runs scripts and programs on hosts.
 
-use homing_exec::{Command, FAN_OUT, HostResult, Input, Outcome, Remote, Spool};
+use homing_exec::{Command, CommandInput, CommandOutcome, FAN_OUT, HostResult, InputSpool, Remote};
 
 /// A script or program to run on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,20 +21,20 @@ impl Call {
 }
 
 /// The result of a call: its standard output, or why it failed.
-pub type Answer = Result<String, String>;
+pub type CallResult = Result<String, String>;
 
 /// Runs scripts and programs on hosts.
 pub trait Executor: Sync {
     /// Runs all at the same time. Answers come in the order of the calls.
-    fn run(&self, calls: &[(String, Call)]) -> Vec<Answer>;
+    fn run(&self, calls: &[(String, Call)]) -> Vec<CallResult>;
 
     /// Runs calls that only read: they may run again on a host whose progress is unknown.
-    fn look(&self, calls: &[(String, Call)]) -> Vec<Answer> {
+    fn look(&self, calls: &[(String, Call)]) -> Vec<CallResult> {
         self.run(calls)
     }
 
     /// Runs programs alone.
-    fn programs(&self, programs: &[(String, Vec<String>)]) -> Vec<Answer> {
+    fn programs(&self, programs: &[(String, Vec<String>)]) -> Vec<CallResult> {
         let call = |(host, argv): &(String, Vec<String>)| (host.clone(), Call::Program(argv.clone()));
         self.run(&programs.iter().map(call).collect::<Vec<_>>())
     }
@@ -49,13 +49,13 @@ pub struct SshExecutor {
 }
 
 impl Executor for SshExecutor {
-    fn run(&self, calls: &[(String, Call)]) -> Vec<Answer> {
+    fn run(&self, calls: &[(String, Call)]) -> Vec<CallResult> {
         homing_os::threads::each_of(calls, FAN_OUT, |(host, call)| self.one(host, call))
     }
 }
 
 impl SshExecutor {
-    pub(crate) fn one(&self, host: &str, call: &Call) -> Answer {
+    pub(crate) fn one(&self, host: &str, call: &Call) -> CallResult {
         SshExecutor::answer(self.remote.run(&[host], &self.command(call)?).next().ok_or("it was not asked")?)
     }
 
@@ -64,8 +64,9 @@ impl SshExecutor {
         Ok(match call {
             Call::Program(argv) => Command::argv(self.words(argv.iter().cloned())),
             Call::Script(text) => {
-                let spool = Spool::of(text.as_bytes()).map_err(|e| format!("no temporary file for its script: {e}"))?;
-                Command::argv(self.shell()).input(Input::Spool(spool))
+                let spool =
+                    InputSpool::of(text.as_bytes()).map_err(|e| format!("no temporary file for its script: {e}"))?;
+                Command::argv(self.shell()).input(CommandInput::Spool(spool))
             }
         })
     }
@@ -80,20 +81,20 @@ impl SshExecutor {
         sudo.iter().map(|word| word.to_string()).chain(argv).collect()
     }
 
-    pub(crate) fn answer(result: HostResult) -> Answer {
+    pub(crate) fn answer(result: HostResult) -> CallResult {
         if result.dropped > 0 {
             return Err("it says more than is kept".into());
         }
         let out = String::from_utf8_lossy(&result.stdout).into_owned();
         match result.outcome {
-            Outcome::Exited(0) => Ok(out),
+            CommandOutcome::Exited(0) => Ok(out),
             other => Err(reason(&other, &out, &String::from_utf8_lossy(&result.stderr))),
         }
     }
 }
 
 /// Returns the last lines that the program printed, or how it ended if it printed nothing.
-fn reason(outcome: &Outcome, out: &str, err: &str) -> String {
+fn reason(outcome: &CommandOutcome, out: &str, err: &str) -> String {
     let last = homing_exec::last_lines(if err.trim().is_empty() { out } else { err });
     if last.is_empty() { outcome.to_string() } else { format!("{last} ({outcome})") }
 }

@@ -1,14 +1,14 @@
 //! Carries out steps that may cut hosts off: under a guard on each host, checked over new connections, then kept or
 //! undone.
 
-use crate::change::Change;
-use crate::execute::{Phase, carry_out};
+use crate::change::HostChange;
+use crate::execute::{ChangePhase, carry_out};
 use crate::executor::SshExecutor;
 use crate::guard::Guard;
-use crate::observe::{Question, observe};
-use crate::plan::Step;
+use crate::observe::{FactQuery, observe};
+use crate::plan::ChangeStep;
 use crate::undo::undo;
-use homing_exec::{Command, Outcome, Remote};
+use homing_exec::{Command, CommandOutcome, Remote};
 use homing_model::NodeSet;
 use homing_model::text::shown;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ pub struct Guarded<'a> {
     /// Their common purpose.
     pub name: &'a str,
     /// The steps of each host.
-    pub steps: &'a BTreeMap<String, Vec<Step>>,
+    pub steps: &'a BTreeMap<String, Vec<ChangeStep>>,
     /// The permanent connections. If a script sets something and does not answer within their time limit, its host is
     /// cut off: the guard has not fired by then.
     pub executor: &'a SshExecutor,
@@ -38,10 +38,10 @@ pub struct Guarded<'a> {
     pub fresh: &'a dyn Fn() -> Remote,
     /// Letters and digits that no other homing uses for a guard.
     pub token: &'a str,
-    /// As in [`Phase::lead`].
+    /// As in [`ChangePhase::lead`].
     pub lead: Option<String>,
     /// Whether a change of the journal is one that such steps make.
-    pub is_own: fn(&Change) -> bool,
+    pub is_own: fn(&HostChange) -> bool,
 }
 
 impl Guarded<'_> {
@@ -54,7 +54,7 @@ impl Guarded<'_> {
     pub fn set(&self) -> Result<(), String> {
         let guard = Guard { seconds: GUARDED_S, token: self.token.into() };
         let (name, steps, lead) = (self.name.into(), self.steps.clone(), self.lead.clone());
-        let phase = Phase { name, steps, guard: Some(guard), lead, ..Phase::default() };
+        let phase = ChangePhase { name, steps, guard: Some(guard), lead, ..ChangePhase::default() };
         let failed = carry_out(self.executor, &[phase], &mut |_| {});
         // All hosts are called over new connections, also those whose steps failed: a setting may drop the connection
         // of its own script.
@@ -78,7 +78,7 @@ impl Guarded<'_> {
         let mut failed = BTreeMap::new();
         for _ in 0..CALLS {
             let results = (self.fresh)().run(&left, &command);
-            let ill = results.filter(|result| result.outcome != Outcome::Exited(0));
+            let ill = results.filter(|result| result.outcome != CommandOutcome::Exited(0));
             failed = ill.map(|result| (result.host.clone(), shown(&result.why()))).collect();
             left = failed.keys().cloned().collect();
             if left.is_empty() {
@@ -134,7 +134,7 @@ impl Guarded<'_> {
     /// Removes the journal entries of settings that were undone. Returns the settings that were not.
     fn tidied(&self) -> Option<String> {
         let changes = self.steps.values().flatten().map(|step| &step.change);
-        let question = Question { lead: self.lead.clone(), ..Question::of_changes(changes) };
+        let question = FactQuery { lead: self.lead.clone(), ..FactQuery::of_changes(changes) };
         let found = observe(self.executor, &self.hosts(), &question);
         let (mut void, mut not_back) = (BTreeMap::new(), Vec::new());
         for (host, there) in found {
@@ -142,16 +142,17 @@ impl Guarded<'_> {
             there.journal.retain(|(_, change)| (self.is_own)(change));
             let things: BTreeSet<String> = self.steps[&host].iter().map(|step| step.change.thing()).collect();
             let undone = undo(&there);
-            let still = |step: &&Step| things.contains(&step.change.thing());
-            let back = |change: &Change| change.inverse();
-            let same =
-                |step: &Step| self.steps[&host].iter().any(|own| back(&own.change).as_ref() == Some(&step.change));
+            let still = |step: &&ChangeStep| things.contains(&step.change.thing());
+            let back = |change: &HostChange| change.inverse();
+            let same = |step: &ChangeStep| {
+                self.steps[&host].iter().any(|own| back(&own.change).as_ref() == Some(&step.change))
+            };
             if let Some(step) = undone.steps.iter().filter(still).find(|step| same(step)) {
                 not_back.push(format!("{host}: {} did not go back", step.change.thing()));
             }
             void.insert(host, undone.void);
         }
-        let phase = Phase { name: "the journal".into(), void, lead: self.lead.clone(), ..Phase::default() };
+        let phase = ChangePhase { name: "the journal".into(), void, lead: self.lead.clone(), ..ChangePhase::default() };
         carry_out(self.executor, &[phase], &mut |_| {});
         (!not_back.is_empty()).then(|| not_back.join("; "))
     }

@@ -1,7 +1,7 @@
 //! Makes settings of interfaces outlive a reboot, with a unit of systemd that sets them.
 
 use crate::observe::Observed;
-use crate::wanted::Wanted;
+use crate::wanted::HostRequirement;
 
 /// A unit of systemd that sets interfaces.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ impl Lasting {
 /// Returns the things that make settings of interfaces last; other settings of the unit stay. Returns nothing if
 /// `wanted` has no such setting. The unit is not started now: its settings are in force already, and some cards drop
 /// their link for it.
-pub fn lasting(of: Lasting, wanted: &[Wanted], seen: &Observed) -> Vec<Wanted> {
+pub fn lasting(of: Lasting, wanted: &[HostRequirement], seen: &Observed) -> Vec<HostRequirement> {
     let lines: Vec<String> = wanted.iter().filter_map(line).collect();
     if lines.is_empty() {
         return Vec::new();
@@ -46,12 +46,12 @@ pub fn lasting(of: Lasting, wanted: &[Wanted], seen: &Observed) -> Vec<Wanted> {
         of.after,
         merged(&before, &lines, " ")
     );
-    vec![Wanted::file(of.file, text), Wanted::AtBoot(of.unit.into())]
+    vec![HostRequirement::file(of.file, text), HostRequirement::AtBoot(of.unit.into())]
 }
 
 /// Returns a command of the unit. The `-` before it makes systemd continue with the other settings if one is refused.
-fn line(wanted: &Wanted) -> Option<String> {
-    let Wanted::Link { interface, setting, value } = wanted else { return None };
+fn line(wanted: &HostRequirement) -> Option<String> {
+    let HostRequirement::Link { interface, setting, value } = wanted else { return None };
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let is_plain = interface.chars().chain(value.chars()).all(plain);
     let words = match setting.split_once(' ') {
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn no_word_of_a_host_becomes_a_command() {
         assert_eq!(
-            line(&Wanted::Link { interface: "eth0;reboot".into(), setting: "mtu".into(), value: "1".into() }),
+            line(&HostRequirement::Link { interface: "eth0;reboot".into(), setting: "mtu".into(), value: "1".into() }),
             None
         );
     }

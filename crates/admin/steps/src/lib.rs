@@ -1,10 +1,10 @@
 //! Sets hosts up, with a plan first and an undo.
 //!
-//! The things that are [`Wanted`] of a host and the state that was [`Observed`] make [`Step`]s. Each step is a
-//! [`Change`] from the present state to the wanted one; a state that is as wanted needs no step. Planning does no
+//! The things that are [`HostRequirement`] of a host and the state that was [`Observed`] make [`ChangeStep`]s. Each step is a
+//! [`HostChange`] from the present state to the wanted one; a state that is as wanted needs no step. Planning does no
 //! input or output.
 //!
-//! One script for each host and [`Phase`] carries the steps out ([`carry_out`]). Before each step, the host writes
+//! One script for each host and [`ChangePhase`] carries the steps out ([`carry_out`]). Before each step, the host writes
 //! the change into its own journal. That journal and the present state of the host are all that [`undo`] needs.
 //! Things that were changed by others since are left alone and reported. A host that is lost in the middle of a phase
 //! keeps that journal: the same command continues there. If two processes set up one host, the one whose query came
@@ -35,24 +35,24 @@ mod summary;
 mod undo;
 mod wanted;
 
-pub use along::{Along, Led, Tree};
-pub use change::{Account, Change, DiskFs, FileState, How, MountState, Over, UnitState};
-pub use content::Content;
-pub use disk::Disk;
+pub use along::{Along, Led, TreeRunner};
+pub use change::{Account, DiskFs, FileState, HostChange, How, MountState, Over, UnitState};
+pub use content::FileContent;
+pub use disk::DiskFacts;
 pub use edit::{begin as block_begin, block_of, retired};
-pub use execute::{Fault, News, Phase, carry_out};
-pub use executor::{Answer, Call, Executor, SshExecutor};
+pub use execute::{ChangePhase, Fault, PhaseEvent, carry_out};
+pub use executor::{Call, CallResult, Executor, SshExecutor};
 pub use guard::Guard;
 pub use guarded::Guarded;
-pub use home::{Copied, Home, Homed};
+pub use home::{HomeCopyState, HomeFolder, Homed};
 pub use lasting::{Lasting, lasting, merged};
-pub use link::{Links, Setting};
+pub use link::{InterfaceSetting, InterfaceSettings};
 pub use lost::Lost;
-pub use observe::{MountEntry, Observed, Question, Seen, observe};
+pub use observe::{FactQuery, MountEntry, Observed, PathState, observe};
 pub use phase::guarded;
-pub use plan::{Step, plan};
+pub use plan::{ChangeStep, plan};
 pub use script::{APT, take_packages};
 pub use show::{diff, diff_for_people};
 pub use summary::summary;
 pub use undo::{Drift, Undone, drift, of_owner, undo};
-pub use wanted::Wanted;
+pub use wanted::HostRequirement;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// One setting of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Setting {
+pub struct InterfaceSetting {
     /// Its present value.
     pub value: String,
     /// The largest value that the interface takes, if it reports that.
@@ -14,7 +14,7 @@ pub struct Setting {
 /// The settings of an interface that can be changed: `mtu`, `ring rx`, `offload tso`, `coalesce rx-usecs`, `channels
 /// combined`. The word after the blank is ethtool's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Links(BTreeMap<String, Setting>);
+pub struct InterfaceSettings(BTreeMap<String, InterfaceSetting>);
 
 /// Offloads: the name in the output of `ethtool -k`, and the word by which `ethtool -K` sets them.
 const OFFLOADS: [(&str, &str); 6] = [
@@ -26,14 +26,14 @@ const OFFLOADS: [(&str, &str); 6] = [
     ("generic-receive-offload", "gro"),
 ];
 
-impl Links {
+impl InterfaceSettings {
     /// Returns the present value of a setting.
     pub fn value(&self, setting: &str) -> Option<&str> {
         self.0.get(setting).map(|setting| setting.value.as_str())
     }
 
     /// Returns all settings, by name.
-    pub fn all(&self) -> &BTreeMap<String, Setting> {
+    pub fn all(&self) -> &BTreeMap<String, InterfaceSetting> {
         &self.0
     }
 
@@ -43,7 +43,7 @@ impl Links {
     }
 
     fn put(&mut self, name: String, value: &str, most: Option<u32>) {
-        self.0.insert(name, Setting { value: value.into(), most });
+        self.0.insert(name, InterfaceSetting { value: value.into(), most });
     }
 
     /// Reads one answer: `part` is `mtu` for the kernel's, else the letter of ethtool's option.
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_can_be_set_is_known_with_its_bounds() {
-        let mut link = Links::default();
+        let mut link = InterfaceSettings::default();
         link.read("mtu", "1500\nminmtu 68\nmaxmtu 9216\n");
         link.read("g", RINGS);
         link.read("k", OFFLOADED);

@@ -1,6 +1,6 @@
 //! Hosts that take no further part: for good, or until they are observed again.
 
-use crate::{Fault, Observed, Phase};
+use crate::{ChangePhase, Fault, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often a host that changes between the query and the act is queried again. After that, some process keeps
@@ -108,7 +108,7 @@ impl Lost {
     }
 
     /// Removes the steps for refused settings from a plan.
-    pub fn leave_untaken(&self, phases: &mut Vec<Phase>) {
+    pub fn leave_untaken(&self, phases: &mut Vec<ChangePhase>) {
         for phase in phases.iter_mut() {
             for (host, steps) in &mut phase.steps {
                 steps.retain(|step| !self.untaken.contains_key(&(host.clone(), step.change.thing())));
@@ -127,7 +127,7 @@ impl Lost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Change, Step};
+    use crate::{ChangeStep, HostChange};
 
     #[test]
     fn a_host_that_others_change_is_looked_at_again_but_not_for_ever() {
@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn a_setting_that_was_not_taken_is_named_once_and_its_host_goes_on() {
         let step = |key: &str| {
-            let change = Change::Sysctl { key: key.into(), from: "1".into(), to: "2".into() };
-            Step { change, undoes: None }
+            let change = HostChange::Sysctl { key: key.into(), from: "1".into(), to: "2".into() };
+            ChangeStep { change, undoes: None }
         };
         let mut lost = Lost::default();
         let why = "sysctl: a.b: it is 1".to_string();
@@ -174,8 +174,8 @@ mod tests {
         );
         assert!(!lost.has("n1") && !lost.look_again());
         let hosts = ["n1", "n2"].map(|host| (host.to_string(), vec![step("a.b"), step("c.d")]));
-        let alone = Phase { steps: [("n1".to_string(), vec![step("a.b")])].into(), ..Phase::default() };
-        let mut phases = vec![Phase { steps: hosts.into(), ..Phase::default() }, alone];
+        let alone = ChangePhase { steps: [("n1".to_string(), vec![step("a.b")])].into(), ..ChangePhase::default() };
+        let mut phases = vec![ChangePhase { steps: hosts.into(), ..ChangePhase::default() }, alone];
         lost.leave_untaken(&mut phases);
         assert_eq!(phases.len(), 1, "{phases:?}");
         assert_eq!((&phases[0].steps["n1"], phases[0].steps["n2"].len()), (&vec![step("c.d")], 2));

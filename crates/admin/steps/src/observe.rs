@@ -1,11 +1,11 @@
 //! Observes the present state of hosts, with one script and one answer for each.
 
-use crate::change::{Account, Change, DiskFs, FileState, MountState, UnitState};
-use crate::content::Content;
-use crate::disk::Disk;
-use crate::executor::{Answer, Call, Executor};
-use crate::home::{Copied, Homed};
-use crate::link::Links;
+use crate::change::{Account, DiskFs, FileState, HostChange, MountState, UnitState};
+use crate::content::FileContent;
+use crate::disk::DiskFacts;
+use crate::executor::{Call, CallResult, Executor};
+use crate::home::{HomeCopyState, Homed};
+use crate::link::InterfaceSettings;
 use homing_model::text::quoted_unless;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ const PROBE: &str = concat!(include_str!("in_use.sh"), include_str!("disk.sh"), 
 /// The facts to query, besides those that are always reported.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
-pub struct Question {
+pub struct FactQuery {
     pub files: BTreeSet<String>,
     pub packages: BTreeSet<String>,
     pub units: BTreeSet<String>,
@@ -35,13 +35,13 @@ pub struct Question {
     pub homes: Option<(String, String)>,
     /// The journal of earlier changes.
     pub journal: bool,
-    /// The process that means to act on the answer, as in [`crate::Phase::lead`]: letters, digits and `-`.
+    /// The process that means to act on the answer, as in [`crate::ChangePhase::lead`]: letters, digits and `-`.
     pub lead: Option<String>,
 }
 
 /// The thing at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum PathState {
     /// It does not exist.
     Absent,
     /// A regular file, and the time of its last change, seconds since 1970.
@@ -67,7 +67,7 @@ pub struct MountEntry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
     /// The queried files, by path.
-    pub files: BTreeMap<String, Seen>,
+    pub files: BTreeMap<String, PathState>,
     /// The queried packages that are installed.
     pub packages: BTreeSet<String>,
     /// Known units, and the time of the last change of their state, seconds since 1970.
@@ -79,11 +79,11 @@ pub struct Observed {
     /// By mount point: the file system that is mounted there, the last of several.
     pub mounted: BTreeMap<String, MountEntry>,
     /// The queried disks that are present.
-    pub disks: BTreeMap<String, Disk>,
+    pub disks: BTreeMap<String, DiskFacts>,
     /// The queried folder of homes.
     pub homes: Homed,
     /// Settings of network interfaces.
-    pub links: BTreeMap<String, Links>,
+    pub links: BTreeMap<String, InterfaceSettings>,
     /// The queried addresses that belong to the host, and their interfaces.
     pub carriers: BTreeMap<String, String>,
     /// The output of the queried commands that ended with status 0.
@@ -109,8 +109,8 @@ pub struct Observed {
     /// Whether it will undo steps of an earlier homing that were not confirmed.
     pub guarded: bool,
     /// Changes that were made here, the oldest first, each with the name of its entry.
-    pub journal: Vec<(String, Change)>,
-    /// By journal entry: the set-up that made the change, as in [`crate::Phase::owner`]. Older versions recorded none.
+    pub journal: Vec<(String, HostChange)>,
+    /// By journal entry: the set-up that made the change, as in [`crate::ChangePhase::owner`]. Older versions recorded none.
     pub owners: BTreeMap<String, String>,
 }
 
@@ -120,7 +120,7 @@ struct Owned {
     by: Option<String>,
 }
 
-impl Question {
+impl FactQuery {
     /// Returns the script for `sh -s`.
     pub fn script(&self) -> String {
         let ask = |verb: &'static str, names: &BTreeSet<String>| -> String {
@@ -157,17 +157,17 @@ impl Question {
     }
 
     /// Returns the query for the undo of these changes.
-    pub fn of_changes<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Question {
-        let mut question = Question { journal: true, ..Question::default() };
+    pub fn of_changes<'c>(changes: impl IntoIterator<Item = &'c HostChange>) -> FactQuery {
+        let mut question = FactQuery { journal: true, ..FactQuery::default() };
         for change in changes {
             match change {
-                Change::File { path, .. } => drop(question.files.insert(path.clone())),
-                Change::Unit { name, .. } => drop(question.units.insert(name.clone())),
-                Change::Sysctl { key, .. } => drop(question.sysctls.insert(key.clone())),
-                Change::Mount { point, .. } => drop(question.mounts.insert(point.clone())),
-                Change::Disk { name, .. } => drop(question.disks.insert(name.clone())),
-                Change::Link { interface, .. } => drop(question.links.insert(interface.clone())),
-                Change::Package { name, .. } => drop(question.packages.insert(name.clone())),
+                HostChange::File { path, .. } => drop(question.files.insert(path.clone())),
+                HostChange::Unit { name, .. } => drop(question.units.insert(name.clone())),
+                HostChange::Sysctl { key, .. } => drop(question.sysctls.insert(key.clone())),
+                HostChange::Mount { point, .. } => drop(question.mounts.insert(point.clone())),
+                HostChange::Disk { name, .. } => drop(question.disks.insert(name.clone())),
+                HostChange::Link { interface, .. } => drop(question.links.insert(interface.clone())),
+                HostChange::Package { name, .. } => drop(question.packages.insert(name.clone())),
                 _ => {}
             }
         }
@@ -183,11 +183,11 @@ pub(crate) fn word(text: &str) -> String {
 pub fn observe(
     executor: &dyn Executor,
     hosts: &[String],
-    question: &Question,
+    question: &FactQuery,
 ) -> BTreeMap<String, Result<Observed, String>> {
     let ask = |host: &String| (host.clone(), Call::Script(question.script()));
     let scripts: Vec<(String, Call)> = hosts.iter().map(ask).collect();
-    let read = |said: Answer| Observed::read(&said?).ok_or_else(|| "its answer was cut short".into());
+    let read = |said: CallResult| Observed::read(&said?).ok_or_else(|| "its answer was cut short".into());
     hosts.iter().cloned().zip(executor.look(&scripts).into_iter().map(read)).collect()
 }
 
@@ -206,13 +206,13 @@ impl Observed {
     fn take(&mut self, fields: &[&str]) -> Option<()> {
         let flag = |text: &str| text == "yes";
         match *fields {
-            ["file", path, "absent"] => drop(self.files.insert(path.into(), Seen::Absent)),
-            ["file", path, "other"] => drop(self.files.insert(path.into(), Seen::Other)),
+            ["file", path, "absent"] => drop(self.files.insert(path.into(), PathState::Absent)),
+            ["file", path, "other"] => drop(self.files.insert(path.into(), PathState::Other)),
             ["file", path, mode, uid, gid, at, content] => {
                 let mode = u32::from_str_radix(mode, 8).ok()?;
-                let (uid, gid, content) = (uid.parse().ok()?, gid.parse().ok()?, Content::decoded(content)?);
+                let (uid, gid, content) = (uid.parse().ok()?, gid.parse().ok()?, FileContent::decoded(content)?);
                 let state = FileState { content, mode, uid, gid };
-                self.files.insert(path.into(), Seen::File(state, at.parse().ok()?));
+                self.files.insert(path.into(), PathState::File(state, at.parse().ok()?));
             }
             ["package", name] => drop(self.packages.insert(name.into())),
             ["unit", name, enabled, active, at] => {
@@ -231,17 +231,17 @@ impl Observed {
             }
             ["same", path] => self.mounted.entry(path.into()).or_default().is_wanted = true,
             ["disk", name, said] => {
-                let said = String::from_utf8_lossy(&Content::decoded(said)?.0).into_owned();
-                self.disks.insert(name.into(), Disk::read(&said)?);
+                let said = String::from_utf8_lossy(&FileContent::decoded(said)?.0).into_owned();
+                self.disks.insert(name.into(), DiskFacts::read(&said)?);
             }
             ["homes", key, value] => self.homes.take(key, value)?,
             ["link", interface, part, said] => {
-                let said = String::from_utf8(Content::decoded(said)?.0).ok()?;
+                let said = String::from_utf8(FileContent::decoded(said)?.0).ok()?;
                 self.links.entry(interface.into()).or_default().read(part, &said);
             }
             ["carrier", address, interface] => drop(self.carriers.insert(address.into(), interface.into())),
             ["output", command, said] => {
-                let text = |encoded: &str| String::from_utf8(Content::decoded(encoded)?.0).ok();
+                let text = |encoded: &str| String::from_utf8(FileContent::decoded(encoded)?.0).ok();
                 self.outputs.insert(text(command)?, text(said)?);
             }
             ["user", line] => self.user(&line.split(':').collect::<Vec<_>>())?,
@@ -255,7 +255,7 @@ impl Observed {
             ["guarded"] => self.guarded = true,
             ["uid", uid] => self.uid = uid.parse().ok()?,
             ["journal", name, entry] => {
-                let entry = Content::decoded(entry)?.0;
+                let entry = FileContent::decoded(entry)?.0;
                 self.journal.push((name.into(), serde_json::from_slice(&entry).ok()?));
                 let owned: Owned = serde_json::from_slice(&entry).ok()?;
                 self.owners.extend(owned.by.map(|by| (name.to_string(), by)));
@@ -288,35 +288,35 @@ impl Observed {
     /// Returns the text of a queried file.
     pub fn text(&self, path: &str) -> Option<&str> {
         match self.files.get(path)? {
-            Seen::File(state, _) => state.content.text(),
+            PathState::File(state, _) => state.content.text(),
             _ => None,
         }
     }
 
     /// Changes the observed state as a change would change the host. This allows a plan of several parts from one
     /// query.
-    pub fn apply(&mut self, change: &Change) {
+    pub fn apply(&mut self, change: &HostChange) {
         match change.clone() {
-            Change::File { path, to, .. } => {
+            HostChange::File { path, to, .. } => {
                 // Newer than the last change of any unit.
-                let seen = to.map_or(Seen::Absent, |state| Seen::File(state, u64::MAX));
+                let seen = to.map_or(PathState::Absent, |state| PathState::File(state, u64::MAX));
                 self.files.insert(path, seen);
             }
-            Change::Group { name, to, .. } => match to {
+            HostChange::Group { name, to, .. } => match to {
                 Some(gid) => self.groups.entry(name).or_default().0 = gid,
                 None => {
                     self.rests.remove(&format!("group {name}"));
                     self.groups.remove(&name);
                 }
             },
-            Change::User { name, to, .. } => match to {
+            HostChange::User { name, to, .. } => match to {
                 Some(account) => drop(self.users.insert(name, account)),
                 None => {
                     self.rests.remove(&format!("user {name}"));
                     self.users.remove(&name);
                 }
             },
-            Change::Member { user, group, to, .. } => {
+            HostChange::Member { user, group, to, .. } => {
                 let members = &mut self.groups.entry(group).or_default().1;
                 if to {
                     members.insert(user)
@@ -325,18 +325,20 @@ impl Observed {
                 };
             }
             // A unit that is started now reads its files now.
-            Change::Unit { name, to, .. } => drop(self.units.insert(name, (to, u64::MAX))),
-            Change::Nudge { unit, .. } => self.units.entry(unit).or_default().1 = u64::MAX,
-            Change::Sysctl { key, to, .. } => drop(self.sysctls.insert(key, to)),
-            Change::Link { interface, setting, to, .. } => self.links.entry(interface).or_default().set(&setting, &to),
-            Change::Hostname { to, .. } => self.hostname = to,
-            Change::Mount { point, to, over, .. } => {
+            HostChange::Unit { name, to, .. } => drop(self.units.insert(name, (to, u64::MAX))),
+            HostChange::Nudge { unit, .. } => self.units.entry(unit).or_default().1 = u64::MAX,
+            HostChange::Sysctl { key, to, .. } => drop(self.sysctls.insert(key, to)),
+            HostChange::Link { interface, setting, to, .. } => {
+                self.links.entry(interface).or_default().set(&setting, &to)
+            }
+            HostChange::Hostname { to, .. } => self.hostname = to,
+            HostChange::Mount { point, to, over, .. } => {
                 self.homes.shared |= over.is_some() && to.mounted;
                 self.mounts.insert(point, (to, false));
             }
-            Change::Disk { name, to, .. } => self.apply_disk(&name, to),
-            Change::Copy { host, .. } => self.homes.copied = Some(Copied::Whole(host)),
-            Change::Package { name, .. } => drop(self.packages.insert(name)),
+            HostChange::Disk { name, to, .. } => self.apply_disk(&name, to),
+            HostChange::Copy { host, .. } => self.homes.copied = Some(HomeCopyState::Whole(host)),
+            HostChange::Package { name, .. } => drop(self.packages.insert(name)),
         }
     }
 }
@@ -349,7 +351,7 @@ mod tests {
     #[test]
     fn what_commands_of_several_lines_print_is_known_by_them() {
         let command = "echo one\nprintf 'two\\tx\\n'";
-        let question = Question { outputs: [command.to_string()].into(), ..Question::default() };
+        let question = FactQuery { outputs: [command.to_string()].into(), ..FactQuery::default() };
         let done = std::process::Command::new("sh").args(["-c", &question.script()]).output().unwrap();
         let seen = Observed::read(&String::from_utf8(done.stdout).unwrap()).unwrap();
         assert_eq!(seen.outputs, [(command.to_string(), "one\ntwo\tx\n".to_string())].into());

@@ -1,21 +1,21 @@
 //! Describes a phase, and finds hosts that were left in the middle of one.
 
-use crate::{Change, Observed, Phase};
+use crate::{ChangePhase, HostChange, Observed};
 use homing_model::NodeSet;
 use std::collections::BTreeMap;
 
-impl Phase {
+impl ChangePhase {
     /// Returns a line with the changes that were made, and their hosts.
     pub fn line(&self) -> String {
-        self.line_of(Change::told)
+        self.line_of(HostChange::told)
     }
 
     /// Returns the line before the changes are made.
     pub fn start_line(&self) -> String {
-        self.line_of(Change::action) + " ..."
+        self.line_of(HostChange::action) + " ..."
     }
 
-    fn line_of(&self, text: fn(&Change) -> String) -> String {
+    fn line_of(&self, text: fn(&HostChange) -> String) -> String {
         let hosts: NodeSet = self.steps.keys().chain(self.void.keys()).cloned().collect();
         let mut lines: Vec<String> = Vec::new();
         for step in self.steps.values().flatten().map(|step| text(&step.change)) {
@@ -32,7 +32,7 @@ impl Phase {
     }
 
     /// Returns the phase without some of its hosts.
-    pub fn without(&self, is_out: impl Fn(&str) -> bool) -> Phase {
+    pub fn without(&self, is_out: impl Fn(&str) -> bool) -> ChangePhase {
         let mut rest = self.clone();
         rest.steps.retain(|host, _| !is_out(host));
         rest.void.retain(|host, _| !is_out(host));
@@ -49,14 +49,14 @@ pub fn guarded(seen: &BTreeMap<String, Result<Observed, String>>) -> Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Step;
+    use crate::ChangeStep;
 
     #[test]
     fn the_line_before_a_phase_is_no_report_of_it() {
-        let change = Change::Package { name: "tree".into(), replaces: Vec::new() };
-        let steps = || vec![Step { change: change.clone(), undoes: None }];
+        let change = HostChange::Package { name: "tree".into(), replaces: Vec::new() };
+        let steps = || vec![ChangeStep { change: change.clone(), undoes: None }];
         let steps = [("n1".to_string(), steps()), ("n2".into(), steps())].into();
-        let phase = Phase { name: "packages".into(), steps, ..Phase::default() };
+        let phase = ChangePhase { name: "packages".into(), steps, ..ChangePhase::default() };
         assert_eq!(phase.start_line(), "packages on n[1-2]: installing tree ...");
         assert_eq!(phase.without(|host| host == "n1").line(), "packages on n2: package tree: installed");
     }

@@ -1,31 +1,31 @@
 //! Plans the steps from the present state to the wanted one.
 
-use crate::change::{Account, Change, FileState, MountState, Over, UnitState};
-use crate::content::Content;
+use crate::change::{Account, FileState, HostChange, MountState, Over, UnitState};
+use crate::content::FileContent;
 use crate::disk_change;
 use crate::edit;
-use crate::observe::{Observed, Seen};
-use crate::wanted::Wanted;
+use crate::observe::{Observed, PathState};
+use crate::wanted::HostRequirement;
 use serde::Serialize;
 
 /// One change at its place in the order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct ChangeStep {
     /// The change.
-    pub change: Change,
+    pub change: HostChange,
     /// In an undo: the journal entries that it makes void. Else the step is entered into the journal.
     pub undoes: Option<Vec<String>>,
 }
 
 /// Returns the steps that make a host as wanted, and updates `seen` to that state. If there are objections, returns
 /// all of them and no steps.
-pub fn plan(wanted: &[Wanted], seen: &mut Observed) -> Result<Vec<Step>, Vec<String>> {
+pub fn plan(wanted: &[HostRequirement], seen: &mut Observed) -> Result<Vec<ChangeStep>, Vec<String>> {
     let (mut after, mut steps, mut against) = (seen.clone(), Vec::new(), Vec::new());
     for one in wanted {
         match change(one, &after) {
             Ok(Some(change)) => {
                 after.apply(&change);
-                steps.push(Step { change, undoes: None });
+                steps.push(ChangeStep { change, undoes: None });
             }
             Ok(None) => {}
             Err(why) => against.push(why),
@@ -40,47 +40,47 @@ pub fn plan(wanted: &[Wanted], seen: &mut Observed) -> Result<Vec<Step>, Vec<Str
 }
 
 /// Returns the change that one thing needs; `None` if it is as wanted.
-fn change(wanted: &Wanted, seen: &Observed) -> Result<Option<Change>, String> {
+fn change(wanted: &HostRequirement, seen: &Observed) -> Result<Option<HostChange>, String> {
     let change = match wanted {
-        Wanted::Package { name, replaces } => {
+        HostRequirement::Package { name, replaces } => {
             let replaces = replaces.iter().filter(|other| seen.packages.contains(*other)).cloned().collect();
-            let change = Change::Package { name: name.clone(), replaces };
+            let change = HostChange::Package { name: name.clone(), replaces };
             return Ok((!seen.packages.contains(name)).then_some(change));
         }
-        Wanted::File { path, content, mode, owner } => whole(path, content, *mode, *owner, seen)?,
-        Wanted::Block { path, name, lines, retire } => block(path, name, lines, retire, seen)?,
-        Wanted::Group { name, gid } => group(name, *gid, seen)?,
-        Wanted::User { name, account } => user(name, account, seen)?,
-        Wanted::Member { user, group } => {
+        HostRequirement::File { path, content, mode, owner } => whole(path, content, *mode, *owner, seen)?,
+        HostRequirement::Block { path, name, lines, retire } => block(path, name, lines, retire, seen)?,
+        HostRequirement::Group { name, gid } => group(name, *gid, seen)?,
+        HostRequirement::User { name, account } => user(name, account, seen)?,
+        HostRequirement::Member { user, group } => {
             let from = seen.groups.get(group).is_some_and(|(_, members)| members.contains(user));
-            Change::Member { user: user.clone(), group: group.clone(), from, to: true }
+            HostChange::Member { user: user.clone(), group: group.clone(), from, to: true }
         }
-        Wanted::Unit { name, on } => unit(name, *on, *on, seen),
-        Wanted::AtBoot(name) => {
+        HostRequirement::Unit { name, on } => unit(name, *on, *on, seen),
+        HostRequirement::AtBoot(name) => {
             let active = seen.units.get(name).is_some_and(|(state, _)| state.active);
             unit(name, true, active, seen)
         }
-        Wanted::Reads { unit, paths, how, test } => {
+        HostRequirement::Reads { unit, paths, how, test } => {
             let since = seen.units.get(unit).filter(|(state, _)| state.active).map_or(u64::MAX, |(_, at)| *at);
-            let written = |path: &String| matches!(seen.files.get(path), Some(Seen::File(_, at)) if *at > since);
-            let nudge = Change::Nudge { unit: unit.clone(), how: *how, test: test.clone() };
+            let written = |path: &String| matches!(seen.files.get(path), Some(PathState::File(_, at)) if *at > since);
+            let nudge = HostChange::Nudge { unit: unit.clone(), how: *how, test: test.clone() };
             return Ok(paths.iter().any(written).then_some(nudge));
         }
-        Wanted::Sysctl { key, value } => {
+        HostRequirement::Sysctl { key, value } => {
             let from = seen.sysctls.get(key).ok_or_else(|| format!("the kernel knows no {key}"))?;
-            Change::Sysctl { key: key.clone(), from: from.clone(), to: words(value) }
+            HostChange::Sysctl { key: key.clone(), from: from.clone(), to: words(value) }
         }
-        Wanted::Link { interface, setting, value } => {
+        HostRequirement::Link { interface, setting, value } => {
             let from = seen.links.get(interface).and_then(|link| link.value(setting));
             let from = from.ok_or_else(|| format!("{interface} has no {setting} that can be set"))?;
             let (interface, setting) = (interface.clone(), setting.clone());
-            Change::Link { interface, setting, from: from.into(), to: value.clone() }
+            HostChange::Link { interface, setting, from: from.into(), to: value.clone() }
         }
-        Wanted::Hostname(name) => Change::Hostname { from: seen.hostname.clone(), to: name.clone() },
-        Wanted::Mount { point, over, disk } => mount(point, over.as_ref(), *disk, seen)?,
-        Wanted::Disk { name, fs, wipe } => return disk_change::change(name, fs, wipe.as_deref(), seen),
-        Wanted::Copy { from, to, host } => {
-            return Ok(Some(Change::Copy { from: from.clone(), to: to.clone(), host: host.clone() }));
+        HostRequirement::Hostname(name) => HostChange::Hostname { from: seen.hostname.clone(), to: name.clone() },
+        HostRequirement::Mount { point, over, disk } => mount(point, over.as_ref(), *disk, seen)?,
+        HostRequirement::Disk { name, fs, wipe } => return disk_change::change(name, fs, wipe.as_deref(), seen),
+        HostRequirement::Copy { from, to, host } => {
+            return Ok(Some(HostChange::Copy { from: from.clone(), to: to.clone(), host: host.clone() }));
         }
     };
     Ok((!change.is_nothing()).then_some(change))
@@ -93,19 +93,25 @@ fn words(value: &str) -> String {
 
 fn present<'s>(path: &str, seen: &'s Observed) -> Result<Option<&'s FileState>, String> {
     match seen.files.get(path) {
-        Some(Seen::File(state, _)) => Ok(Some(state)),
-        Some(Seen::Other) => Err(format!("{path} is no regular file there")),
-        Some(Seen::Absent) | None => Ok(None),
+        Some(PathState::File(state, _)) => Ok(Some(state)),
+        Some(PathState::Other) => Err(format!("{path} is no regular file there")),
+        Some(PathState::Absent) | None => Ok(None),
     }
 }
 
-fn whole(path: &str, content: &Content, mode: u32, owner: (u32, u32), seen: &Observed) -> Result<Change, String> {
+fn whole(
+    path: &str,
+    content: &FileContent,
+    mode: u32,
+    owner: (u32, u32),
+    seen: &Observed,
+) -> Result<HostChange, String> {
     let from = present(path, seen)?.cloned();
     let to = FileState { content: content.clone(), mode, uid: owner.0, gid: owner.1 };
-    Ok(Change::File { path: path.into(), from, to: Some(to), block: None })
+    Ok(HostChange::File { path: path.into(), from, to: Some(to), block: None })
 }
 
-fn block(path: &str, name: &str, lines: &str, retire: &[String], seen: &Observed) -> Result<Change, String> {
+fn block(path: &str, name: &str, lines: &str, retire: &[String], seen: &Observed) -> Result<HostChange, String> {
     let from = present(path, seen)?.cloned();
     let old = match &from {
         Some(state) => state.content.text().ok_or_else(|| format!("{path} is no text there"))?,
@@ -113,12 +119,12 @@ fn block(path: &str, name: &str, lines: &str, retire: &[String], seen: &Observed
     };
     let new =
         edit::with_block(&edit::retire(old, retire), name, Some(lines)).map_err(|why| format!("{path}: {why}"))?;
-    let like = from.clone().unwrap_or(FileState { content: Content::default(), mode: 0o644, uid: 0, gid: 0 });
+    let like = from.clone().unwrap_or(FileState { content: FileContent::default(), mode: 0o644, uid: 0, gid: 0 });
     let to = Some(FileState { content: new.into(), ..like });
-    Ok(Change::File { path: path.into(), from, to, block: Some(name.into()) })
+    Ok(HostChange::File { path: path.into(), from, to, block: Some(name.into()) })
 }
 
-fn group(name: &str, gid: u32, seen: &Observed) -> Result<Change, String> {
+fn group(name: &str, gid: u32, seen: &Observed) -> Result<HostChange, String> {
     let from = seen.groups.get(name).map(|(gid, _)| *gid);
     match from {
         Some(other) if other != gid => {
@@ -131,10 +137,10 @@ fn group(name: &str, gid: u32, seen: &Observed) -> Result<Change, String> {
         }
         _ => {}
     }
-    Ok(Change::Group { name: name.into(), from, to: Some(gid) })
+    Ok(HostChange::Group { name: name.into(), from, to: Some(gid) })
 }
 
-fn user(name: &str, account: &Account, seen: &Observed) -> Result<Change, String> {
+fn user(name: &str, account: &Account, seen: &Observed) -> Result<HostChange, String> {
     let from = seen.users.get(name).cloned();
     match &from {
         Some(there) if there.uid != account.uid => Err(format!(
@@ -145,29 +151,29 @@ fn user(name: &str, account: &Account, seen: &Observed) -> Result<Change, String
         Some(there) if there.gid != account.gid => {
             Err(format!("the group of user {name} has number {} there, not {}", there.gid, account.gid))
         }
-        Some(there) => Ok(Change::User { name: name.into(), from: Some(there.clone()), to: Some(there.clone()) }),
+        Some(there) => Ok(HostChange::User { name: name.into(), from: Some(there.clone()), to: Some(there.clone()) }),
         None => match seen.users.iter().find(|(_, taken)| taken.uid == account.uid) {
             Some((holder, _)) => {
                 Err(format!("number {}, meant for user {name}, is that of user {holder} there", account.uid))
             }
-            None => Ok(Change::User { name: name.into(), from: None, to: Some(account.clone()) }),
+            None => Ok(HostChange::User { name: name.into(), from: None, to: Some(account.clone()) }),
         },
     }
 }
 
 /// Plans the state of a unit. A unit that does not exist counts as one that is off.
-fn unit(name: &str, enabled: bool, active: bool, seen: &Observed) -> Change {
+fn unit(name: &str, enabled: bool, active: bool, seen: &Observed) -> HostChange {
     let from = seen.units.get(name).map(|(state, _)| *state).unwrap_or_default();
-    Change::Unit { name: name.into(), from, to: UnitState { enabled, active } }
+    HostChange::Unit { name: name.into(), from, to: UnitState { enabled, active } }
 }
 
-fn mount(point: &str, over: Option<&Over>, disk: bool, seen: &Observed) -> Result<Change, String> {
+fn mount(point: &str, over: Option<&Over>, disk: bool, seen: &Observed) -> Result<HostChange, String> {
     let (from, files) = seen.mounts.get(point).copied().unwrap_or_default();
     if files && !from.mounted && over.is_none() {
         return Err(format!("{point} holds files, which a mount would hide"));
     }
     let to = MountState { exists: true, mounted: true };
-    Ok(Change::Mount { point: point.into(), from, to, over: over.cloned(), disk })
+    Ok(HostChange::Mount { point: point.into(), from, to, over: over.cloned(), disk })
 }
 
 #[cfg(test)]
@@ -181,32 +187,32 @@ pub(crate) mod tests {
         let mut seen = Observed { hostname: "n1".into(), ..Observed::default() };
         seen.users.insert("root".into(), root);
         seen.groups.insert("root".into(), (0, Default::default()));
-        seen.files.insert("/etc/hosts".into(), Seen::File(hosts, 5));
+        seen.files.insert("/etc/hosts".into(), PathState::File(hosts, 5));
         seen.units.insert("ssh".into(), (UnitState { enabled: true, active: true }, 10));
         seen.sysctls.insert("a.b".into(), "1 2".into());
         seen
     }
 
-    pub(crate) fn all() -> Vec<Wanted> {
+    pub(crate) fn all() -> Vec<HostRequirement> {
         let alice = Account { uid: 1001, gid: 1001, home: "/home/alice".into(), shell: "/bin/bash".into() };
         vec![
-            Wanted::Package { name: "chrony".into(), replaces: vec![] },
-            Wanted::File { path: "/etc/new".into(), content: "x\n".into(), mode: 0o600, owner: (0, 0) },
-            Wanted::Block {
+            HostRequirement::Package { name: "chrony".into(), replaces: vec![] },
+            HostRequirement::File { path: "/etc/new".into(), content: "x\n".into(), mode: 0o600, owner: (0, 0) },
+            HostRequirement::Block {
                 path: "/etc/hosts".into(),
                 name: "names".into(),
                 lines: "10.0.0.1 n1\n".into(),
                 retire: vec!["127.0.1.1 n1".into()],
             },
-            Wanted::Group { name: "alice".into(), gid: 1001 },
-            Wanted::User { name: "alice".into(), account: alice },
-            Wanted::Group { name: "lab".into(), gid: 2000 },
-            Wanted::Member { user: "alice".into(), group: "lab".into() },
-            Wanted::Unit { name: "chrony".into(), on: true },
-            Wanted::Reads { unit: "ssh".into(), paths: vec!["/etc/new".into()], how: How::Reload, test: None },
-            Wanted::Sysctl { key: "a.b".into(), value: "3  4".into() },
-            Wanted::Hostname("n1".into()),
-            Wanted::Mount { point: "/data".into(), over: None, disk: false },
+            HostRequirement::Group { name: "alice".into(), gid: 1001 },
+            HostRequirement::User { name: "alice".into(), account: alice },
+            HostRequirement::Group { name: "lab".into(), gid: 2000 },
+            HostRequirement::Member { user: "alice".into(), group: "lab".into() },
+            HostRequirement::Unit { name: "chrony".into(), on: true },
+            HostRequirement::Reads { unit: "ssh".into(), paths: vec!["/etc/new".into()], how: How::Reload, test: None },
+            HostRequirement::Sysctl { key: "a.b".into(), value: "3  4".into() },
+            HostRequirement::Hostname("n1".into()),
+            HostRequirement::Mount { point: "/data".into(), over: None, disk: false },
         ]
     }
 
@@ -236,8 +242,12 @@ pub(crate) mod tests {
 
     #[test]
     fn a_unit_that_has_not_read_its_file_since_is_told_to() {
-        let reads =
-            [Wanted::Reads { unit: "ssh".into(), paths: vec!["/etc/hosts".into()], how: How::Restart, test: None }];
+        let reads = [HostRequirement::Reads {
+            unit: "ssh".into(),
+            paths: vec!["/etc/hosts".into()],
+            how: How::Restart,
+            test: None,
+        }];
         let mut seen = host();
         assert_eq!(plan(&reads, &mut seen), Ok(Vec::new()), "it was started after the file was written");
         seen.units.get_mut("ssh").unwrap().1 = 4;
@@ -248,7 +258,7 @@ pub(crate) mod tests {
     fn what_a_mount_would_hide_or_a_link_leads_to_stands_against_it() {
         let mut seen = host();
         seen.mounts.insert("/data".into(), (MountState { exists: true, mounted: false }, true));
-        seen.files.insert("/etc/new".into(), Seen::Other);
+        seen.files.insert("/etc/new".into(), PathState::Other);
         let against = plan(&all(), &mut seen).unwrap_err();
         assert_eq!(against, ["/etc/new is no regular file there", "/data holds files, which a mount would hide"]);
     }

@@ -1,10 +1,10 @@
 //! Writes steps as one script for a host.
 
-use crate::change::{Change, FileState, How};
-use crate::content::Content;
+use crate::change::{FileState, HostChange, How};
+use crate::content::FileContent;
 use crate::guard::Guard;
 use crate::observe::word;
-use crate::plan::Step;
+use crate::plan::ChangeStep;
 use std::collections::BTreeSet;
 
 /// Shell functions about Debian's packages: the available ones, and the comparison of their files with the signed
@@ -21,12 +21,12 @@ const ACT: &str = concat!(
 
 /// Returns a script for `sh -c` that reads files of packages from its standard input, as tar. Steps of packages
 /// compare them with the index of their host and install from them, until the phase has ended. `lead`: as in
-/// [`crate::Phase::lead`].
+/// [`crate::ChangePhase::lead`].
 pub fn take_packages(lead: Option<&str>) -> String {
     format!("{ACT}main() {{\n{}took\n}}\nmain\n", call("lock", lead))
 }
 
-/// The circumstances of a script, as in [`crate::Phase`].
+/// The circumstances of a script, as in [`crate::ChangePhase`].
 #[derive(Clone, Copy, Default)]
 pub(crate) struct By<'a> {
     pub guard: Option<&'a Guard>,
@@ -35,17 +35,17 @@ pub(crate) struct By<'a> {
 }
 
 /// Returns the script for `sh -s`: nothing of it runs before all of it has arrived. It prints `did N` for each step.
-pub(crate) fn script(steps: &[Step], void: &[String], by: &By) -> String {
+pub(crate) fn script(steps: &[ChangeStep], void: &[String], by: &By) -> String {
     let By { guard, lead, owner } = *by;
     let guard = guard.filter(|_| !steps.is_empty()).map_or(String::new(), |guard| {
-        let back = Content(back(steps).into_bytes()).encoded();
+        let back = FileContent(back(steps).into_bytes()).encoded();
         let saved: String = interfaces(steps).iter().map(|name| call("save", [*name])).collect();
         saved + &call("guard", [&*guard.token, &*guard.seconds.to_string(), &*back])
     });
     let each: String = steps.iter().enumerate().map(|(n, step)| format!("{}did {n}\n", lines(step, owner))).collect();
     let forget = if void.is_empty() { String::new() } else { call("forget", void.iter().map(String::as_str)) };
     let tidy = if steps.iter().any(|s| s.undoes.is_some()) || !void.is_empty() { "tidy\n" } else { "" };
-    let of_packages = steps.iter().any(|step| matches!(step.change, Change::Package { .. }));
+    let of_packages = steps.iter().any(|step| matches!(step.change, HostChange::Package { .. }));
     let end = if of_packages { "packages_end\n" } else { "" };
     let lock = call("lock", lead);
     format!("{ACT}main() {{\n{lock}{guard}{each}{end}{forget}{tidy}}}\nmain </dev/null\n")
@@ -53,10 +53,10 @@ pub(crate) fn script(steps: &[Step], void: &[String], by: &By) -> String {
 
 /// Returns the script that undoes steps: it restores each file that is still as the step left it, then units read
 /// their files again. Entries of the journal stay: the next query finds them void.
-fn back(steps: &[Step]) -> String {
+fn back(steps: &[ChangeStep]) -> String {
     let files =
         steps.iter().rev().filter_map(|step| step.change.inverse()).map(|change| format!("({})\n", act(&change)));
-    let is_nudge = |step: &&Step| matches!(step.change, Change::Nudge { .. });
+    let is_nudge = |step: &&ChangeStep| matches!(step.change, HostChange::Nudge { .. });
     let units = steps.iter().filter(is_nudge).map(|step| act(&step.change));
     // A driver may take its link down when a setting changes, and some do not take it up again.
     let healed = interfaces(steps).into_iter().map(|name| call("heal", [name]));
@@ -65,32 +65,32 @@ fn back(steps: &[Step]) -> String {
 }
 
 /// Returns the network interfaces that steps change.
-fn interfaces(steps: &[Step]) -> BTreeSet<&str> {
-    fn of(step: &Step) -> Option<&str> {
+fn interfaces(steps: &[ChangeStep]) -> BTreeSet<&str> {
+    fn of(step: &ChangeStep) -> Option<&str> {
         match &step.change {
-            Change::Link { interface, .. } => Some(interface),
+            HostChange::Link { interface, .. } => Some(interface),
             _ => None,
         }
     }
     steps.iter().filter_map(of).collect()
 }
 
-fn lines(step: &Step, owner: Option<&str>) -> String {
+fn lines(step: &ChangeStep, owner: Option<&str>) -> String {
     let act = act(&step.change);
     match &step.undoes {
         None => format!("{}note {}\n{act}", ahead(&step.change), entry(&step.change, owner)),
         // The entry of a setting that could not be restored stays.
         Some(entries) => {
-            let and = if matches!(step.change, Change::Sysctl { .. }) { " && " } else { "\n" };
+            let and = if matches!(step.change, HostChange::Sysctl { .. }) { " && " } else { "\n" };
             format!("{}{and}{}", act.trim_end_matches('\n'), call("forget", entries.iter().map(String::as_str)))
         }
     }
 }
 
 /// Returns the check that precedes even the journal entry of a change: the entry of a disk reserves its name.
-fn ahead(change: &Change) -> String {
+fn ahead(change: &HostChange) -> String {
     match change {
-        Change::Disk { name, facts, .. } => call("disk_same", [name.as_str(), facts]),
+        HostChange::Disk { name, facts, .. } => call("disk_same", [name.as_str(), facts]),
         _ => String::new(),
     }
 }
@@ -99,14 +99,14 @@ fn ahead(change: &Change) -> String {
 #[derive(serde::Serialize)]
 struct Entry<'a> {
     #[serde(flatten)]
-    change: &'a Change,
+    change: &'a HostChange,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
 }
 
-fn entry(change: &Change, by: Option<&str>) -> String {
+fn entry(change: &HostChange, by: Option<&str>) -> String {
     // An entry contains only numbers and texts: it can always be serialized.
-    Content(serde_json::to_vec(&Entry { change, by }).unwrap_or_default()).encoded()
+    FileContent(serde_json::to_vec(&Entry { change, by }).unwrap_or_default()).encoded()
 }
 
 fn call<'w>(function: &str, words: impl IntoIterator<Item = &'w str>) -> String {
@@ -114,39 +114,41 @@ fn call<'w>(function: &str, words: impl IntoIterator<Item = &'w str>) -> String 
     format!("{function}{words}\n")
 }
 
-fn act(change: &Change) -> String {
+fn act(change: &HostChange) -> String {
     let yes = |on: bool| if on { "yes" } else { "no" };
     let number = |n: &u32| n.to_string();
     match change {
-        Change::File { path, from, to, .. } => file(path, from.as_ref(), to.as_ref()),
-        Change::Group { name, to: Some(gid), .. } => call("group_add", [name, &*number(gid)]),
-        Change::Group { name, to: None, .. } => call("group_del", [name.as_str()]),
-        Change::User { name, from: None, to: Some(a) } => {
+        HostChange::File { path, from, to, .. } => file(path, from.as_ref(), to.as_ref()),
+        HostChange::Group { name, to: Some(gid), .. } => call("group_add", [name, &*number(gid)]),
+        HostChange::Group { name, to: None, .. } => call("group_del", [name.as_str()]),
+        HostChange::User { name, from: None, to: Some(a) } => {
             call("user_add", [name, &*number(&a.uid), &*number(&a.gid), &a.home, &a.shell])
         }
-        Change::User { name, from: Some(a), to: None } => call("user_del", [name.as_str(), &a.home]),
+        HostChange::User { name, from: Some(a), to: None } => call("user_del", [name.as_str(), &a.home]),
         // Numbers of users never change.
-        Change::User { .. } => String::new(),
-        Change::Member { user, group, to: true, .. } => call("member_add", [user.as_str(), group]),
-        Change::Member { user, group, to: false, .. } => call("member_del", [user.as_str(), group]),
-        Change::Unit { name, to, .. } => call("unit", [name, yes(to.enabled), yes(to.active)]),
-        Change::Nudge { unit, how, test } => {
+        HostChange::User { .. } => String::new(),
+        HostChange::Member { user, group, to: true, .. } => call("member_add", [user.as_str(), group]),
+        HostChange::Member { user, group, to: false, .. } => call("member_del", [user.as_str(), group]),
+        HostChange::Unit { name, to, .. } => call("unit", [name, yes(to.enabled), yes(to.active)]),
+        HostChange::Nudge { unit, how, test } => {
             let verb = if *how == How::Reload { "try-reload-or-restart" } else { "try-restart" };
             call("nudge", [unit, verb, test.as_deref().unwrap_or("")])
         }
-        Change::Sysctl { key, to, .. } => call("kernel", [key.as_str(), to]),
-        Change::Link { interface, setting, to, .. } => call("link", [interface.as_str(), setting, to]),
-        Change::Hostname { to, .. } => call("name_host", [to.as_str()]),
-        Change::Mount { point, to, over: Some(over), .. } if to.mounted => {
+        HostChange::Sysctl { key, to, .. } => call("kernel", [key.as_str(), to]),
+        HostChange::Link { interface, setting, to, .. } => call("link", [interface.as_str(), setting, to]),
+        HostChange::Hostname { to, .. } => call("name_host", [to.as_str()]),
+        HostChange::Mount { point, to, over: Some(over), .. } if to.mounted => {
             call("mount_over", [point.as_str(), &over.copy, yes(over.is_source)])
         }
-        Change::Mount { point, to, .. } if to.mounted => call("mount_on", [point.as_str()]),
-        Change::Mount { point, to, .. } => call("mount_off", [point.as_str(), yes(to.exists)]),
-        Change::Disk { name, from: None, to: Some(fs), .. } => call("disk_make", [name.as_str(), &fs.kind, &fs.uuid]),
-        Change::Disk { name, id, from: Some(fs), to: None, .. } => call("disk_off", [name.as_str(), id, &fs.uuid]),
-        Change::Disk { .. } => String::new(),
-        Change::Copy { from, to, host } => call("copy_tree", [from.as_str(), to, host]),
-        Change::Package { name, replaces } => {
+        HostChange::Mount { point, to, .. } if to.mounted => call("mount_on", [point.as_str()]),
+        HostChange::Mount { point, to, .. } => call("mount_off", [point.as_str(), yes(to.exists)]),
+        HostChange::Disk { name, from: None, to: Some(fs), .. } => {
+            call("disk_make", [name.as_str(), &fs.kind, &fs.uuid])
+        }
+        HostChange::Disk { name, id, from: Some(fs), to: None, .. } => call("disk_off", [name.as_str(), id, &fs.uuid]),
+        HostChange::Disk { .. } => String::new(),
+        HostChange::Copy { from, to, host } => call("copy_tree", [from.as_str(), to, host]),
+        HostChange::Package { name, replaces } => {
             call("package", std::iter::once(name.as_str()).chain(replaces.iter().map(String::as_str)))
         }
     }

@@ -1,13 +1,13 @@
 //! Shows changes of files to people.
 
-use crate::change::{Change, FileState};
+use crate::change::{FileState, HostChange};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use sha2::{Digest, Sha256};
 use similar::TextDiff;
 
 /// As [`diff`], for people: a public key of ssh is its fingerprint, as `ssh-keygen -l` prints it.
-pub fn diff_for_people(change: &Change) -> Option<String> {
+pub fn diff_for_people(change: &HostChange) -> Option<String> {
     diff(change).map(|diff| diff.split_inclusive('\n').map(fingerprinted).collect())
 }
 
@@ -33,8 +33,8 @@ fn fingerprinted(line: &str) -> String {
 
 /// Returns the change of a file's text as a unified diff; `None` for other changes. The text of a file that neither
 /// group nor others may read is not shown.
-pub fn diff(change: &Change) -> Option<String> {
-    let Change::File { path, from, to, .. } = change else { return None };
+pub fn diff(change: &HostChange) -> Option<String> {
+    let HostChange::File { path, from, to, .. } = change else { return None };
     let is_secret = |state: &Option<FileState>| state.as_ref().is_some_and(|s| s.mode & 0o044 == 0);
     if is_secret(from) || is_secret(to) {
         return Some(format!("{path}: its bytes are not shown\n"));
@@ -56,7 +56,7 @@ mod tests {
         let state = |text: String| Some(FileState { content: text.as_str().into(), mode: 0o644, uid: 0, gid: 0 });
         let to = state(format!("n1,10.0.0.1 ssh-ed25519 {key}\nssh-ed25519 {key} ann@n1\n# ssh-rsa keys\n"));
         let change =
-            Change::File { path: "/etc/ssh/ssh_known_hosts".into(), from: state(String::new()), to, block: None };
+            HostChange::File { path: "/etc/ssh/ssh_known_hosts".into(), from: state(String::new()), to, block: None };
         assert_eq!(diff(&change).unwrap().matches(key).count(), 2);
         let shown = diff_for_people(&change).unwrap();
         // By `ssh-keygen -l`.
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_diff_has_both_texts_and_no_secret() {
         let state = |text: &str, mode| Some(FileState { content: text.into(), mode, uid: 0, gid: 0 });
-        let change = |mode| Change::File {
+        let change = |mode| HostChange::File {
             path: "/etc/f".into(),
             from: state("a\nb\n", mode),
             to: state("a\nc\n", mode),

@@ -1,7 +1,7 @@
 //! Summarizes a plan in one line: the number of things of each kind, and the things that are removed.
 
-use crate::change::Change;
-use crate::execute::Phase;
+use crate::change::HostChange;
+use crate::execute::ChangePhase;
 use homing_model::units::count;
 use homing_model::{NodeSet, alike};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ const NAMES: usize = 4;
 
 /// Returns a line such as `n[1-5] (5): 3 files, 1 user, install chrony; nothing removed`. Equal things of several
 /// hosts count once.
-pub fn summary(phases: &[Phase]) -> String {
+pub fn summary(phases: &[ChangePhase]) -> String {
     let hosts: NodeSet = phases.iter().flat_map(|phase| phase.steps.keys().cloned()).collect();
     if hosts.is_empty() {
         return "nothing to do".into();
@@ -28,37 +28,38 @@ pub fn summary(phases: &[Phase]) -> String {
             format!("removes {} and {} more", first.join(", "), more - NAMES)
         }
     };
-    let erased: BTreeSet<String> = changes().filter(|change| erases(change)).map(Change::thing).collect();
+    let erased: BTreeSet<String> = changes().filter(|change| erases(change)).map(HostChange::thing).collect();
     let erased = erased.into_iter().map(|disk| format!("; ERASES {disk}")).collect::<String>();
     format!("{}: {}; {removed}{erased}", alike::label(&hosts), parts.join(", "))
 }
 
 /// Whether a change is of a kind.
-type IsKind = fn(&Change) -> bool;
+type IsKind = fn(&HostChange) -> bool;
 
 /// Kinds that are counted, in the order of the line.
 const KINDS: &[(IsKind, &str)] = &[
-    (|c| matches!(c, Change::File { .. }), "file"),
-    (|c| matches!(c, Change::User { .. }), "user"),
-    (|c| matches!(c, Change::Group { .. }), "group"),
-    (|c| matches!(c, Change::Member { .. }), "group member"),
-    (|c| matches!(c, Change::Unit { .. }), "service"),
-    (|c| matches!(c, Change::Nudge { .. }), "restart"),
-    (|c| matches!(c, Change::Sysctl { .. }), "kernel setting"),
-    (|c| matches!(c, Change::Link { .. }), "network setting"),
-    (|c| matches!(c, Change::Hostname { .. }), "host name"),
-    (|c| matches!(c, Change::Mount { .. }), "mount"),
-    (|c| matches!(c, Change::Disk { .. }), "disk"),
-    (|c| matches!(c, Change::Copy { .. }), "copied folder"),
+    (|c| matches!(c, HostChange::File { .. }), "file"),
+    (|c| matches!(c, HostChange::User { .. }), "user"),
+    (|c| matches!(c, HostChange::Group { .. }), "group"),
+    (|c| matches!(c, HostChange::Member { .. }), "group member"),
+    (|c| matches!(c, HostChange::Unit { .. }), "service"),
+    (|c| matches!(c, HostChange::Nudge { .. }), "restart"),
+    (|c| matches!(c, HostChange::Sysctl { .. }), "kernel setting"),
+    (|c| matches!(c, HostChange::Link { .. }), "network setting"),
+    (|c| matches!(c, HostChange::Hostname { .. }), "host name"),
+    (|c| matches!(c, HostChange::Mount { .. }), "mount"),
+    (|c| matches!(c, HostChange::Disk { .. }), "disk"),
+    (|c| matches!(c, HostChange::Copy { .. }), "copied folder"),
 ];
 
-fn counted<'c>(changes: impl Iterator<Item = &'c Change>, kind: IsKind, noun: &str) -> Option<String> {
-    let things: BTreeSet<String> = changes.filter(|change| kind(change)).map(Change::thing).collect();
+fn counted<'c>(changes: impl Iterator<Item = &'c HostChange>, kind: IsKind, noun: &str) -> Option<String> {
+    let things: BTreeSet<String> = changes.filter(|change| kind(change)).map(HostChange::thing).collect();
     (!things.is_empty()).then(|| count(things.len() as u64, noun))
 }
 
-fn packages<'c>(changes: impl Iterator<Item = &'c Change>) -> Option<String> {
-    let name = |change: &'c Change| if let Change::Package { name, .. } = change { Some(name.as_str()) } else { None };
+fn packages<'c>(changes: impl Iterator<Item = &'c HostChange>) -> Option<String> {
+    let name =
+        |change: &'c HostChange| if let HostChange::Package { name, .. } = change { Some(name.as_str()) } else { None };
     let names: BTreeSet<&str> = changes.filter_map(name).collect();
     let shown: Vec<&str> = names.iter().copied().take(NAMES).collect();
     let more = names.len().saturating_sub(NAMES);
@@ -67,63 +68,63 @@ fn packages<'c>(changes: impl Iterator<Item = &'c Change>) -> Option<String> {
 }
 
 /// Returns the things that a change removes.
-fn removals(change: &Change) -> Vec<String> {
+fn removals(change: &HostChange) -> Vec<String> {
     match change {
-        Change::Package { replaces, .. } => replaces.iter().map(|name| format!("package {name}")).collect(),
+        HostChange::Package { replaces, .. } => replaces.iter().map(|name| format!("package {name}")).collect(),
         _ if removes(change) => vec![change.thing()],
         _ => Vec::new(),
     }
 }
 
-fn removes(change: &Change) -> bool {
+fn removes(change: &HostChange) -> bool {
     match change {
-        Change::File { to, .. } => to.is_none(),
-        Change::Group { to, .. } => to.is_none(),
-        Change::User { to, .. } => to.is_none(),
-        Change::Disk { to, .. } => to.is_none(),
-        Change::Member { to, .. } => !to,
-        Change::Mount { to, .. } => !to.mounted,
+        HostChange::File { to, .. } => to.is_none(),
+        HostChange::Group { to, .. } => to.is_none(),
+        HostChange::User { to, .. } => to.is_none(),
+        HostChange::Disk { to, .. } => to.is_none(),
+        HostChange::Member { to, .. } => !to,
+        HostChange::Mount { to, .. } => !to.mounted,
         _ => false,
     }
 }
 
-fn erases(change: &Change) -> bool {
-    matches!(change, Change::Disk { from: None, to: Some(_), .. })
+fn erases(change: &HostChange) -> bool {
+    matches!(change, HostChange::Disk { from: None, to: Some(_), .. })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::change::FileState;
-    use crate::plan::Step;
+    use crate::plan::ChangeStep;
 
-    fn phase(of: &[(&str, Change)]) -> Phase {
-        let mut phase = Phase::default();
+    fn phase(of: &[(&str, HostChange)]) -> ChangePhase {
+        let mut phase = ChangePhase::default();
         for (host, change) in of {
-            let step = Step { change: change.clone(), undoes: None };
+            let step = ChangeStep { change: change.clone(), undoes: None };
             phase.steps.entry((*host).into()).or_default().push(step);
         }
         phase
     }
 
-    fn file(path: &str, is_kept: bool) -> Change {
+    fn file(path: &str, is_kept: bool) -> HostChange {
         let state = FileState { content: "x".into(), mode: 0o644, uid: 0, gid: 0 };
         let (from, to) = if is_kept { (None, Some(state)) } else { (Some(state), None) };
-        Change::File { path: path.into(), from, to, block: None }
+        HostChange::File { path: path.into(), from, to, block: None }
     }
 
     #[test]
     fn equal_things_count_once_and_what_goes_is_named() {
-        let package = |name: &str| Change::Package { name: name.into(), replaces: Vec::new() };
+        let package = |name: &str| HostChange::Package { name: name.into(), replaces: Vec::new() };
         let hosts = phase(&[("n1", file("/etc/hosts", true)), ("n2", file("/etc/hosts", true))]);
         let more = phase(&[("n2", package("chrony"))]);
         assert_eq!(summary(&[hosts.clone(), more]), "n[1-2] (2): 1 file, install chrony; nothing removed");
         let gone = phase(&[("n1", file("/etc/old", false))]);
         assert_eq!(summary(&[hosts, gone]), "n[1-2] (2): 2 files; removes /etc/old");
-        let chrony = Change::Package { name: "chrony".into(), replaces: vec!["systemd-timesyncd".into()] };
+        let chrony = HostChange::Package { name: "chrony".into(), replaces: vec!["systemd-timesyncd".into()] };
         let expected = "n1: install chrony; removes package systemd-timesyncd";
         assert_eq!(summary(&[phase(&[("n1", chrony)])]), expected);
-        let five: Vec<(&str, Change)> = ["a", "b", "c", "d", "e"].map(|path| ("n1", file(path, false))).into();
+        let five: Vec<(&str, HostChange)> = ["a", "b", "c", "d", "e"].map(|path| ("n1", file(path, false))).into();
         assert_eq!(summary(&[phase(&five)]), "n1: 5 files; removes a, b, c, d and 1 more");
         assert_eq!(summary(&[]), "nothing to do");
     }
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn a_disk_that_is_erased_is_in_capitals() {
         let fs = crate::DiskFs { kind: "xfs".into(), uuid: "u".into() };
-        let disk = Change::Disk {
+        let disk = HostChange::Disk {
             name: "/dev/vdb".into(),
             id: "S1".into(),
             from: None,

@@ -1,10 +1,10 @@
 //! Plans the undo, from a host's journal and its present state.
 
-use crate::change::{Change, FileState};
+use crate::change::{FileState, HostChange};
 use crate::disk_change::{self, Back};
 use crate::edit;
-use crate::observe::{Observed, Seen};
-use crate::plan::Step;
+use crate::observe::{Observed, PathState};
+use crate::plan::ChangeStep;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ChangeStep>,
     /// Journal entries of things that were restored already, or that are never restored.
     pub void: Vec<String>,
     /// Things that stay because they were changed since; their entries stay, too.
@@ -32,16 +32,16 @@ pub fn undo(seen: &Observed) -> Undone {
         let (change, unbroken) = whole(&entries);
         match &change {
             // A package that could not be installed, for example without a connection to a mirror, has left nothing.
-            Change::Package { name, .. } if !seen.packages.contains(name) => {
+            HostChange::Package { name, .. } if !seen.packages.contains(name) => {
                 undone.void.extend(names);
                 continue;
             }
-            Change::Package { .. } | Change::Copy { .. } => {
+            HostChange::Package { .. } | HostChange::Copy { .. } => {
                 undone.stay.push(change.thing());
                 undone.void.extend(names);
                 continue;
             }
-            Change::Disk { name, id, from, to: Some(fs), .. } => {
+            HostChange::Disk { name, id, from, to: Some(fs), .. } => {
                 match disk_change::back(name, id, (from.as_ref(), fs), &after) {
                     Back::Goes => {}
                     Back::Gone => {
@@ -55,8 +55,8 @@ pub fn undo(seen: &Observed) -> Undone {
                     }
                 }
             }
-            Change::Nudge { .. } => {
-                nudges.push(Step { change, undoes: Some(names) });
+            HostChange::Nudge { .. } => {
+                nudges.push(ChangeStep { change, undoes: Some(names) });
                 continue;
             }
             _ => {}
@@ -64,7 +64,7 @@ pub fn undo(seen: &Observed) -> Undone {
         match back(&change, unbroken, &after) {
             Ok(Some(change)) => {
                 after.apply(&change);
-                undone.steps.push(Step { change, undoes: Some(names) });
+                undone.steps.push(ChangeStep { change, undoes: Some(names) });
             }
             Ok(None) => undone.void.extend(names),
             Err(why) => undone.changed.push(format!("{thing}: {why}")),
@@ -84,17 +84,17 @@ pub struct Drift {
     /// The thing, and its difference in words.
     pub what: String,
     /// For a file: the change since, from the text that homing wrote to the present one.
-    pub since: Option<Change>,
+    pub since: Option<HostChange>,
 }
 
 /// Returns the things that homing has made and that differ now.
 pub fn drift(seen: &Observed) -> Vec<Drift> {
-    let differs = |(thing, entries): (String, Vec<(String, Change)>)| {
+    let differs = |(thing, entries): (String, Vec<(String, HostChange)>)| {
         let (change, _) = whole(&entries);
         let what = match &change {
-            Change::Nudge { .. } | Change::Copy { .. } => None,
-            Change::Package { name, .. } => (!seen.packages.contains(name)).then(|| format!("{thing} is gone")),
-            Change::File { path, to: Some(to), block: Some(block), .. } => {
+            HostChange::Nudge { .. } | HostChange::Copy { .. } => None,
+            HostChange::Package { name, .. } => (!seen.packages.contains(name)).then(|| format!("{thing} is gone")),
+            HostChange::File { path, to: Some(to), block: Some(block), .. } => {
                 let text = to.content.text().unwrap_or("");
                 let now = seen.text(path).and_then(|now| edit::block_of(now, block));
                 (now != edit::block_of(text, block)).then(|| format!("{thing}: block {block} was changed since"))
@@ -107,11 +107,11 @@ pub fn drift(seen: &Observed) -> Vec<Drift> {
 }
 
 /// Returns the change of a file since homing wrote it; of a block, the change of its lines. `None` for another thing.
-fn since(change: &Change, seen: &Observed) -> Option<Change> {
-    let Change::File { path, to, block, .. } = change else { return None };
+fn since(change: &HostChange, seen: &Observed) -> Option<HostChange> {
+    let HostChange::File { path, to, block, .. } = change else { return None };
     let there = match seen.files.get(path) {
-        Some(Seen::File(state, _)) => Some(state.clone()),
-        Some(Seen::Other) => return None,
+        Some(PathState::File(state, _)) => Some(state.clone()),
+        Some(PathState::Other) => return None,
         _ => None,
     };
     let lines = |state: &Option<FileState>| {
@@ -119,7 +119,7 @@ fn since(change: &Change, seen: &Observed) -> Option<Change> {
         let lines = edit::block_of(state.as_ref()?.content.text()?, block)?;
         Some(FileState { content: lines.into(), ..state.clone()? })
     };
-    Some(Change::File { path: path.clone(), from: lines(to), to: lines(&there), block: block.clone() })
+    Some(HostChange::File { path: path.clone(), from: lines(to), to: lines(&there), block: block.clone() })
 }
 
 /// Returns the facts for the undo of one set-up: without the journal entries of others. `is_own` decides by the
@@ -138,8 +138,8 @@ pub fn of_owner(seen: &Observed, is_own: impl Fn(&str) -> bool) -> (Observed, BT
 }
 
 /// Groups entries by the thing that they changed, in the order in which homing first changed each thing.
-fn things(seen: &Observed) -> Vec<(String, Vec<(String, Change)>)> {
-    let mut all: Vec<(String, Vec<(String, Change)>)> = Vec::new();
+fn things(seen: &Observed) -> Vec<(String, Vec<(String, HostChange)>)> {
+    let mut all: Vec<(String, Vec<(String, HostChange)>)> = Vec::new();
     for (name, change) in &seen.journal {
         let entry = (name.clone(), change.clone());
         match all.iter_mut().find(|(_, entries)| is_same(&entries[0].1, change)) {
@@ -151,25 +151,25 @@ fn things(seen: &Observed) -> Vec<(String, Vec<(String, Change)>)> {
 }
 
 /// Whether two changes concern the same thing, or the same block of a file.
-fn is_same(a: &Change, b: &Change) -> bool {
-    let block = |change: &Change| if let Change::File { block, .. } = change { block.clone() } else { None };
+fn is_same(a: &HostChange, b: &HostChange) -> bool {
+    let block = |change: &HostChange| if let HostChange::File { block, .. } = change { block.clone() } else { None };
     a.thing() == b.thing() && block(a) == block(b)
 }
 
 /// Returns a change as a value, whose two ends can be compared.
-fn ends(change: &Change) -> Value {
+fn ends(change: &HostChange) -> Value {
     serde_json::to_value(change).unwrap_or_default()
 }
 
 /// Joins the last changes of a thing while each begins where the previous one ended: changes by others between two of
 /// homing's stay. A block belongs to homing all the time. `false` means that the text outside of the block has
 /// changed in between.
-fn whole(entries: &[(String, Change)]) -> (Change, bool) {
+fn whole(entries: &[(String, HostChange)]) -> (HostChange, bool) {
     let last = &entries[entries.len() - 1].1;
     let (mut joined, mut unbroken) = (ends(last), true);
     for (_, earlier) in entries.iter().rev().skip(1) {
-        let is_block = matches!(earlier, Change::File { block: Some(_), .. });
-        let is_mount = matches!(earlier, Change::Mount { .. });
+        let is_block = matches!(earlier, HostChange::File { block: Some(_), .. });
+        let is_mount = matches!(earlier, HostChange::Mount { .. });
         let earlier = ends(earlier);
         // The mount's folder was made, and then homing was killed.
         let half = is_mount && !(earlier["from"]["mounted"] == true || joined["from"]["mounted"] == true);
@@ -184,50 +184,50 @@ fn whole(entries: &[(String, Change)]) -> (Change, bool) {
     (of_ends(joined, last), unbroken)
 }
 
-fn of_ends(ends: Value, like: &Change) -> Change {
+fn of_ends(ends: Value, like: &HostChange) -> HostChange {
     serde_json::from_value(ends).unwrap_or_else(|_| like.clone())
 }
 
 /// Returns the present state of a thing, in the form of an end of its change.
-fn now(change: &Change, seen: &Observed) -> Value {
+fn now(change: &HostChange, seen: &Observed) -> Value {
     let value = match change {
-        Change::File { path, .. } => match seen.files.get(path) {
-            Some(Seen::File(state, _)) => serde_json::to_value(state),
-            Some(Seen::Other) => return "other".into(),
+        HostChange::File { path, .. } => match seen.files.get(path) {
+            Some(PathState::File(state, _)) => serde_json::to_value(state),
+            Some(PathState::Other) => return "other".into(),
             _ => return Value::Null,
         },
-        Change::Group { name, .. } => serde_json::to_value(seen.groups.get(name).map(|(gid, _)| gid)),
-        Change::User { name, .. } => serde_json::to_value(seen.users.get(name)),
-        Change::Member { user, group, .. } => {
+        HostChange::Group { name, .. } => serde_json::to_value(seen.groups.get(name).map(|(gid, _)| gid)),
+        HostChange::User { name, .. } => serde_json::to_value(seen.users.get(name)),
+        HostChange::Member { user, group, .. } => {
             return seen.groups.get(group).is_some_and(|(_, members)| members.contains(user)).into();
         }
-        Change::Unit { name, .. } => {
+        HostChange::Unit { name, .. } => {
             serde_json::to_value(seen.units.get(name).map(|(state, _)| *state).unwrap_or_default())
         }
-        Change::Sysctl { key, .. } => serde_json::to_value(seen.sysctls.get(key)),
-        Change::Link { interface, setting, .. } => {
+        HostChange::Sysctl { key, .. } => serde_json::to_value(seen.sysctls.get(key)),
+        HostChange::Link { interface, setting, .. } => {
             serde_json::to_value(seen.links.get(interface).and_then(|link| link.value(setting)))
         }
-        Change::Hostname { .. } => return seen.hostname.as_str().into(),
-        Change::Mount { point, .. } => {
+        HostChange::Hostname { .. } => return seen.hostname.as_str().into(),
+        HostChange::Mount { point, .. } => {
             serde_json::to_value(seen.mounts.get(point).map(|(state, _)| *state).unwrap_or_default())
         }
-        Change::Disk { name, id, to, .. } => {
+        HostChange::Disk { name, id, to, .. } => {
             let fs = to.as_ref().filter(|fs| disk_change::of(name, id, seen).is_some_and(|disk| disk.has(&fs.uuid)));
             serde_json::to_value(fs)
         }
-        Change::Nudge { .. } | Change::Package { .. } | Change::Copy { .. } => return Value::Null,
+        HostChange::Nudge { .. } | HostChange::Package { .. } | HostChange::Copy { .. } => return Value::Null,
     };
     value.unwrap_or_default()
 }
 
 /// Returns the change that restores the state from before; `None` if that is in force already.
-fn back(change: &Change, unbroken: bool, seen: &Observed) -> Result<Option<Change>, String> {
+fn back(change: &HostChange, unbroken: bool, seen: &Observed) -> Result<Option<HostChange>, String> {
     let (now, ends) = (now(change, seen), ends(change));
-    if matches!(change, Change::Disk { .. }) {
+    if matches!(change, HostChange::Disk { .. }) {
         return Ok(change.inverse());
     }
-    if let Change::Unit { name, .. } = change
+    if let HostChange::Unit { name, .. } = change
         && !seen.units.contains_key(name)
         && now != ends["from"]
     {
@@ -238,22 +238,22 @@ fn back(change: &Change, unbroken: bool, seen: &Observed) -> Result<Option<Chang
     }
     if now == ends["from"] {
         // The entry is missing in the database alone: its other files are checked, too.
-        let is_made = matches!(change, Change::User { from: None, .. } | Change::Group { from: None, .. });
+        let is_made = matches!(change, HostChange::User { from: None, .. } | HostChange::Group { from: None, .. });
         let rest = is_made && seen.rests.contains(&change.thing());
         return Ok(change.inverse().filter(|_| rest));
     }
     let changed = || "somebody has changed it since; it stays as it is".to_string();
     match change {
-        Change::File { path, from, to: Some(to), block: Some(block) } => match seen.files.get(path) {
-            Some(Seen::File(there, _)) => {
+        HostChange::File { path, from, to: Some(to), block: Some(block) } => match seen.files.get(path) {
+            Some(PathState::File(there, _)) => {
                 block_back(path, from.as_ref(), to, block, there).map(Some).ok_or_else(changed)
             }
             _ => Err(changed()),
         },
         // A disk that is gone is not mounted either; only an empty folder is left of it.
-        Change::Mount { disk: true, .. } if now["mounted"] == false => {
+        HostChange::Mount { disk: true, .. } if now["mounted"] == false => {
             let mut back = change.inverse();
-            if let (Some(Change::Mount { from, .. }), Ok(there)) = (&mut back, serde_json::from_value(now)) {
+            if let (Some(HostChange::Mount { from, .. }), Ok(there)) = (&mut back, serde_json::from_value(now)) {
                 *from = there;
             }
             Ok(back)
@@ -263,7 +263,13 @@ fn back(change: &Change, unbroken: bool, seen: &Observed) -> Result<Option<Chang
 }
 
 /// Removes the block from a file that was edited outside of it.
-fn block_back(path: &str, from: Option<&FileState>, to: &FileState, block: &str, there: &FileState) -> Option<Change> {
+fn block_back(
+    path: &str,
+    from: Option<&FileState>,
+    to: &FileState,
+    block: &str,
+    there: &FileState,
+) -> Option<HostChange> {
     let (text, written) = (there.content.text()?, to.content.text()?);
     if edit::block_of(text, block)? != edit::block_of(written, block)? {
         return None;
@@ -271,7 +277,7 @@ fn block_back(path: &str, from: Option<&FileState>, to: &FileState, block: &str,
     let before = from.and_then(|state| edit::block_of(state.content.text()?, block));
     let text = edit::restore(&edit::with_block(text, block, before).ok()?);
     let back = FileState { content: text.into(), ..there.clone() };
-    Some(Change::File { path: path.into(), from: Some(there.clone()), to: Some(back), block: Some(block.into()) })
+    Some(HostChange::File { path: path.into(), from: Some(there.clone()), to: Some(back), block: Some(block.into()) })
 }
 
 #[cfg(test)]
@@ -281,10 +287,10 @@ mod tests {
     use crate::plan::plan;
     use crate::plan::tests::{all, host};
     use crate::show::diff;
-    use crate::wanted::Wanted;
+    use crate::wanted::HostRequirement;
 
     /// Carries steps out on an observed state.
-    fn carry(seen: &mut Observed, steps: &[Step]) {
+    fn carry(seen: &mut Observed, steps: &[ChangeStep]) {
         for step in steps {
             seen.apply(&step.change);
             match &step.undoes {
@@ -301,11 +307,11 @@ mod tests {
             *state != UnitState::default()
         });
         for file in seen.files.values_mut() {
-            if let Seen::File(_, at) = file {
+            if let PathState::File(_, at) = file {
                 *at = 0;
             }
         }
-        seen.files.retain(|_, file| *file != Seen::Absent);
+        seen.files.retain(|_, file| *file != PathState::Absent);
         seen.mounts.retain(|_, (state, _)| *state != Default::default());
         seen.packages.clear();
         seen
@@ -318,7 +324,7 @@ mod tests {
     #[test]
     fn an_undo_takes_back_what_its_own_cluster_file_made() {
         let mut seen = host();
-        let add = |name: &str| Change::Group { name: name.into(), from: None, to: Some(7) };
+        let add = |name: &str| HostChange::Group { name: name.into(), from: None, to: Some(7) };
         for (n, (group, owner)) in
             [("a", Some("adm:/a.toml")), ("b", Some("adm:/b.toml")), ("old", None)].iter().enumerate()
         {
@@ -376,7 +382,7 @@ mod tests {
     fn what_somebody_has_changed_since_stays_and_is_named() {
         let mut seen = set_up();
         let theirs = FileState { content: "theirs".into(), mode: 0o600, uid: 0, gid: 0 };
-        seen.files.insert("/etc/new".into(), Seen::File(theirs.clone(), 7));
+        seen.files.insert("/etc/new".into(), PathState::File(theirs.clone(), 7));
         let shell = Account { shell: "/bin/zsh".into(), ..seen.users["alice"].clone() };
         seen.users.insert("alice".into(), shell);
         assert_eq!(whats(&seen), ["/etc/new was changed since", "user alice was changed since"]);
@@ -387,7 +393,7 @@ mod tests {
         assert!(undone.changed[1].starts_with("/etc/new: somebody has changed it"), "{:?}", undone.changed);
         assert_eq!(undone.stay, ["package chrony"]);
         carry(&mut seen, &undone.steps);
-        assert_eq!(seen.files["/etc/new"], Seen::File(theirs, 7));
+        assert_eq!(seen.files["/etc/new"], PathState::File(theirs, 7));
         assert_eq!(seen.groups.get("lab"), None, "the others go back");
     }
 
@@ -398,23 +404,26 @@ mod tests {
         let undone = undo(&seen);
         assert!(undone.stay.is_empty(), "{:?}", undone.stay);
         seen.journal.retain(|(name, _)| undone.void.contains(name));
-        assert!(seen.journal.iter().any(|(_, change)| matches!(change, Change::Package { .. })), "its entry is void");
+        assert!(
+            seen.journal.iter().any(|(_, change)| matches!(change, HostChange::Package { .. })),
+            "its entry is void"
+        );
     }
 
     #[test]
     fn an_edit_outside_of_the_block_stays_one_inside_is_not_taken_away() {
         let mut seen = set_up();
-        let Some(Seen::File(state, _)) = seen.files.get("/etc/hosts").cloned() else { panic!() };
+        let Some(PathState::File(state, _)) = seen.files.get("/etc/hosts").cloned() else { panic!() };
         let text = state.content.text().unwrap().to_string();
         let edited = FileState { content: format!("# mine\n{text}1.2.3.4 other\n").into(), ..state.clone() };
-        seen.files.insert("/etc/hosts".into(), Seen::File(edited, 7));
+        seen.files.insert("/etc/hosts".into(), PathState::File(edited, 7));
         assert_eq!(drift(&seen), []);
         let mut after = seen.clone();
         carry(&mut after, &undo(&seen).steps);
         let old = "127.0.0.1 localhost\n127.0.1.1 n1\n";
         assert_eq!(after.text("/etc/hosts").unwrap(), format!("# mine\n{old}1.2.3.4 other\n"));
         let inside = FileState { content: text.replace("10.0.0.1", "10.0.0.9").into(), ..state };
-        seen.files.insert("/etc/hosts".into(), Seen::File(inside, 7));
+        seen.files.insert("/etc/hosts".into(), PathState::File(inside, 7));
         assert_eq!(undo(&seen).changed.len(), 1);
         assert_eq!(whats(&seen), ["/etc/hosts: block names was changed since"]);
         let diff = diff(drift(&seen)[0].since.as_ref().unwrap()).unwrap();
@@ -426,10 +435,10 @@ mod tests {
     #[test]
     fn an_edit_outside_of_the_block_between_two_changes_of_it_stays_too() {
         let mut seen = set_up();
-        let Some(Seen::File(state, _)) = seen.files.get("/etc/hosts").cloned() else { panic!() };
+        let Some(PathState::File(state, _)) = seen.files.get("/etc/hosts").cloned() else { panic!() };
         let text = state.content.text().unwrap().replace("10.0.0.1", "10.0.0.9");
         let edited = FileState { content: format!("# mine\n{text}").into(), ..state };
-        seen.files.insert("/etc/hosts".into(), Seen::File(edited, 7));
+        seen.files.insert("/etc/hosts".into(), PathState::File(edited, 7));
         let mended = plan(&all(), &mut seen.clone()).unwrap();
         carry(&mut seen, &mended);
         let steps = undo(&seen).steps;
@@ -439,7 +448,7 @@ mod tests {
 
     #[test]
     fn two_blocks_of_one_file_go_one_after_the_other() {
-        let block = |name: &str, lines: &str| Wanted::Block {
+        let block = |name: &str, lines: &str| HostRequirement::Block {
             path: "/etc/hosts".into(),
             name: name.into(),
             lines: lines.into(),
@@ -454,7 +463,7 @@ mod tests {
         let undone = undo(&seen);
         carry(&mut seen, &undone.steps);
         assert_eq!((seen.text("/etc/hosts"), seen.journal.len()), (host().text("/etc/hosts"), 0));
-        let Some(Seen::File(state, _)) = edited.files.get_mut("/etc/hosts") else { panic!() };
+        let Some(PathState::File(state, _)) = edited.files.get_mut("/etc/hosts") else { panic!() };
         state.content = format!("# mine\n{}", state.content.text().unwrap()).into();
         let undone = undo(&edited);
         carry(&mut edited, &undone.steps);
@@ -464,20 +473,21 @@ mod tests {
     #[test]
     fn a_folder_that_was_made_for_a_mount_that_did_not_come_about_goes_with_it() {
         let state = |exists, mounted| MountState { exists, mounted };
-        let mount = |from| Change::Mount { point: "/m".into(), from, to: state(true, true), over: None, disk: false };
+        let mount =
+            |from| HostChange::Mount { point: "/m".into(), from, to: state(true, true), over: None, disk: false };
         let mut seen = Observed::default();
         seen.mounts.insert("/m".into(), (state(true, true), false));
         for (n, from) in [state(false, false), state(true, false)].into_iter().enumerate() {
             seen.journal.push((n.to_string(), mount(from)));
         }
-        let Change::Mount { to, .. } = undo(&seen).steps.remove(0).change else { panic!() };
+        let HostChange::Mount { to, .. } = undo(&seen).steps.remove(0).change else { panic!() };
         assert_eq!(to, state(false, false));
     }
 
     #[test]
     fn a_unit_that_is_gone_is_named_and_holds_up_nothing() {
         let on = UnitState { enabled: true, active: true };
-        let off = Change::Unit { name: "ntp".into(), from: on, to: UnitState::default() };
+        let off = HostChange::Unit { name: "ntp".into(), from: on, to: UnitState::default() };
         let mut seen = set_up();
         seen.journal.push(("99999999.json".into(), off));
         let undone = undo(&seen);
@@ -489,7 +499,7 @@ mod tests {
     fn what_somebody_did_between_two_changes_of_homings_comes_back() {
         let file = |from: &str, to: &str| {
             let state = |text: &str| Some(FileState { content: text.into(), mode: 0o644, uid: 0, gid: 0 });
-            Change::File { path: "/f".into(), from: state(from), to: state(to), block: None }
+            HostChange::File { path: "/f".into(), from: state(from), to: state(to), block: None }
         };
         let back = |rows: &[(&str, &str)]| {
             let mut seen = Observed::default();
@@ -498,7 +508,7 @@ mod tests {
                 seen.journal.push((n.to_string(), file(from, to)));
             }
             match &undo(&seen).steps[0].change {
-                Change::File { to: Some(to), .. } => to.content.text().unwrap().to_string(),
+                HostChange::File { to: Some(to), .. } => to.content.text().unwrap().to_string(),
                 other => panic!("{other:?}"),
             }
         };

@@ -1,17 +1,17 @@
 //! The wanted state of a host, one thing at a time.
 
 use crate::change::{Account, DiskFs, How, Over};
-use crate::content::Content;
+use crate::content::FileContent;
 
 /// One thing that is wanted of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum HostRequirement {
     /// A package that is installed; packages of `replaces` may be removed for it.
     #[allow(missing_docs)]
     Package { name: String, replaces: Vec<String> },
     /// A file with these bytes; `owner` has the numbers of its user and group.
     #[allow(missing_docs)]
-    File { path: String, content: Content, mode: u32, owner: (u32, u32) },
+    File { path: String, content: FileContent, mode: u32, owner: (u32, u32) },
     /// These lines between markers of that name, and lines elsewhere in the file that are disabled.
     #[allow(missing_docs)]
     Block { path: String, name: String, lines: String, retire: Vec<String> },
@@ -52,9 +52,9 @@ pub enum Wanted {
     Copy { from: String, to: String, host: String },
 }
 
-impl Wanted {
+impl HostRequirement {
     /// Makes a file that belongs to root and that all users may read.
-    pub fn file(path: &str, content: impl Into<Content>) -> Wanted {
-        Wanted::File { path: path.into(), content: content.into(), mode: 0o644, owner: (0, 0) }
+    pub fn file(path: &str, content: impl Into<FileContent>) -> HostRequirement {
+        HostRequirement::File { path: path.into(), content: content.into(), mode: 0o644, owner: (0, 0) }
     }
 }

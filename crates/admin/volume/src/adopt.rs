@@ -1,13 +1,13 @@
 //! Reconstructs the specification of a volume from its hosts, if its record is elsewhere, was lost, or never existed.
 
 use crate::observe::{MountPoint, Observed};
-use crate::spec::{Kind, Place, Spec};
+use crate::spec::{Spec, StorageFolder, VolumeKind};
 
 /// Returns the query for [`spec`], for a volume of which only the name is known.
 pub fn unknown(name: &str, hosts: &[String]) -> Spec {
     Spec {
         name: name.into(),
-        kind: Kind::Gluster,
+        kind: VolumeKind::Gluster,
         places: Vec::new(),
         copies: 1,
         arbiter: false,
@@ -42,7 +42,7 @@ pub fn spec(name: &str, hosts: &[String], seen: &Observed) -> Option<Spec> {
 }
 
 fn moosefs(mut spec: Spec, seen: &Observed, source: &str) -> Spec {
-    spec.kind = Kind::Moosefs;
+    spec.kind = VolumeKind::Moosefs;
     spec.master = source.split(':').next().map(String::from);
     let goal = seen.hosts.values().flatten().find_map(crate::moosefs::goals::of_root);
     spec.copies = goal.unwrap_or(spec.copies);
@@ -55,7 +55,7 @@ fn moosefs(mut spec: Spec, seen: &Observed, source: &str) -> Spec {
             facts.texts.get("mfshdd.cfg").and_then(|t| t.lines().find(|l| !l.is_empty() && !l.starts_with('#')));
         let path = store.and_then(|l| l.trim_start_matches('*').split(' ').next()?.rsplit_once('/'));
         if let (true, Some((base, _))) = (ours, path) {
-            spec.places.push(Place { host: host.clone(), path: base.into() });
+            spec.places.push(StorageFolder { host: host.clone(), path: base.into() });
         }
     }
     spec
@@ -63,8 +63,8 @@ fn moosefs(mut spec: Spec, seen: &Observed, source: &str) -> Spec {
 
 fn nfs(mut spec: Spec, source: &str) -> Option<Spec> {
     let (host, path) = source.split_once(':')?;
-    spec.kind = Kind::Nfs;
-    spec.places = vec![Place { host: host.into(), path: path.rsplit_once('/')?.0.into() }];
+    spec.kind = VolumeKind::Nfs;
+    spec.places = vec![StorageFolder { host: host.into(), path: path.rsplit_once('/')?.0.into() }];
     Some(spec)
 }
 
@@ -73,7 +73,7 @@ fn gluster(spec: &Spec, seen: &Observed) -> Option<Spec> {
     let mut spec = spec.clone();
     for brick in volume.bricks.iter().filter(|b| !b.arbiter) {
         let (base, _) = brick.path.rsplit_once('/')?;
-        let place = Place { host: brick.host.clone(), path: base.into() };
+        let place = StorageFolder { host: brick.host.clone(), path: base.into() };
         if !spec.places.contains(&place) {
             spec.places.push(place);
         }

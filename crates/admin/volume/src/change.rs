@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
-pub enum Change {
+pub enum VolumeChange {
     Create,
     Mount,
     Heal,
@@ -21,41 +21,41 @@ pub enum Change {
     SetStripe { path: String, size: Option<u64> },
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for VolumeChange {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let set = |hosts: &[String]| hosts.iter().cloned().collect::<NodeSet>();
         match self {
-            Change::Create => f.write_str("create"),
-            Change::Mount => f.write_str("mount"),
-            Change::Heal => f.write_str("heal"),
-            Change::Rebalance => f.write_str("rebalance"),
-            Change::Delete => f.write_str("delete"),
-            Change::Unmount { hosts } => write!(f, "unmount {}", set(hosts)),
-            Change::AddHost { hosts } => write!(f, "add-host {}", set(hosts)),
-            Change::DrainHost { host } => write!(f, "drain-host {host}"),
-            Change::SetCopies { path, copies } => write!(f, "set-copies {path} {copies}"),
-            Change::SetStripe { path, size: Some(size) } => write!(f, "set-stripe {path} {size}"),
-            Change::SetStripe { path, size: None } => write!(f, "set-stripe {path}"),
+            VolumeChange::Create => f.write_str("create"),
+            VolumeChange::Mount => f.write_str("mount"),
+            VolumeChange::Heal => f.write_str("heal"),
+            VolumeChange::Rebalance => f.write_str("rebalance"),
+            VolumeChange::Delete => f.write_str("delete"),
+            VolumeChange::Unmount { hosts } => write!(f, "unmount {}", set(hosts)),
+            VolumeChange::AddHost { hosts } => write!(f, "add-host {}", set(hosts)),
+            VolumeChange::DrainHost { host } => write!(f, "drain-host {host}"),
+            VolumeChange::SetCopies { path, copies } => write!(f, "set-copies {path} {copies}"),
+            VolumeChange::SetStripe { path, size: Some(size) } => write!(f, "set-stripe {path} {size}"),
+            VolumeChange::SetStripe { path, size: None } => write!(f, "set-stripe {path}"),
         }
     }
 }
 
-impl Change {
+impl VolumeChange {
     /// Reads the text in records of homing 0.1. Only the last blank separates a number: a path may contain others.
-    fn of_text(text: &str) -> Option<Change> {
+    fn of_text(text: &str) -> Option<VolumeChange> {
         let (verb, rest) = text.split_once(' ')?;
         let hosts = || Some(NodeSet::parse(rest).ok()?.iter().map(String::from).collect());
         Some(match verb {
-            "unmount" => Change::Unmount { hosts: hosts()? },
-            "add-host" => Change::AddHost { hosts: hosts()? },
-            "drain-host" => Change::DrainHost { host: rest.into() },
+            "unmount" => VolumeChange::Unmount { hosts: hosts()? },
+            "add-host" => VolumeChange::AddHost { hosts: hosts()? },
+            "drain-host" => VolumeChange::DrainHost { host: rest.into() },
             "set-copies" => {
                 let (path, copies) = rest.rsplit_once(' ')?;
-                Change::SetCopies { path: path.into(), copies: copies.parse().ok()? }
+                VolumeChange::SetCopies { path: path.into(), copies: copies.parse().ok()? }
             }
             "set-stripe" => {
                 let (path, size) = rest.rsplit_once(' ')?;
-                Change::SetStripe { path: path.into(), size: Some(size.parse().ok()?) }
+                VolumeChange::SetStripe { path: path.into(), size: Some(size.parse().ok()?) }
             }
             _ => return None,
         })
@@ -64,17 +64,17 @@ impl Change {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Kept {
-    Change(Change),
+enum SavedChange {
+    Change(VolumeChange),
     Text(String),
 }
 
 /// Reads a change in the current form, or in that of homing 0.1.
-pub(crate) fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Change, D::Error> {
-    match Kept::deserialize(from)? {
-        Kept::Change(change) => Ok(change),
-        Kept::Text(text) => {
-            Change::of_text(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is no change of a volume")))
+pub(crate) fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<VolumeChange, D::Error> {
+    match SavedChange::deserialize(from)? {
+        SavedChange::Change(change) => Ok(change),
+        SavedChange::Text(text) => {
+            VolumeChange::of_text(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is no change of a volume")))
         }
     }
 }
@@ -83,13 +83,13 @@ pub(crate) fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Change, D::Erro
 mod tests {
     use super::*;
 
-    fn read(json: &str) -> Option<Change> {
+    fn read(json: &str) -> Option<VolumeChange> {
         kept(&mut serde_json::Deserializer::from_str(json)).ok()
     }
 
     #[test]
     fn a_path_with_blanks_stays_whole() {
-        let change = Change::SetCopies { path: "/data/my dir".into(), copies: 2 };
+        let change = VolumeChange::SetCopies { path: "/data/my dir".into(), copies: 2 };
         assert_eq!(read(&serde_json::to_string(&change).unwrap()), Some(change.clone()));
         assert_eq!(read("\"set-copies /data/my dir 2\""), Some(change));
         assert_eq!(read("\"set-copies /data/my dir\""), None, "no number is made up");
@@ -99,15 +99,15 @@ mod tests {
     fn each_change_is_read_as_it_is_written_and_as_it_was() {
         let hosts = || vec!["n1".to_string(), "n2".to_string()];
         for change in [
-            Change::Create,
-            Change::Mount,
-            Change::Heal,
-            Change::Rebalance,
-            Change::Delete,
-            Change::Unmount { hosts: hosts() },
-            Change::AddHost { hosts: hosts() },
-            Change::DrainHost { host: "n4".into() },
-            Change::SetStripe { path: "/data".into(), size: Some(64 << 20) },
+            VolumeChange::Create,
+            VolumeChange::Mount,
+            VolumeChange::Heal,
+            VolumeChange::Rebalance,
+            VolumeChange::Delete,
+            VolumeChange::Unmount { hosts: hosts() },
+            VolumeChange::AddHost { hosts: hosts() },
+            VolumeChange::DrainHost { host: "n4".into() },
+            VolumeChange::SetStripe { path: "/data".into(), size: Some(64 << 20) },
         ] {
             assert_eq!(read(&serde_json::to_string(&change).unwrap()).as_ref(), Some(&change));
             assert_eq!(read(&format!("\"{change}\"")), Some(change));

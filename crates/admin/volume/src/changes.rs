@@ -1,10 +1,11 @@
 //! Carries out each change of a volume: selects the plan for its kind, and updates its record. Each change returns a
 //! message for the user.
 
-use crate::drive::{Answer, Drive};
+use crate::drive::{Drive, PlanResult};
 use crate::moosefs::goals::{self, Goals};
 use crate::{
-    Change, Danger, Kind, Observed, Place, Record, Refusal, Spec, adopt, folder, gluster, lustre, moosefs, mounts, nfs,
+    Danger, Observed, Refusal, Spec, StorageFolder, VolumeChange, VolumeKind, VolumeRecord, adopt, folder, gluster,
+    lustre, moosefs, mounts, nfs,
 };
 use homing_model::{Failure, NodeSet};
 use homing_steps::Executor;
@@ -13,22 +14,22 @@ use std::path::Path;
 /// A message for the user after a change.
 type ChangeResult = Result<Option<String>, Failure>;
 
-fn one_host() -> Answer {
+fn one_host() -> PlanResult {
     Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")])
 }
 
 /// Returns the plan that makes a volume of its kind.
-fn creation(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Answer {
+fn creation(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> PlanResult {
     match spec.kind {
-        Kind::Gluster => gluster::create(spec, seen, allowed),
-        Kind::Moosefs => moosefs::create(spec, seen, allowed),
-        Kind::Nfs => nfs::create(spec, seen, allowed),
+        VolumeKind::Gluster => gluster::create(spec, seen, allowed),
+        VolumeKind::Moosefs => moosefs::create(spec, seen, allowed),
+        VolumeKind::Nfs => nfs::create(spec, seen, allowed),
     }
 }
 
 impl Drive {
     /// Changes and saves the record, except in a dry run.
-    fn kept(&self, record: &mut Record, change: impl FnOnce(&mut Record)) -> Result<(), Failure> {
+    fn kept(&self, record: &mut VolumeRecord, change: impl FnOnce(&mut VolumeRecord)) -> Result<(), Failure> {
         if self.manner.dry_run {
             return Ok(());
         }
@@ -39,9 +40,9 @@ impl Drive {
     /// Makes a volume and mounts it.
     pub fn create(&self, spec: &Spec) -> Result<(), Failure> {
         let folder = folder();
-        let old = Record::load(&folder, &spec.name);
+        let old = VolumeRecord::load(&folder, &spec.name);
         let mut record = match old.map_err(|e| Failure::system(format!("reading the record: {e}")))? {
-            Some(mut old) if old.pending.as_ref().is_some_and(|p| p.what == Change::Create) => {
+            Some(mut old) if old.pending.as_ref().is_some_and(|p| p.what == VolumeChange::Create) => {
                 old.spec = spec.clone();
                 old
             }
@@ -50,9 +51,9 @@ impl Drive {
                 return Err(failure.hint(format!("homing volume status {}", spec.name)));
             }
             Some(old) => old,
-            None => Record::new(&folder, spec.clone()),
+            None => VolumeRecord::new(&folder, spec.clone()),
         };
-        self.reach(&mut record, &Change::Create, true, &creation)
+        self.converge(&mut record, &VolumeChange::Create, true, &creation)
     }
 
     /// Returns the dangers of making a volume that the user has not accepted, each with its reason. Packages and
@@ -65,27 +66,27 @@ impl Drive {
     }
 
     /// Mounts on more hosts; if none are named, on all hosts of the volume.
-    pub fn mount(&self, record: &mut Record, hosts: Option<Vec<String>>) -> ChangeResult {
+    pub fn mount(&self, record: &mut VolumeRecord, hosts: Option<Vec<String>>) -> ChangeResult {
         for host in hosts.unwrap_or_default() {
             if !record.spec.clients.contains(&host) {
                 record.spec.clients.push(host);
             }
         }
-        self.reach(record, &Change::Mount, true, &mounts::mount)?;
+        self.converge(record, &VolumeChange::Mount, true, &mounts::mount)?;
         Ok(None)
     }
 
     /// Unmounts; if no hosts are named, on all hosts of the volume.
-    pub fn unmount(&self, record: &mut Record, hosts: Option<Vec<String>>) -> ChangeResult {
+    pub fn unmount(&self, record: &mut VolumeRecord, hosts: Option<Vec<String>>) -> ChangeResult {
         let gone = hosts.unwrap_or_else(|| record.spec.clients.clone());
-        let what = Change::Unmount { hosts: gone.clone() };
-        self.reach(record, &what, true, &|spec, seen, _| Ok(mounts::unmount(spec, seen, &gone)))?;
+        let what = VolumeChange::Unmount { hosts: gone.clone() };
+        self.converge(record, &what, true, &|spec, seen, _| Ok(mounts::unmount(spec, seen, &gone)))?;
         self.kept(record, |record| record.spec.clients.retain(|c| !gone.contains(c)))?;
         Ok(None)
     }
 
     /// Adds space.
-    pub fn add_host(&self, record: &mut Record, places: Vec<Place>) -> ChangeResult {
+    pub fn add_host(&self, record: &mut VolumeRecord, places: Vec<StorageFolder>) -> ChangeResult {
         let set: NodeSet = places.iter().map(|p| p.host.clone()).collect();
         for place in places {
             if !record.spec.clients.contains(&place.host) {
@@ -95,27 +96,27 @@ impl Drive {
                 record.spec.places.push(place);
             }
         }
-        let what = Change::AddHost { hosts: set.iter().map(String::from).collect() };
-        self.reach(record, &what, true, &|spec, seen, allowed| match spec.kind {
-            Kind::Gluster => gluster::add_host(spec, seen, allowed),
-            Kind::Moosefs => moosefs::add_host(spec, seen, allowed),
-            Kind::Nfs => one_host(),
+        let what = VolumeChange::AddHost { hosts: set.iter().map(String::from).collect() };
+        self.converge(record, &what, true, &|spec, seen, allowed| match spec.kind {
+            VolumeKind::Gluster => gluster::add_host(spec, seen, allowed),
+            VolumeKind::Moosefs => moosefs::add_host(spec, seen, allowed),
+            VolumeKind::Nfs => one_host(),
         })?;
         Ok(Some(format!("volume {} has space on {set} too", record.spec.name)))
     }
 
     /// Moves all bytes off a host.
-    pub fn drain_host(&self, record: &mut Record, host: &str) -> ChangeResult {
+    pub fn drain_host(&self, record: &mut VolumeRecord, host: &str) -> ChangeResult {
         let name = record.spec.name.clone();
         if !record.spec.places.iter().any(|p| p.host == host) {
             return Err(Failure::usage(format!("{host} gives no space to volume {name}"))
                 .hint(format!("homing volume status {name}")));
         }
-        let what = Change::DrainHost { host: host.into() };
-        self.reach(record, &what, false, &|spec, seen, allowed| match spec.kind {
-            Kind::Gluster => gluster::drain_host(spec, seen, host, allowed),
-            Kind::Moosefs => moosefs::drain_host(spec, seen, host),
-            Kind::Nfs => one_host(),
+        let what = VolumeChange::DrainHost { host: host.into() };
+        self.converge(record, &what, false, &|spec, seen, allowed| match spec.kind {
+            VolumeKind::Gluster => gluster::drain_host(spec, seen, host, allowed),
+            VolumeKind::Moosefs => moosefs::drain_host(spec, seen, host),
+            VolumeKind::Nfs => one_host(),
         })?;
         self.kept(record, |record| record.spec.places.retain(|p| p.host != host))?;
         self.keep_copies(record)?;
@@ -123,8 +124,8 @@ impl Drive {
     }
 
     /// Records the present number of copies: a host may have left with one of them.
-    fn keep_copies(&self, record: &mut Record) -> Result<(), Failure> {
-        if self.manner.dry_run || record.spec.kind != Kind::Gluster {
+    fn keep_copies(&self, record: &mut VolumeRecord) -> Result<(), Failure> {
+        if self.manner.dry_run || record.spec.kind != VolumeKind::Gluster {
             return Ok(());
         }
         let seen = self.observe(&record.spec, &record.spec.hosts());
@@ -136,10 +137,10 @@ impl Drive {
     }
 
     /// Changes the number of copies.
-    pub fn set_copies(&self, record: &mut Record, path: &str, copies: u32) -> ChangeResult {
+    pub fn set_copies(&self, record: &mut VolumeRecord, path: &str, copies: u32) -> ChangeResult {
         let path = path.trim_end_matches('/');
         let Spec { name, kind, mount, .. } = &record.spec;
-        if *kind == Kind::Gluster && path != *mount {
+        if *kind == VolumeKind::Gluster && path != *mount {
             return Err(Failure::usage(format!(
                 "GlusterFS has one number of copies for the whole volume, {mount}; {path} cannot differ"
             ))
@@ -148,15 +149,15 @@ impl Drive {
         if !Path::new(path).starts_with(mount) {
             return Err(Failure::usage(format!("{path} is not on volume {name}, which is at {mount}")));
         }
-        let (once, whole) = (*kind == Kind::Moosefs, path == *mount);
-        let what = Change::SetCopies { path: path.into(), copies };
-        self.reach(record, &what, once, &|spec, seen, allowed| match spec.kind {
-            Kind::Gluster => gluster::set_copies(spec, seen, copies as usize, allowed),
-            Kind::Moosefs => {
+        let (once, whole) = (*kind == VolumeKind::Moosefs, path == *mount);
+        let what = VolumeChange::SetCopies { path: path.into(), copies };
+        self.converge(record, &what, once, &|spec, seen, allowed| match spec.kind {
+            VolumeKind::Gluster => gluster::set_copies(spec, seen, copies as usize, allowed),
+            VolumeKind::Moosefs => {
                 let goals = self.goals_below(spec, seen, path)?;
                 moosefs::set_copies(spec, seen, (path, copies), &goals, allowed)
             }
-            Kind::Nfs => one_host(),
+            VolumeKind::Nfs => one_host(),
         })?;
         if whole {
             self.kept(record, |record| record.spec.copies = copies)?;
@@ -173,18 +174,18 @@ impl Drive {
     }
 
     /// Changes how new files are cut.
-    pub fn set_stripe(&self, record: &mut Record, path: &str, size: Option<u64>) -> ChangeResult {
+    pub fn set_stripe(&self, record: &mut VolumeRecord, path: &str, size: Option<u64>) -> ChangeResult {
         let Spec { name, kind, mount, .. } = &record.spec;
         let size = size.ok_or_else(|| Failure::usage("--size is needed: the size of the pieces"))?;
-        if *kind != Kind::Gluster {
+        if *kind != VolumeKind::Gluster {
             let what = "size of pieces to set (MooseFS: always 64 MiB)";
             return Err(Failure::usage(format!("volume {name} is {kind}, which has no {what}")));
         }
         if path.trim_end_matches('/') != mount {
             return Err(Failure::usage(format!("GlusterFS cuts files of the whole volume alike: {mount}")));
         }
-        let what = Change::SetStripe { path: path.into(), size: Some(size) };
-        self.reach(record, &what, true, &|spec, seen, allowed| gluster::set_stripe(spec, seen, size, allowed))?;
+        let what = VolumeChange::SetStripe { path: path.into(), size: Some(size) };
+        self.converge(record, &what, true, &|spec, seen, allowed| gluster::set_stripe(spec, seen, size, allowed))?;
         self.kept(record, |record| record.spec.stripe = Some(size))?;
         Ok(None)
     }
@@ -199,38 +200,38 @@ impl Drive {
         size: Option<u64>,
     ) -> ChangeResult {
         let plan = lustre::set_stripe(client, path, count, size);
-        let mut record = Record::unwritten(adopt::unknown(name, &[]));
-        let what = Change::SetStripe { path: path.into(), size };
-        self.reach(&mut record, &what, true, &|_, _, _| Ok(plan.clone()))?;
+        let mut record = VolumeRecord::unwritten(adopt::unknown(name, &[]));
+        let what = VolumeChange::SetStripe { path: path.into(), size };
+        self.converge(&mut record, &what, true, &|_, _, _| Ok(plan.clone()))?;
         Ok(None)
     }
 
     /// Brings copies up to date.
-    pub fn heal(&self, record: &mut Record, full: bool) -> ChangeResult {
-        self.reach(record, &Change::Heal, true, &|spec, seen, _| match spec.kind {
-            Kind::Gluster => gluster::heal(spec, seen, full),
-            Kind::Moosefs => moosefs::heal(spec, seen),
-            Kind::Nfs => one_host(),
+    pub fn heal(&self, record: &mut VolumeRecord, full: bool) -> ChangeResult {
+        self.converge(record, &VolumeChange::Heal, true, &|spec, seen, _| match spec.kind {
+            VolumeKind::Gluster => gluster::heal(spec, seen, full),
+            VolumeKind::Moosefs => moosefs::heal(spec, seen),
+            VolumeKind::Nfs => one_host(),
         })?;
         Ok(None)
     }
 
     /// Redistributes files.
-    pub fn rebalance(&self, record: &mut Record) -> ChangeResult {
-        self.reach(record, &Change::Rebalance, true, &|spec, seen, _| match spec.kind {
-            Kind::Gluster => gluster::rebalance(spec, seen),
-            Kind::Moosefs => moosefs::rebalance(spec, seen),
-            Kind::Nfs => one_host(),
+    pub fn rebalance(&self, record: &mut VolumeRecord) -> ChangeResult {
+        self.converge(record, &VolumeChange::Rebalance, true, &|spec, seen, _| match spec.kind {
+            VolumeKind::Gluster => gluster::rebalance(spec, seen),
+            VolumeKind::Moosefs => moosefs::rebalance(spec, seen),
+            VolumeKind::Nfs => one_host(),
         })?;
         Ok(None)
     }
 
     /// Deletes the volume.
-    pub fn delete(&self, record: &mut Record) -> ChangeResult {
-        self.reach(record, &Change::Delete, true, &|spec, seen, allowed| match spec.kind {
-            Kind::Gluster => gluster::delete(spec, seen, allowed),
-            Kind::Moosefs => moosefs::delete(spec, seen, allowed),
-            Kind::Nfs => nfs::delete(spec, seen, allowed),
+    pub fn delete(&self, record: &mut VolumeRecord) -> ChangeResult {
+        self.converge(record, &VolumeChange::Delete, true, &|spec, seen, allowed| match spec.kind {
+            VolumeKind::Gluster => gluster::delete(spec, seen, allowed),
+            VolumeKind::Moosefs => moosefs::delete(spec, seen, allowed),
+            VolumeKind::Nfs => nfs::delete(spec, seen, allowed),
         })?;
         if self.manner.dry_run {
             return Ok(None);
@@ -240,25 +241,25 @@ impl Drive {
     }
 
     /// Finishes an interrupted change, with the dangers that were accepted for it.
-    pub fn resume(self, record: &mut Record) -> ChangeResult {
+    pub fn resume(self, record: &mut VolumeRecord) -> ChangeResult {
         let Some(pending) = record.pending.clone() else {
             return Ok(Some(format!("volume {}: nothing was interrupted", record.spec.name)));
         };
         let drive = self.allowing(pending.allowed);
         match pending.what {
-            Change::Create => drive.reach(record, &Change::Create, true, &creation).map(|()| None),
-            Change::DrainHost { host } => drive.drain_host(record, &host),
-            Change::AddHost { hosts } => {
+            VolumeChange::Create => drive.converge(record, &VolumeChange::Create, true, &creation).map(|()| None),
+            VolumeChange::DrainHost { host } => drive.drain_host(record, &host),
+            VolumeChange::AddHost { hosts } => {
                 let mine = record.spec.places.iter().filter(|p| hosts.contains(&p.host)).cloned().collect();
                 drive.add_host(record, mine)
             }
-            Change::SetCopies { path, copies } => drive.set_copies(record, &path, copies),
-            Change::Delete => drive.delete(record),
-            Change::Rebalance => drive.rebalance(record),
-            Change::Heal => drive.heal(record, false),
-            Change::Mount => drive.mount(record, None),
-            Change::Unmount { hosts } => drive.unmount(record, Some(hosts)),
-            Change::SetStripe { path, size } => drive.set_stripe(record, &path, size),
+            VolumeChange::SetCopies { path, copies } => drive.set_copies(record, &path, copies),
+            VolumeChange::Delete => drive.delete(record),
+            VolumeChange::Rebalance => drive.rebalance(record),
+            VolumeChange::Heal => drive.heal(record, false),
+            VolumeChange::Mount => drive.mount(record, None),
+            VolumeChange::Unmount { hosts } => drive.unmount(record, Some(hosts)),
+            VolumeChange::SetStripe { path, size } => drive.set_stripe(record, &path, size),
         }
     }
 }

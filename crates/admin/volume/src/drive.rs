@@ -1,8 +1,9 @@
 //! Observes, plans and carries out, until nothing is left to do. All changes of volumes share this.
 
-use crate::execute::{self, News, Stopped};
+use crate::execute::{self, PlanEvent, Stopped};
 use crate::{
-    Change, Danger, HostFacts, Observed, Phase, Plan, Record, Refusal, Spec, Then, adopt, folder, gluster, shown,
+    CommandPhase, Danger, HostFacts, Observed, Refusal, Spec, Then, VolumeChange, VolumePlan, VolumeRecord, adopt,
+    folder, gluster, shown,
 };
 use homing_model::{Failure, NodeSet, alike};
 use homing_os::folder::lock;
@@ -42,7 +43,7 @@ pub struct Drive {
 }
 
 /// The result of a planner.
-pub type Answer = Result<Plan, Vec<Refusal>>;
+pub type PlanResult = Result<VolumePlan, Vec<Refusal>>;
 
 impl Drive {
     /// `lock` is the name of the volume that is changed.
@@ -76,9 +77,13 @@ impl Drive {
     }
 
     /// Returns the record of a volume. If there is none, it is reconstructed from the facts of `hosts`.
-    pub fn find(&self, name: &str, hosts: impl FnOnce() -> Result<Vec<String>, Failure>) -> Result<Record, Failure> {
+    pub fn find(
+        &self,
+        name: &str,
+        hosts: impl FnOnce() -> Result<Vec<String>, Failure>,
+    ) -> Result<VolumeRecord, Failure> {
         let folder = folder();
-        let read = Record::load(&folder, name);
+        let read = VolumeRecord::load(&folder, name);
         if let Some(record) = read.map_err(|e| Failure::system(format!("reading the record of {name}: {e}")))? {
             return Ok(record);
         }
@@ -91,7 +96,7 @@ impl Drive {
             return Err(missing());
         }
         let (found, seen) = self.adopted(name, &hosts);
-        let found = found.map(|spec| Record::found(&folder, spec, &hosts));
+        let found = found.map(|spec| VolumeRecord::found(&folder, spec, &hosts));
         found.ok_or_else(|| self.why_unknown(&format!("a volume {name}"), &hosts, &seen).unwrap_or_else(missing))
     }
 
@@ -125,7 +130,7 @@ impl Drive {
     }
 
     /// Checks for root first, because a change that fails at its first command needs an undo.
-    fn need_root(&self, what: &Change, hosts: &[String]) -> Result<(), Failure> {
+    fn need_root(&self, what: &VolumeChange, hosts: &[String]) -> Result<(), Failure> {
         let without = self.not_root(hosts);
         if without.is_empty() {
             return Ok(());
@@ -135,12 +140,12 @@ impl Drive {
     }
 
     /// Plans and acts until nothing is left. `once`: the change is complete when its movement of bytes has ended.
-    pub fn reach(
+    pub fn converge(
         &self,
-        record: &mut Record,
-        what: &Change,
+        record: &mut VolumeRecord,
+        what: &VolumeChange,
         once: bool,
-        planner: &dyn Fn(&Spec, &Observed, &[Danger]) -> Answer,
+        planner: &dyn Fn(&Spec, &Observed, &[Danger]) -> PlanResult,
     ) -> Result<(), Failure> {
         let acts = !self.manner.dry_run;
         check_pending(record, what)?;
@@ -149,7 +154,7 @@ impl Drive {
         }
         // A plan whose second half cannot be derived from the hosts is finished as it was recorded.
         let mut confirmed = false;
-        if acts && *what != Change::Create && record.pending.as_ref().is_some_and(|p| p.what == *what) {
+        if acts && *what != VolumeChange::Create && record.pending.as_ref().is_some_and(|p| p.what == *what) {
             self.confirm_pending(record)?;
             confirmed = true;
             let then = self.carry_on(record)?;
@@ -186,23 +191,23 @@ impl Drive {
             .hint(format!("homing volume status {}", record.spec.name)))
     }
 
-    fn confirm(&self, name: &str, what: &Change, plan: &Plan) -> Result<(), Failure> {
+    fn confirm(&self, name: &str, what: &VolumeChange, plan: &VolumePlan) -> Result<(), Failure> {
         (self.manner.confirm)(&format!("volume {name}: {what}"), &summary(name, what, plan))
     }
 
-    fn confirm_pending(&self, record: &Record) -> Result<(), Failure> {
+    fn confirm_pending(&self, record: &VolumeRecord) -> Result<(), Failure> {
         record.pending.as_ref().map_or(Ok(()), |pending| self.confirm(&record.spec.name, &pending.what, &pending.plan))
     }
 
     /// Carries out the rest of the plan in the record.
-    fn carry_on(&self, record: &mut Record) -> Result<Then, Failure> {
+    fn carry_on(&self, record: &mut VolumeRecord) -> Result<Then, Failure> {
         let Some(pending) = record.pending.clone() else { return Ok(Then::Done) };
         self.say(&format!("taking up {} again", pending.what));
         self.carry(record, &pending.plan)?;
         Ok(pending.plan.then)
     }
 
-    fn carry(&self, record: &mut Record, plan: &Plan) -> Result<(), Failure> {
+    fn carry(&self, record: &mut VolumeRecord, plan: &VolumePlan) -> Result<(), Failure> {
         let (name, what) = (record.spec.name.clone(), record.pending.as_ref().map(|p| p.what.clone()));
         let failed = execute::carry_out(&self.executor, plan, record, &mut |news| self.tell(news));
         let failed = match failed {
@@ -221,11 +226,11 @@ impl Drive {
     }
 
     /// If nothing of a change was done, the change is cleared: it is no reason to block others.
-    fn stopped(&self, record: &mut Record, what: Option<&Change>, stopped: &Stopped) -> Failure {
-        let shown = what.map(Change::to_string).unwrap_or_default();
+    fn stopped(&self, record: &mut VolumeRecord, what: Option<&VolumeChange>, stopped: &Stopped) -> Failure {
+        let shown = what.map(VolumeChange::to_string).unwrap_or_default();
         let failure = Failure::system(format!("{shown} stopped: {}", stopped.why));
         if stopped.at_the_start
-            && what != Some(&Change::Create)
+            && what != Some(&VolumeChange::Create)
             && execute::undo(&self.executor, record, &mut |_| {}).is_empty()
         {
             return record.finish().map_or_else(Failure::system, |()| failure.hint("nothing was changed"));
@@ -233,30 +238,30 @@ impl Drive {
         failure.hint(two_ways(&record.spec.name))
     }
 
-    fn tell(&self, news: News) {
+    fn tell(&self, news: PlanEvent) {
         match news {
-            News::Phase(phase) => self.say(&one_line(phase)),
-            News::Waits(step, why) => self.say(&format!("{}: waits: {why}", step.host)),
+            PlanEvent::Phase(phase) => self.say(&one_line(phase)),
+            PlanEvent::Waits(step, why) => self.say(&format!("{}: waits: {why}", step.host)),
             // Failures are reported at the end, once and with the next command to run.
-            News::Failed(..) | News::Done(_) => {}
+            PlanEvent::Failed(..) | PlanEvent::Done(_) => {}
         }
     }
 
     /// Undoes an interrupted change, and returns it.
-    pub fn undo(&self, record: &mut Record) -> Result<Change, Failure> {
+    pub fn undo(&self, record: &mut VolumeRecord) -> Result<VolumeChange, Failure> {
         let Some(pending) = record.pending.clone() else {
             return Err(Failure::usage(format!("volume {}: nothing was interrupted", record.spec.name)));
         };
-        self.confirm(&record.spec.name, &pending.what, &Plan::default())?;
+        self.confirm(&record.spec.name, &pending.what, &VolumePlan::default())?;
         let left = execute::undo(&self.executor, record, &mut |news| {
-            if let News::Phase(phase) = news {
+            if let PlanEvent::Phase(phase) = news {
                 self.say(&format!("taking back: {}", one_line(phase)));
             }
         });
         if !left.is_empty() {
             return Err(Failure::system(format!("{} is not taken back whole:\n  {}", pending.what, left.join("\n  "))));
         }
-        let ended = if pending.what == Change::Create { record.remove() } else { record.finish() };
+        let ended = if pending.what == VolumeChange::Create { record.remove() } else { record.finish() };
         ended.map(|()| pending.what).map_err(Failure::system)
     }
 
@@ -264,7 +269,7 @@ impl Drive {
         (self.manner.say)(text);
     }
 
-    fn notes(&self, plan: &Plan) {
+    fn notes(&self, plan: &VolumePlan) {
         plan.notes.iter().for_each(|note| self.say(&format!("note: {note}")));
     }
 }
@@ -296,17 +301,17 @@ fn two_ways(name: &str) -> String {
 }
 
 /// Refuses to begin a change while another one is incomplete.
-fn check_pending(record: &Record, what: &Change) -> Result<(), Failure> {
+fn check_pending(record: &VolumeRecord, what: &VolumeChange) -> Result<(), Failure> {
     let name = &record.spec.name;
     match &record.pending {
-        Some(p) if p.what != *what && *what != Change::Delete => {
+        Some(p) if p.what != *what && *what != VolumeChange::Delete => {
             Err(Failure::usage(format!("volume {name}: {} was interrupted", p.what)).hint(two_ways(name)))
         }
         _ => Ok(()),
     }
 }
 
-fn refused(what: &Change, spec: &Spec, refusals: &[Refusal]) -> Failure {
+fn refused(what: &VolumeChange, spec: &Spec, refusals: &[Refusal]) -> Failure {
     let mut flags: Vec<&str> = refusals.iter().filter_map(|r| Some(r.danger?.flag())).collect();
     flags.sort_unstable();
     flags.dedup();
@@ -317,7 +322,7 @@ fn refused(what: &Change, spec: &Spec, refusals: &[Refusal]) -> Failure {
 }
 
 /// Returns a phase as a line: its hosts and its purpose.
-fn one_line(phase: &Phase) -> String {
+fn one_line(phase: &CommandPhase) -> String {
     let set: NodeSet = phase.steps.iter().map(|s| s.host.clone()).collect();
     let first = phase.steps.first().map_or("", |s| &s.why);
     let same = phase.steps.iter().all(|s| s.why == first);
@@ -325,7 +330,7 @@ fn one_line(phase: &Phase) -> String {
 }
 
 /// Summarizes a plan for the question before it: a line for each phase, and its notes.
-fn summary(name: &str, what: &Change, plan: &Plan) -> String {
+fn summary(name: &str, what: &VolumeChange, plan: &VolumePlan) -> String {
     let phases =
         plan.phases.iter().filter(|phase| !phase.steps.is_empty()).map(|phase| format!("  {}\n", one_line(phase)));
     let notes = plan.notes.iter().map(|note| format!("  note: {note}\n"));
@@ -333,7 +338,7 @@ fn summary(name: &str, what: &Change, plan: &Plan) -> String {
 }
 
 /// Prints every command with its hosts, for a reader or a shell.
-fn text(plan: &Plan) -> String {
+fn text(plan: &VolumePlan) -> String {
     let mut text = String::new();
     if plan.is_empty() {
         text += "# nothing to do\n";
@@ -367,7 +372,7 @@ fn take_lock(name: &str) -> Result<File, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, Step};
+    use crate::{CommandStep, VolumeKind};
 
     #[test]
     fn only_root_is_root_and_a_silent_host_is_no_other_user() {
@@ -381,27 +386,28 @@ mod tests {
 
     #[test]
     fn a_plan_is_told_with_equal_commands_of_hosts_together() {
-        let step = |host: &str| Step {
+        let step = |host: &str| CommandStep {
             host: host.into(),
             argv: ["mkdir", "/a b"].map(String::from).into(),
             why: "makes it".into(),
             undo: None,
         };
-        let phase = Phase { why: "folders".into(), steps: vec![step("n1"), step("n2")], ..Phase::default() };
+        let phase =
+            CommandPhase { why: "folders".into(), steps: vec![step("n1"), step("n2")], ..CommandPhase::default() };
         assert_eq!(one_line(&phase), "n[1-2]: makes it");
-        let plan = Plan { phases: vec![phase], then: Then::Again, notes: vec!["slow".into()] };
+        let plan = VolumePlan { phases: vec![phase], then: Then::Again, notes: vec!["slow".into()] };
         let told = "# folders\nn[1-2]: mkdir '/a b'\n# then the hosts are asked again, and what is left is done\n# note: slow\n";
         assert_eq!(text(&plan), told);
-        assert_eq!(text(&Plan::default()), "# nothing to do\n");
+        assert_eq!(text(&VolumePlan::default()), "# nothing to do\n");
     }
 
     #[test]
     fn what_is_refused_for_a_danger_is_told_with_the_word_that_takes_it_on() {
-        let spec = Spec { kind: Kind::Nfs, ..adopt::unknown("data", &["n1".into()]) };
+        let spec = Spec { kind: VolumeKind::Nfs, ..adopt::unknown("data", &["n1".into()]) };
         let last = Refusal { why: "n1 has the last copy".into(), danger: Some(Danger::LastCopy) };
-        let failure = refused(&Change::Heal, &spec, std::slice::from_ref(&last));
+        let failure = refused(&VolumeChange::Heal, &spec, std::slice::from_ref(&last));
         assert_eq!(failure.hint.as_deref(), Some("--allow-losing-copies, if that is meant"));
         let never = Refusal::never("it has none");
-        assert_eq!(refused(&Change::Heal, &spec, &[last, never]).hint, None);
+        assert_eq!(refused(&VolumeChange::Heal, &spec, &[last, never]).hint, None);
     }
 }

@@ -2,10 +2,10 @@
 //! each phase.
 
 use crate::observe::{self, HostFacts, Observed};
-use crate::record::Record;
+use crate::record::VolumeRecord;
 use crate::spec::Spec;
-use crate::step::{Phase, Plan, Step, shown};
-use homing_steps::{Answer, Executor};
+use crate::step::{CommandPhase, CommandStep, VolumePlan, shown};
+use homing_steps::{CallResult, Executor};
 use std::time::{Duration, Instant};
 
 /// Queries all hosts of the volume at once. `more` has further folders to inspect, by host.
@@ -15,7 +15,7 @@ pub fn observe(executor: &dyn Executor, spec: &Spec, hosts: &[String], more: &[(
         (host.clone(), observe::arguments(spec, host, &folders))
     };
     let questions: Vec<(String, Vec<String>)> = hosts.iter().map(question).collect();
-    let read = |said: Answer| -> Result<HostFacts, String> {
+    let read = |said: CallResult| -> Result<HostFacts, String> {
         observe::read(&said?, spec).ok_or_else(|| "its answer was cut short".into())
     };
     let answers = executor.programs(&questions).into_iter().map(read);
@@ -23,15 +23,15 @@ pub fn observe(executor: &dyn Executor, spec: &Spec, hosts: &[String], more: &[(
 }
 
 /// Messages to the user while a plan is carried out.
-pub enum News<'a> {
+pub enum PlanEvent<'a> {
     /// A phase begins.
-    Phase(&'a Phase),
+    Phase(&'a CommandPhase),
     /// A step is done.
-    Done(&'a Step),
+    Done(&'a CommandStep),
     /// A step failed, with the reason.
-    Failed(&'a Step, &'a str),
+    Failed(&'a CommandStep, &'a str),
     /// The host's daemon is busy, and the step is retried until the daemon accepts it.
-    Waits(&'a Step, &'a str),
+    Waits(&'a CommandStep, &'a str),
 }
 
 /// Messages of GlusterFS's daemon if it has not begun a command, because a daemon of the cluster is busy with another
@@ -42,19 +42,19 @@ const BUSY_FOR: Duration = Duration::from_secs(200);
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Carries out steps at the same time, and retries a step that its daemon was too busy to begin.
-fn run(executor: &dyn Executor, steps: &[Step], news: &mut dyn FnMut(News)) -> Vec<Answer> {
-    let command = |s: &Step| (s.host.clone(), s.argv.clone());
+fn run(executor: &dyn Executor, steps: &[CommandStep], news: &mut dyn FnMut(PlanEvent)) -> Vec<CallResult> {
+    let command = |s: &CommandStep| (s.host.clone(), s.argv.clone());
     let mut said = executor.programs(&steps.iter().map(command).collect::<Vec<_>>());
     let began = Instant::now();
     let mut told = false;
     loop {
-        let is_busy = |s: &Answer| s.as_ref().is_err_and(|why| BUSY.iter().any(|busy| why.contains(busy)));
+        let is_busy = |s: &CallResult| s.as_ref().is_err_and(|why| BUSY.iter().any(|busy| why.contains(busy)));
         let busy: Vec<usize> = (0..steps.len()).filter(|&i| is_busy(&said[i])).collect();
         if busy.is_empty() || began.elapsed() > BUSY_FOR {
             return said;
         }
         for &i in busy.iter().filter(|_| !told) {
-            news(News::Waits(&steps[i], said[i].as_ref().err().map_or("", String::as_str)));
+            news(PlanEvent::Waits(&steps[i], said[i].as_ref().err().map_or("", String::as_str)));
         }
         told = true;
         std::thread::sleep(BUSY_PAUSE);
@@ -76,20 +76,20 @@ pub struct Stopped {
 /// not depend on each other.
 pub fn carry_out(
     executor: &dyn Executor,
-    plan: &Plan,
-    record: &mut Record,
-    news: &mut dyn FnMut(News),
-) -> Result<Vec<(Step, String)>, Stopped> {
+    plan: &VolumePlan,
+    record: &mut VolumeRecord,
+    news: &mut dyn FnMut(PlanEvent),
+) -> Result<Vec<(CommandStep, String)>, Stopped> {
     let mut failures = Vec::new();
     for (i, phase) in plan.phases.iter().enumerate().skip(record.done()) {
-        news(News::Phase(phase));
+        news(PlanEvent::Phase(phase));
         record.begin(i).map_err(|why| Stopped { why, at_the_start: false })?;
         let mut failed = Vec::new();
         for (step, said) in phase.steps.iter().zip(run(executor, &phase.steps, news)) {
             match said {
-                Ok(_) => news(News::Done(step)),
+                Ok(_) => news(PlanEvent::Done(step)),
                 Err(why) => {
-                    news(News::Failed(step, &why));
+                    news(PlanEvent::Failed(step, &why));
                     failed.push((step.clone(), why));
                 }
             }
@@ -113,20 +113,23 @@ fn shorter(argv: &[String]) -> String {
 }
 
 /// Undoes the begun phases, last first. Returns the steps that could not be undone.
-pub fn undo(executor: &dyn Executor, record: &Record, news: &mut dyn FnMut(News)) -> Vec<String> {
+pub fn undo(executor: &dyn Executor, record: &VolumeRecord, news: &mut dyn FnMut(PlanEvent)) -> Vec<String> {
     let mut left = Vec::new();
     for phase in record.begun().iter().rev() {
-        let steps: Vec<Step> =
-            phase.steps.iter().filter_map(|s| Some(Step { argv: s.undo.clone()?, undo: None, ..s.clone() })).collect();
+        let steps: Vec<CommandStep> = phase
+            .steps
+            .iter()
+            .filter_map(|s| Some(CommandStep { argv: s.undo.clone()?, undo: None, ..s.clone() }))
+            .collect();
         if steps.is_empty() {
             continue;
         }
-        news(News::Phase(phase));
+        news(PlanEvent::Phase(phase));
         for (step, said) in steps.iter().zip(run(executor, &steps, news)) {
             match said {
-                Ok(_) => news(News::Done(step)),
+                Ok(_) => news(PlanEvent::Done(step)),
                 Err(why) => {
-                    news(News::Failed(step, &why));
+                    news(PlanEvent::Failed(step, &why));
                     left.push(format!("{}: taking back \"{}\": {why}", step.host, step.why));
                 }
             }

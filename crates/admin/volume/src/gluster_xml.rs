@@ -24,7 +24,7 @@ impl Brick {
 
 /// A volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Volume {
+pub struct GlusterVolume {
     /// Its name.
     pub name: String,
     /// Whether it is started.
@@ -39,7 +39,7 @@ pub struct Volume {
     pub options: BTreeMap<String, String>,
 }
 
-impl Volume {
+impl GlusterVolume {
     /// Returns the copies of each file.
     pub fn copies(&self) -> usize {
         self.set_size.saturating_sub(self.arbiters).max(1)
@@ -68,7 +68,7 @@ pub struct Task {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cluster {
     /// Volumes.
-    pub volumes: Vec<Volume>,
+    pub volumes: Vec<GlusterVolume>,
     /// Peers by their names, without the queried host; true if connected.
     pub peers: Vec<(Vec<String>, bool)>,
     /// Long actions; `None` if the daemon was too busy to list them.
@@ -77,7 +77,7 @@ pub struct Cluster {
 
 impl Cluster {
     /// Returns the volume of this name.
-    pub fn volume(&self, name: &str) -> Option<&Volume> {
+    pub fn volume(&self, name: &str) -> Option<&GlusterVolume> {
         self.volumes.iter().find(|v| v.name == name)
     }
 
@@ -95,13 +95,13 @@ fn number(node: Node, name: &str) -> usize {
     text(node, name).parse().unwrap_or(0)
 }
 
-fn volume(node: Node) -> Volume {
+fn volume(node: Node) -> GlusterVolume {
     let bricks = node.descendants().filter(|n| n.has_tag_name("brick")).filter_map(|b| {
         let (host, path) = text(b, "name").split_once(':')?;
         Some(Brick { host: host.into(), path: path.into(), arbiter: text(b, "isArbiter") == "1" })
     });
     let options = node.descendants().filter(|n| n.has_tag_name("option"));
-    Volume {
+    GlusterVolume {
         name: text(node, "name").into(),
         started: text(node, "status") == "1",
         set_size: number(node, "replicaCount").max(number(node, "disperseCount")).max(1),

@@ -3,7 +3,7 @@
 use crate::gluster::{self, gluster};
 use crate::moosefs::chunks;
 use crate::observe::{HostFacts, Observed};
-use crate::spec::{Kind, Spec};
+use crate::spec::{Spec, VolumeKind};
 use homing_model::NodeSet;
 use roxmltree::Document;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 /// A fault or an advice, with a command that helps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct VolumeFinding {
     /// The fault in one line.
     pub what: String,
     /// A command that helps.
@@ -28,21 +28,21 @@ pub fn question(spec: &Spec, seen: &Observed) -> Option<(String, Vec<String>)> {
 }
 
 /// Returns all findings; `answer` is the answer to [`question`].
-pub fn findings(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding> {
+pub fn findings(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<VolumeFinding> {
     match spec.kind {
-        Kind::Gluster => of_gluster(spec, seen, answer),
-        Kind::Moosefs => of_moosefs(spec, seen),
-        Kind::Nfs => Vec::new(),
+        VolumeKind::Gluster => of_gluster(spec, seen, answer),
+        VolumeKind::Moosefs => of_moosefs(spec, seen),
+        VolumeKind::Nfs => Vec::new(),
     }
 }
 
-fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding> {
+fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<VolumeFinding> {
     let Some(there) = gluster::volume(spec, seen) else { return unknown(spec, seen).into_iter().collect() };
     let name = &spec.name;
     let mut findings = Vec::new();
     let running = answer.and_then(bricks_that_run);
     if there.started && running.is_none() {
-        findings.push(Finding {
+        findings.push(VolumeFinding {
             what: "whether its bricks run is not known: gluster volume status gave no answer".into(),
             remedy: format!("gluster volume status {name}"),
             ill: false,
@@ -50,14 +50,14 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding
     }
     if let Some(up) = running {
         let down = there.bricks.iter().map(|b| b.word()).filter(|b| !up.contains(b));
-        findings.extend(down.map(|b| Finding {
+        findings.extend(down.map(|b| VolumeFinding {
             what: format!("brick {b} is down"),
             remedy: format!("homing volume heal {name}"),
             ill: true,
         }));
     }
     if !there.started {
-        findings.push(Finding {
+        findings.push(VolumeFinding {
             what: "the volume is stopped".into(),
             remedy: format!("gluster volume start {name}"),
             ill: true,
@@ -65,7 +65,7 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding
     }
     // On by default since GlusterFS 4.1. It does not matter with one set of bricks.
     if there.sets().count() > 1 && there.options.get("cluster.lookup-optimize").is_none_or(|v| v != "off") {
-        findings.push(Finding {
+        findings.push(VolumeFinding {
             what: "cluster.lookup-optimize is on: other hosts can miss files for a second after a host is drained"
                 .into(),
             remedy: format!("gluster volume set {name} cluster.lookup-optimize off"),
@@ -75,7 +75,7 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding
     let missing: Vec<_> = gluster::LINKS.iter().filter(|(key, _)| !there.options.contains_key(*key)).collect();
     if !missing.is_empty() {
         let set: Vec<String> = missing.iter().map(|(key, value)| format!("{key} {value}")).collect();
-        findings.push(Finding {
+        findings.push(VolumeFinding {
             what:
                 "a file has room for 46 hard links on ext4 and 100 elsewhere: one more can fail and be there all the \
                    same, as in builds of git"
@@ -86,7 +86,7 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding
     }
     if !there.options.contains_key("server.tcp-user-timeout") {
         let set: Vec<String> = gluster::VANISHED.iter().map(|(key, value)| format!("{key} {value}")).collect();
-        findings.push(Finding {
+        findings.push(VolumeFinding {
             what:
                 "bricks keep the locks of a client that vanished for 42 s: who removes its file before that can hang \
                    for half an hour"
@@ -100,7 +100,7 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<Finding
 
 /// Explains why nothing is known of a volume, from the servers that have answered: GlusterFS is queried through its
 /// daemons.
-fn unknown(spec: &Spec, seen: &Observed) -> Option<Finding> {
+fn unknown(spec: &Spec, seen: &Observed) -> Option<VolumeFinding> {
     let facts = spec.servers().into_iter().filter_map(|host| Some((seen.host(&host)?, host)));
     let (with, without): (Vec<_>, Vec<_>) = facts.partition(|(facts, _)| facts.active.contains("glusterd"));
     let names =
@@ -119,7 +119,7 @@ fn unknown(spec: &Spec, seen: &Observed) -> Option<Finding> {
             (format!("gluster volume info on {} {why}", names(&with)), format!("gluster volume info {}", spec.name))
         }
     };
-    Some(Finding { what, remedy, ill: true })
+    Some(VolumeFinding { what, remedy, ill: true })
 }
 
 /// Returns `HOST:PATH` of each brick with a process, from `gluster volume status NAME --xml`.
@@ -136,19 +136,19 @@ fn bricks_that_run(text: &str) -> Option<BTreeSet<String>> {
     document.descendants().any(|n| n.has_tag_name("volumes")).then(|| nodes.filter_map(read).collect())
 }
 
-fn of_moosefs(spec: &Spec, seen: &Observed) -> Vec<Finding> {
+fn of_moosefs(spec: &Spec, seen: &Observed) -> Vec<VolumeFinding> {
     let text = seen.host(spec.master()).and_then(|f| f.texts.get("chunks"));
     let Some(chunks) = text.and_then(|t| chunks::read(t)) else { return Vec::new() };
     let remedy = format!("homing volume heal {}", spec.name);
     let mut findings = Vec::new();
     if chunks.missing > 0 {
         let what = format!("{} chunks have no copy on any host that is up", chunks.missing);
-        findings.push(Finding { what, remedy: remedy.clone(), ill: true });
+        findings.push(VolumeFinding { what, remedy: remedy.clone(), ill: true });
     }
     if chunks.behind() > 0 {
         let bytes = chunks.behind() * chunks.average();
         let what = format!("{} copies of chunks are still to be made, about {} MB", chunks.behind(), bytes / 1_000_000);
-        findings.push(Finding { what, remedy, ill: true });
+        findings.push(VolumeFinding { what, remedy, ill: true });
     }
     findings
 }

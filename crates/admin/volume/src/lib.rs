@@ -1,8 +1,8 @@
 //! Volumes of file systems that span hosts: made, grown, shrunk and deleted.
 //!
-//! A specification ([`Spec`]) and the facts of hosts ([`Observed`]) make a [`Plan`]: commands for each host, in
+//! A specification ([`Spec`]) and the facts of hosts ([`Observed`]) make a [`VolumePlan`]: commands for each host, in
 //! phases. Each command has a reason and a command that undoes it. Planning does no input or output. [`execute`]
-//! carries a plan out and keeps a [`Record`] of the begun phases: the next call finishes or undoes an interrupted
+//! carries a plan out and keeps a [`VolumeRecord`] of the begun phases: the next call finishes or undoes an interrupted
 //! one. Everything that the plans need can be read from the hosts again: with a lost record only the undo is lost.
 //!
 //! Two changes of one volume at once are refused, but only on one machine and by one user: the lock is beside the
@@ -33,24 +33,24 @@ mod status;
 mod step;
 mod watch;
 
-pub use change::Change;
-pub use drive::{Answer, Drive, Manner};
+pub use change::VolumeChange;
+pub use drive::{Drive, Manner, PlanResult};
 pub use metrics::prometheus;
 pub use observe::{HostFacts, Observed, may_be};
-pub use record::{Record, folder, holders};
+pub use record::{VolumeRecord, folder, holders};
 pub use refuse::{Danger, Refusal};
-pub use spec::{Kind, Place, Spec, SpecError, check_path};
+pub use spec::{Spec, SpecError, StorageFolder, VolumeKind, check_path};
 pub use status::{Figures, OnHost, stores, tasks};
-pub use step::{Phase, Plan, Step, Then, Watch, shown};
+pub use step::{CommandPhase, CommandStep, DataMovement, Then, VolumePlan, shown};
 
 /// Returns the units that a host of the volume has to run.
 pub fn units(spec: &Spec, host: &str) -> Vec<&'static str> {
     let serves = spec.places.iter().any(|p| p.host == host);
     let mut units = Vec::new();
     match spec.kind {
-        Kind::Gluster if serves => units.push("glusterd"),
-        Kind::Nfs if serves => units.push("nfs-server"),
-        Kind::Moosefs => {
+        VolumeKind::Gluster if serves => units.push("glusterd"),
+        VolumeKind::Nfs if serves => units.push("nfs-server"),
+        VolumeKind::Moosefs => {
             units.extend((spec.master() == host).then_some("moosefs-master"));
             units.extend(serves.then_some("moosefs-chunkserver"));
         }

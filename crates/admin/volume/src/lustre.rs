@@ -1,11 +1,11 @@
 //! Lustre: sets how the files of a directory are striped. Making a Lustre file system needs kernel modules and
 //! formatted targets, and is left to its own tools.
 
-use crate::step::{Plan, Step, words};
+use crate::step::{CommandStep, VolumePlan, words};
 
 /// Sets the layout of new files below `path`: `count` objects (-1: as many as
 /// there are targets), `size` bytes each in turn.
-pub fn set_stripe(host: &str, path: &str, count: Option<i32>, size: Option<u64>) -> Plan {
+pub fn set_stripe(host: &str, path: &str, count: Option<i32>, size: Option<u64>) -> VolumePlan {
     let mut argv = words(&["lfs", "setstripe"]);
     if let Some(count) = count {
         argv.extend(words(&["-c", &count.to_string()]));
@@ -14,8 +14,8 @@ pub fn set_stripe(host: &str, path: &str, count: Option<i32>, size: Option<u64>)
         argv.extend(words(&["-S", &size.to_string()]));
     }
     argv.extend(words(&["--", path]));
-    let mut plan = Plan::default();
-    plan.phase("set the stripes", vec![Step::new(host, argv, format!("stripe new files below {path}"))]);
+    let mut plan = VolumePlan::default();
+    plan.phase("set the stripes", vec![CommandStep::new(host, argv, format!("stripe new files below {path}"))]);
     plan.notes.push("files that exist keep their layout; lfs migrate moves them".into());
     plan
 }

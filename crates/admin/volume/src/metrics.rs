@@ -2,25 +2,29 @@
 
 use crate::Figures;
 use crate::observe::Store;
-use homing_model::metrics::{Kind, Metrics};
+use homing_model::metrics::{MetricKind, Metrics};
 
 /// Returns the metrics of volumes in Prometheus' text format.
 pub fn prometheus(volumes: &[Figures]) -> String {
     let mut metrics = Metrics::default();
     let name = "homing_volume_info";
-    metrics.family(name, Kind::Gauge, "What a volume is.");
+    metrics.family(name, MetricKind::Gauge, "What a volume is.");
     for one in volumes {
         metrics.sample(name, &[("volume", &one.name), ("kind", &one.kind), ("mount", &one.mount)], 1);
     }
     let name = "homing_volume_host_well";
-    metrics.family(name, Kind::Gauge, "1 where a host serves and mounts its part, 0 where it does not, or is silent.");
+    metrics.family(
+        name,
+        MetricKind::Gauge,
+        "1 where a host serves and mounts its part, 0 where it does not, or is silent.",
+    );
     for one in volumes {
         one.hosts.iter().for_each(|(host, well)| {
             metrics.sample(name, &[("volume", &one.name), ("host", host)], u8::from(*well));
         });
     }
     let name = "homing_volume_findings";
-    metrics.family(name, Kind::Gauge, "What homing volume status finds.");
+    metrics.family(name, MetricKind::Gauge, "What homing volume status finds.");
     for one in volumes {
         for (severity, n) in [("error", one.errors), ("warning", one.warnings)] {
             metrics.sample(name, &[("volume", &one.name), ("severity", severity)], n);
@@ -30,7 +34,7 @@ pub fn prometheus(volumes: &[Figures]) -> String {
         ("homing_volume_store_size_bytes", "Size of the disk of a store.", (|s| s.size) as fn(&Store) -> u64),
         ("homing_volume_store_free_bytes", "What is free there.", |s| s.free),
     ] {
-        metrics.family(name, Kind::Gauge, help);
+        metrics.family(name, MetricKind::Gauge, help);
         for (one, (host, store)) in volumes.iter().flat_map(|one| one.stores.iter().map(move |store| (one, store))) {
             metrics.sample(name, &[("volume", &one.name), ("host", host), ("path", &store.path)], value(store));
         }

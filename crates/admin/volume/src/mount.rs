@@ -3,7 +3,7 @@
 use crate::observe::{MountPoint, Observed};
 use crate::refuse::{Danger, Refusal};
 use crate::spec::Spec;
-use crate::step::{Plan, Step, script, words};
+use crate::step::{CommandStep, VolumePlan, script, words};
 
 /// fstab is replaced as a whole; other lines stay. mount(8) treats `x-` options as comments.
 const MOUNT: &str = r#"
@@ -42,38 +42,38 @@ const UNMOUNT: &str = r#"
 "#;
 
 /// A line of fstab on a host.
-pub(crate) struct Line {
+pub(crate) struct FstabLine {
     pub(crate) source: String,
     pub(crate) fstype: &'static str,
     pub(crate) options: String,
 }
 
 /// Mounts on all clients that lack it.
-pub(crate) fn mount(plan: &mut Plan, spec: &Spec, seen: &Observed, line: impl Fn(&str) -> Line) {
+pub(crate) fn mount(plan: &mut VolumePlan, spec: &Spec, seen: &Observed, line: impl Fn(&str) -> FstabLine) {
     let steps = spec.clients.iter().filter(|host| !seen.is_mounted(host)).map(|host| {
         let line = line(host);
         let why = format!("mount {} at {}", line.source, spec.mount);
-        Step::new(host, mount_argv(spec, &line), why).undo(unmount_argv(spec))
+        CommandStep::new(host, mount_argv(spec, &line), why).undo(unmount_argv(spec))
     });
     plan.phase_each(format!("mount at {}", spec.mount), steps.collect());
 }
 
 /// Writes the lines in fstab anew that differ from those of the volume: the others name servers that have left.
-pub(crate) fn rewrite(plan: &mut Plan, spec: &Spec, seen: &Observed, line: impl Fn(&str) -> Line) {
+pub(crate) fn rewrite(plan: &mut VolumePlan, spec: &Spec, seen: &Observed, line: impl Fn(&str) -> FstabLine) {
     let step = |host: &String| {
         let (old, new) = (seen.host(host)?.fstab.as_ref()?, line(host));
         let options = format!("x-homing.{},{}", spec.name, new.options);
         let is_same = old[0] == new.source && old[3] == options;
         let argv = script(REWRITE, &[&spec.mount, &spec.name, &new.source, new.fstype, &new.options]);
-        (!is_same).then(|| Step::new(host, argv, format!("write the line of {} in /etc/fstab anew", spec.mount)))
+        (!is_same).then(|| CommandStep::new(host, argv, format!("write the line of {} in /etc/fstab anew", spec.mount)))
     };
     plan.phase_each("write the lines of fstab anew", spec.clients.iter().filter_map(step).collect());
 }
 
 /// Unmounts on `hosts`. `back` returns the fstab line that the undo writes again.
-pub(crate) fn unmount(plan: &mut Plan, spec: &Spec, hosts: &[String], back: impl Fn(&str) -> Option<Line>) {
+pub(crate) fn unmount(plan: &mut VolumePlan, spec: &Spec, hosts: &[String], back: impl Fn(&str) -> Option<FstabLine>) {
     let step = |host: &String| {
-        let step = Step::new(host, unmount_argv(spec), format!("unmount {}", spec.mount));
+        let step = CommandStep::new(host, unmount_argv(spec), format!("unmount {}", spec.mount));
         match back(host) {
             Some(line) => step.undo(mount_argv(spec, &line)),
             None => step,
@@ -83,8 +83,8 @@ pub(crate) fn unmount(plan: &mut Plan, spec: &Spec, hosts: &[String], back: impl
 }
 
 /// Unmounts before the volume itself is deleted: there is no undo.
-pub(crate) fn unmount_for_good(spec: &Spec, seen: &Observed) -> Plan {
-    let mut plan = Plan::default();
+pub(crate) fn unmount_for_good(spec: &Spec, seen: &Observed) -> VolumePlan {
+    let mut plan = VolumePlan::default();
     let all: Vec<String> = seen.hosts.keys().cloned().collect();
     unmount(&mut plan, spec, &mounted(seen, &all), |_| None);
     plan
@@ -96,7 +96,7 @@ pub(crate) fn mounted(seen: &Observed, hosts: &[String]) -> Vec<String> {
     hosts.iter().filter(mounted).cloned().collect()
 }
 
-fn mount_argv(spec: &Spec, line: &Line) -> Vec<String> {
+fn mount_argv(spec: &Spec, line: &FstabLine) -> Vec<String> {
     script(MOUNT, &[&spec.mount, &spec.name, &line.source, line.fstype, &line.options])
 }
 
@@ -125,7 +125,13 @@ pub(crate) fn refusals(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
 }
 
 /// Starts a unit now and at each boot.
-pub(crate) fn start_unit(host: &str, unit: &str) -> Step {
+pub(crate) fn start_unit(host: &str, unit: &str) -> CommandStep {
     let argv = words(&["systemctl", "enable", "--now", "--quiet", unit]);
-    Step::new(host, argv, format!("start {unit}")).undo(words(&["systemctl", "disable", "--now", "--quiet", unit]))
+    CommandStep::new(host, argv, format!("start {unit}")).undo(words(&[
+        "systemctl",
+        "disable",
+        "--now",
+        "--quiet",
+        unit,
+    ]))
 }

@@ -1,36 +1,36 @@
 //! Mounts and unmounts a volume of any kind on single hosts.
 
-use crate::mount::{self, Line};
+use crate::mount::{self, FstabLine};
 use crate::observe::Observed;
 use crate::refuse::{Danger, Refusal, lifted};
-use crate::spec::{Kind, Spec};
-use crate::step::Plan;
+use crate::spec::{Spec, VolumeKind};
+use crate::step::VolumePlan;
 
 /// Returns the fstab line of a host.
-pub(crate) fn line(spec: &Spec, seen: &Observed, host: &str) -> Line {
+pub(crate) fn line(spec: &Spec, seen: &Observed, host: &str) -> FstabLine {
     match spec.kind {
-        Kind::Gluster => crate::gluster::mount_line(spec, host),
-        Kind::Moosefs => crate::moosefs::mount_line(spec, host),
-        Kind::Nfs => crate::nfs::mount_line(spec, seen, host),
+        VolumeKind::Gluster => crate::gluster::mount_line(spec, host),
+        VolumeKind::Moosefs => crate::moosefs::mount_line(spec, host),
+        VolumeKind::Nfs => crate::nfs::mount_line(spec, seen, host),
     }
 }
 
 /// Mounts on all clients that lack it. If a server lists its clients, new ones are added there first.
-pub fn mount(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+pub fn mount(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumePlan, Vec<Refusal>> {
     lifted(mount::refusals(spec, seen), allowed)?;
-    let mut plan = Plan::default();
+    let mut plan = VolumePlan::default();
     match spec.kind {
-        Kind::Gluster => {}
-        Kind::Moosefs => crate::moosefs::let_in(&mut plan, spec, seen),
-        Kind::Nfs => crate::nfs::let_in(&mut plan, spec, seen),
+        VolumeKind::Gluster => {}
+        VolumeKind::Moosefs => crate::moosefs::let_in(&mut plan, spec, seen),
+        VolumeKind::Nfs => crate::nfs::let_in(&mut plan, spec, seen),
     }
     mount::mount(&mut plan, spec, seen, |h| line(spec, seen, h));
     Ok(plan)
 }
 
 /// Unmounts where it is mounted; the undo mounts it there again.
-pub fn unmount(spec: &Spec, seen: &Observed, hosts: &[String]) -> Plan {
-    let mut plan = Plan::default();
+pub fn unmount(spec: &Spec, seen: &Observed, hosts: &[String]) -> VolumePlan {
+    let mut plan = VolumePlan::default();
     mount::unmount(&mut plan, spec, &mount::mounted(seen, hosts), |host| Some(line(spec, seen, host)));
     plan
 }

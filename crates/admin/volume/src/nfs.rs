@@ -1,10 +1,10 @@
 //! The kernel's NFS server: exports one host's folder to all clients.
 
-use crate::mount::{self, Line};
-use crate::observe::{Content, Observed};
+use crate::mount::{self, FstabLine};
+use crate::observe::{Observed, StoreContent};
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
-use crate::step::{Plan, Step, script};
+use crate::step::{CommandStep, VolumePlan, script};
 
 /// Writes an export file of its own: other exports stay as they are.
 const EXPORT: &str = r#"
@@ -41,23 +41,23 @@ fn seen_by_clients(store: &str, pseudo_root: Option<&str>) -> Option<String> {
 }
 
 /// Returns the fstab line of a host; the server binds its own folder.
-pub(crate) fn mount_line(spec: &Spec, seen: &Observed, host: &str) -> Line {
+pub(crate) fn mount_line(spec: &Spec, seen: &Observed, host: &str) -> FstabLine {
     let Some(place) = spec.places.first() else {
-        return Line { source: String::new(), fstype: "nfs4", options: String::new() };
+        return FstabLine { source: String::new(), fstype: "nfs4", options: String::new() };
     };
     let store = spec.store(place);
     if place.host == host {
-        return Line { source: store, fstype: "none", options: "bind,nofail".into() };
+        return FstabLine { source: store, fstype: "none", options: "bind,nofail".into() };
     }
     let options = "hard,vers=4.2,_netdev,nofail".into();
     let root = seen.host(&place.host).and_then(|f| f.pseudo_root.as_deref());
     let path = seen_by_clients(&store, root).unwrap_or(store);
-    Line { source: format!("{}:{path}", place.host), fstype: "nfs4", options }
+    FstabLine { source: format!("{}:{path}", place.host), fstype: "nfs4", options }
 }
 
 /// Plans the steps until the export is mounted on all clients.
-pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
-    let Some(place) = spec.places.first() else { return Ok(Plan::default()) };
+pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumePlan, Vec<Refusal>> {
+    let Some(place) = spec.places.first() else { return Ok(VolumePlan::default()) };
     let store = spec.store(place);
     let mut refusals = missing(spec, seen);
     let text = seen.host(&place.host).and_then(|f| f.texts.get("exports"));
@@ -66,7 +66,7 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
             let why = format!("{}:{store} lies on the disk of the system, which a full volume would stop", place.host);
             refusals.push(Refusal::danger(Danger::SystemDisk, why));
         }
-        if !matches!(there.content, Content::Absent | Content::Empty) && text.is_none() {
+        if !matches!(there.content, StoreContent::Absent | StoreContent::Empty) && text.is_none() {
             let why = format!("{}:{store} holds something, which the clients could then change", place.host);
             refusals.push(Refusal::danger(Danger::StoreInUse, why));
         }
@@ -81,14 +81,14 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
     }
     refusals.extend(mount::refusals(spec, seen));
     lifted(refusals, allowed)?;
-    let mut plan = Plan::default();
+    let mut plan = VolumePlan::default();
     let_in(&mut plan, spec, seen);
     mount::mount(&mut plan, spec, seen, |h| mount_line(spec, seen, h));
     Ok(plan)
 }
 
 /// Exports to all clients, if the export does not name them all or the server does not run.
-pub(crate) fn let_in(plan: &mut Plan, spec: &Spec, seen: &Observed) {
+pub(crate) fn let_in(plan: &mut VolumePlan, spec: &Spec, seen: &Observed) {
     let Some(place) = spec.places.first() else { return };
     let (store, text) = (spec.store(place), seen.host(&place.host).and_then(|f| f.texts.get("exports")));
     let clients: Vec<&str> = spec.clients.iter().map(String::as_str).filter(|c| *c != place.host).collect();
@@ -96,7 +96,7 @@ pub(crate) fn let_in(plan: &mut Plan, spec: &Spec, seen: &Observed) {
     if !clients.iter().all(told) || !seen.runs(&place.host, "nfs-server") || text.is_none() {
         let mut args = vec![spec.name.as_str(), &store];
         args.extend(&clients);
-        let mut step = Step::new(&place.host, script(EXPORT, &args), format!("export {store}"));
+        let mut step = CommandStep::new(&place.host, script(EXPORT, &args), format!("export {store}"));
         if text.is_none() {
             step = step.undo(script(UNEXPORT, &[&spec.name, &store]));
         }
@@ -120,12 +120,14 @@ fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
 }
 
 /// Unmounts everywhere, withdraws the export, and removes the folder.
-pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
-    let Some(place) = spec.places.first() else { return Ok(Plan::default()) };
+pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumePlan, Vec<Refusal>> {
+    let Some(place) = spec.places.first() else { return Ok(VolumePlan::default()) };
     let store = spec.store(place);
     let mut refusals: Vec<Refusal> =
         seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
-    let holds = seen.store(&place.host, &store).is_some_and(|s| matches!(s.content, Content::Files | Content::Folders));
+    let holds = seen
+        .store(&place.host, &store)
+        .is_some_and(|s| matches!(s.content, StoreContent::Files | StoreContent::Folders));
     if holds {
         let why = format!("there are files on {}:{store}, and they would be gone", place.host);
         refusals.push(Refusal::danger(Danger::DeleteFiles, why));
@@ -133,9 +135,9 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
     lifted(refusals, allowed)?;
     let mut plan = crate::mount::unmount_for_good(spec, seen);
     let withdraw = script(UNEXPORT, &[&spec.name, &store]);
-    plan.phase("withdraw the export", vec![Step::new(&place.host, withdraw, format!("withdraw {store}"))]);
+    plan.phase("withdraw the export", vec![CommandStep::new(&place.host, withdraw, format!("withdraw {store}"))]);
     let remove = script(REMOVE, &[&store]);
-    plan.phase("remove the files", vec![Step::new(&place.host, remove, format!("remove {store}"))]);
+    plan.phase("remove the files", vec![CommandStep::new(&place.host, remove, format!("remove {store}"))]);
     Ok(plan)
 }
 
@@ -143,13 +145,23 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
 mod tests {
     use super::*;
     use crate::observe::{HostFacts, Store};
-    use crate::{Kind, Place};
+    use crate::{StorageFolder, VolumeKind};
 
     fn spec(path: &str) -> Spec {
-        let places = vec![Place { host: "n1".into(), path: path.into() }];
+        let places = vec![StorageFolder { host: "n1".into(), path: path.into() }];
         let clients = vec!["n1".into(), "n2".into()];
         let (name, mount) = ("home".into(), "/home".into());
-        Spec { name, kind: Kind::Nfs, places, copies: 1, arbiter: false, stripe: None, mount, clients, master: None }
+        Spec {
+            name,
+            kind: VolumeKind::Nfs,
+            places,
+            copies: 1,
+            arbiter: false,
+            stripe: None,
+            mount,
+            clients,
+            master: None,
+        }
     }
 
     fn seen(change: impl Fn(&mut HostFacts)) -> Observed {
@@ -159,7 +171,7 @@ mod tests {
         Observed { hosts: [("n1".into(), Ok(server)), ("n2".into(), Ok(client))].into() }
     }
 
-    fn why(answer: Result<Plan, Vec<Refusal>>) -> (String, Option<Danger>) {
+    fn why(answer: Result<VolumePlan, Vec<Refusal>>) -> (String, Option<Danger>) {
         let refusal = answer.expect_err("it is not refused").remove(0);
         (refusal.why, refusal.danger)
     }
@@ -183,12 +195,12 @@ mod tests {
     fn the_small_partition_of_the_system_is_refused() {
         let store =
             |path: &str, content| Store { path: path.into(), on_system_disk: true, content, ..Store::default() };
-        let small = seen(|f| f.stores = vec![store("/srv/home", Content::Absent)]);
+        let small = seen(|f| f.stores = vec![store("/srv/home", StoreContent::Absent)]);
         let (text, danger) = why(create(&spec("/srv"), &small, &[]));
         assert_eq!(text, "n1:/srv/home lies on the disk of the system, which a full volume would stop");
         assert_eq!(danger, Some(Danger::SystemDisk));
         assert!(create(&spec("/srv"), &small, &[Danger::SystemDisk]).is_ok());
-        let used = seen(|f| f.stores = vec![store("/srv/home", Content::Files)]);
+        let used = seen(|f| f.stores = vec![store("/srv/home", StoreContent::Files)]);
         assert!(why(create(&spec("/srv"), &used, &[Danger::SystemDisk])).0.contains("holds something"));
         let (text, danger) = why(delete(&spec("/srv"), &used, &[]));
         assert_eq!(text, "there are files on n1:/srv/home, and they would be gone");

@@ -1,7 +1,7 @@
 //! Reads the facts of hosts from the output of `probe.sh`.
 
 use crate::gluster_xml::{self, Cluster};
-use crate::spec::{Kind, Spec};
+use crate::spec::{Spec, VolumeKind};
 use homing_model::Mount;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ pub struct Store {
     /// Whether it lies on the partition of `/`, `/usr`, `/var` or `/boot`.
     pub on_system_disk: bool,
     /// Its content.
-    pub content: Content,
+    pub content: StoreContent,
     /// Size of its file system, bytes.
     pub size: u64,
     /// Free bytes of that file system.
@@ -25,7 +25,7 @@ pub struct Store {
 
 /// The content of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Content {
+pub enum StoreContent {
     /// It does not exist.
     #[default]
     Absent,
@@ -44,7 +44,7 @@ pub enum Content {
 impl Store {
     /// Whether it holds chunks of MooseFS.
     pub fn holds_chunks(&self) -> bool {
-        self.content == Content::Chunks
+        self.content == StoreContent::Chunks
     }
 }
 
@@ -176,30 +176,30 @@ pub fn read(text: &str, spec: &Spec) -> Option<HostFacts> {
     ended.then_some(facts)
 }
 
-fn content_of(word: &str) -> Content {
+fn content_of(word: &str) -> StoreContent {
     match word {
-        "empty" => Content::Empty,
-        "dirs" => Content::Folders,
-        "gluster" => Content::Brick,
-        "files" => Content::Files,
-        "chunks" => Content::Chunks,
-        _ => Content::Absent,
+        "empty" => StoreContent::Empty,
+        "dirs" => StoreContent::Folders,
+        "gluster" => StoreContent::Brick,
+        "files" => StoreContent::Files,
+        "chunks" => StoreContent::Chunks,
+        _ => StoreContent::Absent,
     }
 }
 
 /// Whether a mount on a host may be the volume, judged by its type and source alone. Without the host's fstab and the
 /// server's settings, the path of an NFS export is not known for certain.
 pub fn may_be(spec: &Spec, host: &str, fstype: &str, source: &str) -> bool {
-    use homing_mounts::Kind as Mounted;
+    use homing_mounts::FileSystemKind as Mounted;
     let mount = Mount { point: spec.mount.as_str().into(), fstype: fstype.into(), source: source.into() };
     match spec.kind {
-        Kind::Gluster => is_ours(fstype, source, &HostFacts::default(), spec),
-        Kind::Moosefs => Mounted::of(&mount) == Mounted::Moose,
+        VolumeKind::Gluster => is_ours(fstype, source, &HostFacts::default(), spec),
+        VolumeKind::Moosefs => Mounted::of(&mount) == Mounted::Moose,
         // The server mounts its own folder with bind.
-        Kind::Nfs if spec.places.iter().any(|place| place.host == host) => {
+        VolumeKind::Nfs if spec.places.iter().any(|place| place.host == host) => {
             Mounted::of(&mount) == Mounted::Local && source.contains('[')
         }
-        Kind::Nfs => {
+        VolumeKind::Nfs => {
             let exported = spec.places.first().map(|place| spec.store(place)).unwrap_or_default();
             let path = source.split_once(":/").map(|(_, path)| format!("/{path}"));
             Mounted::of(&mount) == Mounted::Nfs
@@ -210,16 +210,16 @@ pub fn may_be(spec: &Spec, host: &str, fstype: &str, source: &str) -> bool {
 
 /// Whether a mount has the type and the volume of `spec`; a host may use any name for the server.
 fn is_ours(fstype: &str, source: &str, facts: &HostFacts, spec: &Spec) -> bool {
-    use homing_mounts::Kind as Mounted;
+    use homing_mounts::FileSystemKind as Mounted;
     let mount = Mount { point: spec.mount.as_str().into(), fstype: fstype.into(), source: source.into() };
     let mounted = Mounted::of(&mount);
     match spec.kind {
-        Kind::Gluster => {
+        VolumeKind::Gluster => {
             let volume = source.rsplit_once(':').map(|(_, volume)| volume.trim_start_matches('/'));
             mounted == Mounted::Gluster && volume == Some(spec.name.as_str())
         }
-        Kind::Moosefs => mounted == Mounted::Moose,
-        Kind::Nfs => {
+        VolumeKind::Moosefs => mounted == Mounted::Moose,
+        VolumeKind::Nfs => {
             let exported = spec.places.first().map(|p| spec.store(p)).unwrap_or_default();
             // Below a pseudo-root, the exported path is shorter than the path of the folder.
             let line = facts.fstab.as_ref().is_some_and(|l| l[0] == source);
@@ -251,7 +251,7 @@ mod tests {
         assert!(
             !may_be(&gluster, "n1", "fuse.glusterfs", "n2:/other") && !may_be(&gluster, "n1", "ext4", "/dev/loop0")
         );
-        let nfs = Spec { kind: Kind::Nfs, ..spec(&["n1"], 1) };
+        let nfs = Spec { kind: VolumeKind::Nfs, ..spec(&["n1"], 1) };
         assert!(may_be(&nfs, "n2", "nfs4", "n1:/brick/data") && may_be(&nfs, "n2", "nfs4", "n1:/data"));
         assert!(!may_be(&nfs, "n2", "nfs4", "n1:/other") && !may_be(&nfs, "n2", "ext4", "/dev/sda1[/brick/data]"));
         assert!(may_be(&nfs, "n1", "ext4", "/dev/sda1[/brick/data]") && !may_be(&nfs, "n1", "ext4", "/dev/sdb1"));

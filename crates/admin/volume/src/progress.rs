@@ -1,13 +1,13 @@
 //! Reads the progress of a long movement of bytes.
 
 use crate::moosefs::chunks::{self, Chunks};
-use crate::spec::{Kind, Spec};
-use crate::step::{Watch, script};
+use crate::spec::{Spec, VolumeKind};
+use crate::step::{DataMovement, script};
 use roxmltree::Document;
 
 /// The state of a movement at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct MovementProgress {
     /// Whether it is over.
     pub finished: bool,
     /// The number of files that could not be moved, or the reason for its end.
@@ -25,34 +25,34 @@ pub struct Progress {
 }
 
 /// Returns the command that prints the progress, for a host of [`askers`].
-pub fn question(spec: &Spec, watch: &Watch) -> Vec<String> {
+pub fn question(spec: &Spec, watch: &DataMovement) -> Vec<String> {
     match spec.kind {
-        Kind::Moosefs => script(chunks::QUESTION, &[spec.master()]),
-        Kind::Gluster | Kind::Nfs => gluster_question(&spec.name, watch),
+        VolumeKind::Moosefs => script(chunks::QUESTION, &[spec.master()]),
+        VolumeKind::Gluster | VolumeKind::Nfs => gluster_question(&spec.name, watch),
     }
 }
 
 /// Returns the hosts that can report the progress, the likeliest first.
 pub fn askers(spec: &Spec) -> Vec<String> {
     let mut hosts = spec.hosts();
-    if spec.kind == Kind::Moosefs {
+    if spec.kind == VolumeKind::Moosefs {
         hosts.sort_by_key(|h| h != spec.master());
     }
     hosts
 }
 
 /// Reads the answer; `None` if it cannot be read.
-pub fn answer(text: &str, spec: &Spec, watch: &Watch) -> Option<Progress> {
+pub fn answer(text: &str, spec: &Spec, watch: &DataMovement) -> Option<MovementProgress> {
     match spec.kind {
-        Kind::Moosefs => chunks::read(text).map(|c| of_chunks(&c, watch)),
-        Kind::Gluster | Kind::Nfs => gluster_answer(text, watch),
+        VolumeKind::Moosefs => chunks::read(text).map(|c| of_chunks(&c, watch)),
+        VolumeKind::Gluster | VolumeKind::Nfs => gluster_answer(text, watch),
     }
 }
 
-fn of_chunks(chunks: &Chunks, watch: &Watch) -> Progress {
+fn of_chunks(chunks: &Chunks, watch: &DataMovement) -> MovementProgress {
     let behind = chunks.behind();
-    let mut progress = Progress { left_bytes: Some(behind * chunks.average()), ..Progress::default() };
-    if let Watch::Drain(ips) = watch {
+    let mut progress = MovementProgress { left_bytes: Some(behind * chunks.average()), ..MovementProgress::default() };
+    if let DataMovement::Drain(ips) = watch {
         progress.finished = chunks.can_go(ips);
         return progress;
     }
@@ -69,21 +69,21 @@ fn of_chunks(chunks: &Chunks, watch: &Watch) -> Progress {
 }
 
 /// Returns the command that prints the progress, on a host of the GlusterFS volume.
-fn gluster_question(name: &str, watch: &Watch) -> Vec<String> {
+fn gluster_question(name: &str, watch: &DataMovement) -> Vec<String> {
     match watch {
-        Watch::Rebalance => script(r#"gluster --mode=script volume rebalance "$1" status --xml"#, &[name]),
-        Watch::Drain(bricks) => {
+        DataMovement::Rebalance => script(r#"gluster --mode=script volume rebalance "$1" status --xml"#, &[name]),
+        DataMovement::Drain(bricks) => {
             let mut args = vec![name];
             args.extend(bricks.iter().map(String::as_str));
             script(r#"v=$1; shift; gluster --mode=script volume remove-brick "$v" "$@" status --xml"#, &args)
         }
-        Watch::Heal => script(r#"gluster --mode=script volume heal "$1" info summary --xml"#, &[name]),
+        DataMovement::Heal => script(r#"gluster --mode=script volume heal "$1" info summary --xml"#, &[name]),
     }
 }
 
-fn gluster_answer(text: &str, watch: &Watch) -> Option<Progress> {
+fn gluster_answer(text: &str, watch: &DataMovement) -> Option<MovementProgress> {
     let document = Document::parse(text.trim()).ok()?;
-    if *watch == Watch::Heal { heal(&document) } else { movement(&document) }
+    if *watch == DataMovement::Heal { heal(&document) } else { movement(&document) }
 }
 
 fn number(node: roxmltree::Node, name: &str) -> u64 {
@@ -91,7 +91,7 @@ fn number(node: roxmltree::Node, name: &str) -> u64 {
     child.and_then(|t| t.trim().parse().ok()).unwrap_or(0)
 }
 
-fn movement(document: &Document) -> Option<Progress> {
+fn movement(document: &Document) -> Option<MovementProgress> {
     let all = document.descendants().find(|n| n.has_tag_name("aggregate"))?;
     let status = all.children().find(|c| c.has_tag_name("statusStr"))?.text()?.trim().to_string();
     let left = document.descendants().filter(|n| n.has_tag_name("time-left")).filter_map(|n| n.text()?.parse().ok());
@@ -101,18 +101,18 @@ fn movement(document: &Document) -> Option<Progress> {
         _ if failures > 0 => Some(format!("{failures} files could not be moved")),
         _ => None,
     };
-    Some(Progress {
+    Some(MovementProgress {
         finished: !matches!(status.as_str(), "in progress" | "not started"),
         failed,
         moved: number(all, "size"),
         files: number(all, "files"),
         seconds_left: left.max(),
-        ..Progress::default()
+        ..MovementProgress::default()
     })
 }
 
 /// Reads the progress of healing. A brick that is down has text in place of its counts; it is not healed.
-fn heal(document: &Document) -> Option<Progress> {
+fn heal(document: &Document) -> Option<MovementProgress> {
     let bricks: Vec<_> = document.descendants().filter(|n| n.has_tag_name("brick")).collect();
     let status = |b: &roxmltree::Node| {
         b.children().find(|c| c.has_tag_name("status")).and_then(|c| c.text()).unwrap_or("").trim().to_string()
@@ -127,11 +127,11 @@ fn heal(document: &Document) -> Option<Progress> {
     if torn > 0 {
         why.push(format!("{torn} files are in split brain: gluster volume heal VOLUME split-brain ... chooses"));
     }
-    Some(Progress {
+    Some(MovementProgress {
         // Changes that a brick missed while it was down stay behind until it is back.
         finished: (pending == 0 || pending == torn || down > 0) && !bricks.is_empty(),
         failed: (!why.is_empty()).then(|| why.join("; ")),
         left_entries: Some(pending),
-        ..Progress::default()
+        ..MovementProgress::default()
     })
 }

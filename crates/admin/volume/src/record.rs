@@ -1,10 +1,10 @@
 //! The record of a volume on the admin's machine: its specification, and the change under way. There is one JSON file
 //! for each volume, which is replaced as a whole.
 
-use crate::change::Change;
+use crate::change::VolumeChange;
 use crate::refuse::Danger;
 use crate::spec::Spec;
-use crate::step::{Phase, Plan};
+use crate::step::{CommandPhase, VolumePlan};
 use homing_model::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,16 +16,16 @@ use std::path::{Path, PathBuf};
 pub struct Pending {
     /// The change.
     #[serde(deserialize_with = "crate::change::kept")]
-    pub what: Change,
+    pub what: VolumeChange,
     /// The plan that is being carried out.
-    pub plan: Plan,
+    pub plan: VolumePlan,
     /// Phases that have ended.
     pub done: usize,
     /// Phases that have begun.
     pub begun: usize,
     /// Phases of earlier plans of the same change, for its undo.
     #[serde(default)]
-    pub before: Vec<Phase>,
+    pub before: Vec<CommandPhase>,
     /// Dangers that the user accepted: finishing the change needs no new consent.
     #[serde(default)]
     pub allowed: Vec<Danger>,
@@ -33,7 +33,7 @@ pub struct Pending {
 
 /// The saved facts of a volume.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Record {
+pub struct VolumeRecord {
     /// The wanted volume.
     pub spec: Spec,
     /// The change under way.
@@ -57,20 +57,22 @@ pub fn folder() -> PathBuf {
 /// Returns the hosts that hold bytes of homing's volumes, each with one of its volumes.
 pub fn holders() -> BTreeMap<String, String> {
     let folder = folder();
-    let specs = Record::names(&folder).into_iter().filter_map(|name| Some(Record::load(&folder, &name).ok()??.spec));
+    let specs = VolumeRecord::names(&folder)
+        .into_iter()
+        .filter_map(|name| Some(VolumeRecord::load(&folder, &name).ok()??.spec));
     specs.flat_map(|spec| spec.places.into_iter().map(move |place| (place.host, spec.name.clone()))).collect()
 }
 
-impl Record {
+impl VolumeRecord {
     /// Makes a record that is written to `folder` at the first change.
-    pub fn new(folder: &Path, spec: Spec) -> Record {
+    pub fn new(folder: &Path, spec: Spec) -> VolumeRecord {
         let file = folder.join(format!("{}.json", spec.name));
-        Record { spec, pending: None, found_on: Vec::new(), file: Some(file) }
+        VolumeRecord { spec, pending: None, found_on: Vec::new(), file: Some(file) }
     }
 
-    /// Makes a record, as [`Record::new`], of a volume that was found by querying these hosts.
-    pub fn found(folder: &Path, spec: Spec, hosts: &[String]) -> Record {
-        Record { found_on: hosts.to_vec(), ..Record::new(folder, spec) }
+    /// Makes a record, as [`VolumeRecord::new`], of a volume that was found by querying these hosts.
+    pub fn found(folder: &Path, spec: Spec, hosts: &[String]) -> VolumeRecord {
+        VolumeRecord { found_on: hosts.to_vec(), ..VolumeRecord::new(folder, spec) }
     }
 
     /// Refuses a command that names hosts to be queried, since a record exists: it could mean that only these hosts are
@@ -92,18 +94,18 @@ impl Record {
     }
 
     /// Makes a record that is never written, for something that is no volume of homing.
-    pub fn unwritten(spec: Spec) -> Record {
-        Record { spec, pending: None, found_on: Vec::new(), file: None }
+    pub fn unwritten(spec: Spec) -> VolumeRecord {
+        VolumeRecord { spec, pending: None, found_on: Vec::new(), file: None }
     }
 
     /// Loads the record of a volume; `None` if there is none.
-    pub fn load(folder: &Path, name: &str) -> io::Result<Option<Record>> {
+    pub fn load(folder: &Path, name: &str) -> io::Result<Option<VolumeRecord>> {
         let file = folder.join(format!("{name}.json"));
         let text = match std::fs::read(&file) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other?,
         };
-        let mut record: Record = serde_json::from_slice(&text)?;
+        let mut record: VolumeRecord = serde_json::from_slice(&text)?;
         record.file = Some(file);
         Ok(Some(record))
     }
@@ -118,7 +120,7 @@ impl Record {
     }
 
     /// Records a new plan, whose dangers in `allowed` were accepted.
-    pub fn take_up(&mut self, what: &Change, plan: &Plan, allowed: &[Danger]) -> Result<(), String> {
+    pub fn take_up(&mut self, what: &VolumeChange, plan: &VolumePlan, allowed: &[Danger]) -> Result<(), String> {
         let same = self.pending.as_ref().is_some_and(|p| p.what == *what);
         let before = if same { self.begun() } else { Vec::new() };
         self.pending = Some(Pending {
@@ -149,7 +151,7 @@ impl Record {
     }
 
     /// Returns the begun phases of the change under way, in order.
-    pub(crate) fn begun(&self) -> Vec<Phase> {
+    pub(crate) fn begun(&self) -> Vec<CommandPhase> {
         let Some(p) = &self.pending else { return Vec::new() };
         let now = &p.plan.phases[..p.begun.min(p.plan.phases.len())];
         p.before.iter().chain(now).cloned().collect()
@@ -201,13 +203,13 @@ mod tests {
         let hosts = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
         let folder = tempfile::tempdir().unwrap();
         let mut record =
-            Record::found(folder.path(), crate::adopt::unknown("data", &hosts(&["n1"])), &hosts(&["n1", "n2"]));
+            VolumeRecord::found(folder.path(), crate::adopt::unknown("data", &hosts(&["n1"])), &hosts(&["n1", "n2"]));
         assert!(!record.repeats(&hosts(&["n1", "n2"])), "nothing was interrupted: -w could mean the hosts to change");
-        record.take_up(&Change::Rebalance, &Plan::default(), &[]).unwrap();
-        let record = Record::load(folder.path(), "data").unwrap().unwrap();
+        record.take_up(&VolumeChange::Rebalance, &VolumePlan::default(), &[]).unwrap();
+        let record = VolumeRecord::load(folder.path(), "data").unwrap().unwrap();
         assert!(record.repeats(&hosts(&["n2", "n1"])));
         assert!(!record.repeats(&hosts(&["n1"])) && !record.repeats(&[]));
-        let known = Record { found_on: Vec::new(), ..record };
+        let known = VolumeRecord { found_on: Vec::new(), ..record };
         assert!(!known.repeats(&hosts(&["n1", "n2"])), "the command that was interrupted named no hosts");
         let refused = known.refuse_hosts(&hosts(&["n3"])).unwrap_err();
         assert!(refused.message.contains("this machine has one") && refused.hint.unwrap().contains("from --on"));

@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// The file system of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum VolumeKind {
     /// GlusterFS: distributed, replicated, with sharding.
     Gluster,
     /// MooseFS 3: a master, chunkservers, a goal for each file.
@@ -17,23 +17,23 @@ pub enum Kind {
     Nfs,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for VolumeKind {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
-            Kind::Gluster => "gluster",
-            Kind::Moosefs => "moosefs",
-            Kind::Nfs => "nfs",
+            VolumeKind::Gluster => "gluster",
+            VolumeKind::Moosefs => "moosefs",
+            VolumeKind::Nfs => "nfs",
         })
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for VolumeKind {
     type Err = String;
-    fn from_str(s: &str) -> Result<Kind, String> {
+    fn from_str(s: &str) -> Result<VolumeKind, String> {
         match s {
-            "gluster" | "glusterfs" => Ok(Kind::Gluster),
-            "moosefs" | "mfs" => Ok(Kind::Moosefs),
-            "nfs" => Ok(Kind::Nfs),
+            "gluster" | "glusterfs" => Ok(VolumeKind::Gluster),
+            "moosefs" | "mfs" => Ok(VolumeKind::Moosefs),
+            "nfs" => Ok(VolumeKind::Nfs),
             _ => Err(format!("no kind {s:?}; there are gluster, moosefs and nfs")),
         }
     }
@@ -41,7 +41,7 @@ impl FromStr for Kind {
 
 /// A directory of a host that gives its space.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct StorageFolder {
     /// Host name.
     pub host: String,
     /// Absolute path there. A volume uses the folder of its own name in it.
@@ -54,9 +54,9 @@ pub struct Spec {
     /// Its name.
     pub name: String,
     /// Its file system.
-    pub kind: Kind,
+    pub kind: VolumeKind,
     /// Folders with its bytes.
-    pub places: Vec<Place>,
+    pub places: Vec<StorageFolder>,
     /// Copies of each file: GlusterFS's replica count, MooseFS's goal.
     pub copies: u32,
     /// Whether a third host keeps names but no bytes, to prevent that two copies disagree (GlusterFS).
@@ -99,7 +99,7 @@ pub fn check_path(path: &str) -> Result<(), SpecError> {
 
 impl Spec {
     /// Returns the volume's own folder in a place.
-    pub fn store(&self, place: &Place) -> String {
+    pub fn store(&self, place: &StorageFolder) -> String {
         format!("{}/{}", place.path, self.name)
     }
 
@@ -111,7 +111,7 @@ impl Spec {
 
     /// Returns the wanted places that it does not have. The error names places or settings of it that are not wanted,
     /// which no command removes.
-    pub fn lacks(&self, wanted: &Spec) -> Result<Vec<Place>, String> {
+    pub fn lacks(&self, wanted: &Spec) -> Result<Vec<StorageFolder>, String> {
         let gone = self.places.iter().filter(|p| !wanted.places.contains(p));
         let gone: Vec<String> = gone.map(|p| format!("{}:{}", p.host, p.path)).collect();
         let same = self.kind == wanted.kind && self.copies == wanted.copies && self.mount == wanted.mount;
@@ -153,7 +153,7 @@ impl Spec {
     /// Refuses impossible specifications before any host is queried.
     pub fn check(&self) -> Result<(), SpecError> {
         self.check_existing()?;
-        if self.kind == Kind::Gluster { self.check_sets() } else { Ok(()) }
+        if self.kind == VolumeKind::Gluster { self.check_sets() } else { Ok(()) }
     }
 
     /// Refuses specifications that no volume can have. GlusterFS's rule on the number of places is one for new volumes.
@@ -163,7 +163,7 @@ impl Spec {
         if self.name.is_empty() || self.name.len() > 64 || self.name.starts_with('-') || !self.name.bytes().all(fits) {
             return no(format!("{:?} is no volume name; use up to 64 letters, digits, - and _", self.name));
         }
-        if self.kind == Kind::Gluster && matches!(self.name.as_str(), "all" | "volume") {
+        if self.kind == VolumeKind::Gluster && matches!(self.name.as_str(), "all" | "volume") {
             return no(format!("GlusterFS keeps the name {:?} for itself", self.name));
         }
         check_path(&self.mount)?;
@@ -179,9 +179,9 @@ impl Spec {
         }
         self.check_kind()?;
         match self.kind {
-            Kind::Gluster => self.check_gluster(),
-            Kind::Moosefs => self.check_moosefs(),
-            Kind::Nfs => self.check_nfs(),
+            VolumeKind::Gluster => self.check_gluster(),
+            VolumeKind::Moosefs => self.check_moosefs(),
+            VolumeKind::Nfs => self.check_nfs(),
         }
     }
 
@@ -208,12 +208,12 @@ impl Spec {
 
     /// Refuses options of another kind of volume.
     fn check_kind(&self) -> Result<(), SpecError> {
-        if self.arbiter && self.kind != Kind::Gluster {
+        if self.arbiter && self.kind != VolumeKind::Gluster {
             return no(
                 "an arbiter (--arbiter) is of GlusterFS alone; MooseFS with --copies 3 has three whole copies".into()
             );
         }
-        if self.master.is_some() && self.kind != Kind::Moosefs {
+        if self.master.is_some() && self.kind != VolumeKind::Moosefs {
             return no("a master (--master) is of MooseFS alone".into());
         }
         Ok(())
@@ -247,8 +247,8 @@ pub(crate) mod tests {
     pub(crate) fn spec(hosts: &[&str], copies: u32) -> Spec {
         Spec {
             name: "data".into(),
-            kind: Kind::Gluster,
-            places: hosts.iter().map(|h| Place { host: h.to_string(), path: "/brick".into() }).collect(),
+            kind: VolumeKind::Gluster,
+            places: hosts.iter().map(|h| StorageFolder { host: h.to_string(), path: "/brick".into() }).collect(),
             copies,
             arbiter: false,
             stripe: None,
@@ -295,6 +295,6 @@ pub(crate) mod tests {
         wrong(|s| s.places[0].path = "/a/../b".into());
         wrong(|s| s.places[1] = s.places[0].clone());
         wrong(|s| s.stripe = Some(1000));
-        wrong(|s| s.kind = Kind::Nfs);
+        wrong(|s| s.kind = VolumeKind::Nfs);
     }
 }

@@ -1,9 +1,9 @@
 //! The state of a volume, host by host and as a whole: for people, for `homing check` and for Prometheus.
 
 use crate::drive::Drive;
-use crate::health::{self, Finding};
+use crate::health::{self, VolumeFinding};
 use crate::observe::{MountPoint, Store};
-use crate::{Observed, Record, Spec, gluster, units};
+use crate::{Observed, Spec, VolumeRecord, gluster, units};
 use homing_model::Failure;
 use homing_steps::Executor;
 use serde::Serialize;
@@ -74,7 +74,7 @@ pub fn stores(spec: &Spec, seen: &Observed) -> Vec<(String, Store)> {
 
 impl Drive {
     /// Returns the findings on it as a whole.
-    pub fn findings(&self, spec: &Spec, seen: &Observed) -> Vec<Finding> {
+    pub fn findings(&self, spec: &Spec, seen: &Observed) -> Vec<VolumeFinding> {
         let answer = health::question(spec, seen).and_then(|question| self.executor.programs(&[question]).pop()?.ok());
         health::findings(spec, seen, answer.as_deref())
     }
@@ -100,7 +100,7 @@ pub struct Figures {
 
 impl Figures {
     /// Queries its hosts, except the ones that are known to be silent.
-    pub fn of(drive: &Drive, record: Record, silent: &[&str]) -> Result<Figures, Failure> {
+    pub fn of(drive: &Drive, record: VolumeRecord, silent: &[&str]) -> Result<Figures, Failure> {
         let spec = record.spec;
         let (quiet, asked): (Vec<String>, Vec<String>) =
             spec.hosts().into_iter().partition(|host| silent.contains(&host.as_str()));
@@ -125,13 +125,13 @@ impl Figures {
 mod tests {
     use super::*;
     use crate::observe::HostFacts;
-    use crate::{Kind, Place};
+    use crate::{StorageFolder, VolumeKind};
 
     #[test]
     fn a_host_is_well_when_it_serves_and_mounts_what_it_is_to() {
-        let place = Place { host: "n1".into(), path: "/b".into() };
+        let place = StorageFolder { host: "n1".into(), path: "/b".into() };
         let spec = Spec {
-            kind: Kind::Nfs,
+            kind: VolumeKind::Nfs,
             places: vec![place],
             clients: vec!["n2".into()],
             ..crate::adopt::unknown("data", &["n1".into(), "n2".into()])

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// One command on one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct CommandStep {
     /// The host.
     pub host: String,
     /// Program and arguments; no shell changes them.
@@ -19,11 +19,11 @@ pub struct Step {
 
 /// Steps that do not depend on each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Phase {
+pub struct CommandPhase {
     /// Their common purpose.
     pub why: String,
     /// At most one step for each host.
-    pub steps: Vec<Step>,
+    pub steps: Vec<CommandStep>,
     /// Whether the other hosts go on if the step fails on one host, which is reported.
     pub each_for_itself: bool,
 }
@@ -37,12 +37,12 @@ pub enum Then {
     /// The hosts are queried again: the next steps depend on daemons that had to be started first.
     Again,
     /// A long movement of bytes goes on; the hosts are queried again when it has ended.
-    Wait(Watch),
+    Wait(DataMovement),
 }
 
 /// A long movement of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Watch {
+pub enum DataMovement {
     /// Files are redistributed.
     Rebalance,
     /// These are emptied: bricks (GlusterFS), or the host with these addresses (MooseFS).
@@ -51,53 +51,53 @@ pub enum Watch {
     Heal,
 }
 
-impl Watch {
+impl DataMovement {
     /// Returns the name of the movement.
     pub fn name(&self) -> &'static str {
         match self {
-            Watch::Rebalance => "rebalance",
-            Watch::Drain(_) => "drain",
-            Watch::Heal => "heal",
+            DataMovement::Rebalance => "rebalance",
+            DataMovement::Drain(_) => "drain",
+            DataMovement::Heal => "heal",
         }
     }
 }
 
 /// The phases of a change in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct VolumePlan {
     /// The phases; one begins when the one before it has ended on all hosts.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<CommandPhase>,
     /// Notes for the user: options that were chosen, and the reasons.
     pub notes: Vec<String>,
     /// The continuation after the phases.
     pub then: Then,
 }
 
-impl Plan {
+impl VolumePlan {
     /// Whether nothing is left to do.
     pub fn is_empty(&self) -> bool {
         self.phases.is_empty() && self.then == Then::Done
     }
 
-    pub(crate) fn phase(&mut self, why: impl Into<String>, steps: Vec<Step>) {
+    pub(crate) fn phase(&mut self, why: impl Into<String>, steps: Vec<CommandStep>) {
         if !steps.is_empty() {
-            self.phases.push(Phase { why: why.into(), steps, each_for_itself: false });
+            self.phases.push(CommandPhase { why: why.into(), steps, each_for_itself: false });
         }
     }
 
-    pub(crate) fn phase_each(&mut self, why: impl Into<String>, steps: Vec<Step>) {
+    pub(crate) fn phase_each(&mut self, why: impl Into<String>, steps: Vec<CommandStep>) {
         if !steps.is_empty() {
-            self.phases.push(Phase { why: why.into(), steps, each_for_itself: true });
+            self.phases.push(CommandPhase { why: why.into(), steps, each_for_itself: true });
         }
     }
 }
 
-impl Step {
-    pub(crate) fn new(host: &str, argv: Vec<String>, why: impl Into<String>) -> Step {
-        Step { host: host.into(), argv, why: why.into(), undo: None }
+impl CommandStep {
+    pub(crate) fn new(host: &str, argv: Vec<String>, why: impl Into<String>) -> CommandStep {
+        CommandStep { host: host.into(), argv, why: why.into(), undo: None }
     }
 
-    pub(crate) fn undo(mut self, argv: Vec<String>) -> Step {
+    pub(crate) fn undo(mut self, argv: Vec<String>) -> CommandStep {
         self.undo = Some(argv);
         self
     }

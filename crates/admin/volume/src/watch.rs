@@ -2,8 +2,8 @@
 
 use crate::drive::Drive;
 use crate::gluster::sizes::{self, Sizes};
-use crate::progress::{self, Progress};
-use crate::{Kind, Spec, Then, Watch, gluster};
+use crate::progress::{self, MovementProgress};
+use crate::{DataMovement, Spec, Then, VolumeKind, gluster};
 use homing_model::Failure;
 use homing_model::units::{bytes, count, short_span};
 use homing_steps::Executor;
@@ -32,8 +32,8 @@ impl Drive {
         let (mut course, mut quiet, mut last_said) = (Course::default(), 0, None::<Instant>);
         let pause = Duration::from_secs(if self.manner.live { 1 } else { 10 });
         // Bricks lie on the same hosts until the movement is over.
-        let volume =
-            (spec.kind == Kind::Gluster).then(|| gluster::volume(spec, &self.observe(spec, &spec.hosts())).cloned());
+        let volume = (spec.kind == VolumeKind::Gluster)
+            .then(|| gluster::volume(spec, &self.observe(spec, &spec.hosts())).cloned());
         let volume = volume.flatten();
         loop {
             let mut progress = self.look(spec, watch)?;
@@ -41,7 +41,7 @@ impl Drive {
             let early = progress.failed.is_some() && begun.elapsed() < SETTLE;
             quiet = if progress.finished && !early { quiet + 1 } else { 0 };
             // An empty list of entries may only mean that the search for them has not begun.
-            let over = quiet > usize::from(*watch == Watch::Heal);
+            let over = quiet > usize::from(*watch == DataMovement::Heal);
             let says = last_said.is_none_or(|at| at.elapsed() >= pause);
             if let Some(volume) = volume.as_ref().filter(|_| says && !over) {
                 self.add_bytes(volume, watch, &mut progress, &mut course, last_said.is_none());
@@ -66,9 +66,9 @@ impl Drive {
     /// Adds the bytes that GlusterFS does not report, from its bricks. The total of a movement is queried once.
     fn add_bytes(
         &self,
-        volume: &gluster::xml::Volume,
-        watch: &Watch,
-        now: &mut Progress,
+        volume: &gluster::xml::GlusterVolume,
+        watch: &DataMovement,
+        now: &mut MovementProgress,
         course: &mut Course,
         first: bool,
     ) {
@@ -80,20 +80,20 @@ impl Drive {
             told
         };
         let more = match watch {
-            Watch::Heal => {
+            DataMovement::Heal => {
                 now.left_bytes = sizes::behind(volume, &ask(sizes::behind_questions(volume)));
                 return;
             }
             _ if !first => return,
-            Watch::Drain(bricks) => sizes::to_drain(volume, &ask(sizes::held_questions(volume)), bricks),
-            Watch::Rebalance => sizes::to_spread(volume, &ask(sizes::held_questions(volume))),
+            DataMovement::Drain(bricks) => sizes::to_drain(volume, &ask(sizes::held_questions(volume)), bricks),
+            DataMovement::Rebalance => sizes::to_spread(volume, &ask(sizes::held_questions(volume))),
         };
         course.total = more.map(|bytes| bytes + now.moved);
-        course.about = *watch == Watch::Rebalance;
+        course.about = *watch == DataMovement::Rebalance;
     }
 
     /// Queries the present state from the first host that answers.
-    fn look(&self, spec: &Spec, watch: &Watch) -> Result<Progress, Failure> {
+    fn look(&self, spec: &Spec, watch: &DataMovement) -> Result<MovementProgress, Failure> {
         let question = progress::question(spec, watch);
         let mut why = String::from("no server");
         for host in progress::askers(spec) {
@@ -112,12 +112,12 @@ impl Drive {
     }
 }
 
-fn ended(spec: &Spec, watch: &Watch, progress: Progress) -> Result<(), Failure> {
+fn ended(spec: &Spec, watch: &DataMovement, progress: MovementProgress) -> Result<(), Failure> {
     let Some(why) = progress.failed else { return Ok(()) };
     Err(Failure::system(format!("{}: {why}", watch.name())).hint(format!("homing volume status {}", spec.name)))
 }
 
-fn line(p: &Progress, course: &Course, took: Duration) -> String {
+fn line(p: &MovementProgress, course: &Course, took: Duration) -> String {
     let mut parts = Vec::new();
     parts.extend(p.left_entries.map(|left| format!("{left} of {} entries left", course.most_entries)));
     match p.left_bytes {
@@ -132,7 +132,7 @@ fn line(p: &Progress, course: &Course, took: Duration) -> String {
     format!("{} ({})", parts.join(", "), short_span(took))
 }
 
-fn moved(p: &Progress, course: &Course) -> String {
+fn moved(p: &MovementProgress, course: &Course) -> String {
     let files = count(p.files, "file");
     // A total that is an estimate may be exceeded.
     match course.total.filter(|total| !p.finished && p.moved <= *total) {
@@ -150,7 +150,7 @@ const TELLING: f64 = 0.02;
 
 /// Returns the seconds that the rest takes at the rate so far, by bytes where they are known; `None` while it would
 /// be a guess.
-fn estimate(p: &Progress, course: &Course, took: Duration) -> Option<u64> {
+fn estimate(p: &MovementProgress, course: &Course, took: Duration) -> Option<u64> {
     let (done, left) = match (p.left_bytes, p.left_entries, course.total) {
         (Some(left), _, _) if course.most_bytes > 0 => (course.most_bytes - left, left),
         (_, Some(left), _) => (course.most_entries - left, left),
@@ -169,33 +169,34 @@ mod tests {
 
     #[test]
     fn a_movement_tells_its_bytes_and_how_long_it_takes() {
-        let draining = Progress { moved: 40_000_000, files: 1, ..Progress::default() };
+        let draining = MovementProgress { moved: 40_000_000, files: 1, ..MovementProgress::default() };
         let course = Course { total: Some(100_000_000), ..Course::default() };
         assert_eq!(line(&draining, &course, TEN), "40.0 MB of 100 MB moved, 1 file, about 15 s to go (10 s)");
         let spreading = Course { about: true, ..course };
         assert_eq!(line(&draining, &spreading, TEN), "40.0 MB of about 100 MB moved, 1 file, about 15 s to go (10 s)");
-        let begun = Progress { moved: 66, files: 33, seconds_left: Some(24_064_014), ..draining.clone() };
+        let begun = MovementProgress { moved: 66, files: 33, seconds_left: Some(24_064_014), ..draining.clone() };
         assert_eq!(line(&begun, &spreading, TEN), "66 B of about 100 MB moved, 33 files (10 s)");
         // GlusterFS's own estimate; after the end, only the moved bytes.
-        let told = Progress { seconds_left: Some(7), ..draining.clone() };
+        let told = MovementProgress { seconds_left: Some(7), ..draining.clone() };
         assert!(line(&told, &spreading, TEN).contains("about 7 s to go"));
-        let more = Progress { moved: 110_000_000, ..draining.clone() };
+        let more = MovementProgress { moved: 110_000_000, ..draining.clone() };
         assert_eq!(line(&more, &spreading, TEN), "110 MB moved, 1 file (10 s)");
-        let over = Progress { finished: true, files: 3, ..draining };
+        let over = MovementProgress { finished: true, files: 3, ..draining };
         assert_eq!(line(&over, &spreading, TEN), "40.0 MB moved, 3 files (10 s)");
     }
 
     #[test]
     fn healing_tells_entries_and_their_bytes() {
         let course = Course { most_bytes: 9_000_000, most_entries: 40, ..Course::default() };
-        let healing = Progress { left_entries: Some(30), left_bytes: Some(3_000_000), ..Progress::default() };
+        let healing =
+            MovementProgress { left_entries: Some(30), left_bytes: Some(3_000_000), ..MovementProgress::default() };
         assert_eq!(
             line(&healing, &course, TEN),
             "30 of 40 entries left, 3.0 MB of 9.0 MB left, about 5 s to go (10 s)"
         );
-        let unknown = Progress { left_bytes: None, ..healing.clone() };
+        let unknown = MovementProgress { left_bytes: None, ..healing.clone() };
         assert_eq!(line(&unknown, &course, TEN), "30 of 40 entries left, about 30 s to go (10 s)");
-        let chunks = Progress { left_entries: None, ..healing };
+        let chunks = MovementProgress { left_entries: None, ..healing };
         assert_eq!(line(&chunks, &course, TEN), "3.0 MB of 9.0 MB left, about 5 s to go (10 s)");
     }
 }

@@ -29,14 +29,14 @@ pub enum Program {
 }
 
 /// A member, and the way to reach it.
-pub struct Member {
+pub struct ClusterMember {
     /// A host, an alias of ssh's configuration, or `user@host`.
     pub host: String,
     /// `ssh` and options that precede those of this crate.
     pub ssh: Vec<OsString>,
 }
 
-impl Member {
+impl ClusterMember {
     /// Runs `PROGRAM WORDS` in `folder` on the member. Returns its exit status, or `None` if a signal ended ssh.
     pub fn run(&self, program: &Program, folder: &[u8], words: &[OsString]) -> io::Result<Option<i32>> {
         let running = running();

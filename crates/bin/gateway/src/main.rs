@@ -1,7 +1,7 @@
 //! `homing-client`: homing's commands for machines outside of the cluster, Linux or not. A member runs each of them.
 
 use clap::Parser;
-use homing_gateway::{Member, Program};
+use homing_gateway::{ClusterMember, Program};
 use homing_model::exit;
 use std::ffi::OsString;
 use std::io::Write;
@@ -82,7 +82,7 @@ fn run(args: Args) -> Result<i32, (i32, String)> {
         None => std::env::current_dir().map_err(|e| (exit::SYSTEM, format!("the current folder: {e}")))?.into(),
     };
     let words: Vec<OsString> = std::iter::once(command.into()).chain(args.words).collect();
-    let member = Member { host, ssh: homing_os::names::ssh_words() };
+    let member = ClusterMember { host, ssh: homing_os::names::ssh_words() };
     let ended = member.run(&Program::Installed, folder.as_bytes(), &words);
     let ended = ended.map_err(|e| (exit::SYSTEM, format!("host {}: cannot start ssh: {e}", member.host)))?;
     // ssh reports its own failure, status 255, itself.

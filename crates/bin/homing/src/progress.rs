@@ -1,6 +1,6 @@
 //! Finds out whether and how a line of progress can be shown on the terminal.
 
-pub use homing_report::progress::{Asked, Place, asked, line};
+pub use homing_report::progress::{ProgressTerminal, RequestProgress, asked, line};
 use rustix::fd::AsFd;
 use rustix::termios::{isatty, tcgetwinsize};
 
@@ -11,14 +11,14 @@ const FEWEST_COLUMNS: usize = 20;
 
 /// Returns the place for a line on standard error, if that is a terminal that moves its cursor. Queried for each
 /// line, because a window may change its size.
-pub fn place() -> Option<Place> {
+pub fn place() -> Option<ProgressTerminal> {
     let stderr = rustix::stdio::stderr();
     if !isatty(stderr) || is_dumb() {
         return None;
     }
     let columns = tcgetwinsize(stderr).map_or(0, |size| size.ws_col);
     let columns = usize::from(if columns == 0 { USUAL_COLUMNS } else { columns }) - 1;
-    Some(Place { columns, utf8: locale_is_utf8() })
+    Some(ProgressTerminal { columns, utf8: locale_is_utf8() })
 }
 
 /// Returns the columns of lines on `out`: those of `COLUMNS`, else those of the terminal. `None`: a file or a pipe, whose

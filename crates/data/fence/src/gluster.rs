@@ -2,17 +2,23 @@
 //! kernel's attribute cache, in md-cache and in quick-read, even through `open` and `read`. Measured: no NFS-like
 //! fence helps. `inode-invalidate`, a listing of the folder and `inode-invalidate` again left 0 of 40 stale.
 
-use crate::{Fence, Step, settle};
-use homing_model::Change;
+use crate::{Fence, FenceStep, settle};
+use homing_model::FileChange;
 use std::time::Duration;
 
 pub(crate) static FENCE: Fence = Fence {
     // Its clients do not cache missing names (`negative-timeout` is 0).
-    concerns: |change: &Change| !change.fresh,
+    concerns: |change: &FileChange| !change.fresh,
     // Measured: after it alone, only names with a new inode were stale, which the following look detects. Its cost
     // does not grow with the folder.
-    first: &[Step::Invalidate, Step::DropPages],
-    again: &[Step::SyncAncestors, Step::Invalidate, Step::ListParent, Step::Invalidate, Step::DropPages],
+    first: &[FenceStep::Invalidate, FenceStep::DropPages],
+    again: &[
+        FenceStep::SyncAncestors,
+        FenceStep::Invalidate,
+        FenceStep::ListParent,
+        FenceStep::Invalidate,
+        FenceStep::DropPages,
+    ],
     // All its caches end after 1 s; 0 of 45 were stale after 1.1 s.
     bound: Duration::from_millis(2500),
     // `write-behind` makes a look wait for the writes before it: measured, 0.6 ms, and then both bricks have them. An

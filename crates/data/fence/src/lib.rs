@@ -1,7 +1,7 @@
 //! Fences: the files that one host wrote become visible on another, with all caches on.
 //!
-//! The writing side ([`Watch`]) observes the changes of a command and syncs them. It describes them as a list of
-//! [`Change`]s, which travels beside the file system. The reading side ([`settle()`]) makes its kernel look again at
+//! The writing side ([`FolderWatch`]) observes the changes of a command and syncs them. It describes them as a list of
+//! [`FileChange`]s, which travels beside the file system. The reading side ([`settle()`]) makes its kernel look again at
 //! exactly these names, by the steps that were measured to work on each file system. It waits within a bound until it
 //! sees the writer's state.
 //!
@@ -24,11 +24,11 @@ pub use recent::recent;
 pub use server_clock::behind as server_behind;
 pub use settle::{Late, Settled, look_anew, refresh, settle, settle_for};
 pub use stamp::stamp;
-pub use watch::Watch;
+pub use watch::FolderWatch;
 pub use written::{Looks, written};
 
-use homing_model::{Change, Stamp};
-use homing_mounts::{Kind, MountLine, holding};
+use homing_model::{FileChange, FileStamp};
+use homing_mounts::{FileSystemKind, MountLine, holding};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn now_s() -> i64 {
 /// A step that makes this host's caches look again. It precedes a `statx` with AT_STATX_FORCE_SYNC on the file
 /// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum FenceStep {
     /// `statx` with AT_STATX_FORCE_SYNC on each ancestor from the mount down.
     SyncAncestors,
     /// Read the folder that holds it.
@@ -66,10 +66,10 @@ pub(crate) enum Step {
 pub struct Fence {
     /// Whether a change needs steps before other hosts see it. A new name is in no cache if clients do not cache
     /// missing names, so it needs none.
-    pub(crate) concerns: fn(&Change) -> bool,
-    pub(crate) first: &'static [Step],
+    pub(crate) concerns: fn(&FileChange) -> bool,
+    pub(crate) first: &'static [FenceStep],
     /// The steps if the first ones were not enough.
-    pub(crate) again: &'static [Step],
+    pub(crate) again: &'static [FenceStep],
     /// The longest time for which a client may see an old state.
     pub bound: Duration,
     /// Whether a look at a file on this host waits until its writes have reached the servers.
@@ -89,18 +89,18 @@ pub(crate) static FENCES: [&Fence; 4] = [&gluster::FENCE, &nfs::FENCE, &moosefs:
 
 impl Fence {
     /// Returns the fence of a kind of file system; `None` if it needs none, or none is known.
-    pub fn of(kind: Kind) -> Option<&'static Fence> {
+    pub fn of(kind: FileSystemKind) -> Option<&'static Fence> {
         match kind {
-            Kind::Gluster => Some(&gluster::FENCE),
-            Kind::Nfs => Some(&nfs::FENCE),
-            Kind::Moose => Some(&moosefs::FENCE),
-            Kind::Sshfs => Some(&sshfs::FENCE),
+            FileSystemKind::Gluster => Some(&gluster::FENCE),
+            FileSystemKind::Nfs => Some(&nfs::FENCE),
+            FileSystemKind::Moose => Some(&moosefs::FENCE),
+            FileSystemKind::Sshfs => Some(&sshfs::FENCE),
             // Locks and capabilities keep the clients coherent.
-            Kind::Lustre | Kind::Ceph => None,
+            FileSystemKind::Lustre | FileSystemKind::Ceph => None,
             // Files of one host.
-            Kind::Local => None,
+            FileSystemKind::Local => None,
             // GPFS, GFS2 and OCFS2 are coherent; the others were not measured.
-            Kind::Site | Kind::Other => None,
+            FileSystemKind::Site | FileSystemKind::Other => None,
         }
     }
 
@@ -111,13 +111,13 @@ impl Fence {
 }
 
 /// Returns the part of a stamp that other hosts can compare with their own.
-pub(crate) fn comparable(fence: Option<&Fence>, stamp: Option<Stamp>) -> Option<Stamp> {
+pub(crate) fn comparable(fence: Option<&Fence>, stamp: Option<FileStamp>) -> Option<FileStamp> {
     let own = fence.is_some_and(|fence| fence.own_marks);
-    stamp.map(|stamp| Stamp { ino: if own { 0 } else { stamp.ino }, ..stamp })
+    stamp.map(|stamp| FileStamp { ino: if own { 0 } else { stamp.ino }, ..stamp })
 }
 
 /// As [`Fence::at`], for a mount table that was read once for many paths.
 pub(crate) fn fence_in(table: &[MountLine], path: &Path) -> (Option<&'static Fence>, PathBuf) {
     let line = holding(table, path);
-    line.map_or((None, "/".into()), |line| (Fence::of(Kind::of(&line.mount)), line.mount.point.to_path()))
+    line.map_or((None, "/".into()), |line| (Fence::of(FileSystemKind::of(&line.mount)), line.mount.point.to_path()))
 }

@@ -3,12 +3,12 @@
 //! itself does not know the time before. Times have a resolution of one second.
 
 use crate::Fence;
-use homing_model::Change;
+use homing_model::FileChange;
 use std::time::Duration;
 
 pub(crate) static FENCE: Fence = Fence {
     // New and removed names are seen at once.
-    concerns: |change: &Change| !change.fresh && change.now.is_some(),
+    concerns: |change: &FileChange| !change.fresh && change.now.is_some(),
     // Only waiting helps.
     first: &[],
     again: &[],

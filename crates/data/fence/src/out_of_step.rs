@@ -2,7 +2,7 @@
 
 use crate::Fence;
 use homing_model::HostFacts;
-use homing_mounts::Kind;
+use homing_mounts::FileSystemKind;
 
 /// Clocks may differ by this much, nanoseconds: make itself tolerates a file whose time is a second ahead.
 const WITHIN_NS: i64 = 1_000_000_000;
@@ -13,7 +13,8 @@ const WITHIN_NS: i64 = 1_000_000_000;
 pub fn out_of_step(facts: &HostFacts) -> Option<String> {
     let told = facts.ahead?.told(WITHIN_NS)?;
     let mounts = &facts.mounts;
-    let mount = mounts.iter().find(|mount| Fence::of(Kind::of(mount)).is_some_and(|fence| fence.times_of_writer))?;
+    let mount =
+        mounts.iter().find(|mount| Fence::of(FileSystemKind::of(mount)).is_some_and(|fence| fence.times_of_writer))?;
     Some(format!(
         "its clock is {told} this host's, and files on {} bear the time of the host that writes them: nothing is run \
          there (homing check --only clocks -w this host and that one tells more; --no-fence runs all the same)",

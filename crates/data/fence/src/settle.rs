@@ -2,8 +2,8 @@
 //! system: they are constants of its own file, in a [`Fence`].
 
 use crate::stamp::{agrees, look};
-use crate::{FENCES, Fence, Step, comparable, fence_in};
-use homing_model::{Change, Stamp};
+use crate::{FENCES, Fence, FenceStep, comparable, fence_in};
+use homing_model::{FileChange, FileStamp};
 use homing_os::folder::{Existing, make_file};
 use rustix::fs::{Advice, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
@@ -33,16 +33,16 @@ pub struct Settled {
 #[error("{} is not visible here as it was written elsewhere, after {waited:?}: {}", .change.path.display(), told(.change, *.seen))]
 pub struct Late {
     /// The change.
-    pub change: Change,
+    pub change: FileChange,
     /// The state that this host sees.
-    pub seen: Option<Stamp>,
+    pub seen: Option<FileStamp>,
     /// The time waited.
     pub waited: Duration,
 }
 
-fn told(change: &Change, seen: Option<Stamp>) -> String {
+fn told(change: &FileChange, seen: Option<FileStamp>) -> String {
     let same_size = change.now.zip(seen).is_some_and(|(a, b)| a.size == b.size);
-    let one = |stamp: Option<Stamp>| match stamp {
+    let one = |stamp: Option<FileStamp>| match stamp {
         None => "no such file".into(),
         Some(s) if same_size => format!("{} bytes at {}, inode {}", s.size, seconds(s.mtime_ns), s.ino),
         Some(s) => format!("{} bytes", s.size),
@@ -57,7 +57,7 @@ fn seconds(ns: i64) -> String {
 
 /// A change that this host has to look at.
 struct Item<'a> {
-    change: &'a Change,
+    change: &'a FileChange,
     path: PathBuf,
     fence: &'static Fence,
     mount: PathBuf,
@@ -65,13 +65,13 @@ struct Item<'a> {
 
 /// Returns when this host sees all of `changes`. The error is the first one that it does not see within the bound of
 /// the file system ([`Fence::bound`]).
-pub fn settle(changes: &[Change]) -> Result<Settled, Box<Late>> {
+pub fn settle(changes: &[FileChange]) -> Result<Settled, Box<Late>> {
     settle_for(changes, Duration::MAX)
 }
 
 /// As `settle`, but waits for at most `patience` if the file system's bound is longer. It suits callers that may
 /// learn meanwhile that the file has changed again.
-pub fn settle_for(changes: &[Change], patience: Duration) -> Result<Settled, Box<Late>> {
+pub fn settle_for(changes: &[FileChange], patience: Duration) -> Result<Settled, Box<Late>> {
     let items = concerned(changes);
     let all: Vec<&Item> = items.iter().collect();
     let behind = steps(&all, |fence| fence.first);
@@ -84,8 +84,8 @@ pub fn settle_for(changes: &[Change], patience: Duration) -> Result<Settled, Box
 }
 
 /// Returns the state of a name after all steps that make this host look again, without waiting.
-pub fn look_anew(path: &Path) -> Option<Stamp> {
-    let change = Change { path: path.into(), now: None, fresh: false, was: None };
+pub fn look_anew(path: &Path) -> Option<FileStamp> {
+    let change = FileChange { path: path.into(), now: None, fresh: false, was: None };
     let (fence, mount) = Fence::at(path);
     if let Some(fence) = fence {
         let item = Item { change: &change, path: path.to_path_buf(), fence, mount };
@@ -104,7 +104,7 @@ pub fn refresh(root: &Path) {
 
 /// Takes each step for all items together, so that a folder is read once and not for each of its files. Returns the
 /// items that are not seen afterwards.
-fn steps<'a>(items: &[&'a Item<'a>], steps: fn(&Fence) -> &'static [Step]) -> Vec<&'a Item<'a>> {
+fn steps<'a>(items: &[&'a Item<'a>], steps: fn(&Fence) -> &'static [FenceStep]) -> Vec<&'a Item<'a>> {
     for fence in FENCES {
         let its: Vec<&Item> = items.iter().copied().filter(|item| std::ptr::eq(item.fence, fence)).collect();
         steps(fence).iter().for_each(|step| take(*step, &its));
@@ -112,7 +112,7 @@ fn steps<'a>(items: &[&'a Item<'a>], steps: fn(&Fence) -> &'static [Step]) -> Ve
     items.iter().copied().filter(|item| !agrees(item.change, look(&item.path, true), item.fence.own_marks)).collect()
 }
 
-fn concerned(changes: &[Change]) -> Vec<Item<'_>> {
+fn concerned(changes: &[FileChange]) -> Vec<Item<'_>> {
     if changes.is_empty() {
         return Vec::new();
     }
@@ -158,19 +158,19 @@ fn wait_for(item: &Item, patience: Duration) -> Result<usize, Box<Late>> {
     }
 }
 
-fn take(step: Step, items: &[&Item]) {
+fn take(step: FenceStep, items: &[&Item]) {
     let mut folders: HashSet<&Path> = HashSet::new();
     for item in items {
         let folder = item.path.parent().unwrap_or(&item.mount);
         match step {
-            Step::SyncAncestors if folders.insert(folder) => sync_ancestors(&item.path, &item.mount),
-            Step::ListParent if folders.insert(folder) => list(folder),
-            Step::ForgetListing if folders.insert(folder) => forget_listing(folder),
-            Step::SyncAncestors | Step::ListParent | Step::ForgetListing => {}
-            Step::Invalidate => invalidate(&item.path),
-            Step::DropPages => drop_pages(&item.path),
-            Step::Open => open(&item.path),
-            Step::Link => link(&item.path),
+            FenceStep::SyncAncestors if folders.insert(folder) => sync_ancestors(&item.path, &item.mount),
+            FenceStep::ListParent if folders.insert(folder) => list(folder),
+            FenceStep::ForgetListing if folders.insert(folder) => forget_listing(folder),
+            FenceStep::SyncAncestors | FenceStep::ListParent | FenceStep::ForgetListing => {}
+            FenceStep::Invalidate => invalidate(&item.path),
+            FenceStep::DropPages => drop_pages(&item.path),
+            FenceStep::Open => open(&item.path),
+            FenceStep::Link => link(&item.path),
         }
     }
 }

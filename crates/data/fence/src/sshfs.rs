@@ -7,14 +7,14 @@
 //! It does not cache a queried state while another process writes to any file of the mount (`write_ctr`), so an older
 //! state stays. A hard link makes it forget that state in any case.
 
-use crate::{Fence, Step, settle};
+use crate::{Fence, FenceStep, settle};
 use std::time::Duration;
 
 pub(crate) static FENCE: Fence = Fence {
     // A cached listing of the folder may not contain the new name.
     concerns: |_| true,
-    first: &[Step::Open, Step::ForgetListing],
-    again: &[Step::Open, Step::Link, Step::ForgetListing, Step::ListParent],
+    first: &[FenceStep::Open, FenceStep::ForgetListing],
+    again: &[FenceStep::Open, FenceStep::Link, FenceStep::ForgetListing, FenceStep::ListParent],
     // `dcache_timeout`, 20 s by default, a second of the kernel's cache, and some reserve.
     bound: Duration::from_secs(23),
     asking_syncs: false,

@@ -1,20 +1,20 @@
 //! Reads the state of a file, past the caches if the kernel allows that.
 
-use homing_model::{Change, Stamp};
+use homing_model::{FileChange, FileStamp};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 use std::path::Path;
 
 /// Looks at `path` with AT_STATX_FORCE_SYNC; `None` if it does not exist.
-pub fn stamp(path: &Path) -> Option<Stamp> {
+pub fn stamp(path: &Path) -> Option<FileStamp> {
     look(path, true)
 }
 
-pub(crate) fn look(path: &Path, force: bool) -> Option<Stamp> {
+pub(crate) fn look(path: &Path, force: bool) -> Option<FileStamp> {
     let sync = if force { AtFlags::STATX_FORCE_SYNC } else { AtFlags::empty() };
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | sync;
     let found = statx(CWD, path, flags, StatxFlags::BASIC_STATS).ok()?;
     let dir = FileType::from_raw_mode(found.stx_mode.into()) == FileType::Directory;
-    Some(Stamp {
+    Some(FileStamp {
         size: if dir { 0 } else { found.stx_size },
         ino: found.stx_ino,
         mtime_ns: found.stx_mtime.tv_sec * 1_000_000_000 + i64::from(found.stx_mtime.tv_nsec),
@@ -24,7 +24,7 @@ pub(crate) fn look(path: &Path, force: bool) -> Option<Stamp> {
 
 /// Whether a reader that sees `seen` sees the writer's state, or a newer one. `own_marks`: as in a
 /// [`Fence`](crate::Fence), for the reader's mount.
-pub(crate) fn agrees(change: &Change, seen: Option<Stamp>, own_marks: bool) -> bool {
+pub(crate) fn agrees(change: &FileChange, seen: Option<FileStamp>, own_marks: bool) -> bool {
     match (change.now, seen) {
         // The reader has just opened the file, so it sees the server's state; only folders lag.
         (None, Some(seen)) if own_marks => !seen.dir,
@@ -48,8 +48,8 @@ mod tests {
 
     #[test]
     fn older_is_wrong_and_newer_is_right() {
-        let at = |mtime_ns, size| Some(Stamp { size, ino: 1, mtime_ns, dir: false });
-        let change = |now, was| Change { path: "/f".into(), now, fresh: false, was };
+        let at = |mtime_ns, size| Some(FileStamp { size, ino: 1, mtime_ns, dir: false });
+        let change = |now, was| FileChange { path: "/f".into(), now, fresh: false, was };
         let told = |now, seen| agrees(&change(now, None), seen, false);
         assert!(told(at(5, 1), at(5, 1)));
         assert!(told(at(5, 1), at(6, 9)));
@@ -64,9 +64,10 @@ mod tests {
 
     #[test]
     fn a_program_with_marks_of_its_own_is_compared_by_size_and_second() {
-        let at = |mtime_ns, size, dir| Some(Stamp { size, ino: size + 7, mtime_ns, dir });
-        let told = |now: Option<Stamp>, seen| {
-            let change = Change { path: "/f".into(), now: now.map(|s| Stamp { ino: 1, ..s }), fresh: false, was: None };
+        let at = |mtime_ns, size, dir| Some(FileStamp { size, ino: size + 7, mtime_ns, dir });
+        let told = |now: Option<FileStamp>, seen| {
+            let change =
+                FileChange { path: "/f".into(), now: now.map(|s| FileStamp { ino: 1, ..s }), fresh: false, was: None };
             agrees(&change, seen, true)
         };
         let second = 1_000_000_000;

@@ -8,7 +8,7 @@
 use crate::settle::is_passing;
 use crate::stamp::{look, stamp};
 use crate::{Fence, comparable, fence_in, now_s};
-use homing_model::{Change, Stamp};
+use homing_model::{FileChange, FileStamp};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -23,7 +23,7 @@ const MOST_FOLDERS: usize = 50_000;
 
 /// Events of a name since its last report.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct NameEvents {
     /// The first event was its creation.
     created: bool,
     /// A writer has closed it, or it appeared in one step.
@@ -35,13 +35,13 @@ struct Seen {
 
 /// Watches folders of shared file systems. If the kernel's queue of events overflows, the next report compares all
 /// watched folders with the earlier state, so that no change is lost.
-pub struct Watch {
+pub struct FolderWatch {
     fd: OwnedFd,
     folders: HashMap<i32, PathBuf>,
     known: HashMap<PathBuf, Option<&'static Fence>>,
     /// Watched folders below which only new entries are watched.
     above: HashSet<PathBuf>,
-    open: BTreeMap<PathBuf, Seen>,
+    open: BTreeMap<PathBuf, NameEvents>,
     /// Names that were reported before, or existed when their folder was first seen, with their inode numbers.
     old: HashMap<PathBuf, u64>,
     /// The kernel's queue overflowed, so events may be missing.
@@ -54,14 +54,14 @@ pub struct Watch {
 const CLOCKS_S: i64 = 3;
 
 /// Returns whether a name is known to be in a state.
-type Known<'a> = &'a dyn Fn(&Path, Option<Stamp>) -> bool;
+type NameCheck<'a> = &'a dyn Fn(&Path, Option<FileStamp>) -> bool;
 
-impl Watch {
+impl FolderWatch {
     /// Makes a watch without folders.
-    pub fn new() -> io::Result<Watch> {
+    pub fn new() -> io::Result<FolderWatch> {
         let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         let (folders, known, above, open, old) = Default::default();
-        Ok(Watch { fd, folders, known, above, open, old, overflowed: false, last: now_s() })
+        Ok(FolderWatch { fd, folders, known, above, open, old, overflowed: false, last: now_s() })
     }
 
     /// Watches `root` and all folders below it, unless it is watched already. If watched folders are below `root`,
@@ -83,13 +83,13 @@ impl Watch {
     /// host may have changed it.
     pub fn learn(&mut self, root: &Path) {
         if !self.known.contains_key(root) {
-            self.walk(root, Some(Seen { created: false, whole: true, written: true }), true);
+            self.walk(root, Some(NameEvents { created: false, whole: true, written: true }), true);
         }
     }
 
     /// Watches a folder and, if `deep`, all below it. Its entries are recorded as `seen`; without `seen`, as existing
     /// before.
-    fn walk(&mut self, root: &Path, seen: Option<Seen>, deep: bool) {
+    fn walk(&mut self, root: &Path, seen: Option<NameEvents>, deep: bool) {
         let mounts = homing_mounts::read().unwrap_or_default();
         let mut todo = vec![root.to_path_buf()];
         while let Some(folder) = todo.pop() {
@@ -161,7 +161,7 @@ impl Watch {
         // A file that was just created is complete when its writer closes it.
         seen.whole = dir || !flags.contains(ReadFlags::CREATE);
         if dir && made {
-            self.walk(&path, Some(Seen { created: true, whole: true, written: true }), true);
+            self.walk(&path, Some(NameEvents { created: true, whole: true, written: true }), true);
         }
     }
 
@@ -169,7 +169,7 @@ impl Watch {
     /// report. A file that is still being written is reported now and again when it is closed.
     fn rescan(&mut self) {
         let since = self.last.min(now_s()) - CLOCKS_S;
-        let seen = Seen { created: false, whole: true, written: true };
+        let seen = NameEvents { created: false, whole: true, written: true };
         let gone = self.old.keys().filter(|path| path.symlink_metadata().is_err());
         self.open.extend(gone.map(|path| (path.clone(), seen)));
         let mut folders = Vec::new();
@@ -192,7 +192,7 @@ impl Watch {
     }
 
     /// Records the inode number and returns the earlier one. A removed name keeps its last number.
-    fn remember(&mut self, path: PathBuf, now: Option<Stamp>) -> Option<u64> {
+    fn remember(&mut self, path: PathBuf, now: Option<FileStamp>) -> Option<u64> {
         match now {
             Some(now) => self.old.insert(path, now.ino),
             None => self.old.get(&path).copied().or_else(|| self.old.insert(path, 0)).filter(|ino| *ino != 0),
@@ -200,7 +200,7 @@ impl Watch {
     }
 
     /// Makes sure that the file is at its servers, and returns its state.
-    fn synced(&self, path: &Path) -> Option<Stamp> {
+    fn synced(&self, path: &Path) -> Option<FileStamp> {
         let fence = self.fence_of(path);
         if !fence.is_some_and(|fence| fence.asking_syncs) {
             sync(path);
@@ -215,16 +215,16 @@ impl Watch {
 
     /// Returns the changes since the last report, synced to their servers. Files that may still be open for writing
     /// wait for the next report, unless `all`.
-    pub fn report(&mut self, all: bool) -> Vec<Change> {
+    pub fn report(&mut self, all: bool) -> Vec<FileChange> {
         self.tell(all, None)
     }
 
     /// As `report`, without files whose state is already `known`.
-    pub fn report_unless(&mut self, all: bool, known: impl Fn(&Path, Option<Stamp>) -> bool) -> Vec<Change> {
+    pub fn report_unless(&mut self, all: bool, known: impl Fn(&Path, Option<FileStamp>) -> bool) -> Vec<FileChange> {
         self.tell(all, Some(&known))
     }
 
-    fn tell(&mut self, all: bool, known: Option<Known<'_>>) -> Vec<Change> {
+    fn tell(&mut self, all: bool, known: Option<NameCheck<'_>>) -> Vec<FileChange> {
         let began = now_s();
         self.drain();
         if std::mem::take(&mut self.overflowed) {
@@ -252,7 +252,7 @@ impl Watch {
                 continue;
             }
             let was = self.remember(path.clone(), now).filter(|_| now.is_none());
-            changes.push(Change { path: path.as_path().into(), now, fresh, was });
+            changes.push(FileChange { path: path.as_path().into(), now, fresh, was });
         }
         changes
     }
@@ -276,8 +276,8 @@ pub(crate) fn sync(path: &Path) {
 mod tests {
     use super::*;
 
-    fn names(changes: &[Change], root: &Path) -> Vec<(String, bool, bool)> {
-        let short = |c: &Change| c.path.as_path().strip_prefix(root).unwrap().display().to_string();
+    fn names(changes: &[FileChange], root: &Path) -> Vec<(String, bool, bool)> {
+        let short = |c: &FileChange| c.path.as_path().strip_prefix(root).unwrap().display().to_string();
         changes.iter().map(|c| (short(c), c.now.is_some(), c.fresh)).collect()
     }
 
@@ -287,7 +287,7 @@ mod tests {
         let root = dir.path();
         std::fs::write(root.join("old"), "1").unwrap();
         std::fs::write(root.join("gone"), "1").unwrap();
-        let mut watch = Watch::new().unwrap();
+        let mut watch = FolderWatch::new().unwrap();
         watch.add(root);
         assert!(watch.report(true).is_empty());
         std::fs::write(root.join("new"), "1").unwrap();
@@ -315,7 +315,7 @@ mod tests {
         let root = dir.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("own/src")).unwrap();
         std::fs::create_dir_all(root.join("others/much")).unwrap();
-        let mut watch = Watch::new().unwrap();
+        let mut watch = FolderWatch::new().unwrap();
         watch.add(&root.join("own/src"));
         watch.add(&root.join("own/src/../.."));
         watch.report(true);
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn what_is_made_for_a_look_is_told_nobody() {
         let dir = tempfile::tempdir().unwrap();
-        let mut watch = Watch::new().unwrap();
+        let mut watch = FolderWatch::new().unwrap();
         watch.add(dir.path());
         std::fs::write(dir.path().join(".homing-look.n1.7.0"), "").unwrap();
         std::fs::write(dir.path().join("new"), "").unwrap();
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_file_that_is_being_written_waits() {
         let dir = tempfile::tempdir().unwrap();
-        let mut watch = Watch::new().unwrap();
+        let mut watch = FolderWatch::new().unwrap();
         watch.add(dir.path());
         let file = std::fs::File::create(dir.path().join("half")).unwrap();
         assert!(watch.report(false).is_empty());
@@ -365,7 +365,7 @@ mod tests {
         for name in ["gone", "still", "sub/old"] {
             std::fs::write(root.join(name), "1").unwrap();
         }
-        let mut watch = Watch::new().unwrap();
+        let mut watch = FolderWatch::new().unwrap();
         watch.add(&root);
         let mode = std::fs::metadata(root.join("sub/old")).unwrap().permissions();
         for _ in 0..=limit {

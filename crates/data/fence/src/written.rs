@@ -4,7 +4,7 @@
 use crate::stamp::stamp;
 use crate::watch::sync;
 use crate::{CLOCKS, Fence, now_s, server_behind};
-use homing_model::Change;
+use homing_model::FileChange;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const ANEW_COSTS: u32 = 20;
 
 /// Returns the state of `path`, synced to its servers: a file, or a directory with its content. `shown` is its name
 /// on the other hosts. Returns nothing if no other host can cache an older state.
-pub fn written(path: &Path, shown: &Path) -> Vec<Change> {
+pub fn written(path: &Path, shown: &Path) -> Vec<FileChange> {
     // On the server of a volume, the folder is local, although other hosts mount it under another name.
     if path == shown && Fence::at(path).0.is_none() {
         return Vec::new();
@@ -30,7 +30,7 @@ pub fn written(path: &Path, shown: &Path) -> Vec<Change> {
         sync(&path);
         let now = stamp(&path);
         // The name may have existed before, and another host may cache that state.
-        changes.push(Change { path: shown.as_path().into(), now, fresh: false, was: None });
+        changes.push(FileChange { path: shown.as_path().into(), now, fresh: false, was: None });
         if now.is_some_and(|now| now.dir) && changes.len() + todo.len() < MOST {
             let entries = std::fs::read_dir(&path).into_iter().flatten().flatten().take(MOST);
             todo.extend(entries.map(|e| (e.path(), shown.join(e.file_name()))));
@@ -42,7 +42,7 @@ pub fn written(path: &Path, shown: &Path) -> Vec<Change> {
 /// Looks of one host at files that other hosts may have written just before.
 #[derive(Debug, Default)]
 pub struct Looks {
-    folders: HashMap<PathBuf, Folder>,
+    folders: HashMap<PathBuf, FolderFence>,
     /// Folder in which a file may be made to measure a server's clock.
     home: PathBuf,
     /// Mount point of that folder and how far its server's clock is behind, once measured.
@@ -50,7 +50,7 @@ pub struct Looks {
 }
 
 #[derive(Debug)]
-struct Folder {
+struct FolderFence {
     fence: Option<&'static Fence>,
     mount: PathBuf,
     at: Option<Instant>,
@@ -76,7 +76,7 @@ impl Looks {
         let Some(parent) = path.parent() else { return false };
         if !self.folders.contains_key(parent) {
             let (fence, mount) = Fence::at(path);
-            self.folders.insert(parent.to_path_buf(), Folder { fence, mount, at: None, took: Duration::ZERO });
+            self.folders.insert(parent.to_path_buf(), FolderFence { fence, mount, at: None, took: Duration::ZERO });
         }
         let Some(folder) = self.folders.get_mut(parent) else { return false };
         let Some(fence) = folder.fence else { return false };
@@ -90,7 +90,7 @@ impl Looks {
     }
 
     /// Returns the state of `path`, if it changed so recently that another host may cache an older one.
-    pub fn changed(&mut self, path: &Path) -> Option<Change> {
+    pub fn changed(&mut self, path: &Path) -> Option<FileChange> {
         if !self.anew(path) {
             return None;
         }
@@ -100,7 +100,7 @@ impl Looks {
         let seen = statx(CWD, path, flags, StatxFlags::BASIC_STATS).ok()?;
         let since = now_s() - (fence.bound + CLOCKS + self.behind(&mount)).as_secs() as i64;
         let recent = seen.stx_mtime.tv_sec.max(seen.stx_ctime.tv_sec) >= since;
-        let change = || Change { path: path.into(), now: stamp(path), fresh: false, was: None };
+        let change = || FileChange { path: path.into(), now: stamp(path), fresh: false, was: None };
         recent.then(change).filter(|change| change.now.is_some())
     }
 }

@@ -6,7 +6,7 @@ mod map;
 mod object;
 mod primary;
 
-use crate::{Asked, FileSystem};
+use crate::{FileSystem, LocateRequest};
 use homing_model::{FileLayout, Replica};
 use homing_mounts::ceph::{self, Client, ReadFrom};
 use homing_mounts::{FS_TIMEOUT, MountLine};
@@ -109,7 +109,7 @@ impl Ceph {
 }
 
 impl FileSystem for Ceph {
-    fn fill(&self, Asked { path, meta, layout }: &mut Asked) {
+    fn fill(&self, LocateRequest { path, meta, layout }: &mut LocateRequest) {
         if layout.size == 0 {
             return;
         }

@@ -1,8 +1,8 @@
 //! File systems on disks: of this host, or of several hosts that share a disk.
 
 use crate::FileSystem;
-use crate::local::{Local, Unknown};
-use homing_mounts::{Kind, MountLine};
+use crate::local::{Local, UnknownLayout};
+use homing_mounts::{FileSystemKind, MountLine};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ const SHARED: [(&str, &str); 2] = [("gfs2", "lockproto=lock_nolock"), ("ocfs2", 
 const GFS2: &str = "/sys/fs/gfs2";
 
 /// Returns the file system on this device. `copy` is the result of [`crate::drbd::has_copy`].
-pub(crate) fn of(first: &MountLine, kind: Kind, copy: Result<bool, String>) -> Arc<dyn FileSystem> {
+pub(crate) fn of(first: &MountLine, kind: FileSystemKind, copy: Result<bool, String>) -> Arc<dyn FileSystem> {
     let fstype = first.mount.fstype.as_str();
     let shared = SHARED.iter().find(|(shared, _)| *shared == fstype);
     let told = shared.is_some_and(|(_, alone)| first.of_super.iter().any(|option| option == alone));
     let alone = told || (fstype == "gfs2" && locks(Path::new(GFS2), first.dev).as_deref() == Some("lock_nolock"));
     match copy {
-        Err(reason) => Arc::new(Unknown(reason)),
+        Err(reason) => Arc::new(UnknownLayout(reason)),
         Ok(true) => Arc::new(Local::new()),
-        Ok(false) if alone || kind == Kind::Local => Arc::new(Local::new()),
-        Ok(false) if shared.is_some() => {
-            Arc::new(Unknown(format!("it lies on a disk that the hosts of this {fstype} share: none is nearer to it")))
-        }
-        Ok(false) => Arc::new(Unknown(format!("homing does not know how to ask {fstype} where bytes lie"))),
+        Ok(false) if alone || kind == FileSystemKind::Local => Arc::new(Local::new()),
+        Ok(false) if shared.is_some() => Arc::new(UnknownLayout(format!(
+            "it lies on a disk that the hosts of this {fstype} share: none is nearer to it"
+        ))),
+        Ok(false) => Arc::new(UnknownLayout(format!("homing does not know how to ask {fstype} where bytes lie"))),
     }
 }
 

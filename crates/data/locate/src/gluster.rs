@@ -9,12 +9,12 @@ mod names;
 mod pathinfo;
 mod shards;
 
-use crate::volfile::{self, Brick, Definition, Group, Sharing};
-use crate::{Asked, FileSystem, Spread};
-use bricks::{Bricks, Held};
+use crate::volfile::{self, Brick, BrickSet, Definition, Sharing};
+use crate::{FileSystem, LocateRequest, Spread};
+use bricks::{Bricks, ShardLocation};
 use homing_model::{Extent, FileLayout, Replica};
 use homing_mounts::{MountLine, holding};
-use names::Names;
+use names::AddressCache;
 use rustix::io::Errno;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -29,15 +29,15 @@ const ACTIVE: &str = ".meta/graphs/active";
 pub(crate) struct Gluster {
     lines: Vec<MountLine>,
     /// The last read definition. A volume that was grown has another one.
-    volume: Mutex<Arc<Volume>>,
-    names: Names,
+    volume: Mutex<Arc<VolumeDefinition>>,
+    names: AddressCache,
 }
 
 /// A volume's definition, or why it cannot be read.
-type Volume = Result<Known, String>;
+type VolumeDefinition = Result<GlusterConnections, String>;
 
 /// A volume's definition with connections to its bricks.
-struct Known {
+struct GlusterConnections {
     definition: Definition,
     bricks: Bricks,
     /// The mount that showed the definition.
@@ -49,18 +49,18 @@ struct Known {
 impl Gluster {
     /// `lines` are all mounts of this volume on this host.
     pub fn read(lines: &[MountLine]) -> Gluster {
-        Gluster { lines: lines.to_vec(), volume: Mutex::new(Arc::new(known(lines))), names: Names::system() }
+        Gluster { lines: lines.to_vec(), volume: Mutex::new(Arc::new(known(lines))), names: AddressCache::system() }
     }
 
-    fn volume(&self) -> Arc<Volume> {
+    fn volume(&self) -> Arc<VolumeDefinition> {
         self.volume.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the volume if its definition differs from `old`: bricks were added or removed. Most callers are sparse
     /// files, of which there may be many, so the name of the graph is compared first. Reading it takes a sixth of the
     /// time of the definition.
-    fn changed_since(&self, old: &Volume) -> Option<Arc<Volume>> {
-        if let Ok(Known { mount, graph: Some(name), .. }) = old
+    fn changed_since(&self, old: &VolumeDefinition) -> Option<Arc<VolumeDefinition>> {
+        if let Ok(GlusterConnections { mount, graph: Some(name), .. }) = old
             && graph(mount).as_ref() == Some(name)
         {
             return None;
@@ -72,8 +72,8 @@ impl Gluster {
         (!same).then_some(volume)
     }
 
-    fn place(&self, volume: &Volume, path: &Path, layout: &mut FileLayout) {
-        let Known { definition, bricks, .. } = match volume {
+    fn place(&self, volume: &VolumeDefinition, path: &Path, layout: &mut FileLayout) {
+        let GlusterConnections { definition, bricks, .. } = match volume {
             Ok(known) => known,
             Err(reason) => return layout.reason = Some(reason.clone()),
         };
@@ -131,7 +131,7 @@ impl Gluster {
 fn cut(definition: &Definition, bricks: &Bricks, path: &Path, layout: &mut FileLayout) -> Result<(), String> {
     let id = bricks::id_of(path).map_err(explain)?;
     let base = bricks.file(definition, &id);
-    if let Held::Unknown(why) = base {
+    if let ShardLocation::Unknown(why) = base {
         return Err(why);
     }
     // The volume's option applies to new files only; each file keeps its own block size.
@@ -150,17 +150,17 @@ fn cut(definition: &Definition, bricks: &Bricks, path: &Path, layout: &mut FileL
 fn asked(definition: &Definition, bricks: &Bricks, path: &Path) -> Result<Vec<Replica>, String> {
     let id = bricks::id_of(path).map_err(explain)?;
     match bricks.file(definition, &id) {
-        Held::At(group, holding) => {
+        ShardLocation::At(group, holding) => {
             let group = &definition.groups[group];
             Ok(replicas(group, holding.iter().map(|brick| &group.bricks[*brick])))
         }
-        Held::Nowhere => Err("no brick has it any more".into()),
-        Held::Unknown(why) => Err(format!("a mount does not tell which bricks hold it, and {why}")),
+        ShardLocation::Nowhere => Err("no brick has it any more".into()),
+        ShardLocation::Unknown(why) => Err(format!("a mount does not tell which bricks hold it, and {why}")),
     }
 }
 
 /// Returns the hosts of these bricks of one subvolume, each with the part that it can serve by itself.
-fn replicas<'b>(group: &Group, holding: impl Iterator<Item = &'b Brick>) -> Vec<Replica> {
+fn replicas<'b>(group: &BrickSet, holding: impl Iterator<Item = &'b Brick>) -> Vec<Replica> {
     let share = match group.sharing {
         Sharing::Disperse { redundancy } => 1.0 / group.bricks.len().saturating_sub(redundancy).max(1) as f64,
         _ => 1.0,
@@ -181,7 +181,7 @@ fn once_each(replicas: Vec<Replica>) -> Vec<Replica> {
 }
 
 /// Reads the volume from the first mount that shows its definition.
-fn known(lines: &[MountLine]) -> Volume {
+fn known(lines: &[MountLine]) -> VolumeDefinition {
     // A bind mount of a folder has no `.meta`; the volume's root has it.
     let mut points: Vec<&MountLine> = lines.iter().collect();
     points.sort_by_key(|line| line.root.0 != b"/");
@@ -195,7 +195,7 @@ fn known(lines: &[MountLine]) -> Volume {
             Ok(text) => match volfile::parse(&text) {
                 Some(definition) => {
                     let bricks = Bricks::new(&definition, mount);
-                    return Ok(Known { definition, bricks, mount: mount.into(), graph });
+                    return Ok(GlusterConnections { definition, bricks, mount: mount.into(), graph });
                 }
                 None => why = format!("{} names no bricks", file.display()),
             },
@@ -238,7 +238,7 @@ fn explain(error: Errno) -> String {
 }
 
 impl FileSystem for Gluster {
-    fn fill(&self, Asked { path, layout, .. }: &mut Asked) {
+    fn fill(&self, LocateRequest { path, layout, .. }: &mut LocateRequest) {
         if layout.size == 0 {
             return;
         }
@@ -266,12 +266,12 @@ impl FileSystem for Gluster {
 /// Returns the sets of bricks of a volume that neither cuts its files nor disperses them. Arbiters are left out,
 /// because they have names only.
 fn whole_files(definition: &Definition) -> Option<Vec<Vec<(String, PathBuf)>>> {
-    let disperses = |group: &Group| matches!(group.sharing, Sharing::Disperse { .. });
+    let disperses = |group: &BrickSet| matches!(group.sharing, Sharing::Disperse { .. });
     if definition.shard.is_some() || definition.groups.iter().any(disperses) {
         return None;
     }
     let place = |brick: &Brick| (brick.host.clone(), PathBuf::from(&brick.dir));
-    let set = |group: &Group| group.bricks.iter().filter(|brick| !brick.arbiter).map(place).collect();
+    let set = |group: &BrickSet| group.bricks.iter().filter(|brick| !brick.arbiter).map(place).collect();
     Some(definition.groups.iter().map(set).collect())
 }
 

@@ -32,7 +32,7 @@ pub fn is_named(word: &Path) -> bool {
 }
 
 /// The addresses of a NameNode or why it cannot be queried, and since when that is known.
-type Known = (Instant, Result<Vec<IpAddr>, String>);
+type NameNodeLookup = (Instant, Result<Vec<IpAddr>, String>);
 
 /// All NameNodes that words name.
 pub(crate) struct Hdfs {
@@ -40,8 +40,8 @@ pub(crate) struct Hdfs {
     limit: Duration,
     /// The address of WebHDFS for words that do not contain it.
     webhdfs: Option<String>,
-    known: Mutex<HashMap<Door, Known>>,
-    connections: http::Kept,
+    known: Mutex<HashMap<Door, NameNodeLookup>>,
+    connections: http::NameNodeConnections,
 }
 
 impl Default for Hdfs {
@@ -104,7 +104,14 @@ impl Hdfs {
         Ok(())
     }
 
-    fn get(&self, door: &Door, to: &[IpAddr], path: &[u8], op: &str, until: Instant) -> Result<http::Answer, String> {
+    fn get(
+        &self,
+        door: &Door,
+        to: &[IpAddr],
+        path: &[u8],
+        op: &str,
+        until: Instant,
+    ) -> Result<http::HttpResponse, String> {
         let account = || Some(homing_os::names::account(rustix::process::getuid().as_raw())?.name);
         // As Hadoop's own clients choose the user.
         let user = set("HADOOP_USER_NAME").or_else(account).unwrap_or_default();

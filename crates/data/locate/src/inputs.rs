@@ -5,7 +5,7 @@ mod remote;
 use crate::candidates::candidate_words;
 use crate::{LocateError, Locator, OwnLocators, Volume, hdfs};
 use homing_model::{Block, Extent, FileLayout, RawText, Task};
-use homing_mounts::Kind;
+use homing_mounts::FileSystemKind;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -22,7 +22,7 @@ const MOST_KNOWN: usize = 10_000;
 
 /// Paths that a command may read, absolute; not all need exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct CandidatePaths {
     /// Declared inputs: a folder means the files in it.
     pub declared: Vec<PathBuf>,
     /// Words of the command. A folder means its files if no file of a shared volume or of HDFS is named beside it.
@@ -36,10 +36,10 @@ pub struct Named {
     pub block: Option<Block>,
 }
 
-impl Named {
+impl CandidatePaths {
     /// Returns the paths that a task names, without declared outputs. Words of the command are included only if
     /// `detect`.
-    pub fn of(task: &Task, cwd: &Path, detect: bool) -> Named {
+    pub fn of(task: &Task, cwd: &Path, detect: bool) -> CandidatePaths {
         let mut seen: HashSet<PathBuf> = task.outputs.iter().map(|o| cwd.join(o.as_path())).collect();
         let mut once = |path: PathBuf| seen.insert(path.clone()).then_some(path);
         let (mut words, mut remote) = (if detect { candidate_words(task) } else { Vec::new() }, Vec::new());
@@ -54,16 +54,16 @@ impl Named {
         remote.retain(|name| once(cwd.join(name)).is_some());
         let patterns = words.iter().filter_map(|word| once(cwd.join(searched(word.as_path())?))).collect();
         let words = words.iter().filter_map(|word| once(cwd.join(word.as_path()))).collect();
-        Named { declared, words, patterns, remote, block: None }
+        CandidatePaths { declared, words, patterns, remote, block: None }
     }
 
     /// Restricts the file of `block` to that block, and makes it a declared input.
-    pub fn reading(mut self, block: Block) -> Named {
+    pub fn reading(mut self, block: Block) -> CandidatePaths {
         self.words.retain(|path| *path != block.path);
         if !self.declared.contains(&block.path) {
             self.declared.push(block.path.clone());
         }
-        Named { block: Some(block), ..self }
+        CandidatePaths { block: Some(block), ..self }
     }
 
     /// Returns the named paths themselves.
@@ -82,7 +82,7 @@ fn searched(word: &Path) -> Option<&Path> {
 
 /// The inputs of a command, and their places.
 #[derive(Clone, Debug, Default)]
-pub struct Inputs {
+pub struct CommandInputs {
     /// Bytes on shared volumes that could be placed.
     pub bytes: u64,
     /// Of these, bytes by storage host.
@@ -103,8 +103,8 @@ pub struct Inputs {
     pub cut: Vec<PathBuf>,
 }
 
-impl Inputs {
-    fn add(&mut self, place: &Place) {
+impl CommandInputs {
+    fn add(&mut self, place: &PathBytes) {
         self.located |= place.bytes > 0;
         self.bytes += place.bytes;
         for (host, bytes) in &place.per_host {
@@ -116,7 +116,7 @@ impl Inputs {
         if volume.kind.is_comparable() && !self.volumes.contains(volume) {
             self.volumes.push(volume.clone());
         }
-        if volume.kind == Kind::Other {
+        if volume.kind == FileSystemKind::Other {
             self.unknown = Some(volume.clone());
         }
     }
@@ -124,27 +124,27 @@ impl Inputs {
 
 /// The facts about one path.
 #[derive(Debug)]
-struct Known {
+struct PathFacts {
     folder: bool,
     /// Changes with the file, or with its state: inode, size and time of modification.
     mark: (u64, u64, i64, i64),
     /// Filled in at the first use.
-    place: Option<Arc<Place>>,
+    place: Option<Arc<PathBytes>>,
     /// Number of tasks whose words named it.
     named: u32,
 }
 
 /// Bytes of a file, or of a folder's files.
 #[derive(Debug, Default)]
-struct Place {
+struct PathBytes {
     bytes: u64,
     per_host: BTreeMap<String, u64>,
     cut: bool,
 }
 
-impl Place {
-    fn of<'l>(layouts: impl IntoIterator<Item = &'l FileLayout>, cut: bool) -> Place {
-        let mut place = Place { cut, ..Place::default() };
+impl PathBytes {
+    fn of<'l>(layouts: impl IntoIterator<Item = &'l FileLayout>, cut: bool) -> PathBytes {
+        let mut place = PathBytes { cut, ..PathBytes::default() };
         for layout in layouts {
             place.bytes += layout.extents.iter().map(|e| e.length).sum::<u64>();
             for (host, bytes) in layout.bytes_per_host() {
@@ -163,7 +163,7 @@ pub struct Finder {
     /// named a path, it counts as cached: each host fetches a reference once.
     hosts: u32,
     keeps: u64,
-    known: Mutex<HashMap<PathBuf, Known>>,
+    known: Mutex<HashMap<PathBuf, PathFacts>>,
     /// Layout of the file that is being cut into blocks.
     cut: Mutex<Option<Arc<FileLayout>>>,
 }
@@ -211,8 +211,8 @@ impl Finder {
     }
 
     /// Returns the inputs among the named paths. Missing paths are left out.
-    pub fn inputs(&self, named: &Named) -> Inputs {
-        let mut inputs = Inputs::default();
+    pub fn inputs(&self, named: &CandidatePaths) -> CommandInputs {
+        let mut inputs = CommandInputs::default();
         for path in &named.declared {
             let Some(found) = self.look(path) else { continue };
             match named.block.as_ref().filter(|block| block.path == *path) {
@@ -235,22 +235,22 @@ impl Finder {
     }
 
     /// Returns the layouts of the named files on shared volumes, declared ones first, in the order of the names.
-    pub fn layouts(&self, named: &Named) -> Vec<FileLayout> {
+    pub fn layouts(&self, named: &CandidatePaths) -> Vec<FileLayout> {
         let is_shared_file =
             |path: &&PathBuf| self.look(path).is_some_and(|(v, folder)| !folder && v.kind.is_comparable());
         named.all().filter(is_shared_file).map(|path| self.locator.locate(path)).collect()
     }
 
     /// Returns the files of a folder as inputs, of which only the first `limit` are counted.
-    pub fn folder(&self, dir: &Path, limit: usize) -> Inputs {
-        let mut inputs = Inputs::default();
+    pub fn folder(&self, dir: &Path, limit: usize) -> CommandInputs {
+        let mut inputs = CommandInputs::default();
         if let Some(found) = self.look(dir) {
             self.add(dir, found, false, limit, &mut inputs);
         }
         inputs
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, PathFacts>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -260,12 +260,19 @@ impl Finder {
         let (folder, mark) = (meta.is_dir(), mark(&meta));
         let known = self.known();
         if known.get(path).is_none_or(|old| old.folder != folder || !(folder || old.mark == mark)) {
-            remember(known, path, Known { folder, mark, place: None, named: 0 });
+            remember(known, path, PathFacts { folder, mark, place: None, named: 0 });
         }
         Some((volume, folder))
     }
 
-    fn add(&self, path: &Path, (volume, folder): (Volume, bool), by_word: bool, limit: usize, inputs: &mut Inputs) {
+    fn add(
+        &self,
+        path: &Path,
+        (volume, folder): (Volume, bool),
+        by_word: bool,
+        limit: usize,
+        inputs: &mut CommandInputs,
+    ) {
         inputs.volume(&volume);
         // The place of a folder on this host's own disks does not matter to other hosts.
         if folder && !volume.kind.is_comparable() {
@@ -289,12 +296,12 @@ impl Finder {
         }
     }
 
-    fn add_block(&self, block: &Block, volume: &Volume, inputs: &mut Inputs) {
+    fn add_block(&self, block: &Block, volume: &Volume, inputs: &mut CommandInputs) {
         inputs.volume(volume);
         if !volume.kind.is_comparable() {
             return inputs.own.push((block.path.clone(), block.length));
         }
-        inputs.add(&Place::of([&within(&self.layout(&block.path), block)], false));
+        inputs.add(&PathBytes::of([&within(&self.layout(&block.path), block)], false));
     }
 
     /// Returns the layout of the file whose blocks are placed one after the other. It is queried once.
@@ -306,13 +313,13 @@ impl Finder {
         }
     }
 
-    fn place(&self, path: &Path, folder: bool, limit: usize) -> Arc<Place> {
+    fn place(&self, path: &Path, folder: bool, limit: usize) -> Arc<PathBytes> {
         let place = Arc::new(match folder {
             true => {
                 let tree = self.locator.locate_tree(path, limit);
-                Place::of(&tree.files, tree.truncated)
+                PathBytes::of(&tree.files, tree.truncated)
             }
-            false => Place::of([&self.locator.locate(path)], false),
+            false => PathBytes::of([&self.locator.locate(path)], false),
         });
         if let Some(one) = self.known().get_mut(path) {
             one.place = Some(place.clone());
@@ -321,7 +328,7 @@ impl Finder {
     }
 }
 
-fn remember(mut known: MutexGuard<'_, HashMap<PathBuf, Known>>, path: &Path, what: Known) {
+fn remember(mut known: MutexGuard<'_, HashMap<PathBuf, PathFacts>>, path: &Path, what: PathFacts) {
     if known.len() >= MOST_KNOWN {
         known.retain(|_, one| one.folder || one.named > 1);
     }

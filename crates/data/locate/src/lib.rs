@@ -3,7 +3,7 @@
 //! Each file system has one file, all behind [`FileSystem`]; [`contract`] is the suite that each must pass. For
 //! unknown places there is a reason, never a guess.
 //!
-//! Main types: [`Finder`] finds the inputs of a task, [`Named`] is a word that may be a file, [`Inputs`] is the answer.
+//! Main types: [`Finder`] finds the inputs of a task, [`CandidatePaths`] is a word that may be a file, [`CommandInputs`] is the answer.
 //! [`candidate_words`] picks such words from a command.
 //!
 //! It does not: choose a host (`place`), or make other hosts see a change (`fence`).
@@ -33,9 +33,9 @@ pub use candidates::candidate_words;
 pub use everything::{answering_files, locate_everything, name_hosts};
 pub use hdfs::is_named as is_remote;
 use homing_model::{FileLayout, Mount};
-use homing_mounts::{Kind, MountLine, volume_name};
+use homing_mounts::{FileSystemKind, MountLine, volume_name};
 pub use hostname::HostNames;
-pub use inputs::{Finder, Inputs, Named, TREE_LIMIT};
+pub use inputs::{CandidatePaths, CommandInputs, Finder, TREE_LIMIT};
 pub use locator::Locator;
 pub use own::{OwnLocator, OwnLocators};
 use std::fs::Metadata;
@@ -67,7 +67,7 @@ pub struct Volume {
     /// E.g. `gluster:n1:/data`, `nfs:nas:/export`, `local:/dev/sda1`.
     pub name: String,
     /// The kind of its file system.
-    pub kind: Kind,
+    pub kind: FileSystemKind,
     /// Its line of the mount table.
     pub mount: Mount,
 }
@@ -81,10 +81,10 @@ pub struct Volume {
 /// - changes nothing.
 pub trait FileSystem: Send + Sync {
     /// Adds extents, reason and server path to a layout that has path, size and volume.
-    fn fill(&self, file: &mut Asked);
+    fn fill(&self, file: &mut LocateRequest);
 
     /// As `fill`, for many files. File systems override it if one query about all is cheaper.
-    fn fill_all(&self, files: &mut [Asked]) {
+    fn fill_all(&self, files: &mut [LocateRequest]) {
         files.iter_mut().for_each(|file| self.fill(file));
     }
 
@@ -105,7 +105,7 @@ pub struct Spread {
 }
 
 /// A regular file whose place is wanted.
-pub struct Asked {
+pub struct LocateRequest {
     /// The path as the caller named it.
     pub path: PathBuf,
     /// Its metadata, from `stat`.
@@ -116,7 +116,7 @@ pub struct Asked {
 
 /// Files below a directory.
 #[derive(Clone, Debug, Default)]
-pub struct Tree {
+pub struct TreeLayouts {
     /// Their layouts, in the order of the walk.
     pub files: Vec<FileLayout>,
     /// Whether there were more than the limit.
@@ -127,14 +127,14 @@ pub struct Tree {
 /// comes first.
 fn file_system(first: &MountLine, lines: &[MountLine], depth: u8, own: &OwnLocators) -> Arc<dyn FileSystem> {
     if let Some(asked) = own.iter().find(|own| own.fstype == first.mount.fstype) {
-        return Arc::new(own::Own::new(asked));
+        return Arc::new(own::LocatorCommand::new(asked));
     }
-    match Kind::of(&first.mount) {
-        Kind::Gluster => Arc::new(gluster::Gluster::read(lines)),
-        Kind::Moose => Arc::new(moosefs::Moose::new(lines)),
-        Kind::Lustre => Arc::new(lustre::Lustre::read(first)),
-        Kind::Ceph => Arc::new(ceph::Ceph::read(first)),
-        Kind::Nfs => Arc::new(nfs::Nfs::new(lines)),
+    match FileSystemKind::of(&first.mount) {
+        FileSystemKind::Gluster => Arc::new(gluster::Gluster::read(lines)),
+        FileSystemKind::Moose => Arc::new(moosefs::Moose::new(lines)),
+        FileSystemKind::Lustre => Arc::new(lustre::Lustre::read(first)),
+        FileSystemKind::Ceph => Arc::new(ceph::Ceph::read(first)),
+        FileSystemKind::Nfs => Arc::new(nfs::Nfs::new(lines)),
         _ if homing_mounts::sshfs::is(&first.mount) => Arc::new(sshfs::Sshfs::read(first, lines)),
         kind => match (stacked::Stacked::read(first, lines, depth, own), kind) {
             (Some(stacked), _) => Arc::new(stacked),
@@ -157,8 +157,8 @@ fn blank(path: &Path) -> FileLayout {
 }
 
 fn volume(line: &MountLine, own: &OwnLocators) -> Volume {
-    let kind = match Kind::of(&line.mount) {
-        Kind::Other if own.iter().any(|own| own.fstype == line.mount.fstype) => Kind::Site,
+    let kind = match FileSystemKind::of(&line.mount) {
+        FileSystemKind::Other if own.iter().any(|own| own.fstype == line.mount.fstype) => FileSystemKind::Site,
         kind => kind,
     };
     let mount = homing_mounts::identified(line);

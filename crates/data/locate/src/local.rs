@@ -1,6 +1,6 @@
 //! Disks and memory of this host, and file systems without any information on places.
 
-use crate::{Asked, FileSystem};
+use crate::{FileSystem, LocateRequest};
 use homing_model::{Extent, Replica};
 
 /// A file system whose bytes all lie here.
@@ -20,7 +20,7 @@ pub(crate) fn host() -> String {
 }
 
 impl FileSystem for Local {
-    fn fill(&self, Asked { layout, .. }: &mut Asked) {
+    fn fill(&self, LocateRequest { layout, .. }: &mut LocateRequest) {
         if layout.size > 0 {
             let replicas = vec![Replica { host: self.host.clone(), share: 1.0 }];
             layout.extents.push(Extent { offset: 0, length: layout.size, replicas });
@@ -29,10 +29,10 @@ impl FileSystem for Local {
 }
 
 /// A file system whose bytes have no known place, with the reason.
-pub(crate) struct Unknown(pub String);
+pub(crate) struct UnknownLayout(pub String);
 
-impl FileSystem for Unknown {
-    fn fill(&self, Asked { layout, .. }: &mut Asked) {
+impl FileSystem for UnknownLayout {
+    fn fill(&self, LocateRequest { layout, .. }: &mut LocateRequest) {
         if layout.size > 0 {
             layout.reason = Some(self.0.clone());
         }

@@ -1,10 +1,12 @@
 //! Finds the file system of a path and queries it: for one file, many files, or a folder.
 
 use crate::hdfs::{self, Hdfs};
-use crate::walk::{Found, walk};
-use crate::{Asked, FileSystem, LocateError, OwnLocators, Spread, Tree, Volume, blank, file_system, volume};
+use crate::walk::{WalkEntry, walk};
+use crate::{
+    FileSystem, LocateError, LocateRequest, OwnLocators, Spread, TreeLayouts, Volume, blank, file_system, volume,
+};
 use homing_model::{FileLayout, RawText};
-use homing_mounts::{self as mounts, Kind, MountLine};
+use homing_mounts::{self as mounts, FileSystemKind, MountLine};
 use std::collections::HashMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -25,11 +27,11 @@ const ASKERS: usize = 2;
 const BEHIND: usize = 128;
 
 /// The file system that knows a path, and the known facts. If there is none, a layout with the reason.
-type Question = Result<(Arc<dyn FileSystem>, Asked), Box<FileLayout>>;
+type PathQuery = Result<(Arc<dyn FileSystem>, LocateRequest), Box<FileLayout>>;
 
 /// The places where a file system is mounted here, and its interface. The key is its device number.
 #[derive(Clone)]
-struct Known {
+struct MountedFileSystem {
     volumes: Arc<[Volume]>,
     fs: Arc<dyn FileSystem>,
 }
@@ -39,7 +41,7 @@ struct Known {
 #[derive(Default)]
 pub struct Locator {
     mounts: Mutex<Vec<MountLine>>,
-    known: Mutex<HashMap<u64, Known>>,
+    known: Mutex<HashMap<u64, MountedFileSystem>>,
     /// The number of stacked file systems above those that it queries.
     depth: u8,
     /// Commands of the site.
@@ -79,7 +81,7 @@ impl Locator {
     /// Makes a locator that knows one file system alone, by its device number.
     #[cfg(test)]
     pub(crate) fn with(dev: u64, volume: Volume, fs: Arc<dyn FileSystem>) -> Locator {
-        let known = Known { volumes: [volume].into(), fs };
+        let known = MountedFileSystem { volumes: [volume].into(), fs };
         Locator { known: Mutex::new(HashMap::from([(dev, known)])), ..Locator::default() }
     }
 
@@ -92,7 +94,7 @@ impl Locator {
     /// on version 4 in `nfs`.
     pub fn server_of(&self, path: &Path) -> Option<(String, std::path::PathBuf)> {
         let lines = self.lines(path, path.metadata().ok()?.dev(), true).ok()?;
-        let nfs = lines.first().is_some_and(|line| Kind::of(&line.mount) == Kind::Nfs);
+        let nfs = lines.first().is_some_and(|line| FileSystemKind::of(&line.mount) == FileSystemKind::Nfs);
         nfs.then(|| crate::nfs::Nfs::new(&lines).server_of(path)).flatten()
     }
 
@@ -112,7 +114,7 @@ impl Locator {
                 let lines = self.lines(path, meta.dev(), stale.is_some())?;
                 let first = lines.first().ok_or_else(|| LocateError::NoMount(shown()))?;
                 let volumes = lines.iter().map(|line| volume(line, &self.own)).collect();
-                let here = Known { volumes, fs: file_system(first, &lines, self.depth, &self.own) };
+                let here = MountedFileSystem { volumes, fs: file_system(first, &lines, self.depth, &self.own) };
                 known.insert(meta.dev(), here.clone());
                 here
             }
@@ -155,7 +157,7 @@ impl Locator {
         many(paths.iter().collect(), true, |path: &PathBuf| self.ask(path))
     }
 
-    fn ask(&self, path: &Path) -> Question {
+    fn ask(&self, path: &Path) -> PathQuery {
         if hdfs::is_named(path) {
             let refused = |why| FileLayout { reason: Some(why), ..blank(path) };
             return Err(Box::new(self.hdfs.locate(path, self.hdfs.until()).unwrap_or_else(refused)));
@@ -174,7 +176,7 @@ impl Locator {
             return Err(refuse(volume.name, "it is no regular file".into()));
         }
         let layout = FileLayout { volume: volume.name, size: meta.len(), ..blank(path) };
-        Ok((fs, Asked { path: path.to_path_buf(), meta, layout }))
+        Ok((fs, LocateRequest { path: path.to_path_buf(), meta, layout }))
     }
 
     /// Locates the files below a directory, at most `limit`, in the order of the walk. Symbolic links below it are
@@ -182,9 +184,9 @@ impl Locator {
     ///
     /// Several threads query a network file system, folder by folder. Right after its listing the kernel still knows
     /// each entry, so a file costs one query to the servers and not two.
-    pub fn locate_tree(&self, path: &Path, limit: usize) -> Tree {
+    pub fn locate_tree(&self, path: &Path, limit: usize) -> TreeLayouts {
         let kind = self.volume_of(path).map(|v| v.kind).ok();
-        if kind == Some(Kind::Moose) {
+        if kind == Some(FileSystemKind::Moose) {
             return self.tree_behind_the_walk(path, limit);
         }
         let network = kind.is_some_and(|k| k.is_network());
@@ -192,7 +194,7 @@ impl Locator {
         let truncated = walk(path, limit, &mut |folder| {
             files.append(&mut many(folder, network, |found| self.found(found)));
         });
-        Tree { files, truncated }
+        TreeLayouts { files, truncated }
     }
 
     /// As [`Self::locate_tree`], for MooseFS: this thread lists and examines each file, while others query the master
@@ -200,8 +202,8 @@ impl Locator {
     ///
     /// A MooseFS mount answers a `stat` from the folder's listing, eight times as fast as from its master. It does so
     /// only until the folder is closed, and only for the thread that listed it.
-    fn tree_behind_the_walk(&self, path: &Path, limit: usize) -> Tree {
-        let (send, receive) = mpsc::channel::<Vec<Question>>();
+    fn tree_behind_the_walk(&self, path: &Path, limit: usize) -> TreeLayouts {
+        let (send, receive) = mpsc::channel::<Vec<PathQuery>>();
         let receive = Mutex::new((0, receive));
         let next = || {
             let mut turn = receive.lock().unwrap_or_else(PoisonError::into_inner);
@@ -224,14 +226,14 @@ impl Locator {
             let rest = work();
             let ended = running.into_iter().map(|thread| thread.join());
             let theirs = ended.flat_map(|mine| mine.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            Tree { files: in_order(theirs.chain(rest).collect()), truncated }
+            TreeLayouts { files: in_order(theirs.chain(rest).collect()), truncated }
         })
     }
 
-    fn found(&self, found: Found) -> Question {
+    fn found(&self, found: WalkEntry) -> PathQuery {
         match found {
-            Found::File(path) => self.ask(&path),
-            Found::Unreadable(path, error) => Err(Box::new(self.unreadable(&path, &error))),
+            WalkEntry::File(path) => self.ask(&path),
+            WalkEntry::Unreadable(path, error) => Err(Box::new(self.unreadable(&path, &error))),
         }
     }
 
@@ -245,7 +247,7 @@ impl Locator {
 /// Locates many things, in their order, by several threads if that is faster.
 ///
 /// The threads stay close together, because a listing stays in the kernel's cache for one second.
-fn many<T: Send>(things: Vec<T>, network: bool, ask: impl Fn(T) -> Question + Sync) -> Vec<FileLayout> {
+fn many<T: Send>(things: Vec<T>, network: bool, ask: impl Fn(T) -> PathQuery + Sync) -> Vec<FileLayout> {
     let threads = if network { things.len().div_ceil(PIECE).min(THREADS) } else { 1 };
     let rest = Mutex::new((0, things.into_iter()));
     let next = || {
@@ -271,10 +273,10 @@ fn in_order(mut pieces: Pieces) -> Vec<FileLayout> {
 }
 
 /// Queries neighbours in one file system together.
-fn piece(questions: impl Iterator<Item = Question>) -> Vec<FileLayout> {
+fn piece(questions: impl Iterator<Item = PathQuery>) -> Vec<FileLayout> {
     let mut done: Vec<FileLayout> = Vec::new();
-    let mut open: Option<(Arc<dyn FileSystem>, Vec<Asked>)> = None;
-    let close = |open: Option<(Arc<dyn FileSystem>, Vec<Asked>)>, done: &mut Vec<FileLayout>| {
+    let mut open: Option<(Arc<dyn FileSystem>, Vec<LocateRequest>)> = None;
+    let close = |open: Option<(Arc<dyn FileSystem>, Vec<LocateRequest>)>, done: &mut Vec<FileLayout>| {
         let Some((fs, mut files)) = open else { return };
         fs.fill_all(&mut files);
         done.extend(files.into_iter().map(|file| file.layout));

@@ -8,7 +8,7 @@ mod getstripe;
 mod lov;
 mod place;
 
-use crate::{Asked, FileSystem};
+use crate::{FileSystem, LocateRequest};
 use homing_mounts::MountLine;
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
@@ -150,7 +150,7 @@ fn components(path: &Path) -> Result<Vec<Component>, String> {
 }
 
 impl FileSystem for Lustre {
-    fn fill(&self, Asked { path, layout, .. }: &mut Asked) {
+    fn fill(&self, LocateRequest { path, layout, .. }: &mut LocateRequest) {
         if layout.size == 0 {
             return;
         }

@@ -4,10 +4,10 @@
 mod fileinfo;
 mod master;
 
-use crate::{Asked, FileSystem};
+use crate::{FileSystem, LocateRequest};
 use homing_model::{Extent, FileLayout, Replica};
 use homing_mounts::MountLine;
-use master::{Chunk, Connection, CopyState, Door};
+use master::{ChunkState, Connection, CopyState, Door};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ impl Moose {
     }
 
     /// Queries the master, and retries by a new connection if a kept one fails.
-    fn chunks(&self, asks: &[(u32, u32)]) -> Result<Vec<Chunk>, String> {
+    fn chunks(&self, asks: &[(u32, u32)]) -> Result<Vec<ChunkState>, String> {
         let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(connection) = kept
             && let Ok(chunks) = self.chunks_by(connection, asks)
@@ -53,7 +53,7 @@ impl Moose {
         told.map_err(|e| format!("the MooseFS mount did not pass the question on to its master ({e})"))
     }
 
-    fn chunks_by(&self, mut connection: Connection, asks: &[(u32, u32)]) -> std::io::Result<Vec<Chunk>> {
+    fn chunks_by(&self, mut connection: Connection, asks: &[(u32, u32)]) -> std::io::Result<Vec<ChunkState>> {
         let chunks = connection.check(asks)?;
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         Ok(chunks)
@@ -61,12 +61,12 @@ impl Moose {
 }
 
 impl FileSystem for Moose {
-    fn fill(&self, file: &mut Asked) {
+    fn fill(&self, file: &mut LocateRequest) {
         self.fill_all(std::slice::from_mut(file));
     }
 
-    fn fill_all(&self, files: &mut [Asked]) {
-        let count = |file: &Asked| file.layout.size.div_ceil(CHUNK) as u32;
+    fn fill_all(&self, files: &mut [LocateRequest]) {
+        let count = |file: &LocateRequest| file.layout.size.div_ceil(CHUNK) as u32;
         // An inode of MooseFS has 32 bits.
         let asks: Vec<(u32, u32)> =
             files.iter().flat_map(|f| (0..count(f)).map(|index| (f.meta.ino() as u32, index))).collect();
@@ -74,7 +74,7 @@ impl FileSystem for Moose {
             Ok(chunks) => {
                 let mut chunks = chunks.into_iter();
                 for file in files {
-                    let own: Vec<Chunk> = chunks.by_ref().take(count(file) as usize).collect();
+                    let own: Vec<ChunkState> = chunks.by_ref().take(count(file) as usize).collect();
                     place(&own, &mut file.layout);
                 }
             }
@@ -91,17 +91,19 @@ impl FileSystem for Moose {
 }
 
 /// Turns chunks, in order, into extents; neighbours on the same hosts are one extent.
-fn place(chunks: &[Chunk], layout: &mut FileLayout) {
+fn place(chunks: &[ChunkState], layout: &mut FileLayout) {
     let (mut holes, mut lost) = (0, Vec::new());
     for (index, offset) in (0..layout.size).step_by(CHUNK as usize).enumerate() {
         let length = CHUNK.min(layout.size - offset);
         match chunks.get(index) {
-            Some(Chunk::Empty) => holes += length,
-            Some(Chunk::Copies(copies)) => match hosts(copies) {
+            Some(ChunkState::Empty) => holes += length,
+            Some(ChunkState::Copies(copies)) => match hosts(copies) {
                 hosts if hosts.is_empty() => lost.push(index),
                 hosts => layout.push(Extent { offset, length, replicas: hosts }),
             },
-            Some(Chunk::Refused(why)) => return layout.reason = Some(format!("the MooseFS master answered: {why}")),
+            Some(ChunkState::Refused(why)) => {
+                return layout.reason = Some(format!("the MooseFS master answered: {why}"));
+            }
             None => return layout.reason = Some("MooseFS told of fewer chunks than the file's size needs".into()),
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! With pNFS, data servers have the bytes, and users cannot find out which of them has a file.
 
-use crate::{Asked, FileSystem};
+use crate::{FileSystem, LocateRequest};
 use homing_model::{Extent, RawText, Replica};
 use homing_mounts::{MountLine, nfs};
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ impl Nfs {
 }
 
 impl FileSystem for Nfs {
-    fn fill(&self, Asked { path, layout, .. }: &mut Asked) {
+    fn fill(&self, LocateRequest { path, layout, .. }: &mut LocateRequest) {
         layout.server_path = self.on_server(path).map(|p| RawText::from(p.as_path()));
         if layout.size == 0 {
             return;

@@ -5,7 +5,7 @@
 //! one.
 
 use crate::hostname::is_host;
-use crate::{Asked, FileSystem};
+use crate::{FileSystem, LocateRequest};
 use homing_model::text::shown;
 use homing_model::{Extent, FileLayout, Replica};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -52,11 +52,11 @@ pub type OwnLocators = Arc<[OwnLocator]>;
 /// One line of an answer.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Answer {
+pub(crate) struct LocatorReply {
     /// Hosts that hold the whole file.
     pub hosts: Vec<String>,
     /// Parts of it, in order of offset.
-    pub extents: Vec<Part>,
+    pub extents: Vec<LocatorExtent>,
     /// Parts of it, in order of offset.
     pub reason: Option<String>,
 }
@@ -64,25 +64,25 @@ pub(crate) struct Answer {
 /// A part of a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Part {
+pub(crate) struct LocatorExtent {
     pub offset: u64,
     pub length: u64,
     pub hosts: Vec<String>,
 }
 
 /// Such a command, and why it is not used any more.
-pub(crate) struct Own {
+pub(crate) struct LocatorCommand {
     locator: OwnLocator,
     broken: Mutex<Option<String>>,
 }
 
-impl Own {
-    pub fn new(locator: &OwnLocator) -> Own {
-        Own { locator: locator.clone(), broken: Mutex::default() }
+impl LocatorCommand {
+    pub fn new(locator: &OwnLocator) -> LocatorCommand {
+        LocatorCommand { locator: locator.clone(), broken: Mutex::default() }
     }
 
     /// Returns one answer for each file; the error holds for all of them.
-    fn answers(&self, files: &[&mut Asked]) -> Result<Vec<Answer>, String> {
+    fn answers(&self, files: &[&mut LocateRequest]) -> Result<Vec<LocatorReply>, String> {
         let broken = || self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(why) = broken().clone() {
             return Err(why);
@@ -96,13 +96,13 @@ impl Own {
     }
 }
 
-impl FileSystem for Own {
-    fn fill(&self, file: &mut Asked) {
+impl FileSystem for LocatorCommand {
+    fn fill(&self, file: &mut LocateRequest) {
         self.fill_all(std::slice::from_mut(file));
     }
 
-    fn fill_all(&self, files: &mut [Asked]) {
-        let mut files: Vec<&mut Asked> = files.iter_mut().filter(|file| file.layout.size > 0).collect();
+    fn fill_all(&self, files: &mut [LocateRequest]) {
+        let mut files: Vec<&mut LocateRequest> = files.iter_mut().filter(|file| file.layout.size > 0).collect();
         if files.is_empty() {
             return;
         }
@@ -121,7 +121,7 @@ impl FileSystem for Own {
 }
 
 /// Writes the paths of a query. They are absolute, because the command begins in another folder.
-fn question(files: &[&mut Asked]) -> io::Result<File> {
+fn question(files: &[&mut LocateRequest]) -> io::Result<File> {
     let mut paths = File::from(memfd_create("paths", MemfdFlags::CLOEXEC)?);
     for file in files {
         paths.write_all(std::path::absolute(&file.path)?.as_os_str().as_bytes())?;
@@ -132,11 +132,11 @@ fn question(files: &[&mut Asked]) -> io::Result<File> {
 }
 
 /// The output of a command, or how it failed.
-type Said = Result<String, String>;
+type LocatorOutput = Result<String, String>;
 
 impl OwnLocator {
     /// Runs the command. The inner error means that it did not end within its deadline.
-    fn ask(&self, paths: File) -> io::Result<Result<Said, String>> {
+    fn ask(&self, paths: File) -> io::Result<Result<LocatorOutput, String>> {
         let mut errors = File::from(memfd_create("errors", MemfdFlags::CLOEXEC)?);
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &self.command]).current_dir("/").process_group(0);
@@ -170,7 +170,7 @@ fn ended(child: &mut Child) -> io::Result<(ExitStatus, String)> {
     Ok((child.wait()?, String::from_utf8_lossy(&text).into_owned()))
 }
 
-fn read(text: &str, files: usize) -> Result<Vec<Answer>, String> {
+fn read(text: &str, files: usize) -> Result<Vec<LocatorReply>, String> {
     let lines: Vec<&str> = text.lines().collect();
     if lines.len() != files {
         return Err(format!("it was asked for {files} files and printed {} lines", lines.len()));
@@ -180,8 +180,8 @@ fn read(text: &str, files: usize) -> Result<Vec<Answer>, String> {
 }
 
 /// Puts an answer into a layout, if it keeps the contract.
-pub(crate) fn place(layout: &mut FileLayout, answer: Answer) -> Result<(), String> {
-    let whole = Part { offset: 0, length: layout.size, hosts: answer.hosts };
+pub(crate) fn place(layout: &mut FileLayout, answer: LocatorReply) -> Result<(), String> {
+    let whole = LocatorExtent { offset: 0, length: layout.size, hosts: answer.hosts };
     let parts = if answer.extents.is_empty() && !whole.hosts.is_empty() { vec![whole] } else { answer.extents };
     let mut end = 0;
     for part in parts {
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use crate::{Locator, Volume, contract};
     use homing_model::Mount;
-    use homing_mounts::Kind;
+    use homing_mounts::FileSystemKind;
     use std::collections::BTreeSet;
     use std::os::unix::fs::MetadataExt;
     use std::path::Path;
@@ -224,8 +224,8 @@ mod tests {
     fn locator(dir: &Path, command: &str, deadline: u32) -> Locator {
         let own = OwnLocator { fstype: "beegfs".into(), command: command.into(), deadline, name: "bee".into() };
         let mount = Mount { point: "/".into(), fstype: "beegfs".into(), source: "beegfs_nodev".into() };
-        let volume = Volume { name: "beegfs:x".into(), kind: Kind::of(&mount), mount };
-        Locator::with(dir.metadata().unwrap().dev(), volume, Arc::new(Own::new(&own)))
+        let volume = Volume { name: "beegfs:x".into(), kind: FileSystemKind::of(&mount), mount };
+        Locator::with(dir.metadata().unwrap().dev(), volume, Arc::new(LocatorCommand::new(&own)))
     }
 
     /// Returns a command that prints a line for each path, with any name.

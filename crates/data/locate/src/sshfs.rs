@@ -1,9 +1,9 @@
 //! sshfs: one server holds the file. The source of the mount names it, as the user's ssh configuration knows it.
 
-use crate::{Asked, FileSystem};
+use crate::{FileSystem, LocateRequest};
 use homing_model::hostname::is_loopback;
 use homing_model::{Extent, RawText, Replica};
-use homing_mounts::{Kind, MountLine, nfs, plain_source};
+use homing_mounts::{FileSystemKind, MountLine, nfs, plain_source};
 
 pub(crate) struct Sshfs {
     /// The server, or why it is unknown.
@@ -19,7 +19,7 @@ impl Sshfs {
 }
 
 fn server(line: &MountLine) -> Result<String, String> {
-    if Kind::of(&line.mount) != Kind::Sshfs {
+    if FileSystemKind::of(&line.mount) != FileSystemKind::Sshfs {
         let source = plain_source(&line.mount);
         return Err(format!("its source, {source}, names no host: it may be the end of a tunnel to any"));
     }
@@ -41,7 +41,7 @@ fn reached(named: String, real: Option<String>) -> Result<String, String> {
 }
 
 impl FileSystem for Sshfs {
-    fn fill(&self, Asked { path, layout, .. }: &mut Asked) {
+    fn fill(&self, LocateRequest { path, layout, .. }: &mut LocateRequest) {
         let there = path.canonicalize().ok().and_then(|real| nfs::on_server(&self.lines, &real));
         // Only the server itself knows the path of a home.
         layout.server_path = there.filter(|there| there.is_absolute()).map(|there| RawText::from(there.as_path()));

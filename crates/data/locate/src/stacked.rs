@@ -1,9 +1,9 @@
 //! File systems that show the files of others: overlays, mergerfs, and file systems on an image that is on a network
 //! volume. The bytes lie where those files lie.
 
-use crate::{Asked, FileSystem, Locator, OwnLocators};
+use crate::{FileSystem, LocateRequest, Locator, OwnLocators};
 use homing_model::{Extent, FileLayout};
-use homing_mounts::{self as mounts, Kind, MountLine, unescape};
+use homing_mounts::{self as mounts, FileSystemKind, MountLine, unescape};
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
@@ -52,7 +52,7 @@ impl Stacked {
     }
 
     /// Returns the file below that holds the bytes of this one.
-    fn file(&self, asked: &Asked) -> Result<PathBuf, String> {
+    fn file(&self, asked: &LocateRequest) -> Result<PathBuf, String> {
         if self.locator.depth() > DEEPEST {
             return Err(format!("more than {DEEPEST} file systems stand on one another"));
         }
@@ -66,7 +66,7 @@ impl Stacked {
 }
 
 impl FileSystem for Stacked {
-    fn fill(&self, asked: &mut Asked) {
+    fn fill(&self, asked: &mut LocateRequest) {
         if asked.layout.size == 0 {
             return;
         }
@@ -127,7 +127,7 @@ fn split(folders: &[u8]) -> Vec<Vec<u8>> {
 
 /// Returns the file in the first layer that has it. The path of a layer may lead to another file here, because a
 /// container sees the paths of its own mount namespace.
-fn layer(asked: &Asked, folders: &[PathBuf], lines: &[MountLine], metacopy: bool) -> Result<PathBuf, String> {
+fn layer(asked: &LocateRequest, folders: &[PathBuf], lines: &[MountLine], metacopy: bool) -> Result<PathBuf, String> {
     let unseen = || "the layers of this overlay cannot be seen from here, as those of a container".to_string();
     let real = asked.path.canonicalize().map_err(|e| e.to_string())?;
     let line = mounts::holding(lines, &real).ok_or_else(unseen)?;
@@ -153,7 +153,7 @@ fn same(below: &Metadata, above: &Metadata) -> bool {
         && (time(below) == time(above) || below.ino() == above.ino())
 }
 
-fn branch(asked: &Asked) -> Result<PathBuf, String> {
+fn branch(asked: &LocateRequest) -> Result<PathBuf, String> {
     let mut text = vec![0; libc::PATH_MAX as usize];
     let length = rustix::fs::getxattr(&asked.path, BRANCH, &mut text[..])
         .map_err(|e| format!("this mergerfs does not tell its branch ({BRANCH}: {e})"))?;
@@ -172,7 +172,7 @@ fn image(source: &Path) -> Option<PathBuf> {
         ["loop/backing_file", "../loop/backing_file"].iter().find_map(|file| std::fs::read(class.join(file)).ok())?;
     let file = PathBuf::from(OsStr::from_bytes(told.strip_suffix(b"\n").unwrap_or(&told)));
     let lines = mounts::read().ok()?;
-    mounts::holding(&lines, &file).is_some_and(|line| Kind::of(&line.mount).is_network()).then_some(file)
+    mounts::holding(&lines, &file).is_some_and(|line| FileSystemKind::of(&line.mount).is_network()).then_some(file)
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(crate) enum Sharing {
 
 /// A set of bricks that holds whole files (or whole shards).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct BrickSet {
     /// E.g. `data-replicate-0`.
     pub name: String,
     pub sharing: Sharing,
@@ -43,13 +43,13 @@ pub(crate) struct Group {
 /// The definition of a volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Definition {
-    pub groups: Vec<Group>,
+    pub groups: Vec<BrickSet>,
     /// Shard size in bytes, when files are cut into shards.
     pub shard: Option<u64>,
 }
 
 #[derive(Default)]
-struct Node<'a> {
+struct VolfileNode<'a> {
     name: &'a str,
     kind: &'a str,
     options: HashMap<&'a str, &'a str>,
@@ -78,26 +78,26 @@ pub(crate) fn parse(text: &str) -> Option<Definition> {
             let arbiter = sharing == Sharing::Replicate && i + arbiters >= count;
             brick(nodes.get(child)?, arbiter)
         });
-        definition.groups.push(Group { name: name.to_string(), sharing: sharing.clone(), bricks: bricks.collect() });
+        definition.groups.push(BrickSet { name: name.to_string(), sharing: sharing.clone(), bricks: bricks.collect() });
         taken.extend(&node.children);
     }
     for name in order.iter().filter(|n| !taken.contains(n)) {
         if let Some(brick) = brick(&nodes[name], false) {
-            definition.groups.push(Group { name: name.to_string(), sharing: Sharing::Alone, bricks: vec![brick] });
+            definition.groups.push(BrickSet { name: name.to_string(), sharing: Sharing::Alone, bricks: vec![brick] });
         }
     }
     (!definition.groups.is_empty()).then_some(definition)
 }
 
-fn nodes(text: &str) -> (Vec<&str>, HashMap<&str, Node<'_>>) {
-    let (mut order, mut nodes, mut current) = (Vec::new(), HashMap::<&str, Node>::new(), "");
+fn nodes(text: &str) -> (Vec<&str>, HashMap<&str, VolfileNode<'_>>) {
+    let (mut order, mut nodes, mut current) = (Vec::new(), HashMap::<&str, VolfileNode>::new(), "");
     for line in text.lines().map(str::trim) {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "volume" => {
                 current = rest.trim();
                 order.push(current);
-                nodes.insert(current, Node { name: current, ..Node::default() });
+                nodes.insert(current, VolfileNode { name: current, ..VolfileNode::default() });
             }
             "end-volume" => current = "",
             _ => {
@@ -114,7 +114,7 @@ fn nodes(text: &str) -> (Vec<&str>, HashMap<&str, Node<'_>>) {
     (order, nodes)
 }
 
-fn brick(node: &Node, arbiter: bool) -> Option<Brick> {
+fn brick(node: &VolfileNode, arbiter: bool) -> Option<Brick> {
     if node.kind != "protocol/client" {
         return None;
     }
@@ -125,7 +125,7 @@ fn brick(node: &Node, arbiter: bool) -> Option<Brick> {
     Some(Brick { host, dir, arbiter, client: node.name.into(), volfile: alone(node) })
 }
 
-fn alone(node: &Node) -> String {
+fn alone(node: &VolfileNode) -> String {
     // A brick's server identifies a client by this option, and would confuse the mount with homing.
     let mut options: Vec<_> = node.options.iter().filter(|(key, _)| **key != "process-uuid").collect();
     options.sort_unstable();
@@ -133,7 +133,7 @@ fn alone(node: &Node) -> String {
     format!("volume {}\n    type {}\n{options}end-volume\n", node.name, node.kind)
 }
 
-fn number(node: &Node, option: &str) -> Option<u64> {
+fn number(node: &VolfileNode, option: &str) -> Option<u64> {
     let text = node.options.get(option)?;
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A file or directory that a walk found.
 #[derive(Debug)]
-pub enum Found {
+pub enum WalkEntry {
     /// A regular file.
     File(PathBuf),
     /// A directory (or the rest of one) that cannot be listed, and why.
@@ -16,15 +16,16 @@ pub enum Found {
 /// Walks below `dir` until `limit` things are found. Calls `visit` with each folder's files as it is listed, in order
 /// of names, while that folder is still open. Returns true if there was more than the limit. Symbolic links are not
 /// followed; sockets, devices and the like are skipped.
-pub fn walk(dir: &Path, limit: usize, visit: &mut dyn FnMut(Vec<Found>)) -> bool {
+pub fn walk(dir: &Path, limit: usize, visit: &mut dyn FnMut(Vec<WalkEntry>)) -> bool {
     let mut left = limit;
     let mut open = vec![dir.to_path_buf()];
     while let Some(dir) = open.pop() {
         let mut listing = list(&dir);
         listing.below.reverse();
         open.append(&mut listing.below);
-        let met = listing.files.into_iter().map(Found::File).chain(listing.error.map(|e| Found::Unreadable(dir, e)));
-        let mut met: Vec<Found> = met.collect();
+        let met =
+            listing.files.into_iter().map(WalkEntry::File).chain(listing.error.map(|e| WalkEntry::Unreadable(dir, e)));
+        let mut met: Vec<WalkEntry> = met.collect();
         let more = met.len() > left;
         met.truncate(left);
         left -= met.len();

@@ -5,7 +5,7 @@ mod common;
 
 use homing_locate::{Locator, contract};
 use homing_model::FileLayout;
-use homing_mounts::{Kind, network, read};
+use homing_mounts::{FileSystemKind, network, read};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,7 +28,7 @@ fn inside(base: &Path) {
         let dir = at(volume).join("contract");
         std::fs::create_dir(&dir).unwrap();
         let found = locator.volume_of(&dir).unwrap();
-        assert_eq!((found.kind, found.name), (Kind::Gluster, format!("gluster:{}:/{volume}", host(1))));
+        assert_eq!((found.kind, found.name), (FileSystemKind::Gluster, format!("gluster:{}:/{volume}", host(1))));
         contract::check(&locator, &dir, &allowed);
     }
     assert_eq!(network(read().unwrap()).iter().filter(|m| m.fstype == "fuse.glusterfs").count(), 10);

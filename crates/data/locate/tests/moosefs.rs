@@ -7,7 +7,7 @@ mod until;
 
 use homing_locate::{Locator, contract};
 use homing_model::FileLayout;
-use homing_mounts::{Kind, network, read};
+use homing_mounts::{FileSystemKind, network, read};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +31,7 @@ fn inside(base: &Path) {
     let allowed: BTreeSet<String> = (1..=4).map(host).collect();
     let dir = at("contract");
     let found = locator.volume_of(&dir).unwrap();
-    assert_eq!((found.kind, found.name.as_str()), (Kind::Moose, "moosefs:10.98.0.9:9421"));
+    assert_eq!((found.kind, found.name.as_str()), (FileSystemKind::Moose, "moosefs:10.98.0.9:9421"));
     assert_eq!(locator.volume_of(&base.join("sub")).unwrap().name, "moosefs:10.98.0.9:9421/folder");
     contract::check(&locator, &dir, &allowed);
     assert!(network(read().unwrap()).iter().filter(|m| m.source.0.starts_with(b"mfs#")).count() >= 3);

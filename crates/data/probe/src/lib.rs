@@ -2,7 +2,7 @@
 //! unknown, never zero.
 //!
 //! Main functions: [`facts`] for fixed properties, [`sample()`] for the load, [`indices()`] for LSF's load indices.
-//! [`Pulser`] reads the pressure for admission; the worker decides how often. [`watts`] parses power.
+//! [`Sampler`] reads the pressure for admission; the worker decides how often. [`watts`] parses power.
 //!
 //! It does not: keep samples (`watch::history`), compare hosts (`check`), or connect to another host.
 
@@ -20,9 +20,9 @@ mod served;
 pub use facts::{facts, memory_bytes};
 pub use gpus::{GPU_INDEX, GPU_USE, gpu_use, gpus};
 pub use indices::indices;
-pub use metrics::{Answer, prometheus};
-pub use power::{Power, firmware_watts, watts};
-pub use pulse::Pulser;
+pub use metrics::{HostReading, prometheus};
+pub use power::{HostEnergy, firmware_watts, watts};
+pub use pulse::Sampler;
 pub use rapl::Rapl;
 
 use homing_model::HostSample;

@@ -1,40 +1,44 @@
 //! Metrics of hosts: their properties, and their counters since boot. Prometheus derives rates from the counters.
 
-use homing_model::metrics::{Kind, Metrics};
+use homing_model::metrics::{MetricKind, Metrics};
 use homing_model::{HostFacts, HostSample};
 
 /// The facts of a host and two samples, or why they are unknown.
-pub type Answer = Result<(HostFacts, HostSample, HostSample), String>;
+pub type HostReading = Result<(HostFacts, HostSample, HostSample), String>;
 
 /// The metric's name without the common prefix, its kind, its help, and its value for a host, if known.
-type Family = (&'static str, Kind, &'static str, fn(&HostFacts, &HostSample) -> Option<f64>);
+type HostMetric = (&'static str, MetricKind, &'static str, fn(&HostFacts, &HostSample) -> Option<f64>);
 
 /// Microseconds in a second.
 const SECOND_US: f64 = 1e6;
 /// Bytes of a disk's block in the kernel's counters.
 const BLOCK: u64 = 512;
 
-const FAMILIES: [Family; 12] = [
-    ("cores", Kind::Gauge, "Processors.", |f, _| Some(f64::from(f.cores))),
-    ("memory_bytes", Kind::Gauge, "Main memory.", |f, _| Some(f.memory_bytes as f64)),
-    ("memory_available_bytes", Kind::Gauge, "What of it new programs could have.", |_, s| {
+const FAMILIES: [HostMetric; 12] = [
+    ("cores", MetricKind::Gauge, "Processors.", |f, _| Some(f64::from(f.cores))),
+    ("memory_bytes", MetricKind::Gauge, "Main memory.", |f, _| Some(f.memory_bytes as f64)),
+    ("memory_available_bytes", MetricKind::Gauge, "What of it new programs could have.", |_, s| {
         Some(s.mem_available? as f64)
     }),
-    ("load1", Kind::Gauge, "Tasks that run or wait for disks, over a minute.", |_, s| s.r1m),
-    ("cpu_seconds_total", Kind::Counter, "Processor time of all processors.", |_, s| seconds(s.cpu_total_us)),
-    ("cpu_idle_seconds_total", Kind::Counter, "That in which they were idle or waited for disks.", |_, s| {
+    ("load1", MetricKind::Gauge, "Tasks that run or wait for disks, over a minute.", |_, s| s.r1m),
+    ("cpu_seconds_total", MetricKind::Counter, "Processor time of all processors.", |_, s| seconds(s.cpu_total_us)),
+    ("cpu_idle_seconds_total", MetricKind::Counter, "That in which they were idle or waited for disks.", |_, s| {
         seconds(s.cpu_idle_us)
     }),
-    ("io_stalled_seconds_total", Kind::Counter, "Time in which some task waited for disks.", |_, s| {
+    ("io_stalled_seconds_total", MetricKind::Counter, "Time in which some task waited for disks.", |_, s| {
         seconds(s.io_some_us)
     }),
-    ("disk_bytes_total", Kind::Counter, "Bytes read and written by whole disks.", |_, s| {
+    ("disk_bytes_total", MetricKind::Counter, "Bytes read and written by whole disks.", |_, s| {
         Some((s.disk_blocks?.saturating_mul(BLOCK)) as f64)
     }),
-    ("disk_requests_total", Kind::Counter, "Reads and writes of whole disks.", |_, s| Some(s.disk_requests? as f64)),
-    ("nfsd_calls_total", Kind::Counter, "Calls that its NFS server has served.", |_, s| Some(s.nfsd_calls? as f64)),
-    ("received_bytes_total", Kind::Counter, "Bytes that its interfaces received.", |_, s| net(s, |(rx, _)| rx)),
-    ("sent_bytes_total", Kind::Counter, "Bytes that its interfaces sent.", |_, s| net(s, |(_, tx)| tx)),
+    ("disk_requests_total", MetricKind::Counter, "Reads and writes of whole disks.", |_, s| {
+        Some(s.disk_requests? as f64)
+    }),
+    ("nfsd_calls_total", MetricKind::Counter, "Calls that its NFS server has served.", |_, s| {
+        Some(s.nfsd_calls? as f64)
+    }),
+    ("received_bytes_total", MetricKind::Counter, "Bytes that its interfaces received.", |_, s| net(s, |(rx, _)| rx)),
+    ("sent_bytes_total", MetricKind::Counter, "Bytes that its interfaces sent.", |_, s| net(s, |(_, tx)| tx)),
 ];
 
 fn seconds(us: Option<u64>) -> Option<f64> {
@@ -47,14 +51,14 @@ fn net(sample: &HostSample, way: fn((u64, u64)) -> u64) -> Option<f64> {
 }
 
 /// Writes one row per host. A silent host only has `up` 0. Unknown values have no sample.
-pub fn prometheus(hosts: &[String], answers: &[Answer], slots: impl Fn(&str) -> Option<u32>) -> String {
+pub fn prometheus(hosts: &[String], answers: &[HostReading], slots: impl Fn(&str) -> Option<u32>) -> String {
     let mut metrics = Metrics::default();
     let up = "homing_host_up";
-    metrics.family(up, Kind::Gauge, "1 where the host answered.");
+    metrics.family(up, MetricKind::Gauge, "1 where the host answered.");
     hosts.iter().zip(answers).for_each(|(host, a)| metrics.sample(up, &[("host", host)], u8::from(a.is_ok())));
     let known = || hosts.iter().zip(answers).filter_map(|(host, answer)| Some((host, answer.as_ref().ok()?)));
     let name = "homing_host_slots";
-    metrics.family(name, Kind::Gauge, "Tasks at once that a run gives it.");
+    metrics.family(name, MetricKind::Gauge, "Tasks at once that a run gives it.");
     known().for_each(|(host, (facts, ..))| {
         metrics.sample(name, &[("host", host)], slots(host).unwrap_or(facts.cores));
     });

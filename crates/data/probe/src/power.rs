@@ -13,7 +13,7 @@ const MOST: f64 = 1e6;
 
 /// The energy of a host since a moment.
 #[derive(Clone, Debug)]
-pub struct Power {
+pub struct HostEnergy {
     by: MeteredBy,
     at: Duration,
     /// The last reading, watts, and its time.
@@ -22,10 +22,10 @@ pub struct Power {
     over: Duration,
 }
 
-impl Power {
+impl HostEnergy {
     /// Begins at `now`, a time on a clock that does not go back.
-    pub fn begin(by: MeteredBy, now: Duration) -> Power {
-        Power { by, at: now, last: None, uj: 0.0, over: Duration::ZERO }
+    pub fn begin(by: MeteredBy, now: Duration) -> HostEnergy {
+        HostEnergy { by, at: now, last: None, uj: 0.0, over: Duration::ZERO }
     }
 
     /// Adds a reading, watts. The first reading also counts for the time before it, because a meter takes time to
@@ -51,7 +51,7 @@ impl Power {
 }
 
 /// Parses the output of a meter's command, watts. It is a number, the output of `ipmitool dcmi power reading` or
-/// FreeIPMI's `ipmi-dcmi`, or the JSON of a Redfish `Power` resource.
+/// FreeIPMI's `ipmi-dcmi`, or the JSON of a Redfish `HostEnergy` resource.
 pub fn watts(text: &str) -> Option<f64> {
     let said = |line: &str| {
         let (what, value) = line.split_once(':')?;
@@ -137,10 +137,10 @@ mod tests {
     #[test]
     fn watts_count_until_the_next_and_no_longer_than_they_are_fresh() {
         let second = Duration::from_secs;
-        let mut power = Power::begin(MeteredBy::Meter, second(0));
+        let mut power = HostEnergy::begin(MeteredBy::Meter, second(0));
         assert_eq!(power.look(second(1)), None);
         power.told(100.0, second(2));
-        let taken = |power: &mut Power, at| power.look(second(at)).map(|e| (e.uj / 1_000_000, e.us / 1_000_000));
+        let taken = |power: &mut HostEnergy, at| power.look(second(at)).map(|e| (e.uj / 1_000_000, e.us / 1_000_000));
         assert_eq!(taken(&mut power, 2), Some((200, 2)), "from the beginning on");
         assert_eq!(taken(&mut power, 4), Some((400, 4)));
         power.told(50.0, second(5));

@@ -2,7 +2,7 @@
 //! `pulse` of the crate `worker`.
 
 use crate::parse;
-use homing_model::{Mover, Pulse};
+use homing_model::{Mover, StorageSample};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, read_to_string};
 use std::io::{Read as _, Seek};
@@ -24,15 +24,15 @@ const FADE: f64 = 0.9;
 
 /// Takes pulses; remembers the counters of the last one.
 #[derive(Debug)]
-pub struct Pulser {
+pub struct Sampler {
     began: Instant,
-    disks: Kept,
-    net: Kept,
-    io_stall: Kept,
-    vmstat: Kept,
+    disks: ProcFile,
+    net: ProcFile,
+    io_stall: ProcFile,
+    vmstat: ProcFile,
     /// The values that are read rarely: time, text of the interfaces, bytes that were read again.
     seldom: Option<(u64, Option<String>, Option<u64>)>,
-    servers: Servers,
+    servers: NfsTraffic,
     /// Time of reading the page cache's room, and the room.
     room: Option<(u64, Option<u64>)>,
     io_some_us: Option<u64>,
@@ -40,21 +40,21 @@ pub struct Pulser {
     busy: HashMap<String, f64>,
     /// The leader of the task sampled last.
     turn: i32,
-    tasks: HashMap<i32, Read>,
+    tasks: HashMap<i32, TaskBytes>,
     /// The bytes that a task, by its leader, had moved at its last report.
     told: HashMap<i32, u64>,
     moved: u64,
     looked: u64,
-    stood: u64,
-    read: Read,
+    blocked_on_io: u64,
+    read: TaskBytes,
     longest: i64,
     cache: Cache,
 }
 
 /// The traffic of this host with NFS servers.
 #[derive(Debug)]
-struct Servers {
-    stats: Kept,
+struct NfsTraffic {
+    stats: ProcFile,
     /// Time of the last query.
     asked_us: Option<u64>,
     /// The bytes of each server at that time.
@@ -64,7 +64,7 @@ struct Servers {
 /// The bytes of a task. `cached` came from no disk. The third field is the difference of reads and writes: pipes
 /// between its processes count in both, so it leaves them out. `disk` are bytes that disks moved for it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Read {
+struct TaskBytes {
     all: i64,
     cached: i64,
     asked: i64,
@@ -72,8 +72,8 @@ struct Read {
     disk: i64,
 }
 
-impl std::ops::AddAssign for Read {
-    fn add_assign(&mut self, more: Read) {
+impl std::ops::AddAssign for TaskBytes {
+    fn add_assign(&mut self, more: TaskBytes) {
         self.all += more.all;
         self.cached += more.cached;
         self.asked += more.asked;
@@ -90,16 +90,16 @@ struct Counter {
     busy_ms: u64,
 }
 
-impl Default for Pulser {
+impl Default for Sampler {
     fn default() -> Self {
-        Pulser {
+        Sampler {
             began: Instant::now(),
-            disks: Kept::new("/proc/diskstats"),
-            net: Kept::new("/proc/net/dev"),
-            io_stall: Kept::new("/proc/pressure/io"),
-            vmstat: Kept::new("/proc/vmstat"),
+            disks: ProcFile::new("/proc/diskstats"),
+            net: ProcFile::new("/proc/net/dev"),
+            io_stall: ProcFile::new("/proc/pressure/io"),
+            vmstat: ProcFile::new("/proc/vmstat"),
             seldom: None,
-            servers: Servers { stats: Kept::new(homing_mounts::STATS), asked_us: None, told: BTreeMap::new() },
+            servers: NfsTraffic { stats: ProcFile::new(homing_mounts::STATS), asked_us: None, told: BTreeMap::new() },
             room: None,
             io_some_us: None,
             before: None,
@@ -109,17 +109,17 @@ impl Default for Pulser {
             told: HashMap::new(),
             moved: 0,
             looked: 0,
-            stood: 0,
-            read: Read::default(),
+            blocked_on_io: 0,
+            read: TaskBytes::default(),
             longest: 0,
             cache: Cache::default(),
         }
     }
 }
 
-impl Pulser {
+impl Sampler {
     /// Takes a pulse, with samples of some of the tasks. A task is the process that leads it, and its ticket.
-    pub fn take(&mut self, tasks: &[(i32, u64)]) -> Pulse {
+    pub fn take(&mut self, tasks: &[(i32, u64)]) -> StorageSample {
         let at_us = self.began.elapsed().as_micros() as u64;
         let (net, reread) = self.seldom(at_us);
         let counters = counters(self.disks.text(), net.as_deref());
@@ -145,11 +145,11 @@ impl Pulser {
         // The kernel counts read-ahead before it is read, and zombies not at all. Neither may lower the totals.
         self.read.all = self.read.all.max(sum.all);
         self.read.cached = self.read.cached.max(sum.cached);
-        Pulse {
+        StorageSample {
             at_us,
             io_some_us,
             looked: self.looked,
-            stood: self.stood,
+            blocked_on_io: self.blocked_on_io,
             moved: known.then_some(self.moved),
             read: self.read.all as u64,
             cached: self.read.cached as u64,
@@ -163,7 +163,7 @@ impl Pulser {
     /// Returns the NFS servers with traffic since the last call, with the bytes of each. The first call returns all.
     pub fn served(&mut self) -> Vec<(String, u64)> {
         let at_us = self.began.elapsed().as_micros() as u64;
-        let Servers { stats, asked_us, told } = &mut self.servers;
+        let NfsTraffic { stats, asked_us, told } = &mut self.servers;
         if asked_us.is_some_and(|asked_us| at_us < asked_us + SELDOM_US) {
             return Vec::new();
         }
@@ -207,16 +207,16 @@ impl Pulser {
         for &(leader, ticket) in tasks.iter().cycle().skip(first).take(most.min(tasks.len())) {
             self.turn = leader;
             self.looked += 1;
-            let mut look = Look { left: MOST_PROCESSES, stands: false, read: Read::default() };
+            let mut look = ProcessSample { left: MOST_PROCESSES, blocked_on_io: false, read: TaskBytes::default() };
             look.at(leader);
-            self.stood += u64::from(look.stands);
+            self.blocked_on_io += u64::from(look.blocked_on_io);
             self.tasks.insert(leader, look.read);
             mover = mover.or_else(|| self.tell(leader, ticket, look.read));
         }
         mover
     }
 
-    fn tell(&mut self, leader: i32, ticket: u64, has: Read) -> Option<Mover> {
+    fn tell(&mut self, leader: i32, ticket: u64, has: TaskBytes) -> Option<Mover> {
         let bytes = |n: i64| n.max(0) as u64;
         let mover = Mover { ticket, disk: bytes(has.disk), read: bytes(has.all), written: bytes(has.written) };
         let most = mover.disk.max(mover.read).max(mover.written);
@@ -228,15 +228,15 @@ impl Pulser {
 
 /// A file of `/proc` that stays open: opening it takes longer than reading it.
 #[derive(Debug)]
-struct Kept {
+struct ProcFile {
     file: Option<File>,
     text: String,
 }
 
-impl Kept {
-    fn new(path: &str) -> Kept {
+impl ProcFile {
+    fn new(path: &str) -> ProcFile {
         // Larger than most of these files, so that one call reads all.
-        Kept { file: File::open(path).ok(), text: String::with_capacity(16 << 10) }
+        ProcFile { file: File::open(path).ok(), text: String::with_capacity(16 << 10) }
     }
 
     /// Returns its current text; `None` if the kernel has no such file.
@@ -269,13 +269,13 @@ fn grown(before: &HashMap<String, Counter>, now: &HashMap<String, Counter>, busy
 }
 
 /// A sample of a process and its descendants.
-struct Look {
+struct ProcessSample {
     left: usize,
-    stands: bool,
-    read: Read,
+    blocked_on_io: bool,
+    read: TaskBytes,
 }
 
-impl Look {
+impl ProcessSample {
     fn at(&mut self, pid: i32) {
         if self.left == 0 {
             return;
@@ -286,7 +286,7 @@ impl Look {
         let mut fields = rest.split_ascii_whitespace();
         // Field 3 is the state, where D means blocked on I/O. Field 20 is the number of threads.
         let (state, threads) = (fields.next(), fields.nth(16));
-        self.stands |= state == Some("D") || (threads != Some("1") && a_thread_stands(pid, &mut self.left));
+        self.blocked_on_io |= state == Some("D") || (threads != Some("1") && a_thread_stands(pid, &mut self.left));
         self.read += read_by(&pid.to_string());
         let children = read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         children.split_ascii_whitespace().filter_map(|c| c.parse().ok()).for_each(|child| self.at(child));
@@ -294,14 +294,14 @@ impl Look {
 }
 
 /// Returns the bytes that a process and its ended children have read and written.
-fn read_by(pid: &str) -> Read {
+fn read_by(pid: &str) -> TaskBytes {
     let io = read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
     let field = |name: &str| io.lines().find_map(|l| l.strip_prefix(name)?.trim().parse::<i64>().ok()).unwrap_or(0);
     let all = field("rchar:");
     // One process of a task may write into a pipe that the next one reads. Such reads come from no disk either.
     let (written, fetched) = (field("wchar:"), field("read_bytes:"));
     let asked = all - written;
-    Read { all, cached: asked - fetched, asked, written, disk: fetched + field("write_bytes:") }
+    TaskBytes { all, cached: asked - fetched, asked, written, disk: fetched + field("write_bytes:") }
 }
 
 fn a_thread_stands(pid: i32, left: &mut usize) -> bool {
@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_read_show_in_the_next_pulse() {
-        let mut pulser = Pulser::default();
+        let mut pulser = Sampler::default();
         let own = std::process::id() as i32;
         let first = pulser.take(&[(own, 1)]);
         let later = pulser.take(&[(own, 1), (i32::MAX, 2)]);

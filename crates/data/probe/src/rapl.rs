@@ -93,11 +93,11 @@ mod tests {
 
     const RANGE: u64 = 262_143_328_850;
 
-    struct Made(tempfile::TempDir);
+    struct RaplFixture(tempfile::TempDir);
 
-    impl Made {
-        fn new() -> Made {
-            Made(tempfile::tempdir().unwrap())
+    impl RaplFixture {
+        fn new() -> RaplFixture {
+            RaplFixture(tempfile::tempdir().unwrap())
         }
 
         fn zone(&self, zone: &str, name: &str, energy: u64) {
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn sockets_and_memory_are_added_up_by_path_and_parts_of_sockets_are_not() {
-        let made = Made::new();
+        let made = RaplFixture::new();
         made.sockets(1000, 100);
         made.zone("intel-rapl-mmio:0", "package-0", 1000);
         made.zone("dtpm:0", "package-9", 5);
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_board_is_used_alone_where_it_counts_all() {
-        let made = Made::new();
+        let made = RaplFixture::new();
         made.sockets(0, 0);
         made.zone("intel-rapl:2", "psys", 0);
         let mut rapl = made.begin().unwrap();
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_counter_that_begins_anew_goes_on_and_too_long_a_time_is_left_out() {
-        let made = Made::new();
+        let made = RaplFixture::new();
         made.sockets(RANGE - 50, 0);
         let mut rapl = made.begin().unwrap();
         made.sockets(100, 0);
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn without_each_counter_there_is_no_sum() {
-        let made = Made::new();
+        let made = RaplFixture::new();
         assert!(made.begin().is_none() && Rapl::begin(&made.0.path().join("none"), Duration::ZERO).is_none());
         made.sockets(1, 1);
         // Makes the file unreadable, as for an ordinary user. Root can read any file, so a folder replaces it.

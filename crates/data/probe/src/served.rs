@@ -1,12 +1,12 @@
 //! The traffic of this host with NFS servers, from `/proc/self/mountstats`.
 
-use homing_model::Served;
+use homing_model::ServerTraffic;
 use homing_mounts::{Counted, counted, split};
 use std::collections::{BTreeMap, HashSet};
 
 /// Returns the traffic by server, as the mounts' sources name it, all its mounts together.
-pub(crate) fn by_server(mountstats: &str) -> BTreeMap<String, Served> {
-    let mut servers: BTreeMap<String, Served> = BTreeMap::new();
+pub(crate) fn by_server(mountstats: &str) -> BTreeMap<String, ServerTraffic> {
+    let mut servers: BTreeMap<String, ServerTraffic> = BTreeMap::new();
     let mut met = HashSet::new();
     for mount in counted(mountstats.as_bytes()).into_iter().filter(|mount| mount.fstype.starts_with(b"nfs")) {
         // A volume that is mounted at several places has the same line of events for all.
@@ -20,8 +20,8 @@ pub(crate) fn by_server(mountstats: &str) -> BTreeMap<String, Served> {
     servers
 }
 
-fn of_mount(mount: &Counted) -> Served {
-    let mut served = Served::default();
+fn of_mount(mount: &Counted) -> ServerTraffic {
+    let mut served = ServerTraffic::default();
     let mut lines = mount.lines();
     let numbers = |text: &str| text.split_ascii_whitespace().filter_map(|n| n.parse().ok()).collect::<Vec<u64>>();
     for line in lines.by_ref().take_while(|line| !line.contains("per-op statistics")) {
@@ -36,7 +36,7 @@ fn of_mount(mount: &Counted) -> Served {
         // transmission to answer, and in all (Linux, net/sunrpc/stats.c).
         let Some((_, told)) = line.split_once(':') else { continue };
         let [requests, sent, _, _, _, queued_ms, answered_ms, ..] = numbers(told)[..] else { continue };
-        served += Served { requests, again: sent.saturating_sub(requests), queued_ms, answered_ms, bytes: 0 };
+        served += ServerTraffic { requests, again: sent.saturating_sub(requests), queued_ms, answered_ms, bytes: 0 };
     }
     served
 }
@@ -74,8 +74,8 @@ device [fd00::9]:/other mounted on /other with fstype nfs statvers=1.1
 
     #[test]
     fn each_volume_counts_once_for_its_server() {
-        let nas = Served { bytes: 8_392_704, requests: 34, again: 1, queued_ms: 12, answered_ms: 649 };
-        let other = Served { bytes: 100, requests: 1, again: 0, queued_ms: 2, answered_ms: 3 };
+        let nas = ServerTraffic { bytes: 8_392_704, requests: 34, again: 1, queued_ms: 12, answered_ms: 649 };
+        let other = ServerTraffic { bytes: 100, requests: 1, again: 0, queued_ms: 2, answered_ms: 3 };
         let of = by_server(TWO);
         assert_eq!(of, BTreeMap::from([("nas".into(), nas), ("fd00::9".into(), other)]));
         assert!(by_server("").is_empty());

@@ -4,13 +4,13 @@
 mod search;
 mod slow_start;
 
-use crate::span::{Load, Look};
+use crate::span::{AdmissionSample, TaskLoad};
 use crate::tuning::Tuning;
-use homing_model::Pulse;
+use homing_model::StorageSample;
 
 /// The settings of a storage server that do not change during a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct AdmissionSettings {
     /// Slots of the run: a limit above this one has no effect.
     pub most: u32,
     /// Slots of the host itself: a slow start ends there.
@@ -21,7 +21,7 @@ pub struct Settings {
 
 /// A new limit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct LimitChange {
     /// Tasks at once; `None` if storage does not limit.
     pub limit: Option<u32>,
     /// One clause for people.
@@ -36,32 +36,32 @@ enum Direction {
 
 /// The rate that a number of tasks at once was served, bytes per second.
 #[derive(Clone, Copy, Debug)]
-struct Served {
+struct ServedRate {
     tasks: u32,
     rate: f64,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum SearchPhase {
     /// The number doubles as long as no task waits for storage, or storage serves more. `before`: the rate of half as
     /// many tasks.
-    SlowStart { before: Option<Served> },
+    SlowStart { before: Option<ServedRate> },
     /// The best known number is in force.
-    Settled { best: Option<Served> },
+    Settled { best: Option<ServedRate> },
     /// Another number is tried; `top` is the highest rate in this trial.
-    Trial { best: Served, top: Served },
+    Trial { best: ServedRate, top: ServedRate },
 }
 
 /// Finds the limit of one storage server.
 #[derive(Debug)]
 pub struct Controller {
-    settings: Settings,
+    settings: AdmissionSettings,
     tuning: Tuning,
-    phase: Phase,
+    phase: SearchPhase,
     /// The current number of tasks at once.
     n: u32,
     /// The look at which the current measurement began; `None` until exactly `n` tasks run.
-    from: Option<Look>,
+    from: Option<AdmissionSample>,
     changed_us: u64,
     /// Number of looks since then.
     looks: u64,
@@ -79,15 +79,15 @@ pub struct Controller {
 
 impl Controller {
     /// Begins with one task, or with the learnt limit.
-    pub fn new(settings: Settings) -> Controller {
+    pub fn new(settings: AdmissionSettings) -> Controller {
         Controller::tuned(settings, Tuning::default())
     }
 
     /// Like `new`, with other constants: the test bed shows the effect of each.
-    pub fn tuned(settings: Settings, tuning: Tuning) -> Controller {
+    pub fn tuned(settings: AdmissionSettings, tuning: Tuning) -> Controller {
         let phase = match settings.learnt {
-            Some(_) => Phase::Settled { best: None },
-            None => Phase::SlowStart { before: None },
+            Some(_) => SearchPhase::Settled { best: None },
+            None => SearchPhase::SlowStart { before: None },
         };
         Controller {
             settings,
@@ -114,7 +114,7 @@ impl Controller {
     /// Returns the limit to remember for the next run: the one that was found under pressure.
     pub fn lesson(&self) -> Option<u32> {
         match self.phase {
-            Phase::Settled { best: Some(best) } | Phase::Trial { best, .. } => {
+            SearchPhase::Settled { best: Some(best) } | SearchPhase::Trial { best, .. } => {
                 (best.tasks < self.settings.most).then_some(best.tasks)
             }
             _ => None,
@@ -128,20 +128,20 @@ impl Controller {
     }
 
     /// Takes a look; returns the limit if it changes.
-    pub fn observe(&mut self, pulse: &Pulse, load: &Load) -> Option<Change> {
+    pub fn observe(&mut self, pulse: &StorageSample, load: &TaskLoad) -> Option<LimitChange> {
         let before = self.limit();
-        let why = self.step(&Look { pulse: *pulse, load: *load });
+        let why = self.step(&AdmissionSample { pulse: *pulse, load: *load });
         let limit = self.limit();
-        (limit != before).then(|| Change { limit, why: why.unwrap_or_default() })
+        (limit != before).then(|| LimitChange { limit, why: why.unwrap_or_default() })
     }
 
-    fn step(&mut self, look: &Look) -> Option<String> {
+    fn step(&mut self, look: &AdmissionSample) -> Option<String> {
         self.began_us.get_or_insert(look.pulse.at_us);
         // A measurement counts only while exactly the limit runs. Tasks above it began under another limit. With
         // fewer tasks there is nothing to learn, unless no more wait.
-        if look.load.in_flight > self.n && matches!(self.phase, Phase::SlowStart { .. }) {
+        if look.load.in_flight > self.n && matches!(self.phase, SearchPhase::SlowStart { .. }) {
             // These tasks began before it was known that they would use the storage.
-            self.phase = Phase::Settled { best: None };
+            self.phase = SearchPhase::Settled { best: None };
             self.go(look.load.in_flight, look);
         }
         let few = look.load.in_flight < self.n && look.load.waiting > 0 && self.from.is_none();
@@ -157,16 +157,16 @@ impl Controller {
         self.looks += 1;
         let span = look.since(&from);
         match self.phase {
-            Phase::SlowStart { before } => self.slow_start(look, &span, before),
-            Phase::Settled { best } => self.settled(look, &span, best),
-            Phase::Trial { best, top } => self.trial(look, &span, best, top),
+            SearchPhase::SlowStart { before } => self.slow_start(look, &span, before),
+            SearchPhase::Settled { best } => self.settled(look, &span, best),
+            SearchPhase::Trial { best, top } => self.trial(look, &span, best, top),
         }
     }
 
     /// Returns the greatest number that may follow. A task that reads its data more than once needs it in the page
     /// cache. That shows only when the cache is full and its content useless. Therefore no more tasks run than fit,
     /// until it is known that data is read once.
-    fn cap(&self, look: &Look) -> u32 {
+    fn cap(&self, look: &AdmissionSample) -> u32 {
         let Some(fit) = look.fit(self.tuning.filled).filter(|_| look.load.again != Some(false)) else {
             return u32::MAX;
         };
@@ -174,11 +174,11 @@ impl Controller {
     }
 
     /// Begins the measurement anew.
-    fn restart(&mut self, look: &Look) {
+    fn restart(&mut self, look: &AdmissionSample) {
         (self.from, self.looks) = (Some(*look), 0);
     }
 
-    fn go(&mut self, n: u32, look: &Look) {
+    fn go(&mut self, n: u32, look: &AdmissionSample) {
         if n != self.n {
             (self.changed_us, self.from) = (look.pulse.at_us, None);
         }
@@ -186,7 +186,7 @@ impl Controller {
     }
 }
 
-fn told(now: Served, best: Served) -> String {
+fn told(now: ServedRate, best: ServedRate) -> String {
     format!("{} at once were served {}, {} {}", now.tasks, mb(now.rate), best.tasks, mb(best.rate))
 }
 

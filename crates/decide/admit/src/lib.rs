@@ -17,6 +17,6 @@ mod controller;
 mod span;
 mod tuning;
 
-pub use controller::{Change, Controller, Settings};
-pub use span::Load;
+pub use controller::{AdmissionSettings, Controller, LimitChange};
+pub use span::TaskLoad;
 pub use tuning::Tuning;

@@ -1,10 +1,10 @@
 //! The state of a storage server and of the run at one time, and the growth between two times.
 
-use homing_model::Pulse;
+use homing_model::StorageSample;
 
 /// The tasks of the run at a storage server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Load {
+pub struct TaskLoad {
     /// Tasks that use it now.
     pub in_flight: u32,
     /// Tasks that wait; with 0 a higher limit would change nothing.
@@ -22,9 +22,9 @@ pub struct Load {
 
 /// Pulse and load at one time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
-    pub pulse: Pulse,
-    pub load: Load,
+pub(crate) struct AdmissionSample {
+    pub pulse: StorageSample,
+    pub load: TaskLoad,
 }
 
 /// The growth between two looks.
@@ -66,7 +66,7 @@ impl Span {
     }
 }
 
-impl Look {
+impl AdmissionSample {
     /// Returns how many tasks, of the size of the running ones, fill the share `filled` of the page cache.
     pub fn fit(&self, filled: f64) -> Option<u32> {
         if self.load.inputs == 0 || self.load.in_flight == 0 {
@@ -77,7 +77,7 @@ impl Look {
     }
 
     /// Returns the growth since `before`.
-    pub fn since(&self, before: &Look) -> Span {
+    pub fn since(&self, before: &AdmissionSample) -> Span {
         let (now, then) = (&self.pulse, &before.pulse);
         let us = now.at_us.saturating_sub(then.at_us).max(1);
         let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?) as f64);
@@ -85,7 +85,7 @@ impl Look {
         let again = grown(now.reread, then.reread).unwrap_or(0.0).min(moved);
         let cached = if self.load.network { 0 } else { now.cached.saturating_sub(then.cached) };
         let looked = now.looked.saturating_sub(then.looked);
-        let stood = now.stood.saturating_sub(then.stood) as f64;
+        let stood = now.blocked_on_io.saturating_sub(then.blocked_on_io) as f64;
         Span {
             us,
             host: grown(now.io_some_us, then.io_some_us).map(|stalled| (stalled / us as f64).min(1.0)),

@@ -2,7 +2,7 @@
 
 use crate::blocks::Blocks;
 use crate::error::BatchError;
-use crate::inputs::Inputs;
+use crate::inputs::InputOpener;
 use crate::options::{Blocking, InputOptions, Packing};
 use crate::pack::Packer;
 use crate::perl::Perl;
@@ -10,7 +10,7 @@ use crate::piped::Piped;
 use crate::quote::{Dialect, command_line};
 use crate::shell::command_from_line;
 use crate::slot::fill_text;
-use crate::sources::{Combinations, Given, is_separator, sources};
+use crate::sources::{ArgumentWords, Combinations, is_separator, sources};
 use crate::strings::Strings;
 use crate::tasks_file::TaskLines;
 use crate::template::{CommandTemplate, Filling, TextTemplate};
@@ -43,13 +43,13 @@ enum Origin {
 pub fn compose(
     words: &[RawText],
     options: InputOptions,
-    inputs: &mut dyn Inputs,
+    inputs: &mut dyn InputOpener,
     stdin_is_tty: bool,
 ) -> Result<Batch, BatchError> {
     if let Some(how) = options.blocks.clone() {
         return of_blocks(words, &options, &how, inputs, stdin_is_tty);
     }
-    let Given { command, mut combinations, columns } = sources(words, &options, inputs, stdin_is_tty)?;
+    let ArgumentWords { command, mut combinations, columns } = sources(words, &options, inputs, stdin_is_tty)?;
     let names = columns.iter().map(|name| RawText(name.clone())).collect();
     let strings = Strings::new(&options.replacements, columns, options.perl.clone())?;
     let text = |text: &RawText| TextTemplate::parse(text, &strings);
@@ -82,7 +82,7 @@ fn of_blocks(
     words: &[RawText],
     options: &InputOptions,
     how: &Blocking,
-    inputs: &mut dyn Inputs,
+    inputs: &mut dyn InputOpener,
     stdin_is_tty: bool,
 ) -> Result<Batch, BatchError> {
     let refuse =

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 
 /// A sequence of edits.
 #[derive(Clone, Debug)]
-pub(crate) struct Edit(Vec<Step>);
+pub(crate) struct Edit(Vec<EditStep>);
 
 #[derive(Clone, Debug)]
-enum Step {
+enum EditStep {
     /// Replaces by the first of these that matches.
     Substitute(Vec<Substitution>),
     /// Replaces an empty value, or `0`.
@@ -51,7 +51,7 @@ impl Edit {
                     None => break,
                 }
             }
-            steps.push(Step::Substitute(choices));
+            steps.push(EditStep::Substitute(choices));
             if !rest.is_empty() {
                 rest = rest.strip_prefix(';').ok_or_else(refused)?.trim_start();
             }
@@ -62,12 +62,12 @@ impl Edit {
     /// Reads the text between the braces of `--plus` strings from Bash: `:-text`, `:2:3`, `#a`, `%a`, `/a/b`, `^a`,
     /// `,A`.
     pub(crate) fn bash(inner: &str) -> Option<Edit> {
-        let case = |pattern: &str, all, upper| Some(Step::Case { found: regex(pattern).ok()?, all, upper });
+        let case = |pattern: &str, all, upper| Some(EditStep::Case { found: regex(pattern).ok()?, all, upper });
         let step = if let Some(text) = inner.strip_prefix(":-").filter(|t| !t.is_empty()) {
-            Step::Default(text.as_bytes().to_vec())
+            EditStep::Default(text.as_bytes().to_vec())
         } else if let Some(numbers) = inner.strip_prefix(':') {
             let (from, length) = numbers.split_once(':').unwrap_or((numbers, ""));
-            Step::Slice(from.parse().ok()?, if length.is_empty() { usize::MAX } else { length.parse().ok()? })
+            EditStep::Slice(from.parse().ok()?, if length.is_empty() { usize::MAX } else { length.parse().ok()? })
         } else if let Some(pattern) = inner.strip_prefix("^^").filter(|p| !p.is_empty()) {
             case(pattern, true, true)?
         } else if let Some(pattern) = inner.strip_prefix('^').filter(|p| !p.is_empty()) {
@@ -77,7 +77,7 @@ impl Edit {
         } else if let Some(pattern) = inner.strip_prefix(',').filter(|p| !p.is_empty()) {
             case(&format!("^(?:{pattern})"), false, false)?
         } else {
-            Step::Substitute(vec![removal(inner).or_else(|| replacement(inner))?])
+            EditStep::Substitute(vec![removal(inner).or_else(|| replacement(inner))?])
         };
         Some(Edit(vec![step]))
     }
@@ -125,18 +125,18 @@ fn replacement(inner: &str) -> Option<Substitution> {
     Some(Substitution { found: regex(&pattern).ok()?, with: template_of(with), all: !kind.is_empty() })
 }
 
-impl Step {
+impl EditStep {
     /// Returns `None` if the value stays as it is.
     fn apply(&self, value: &[u8]) -> Option<Vec<u8>> {
         match self {
-            Step::Substitute(choices) => {
+            EditStep::Substitute(choices) => {
                 let one = choices.iter().find(|one| one.found.is_match(value))?;
                 let most = if one.all { 0 } else { 1 };
                 Some(one.found.replacen(value, most, one.with.as_slice()).into_owned())
             }
-            Step::Default(text) => (value.is_empty() || value == b"0").then(|| text.clone()),
-            Step::Slice(from, length) => Some(value.iter().skip(*from).take(*length).copied().collect()),
-            Step::Case { found, all, upper } => {
+            EditStep::Default(text) => (value.is_empty() || value == b"0").then(|| text.clone()),
+            EditStep::Slice(from, length) => Some(value.iter().skip(*from).take(*length).copied().collect()),
+            EditStep::Case { found, all, upper } => {
                 let change = |captures: &regex::bytes::Captures| match upper {
                     true => captures[0].to_ascii_uppercase(),
                     false => captures[0].to_ascii_lowercase(),

@@ -96,7 +96,7 @@ pub enum Decision {
 
 /// Numbers of tasks of the whole run by how they ended, also in its earlier parts.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ends {
+pub struct TaskCounts {
     /// Tasks that succeeded.
     pub done: u64,
     /// Tasks that failed.
@@ -105,7 +105,7 @@ pub struct Ends {
     pub total: Option<u64>,
 }
 
-impl Ends {
+impl TaskCounts {
     fn failed_percent(&self, of: u64) -> i32 {
         (self.failed * 100).div_ceil(of.max(1)).min(100) as i32
     }
@@ -127,7 +127,7 @@ impl HaltState {
 
     /// Decides after a task had its last attempt, which `ends` includes already. Its outcome is remembered: `--halt
     /// now,fail=1` makes that the exit status of the run.
-    pub fn ended(&mut self, outcome: &Outcome, ends: Ends) -> Decision {
+    pub fn ended(&mut self, outcome: &Outcome, ends: TaskCounts) -> Decision {
         if let Some((decision, _)) = self.verdict {
             return decision;
         }
@@ -163,7 +163,7 @@ impl HaltState {
     /// Returns the exit status of the run: 0 if none failed, 1 to 100 for that number of failures, 101 for more.
     /// After a halt on failures it is the status of the failed task (limit 1), their number, or their percentage;
     /// after a halt on successes 0. Errors of homing itself are 255, which the caller returns.
-    pub fn exit_status(&self, ends: Ends) -> i32 {
+    pub fn exit_status(&self, ends: TaskCounts) -> i32 {
         match (self.verdict, self.halt) {
             (Some((_, exit)), _) => exit,
             (None, Halt::At { limit: Limit::Percent(_), .. }) => ends.failed_percent(ends.done + ends.failed),
@@ -189,7 +189,7 @@ mod tests {
 
     fn run(halt: &str, statuses: &[i32]) -> (usize, Decision, i32) {
         let mut state = HaltState::new(halt.parse().unwrap());
-        let mut ends = Ends { total: Some(statuses.len() as u64), ..Ends::default() };
+        let mut ends = TaskCounts { total: Some(statuses.len() as u64), ..TaskCounts::default() };
         for (i, status) in statuses.iter().enumerate() {
             *if *status == 0 { &mut ends.done } else { &mut ends.failed } += 1;
             let decision = state.ended(&Outcome::Exit(*status), ends);
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(run("never", &[1; 100]).2, 100);
         assert_eq!(run("never", &[1; 102]).2, 101);
         let mut state = HaltState::new("now,fail=1".parse().unwrap());
-        let ends = Ends { failed: 1, ..Ends::default() };
+        let ends = TaskCounts { failed: 1, ..TaskCounts::default() };
         state.ended(&Outcome::Signal(9), ends);
         assert_eq!(state.exit_status(ends), 137);
     }
@@ -241,7 +241,10 @@ mod tests {
     fn a_percentage_waits_for_the_total() {
         let mut state = HaltState::new("now,fail=10%".parse().unwrap());
         let failed = Outcome::Exit(1);
-        assert_eq!(state.ended(&failed, Ends { failed: 1, ..Ends::default() }), Decision::Go);
-        assert_eq!(state.ended(&failed, Ends { failed: 2, total: Some(20), ..Ends::default() }), Decision::KillNow);
+        assert_eq!(state.ended(&failed, TaskCounts { failed: 1, ..TaskCounts::default() }), Decision::Go);
+        assert_eq!(
+            state.ended(&failed, TaskCounts { failed: 2, total: Some(20), ..TaskCounts::default() }),
+            Decision::KillNow
+        );
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub const HELD_FILE: u64 = 256 << 20;
 
 /// An input source that is open.
-pub struct Input {
+pub struct InputSource {
     /// Its bytes.
     pub from: Box<dyn BufRead + Send>,
     /// Whether it may be held in memory.
@@ -21,9 +21,9 @@ pub struct Input {
 }
 
 /// Opens the input sources that the user named, in the order of the command line.
-pub trait Inputs {
+pub trait InputOpener {
     /// Opens a path. `-` is standard input, which is opened at most once.
-    fn open(&mut self, path: &Path) -> io::Result<Input>;
+    fn open(&mut self, path: &Path) -> io::Result<InputSource>;
 }
 
 /// Opens input sources directly, without keeping them.
@@ -48,17 +48,17 @@ pub fn stdin_again() -> Option<PathBuf> {
     (regular && File::open(name).is_ok()).then(|| name.into())
 }
 
-impl Inputs for Files {
-    fn open(&mut self, path: &Path) -> io::Result<Input> {
+impl InputOpener for Files {
+    fn open(&mut self, path: &Path) -> io::Result<InputSource> {
         if path == Path::new("-") {
             let from = self.stdin.take().unwrap_or_else(|| Box::new(io::empty()));
-            return Ok(Input { from, hold: false, again: stdin_again(), copy: None });
+            return Ok(InputSource { from, hold: false, again: stdin_again(), copy: None });
         }
         let path = self.cwd.join(path);
         let file = File::open(&path)?;
         let known = file.metadata()?;
         let hold = known.is_file() && known.len() <= HELD_FILE;
         let again = known.is_file().then_some(path);
-        Ok(Input { from: Box::new(BufReader::with_capacity(1 << 16, file)), hold, again, copy: None })
+        Ok(InputSource { from: Box::new(BufReader::with_capacity(1 << 16, file)), hold, again, copy: None })
     }
 }

@@ -1,6 +1,6 @@
 //! Turns the user's input into tasks: GNU parallel's input language, task files, and option values in GNU parallel's
 //! grammar. It converts text to values: it starts no process, and reads only the input sources that the user named,
-//! through [`Inputs`].
+//! through [`InputOpener`].
 //!
 //! The path of a batch: `sources` (words, files, standard input) give records, and `template` turns a record into a
 //! command. [`Batch`] hands out one task at a time: a million tasks never exist at once.
@@ -42,15 +42,15 @@ pub use absent::absent;
 pub use amount::{Timeout, jobs, parse_duration, parse_duration_within, parse_minutes, parse_seconds, parse_size};
 pub use compose::{Batch, Tag, compose, tasks_file};
 pub use error::BatchError;
-pub use halt::{Decision, Ends, Halt, HaltOn, HaltState, Limit, failed_exit_status};
-pub use inputs::{Files, HELD_FILE, Input, Inputs, stdin_again};
+pub use halt::{Decision, Halt, HaltOn, HaltState, Limit, TaskCounts, failed_exit_status};
+pub use inputs::{Files, HELD_FILE, InputOpener, InputSource, stdin_again};
 pub use joblog::{HEADER as JOBLOG_HEADER, JoblogEntry, JoblogLine, JoblogSeen, read as read_joblog};
 pub use login::{Login, logins, logins_of_file};
 pub use options::{BlockSize, Blocking, Each, InputOptions, Packing, Trim};
 pub use perl::{Evaluated, Expression, Perl};
 pub use quote::{command_line, quote};
 pub use records::unescaped;
-pub use results::{ResultPaths, Results};
+pub use results::{ResultPaths, ResultsOption};
 pub use shell::command_from_line;
 pub use skip::{Freshness, Stale, freshness};
 pub use slot::{SLOT_TOKEN, fill_slot};

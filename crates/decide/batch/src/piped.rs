@@ -3,7 +3,7 @@
 
 use crate::boundary::Boundary;
 use crate::error::BatchError;
-use crate::inputs::{Input, Inputs};
+use crate::inputs::{InputOpener, InputSource};
 use crate::options::{BlockSize, Blocking, Each};
 use crate::template::{CommandTemplate, Filling};
 use homing_model::{Block, Command};
@@ -38,7 +38,7 @@ pub(crate) struct Piped {
 impl Piped {
     /// `header`: the first line precedes each block.
     pub(crate) fn new(
-        inputs: &mut dyn Inputs,
+        inputs: &mut dyn InputOpener,
         how: &Blocking,
         each: Each,
         header: bool,
@@ -49,7 +49,7 @@ impl Piped {
             return Err(BatchError::value("--block", "a number of blocks", reason));
         };
         let opened = inputs.open(Path::new("-"));
-        let Input { from, copy, .. } =
+        let InputSource { from, copy, .. } =
             opened.map_err(|source| BatchError::Open { path: "standard input".into(), source })?;
         let boundary = Boundary::of(how)?;
         Ok(Piped {

@@ -207,8 +207,8 @@ impl Records {
         }
     }
 
-    pub(crate) fn hold(mut self) -> Result<Values, BatchError> {
-        let mut values = Values::default();
+    pub(crate) fn hold(mut self) -> Result<ByteStrings, BatchError> {
+        let mut values = ByteStrings::default();
         while let Some(record) = self.next()? {
             values.push(&record);
         }
@@ -223,15 +223,15 @@ pub(crate) fn read_until(from: &mut dyn BufRead, last: u8, most: usize, to: &mut
 
 /// Many byte strings in two allocations, with eight bytes of overhead each.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Values {
+pub(crate) struct ByteStrings {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Values {
+impl ByteStrings {
     /// Makes a single empty value.
     pub(crate) fn one_empty() -> Self {
-        Values { bytes: Vec::new(), ends: vec![0] }
+        ByteStrings { bytes: Vec::new(), ends: vec![0] }
     }
     /// Removes and returns the first value.
     pub(crate) fn take_first(&mut self) -> Option<Vec<u8>> {

@@ -24,13 +24,13 @@ pub struct ResultPaths {
 
 /// The value of `--results`.
 #[derive(Clone, Debug)]
-pub struct Results {
+pub struct ResultsOption {
     text: RawText,
     template: Option<TextTemplate>,
     columns: Vec<RawText>,
 }
 
-impl Results {
+impl ResultsOption {
     /// Reads a directory, or a template with replacement strings: `out/{1}.txt` names a file, `out/{1}/` a directory.
     /// `columns` are the names from [`crate::Batch::columns`].
     pub fn parse(text: &RawText, columns: &[RawText]) -> Result<Self, BatchError> {
@@ -40,7 +40,7 @@ impl Results {
         let names = columns.iter().map(|name| name.0.clone()).collect();
         let template = TextTemplate::parse(text, &Strings::new(&Replacements::default(), names, None)?)?;
         let template = Some(template).filter(TextTemplate::has_replacement);
-        Ok(Results { text: text.clone(), template, columns: columns.to_vec() })
+        Ok(ResultsOption { text: text.clone(), template, columns: columns.to_vec() })
     }
 
     /// Returns the folder of all results, if there is one for all tasks.
@@ -121,7 +121,7 @@ mod tests {
     fn paths(results: &str, args: &[&str]) -> Result<ResultPaths, BatchError> {
         let args = args.iter().map(|a| RawText::from(*a)).collect();
         let task = Task { id: 7, args, ..Task::of(homing_model::Command::Shell("x".into())) };
-        Results::parse(&results.into(), &[]).unwrap().paths(&task)
+        ResultsOption::parse(&results.into(), &[]).unwrap().paths(&task)
     }
 
     fn stdout(results: &str, args: &[&str]) -> String {

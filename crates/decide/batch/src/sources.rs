@@ -2,27 +2,27 @@
 //! and `::::+`. The last varies fastest.
 
 use crate::error::BatchError;
-use crate::inputs::{Input, Inputs};
+use crate::inputs::{InputOpener, InputSource};
 use crate::options::InputOptions;
-use crate::records::{Cutting, Records, Values};
+use crate::records::{ByteStrings, Cutting, Records};
 use crate::shuffle::Shuffle;
 use homing_model::RawText;
 use std::path::Path;
 
-enum Source {
-    Held(Values),
+enum ValueSource {
+    Held(ByteStrings),
     Stream(Records),
 }
 
-impl Source {
+impl ValueSource {
     fn has_values(&self) -> bool {
-        matches!(self, Source::Held(values) if values.len() > 0)
+        matches!(self, ValueSource::Held(values) if values.len() > 0)
     }
 }
 
 /// Sources that advance together: a row is one record of each.
 struct Axis {
-    sources: Vec<Source>,
+    sources: Vec<ValueSource>,
     next: usize,
     /// Whether the longest source determines the number of rows; the others start again.
     recycled: bool,
@@ -32,8 +32,8 @@ impl Axis {
     /// Returns the number of rows, once all sources are held: that of the shortest, or with `--link` of the longest.
     fn len(&self) -> Option<usize> {
         let lengths = self.sources.iter().map(|s| match s {
-            Source::Held(values) => Some(values.len()),
-            Source::Stream(_) => None,
+            ValueSource::Held(values) => Some(values.len()),
+            ValueSource::Stream(_) => None,
         });
         let lengths = lengths.collect::<Option<Vec<_>>>()?.into_iter();
         if self.recycled { lengths.max() } else { lengths.min() }
@@ -41,10 +41,10 @@ impl Axis {
 
     fn hold(&mut self) -> Result<(), BatchError> {
         for source in &mut self.sources {
-            if let Source::Stream(_) = source {
-                let taken = std::mem::replace(source, Source::Held(Values::default()));
-                if let Source::Stream(records) = taken {
-                    *source = Source::Held(records.hold()?);
+            if let ValueSource::Stream(_) = source {
+                let taken = std::mem::replace(source, ValueSource::Held(ByteStrings::default()));
+                if let ValueSource::Stream(records) = taken {
+                    *source = ValueSource::Held(records.hold()?);
                 }
             }
         }
@@ -54,7 +54,7 @@ impl Axis {
     /// Appends the values of row `index` of a held axis.
     fn row(&self, index: usize, cutting: &Cutting, to: &mut Vec<RawText>) {
         for source in &self.sources {
-            if let Source::Held(values) = source {
+            if let ValueSource::Held(values) = source {
                 cutting.values(values.get(index % values.len()), to);
             }
         }
@@ -74,13 +74,15 @@ impl Axis {
         }
         for source in &mut self.sources {
             match source {
-                Source::Held(values) if self.next < values.len() => cutting.values(values.get(self.next), &mut row),
-                Source::Held(_) => return Ok(None),
-                Source::Stream(records) => match records.next()? {
+                ValueSource::Held(values) if self.next < values.len() => {
+                    cutting.values(values.get(self.next), &mut row)
+                }
+                ValueSource::Held(_) => return Ok(None),
+                ValueSource::Stream(records) => match records.next()? {
                     Some(record) => cutting.values(&record, &mut row),
                     None if self.next == 0 && pad => {
                         row.push(RawText::default());
-                        *source = Source::Held(Values::one_empty());
+                        *source = ValueSource::Held(ByteStrings::one_empty());
                     }
                     None => return Ok(None),
                 },
@@ -107,15 +109,15 @@ pub(crate) struct Combinations {
 }
 
 impl Combinations {
-    fn sources(&self) -> impl Iterator<Item = &Source> {
+    fn sources(&self) -> impl Iterator<Item = &ValueSource> {
         self.axes.iter().flat_map(|axis| &axis.sources)
     }
 
     /// Makes an empty source beside others one empty value: `::: a b :::` runs for a and b, as with GNU parallel.
     fn pad_empty(&mut self) {
         for source in self.axes.iter_mut().flat_map(|axis| &mut axis.sources) {
-            if matches!(source, Source::Held(values) if values.len() == 0) {
-                *source = Source::Held(Values::one_empty());
+            if matches!(source, ValueSource::Held(values) if values.len() == 0) {
+                *source = ValueSource::Held(ByteStrings::one_empty());
             }
         }
     }
@@ -148,9 +150,9 @@ impl Combinations {
         self.settled = true;
         let streamed = usize::from(self.shuf.is_none() && !self.whole);
         self.axes.iter_mut().skip(streamed).try_for_each(Axis::hold)?;
-        let some_hold = self.sources().any(Source::has_values);
+        let some_hold = self.sources().any(ValueSource::has_values);
         self.some_hold = some_hold;
-        if self.some_hold || self.sources().any(|s| matches!(s, Source::Stream(_))) {
+        if self.some_hold || self.sources().any(|s| matches!(s, ValueSource::Stream(_))) {
             self.pad_empty();
         }
         self.check_size()
@@ -230,7 +232,7 @@ pub(crate) fn is_separator(word: &RawText, options: &InputOptions) -> bool {
 }
 
 /// The content of the command line's words.
-pub(crate) struct Given<'a> {
+pub(crate) struct ArgumentWords<'a> {
     pub(crate) command: &'a [RawText],
     pub(crate) combinations: Combinations,
     /// `--header`: the names of the columns.
@@ -241,9 +243,9 @@ pub(crate) struct Given<'a> {
 pub(crate) fn sources<'a>(
     words: &'a [RawText],
     options: &InputOptions,
-    inputs: &mut dyn Inputs,
+    inputs: &mut dyn InputOpener,
     stdin_is_tty: bool,
-) -> Result<Given<'a>, BatchError> {
+) -> Result<ArgumentWords<'a>, BatchError> {
     let starts = |words: &[RawText]| words.iter().position(|word| is_separator(word, options));
     let (command, mut rest) = words.split_at(starts(words).unwrap_or(words.len()));
     let mut opening = Opening {
@@ -273,13 +275,13 @@ pub(crate) fn sources<'a>(
         (false, true) => std::mem::take(&mut opening.names),
         (false, false) => Vec::new(),
     };
-    Ok(Given { command, combinations: opening.finish()?, columns })
+    Ok(ArgumentWords { command, combinations: opening.finish()?, columns })
 }
 
 struct Opening<'a> {
     options: &'a InputOptions,
     cutting: Cutting,
-    inputs: &'a mut dyn Inputs,
+    inputs: &'a mut dyn InputOpener,
     uses_stdin: bool,
     axes: Vec<Axis>,
     /// The file name of each source; empty if it has none.
@@ -295,7 +297,7 @@ impl Opening<'_> {
         }
         if !files {
             self.names.push(Vec::new());
-            return self.add(linked, |o| Ok(Source::Held(o.values(words))));
+            return self.add(linked, |o| Ok(ValueSource::Held(o.values(words))));
         }
         if words.is_empty() {
             return Err(BatchError::NoFile);
@@ -306,7 +308,7 @@ impl Opening<'_> {
     fn add(
         &mut self,
         linked: bool,
-        open: impl FnOnce(&mut Self) -> Result<Source, BatchError>,
+        open: impl FnOnce(&mut Self) -> Result<ValueSource, BatchError>,
     ) -> Result<(), BatchError> {
         let source = open(self)?;
         let recycled = self.options.link;
@@ -322,16 +324,16 @@ impl Opening<'_> {
         let mut names = Vec::new();
         for source in self.axes.iter_mut().flat_map(|axis| &mut axis.sources) {
             let first = match source {
-                Source::Held(values) => values.take_first(),
-                Source::Stream(records) => records.next()?,
+                ValueSource::Held(values) => values.take_first(),
+                ValueSource::Stream(records) => records.next()?,
             };
             self.cutting.values(&first.unwrap_or_default(), &mut names);
         }
         Ok(names.into_iter().map(|name| name.0).collect())
     }
 
-    fn values(&self, words: &[RawText]) -> Values {
-        let mut values = Values::default();
+    fn values(&self, words: &[RawText]) -> ByteStrings {
+        let mut values = ByteStrings::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
             if self.cutting.ends(&word.0) {
@@ -351,7 +353,7 @@ impl Opening<'_> {
         values
     }
 
-    fn file(&mut self, path: &Path) -> Result<Source, BatchError> {
+    fn file(&mut self, path: &Path) -> Result<ValueSource, BatchError> {
         let is_stdin = path == Path::new("-");
         if is_stdin && std::mem::replace(&mut self.uses_stdin, true) {
             return Err(BatchError::StdinTwice);
@@ -359,9 +361,10 @@ impl Opening<'_> {
         let name = if is_stdin { "standard input".into() } else { RawText::from(path).display() };
         self.names.push(if is_stdin { Vec::new() } else { RawText::from(path).0 });
         let opened = self.inputs.open(path);
-        let Input { from, hold, .. } = opened.map_err(|source| BatchError::Open { path: name.clone(), source })?;
+        let InputSource { from, hold, .. } =
+            opened.map_err(|source| BatchError::Open { path: name.clone(), source })?;
         let records = Records::new(from, name, self.cutting.clone());
-        if hold { records.hold().map(Source::Held) } else { Ok(Source::Stream(records)) }
+        if hold { records.hold().map(ValueSource::Held) } else { Ok(ValueSource::Stream(records)) }
     }
 
     fn finish(self) -> Result<Combinations, BatchError> {
@@ -376,7 +379,7 @@ impl Opening<'_> {
             uses_stdin: self.uses_stdin,
             some_hold: false,
         };
-        if combinations.sources().any(Source::has_values) {
+        if combinations.sources().any(ValueSource::has_values) {
             combinations.pad_empty();
         }
         combinations.check_size()?;

@@ -21,7 +21,7 @@ pub struct Replacements {
 
 /// The operation on a value.
 #[derive(Clone, Debug)]
-pub(crate) enum Op {
+pub(crate) enum ValueOperation {
     Whole,
     NoExtension,
     Base,
@@ -35,22 +35,22 @@ pub(crate) enum Op {
     Perl(Compiled),
 }
 
-/// The result of an [`Op`] for a value.
-pub(crate) struct Made<'v> {
+/// The result of an [`ValueOperation`] for a value.
+pub(crate) struct OperationResult<'v> {
     pub(crate) text: Cow<'v, [u8]>,
     /// Whether it is not quoted for the shell.
     pub(crate) unquoted: bool,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Part {
+pub(crate) enum ReplacementPart {
     Literal(Vec<u8>),
     /// All values, each as a word of its own.
-    All(Op),
+    All(ValueOperation),
     /// One value; negative counts from the last.
-    One(i64, Op),
+    One(i64, ValueOperation),
     /// Repeated for each value, with the text around it: `a{}b` as `a1b a2b`.
-    Group(Vec<Part>),
+    Group(Vec<ReplacementPart>),
     Seq,
     /// The number with as many leading zeros as the number of tasks needs.
     PaddedSeq,
@@ -111,69 +111,69 @@ fn directory(value: &[u8]) -> &[u8] {
     }
 }
 
-impl Op {
-    fn own(text: &[u8]) -> Option<Op> {
+impl ValueOperation {
+    fn own(text: &[u8]) -> Option<ValueOperation> {
         Some(match text {
-            b"" => Op::Whole,
-            b"." => Op::NoExtension,
-            b"/" => Op::Base,
-            b"//" => Op::Directory,
-            b"/." => Op::BaseNoExtension,
+            b"" => ValueOperation::Whole,
+            b"." => ValueOperation::NoExtension,
+            b"/" => ValueOperation::Base,
+            b"//" => ValueOperation::Directory,
+            b"/." => ValueOperation::BaseNoExtension,
             _ => return None,
         })
     }
 
-    fn plus(text: &[u8]) -> Option<Op> {
+    fn plus(text: &[u8]) -> Option<ValueOperation> {
         let text = std::str::from_utf8(text).ok()?;
         match text {
-            "uniq" => return Some(Op::Unique),
-            "choose_k" => return Some(Op::Rising),
+            "uniq" => return Some(ValueOperation::Unique),
+            "choose_k" => return Some(ValueOperation::Rising),
             _ => {}
         }
         let known = PLUS.iter().find(|(name, _)| *name == text);
         let edit = known.map_or_else(|| Edit::bash(text), |(_, perl)| Edit::perl(perl).ok())?;
-        Some(Op::Edit(Arc::new(edit)))
+        Some(ValueOperation::Edit(Arc::new(edit)))
     }
 
     /// Reads Perl, or the substitutions that need none.
-    fn of_perl(code: &str, perl: Option<&Arc<dyn Perl>>) -> Result<Op, BatchError> {
+    fn of_perl(code: &str, perl: Option<&Arc<dyn Perl>>) -> Result<ValueOperation, BatchError> {
         match (Edit::perl(code), perl) {
-            (Ok(edit), _) => Ok(Op::Edit(Arc::new(edit))),
+            (Ok(edit), _) => Ok(ValueOperation::Edit(Arc::new(edit))),
             (Err(refused), None) => Err(refused),
             (Err(_), Some(perl)) => {
                 let bad = |why: String| BatchError::value("{= =}", code, &why);
-                Ok(Op::Perl(Compiled::new(perl, code).map_err(bad)?))
+                Ok(ValueOperation::Perl(Compiled::new(perl, code).map_err(bad)?))
             }
         }
     }
 
-    pub(crate) fn apply<'v>(&self, with: Expression<'v>) -> Made<'v> {
+    pub(crate) fn apply<'v>(&self, with: Expression<'v>) -> OperationResult<'v> {
         match self {
-            Op::Perl(compiled) => {
+            ValueOperation::Perl(compiled) => {
                 let Evaluated { text, unquoted } = compiled.evaluate(with);
-                Made { text: text.into(), unquoted }
+                OperationResult { text: text.into(), unquoted }
             }
-            _ => Made { text: self.taken(with.value), unquoted: false },
+            _ => OperationResult { text: self.taken(with.value), unquoted: false },
         }
     }
 
     /// Whether a task with these values is skipped.
     pub(crate) fn passes_over(&self, args: &[RawText]) -> bool {
         match self {
-            Op::Unique => args.iter().enumerate().any(|(at, arg)| args[..at].contains(arg)),
-            Op::Rising => args.windows(2).any(|pair| pair[0] >= pair[1]),
+            ValueOperation::Unique => args.iter().enumerate().any(|(at, arg)| args[..at].contains(arg)),
+            ValueOperation::Rising => args.windows(2).any(|pair| pair[0] >= pair[1]),
             _ => false,
         }
     }
 
     fn taken<'v>(&self, value: &'v [u8]) -> Cow<'v, [u8]> {
         Cow::Borrowed(match self {
-            Op::Whole | Op::Unique | Op::Rising | Op::Perl(_) => value,
-            Op::NoExtension => no_extension(value),
-            Op::Base => base(value),
-            Op::Directory => directory(value),
-            Op::BaseNoExtension => no_extension(base(value)),
-            Op::Edit(edit) => return edit.apply(value),
+            ValueOperation::Whole | ValueOperation::Unique | ValueOperation::Rising | ValueOperation::Perl(_) => value,
+            ValueOperation::NoExtension => no_extension(value),
+            ValueOperation::Base => base(value),
+            ValueOperation::Directory => directory(value),
+            ValueOperation::BaseNoExtension => no_extension(base(value)),
+            ValueOperation::Edit(edit) => return edit.apply(value),
         })
     }
 }
@@ -190,7 +190,7 @@ fn position(text: &[u8]) -> Option<(i64, usize)> {
 pub(crate) struct Strings {
     plus: bool,
     /// Strings by their whole name, the longest first.
-    named: Vec<(Vec<u8>, Part)>,
+    named: Vec<(Vec<u8>, ReplacementPart)>,
     /// Strings of GNU parallel that have another name now.
     gone: Vec<&'static [u8]>,
     /// `--header`: `{name}` is the column of that name.
@@ -220,51 +220,51 @@ impl Strings {
         Ok(strings)
     }
 
-    fn braced(&self, name: &[u8]) -> Option<Part> {
+    fn braced(&self, name: &[u8]) -> Option<ReplacementPart> {
         self.replacement(name.strip_prefix(b"{")?.strip_suffix(b"}")?)
     }
 
     /// Returns the operation of a name, with or without a position before it.
-    fn op(&self, text: &[u8]) -> Option<Op> {
+    fn op(&self, text: &[u8]) -> Option<ValueOperation> {
         let whole = [b"{", text, b"}"].concat();
         match self.named.iter().find(|(name, _)| *name == whole) {
-            Some((_, Part::All(op))) => return Some(op.clone()),
+            Some((_, ReplacementPart::All(op))) => return Some(op.clone()),
             Some(_) => return None,
             None if self.gone.contains(&whole.as_slice()) => return None,
             None => {}
         }
-        Op::own(text).or_else(|| self.plus.then(|| Op::plus(text)).flatten())
+        ValueOperation::own(text).or_else(|| self.plus.then(|| ValueOperation::plus(text)).flatten())
     }
 
-    fn column(&self, inner: &[u8]) -> Option<Part> {
+    fn column(&self, inner: &[u8]) -> Option<ReplacementPart> {
         let (at, rest) = self.columns.iter().enumerate().find_map(|(at, name)| {
             let rest = inner.strip_prefix(name.as_slice()).filter(|_| !name.is_empty())?;
             [&b""[..], b"/", b"//", b".", b"/."].contains(&rest).then_some((at, rest))
         })?;
-        self.op(rest).map(|op| Part::One(at as i64 + 1, op))
+        self.op(rest).map(|op| ReplacementPart::One(at as i64 + 1, op))
     }
 
     /// Returns the replacement string between two braces, `None` if it is none.
-    fn replacement(&self, inner: &[u8]) -> Option<Part> {
+    fn replacement(&self, inner: &[u8]) -> Option<ReplacementPart> {
         if let Some(part) = self.column(inner) {
             return Some(part);
         }
         match inner {
             b"#" | b"%" if self.gone.iter().any(|own| &own[1..2] == inner) => return None,
-            b"#" => return Some(Part::Seq),
-            b"%" => return Some(Part::Slot),
-            b"##" if self.plus => return Some(Part::Total),
-            b"0#" if self.plus => return Some(Part::PaddedSeq),
-            b"slot" if self.plus => return Some(Part::Slot),
+            b"#" => return Some(ReplacementPart::Seq),
+            b"%" => return Some(ReplacementPart::Slot),
+            b"##" if self.plus => return Some(ReplacementPart::Total),
+            b"0#" if self.plus => return Some(ReplacementPart::PaddedSeq),
+            b"slot" if self.plus => return Some(ReplacementPart::Slot),
             _ => {}
         }
-        let Some((number, length)) = position(inner) else { return self.op(inner).map(Part::All) };
+        let Some((number, length)) = position(inner) else { return self.op(inner).map(ReplacementPart::All) };
         let op = self.op(trimmed_start(&inner[length..]))?;
-        (number != 0).then_some(Part::One(number, op))
+        (number != 0).then_some(ReplacementPart::One(number, op))
     }
 
     /// Returns the replacement string at the beginning of `rest`, and its length.
-    fn at(&self, rest: &[u8]) -> Option<(Part, usize)> {
+    fn at(&self, rest: &[u8]) -> Option<(ReplacementPart, usize)> {
         if let Some((name, part)) = self.named.iter().find(|(name, _)| rest.starts_with(name)) {
             return Some((part.clone(), name.len()));
         }
@@ -273,21 +273,21 @@ impl Strings {
     }
 
     /// Reads `{= perl =}`, or `{=2 perl =}` of one value.
-    fn expression(&self, text: &[u8]) -> Result<Part, BatchError> {
+    fn expression(&self, text: &[u8]) -> Result<ReplacementPart, BatchError> {
         let whole = || BatchError::Perl(String::from_utf8_lossy(text).into_owned());
         let code = std::str::from_utf8(&text[2..text.len() - 2]).map_err(|_| whole())?;
-        let op = |code: &str| match Op::of_perl(code.trim(), self.perl.as_ref()) {
+        let op = |code: &str| match ValueOperation::of_perl(code.trim(), self.perl.as_ref()) {
             Err(BatchError::Perl(_)) => Err(whole()),
             op => op,
         };
         Ok(match position(code.as_bytes()) {
-            Some((number, length)) => Part::One(number, op(&code[length..])?),
-            None => Part::All(op(code)?),
+            Some((number, length)) => ReplacementPart::One(number, op(&code[length..])?),
+            None => ReplacementPart::All(op(code)?),
         })
     }
 
     /// Splits a text into replacement strings and literal text.
-    pub(crate) fn parts(&self, text: &[u8]) -> Result<Vec<Part>, BatchError> {
+    pub(crate) fn parts(&self, text: &[u8]) -> Result<Vec<ReplacementPart>, BatchError> {
         let mut parts = Vec::new();
         let mut literal = Vec::new();
         let mut at = 0;
@@ -297,7 +297,7 @@ impl Strings {
                 && let Some(end) = rest[2..].windows(2).position(|w| w == b"=}").map(|at| at + 2)
             {
                 if !literal.is_empty() {
-                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                    parts.push(ReplacementPart::Literal(std::mem::take(&mut literal)));
                 }
                 parts.push(self.expression(&rest[..end + 2])?);
                 at += end + 2;
@@ -310,7 +310,7 @@ impl Strings {
             }
             if let Some((part, length)) = self.at(rest) {
                 if !literal.is_empty() {
-                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                    parts.push(ReplacementPart::Literal(std::mem::take(&mut literal)));
                 }
                 parts.push(part);
                 at += length;
@@ -320,14 +320,14 @@ impl Strings {
             }
         }
         if !literal.is_empty() {
-            parts.push(Part::Literal(literal));
+            parts.push(ReplacementPart::Literal(literal));
         }
         Ok(parts)
     }
 }
 
 /// Reads `--rpl 'NAME SUBSTITUTIONS'`.
-fn defined(text: &RawText, engine: Option<&Arc<dyn Perl>>) -> Result<(Vec<u8>, Part), BatchError> {
+fn defined(text: &RawText, engine: Option<&Arc<dyn Perl>>) -> Result<(Vec<u8>, ReplacementPart), BatchError> {
     let bad = |reason: &str| BatchError::value("--rpl", &text.display(), reason);
     let (name, perl) = text.0.split_at(text.0.iter().position(u8::is_ascii_whitespace).unwrap_or(text.0.len()));
     let perl = std::str::from_utf8(perl).map_err(|_| bad("it is not UTF-8"))?.trim();
@@ -343,8 +343,8 @@ fn defined(text: &RawText, engine: Option<&Arc<dyn Perl>>) -> Result<(Vec<u8>, P
     let own = OWN.iter().find(|(known, _)| *known == code).and_then(|(_, own)| Strings::default().braced(own));
     let part = match own {
         Some(part) => part,
-        None if once.is_some() => Part::One(1, Op::of_perl(code, engine)?),
-        None => Part::All(Op::of_perl(perl, engine)?),
+        None if once.is_some() => ReplacementPart::One(1, ValueOperation::of_perl(code, engine)?),
+        None => ReplacementPart::All(ValueOperation::of_perl(perl, engine)?),
     };
     Ok((name.to_vec(), part))
 }
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn parts_of_paths() {
-        let taken = |op: &Op, value: &str| op.taken(value.as_bytes()).into_owned();
+        let taken = |op: &ValueOperation, value: &str| op.taken(value.as_bytes()).into_owned();
         for (value, dot, base, dir, base_dot) in [
             ("a/b.c/d.tar.gz", "a/b.c/d.tar", "d.tar.gz", "a/b.c", "d.tar"),
             ("x", "x", "x", ".", "x"),
@@ -365,9 +365,12 @@ mod tests {
             ("a.", "a", "a.", ".", "a"),
             ("a/b/", "a/b/", "", "a", ""),
         ] {
-            for (op, want) in
-                [(Op::NoExtension, dot), (Op::Base, base), (Op::Directory, dir), (Op::BaseNoExtension, base_dot)]
-            {
+            for (op, want) in [
+                (ValueOperation::NoExtension, dot),
+                (ValueOperation::Base, base),
+                (ValueOperation::Directory, dir),
+                (ValueOperation::BaseNoExtension, base_dot),
+            ] {
                 assert_eq!(taken(&op, value), want.as_bytes(), "{op:?} of {value}");
             }
         }
@@ -377,7 +380,9 @@ mod tests {
     fn perl_is_refused_by_name() {
         let found = Strings::default().parts(b"echo {= $_++ =}");
         assert!(matches!(found, Err(BatchError::Perl(p)) if p == "{= $_++ =}"));
-        assert!(matches!(&Strings::default().parts(b"{=}").unwrap()[..], [Part::Literal(text)] if text == b"{=}"));
+        assert!(
+            matches!(&Strings::default().parts(b"{=}").unwrap()[..], [ReplacementPart::Literal(text)] if text == b"{=}")
+        );
         let patterns = Replacements { defined: vec!["{:(\\d+)} s/$$1//".into()], ..Default::default() };
         assert!(Strings::new(&patterns, Vec::new(), None).is_err());
     }

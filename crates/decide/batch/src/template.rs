@@ -6,7 +6,7 @@ use crate::perl::Expression;
 use crate::quote::{Dialect, quote_for};
 use crate::shell::{command_from_line, has_shell_meaning, is_blank, is_shell_word};
 use crate::slot::SLOT_TOKEN;
-use crate::strings::{Op, Part, Strings};
+use crate::strings::{ReplacementPart, Strings, ValueOperation};
 use homing_model::{Command, RawText};
 
 /// The values that fill a template.
@@ -29,7 +29,7 @@ impl Filling<'_> {
     }
 
     /// Appends the result of an operation on a value.
-    fn put(&self, op: &Op, value: &[u8], put: Put, out: &mut Vec<u8>) {
+    fn put(&self, op: &ValueOperation, value: &[u8], put: Put, out: &mut Vec<u8>) {
         let made = op.apply(self.expression(value));
         if made.unquoted { out.extend_from_slice(&made.text) } else { put(&made.text, out) }
     }
@@ -42,17 +42,17 @@ impl Filling<'_> {
 
 /// A text with replacement strings that no shell reads.
 #[derive(Clone, Debug)]
-pub(crate) struct TextTemplate(Vec<Part>);
+pub(crate) struct TextTemplate(Vec<ReplacementPart>);
 
 impl TextTemplate {
     pub(crate) fn parse(text: &RawText, strings: &Strings) -> Result<Self, BatchError> {
         Ok(TextTemplate(strings.parts(&text.0)?))
     }
     pub(crate) fn arguments() -> Self {
-        TextTemplate(vec![Part::All(Op::Whole)])
+        TextTemplate(vec![ReplacementPart::All(ValueOperation::Whole)])
     }
     pub(crate) fn has_replacement(&self) -> bool {
-        self.0.iter().any(|p| !matches!(p, Part::Literal(_)))
+        self.0.iter().any(|p| !matches!(p, ReplacementPart::Literal(_)))
     }
     pub(crate) fn fill(&self, with: Filling) -> RawText {
         RawText(render(&self.0, with, &|value, out| out.extend_from_slice(value)))
@@ -63,11 +63,11 @@ impl TextTemplate {
 type Put<'p> = &'p dyn Fn(&[u8], &mut Vec<u8>);
 
 /// Renders a group for value number `at`.
-fn around(parts: &[Part], at: usize, with: Filling, put: Put) -> Vec<u8> {
+fn around(parts: &[ReplacementPart], at: usize, with: Filling, put: Put) -> Vec<u8> {
     let mut out = Vec::new();
     for part in parts {
         match part {
-            Part::All(op) => {
+            ReplacementPart::All(op) => {
                 if let Some(value) = with.args.get(at) {
                     with.put(op, &value.0, put, &mut out);
                 }
@@ -78,21 +78,21 @@ fn around(parts: &[Part], at: usize, with: Filling, put: Put) -> Vec<u8> {
     out
 }
 
-fn render(parts: &[Part], with: Filling, put: Put) -> Vec<u8> {
+fn render(parts: &[ReplacementPart], with: Filling, put: Put) -> Vec<u8> {
     let mut out = Vec::new();
     for part in parts {
         match part {
-            Part::Literal(bytes) => out.extend_from_slice(bytes),
-            Part::Seq => out.extend_from_slice(with.seq.to_string().as_bytes()),
-            Part::PaddedSeq => out.extend_from_slice(with.padded().as_bytes()),
-            Part::Total => out.extend_from_slice(with.total.unwrap_or(0).to_string().as_bytes()),
-            Part::Slot => out.extend_from_slice(SLOT_TOKEN.as_bytes()),
-            Part::One(position, op) => {
+            ReplacementPart::Literal(bytes) => out.extend_from_slice(bytes),
+            ReplacementPart::Seq => out.extend_from_slice(with.seq.to_string().as_bytes()),
+            ReplacementPart::PaddedSeq => out.extend_from_slice(with.padded().as_bytes()),
+            ReplacementPart::Total => out.extend_from_slice(with.total.unwrap_or(0).to_string().as_bytes()),
+            ReplacementPart::Slot => out.extend_from_slice(SLOT_TOKEN.as_bytes()),
+            ReplacementPart::One(position, op) => {
                 if let Some(value) = with.one(*position) {
                     with.put(op, value, put, &mut out);
                 }
             }
-            Part::All(op) => {
+            ReplacementPart::All(op) => {
                 for (i, value) in with.args.iter().enumerate() {
                     if i > 0 {
                         out.push(b' ');
@@ -100,7 +100,7 @@ fn render(parts: &[Part], with: Filling, put: Put) -> Vec<u8> {
                     with.put(op, &value.0, put, &mut out);
                 }
             }
-            Part::Group(parts) => {
+            ReplacementPart::Group(parts) => {
                 for i in 0..with.args.len().max(1) {
                     if i > 0 {
                         out.push(b' ');
@@ -117,11 +117,11 @@ fn render(parts: &[Part], with: Filling, put: Put) -> Vec<u8> {
 #[derive(Clone, Debug)]
 enum Form {
     /// One line for a shell.
-    Line(Vec<Part>),
+    Line(Vec<ReplacementPart>),
     /// Words that are started directly.
-    Words(Vec<Vec<Part>>),
+    Words(Vec<Vec<ReplacementPart>>),
     /// A line whose values are not quoted, because its first word contains a value, which is a command of the user.
-    Unquoted(Vec<Part>),
+    Unquoted(Vec<ReplacementPart>),
 }
 
 impl Form {
@@ -135,7 +135,7 @@ impl Form {
     }
 
     /// Whether a part is `wanted`, inside a group or outside.
-    fn any(&self, wanted: &dyn Fn(&Part) -> bool) -> bool {
+    fn any(&self, wanted: &dyn Fn(&ReplacementPart) -> bool) -> bool {
         match self {
             Form::Line(parts) | Form::Unquoted(parts) => any_part(parts, wanted),
             Form::Words(words) => words.iter().any(|word| any_part(word, wanted)),
@@ -143,33 +143,33 @@ impl Form {
     }
 }
 
-fn any_part(parts: &[Part], wanted: &dyn Fn(&Part) -> bool) -> bool {
+fn any_part(parts: &[ReplacementPart], wanted: &dyn Fn(&ReplacementPart) -> bool) -> bool {
     parts.iter().any(|part| match part {
-        Part::Group(parts) => any_part(parts, wanted),
+        ReplacementPart::Group(parts) => any_part(parts, wanted),
         part => wanted(part),
     })
 }
 
-fn group(parts: Vec<Part>, ends: impl Fn(u8) -> bool) -> Vec<Part> {
+fn group(parts: Vec<ReplacementPart>, ends: impl Fn(u8) -> bool) -> Vec<ReplacementPart> {
     let (mut out, mut open) = (Vec::new(), Vec::new());
-    let close = |open: &mut Vec<Part>, out: &mut Vec<Part>| {
+    let close = |open: &mut Vec<ReplacementPart>, out: &mut Vec<ReplacementPart>| {
         let parts = std::mem::take(open);
-        match parts.iter().any(|part| matches!(part, Part::All(_))) {
-            true => out.push(Part::Group(parts)),
+        match parts.iter().any(|part| matches!(part, ReplacementPart::All(_))) {
+            true => out.push(ReplacementPart::Group(parts)),
             false => out.extend(parts),
         }
     };
     for part in parts {
-        let Part::Literal(text) = part else {
+        let ReplacementPart::Literal(text) = part else {
             open.push(part);
             continue;
         };
         for piece in text.chunk_by(|a, b| ends(*a) == ends(*b)) {
             if ends(piece[0]) {
                 close(&mut open, &mut out);
-                out.push(Part::Literal(piece.to_vec()));
+                out.push(ReplacementPart::Literal(piece.to_vec()));
             } else {
-                open.push(Part::Literal(piece.to_vec()));
+                open.push(ReplacementPart::Literal(piece.to_vec()));
             }
         }
     }
@@ -189,9 +189,10 @@ impl CommandTemplate {
     /// Reads `words` from the user's shell; at least one.
     pub(crate) fn parse(words: &[RawText], options: &InputOptions, strings: &Strings) -> Result<Self, BatchError> {
         let words = if options.quote { words.to_vec() } else { with_whole_expressions(words) };
-        let mut words: Vec<Vec<Part>> = words.iter().map(|w| strings.parts(&w.0)).collect::<Result<_, _>>()?;
-        if options.blocks.is_none() && words.iter().flatten().all(|p| matches!(p, Part::Literal(_))) {
-            words.push(vec![Part::All(Op::Whole)]);
+        let mut words: Vec<Vec<ReplacementPart>> =
+            words.iter().map(|w| strings.parts(&w.0)).collect::<Result<_, _>>()?;
+        if options.blocks.is_none() && words.iter().flatten().all(|p| matches!(p, ReplacementPart::Literal(_))) {
+            words.push(vec![ReplacementPart::All(ValueOperation::Whole)]);
         }
         let mut form = if options.quote { Form::Words(words) } else { line_or_words(words, options) };
         if options.packing.context {
@@ -202,12 +203,13 @@ impl CommandTemplate {
 
     /// Whether it contains the number of tasks.
     pub(crate) fn needs_total(&self) -> bool {
-        self.form.any(&|part| matches!(part, Part::Total | Part::PaddedSeq))
+        self.form.any(&|part| matches!(part, ReplacementPart::Total | ReplacementPart::PaddedSeq))
     }
 
     /// Whether one of its replacement strings skips a task with these values.
     pub(crate) fn passes_over(&self, args: &[RawText]) -> bool {
-        self.form.any(&|part| matches!(part, Part::All(op) | Part::One(_, op) if op.passes_over(args)))
+        self.form
+            .any(&|part| matches!(part, ReplacementPart::All(op) | ReplacementPart::One(_, op) if op.passes_over(args)))
     }
 
     pub(crate) fn fill(&self, with: Filling) -> Command {
@@ -254,42 +256,44 @@ fn with_whole_expressions(words: &[RawText]) -> Vec<RawText> {
 }
 
 /// Joins the words with blanks, as the shell would see them, and splits them again if nothing in them needs a shell.
-fn line_or_words(words: Vec<Vec<Part>>, options: &InputOptions) -> Form {
-    let mut line: Vec<Part> = Vec::new();
+fn line_or_words(words: Vec<Vec<ReplacementPart>>, options: &InputOptions) -> Form {
+    let mut line: Vec<ReplacementPart> = Vec::new();
     for (i, word) in words.into_iter().enumerate() {
         if i > 0 {
-            line.push(Part::Literal(b" ".to_vec()));
+            line.push(ReplacementPart::Literal(b" ".to_vec()));
         }
         line.extend(word);
     }
     if begins_with_a_value(&line) {
         return Form::Unquoted(line);
     }
-    let literal = |p: &Part| matches!(p, Part::Literal(text) if has_shell_meaning(text));
+    let literal = |p: &ReplacementPart| matches!(p, ReplacementPart::Literal(text) if has_shell_meaning(text));
     // The result of a Perl expression may be several words.
-    let made_by_perl = |p: &Part| matches!(p, Part::All(Op::Perl(_)) | Part::One(_, Op::Perl(_)));
+    let made_by_perl = |p: &ReplacementPart| {
+        matches!(p, ReplacementPart::All(ValueOperation::Perl(_)) | ReplacementPart::One(_, ValueOperation::Perl(_)))
+    };
     if line.iter().any(|part| literal(part) || made_by_perl(part)) {
         return Form::Line(line);
     }
     let words = split_words(&line);
     match words.first().map(Vec::as_slice) {
         None => Form::Line(line),
-        Some([Part::Literal(first)]) if is_shell_word(first, &options.functions) => Form::Line(line),
+        Some([ReplacementPart::Literal(first)]) if is_shell_word(first, &options.functions) => Form::Line(line),
         Some(_) => Form::Words(words),
     }
 }
 
 /// Whether a value is in the first word, where GNU parallel quotes none.
-fn begins_with_a_value(line: &[Part]) -> bool {
-    let ends_the_word = |part: &&Part| matches!(part, Part::Literal(text) if text.iter().any(|byte| is_blank(*byte)));
+fn begins_with_a_value(line: &[ReplacementPart]) -> bool {
+    let ends_the_word = |part: &&ReplacementPart| matches!(part, ReplacementPart::Literal(text) if text.iter().any(|byte| is_blank(*byte)));
     let mut first_word = line.iter().take_while(|part| !ends_the_word(part));
-    first_word.any(|part| matches!(part, Part::All(_) | Part::One(..)))
+    first_word.any(|part| matches!(part, ReplacementPart::All(_) | ReplacementPart::One(..)))
 }
 
-fn split_words(line: &[Part]) -> Vec<Vec<Part>> {
+fn split_words(line: &[ReplacementPart]) -> Vec<Vec<ReplacementPart>> {
     let mut words = vec![Vec::new()];
     for part in line {
-        let Part::Literal(text) = part else {
+        let ReplacementPart::Literal(text) = part else {
             words.last_mut().expect("never empty").push(part.clone());
             continue;
         };
@@ -298,7 +302,7 @@ fn split_words(line: &[Part]) -> Vec<Vec<Part>> {
                 words.push(Vec::new());
             }
             if !piece.is_empty() {
-                words.last_mut().expect("never empty").push(Part::Literal(piece.to_vec()));
+                words.last_mut().expect("never empty").push(ReplacementPart::Literal(piece.to_vec()));
             }
         }
     }
@@ -308,12 +312,12 @@ fn split_words(line: &[Part]) -> Vec<Vec<Part>> {
 
 /// Converts one template word to words of the command: several if `{}` has several values, none if it has none, as a
 /// shell would.
-fn fill_word(word: &[Part], with: Filling, argv: &mut Vec<RawText>) {
+fn fill_word(word: &[ReplacementPart], with: Filling, argv: &mut Vec<RawText>) {
     let mut current: Option<Vec<u8>> = if word.is_empty() { Some(Vec::new()) } else { None };
     let as_it_is: Put = &|value, out| out.extend_from_slice(value);
     for part in word {
         match part {
-            Part::All(op) => {
+            ReplacementPart::All(op) => {
                 for (i, value) in with.args.iter().enumerate() {
                     if i > 0 {
                         argv.extend(current.take().map(RawText));
@@ -321,7 +325,7 @@ fn fill_word(word: &[Part], with: Filling, argv: &mut Vec<RawText>) {
                     with.put(op, &value.0, as_it_is, current.get_or_insert_default());
                 }
             }
-            Part::Group(parts) => {
+            ReplacementPart::Group(parts) => {
                 for i in 0..with.args.len() {
                     if i > 0 {
                         argv.extend(current.take().map(RawText));
@@ -329,7 +333,7 @@ fn fill_word(word: &[Part], with: Filling, argv: &mut Vec<RawText>) {
                     current.get_or_insert_default().extend(around(parts, i, with, as_it_is));
                 }
             }
-            Part::One(position, op) => {
+            ReplacementPart::One(position, op) => {
                 if let Some(value) = with.one(*position) {
                     with.put(op, value, as_it_is, current.get_or_insert_default());
                 }

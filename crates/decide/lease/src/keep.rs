@@ -1,7 +1,7 @@
 //! The loop that keeps the leases of a run or a runner. It looks at the files of others at intervals, and reports each
 //! change of the number that may be used.
 
-use super::{Leases, Outlook, Place, Successor, Wish};
+use super::{LeaseDemand, LeaseFolder, Leases, Outlook, Successor};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ pub const SOON: Duration = Duration::from_secs(5);
 
 /// News about a server's leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum LeaseEvent {
     /// The number that may be used from now on; `turn` counts the changes.
     MayUse {
         /// The number of this change.
@@ -35,10 +35,10 @@ pub enum News {
     Without(String),
 }
 
-impl News {
+impl LeaseEvent {
     /// Returns the news of a server that has not answered within [`SOON`].
-    pub fn silent() -> News {
-        News::Without(format!("its volume did not answer within {} s", SOON.as_secs()))
+    pub fn silent() -> LeaseEvent {
+        LeaseEvent::Without(format!("its volume did not answer within {} s", SOON.as_secs()))
     }
 }
 
@@ -46,7 +46,11 @@ impl News {
 struct Over;
 
 /// Returns the last wish that comes within `least`, or the first that comes within `most`.
-fn next(wishes: &Receiver<(u64, Wish)>, least: Duration, most: Duration) -> Result<Option<(u64, Wish)>, Over> {
+fn next(
+    wishes: &Receiver<(u64, LeaseDemand)>,
+    least: Duration,
+    most: Duration,
+) -> Result<Option<(u64, LeaseDemand)>, Over> {
     let (begun, mut last) = (Instant::now(), None);
     loop {
         let until = if last.is_some() { least } else { most };
@@ -59,31 +63,31 @@ fn next(wishes: &Receiver<(u64, Wish)>, least: Duration, most: Duration) -> Resu
 }
 
 /// Takes and gives back leases according to the wishes, and reports the number that may be used, until no more wishes
-/// can come. With each wish comes the turn of the last [`News::MayUse`] that its sender has handled. Leases are given
+/// can come. With each wish comes the turn of the last [`LeaseEvent::MayUse`] that its sender has handled. Leases are given
 /// back only after that news was handled, since a task could begin in between. A slow file server blocks this function:
 /// it needs a thread of its own.
-pub fn keep(place: Place, wishes: &Receiver<(u64, Wish)>, tell: impl Fn(News) -> bool) {
+pub fn keep(place: LeaseFolder, wishes: &Receiver<(u64, LeaseDemand)>, tell: impl Fn(LeaseEvent) -> bool) {
     keep_in_line(place, None, wishes, tell);
 }
 
 /// Like [`keep`], for a process of a line, which is followed by another one if it is killed.
 pub fn keep_in_line(
-    place: Place,
+    place: LeaseFolder,
     successor: Option<&Successor>,
-    wishes: &Receiver<(u64, Wish)>,
-    tell: impl Fn(News) -> bool,
+    wishes: &Receiver<(u64, LeaseDemand)>,
+    tell: impl Fn(LeaseEvent) -> bool,
 ) {
     let mut leases = match Leases::open_in_line(place, successor) {
         Ok((leases, told)) => {
-            told.into_iter().for_each(|text| _ = tell(News::Note(text)));
+            told.into_iter().for_each(|text| _ = tell(LeaseEvent::Note(text)));
             leases
         }
         Err(why) => {
-            tell(News::Without(why));
+            tell(LeaseEvent::Without(why));
             return;
         }
     };
-    let (mut turn, mut seen, mut wish) = (0, 0, Wish::default());
+    let (mut turn, mut seen, mut wish) = (0, 0, LeaseDemand::default());
     let (mut may_use, mut others) = (None, false);
     let mut told: Option<(Instant, Outlook)> = None;
     loop {
@@ -96,24 +100,24 @@ pub fn keep_in_line(
         let outlook = match leases.turn(wish, seen == turn, Instant::now()) {
             Ok(outlook) if outlook.gave_up => {
                 let why = "others have had all leases for an hour".to_string();
-                tell(News::Without(why));
+                tell(LeaseEvent::Without(why));
                 return;
             }
             Ok(outlook) => outlook,
             Err(e) => {
-                tell(News::Without(format!("its leases cannot be seen any more: {e}")));
+                tell(LeaseEvent::Without(format!("its leases cannot be seen any more: {e}")));
                 return;
             }
         };
         others = outlook.others;
         if may_use.replace(outlook.may_use) != Some(outlook.may_use) {
             turn += 1;
-            tell(News::MayUse { turn, may_use: outlook.may_use });
+            tell(LeaseEvent::MayUse { turn, may_use: outlook.may_use });
         }
         let due = told.as_ref().is_none_or(|(at, last)| at.elapsed() >= TELL && *last != outlook);
         if due {
             told = Some((Instant::now(), outlook.clone()));
-            tell(News::Outlook(outlook));
+            tell(LeaseEvent::Outlook(outlook));
         }
     }
 }

@@ -5,11 +5,11 @@
 //! of it as it has leases. The file server releases the locks of a process that ends, however it ends. Other runs
 //! only query locks to count leases. No run writes, locks or removes the file of another. A file that cannot be
 //! opened or holds no lock counts for nothing. One file with slots for all would not do: the user who made it could
-//! keep all others from locking it. Where locks do harm, the name of the file holds the same data ([`own::By`]). All
+//! keep all others from locking it. Where locks do harm, the name of the file holds the same data ([`own::PublishMethod`]). All
 //! clients of a file system agree on names at once.
 //!
-//! Main types: [`Leases`] are those of one run, [`keep()`] is the loop of a thread that holds them. [`Place`] is the
-//! folder, and [`Wish`] the number that a run could use. [`take_units`] leases units of a host's own resources, such as
+//! Main types: [`Leases`] are those of one run, [`keep()`] is the loop of a thread that holds them. [`LeaseFolder`] is the
+//! folder, and [`LeaseDemand`] the number that a run could use. [`take_units`] leases units of a host's own resources, such as
 //! graphics processors, to one task or job.
 //!
 //! It does not: decide how many tasks a server can serve (`admit`), or stop a task.
@@ -26,11 +26,11 @@ mod units;
 mod wishes;
 
 pub use after::Successor;
-pub use keep::{News, SOON, keep, keep_in_line};
+pub use keep::{LeaseEvent, SOON, keep, keep_in_line};
 use other::Other;
-use own::{By, Own};
-use place::{Found, files, folder, once, plain, unfit};
-use said::{MOST, Said};
+use own::{OwnLease, PublishMethod};
+use place::{LeaseFile, files, folder, once, plain, unfit};
+use said::{LeaseRecord, MOST};
 use share::Weighed;
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirEntryExt;
@@ -38,7 +38,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 use terms::Claim;
-pub use terms::{Outlook, Place, Wish, has_in_use, serves};
+pub use terms::{LeaseDemand, LeaseFolder, Outlook, has_in_use, serves};
 pub use units::{Pool, Taker, UnitLease};
 pub use wishes::{UnitError, UnitWish, take_units};
 
@@ -56,9 +56,9 @@ const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
 /// A run's own leases; given back when dropped.
 #[derive(Debug)]
 pub struct Leases {
-    place: Place,
-    by: By,
-    own: Own,
+    place: LeaseFolder,
+    by: PublishMethod,
+    own: OwnLease,
     held: u32,
     /// The files of other runs by the constant part of their names, and by inode: two files may have the same name
     /// part.
@@ -73,14 +73,14 @@ pub struct Leases {
     /// The time at which its file was touched.
     beat: Option<Instant>,
     /// The last field, dropped after the file is closed: NFS keeps a name for a file that is still open.
-    _made: Option<Made>,
+    _made: Option<CreatedFolder>,
 }
 
 /// A folder that was made here. It is removed with the last file in it.
 #[derive(Debug)]
-struct Made(PathBuf);
+struct CreatedFolder(PathBuf);
 
-impl Drop for Made {
+impl Drop for CreatedFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.0);
     }
@@ -89,24 +89,24 @@ impl Drop for Made {
 impl Leases {
     /// Begins to take part; returns the leases and a line for the user. Fails if leases are impossible, with a reason
     /// that names the place.
-    pub fn open(place: Place) -> Result<(Leases, Option<String>), String> {
+    pub fn open(place: LeaseFolder) -> Result<(Leases, Option<String>), String> {
         Leases::open_in_line(place, None)
     }
 
     /// Like `open`, for a process of a line: it begins with the leases of its killed predecessors.
-    pub fn open_in_line(place: Place, next: Option<&Successor>) -> Result<(Leases, Option<String>), String> {
+    pub fn open_in_line(place: LeaseFolder, next: Option<&Successor>) -> Result<(Leases, Option<String>), String> {
         if let Some(why) = place.unfit {
             return Err(why);
         }
         let (folder, made, told) = folder(&place.folder)?;
-        let by = By::of(&folder);
-        let place = Place { folder, server: plain(&place.server), ..place };
+        let by = PublishMethod::of(&folder);
+        let place = LeaseFolder { folder, server: plain(&place.server), ..place };
         Ok((Leases::begin(place, made, by, next)?, told))
     }
 
-    fn begin(place: Place, made: bool, by: By, next: Option<&Successor>) -> Result<Leases, String> {
+    fn begin(place: LeaseFolder, made: bool, by: PublishMethod, next: Option<&Successor>) -> Result<Leases, String> {
         let cannot = |e: io::Error| format!("no lock can be had in {}: {e}", place.folder.display());
-        let own = Own::make(&place, by, next).map_err(cannot)?;
+        let own = OwnLease::make(&place, by, next).map_err(cannot)?;
         let mut leases = Leases {
             place: place.clone(),
             by,
@@ -118,7 +118,7 @@ impl Leases {
             blocked: None,
             starved: None,
             beat: None,
-            _made: made.then(|| Made(place.folder.clone())),
+            _made: made.then(|| CreatedFolder(place.folder.clone())),
         };
         leases.succeed().map_err(cannot)?;
         leases.clear_left();
@@ -135,7 +135,7 @@ impl Leases {
         let theirs: Vec<Other> = once(before).filter_map(|found| Other::of(&found)).collect();
         let had = theirs.iter().filter_map(Other::has);
         self.held = had.map(|said| said.held).fold(0, u32::saturating_add).min(MOST - 1);
-        self.show(Wish::default())?;
+        self.show(LeaseDemand::default())?;
         for path in paths {
             let _ = fs::remove_file(path);
         }
@@ -144,8 +144,8 @@ impl Leases {
 
     /// Looks once at the leases of others: takes leases or prepares to give some back. `settled`: the run has begun
     /// no task that the last outlook did not allow. Leases that are neither used nor allowed can then go.
-    pub fn turn(&mut self, wish: Wish, settled: bool, now: Instant) -> io::Result<Outlook> {
-        let wish = Wish { wanted: wish.wanted.min(MOST - 1).max(wish.used), ..wish };
+    pub fn turn(&mut self, wish: LeaseDemand, settled: bool, now: Instant) -> io::Result<Outlook> {
+        let wish = LeaseDemand { wanted: wish.wanted.min(MOST - 1).max(wish.used), ..wish };
         if settled {
             self.held = self.held.min(wish.used.max(self.may_use));
         }
@@ -174,7 +174,7 @@ impl Leases {
         Ok(self.outlook(wish, &others, now))
     }
 
-    fn outlook(&mut self, wish: Wish, others: &[Claim], now: Instant) -> Outlook {
+    fn outlook(&mut self, wish: LeaseDemand, others: &[Claim], now: Instant) -> Outlook {
         let own = self.claim(wish);
         let mut users = BTreeMap::new();
         for claim in others.iter().chain([&own]).filter(|claim| claim.held > 0) {
@@ -195,7 +195,7 @@ impl Leases {
         }
     }
 
-    fn weigh(&self, wish: Wish, others: &[Claim]) -> Weighed {
+    fn weigh(&self, wish: LeaseDemand, others: &[Claim]) -> Weighed {
         share::weigh(self.place.limit, &self.claim(wish), wish.wanted, others)
     }
 
@@ -221,19 +221,19 @@ impl Leases {
         take
     }
 
-    fn claim(&self, wish: Wish) -> Claim {
+    fn claim(&self, wish: LeaseDemand) -> Claim {
         let uid = rustix::process::geteuid().as_raw();
         let waits = wish.wanted > self.held;
         Claim { name: self.own.stem.clone(), uid, held: self.held, waits, limit: wish.limit }
     }
 
     /// Shows others its leases, its limit, and whether it waits.
-    fn show(&mut self, wish: Wish) -> io::Result<()> {
+    fn show(&mut self, wish: LeaseDemand) -> io::Result<()> {
         self.say(wish, self.held).map(drop)
     }
 
-    fn say(&mut self, wish: Wish, held: u32) -> io::Result<bool> {
-        self.own.say(Said::new(held, wish.limit, wish.wanted > held))
+    fn say(&mut self, wish: LeaseDemand, held: u32) -> io::Result<bool> {
+        self.own.say(LeaseRecord::new(held, wish.limit, wish.wanted > held))
     }
 
     /// Returns the claims of the others.
@@ -257,7 +257,7 @@ impl Leases {
         let mut runs: BTreeMap<u32, usize> = BTreeMap::new();
         let mut claims = Vec::new();
         for ((name, _), other) in &mut self.others {
-            let Some(Said { waits, limit, held }) = other.has().filter(|_| other.lives(now)) else { continue };
+            let Some(LeaseRecord { waits, limit, held }) = other.has().filter(|_| other.lives(now)) else { continue };
             let count = runs.entry(other.uid).or_default();
             *count += 1;
             if *count > RUNS {
@@ -272,7 +272,7 @@ impl Leases {
 
     /// Lists the files. A file that gets another name during the listing may be missed under both names. The folder
     /// is therefore listed again if a known file is missing.
-    fn list(&self) -> io::Result<Vec<Found>> {
+    fn list(&self) -> io::Result<Vec<LeaseFile>> {
         let mut all = files(&self.place)?;
         let is_there = |(stem, inode): &(String, u64)| all.iter().any(|f| f.stem == *stem && f.entry.ino() == *inode);
         if !self.others.keys().all(is_there) {
@@ -300,14 +300,14 @@ impl Leases {
 
 /// Returns the limit of a server and the leases of each user there, for a process that takes no part. `None` if no
 /// run takes part, or if nothing can be read.
-pub fn look(place: &Place) -> Option<Outlook> {
+pub fn look(place: &LeaseFolder) -> Option<Outlook> {
     let found = homing_os::folder::names(place.folder.parent()?, place.folder.file_name()?.to_str()?)
         .find(|f| unfit(f).is_none());
-    let place = Place { folder: found?, server: plain(&place.server), limit: place.limit, unfit: None };
+    let place = LeaseFolder { folder: found?, server: plain(&place.server), limit: place.limit, unfit: None };
     let mut outlook = Outlook { limit: place.limit, ..Outlook::default() };
     for found in once(files(&place).ok()?) {
         let Some(other) = Other::of(&found) else { continue };
-        let Some(Said { limit, held, .. }) = other.has().filter(|_| other.seems_alive()) else { continue };
+        let Some(LeaseRecord { limit, held, .. }) = other.has().filter(|_| other.seems_alive()) else { continue };
         *outlook.users.entry(other.uid).or_default() += held;
         outlook.total += held;
         outlook.others = true;

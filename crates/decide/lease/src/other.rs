@@ -1,8 +1,8 @@
 //! The file of another run.
 
-use super::own::By;
-use super::place::Found;
-use super::said::{END, FLAGS, MOST, Named, Said};
+use super::own::PublishMethod;
+use super::place::LeaseFile;
+use super::said::{END, FLAGS, LeaseName, LeaseRecord, MOST};
 use homing_os::folder::lock;
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ pub(super) struct Other {
     pub(super) file: File,
     pub(super) uid: u32,
     /// The data in its name, if it publishes by names.
-    pub(super) named: Option<Named>,
+    pub(super) named: Option<LeaseName>,
     /// The leases that it held when it was passed over, since it did not take those that it could.
     pub(super) passed_over: Option<u32>,
     pub(super) beat: Option<Beat>,
@@ -23,19 +23,19 @@ pub(super) struct Other {
 
 /// The time of a file's last change on the file server, in seconds and nanoseconds; or the number of its current
 /// name.
-type Stamp = (i64, u32);
+type FileVersion = (i64, u32);
 
 /// The last observed touch of a run's file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beat {
-    stamp: Option<Stamp>,
+    stamp: Option<FileVersion>,
     changed: Instant,
     asked: Instant,
 }
 
 impl Other {
     /// Opens the file. One that is not regular, or cannot be opened, holds nothing; a pipe does not block.
-    pub(super) fn of(Found { entry, named, .. }: &Found) -> Option<Other> {
+    pub(super) fn of(LeaseFile { entry, named, .. }: &LeaseFile) -> Option<Other> {
         if !entry.file_type().ok()?.is_file() {
             return None;
         }
@@ -46,19 +46,19 @@ impl Other {
 
     /// Returns the data that its run publishes; `None` if the run has ended. The file server may have removed its
     /// file.
-    pub(super) fn has(&self) -> Option<Said> {
+    pub(super) fn has(&self) -> Option<LeaseRecord> {
         if let Some(named) = self.named {
             return Some(named.said);
         }
         let flag = flag(&self.file).ok()??;
         let held = lock::met(&self.file, (0, MOST)).ok()?.map_or(0, |(from, to)| to - from);
-        Some(Said::of_flag(flag, held))
+        Some(LeaseRecord::of_flag(flag, held))
     }
 
     /// Whether its run was alive recently. After a long pause between looks the time starts anew: the file server may
     /// have stopped for all.
     pub(super) fn lives(&mut self, now: Instant) -> bool {
-        let by = if self.named.is_some() { By::Names } else { By::Locks };
+        let by = if self.named.is_some() { PublishMethod::Names } else { PublishMethod::Locks };
         let since = |then: Instant| now.duration_since(then);
         if self.beat.is_none_or(|beat| since(beat.asked) >= by.beat() / 2) {
             let stamp = self.named.map_or_else(|| touched(&self.file), |named| Some((named.beat.into(), 0)));
@@ -82,7 +82,7 @@ impl Other {
     /// queried.
     pub(super) fn seems_alive(&self) -> bool {
         // The factor leaves a margin for clocks that differ.
-        self.named.is_none() || self.age().is_none_or(|age| age < 5 * By::Names.gone())
+        self.named.is_none() || self.age().is_none_or(|age| age < 5 * PublishMethod::Names.gone())
     }
 
     /// Whether no run has it, and no run has touched it for longer than this.
@@ -94,7 +94,7 @@ impl Other {
 
 /// Returns the time of a file's last change, from the file server.
 #[cfg(target_os = "linux")]
-fn touched(file: &File) -> Option<Stamp> {
+fn touched(file: &File) -> Option<FileVersion> {
     use rustix::fs::{AtFlags, StatxFlags, statx};
     let found = statx(file, "", AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC, StatxFlags::MTIME);
     found.ok().map(|found| (found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec))
@@ -102,7 +102,7 @@ fn touched(file: &File) -> Option<Stamp> {
 
 /// Like the Linux version, but possibly from a cache: only Linux can bypass its caches.
 #[cfg(not(target_os = "linux"))]
-fn touched(file: &File) -> Option<Stamp> {
+fn touched(file: &File) -> Option<FileVersion> {
     let found = file.metadata().ok()?;
     Some((found.mtime(), found.mtime_nsec() as u32))
 }

@@ -1,9 +1,9 @@
 //! The data that a run's own file shows to others, and the two ways to publish it.
 
-use super::Place;
+use super::LeaseFolder;
 use super::after::{After, Successor};
 use super::place::{is_before, own_file};
-use super::said::Said;
+use super::said::LeaseRecord;
 use homing_os::folder::lock;
 use std::fs::{self, File};
 use std::io;
@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 /// The way in which a run publishes its leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum PublishMethod {
     /// By locks on bytes of its file, which the file server releases when the run ends, however it ends.
     Locks,
     /// By the name of its file. Used on FUSE: there a lock request that a signal interrupts blocked GlusterFS 10.3's
@@ -27,27 +27,27 @@ const TRIED: u32 = 64;
 #[cfg(target_os = "linux")]
 const FUSE: u64 = 0x6573_5546;
 
-impl By {
+impl PublishMethod {
     /// Returns the way that works on the file system of this folder.
     #[cfg(target_os = "linux")]
-    pub(super) fn of(folder: &Path) -> By {
+    pub(super) fn of(folder: &Path) -> PublishMethod {
         match rustix::fs::statfs(folder) {
-            Ok(found) if found.f_type as u64 == FUSE => By::Names,
-            _ => By::Locks,
+            Ok(found) if found.f_type as u64 == FUSE => PublishMethod::Names,
+            _ => PublishMethod::Locks,
         }
     }
 
     /// Returns `Locks`: on other systems no client is known to suffer.
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn of(_: &Path) -> By {
-        By::Locks
+    pub(super) fn of(_: &Path) -> PublishMethod {
+        PublishMethod::Locks
     }
 
     /// Returns the interval at which a run touches its file.
     pub(super) fn beat(self) -> Duration {
         match self {
-            By::Locks => Duration::from_secs(5),
-            By::Names => Duration::from_secs(3),
+            PublishMethod::Locks => Duration::from_secs(5),
+            PublishMethod::Names => Duration::from_secs(3),
         }
     }
 
@@ -57,70 +57,70 @@ impl By {
     /// create` sets it). A slow file server must not make a run seem dead.
     pub(super) fn gone(self) -> Duration {
         match self {
-            By::Locks => Duration::from_secs(30),
-            By::Names => Duration::from_secs(12),
+            PublishMethod::Locks => Duration::from_secs(30),
+            PublishMethod::Names => Duration::from_secs(12),
         }
     }
 }
 
 /// The file of this run.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct OwnLease {
     folder: PathBuf,
     /// Its current name.
     name: String,
     /// The constant part of its name.
     pub(super) stem: String,
     pub(super) file: File,
-    by: By,
-    said: Option<Said>,
+    by: PublishMethod,
+    said: Option<LeaseRecord>,
     /// How many names it has had for publishing.
     beats: u32,
     next: Option<Successor>,
     _after: Option<After>,
 }
 
-impl Own {
+impl OwnLease {
     /// Makes the file; it publishes nothing yet.
-    pub(super) fn make(place: &Place, by: By, next: Option<&Successor>) -> io::Result<Own> {
+    pub(super) fn make(place: &LeaseFolder, by: PublishMethod, next: Option<&Successor>) -> io::Result<OwnLease> {
         let (name, file) = own_file(place, next)?;
         let path = place.folder.join(&name);
         let after = match (next, by) {
             (Some(next), _) => After::succeed(&path, &file, next).ok(),
-            (None, By::Names) => After::remove(&path).ok(),
-            (None, By::Locks) => None,
+            (None, PublishMethod::Names) => After::remove(&path).ok(),
+            (None, PublishMethod::Locks) => None,
         };
         let (folder, stem, next) = (place.folder.clone(), name.clone(), next.cloned());
-        Ok(Own { folder, stem, name, file, by, said: None, beats: 0, next, _after: after })
+        Ok(OwnLease { folder, stem, name, file, by, said: None, beats: 0, next, _after: after })
     }
 
     /// Makes the file again, with the same data.
-    pub(super) fn make_again(&self, place: &Place) -> io::Result<Own> {
-        let mut own = Own::make(place, self.by, self.next.as_ref())?;
+    pub(super) fn make_again(&self, place: &LeaseFolder) -> io::Result<OwnLease> {
+        let mut own = OwnLease::make(place, self.by, self.next.as_ref())?;
         self.said.map_or(Ok(true), |said| own.say(said))?;
         Ok(own)
     }
 
     /// Whether a file belongs to a killed predecessor of this process.
-    pub(super) fn succeeds(&self, place: &Place, stem: &str) -> bool {
+    pub(super) fn succeeds(&self, place: &LeaseFolder, stem: &str) -> bool {
         self.next.as_ref().is_some_and(|next| is_before(place, next, stem))
     }
 
     /// Publishes the data; returns false if the lock of another process is in the way.
-    pub(super) fn say(&mut self, said: Said) -> io::Result<bool> {
+    pub(super) fn say(&mut self, said: LeaseRecord) -> io::Result<bool> {
         if self.said == Some(said) {
             return Ok(true);
         }
         match self.by {
-            By::Locks if !self.lock(said)? => return Ok(false),
-            By::Locks => {}
-            By::Names => self.be_called(said)?,
+            PublishMethod::Locks if !self.lock(said)? => return Ok(false),
+            PublishMethod::Locks => {}
+            PublishMethod::Names => self.be_called(said)?,
         }
         self.said = Some(said);
         Ok(true)
     }
 
-    fn lock(&self, said: Said) -> io::Result<bool> {
+    fn lock(&self, said: LeaseRecord) -> io::Result<bool> {
         let held = self.said.map_or(0, |before| before.held);
         // Always from the first byte: others query one lock, and not every file system joins adjacent locks.
         if said.held > held && !lock::try_add(&self.file, (0, Some(said.held)))? {
@@ -129,7 +129,7 @@ impl Own {
         if said.held < held {
             lock::give_back(&self.file, (said.held, Some(held)))?;
         }
-        let (flag, before) = (said.flag(), self.said.map(Said::flag));
+        let (flag, before) = (said.flag(), self.said.map(LeaseRecord::flag));
         if before != Some(flag) {
             lock::try_add(&self.file, (flag, Some(flag + 1)))?;
             before.map_or(Ok(()), |before| lock::give_back(&self.file, (before, Some(before + 1))))?;
@@ -140,13 +140,13 @@ impl Own {
     /// Shows that the run is still there. If the file itself is gone, the next look at the others finds that.
     pub(super) fn beat(&mut self) {
         match self.by {
-            By::Locks => _ = self.file.set_modified(SystemTime::now()),
-            By::Names => _ = self.said.map(|said| self.be_called(said)),
+            PublishMethod::Locks => _ = self.file.set_modified(SystemTime::now()),
+            PublishMethod::Names => _ = self.said.map(|said| self.be_called(said)),
         }
     }
 
     /// Gives the file a name that it has not had. For a moment it has two names, and never none.
-    fn be_called(&mut self, said: Said) -> io::Result<()> {
+    fn be_called(&mut self, said: LeaseRecord) -> io::Result<()> {
         let before = self.path();
         loop {
             self.beats += 1;
@@ -183,7 +183,7 @@ fn link(before: &Path, name: &Path) -> io::Result<()> {
     })
 }
 
-impl Drop for Own {
+impl Drop for OwnLease {
     fn drop(&mut self) {
         let _ = fs::remove_file(self.path());
     }
@@ -194,12 +194,12 @@ mod tests {
     use super::*;
 
     /// Makes a run that publishes by names; returns it with a function that lists its folder.
-    fn by_names(dir: &Path) -> (Own, impl Fn() -> Vec<String>) {
-        let place = Place { folder: dir.into(), server: "nas".into(), limit: None, unfit: None };
+    fn by_names(dir: &Path) -> (OwnLease, impl Fn() -> Vec<String>) {
+        let place = LeaseFolder { folder: dir.into(), server: "nas".into(), limit: None, unfit: None };
         let folder = dir.to_path_buf();
         let names =
             move || fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-        (Own::make(&place, By::Names, None).unwrap(), names)
+        (OwnLease::make(&place, PublishMethod::Names, None).unwrap(), names)
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (mut own, names) = by_names(dir.path());
         own.file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        let said = Said { held: 3, ..Said::default() };
+        let said = LeaseRecord { held: 3, ..LeaseRecord::default() };
         assert!(own.say(said).unwrap());
         for beat in 2..5 {
             own.beat();
@@ -225,7 +225,7 @@ mod tests {
     fn a_name_that_somebody_else_has_taken_is_passed_over() {
         let dir = tempfile::tempdir().unwrap();
         let (mut own, names) = by_names(dir.path());
-        let said = Said::default();
+        let said = LeaseRecord::default();
         let (taken, next) = (said.named(&own.stem, 1), said.named(&own.stem, 2));
         fs::write(dir.path().join(&taken), "").unwrap();
         assert!(own.say(said).unwrap());
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn who_is_slow_for_as_long_as_a_brick_takes_to_die_is_not_gone() {
-        for by in [By::Locks, By::Names] {
+        for by in [PublishMethod::Locks, PublishMethod::Names] {
             assert!(by.gone() >= 4 * by.beat() && by.gone() > Duration::from_secs(10));
         }
     }

@@ -1,8 +1,8 @@
 //! Finds the files of runs, in a folder that all users share.
 
-use super::Place;
+use super::LeaseFolder;
 use super::after::Successor;
-use super::said::Named;
+use super::said::LeaseName;
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
 use std::io;
@@ -58,7 +58,7 @@ pub(super) fn plain(server: &str) -> String {
 }
 
 /// Makes the run's own file, which no other process opens to write.
-pub(super) fn own_file(place: &Place, next: Option<&Successor>) -> io::Result<(String, File)> {
+pub(super) fn own_file(place: &LeaseFolder, next: Option<&Successor>) -> io::Result<(String, File)> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     loop {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -77,29 +77,29 @@ pub(super) fn own_file(place: &Place, next: Option<&Successor>) -> io::Result<(S
 }
 
 /// Returns how names of files from this host begin: `nas@h.`, and in a line `nas@h.line.`.
-fn on_this_host(place: &Place, next: Option<&Successor>) -> String {
+fn on_this_host(place: &LeaseFolder, next: Option<&Successor>) -> String {
     let host = plain(&homing_os::names::own_name());
     let line = next.map_or(String::new(), |next| format!("{}.", plain(&next.line)));
     format!("{}@{host}.{line}", place.server)
 }
 
 /// Whether a file is that of an earlier process of the line on this host.
-pub(super) fn is_before(place: &Place, next: &Successor, stem: &str) -> bool {
+pub(super) fn is_before(place: &LeaseFolder, next: &Successor, stem: &str) -> bool {
     let rest = stem.strip_prefix(&on_this_host(place, Some(next)));
     let pid = rest.and_then(|rest| rest.split_once('.')).map(|(pid, _)| pid);
     pid.is_some_and(|pid| pid != std::process::id().to_string())
 }
 
 /// A file of a run.
-pub(super) struct Found {
+pub(super) struct LeaseFile {
     /// The constant part of its name.
     pub(super) stem: String,
     /// The data in its name, if it publishes by names.
-    pub(super) named: Option<Named>,
+    pub(super) named: Option<LeaseName>,
     pub(super) entry: DirEntry,
 }
 
-impl Found {
+impl LeaseFile {
     /// Whether it is a regular file of this user, and not a link to one.
     pub(super) fn is_own(&self) -> bool {
         let meta = fs::symlink_metadata(self.entry.path());
@@ -108,43 +108,44 @@ impl Found {
 }
 
 /// Returns each file once, even if it is just getting another name.
-pub(super) fn once(all: Vec<Found>) -> impl Iterator<Item = Found> {
-    let mut files: BTreeMap<(String, u64), Found> = BTreeMap::new();
+pub(super) fn once(all: Vec<LeaseFile>) -> impl Iterator<Item = LeaseFile> {
+    let mut files: BTreeMap<(String, u64), LeaseFile> = BTreeMap::new();
     for found in all {
         let key = (found.stem.clone(), found.entry.ino());
         let before = files.get(&key).and_then(|before| before.named);
         let named = found.named.map(|named| before.map_or(named, |before| named.with(before)));
         // Of a name without data and one with data, the latter is newer.
         if named.is_some() || before.is_none() {
-            files.insert(key, Found { named, ..found });
+            files.insert(key, LeaseFile { named, ..found });
         }
     }
     files.into_values()
 }
 
 /// Returns the files of this server's runs.
-pub(super) fn files(place: &Place) -> io::Result<Vec<Found>> {
+pub(super) fn files(place: &LeaseFolder) -> io::Result<Vec<LeaseFile>> {
     let of_server = |name: &String| name.strip_prefix(&place.server).is_some_and(|rest| rest.starts_with('@'));
     let mut all = Vec::new();
     for entry in fs::read_dir(&place.folder)? {
         let entry = entry?;
         let Some(name) = entry.file_name().into_string().ok().filter(of_server) else { continue };
-        let (stem, named) = Named::of(&name).map_or((name.as_str(), None), |(stem, named)| (stem, Some(named)));
-        all.push(Found { stem: stem.into(), named, entry });
+        let (stem, named) = LeaseName::of(&name).map_or((name.as_str(), None), |(stem, named)| (stem, Some(named)));
+        all.push(LeaseFile { stem: stem.into(), named, entry });
     }
     Ok(all)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::said::Said;
+    use super::super::said::LeaseRecord;
     use super::*;
 
     #[test]
     fn a_file_that_gets_another_name_while_it_is_looked_for_is_one() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place { folder: dir.path().into(), server: "nas".into(), limit: None, unfit: None };
-        let named = |held, beat| dir.path().join(Said { held, ..Said::default() }.named("nas@h.1.0", beat));
+        let place = LeaseFolder { folder: dir.path().into(), server: "nas".into(), limit: None, unfit: None };
+        let named =
+            |held, beat| dir.path().join(LeaseRecord { held, ..LeaseRecord::default() }.named("nas@h.1.0", beat));
         let other = dir.path().join("nas@h.1.0+2+0+1");
         fs::write(dir.path().join("nas@h.1.0"), "").unwrap();
         fs::hard_link(dir.path().join("nas@h.1.0"), named(3, 9)).unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// The folder for the leases of a server, and the administrator's limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LeaseFolder {
     /// The folder, on a volume that all users of the server have mounted.
     pub folder: PathBuf,
     /// Name of the server: one folder may hold the leases of several.
@@ -18,7 +18,7 @@ pub struct Place {
 
 /// The leases that a run could use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct LeaseDemand {
     /// Tasks that it could have at the server now.
     pub wanted: u32,
     /// Leases that it must keep for its running tasks.

@@ -9,8 +9,8 @@ use std::process::Stdio;
 use std::time::SystemTime;
 use until::until;
 
-fn place(dir: &Path, limit: Option<u32>) -> Place {
-    Place { folder: dir.join(FOLDER), server: "nas".into(), limit, unfit: None }
+fn place(dir: &Path, limit: Option<u32>) -> LeaseFolder {
+    LeaseFolder { folder: dir.join(FOLDER), server: "nas".into(), limit, unfit: None }
 }
 
 fn open(dir: &Path) -> Leases {
@@ -19,18 +19,18 @@ fn open(dir: &Path) -> Leases {
 
 /// Runs a test with two runs that publish by locks, then with two that publish by names.
 fn both(test: impl Fn(&Path, Leases, Leases)) {
-    for by in [By::Locks, By::Names] {
+    for by in [PublishMethod::Locks, PublishMethod::Names] {
         let dir = tempfile::tempdir().unwrap();
         let run = || {
             let (folder, made, _) = folder(&dir.path().join(FOLDER)).unwrap();
-            Leases::begin(Place { folder, ..place(dir.path(), None) }, made, by, None).unwrap()
+            Leases::begin(LeaseFolder { folder, ..place(dir.path(), None) }, made, by, None).unwrap()
         };
         test(dir.path(), run(), run());
     }
 }
 
-fn wants(wanted: u32, used: u32) -> Wish {
-    Wish { wanted, used, limit: Some(4) }
+fn wants(wanted: u32, used: u32) -> LeaseDemand {
+    LeaseDemand { wanted, used, limit: Some(4) }
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn all_together_have_no_more_than_the_limit_and_what_is_not_needed_goes_back() {
 fn where_nobody_says_a_limit_no_task_waits_and_what_is_in_use_is_seen() {
     both(|_, mut a, mut b| {
         let now = Instant::now();
-        let found = |wanted, used| Wish { wanted, used, limit: None };
+        let found = |wanted, used| LeaseDemand { wanted, used, limit: None };
         assert_eq!(a.turn(found(0, 0), true, now).unwrap().may_use, u32::MAX);
         a.turn(found(3, 3), true, now).unwrap();
         let limited = b.turn(wants(4, 0), true, now).unwrap();
@@ -102,7 +102,7 @@ fn a_run_that_waits_gets_its_part_as_tasks_end() {
 fn one_that_only_pretends_to_wait_is_passed_over() {
     both(|_, mut a, mut b| {
         let now = Instant::now();
-        b.show(Wish { wanted: 4, ..Wish::default() }).unwrap();
+        b.show(LeaseDemand { wanted: 4, ..LeaseDemand::default() }).unwrap();
         a.turn(wants(4, 0), true, now).unwrap();
         for n in 0..20 {
             a.turn(wants(4, 4u32.saturating_sub(n)), true, now).unwrap();
@@ -132,7 +132,7 @@ fn a_run_whose_host_died_counts_for_nothing_though_what_it_said_is_still_there()
 }
 
 /// Returns the beats from the last observed one until a run counts as gone, less one.
-fn b_gone(by: By, beat: Duration) -> u32 {
+fn b_gone(by: PublishMethod, beat: Duration) -> u32 {
     (by.gone().as_secs() / beat.as_secs()) as u32 - 1
 }
 
@@ -214,8 +214,12 @@ fn a_stranger_who_locks_the_bytes_of_leases_leaves_what_is_said_of_wishes_true()
     // SAFETY: the descriptor is open and the structure outlives the call.
     assert_eq!(unsafe { libc::fcntl(stranger.as_raw_fd(), libc::F_OFD_SETLK, &lock) }, 0);
     assert_eq!(a.turn(wants(3, 0), true, now).unwrap().may_use, 0);
-    a.turn(Wish { limit: Some(9), ..Wish::default() }, true, now).unwrap();
-    assert_eq!(b.turn(Wish::default(), true, now).unwrap().limit, Some(9), "what it said before is not said any more");
+    a.turn(LeaseDemand { limit: Some(9), ..LeaseDemand::default() }, true, now).unwrap();
+    assert_eq!(
+        b.turn(LeaseDemand::default(), true, now).unwrap().limit,
+        Some(9),
+        "what it said before is not said any more"
+    );
 }
 
 #[test]
@@ -244,7 +248,7 @@ fn what_a_killed_run_has_left_is_removed_in_time() {
 #[test]
 fn a_place_that_cannot_be_had_is_named() {
     let dir = tempfile::tempdir().unwrap();
-    let refused = |folder: PathBuf| Leases::open(Place { folder, ..place(dir.path(), None) }).unwrap_err();
+    let refused = |folder: PathBuf| Leases::open(LeaseFolder { folder, ..place(dir.path(), None) }).unwrap_err();
     assert!(refused(dir.path().join("none").join(FOLDER)).contains("cannot make"));
     assert!(refused("/".into()).contains("cannot be a folder"));
     let file = dir.path().join("file");
@@ -259,15 +263,15 @@ fn a_place_that_cannot_be_had_is_named() {
 }
 
 /// Makes the leases of a process in a line; the next process leaves a file that shows that it was started.
-fn in_line(dir: &Path, by: By) -> Leases {
+fn in_line(dir: &Path, by: PublishMethod) -> Leases {
     let (folder, made, _) = folder(&dir.join(FOLDER)).unwrap();
     let next = Successor { line: "queue-1".into(), program: "touch".into(), word: dir.join("started").into() };
-    Leases::begin(Place { folder, ..place(dir, None) }, made, by, Some(&next)).unwrap()
+    Leases::begin(LeaseFolder { folder, ..place(dir, None) }, made, by, Some(&next)).unwrap()
 }
 
 #[test]
 fn leases_of_one_who_is_killed_are_the_next_ones_and_nobody_elses() {
-    for by in [By::Locks, By::Names] {
+    for by in [PublishMethod::Locks, PublishMethod::Names] {
         let dir = tempfile::tempdir().unwrap();
         let mut killed = std::process::Command::new(std::env::current_exe().unwrap());
         killed.args(["--exact", "tests::one_who_is_killed"]).env("LEASES", dir.path());
@@ -296,7 +300,7 @@ fn leases_of_one_who_is_killed_are_the_next_ones_and_nobody_elses() {
 fn one_who_is_killed() {
     let Some(by) = std::env::var_os("LEASES_BY") else { return };
     let dir = PathBuf::from(std::env::var_os("LEASES").unwrap());
-    let mut leases = in_line(&dir, if by == "Names" { By::Names } else { By::Locks });
+    let mut leases = in_line(&dir, if by == "Names" { PublishMethod::Names } else { PublishMethod::Locks });
     assert_eq!(leases.turn(wants(3, 0), true, Instant::now()).unwrap().may_use, 3);
     std::fs::write(dir.join("holds"), "").unwrap();
     std::io::read_to_string(std::io::stdin()).unwrap();

@@ -7,7 +7,7 @@
 //! keep all others from locking it.
 
 use homing_model::resource::PARTS;
-use homing_os::folder::lock::{self, Held};
+use homing_os::folder::lock::{self, FileLock};
 use homing_os::folder::{is_own, names, open_plain, own};
 use std::fs::File;
 use std::io;
@@ -47,7 +47,7 @@ pub struct Taker {
     pool: Pool,
     parts: u32,
     first: usize,
-    turn: Option<Held>,
+    turn: Option<FileLock>,
 }
 
 impl Taker {
@@ -83,7 +83,7 @@ impl Taker {
         drop(file);
         if self.turn.is_none() {
             let range = (TURN, Some(TURN + 1));
-            let turn = Held::of(lock::file(&path, 0o644)?, &[range])?;
+            let turn = FileLock::of(lock::file(&path, 0o644)?, &[range])?;
             self.turn = turn.filter(|_| !is_met(&others, (TURN, TURN + 1)));
         }
         Ok(None)

@@ -1,6 +1,6 @@
 //! Explains why tasks wait, for people who watch.
 
-use crate::class::Key;
+use crate::class::GroupKey;
 use crate::host::Storage;
 use crate::{HostIx, Placer, ServerIx};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ impl Placer {
         sums
     }
 
-    fn awaits(&self, key: &Key) -> Awaited {
+    fn awaits(&self, key: &GroupKey) -> Awaited {
         let fit: Vec<HostIx> = (0..self.hosts.len()).filter(|&h| self.hosts[h].up && self.fits(key, h)).collect();
         if fit.is_empty() {
             return Awaited::Nobody;

@@ -1,11 +1,11 @@
 //! Chooses tasks that a host takes without comparing costs: tasks whose bytes it holds, and tasks that may run
 //! anywhere.
 
-use crate::class::Key;
+use crate::class::GroupKey;
 use crate::fetch::SOONEST_US;
-use crate::groups::{Entry, GroupIx, Oldest, Shelf};
+use crate::groups::{GroupIx, Oldest, Shelf, ShelfEntry};
 use crate::host::Storage;
-use crate::placer::Choice;
+use crate::placer::TaskChoice;
 use crate::{HostIx, Placer};
 
 /// Times a group may be passed over before its oldest task comes first.
@@ -21,7 +21,7 @@ const LOOK_AT_HOME: usize = 16;
 
 impl Placer {
     /// Returns the task that `host` takes next, from those that are at home here or nowhere.
-    pub(crate) fn at_home(&self, host: HostIx, free: u32, now_us: u64) -> Option<Choice> {
+    pub(crate) fn at_home(&self, host: HostIx, free: u32, now_us: u64) -> Option<TaskChoice> {
         let own = self.within_reach(self.groups.at(host), host, free);
         let nobodys = self.within_reach(self.groups.anywhere(), host, free);
         let overdue = own.iter().chain(&nobodys).filter(|(_, group)| self.groups.passed(*group) >= PATIENCE);
@@ -31,9 +31,9 @@ impl Placer {
     /// Returns the oldest groups on the shelf from which this host may take.
     pub(crate) fn within_reach(&self, shelf: &Shelf, host: HostIx, free: u32) -> Vec<Oldest> {
         let is_full = self.hosts[host].storage == Storage::Full;
-        let may = |(_, group, plain): &&Entry| {
+        let may = |(_, group, plain): &&ShelfEntry| {
             let key = || &self.groups.get(*group).key;
-            let fits = |key: &Key| key.cpus <= free && self.fits(key, host) && self.has_room(key, host);
+            let fits = |key: &GroupKey| key.cpus <= free && self.fits(key, host) && self.has_room(key, host);
             (*plain && !is_full) || (fits(key()) && !self.waits_for_storage(host, key()))
         };
         // If all wait for the same storage, no group needs a check.
@@ -71,7 +71,7 @@ impl Placer {
     }
 
     /// Whether a task that runs on `host` has to wait for the storage that it reads.
-    pub(crate) fn waits_for_storage(&self, host: HostIx, key: &Key) -> bool {
+    pub(crate) fn waits_for_storage(&self, host: HostIx, key: &GroupKey) -> bool {
         match key.server {
             Some(server) => self.full.contains(&server),
             None => self.presses(key) && self.hosts[host].storage == Storage::Full,
@@ -80,7 +80,7 @@ impl Placer {
 
     /// Chooses among tasks whose bytes are here. Tasks whose other holders are busiest come first: an idle holder
     /// elsewhere takes its own soon.
-    pub(crate) fn own(&self, host: HostIx, own: &[Oldest], now_us: u64) -> Option<Choice> {
+    pub(crate) fn own(&self, host: HostIx, own: &[Oldest], now_us: u64) -> Option<TaskChoice> {
         let level = |other: HostIx| {
             (self.hosts[other].backlog + self.hosts[other].running.len() as f64) / f64::from(self.hosts[other].slots)
                 * self.duration_us(other, now_us)
@@ -92,7 +92,7 @@ impl Placer {
         let free = own.iter().copied().filter(|(_, group)| !self.is_claimed(host, *group));
         let weighed = free.map(|(task, group)| (slack(group), task, group));
         let best = weighed.max_by(|(a, x, _), (b, y, _)| a.total_cmp(b).then_with(|| y.cmp(x)));
-        best.map(|(_, task, group)| Choice { group, task, why: None, source: None })
+        best.map(|(_, task, group)| TaskChoice { group, task, why: None, source: None })
     }
 
     /// Whether another host, which wrote the inputs of such a task, can take it at once. That host may decline for
@@ -120,6 +120,6 @@ impl Placer {
     }
 }
 
-fn oldest<'a>(groups: impl Iterator<Item = &'a Oldest>) -> Option<Choice> {
-    groups.min().map(|&(task, group)| Choice { group, task, why: None, source: None })
+fn oldest<'a>(groups: impl Iterator<Item = &'a Oldest>) -> Option<TaskChoice> {
+    groups.min().map(|&(task, group)| TaskChoice { group, task, why: None, source: None })
 }

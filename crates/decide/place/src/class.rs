@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// The properties that the tasks of a group have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct GroupKey {
     /// Usable hosts with most bytes, ascending; empty if the task may run anywhere.
     pub holders: Vec<HostIx>,
     /// The holder that has the first claim.
@@ -26,7 +26,7 @@ pub struct Key {
     pub takes: Vec<u64>,
 }
 
-impl Key {
+impl GroupKey {
     /// Whether a task may find a host with a free slot and still not fit there.
     pub fn is_wide(&self) -> bool {
         self.cpus > 1 || !self.takes.is_empty()

@@ -1,9 +1,9 @@
 //! Chooses a task whose bytes lie elsewhere, if it ends sooner here.
 
-use crate::burden::Verdict;
-use crate::groups::{Entry, GroupIx};
-use crate::host::{Host, Storage};
-use crate::placer::Choice;
+use crate::groups::{GroupIx, ShelfEntry};
+use crate::host::{PlacementHost, Storage};
+use crate::placer::TaskChoice;
+use crate::serving_cost::FetchVerdict;
 use crate::{HostIx, Placer, Reason};
 use std::collections::{BTreeSet, HashMap};
 
@@ -26,7 +26,7 @@ struct Search {
     now_us: u64,
     /// Expected waits of hosts that were computed already, microseconds.
     waits: HashMap<HostIx, f64>,
-    best: Option<(f64, Choice)>,
+    best: Option<(f64, TaskChoice)>,
     cheapest_us: f64,
     left_alone: Option<HostIx>,
 }
@@ -35,7 +35,7 @@ impl Placer {
     /// Searches the longest queue from its end, because its first tasks start there soon. A queue that waits for
     /// storage and not for slots gets no shorter by reading the same bytes from another host. Therefore such a queue
     /// gives no tasks. A host whose own queue waits this way takes none: its slot is idle on purpose.
-    pub(crate) fn fetch(&mut self, host: HostIx, free: u32, now_us: u64) -> Option<Choice> {
+    pub(crate) fn fetch(&mut self, host: HostIx, free: u32, now_us: u64) -> Option<TaskChoice> {
         if self.longest.is_empty() || self.waits_for_own_storage(host) {
             return None;
         }
@@ -74,7 +74,7 @@ impl Placer {
 
     fn search_at(&self, holder: HostIx, search: &mut Search) {
         let shelf = self.groups.at(holder);
-        let youngest = |groups: &BTreeSet<Entry>| {
+        let youngest = |groups: &BTreeSet<ShelfEntry>| {
             groups.iter().rev().take(LOOK_GROUPS).map(|(_, group, _)| *group).collect::<Vec<_>>()
         };
         let is_held = self.hosts[holder].storage == Storage::Full || self.hosts[holder].keeps_its_own();
@@ -105,7 +105,7 @@ impl Placer {
         if is_here || key.cpus > *free || !self.fits(key, host) || !self.has_room(key, host) {
             return;
         }
-        let gives = |h: &Host| !self.presses(key) || !(h.storage == Storage::Full || h.keeps_its_own());
+        let gives = |h: &PlacementHost| !self.presses(key) || !(h.storage == Storage::Full || h.keeps_its_own());
         let open = key.holders.iter().copied().filter(|&holder| gives(&self.hosts[holder]));
         let wait_us = |at: HostIx| *waits.entry(at).or_insert_with(|| self.wait_us(at, now_us));
         let Some((wait, first, from)) = self.first_and_near(host, open, wait_us) else { return };
@@ -119,12 +119,12 @@ impl Placer {
             let there = wait + work_there + self.fetch_us(first, host, need.remote(first), now_us);
             let takes = fetch + work;
             let fetched = (need.remote(host), takes);
-            let verdict = if takes < there { self.may_fetch(host, from, fetched, now_us) } else { Verdict::No };
-            *left_alone = left_alone.or((verdict == Verdict::Wait).then_some(from));
-            if verdict == Verdict::Yes {
+            let verdict = if takes < there { self.may_fetch(host, from, fetched, now_us) } else { FetchVerdict::No };
+            *left_alone = left_alone.or((verdict == FetchVerdict::Wait).then_some(from));
+            if verdict == FetchVerdict::Yes {
                 let path = self.way.path(from, host);
                 let why = Reason::Fetches { from, wait_us: wait as u64, fetch_us: fetch as u64, path };
-                *best = Some((wait, Choice { group, task, why: Some(why), source: Some(from) }));
+                *best = Some((wait, TaskChoice { group, task, why: Some(why), source: Some(from) }));
                 return;
             }
             *cheapest_us = fetch.min(*cheapest_us);
@@ -134,14 +134,14 @@ impl Placer {
     /// Decides whether one more task that would fetch `bytes` and take `takes_us` on `host` may read from `from`. A
     /// full link between switches is no reason to leave `from` alone: it is as near to its neighbours as before.
     /// Until a task has shown how long it computes, all may cross: otherwise the link might idle for as long.
-    fn may_fetch(&self, host: HostIx, from: HostIx, (bytes, takes_us): (u64, f64), now_us: u64) -> Verdict {
+    fn may_fetch(&self, host: HostIx, from: HostIx, (bytes, takes_us): (u64, f64), now_us: u64) -> FetchVerdict {
         if self.way.distance(from, host) > 0 && self.local_us.get().is_some() {
             let parts = self.parts(host, from, bytes, now_us);
             if !self.way.has_room(from, host, parts, self.link_between(host, from)) {
-                return Verdict::No;
+                return FetchVerdict::No;
             }
         }
-        let Host { burden, slots, backlog, .. } = &self.hosts[from];
+        let PlacementHost { burden, slots, backlog, .. } = &self.hosts[from];
         burden.verdict(f64::from(*slots), *backlog, self.reading(from), takes_us, now_us)
     }
 

@@ -7,7 +7,7 @@
 
 use crate::plan::{HostModel, Planned};
 use crate::{HostIx, Params};
-use homing_model::Links;
+use homing_model::ClusterLinks;
 use homing_model::links::SwitchIx;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -18,7 +18,7 @@ const AT_ONCE_US: f64 = 1e-3;
 type FlowIx = usize;
 
 /// One running task.
-pub struct Flow {
+pub struct TaskFlow {
     pub planned: Planned,
     pub cpus: u32,
     /// The host that it fetches from: the one with most of its bytes.
@@ -38,7 +38,7 @@ pub struct Flow {
     change: u64,
 }
 
-impl Flow {
+impl TaskFlow {
     fn end_us(&self) -> f64 {
         self.at_us + self.left / self.pace
     }
@@ -64,11 +64,11 @@ struct Spare {
 /// All running tasks.
 pub struct Flows {
     sharing: Sharing,
-    links: Links,
+    links: ClusterLinks,
     hosts: Vec<HostModel>,
     /// Rates of hosts' links, bytes per second.
     rates: Vec<f64>,
-    all: Vec<Option<Flow>>,
+    all: Vec<Option<TaskFlow>>,
     vacant: Vec<FlowIx>,
     running: usize,
     begun: u64,
@@ -132,7 +132,7 @@ impl Flows {
         let crosses = ends.map_or_else(Vec::new, |(from, to)| self.links.crossed(from, to).collect());
         let left = if fetches { planned.remote as f64 } else { work_us };
         self.begun += 1;
-        let flow = Flow {
+        let flow = TaskFlow {
             planned,
             cpus,
             source,
@@ -170,7 +170,7 @@ impl Flows {
     }
 
     /// Advances the time, and returns the tasks that have ended, in the order of their starts.
-    pub fn advance(&mut self, now: f64) -> Vec<Flow> {
+    pub fn advance(&mut self, now: f64) -> Vec<TaskFlow> {
         let mut ended = Vec::new();
         while self.next_us().is_some_and(|at| at <= now + AT_ONCE_US) {
             let Some(Reverse((_, ix, _))) = self.ends.pop() else { break };
@@ -189,14 +189,14 @@ impl Flows {
         ended
     }
 
-    fn flow(&self, ix: FlowIx) -> &Flow {
+    fn flow(&self, ix: FlowIx) -> &TaskFlow {
         self.all[ix].as_ref().expect("it runs")
     }
 
     /// Lets a task join (`true`) or leave the sets of tasks that share links or a host with it, and updates their
     /// pace.
     fn meets(&mut self, ix: FlowIx, joins: bool, now: f64) {
-        let Flow { planned, source, fetches, crosses, .. } = self.flow(ix);
+        let TaskFlow { planned, source, fetches, crosses, .. } = self.flow(ix);
         let (host, source, fetches, crosses) = (planned.host, *source, *fetches, crosses.clone());
         let equal = self.sharing == Sharing::Equal;
         let mut others = BTreeSet::new();
@@ -271,7 +271,7 @@ impl Flows {
     }
 
     /// Returns the bytes, or the microseconds of work, per microsecond.
-    fn pace(&self, flow: &Flow) -> f64 {
+    fn pace(&self, flow: &TaskFlow) -> f64 {
         let host = flow.planned.host;
         let share = |rate: f64, among: &BTreeSet<FlowIx>| rate / among.len().max(1) as f64;
         if !flow.fetches {

@@ -3,7 +3,7 @@
 //! a group of its own.
 
 use crate::HostIx;
-use crate::class::{Class, Key};
+use crate::class::{Class, GroupKey};
 use hashbrown::HashMap;
 use homing_model::TaskId;
 use std::collections::BTreeSet;
@@ -16,12 +16,12 @@ pub type GroupIx = u32;
 pub type Oldest = (TaskId, GroupIx);
 
 /// The entry of a group on a shelf: its oldest task, the group, and whether its tasks need only a free slot.
-pub type Entry = (TaskId, GroupIx, bool);
+pub type ShelfEntry = (TaskId, GroupIx, bool);
 
 /// One group.
 #[derive(Debug)]
-pub struct Group {
-    pub key: Arc<Key>,
+pub struct TaskGroup {
+    pub key: Arc<GroupKey>,
     pub class: Class,
 }
 
@@ -41,12 +41,12 @@ struct Brief {
     /// Number of its holders; one more than `holders` has places if not all fit.
     count: u8,
     has_writer: bool,
-    /// See [`Key::is_wide`].
+    /// See [`GroupKey::is_wide`].
     is_wide: bool,
 }
 
 impl Brief {
-    fn of(key: &Key) -> Brief {
+    fn of(key: &GroupKey) -> Brief {
         let number = |n: usize| u32::try_from(n).expect("fewer than 2^32 hosts");
         let count = key.holders.len().min(FEW + 1) as u8;
         let mut brief = Brief { count, has_writer: key.writer.is_some(), is_wide: key.is_wide(), ..Brief::default() };
@@ -59,8 +59,8 @@ impl Brief {
 #[derive(Debug, Default)]
 pub struct Shelf {
     /// Groups that burden the storage that they read.
-    pub reading: BTreeSet<Entry>,
-    pub others: BTreeSet<Entry>,
+    pub reading: BTreeSet<ShelfEntry>,
+    pub others: BTreeSet<ShelfEntry>,
     /// Groups of both sets that may not fit where a slot is free.
     pub wide: BTreeSet<GroupIx>,
     /// Groups with a writer that has the first claim.
@@ -77,16 +77,16 @@ impl Shelf {
         self.reading.iter().chain(&self.others).map(|(_, group, _)| *group)
     }
 
-    fn by_age(&mut self, reads: bool) -> &mut BTreeSet<Entry> {
+    fn by_age(&mut self, reads: bool) -> &mut BTreeSet<ShelfEntry> {
         if reads { &mut self.reading } else { &mut self.others }
     }
 }
 
 /// All groups.
 #[derive(Debug, Default)]
-pub struct Groups {
-    by_key: HashMap<Arc<Key>, GroupIx>,
-    all: Vec<Option<Group>>,
+pub struct TaskGroups {
+    by_key: HashMap<Arc<GroupKey>, GroupIx>,
+    all: Vec<Option<TaskGroup>>,
     /// The briefs of all groups.
     briefs: Vec<Brief>,
     vacant: Vec<GroupIx>,
@@ -98,7 +98,7 @@ pub struct Groups {
     all_picks: u64,
 }
 
-impl Groups {
+impl TaskGroups {
     /// Adds a host.
     pub fn host_up(&mut self) {
         self.at.push(Shelf::default());
@@ -109,11 +109,11 @@ impl Groups {
         self.by_key.len()
     }
 
-    pub fn get(&self, group: GroupIx) -> &Group {
+    pub fn get(&self, group: GroupIx) -> &TaskGroup {
         self.all[group as usize].as_ref().expect("a group that is listed has tasks")
     }
 
-    pub fn get_mut(&mut self, group: GroupIx) -> &mut Group {
+    pub fn get_mut(&mut self, group: GroupIx) -> &mut TaskGroup {
         self.all[group as usize].as_mut().expect("a group that is listed has tasks")
     }
 
@@ -132,7 +132,7 @@ impl Groups {
     }
 
     /// Returns the groups in an arbitrary but fixed order.
-    pub fn iter(&self) -> impl Iterator<Item = &Group> {
+    pub fn iter(&self) -> impl Iterator<Item = &TaskGroup> {
         self.all.iter().flatten()
     }
 
@@ -147,7 +147,7 @@ impl Groups {
     }
 
     /// Adds a waiting task to the group of this key.
-    pub fn insert(&mut self, key: Key, task: TaskId) -> GroupIx {
+    pub fn insert(&mut self, key: GroupKey, task: TaskId) -> GroupIx {
         let known = self.by_key.get(&key).copied();
         let group = known.unwrap_or_else(|| self.begin(Arc::new(key)));
         let before = self.get(group).class.front();
@@ -157,11 +157,11 @@ impl Groups {
     }
 
     /// Removes a task that waits no longer; returns `false` if it did not wait.
-    pub fn remove(&mut self, key: &Key, task: TaskId) -> bool {
+    pub fn remove(&mut self, key: &GroupKey, task: TaskId) -> bool {
         self.by_key.get(key).copied().is_some_and(|group| self.remove_from(group, task))
     }
 
-    /// Removes a task from a group, as [`Groups::remove`] does.
+    /// Removes a task from a group, as [`TaskGroups::remove`] does.
     pub fn remove_from(&mut self, group: GroupIx, task: TaskId) -> bool {
         let before = self.get(group).class.front();
         if !self.get_mut(group).class.remove(task) {
@@ -174,14 +174,14 @@ impl Groups {
         true
     }
 
-    fn begin(&mut self, key: Arc<Key>) -> GroupIx {
+    fn begin(&mut self, key: Arc<GroupKey>) -> GroupIx {
         let ix = self.vacant.pop().unwrap_or_else(|| {
             self.all.push(None);
             self.briefs.push(Brief::default());
             GroupIx::try_from(self.all.len() - 1).expect("fewer than 2^32 groups")
         });
         self.briefs[ix as usize] = Brief::of(&key);
-        self.all[ix as usize] = Some(Group { class: Class::default(), key: key.clone() });
+        self.all[ix as usize] = Some(TaskGroup { class: Class::default(), key: key.clone() });
         self.turn(ix);
         self.by_key.insert(key.clone(), ix);
         self.each_shelf(&key, |shelf| {
@@ -204,7 +204,7 @@ impl Groups {
 
     /// Updates the shelves after a change of its oldest task.
     fn aged(&mut self, ix: GroupIx, before: Option<TaskId>) {
-        let Group { key, class, .. } = self.get(ix);
+        let TaskGroup { key, class, .. } = self.get(ix);
         let (key, now) = (key.clone(), class.front());
         if before == now {
             return;
@@ -217,7 +217,7 @@ impl Groups {
         });
     }
 
-    fn each_shelf(&mut self, key: &Key, mut change: impl FnMut(&mut Shelf)) {
+    fn each_shelf(&mut self, key: &GroupKey, mut change: impl FnMut(&mut Shelf)) {
         if key.holders.is_empty() {
             change(&mut self.anywhere);
         }
@@ -284,19 +284,19 @@ impl Groups {
 mod tests {
     use super::*;
 
-    fn key(holders: &[HostIx], excluded: &[HostIx]) -> Key {
+    fn key(holders: &[HostIx], excluded: &[HostIx]) -> GroupKey {
         let (holders, excluded) = (holders.to_vec(), excluded.to_vec());
-        Key { holders, writer: None, excluded, cpus: 1, server: None, reads: true, kind: 0, takes: Vec::new() }
+        GroupKey { holders, writer: None, excluded, cpus: 1, server: None, reads: true, kind: 0, takes: Vec::new() }
     }
 
     #[test]
     fn a_group_is_found_at_each_of_its_hosts_by_its_oldest_task() {
-        let mut groups = Groups::default();
+        let mut groups = TaskGroups::default();
         (0..3).for_each(|_| groups.host_up());
         let both = groups.insert(key(&[0, 2], &[]), 7);
         groups.insert(key(&[0, 2], &[]), 5);
         let free = groups.insert(key(&[], &[1]), 6);
-        let at = |groups: &Groups, host| groups.at(host).reading.iter().copied().collect::<Vec<_>>();
+        let at = |groups: &TaskGroups, host| groups.at(host).reading.iter().copied().collect::<Vec<_>>();
         assert_eq!(
             (at(&groups, 0), at(&groups, 1), at(&groups, 2)),
             (vec![(5, both, true)], vec![], vec![(5, both, true)])
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_group_is_passed_over_by_who_may_take_from_it() {
-        let mut groups = Groups::default();
+        let mut groups = TaskGroups::default();
         (0..3).for_each(|_| groups.host_up());
         groups.picked(0);
         let (both, free) = (groups.insert(key(&[0, 2], &[]), 1), groups.insert(key(&[], &[1]), 2));

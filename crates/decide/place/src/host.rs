@@ -1,13 +1,13 @@
 //! Measurements of a host, and the cost of waiting for it.
 
 use crate::HostIx;
-use crate::burden::{Burden, Overlap};
 use crate::mean::Mean;
+use crate::serving_cost::{Overlap, ServingCost};
 use homing_model::TaskId;
 
 /// A task that was picked and has not been reported finished.
 #[derive(Clone, Copy, Debug)]
-pub struct Running {
+pub struct PickedTask {
     pub task: TaskId,
     pub local: u64,
     pub remote: u64,
@@ -25,7 +25,7 @@ pub struct Running {
     pub overlap: Overlap,
 }
 
-impl Running {
+impl PickedTask {
     /// Returns how long it has run, microseconds.
     pub fn ran_us(&self, now_us: u64) -> u64 {
         now_us.saturating_sub(self.since_us)
@@ -60,20 +60,20 @@ impl Feed {
 /// loop.
 #[derive(Clone, Debug, Default)]
 pub struct AllRunning {
-    all: Vec<Running>,
+    all: Vec<PickedTask>,
     /// It wraps around at its range, which differences do not notice.
     since_us: u64,
     cpus: u32,
 }
 
 impl AllRunning {
-    pub fn begin(&mut self, task: Running) {
+    pub fn begin(&mut self, task: PickedTask) {
         self.since_us = self.since_us.wrapping_add(task.since_us);
         self.cpus += task.cpus;
         self.all.push(task);
     }
 
-    pub fn end(&mut self, task: TaskId) -> Option<Running> {
+    pub fn end(&mut self, task: TaskId) -> Option<PickedTask> {
         let at = self.all.iter().position(|running| running.task == task)?;
         let ended = self.all.remove(at);
         self.since_us = self.since_us.wrapping_sub(ended.since_us);
@@ -82,15 +82,15 @@ impl AllRunning {
     }
 
     /// Returns all of them, and leaves none running.
-    pub fn forget(&mut self) -> Vec<Running> {
+    pub fn forget(&mut self) -> Vec<PickedTask> {
         std::mem::take(self).all
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Running> {
+    pub fn iter(&self) -> impl Iterator<Item = &PickedTask> {
         self.all.iter()
     }
 
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Running> {
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut PickedTask> {
         self.all.iter_mut()
     }
 
@@ -121,7 +121,7 @@ pub enum Storage {
 /// hosts, few are in the nearest cache of the processor.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
-pub struct Host {
+pub struct PlacementHost {
     /// Number of waiting tasks that are expected to run here, if tasks with several holders are spread evenly.
     pub backlog: f64,
     pub running: AllRunning,
@@ -140,14 +140,14 @@ pub struct Host {
     /// Joint rate of tasks that fetched together, bytes per second.
     pub fetched: Mean,
     /// The cost that fetches from it have for its own tasks.
-    pub burden: Burden,
+    pub burden: ServingCost,
     /// Tasks elsewhere that fetch from it.
     pub feeds: Vec<Feed>,
 }
 
-impl Host {
-    pub fn new(slots: u32, link: f64) -> Host {
-        Host {
+impl PlacementHost {
+    pub fn new(slots: u32, link: f64) -> PlacementHost {
+        PlacementHost {
             slots: slots.max(1),
             link,
             up: true,
@@ -156,7 +156,7 @@ impl Host {
             storage: Storage::Open,
             local_us: Mean::default(),
             fetched: Mean::default(),
-            burden: Burden::default(),
+            burden: ServingCost::default(),
             running: AllRunning::default(),
             feeds: Vec::new(),
             backlog: 0.0,
@@ -211,7 +211,7 @@ impl Host {
         free_in[ahead % slots] + (ahead / slots) as f64 * duration_us
     }
 
-    fn rest_us(&self, task: &Running, duration_us: f64, known: bool, now_us: u64) -> f64 {
+    fn rest_us(&self, task: &PickedTask, duration_us: f64, known: bool, now_us: u64) -> f64 {
         let expected = duration_us + task.fetch_us;
         if self.prefetches() {
             return expected / 2.0;
@@ -229,9 +229,9 @@ impl Host {
 
 /// Spreads `tasks` over `holders` such that their queues end at the same time as nearly as possible. The level of a
 /// host is the present end of its queue; `pace` is how much later it ends per task.
-pub fn pour(tasks: f64, holders: &mut [HostIx], hosts: &mut [Host], pace: &[f64]) {
+pub fn pour(tasks: f64, holders: &mut [HostIx], hosts: &mut [PlacementHost], pace: &[f64]) {
     let order = holders;
-    let level = |hosts: &[Host], h: HostIx| hosts[h].backlog * pace[h];
+    let level = |hosts: &[PlacementHost], h: HostIx| hosts[h].backlog * pace[h];
     order.sort_by(|&a, &b| level(hosts, a).total_cmp(&level(hosts, b)));
     // Fill the lowest up to the next level, then both, and so on.
     let (mut rate, mut volume) = (0.0, 0.0);
@@ -253,7 +253,7 @@ pub fn pour(tasks: f64, holders: &mut [HostIx], hosts: &mut [Host], pace: &[f64]
 mod tests {
     use super::*;
 
-    const RUNNING: Running = Running {
+    const RUNNING: PickedTask = PickedTask {
         task: 1,
         local: 1,
         remote: 0,
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn water_finds_its_level() {
-        let mut hosts = vec![Host::new(1, 1.0); 3];
+        let mut hosts = vec![PlacementHost::new(1, 1.0); 3];
         let pace = [1.0, 1.0, 0.5];
         pour(4.0, &mut [0], &mut hosts, &pace);
         pour(3.0, &mut [0, 1], &mut hosts, &pace);
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_wait_is_that_of_a_queue() {
-        let mut host = Host::new(2, 1.0);
+        let mut host = PlacementHost::new(2, 1.0);
         host.backlog = 5.0;
         assert_eq!(host.wait_us(10.0, true, 0), 20.0);
         host.running.begin(RUNNING);

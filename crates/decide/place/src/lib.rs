@@ -10,7 +10,6 @@
 //! It does not: limit the tasks at one storage server (`admit`), or start them (`dispatch`).
 
 mod awaited;
-mod burden;
 mod choose;
 mod class;
 mod cost;
@@ -24,6 +23,7 @@ mod placer;
 mod plan;
 mod reason;
 mod searches;
+mod serving_cost;
 mod simulate;
 mod way;
 
@@ -35,7 +35,7 @@ pub use plan::{HostModel, Planned};
 pub use reason::Reason;
 pub use simulate::{replay, simulate};
 
-use homing_model::{Links, TaskId};
+use homing_model::{ClusterLinks, TaskId};
 
 /// A host of the run, in the order of [`Placer::host_up`].
 pub type HostIx = usize;
@@ -108,7 +108,7 @@ pub struct Params {
     /// Rate of a host's link while its own rate is unknown, bytes per second.
     pub default_bytes_per_s: f64,
     /// Known links between hosts: they decide which holder is near, and how many fetches cross a link at once.
-    pub links: Links,
+    pub links: ClusterLinks,
     /// Whether locality counts. `false` takes hosts in turn, wherever bytes lie: the control of an experiment.
     pub locality: bool,
 }
@@ -118,7 +118,7 @@ impl Default for Params {
     /// limited elsewhere. A first fetch that is slower than expected is often the end of a batch for which all wait.
     /// Locality is on.
     fn default() -> Self {
-        Params { default_bytes_per_s: 58.5e6, links: Links::default(), locality: true }
+        Params { default_bytes_per_s: 58.5e6, links: ClusterLinks::default(), locality: true }
     }
 }
 

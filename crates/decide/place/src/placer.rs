@@ -1,12 +1,12 @@
 //! The queue of waiting tasks, and the decision which of them a free slot gets.
 
-use crate::burden::Overlap;
-use crate::class::Key;
-use crate::groups::{GroupIx, Groups, Shelf};
-use crate::host::{Feed, Host, Running, Storage};
+use crate::class::GroupKey;
+use crate::groups::{GroupIx, Shelf, TaskGroups};
+use crate::host::{Feed, PickedTask, PlacementHost, Storage};
 use crate::mean::Mean;
 use crate::searches::Searches;
-use crate::way::Way;
+use crate::serving_cost::Overlap;
+use crate::way::LinkUsage;
 use crate::{HostIx, MOST_KINDS, Need, Params, Placed, Reason, ServerIx};
 use hashbrown::HashMap;
 use homing_model::TaskId;
@@ -23,11 +23,11 @@ const AS_GOOD: f64 = 0.95;
 #[derive(Debug)]
 pub struct Placer {
     pub(crate) params: Params,
-    pub(crate) hosts: Vec<Host>,
-    pub(crate) way: Way,
+    pub(crate) hosts: Vec<PlacementHost>,
+    pub(crate) way: LinkUsage,
     /// Servers that take no more tasks now.
     pub(crate) full: BTreeSet<ServerIx>,
-    pub(crate) groups: Groups,
+    pub(crate) groups: TaskGroups,
     /// Needs of the tasks that differ from [`Need::default`]: a million default tasks stay small.
     pub(crate) needs: HashMap<TaskId, Need>,
     /// Hosts on which a task may not run, for its whole life, also while it runs.
@@ -55,7 +55,7 @@ pub struct Placer {
 }
 
 /// The task that a host is to run next, with the reason if it is not obvious.
-pub(crate) struct Choice {
+pub(crate) struct TaskChoice {
     pub group: GroupIx,
     pub task: TaskId,
     pub why: Option<Reason>,
@@ -66,11 +66,11 @@ impl Placer {
     /// Makes a placer without hosts and tasks.
     pub fn new(mut params: Params) -> Placer {
         Placer {
-            way: Way::new(std::mem::take(&mut params.links)),
+            way: LinkUsage::new(std::mem::take(&mut params.links)),
             params,
             hosts: Vec::new(),
             full: BTreeSet::new(),
-            groups: Groups::default(),
+            groups: TaskGroups::default(),
             needs: HashMap::new(),
             excluded: HashMap::new(),
             early: BTreeMap::new(),
@@ -94,7 +94,7 @@ impl Placer {
         let host = self.hosts.len();
         let here = self.early.remove(&host).unwrap_or_default();
         let here: Vec<(TaskId, Need)> = here.into_iter().filter_map(|task| Some((task, self.remove(task)?))).collect();
-        self.hosts.push(Host::new(slots, link.unwrap_or(self.params.default_bytes_per_s).max(1.0)));
+        self.hosts.push(PlacementHost::new(slots, link.unwrap_or(self.params.default_bytes_per_s).max(1.0)));
         self.groups.host_up();
         self.stale = usize::MAX;
         here.into_iter().for_each(|(task, need)| self.add(task, need));
@@ -145,7 +145,7 @@ impl Placer {
         self.moving = if moves { self.moving | bit } else { self.moving & !bit };
     }
 
-    pub(crate) fn presses(&self, key: &Key) -> bool {
+    pub(crate) fn presses(&self, key: &GroupKey) -> bool {
         key.reads || self.moving & (1 << key.kind) != 0
     }
 
@@ -289,7 +289,7 @@ impl Placer {
     }
 
     /// Removes the fetch of an ended task. Returns the most tasks that fetched from the same host at once.
-    fn leaves(&mut self, host: HostIx, ended: &Running) -> u32 {
+    fn leaves(&mut self, host: HostIx, ended: &PickedTask) -> u32 {
         if ended.remote > 0 {
             let since = self.fetching_since.entry(ended.known).or_insert(1);
             *since -= 1;
@@ -320,18 +320,18 @@ impl Placer {
         if !self.hosts.get(host).is_some_and(|known| known.up) {
             return 0;
         }
-        let counts = |key: &Key| key.server.is_none() && self.presses(key);
+        let counts = |key: &GroupKey| key.server.is_none() && self.presses(key);
         self.count(self.groups.at(host), counts) + self.count(self.groups.anywhere(), counts)
     }
 
-    fn count(&self, shelf: &Shelf, counts: impl Fn(&Key) -> bool) -> usize {
+    fn count(&self, shelf: &Shelf, counts: impl Fn(&GroupKey) -> bool) -> usize {
         let groups = shelf.groups().map(|group| self.groups.get(group));
         groups.filter(|group| counts(&group.key)).map(|group| group.class.len()).sum()
     }
 
     /// Returns the waiting tasks for which every host is excluded, lost, or too small.
     pub fn runnable_nowhere(&self) -> Vec<TaskId> {
-        let stuck = |key: &Key| !(0..self.hosts.len()).any(|host| self.hosts[host].up && self.fits(key, host));
+        let stuck = |key: &GroupKey| !(0..self.hosts.len()).any(|host| self.hosts[host].up && self.fits(key, host));
         let mut tasks: Vec<TaskId> =
             self.groups.iter().filter(|group| stuck(&group.key)).flat_map(|group| group.class.tasks()).collect();
         tasks.sort_unstable();
@@ -343,16 +343,16 @@ impl Placer {
         self.hosts.iter().filter(|host| host.up).map(|host| host.slots).max().unwrap_or(0)
     }
 
-    pub(crate) fn fits(&self, key: &Key, host: HostIx) -> bool {
+    pub(crate) fn fits(&self, key: &GroupKey, host: HostIx) -> bool {
         key.cpus <= self.hosts[host].slots && !key.excluded.contains(&host)
     }
 
-    pub(crate) fn has_room(&self, key: &Key, host: HostIx) -> bool {
+    pub(crate) fn has_room(&self, key: &GroupKey, host: HostIx) -> bool {
         let host = &self.hosts[host];
         host.lacks(&key.takes).is_none() && !host.is_collected(&key.takes)
     }
 
-    fn key(&self, task: TaskId, need: &Need) -> Key {
+    fn key(&self, task: TaskId, need: &Need) -> GroupKey {
         let excluded = self.excluded.get(&task).cloned().unwrap_or_default();
         let mut holders = Vec::new();
         if self.params.locality && !need.per_host.is_empty() {
@@ -371,10 +371,10 @@ impl Placer {
         let kind = if reads { 0 } else { need.kind % MOST_KINDS };
         let server = need.server.filter(|_| reads);
         let writer = need.writer.filter(|writer| holders.len() > 1 && holders.contains(writer));
-        Key { holders, writer, excluded, cpus: need.cpus, server, reads, kind, takes: need.takes.clone() }
+        GroupKey { holders, writer, excluded, cpus: need.cpus, server, reads, kind, takes: need.takes.clone() }
     }
 
-    fn take(&mut self, key: &Key, task: TaskId) -> Option<Need> {
+    fn take(&mut self, key: &GroupKey, task: TaskId) -> Option<Need> {
         self.groups.remove(key, task).then(|| self.taken(task))
     }
 
@@ -407,7 +407,7 @@ impl Placer {
         }
     }
 
-    fn start(&mut self, host: HostIx, choice: Choice, now_us: u64) -> Placed {
+    fn start(&mut self, host: HostIx, choice: TaskChoice, now_us: u64) -> Placed {
         self.groups.picked(host);
         self.groups.turn(choice.group);
         self.groups.remove_from(choice.group, choice.task);
@@ -424,7 +424,7 @@ impl Placer {
         let parts = source.map_or(0, |from| self.parts(host, from, remote, now_us));
         let home = &mut self.hosts[source.unwrap_or(host)];
         home.backlog = (home.backlog - f64::from(need.cpus)).max(0.0);
-        let running = Running {
+        let running = PickedTask {
             task: choice.task,
             local,
             remote,

@@ -1,6 +1,6 @@
 //! Plays a batch through the placer without running it: `homing plan` shows the outcome, and the tests measure it.
 
-use crate::flow::{Flow, Flows, Sharing};
+use crate::flow::{Flows, Sharing, TaskFlow};
 use crate::plan::{HostModel, Planned};
 use crate::{HostIx, Need, Params, Placed, Placer, Reason};
 use homing_model::TaskId;
@@ -52,7 +52,7 @@ fn play(
     for (task, need) in needs {
         placer.add(*task, need.clone());
     }
-    let mut idle = Idle::new(hosts);
+    let mut idle = FreeSlots::new(hosts);
     let (mut done, mut now) = (Vec::with_capacity(needs.len()), 0.0f64);
     let mut freed: Vec<HostIx> = (0..hosts.len()).collect();
     loop {
@@ -68,7 +68,7 @@ fn play(
         now = wake.map(|at| at as f64).filter(|&at| at > now).map_or(next, |at| at.min(next));
         let ended = flows.advance(now);
         freed = ended.iter().map(|flow| flow.planned.host).collect();
-        for Flow { mut planned, cpus, .. } in ended {
+        for TaskFlow { mut planned, cpus, .. } in ended {
             planned.end_us = now as u64;
             idle.give(planned.host, cpus);
             placer.finished(planned.host, planned.task, planned.end_us - planned.start_us);
@@ -83,16 +83,16 @@ fn play(
 type Asking = BTreeSet<(Reverse<u32>, HostIx)>;
 
 /// The free slots.
-struct Idle {
+struct FreeSlots {
     free: Vec<u32>,
     hosts: BTreeSet<HostIx>,
     /// The host where the next turn begins, if not all idle hosts request tasks.
     next: HostIx,
 }
 
-impl Idle {
-    fn new(hosts: &[HostModel]) -> Idle {
-        Idle { free: hosts.iter().map(|h| h.slots.max(1)).collect(), hosts: (0..hosts.len()).collect(), next: 0 }
+impl FreeSlots {
+    fn new(hosts: &[HostModel]) -> FreeSlots {
+        FreeSlots { free: hosts.iter().map(|h| h.slots.max(1)).collect(), hosts: (0..hosts.len()).collect(), next: 0 }
     }
 
     fn is_empty(&self) -> bool {
@@ -130,7 +130,7 @@ impl Idle {
 
 fn hand_out(
     placer: &mut Placer,
-    idle: &mut Idle,
+    idle: &mut FreeSlots,
     mut asking: Asking,
     flows: &mut Flows,
     now: f64,

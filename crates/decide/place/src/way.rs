@@ -2,7 +2,7 @@
 //! topology all hosts are equally far, and every link is open.
 
 use crate::HostIx;
-use homing_model::Links;
+use homing_model::ClusterLinks;
 use homing_model::links::{Path, SwitchIx};
 
 /// The load of a task that fetches all the time; one that also computes counts for less.
@@ -10,17 +10,17 @@ pub const WHOLE: u32 = 1000;
 
 /// The links, and the fetches that cross them.
 #[derive(Debug)]
-pub struct Way {
-    links: Links,
+pub struct LinkUsage {
+    links: ClusterLinks,
     /// The switch of each host.
     leaf: Vec<Option<SwitchIx>>,
     /// By switch: the load on its uplink now, in parts of [`WHOLE`]. It is stored to avoid counting in each decision.
     crossing: Vec<u32>,
 }
 
-impl Way {
-    pub fn new(links: Links) -> Way {
-        Way { leaf: Vec::new(), crossing: vec![0; links.len()], links }
+impl LinkUsage {
+    pub fn new(links: ClusterLinks) -> LinkUsage {
+        LinkUsage { leaf: Vec::new(), crossing: vec![0; links.len()], links }
     }
 
     /// Sets the switch of `host`; `None` if it is unknown.
@@ -111,9 +111,9 @@ mod tests {
     use super::*;
     use homing_model::links::Switch;
 
-    fn way(uplink: Option<u64>) -> Way {
+    fn way(uplink: Option<u64>) -> LinkUsage {
         let switch = |name: &str| Switch { name: name.into(), uplink, ..Switch::default() };
-        let mut way = Way::new(Links::new(vec![switch("a"), switch("b")]).unwrap());
+        let mut way = LinkUsage::new(ClusterLinks::new(vec![switch("a"), switch("b")]).unwrap());
         [(0, 0), (1, 0), (2, 1), (4, 1)].into_iter().for_each(|(host, leaf)| way.host_on(host, Some(leaf)));
         way
     }

@@ -1,7 +1,7 @@
 //! For any batch: every task runs once, never where it must not, never with more than the existing slots, and the
 //! batch never gets stuck.
 
-use homing_model::links::{Links, Switch};
+use homing_model::links::{ClusterLinks, Switch};
 use homing_place::{Need, Params, Placer};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -51,9 +51,9 @@ fn room(running: &[(u64, Need)]) -> Vec<u64> {
     (0..2).map(|kind| ROOM.checked_sub(taken(kind)).expect("never more than there is")).collect()
 }
 
-fn links(uplink: Option<u64>) -> Links {
+fn links(uplink: Option<u64>) -> ClusterLinks {
     let switch = |name: &str| Switch { name: name.into(), uplink, ..Switch::default() };
-    Links::new(vec![switch("a"), switch("b")]).unwrap()
+    ClusterLinks::new(vec![switch("a"), switch("b")]).unwrap()
 }
 
 fn need(task: &Given) -> Need {

@@ -2,7 +2,7 @@
 //! that this costs nothing against hosts in turn.
 
 use homing_model::TaskId;
-use homing_model::links::{Links, Switch};
+use homing_model::links::{ClusterLinks, Switch};
 use homing_place::{HostIx, HostModel, Need, Params, Planned, Reason, simulate};
 
 const MB: u64 = 1_000_000;
@@ -14,9 +14,9 @@ fn hosts(n: usize, slots: u32) -> Vec<HostModel> {
     (0..n).map(host).collect()
 }
 
-fn links(uplink: u64) -> Links {
+fn links(uplink: u64) -> ClusterLinks {
     let switch = |name: &str| Switch { name: name.into(), uplink: Some(uplink), ..Switch::default() };
-    Links::new(vec![switch("leaf1"), switch("leaf2")]).unwrap()
+    ClusterLinks::new(vec![switch("leaf1"), switch("leaf2")]).unwrap()
 }
 
 fn files(n: TaskId, size: u64, at: impl Fn(TaskId) -> Vec<HostIx>) -> Vec<(TaskId, Need)> {

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 /// A file that was made, changed or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct FileChange {
     /// Absolute path, the same on all hosts.
     pub path: RawText,
     /// The state of the file now; `None` if it was removed.
-    pub now: Option<Stamp>,
+    pub now: Option<FileStamp>,
     /// Whether the file was made here and its name had never been seen before. Then no other host can remember an
     /// older one.
     pub fresh: bool,
@@ -19,7 +19,7 @@ pub struct Change {
 
 /// The attributes by which two hosts check whether they see the same state of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
+pub struct FileStamp {
     /// Bytes; 0 for directories, because file systems define their sizes differently.
     pub size: u64,
     /// Inode number: the same for all clients on NFS, GlusterFS and MooseFS, and each client's own on sshfs.

@@ -13,7 +13,7 @@ pub struct Event {
     pub at_ns: i64,
     /// The kind of event, with its data.
     #[serde(flatten)]
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// The longest line of a failed task that is recorded, bytes. It is long enough to show the reason, and keeps a
@@ -51,7 +51,7 @@ pub fn parts(read: u64, held: &[(String, u64)]) -> Vec<(String, u64)> {
 /// The kinds of event. In JSON the field `event` names the kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum What {
+pub enum EventKind {
     /// First record: the request.
     RunStarted {
         /// Format version of the journal.

@@ -129,7 +129,7 @@ pub struct HostSample {
     pub net: BTreeMap<String, (u64, u64)>,
     /// The traffic with each NFS server, by the server's name in the host's mounts.
     #[serde(default)]
-    pub served: BTreeMap<String, Served>,
+    pub served: BTreeMap<String, ServerTraffic>,
     /// Energy used since the worker began; only workers know it.
     #[serde(default)]
     pub energy: Option<Energy>,
@@ -137,7 +137,7 @@ pub struct HostSample {
 
 /// The traffic of a client with a file server since its volumes were mounted there, as the client counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Served {
+pub struct ServerTraffic {
     /// Bytes received from it and sent to it.
     pub bytes: u64,
     /// Requests that it answered.
@@ -150,8 +150,8 @@ pub struct Served {
     pub answered_ms: u64,
 }
 
-impl AddAssign for Served {
-    fn add_assign(&mut self, more: Served) {
+impl AddAssign for ServerTraffic {
+    fn add_assign(&mut self, more: ServerTraffic) {
         self.bytes += more.bytes;
         self.requests += more.requests;
         self.again += more.again;
@@ -160,14 +160,14 @@ impl AddAssign for Served {
     }
 }
 
-impl Served {
+impl ServerTraffic {
     /// Returns the traffic since `before`. Counters of a volume that was mounted anew begin at 0.
-    pub fn since(&self, before: &Served) -> Served {
+    pub fn since(&self, before: &ServerTraffic) -> ServerTraffic {
         if self.requests < before.requests {
             return *self;
         }
         let grown = u64::saturating_sub;
-        Served {
+        ServerTraffic {
             bytes: grown(self.bytes, before.bytes),
             requests: grown(self.requests, before.requests),
             again: grown(self.again, before.again),
@@ -228,7 +228,7 @@ impl HostSample {
 /// A quick sample of a host's storage load, taken many times a second while tasks run, for admission. Counters are
 /// totals since the worker started or since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pulse {
+pub struct StorageSample {
     /// When it was taken, microseconds on a clock of that host that does not go back.
     pub at_us: u64,
     /// PSI io "some": total stall in microseconds.
@@ -236,7 +236,7 @@ pub struct Pulse {
     /// Number of samples of the worker's tasks.
     pub looked: u64,
     /// Samples in which the task was blocked on I/O.
-    pub stood: u64,
+    pub blocked_on_io: u64,
     /// Bytes moved. In each interval only the busiest disk or interface counts. A disk below a disk, or a network in
     /// front of one, moves the same bytes twice.
     pub moved: Option<u64>,

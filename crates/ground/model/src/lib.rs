@@ -33,13 +33,13 @@ pub mod task;
 pub mod text;
 pub mod units;
 
-pub use change::{Change, Stamp};
+pub use change::{FileChange, FileStamp};
 pub use energy::{Energy, MeteredBy};
 pub use event::Event;
 pub use failure::Failure;
-pub use host::{Ahead, HostFacts, HostSample, Indices, Mount, Mover, Pulse, Served};
+pub use host::{Ahead, HostFacts, HostSample, Indices, Mount, Mover, ServerTraffic, StorageSample};
 pub use layout::{Extent, FileLayout, Replica};
-pub use links::Links;
+pub use links::ClusterLinks;
 pub use live::Live;
 pub use nodeset::NodeSet;
 pub use task::{Block, Command, IoCounters, IoWait, Outcome, Task, TaskId, WAIT_ASKED_FROM_US};

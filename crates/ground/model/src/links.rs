@@ -5,7 +5,7 @@ use crate::NodeSet;
 use std::collections::HashMap;
 use std::fmt::{self, Display};
 
-/// A switch, in the order of [`Links::new`].
+/// A switch, in the order of [`ClusterLinks::new`].
 pub type SwitchIx = usize;
 
 /// A switch as it is declared.
@@ -37,7 +37,7 @@ impl Display for LinksError {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Node {
+struct SwitchNode {
     name: String,
     uplink: Option<u64>,
     above: Option<SwitchIx>,
@@ -47,8 +47,8 @@ struct Node {
 
 /// All that is known of the links of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Links {
-    nodes: Vec<Node>,
+pub struct ClusterLinks {
+    nodes: Vec<SwitchNode>,
     leaves: HashMap<String, SwitchIx>,
     /// Rates of hosts' own links, bytes per second.
     rates: HashMap<String, u64>,
@@ -77,13 +77,13 @@ impl Display for Path {
     }
 }
 
-impl Links {
+impl ClusterLinks {
     /// Builds the tree of these switches.
     ///
     /// # Errors
     /// Two switches have one name, a host is on two of them, a switch above does not exist, or switches form a
     /// circle.
-    pub fn new(switches: Vec<Switch>) -> Result<Links, LinksError> {
+    pub fn new(switches: Vec<Switch>) -> Result<ClusterLinks, LinksError> {
         let wrong = |switch: &Switch, why: String| LinksError { switch: switch.name.clone(), why };
         let mut known = HashMap::new();
         let mut leaves: HashMap<String, SwitchIx> = HashMap::new();
@@ -108,7 +108,12 @@ impl Links {
                 let none = || wrong(switch, format!("there is no switch {name:?} above it{below}"));
                 known.get(name.as_str()).copied().ok_or_else(none)
             });
-            nodes.push(Node { name: switch.name.clone(), uplink: switch.uplink, above: above.transpose()?, depth: 0 });
+            nodes.push(SwitchNode {
+                name: switch.name.clone(),
+                uplink: switch.uplink,
+                above: above.transpose()?,
+                depth: 0,
+            });
         }
         for ix in 0..nodes.len() {
             let depth = std::iter::successors(Some(ix), |ix| nodes[*ix].above).take(nodes.len() + 1).count();
@@ -117,12 +122,12 @@ impl Links {
             }
             nodes[ix].depth = depth;
         }
-        Ok(Links { nodes, leaves, rates: HashMap::new() })
+        Ok(ClusterLinks { nodes, leaves, rates: HashMap::new() })
     }
 
     /// Adds the declared rates of hosts' own links, bytes per second.
-    pub fn with_rates(self, rates: HashMap<String, u64>) -> Links {
-        Links { rates, ..self }
+    pub fn with_rates(self, rates: HashMap<String, u64>) -> ClusterLinks {
+        ClusterLinks { rates, ..self }
     }
 
     /// Returns the rate of a host's own link, bytes per second. The declared rate comes first, by the host's full or
@@ -198,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_way_goes_up_to_the_switch_that_both_are_below() {
-        let links = Links::new(vec![
+        let links = ClusterLinks::new(vec![
             switch("a", &["n1", "n2"], Some(10), "left"),
             switch("b", &["n3"], None, "left"),
             switch("c", &["n4"], Some(30), ""),
@@ -223,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_is_no_tree_is_refused() {
-        let why = |switches| Links::new(switches).unwrap_err().to_string();
+        let why = |switches| ClusterLinks::new(switches).unwrap_err().to_string();
         assert_eq!(
             why(vec![switch("a", &["n1"], None, ""), switch("b", &["n1"], None, "")]),
             "switch b: host n1 is on a already; a host is on one switch"

@@ -14,14 +14,14 @@ pub struct Live {
     /// When, ns since the epoch, on the coordinator's clock.
     pub at_ns: i64,
     /// Why tasks wait, most tasks first. Tasks that were not examined yet are not included.
-    pub waits: Vec<Waits>,
+    pub waits: Vec<WaitGroup>,
     /// The bytes moved by running tasks, for the tasks that a worker has reported.
     pub moved: Vec<(TaskId, Mover)>,
 }
 
 /// The progress of a run, for screens.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
+pub struct RunProgress {
     /// Tasks whose final outcome is known.
     pub over: u64,
     /// Of these, failed.
@@ -40,7 +40,7 @@ pub struct Progress {
 
 /// Tasks that wait for the same reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waits {
+pub struct WaitGroup {
     /// The reason, a clause for people.
     pub why: String,
     /// How many.

@@ -11,7 +11,7 @@ const OTHERS: &str = "(others)";
 
 /// How a value behaves over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// It goes up and down.
     Gauge,
     /// It only grows, or begins anew; its name ends with `_total`.
@@ -24,10 +24,10 @@ pub struct Metrics(String);
 
 impl Metrics {
     /// Begins a family; the next samples belong to it.
-    pub fn family(&mut self, name: &str, kind: Kind, help: &str) {
+    pub fn family(&mut self, name: &str, kind: MetricKind, help: &str) {
         let kind = match kind {
-            Kind::Gauge => "gauge",
-            Kind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Counter => "counter",
         };
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
@@ -44,7 +44,7 @@ impl Metrics {
     }
 
     /// Adds a family of one sample.
-    pub fn only(&mut self, name: &str, kind: Kind, help: &str, value: impl Display) {
+    pub fn only(&mut self, name: &str, kind: MetricKind, help: &str, value: impl Display) {
         self.family(name, kind, help);
         self.sample(name, &[], value);
     }
@@ -72,9 +72,9 @@ mod tests {
     #[test]
     fn labels_cannot_break_out() {
         let mut metrics = Metrics::default();
-        metrics.family("a_total", Kind::Counter, "Of a\nline.");
+        metrics.family("a_total", MetricKind::Counter, "Of a\nline.");
         metrics.sample("a_total", &[("host", "n\"1\\"), ("what", "x\ny")], 1.5);
-        metrics.only("b", Kind::Gauge, "B.", 3);
+        metrics.only("b", MetricKind::Gauge, "B.", 3);
         let told = "# HELP a_total Of a\\nline.\n# TYPE a_total counter\na_total{host=\"n\\\"1\\\\\",what=\"x\\ny\"} 1.5\n\
                     # HELP b B.\n# TYPE b gauge\nb 3\n";
         assert_eq!(metrics.text(), told);

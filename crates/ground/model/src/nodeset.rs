@@ -18,7 +18,7 @@ mod name;
 mod pattern;
 
 pub use fold::FoldStyle;
-pub use groups::{Groups, NoGroups};
+pub use groups::{NoGroups, NodeGroups};
 
 use name::Name;
 use std::cell::Cell;
@@ -58,12 +58,12 @@ impl NodeSet {
     }
 
     /// Reads a text with groups, which `groups` resolves.
-    pub fn parse_with(text: &str, groups: &dyn Groups) -> Result<NodeSet, NodeSetError> {
+    pub fn parse_with(text: &str, groups: &dyn NodeGroups) -> Result<NodeSet, NodeSetError> {
         NodeSet::parse_in(text, None, groups)
     }
 
     /// As [`NodeSet::parse_with`]; groups without a source are from `source`.
-    pub fn parse_in(text: &str, source: Option<&str>, groups: &dyn Groups) -> Result<NodeSet, NodeSetError> {
+    pub fn parse_in(text: &str, source: Option<&str>, groups: &dyn NodeGroups) -> Result<NodeSet, NodeSetError> {
         pattern::parse(text, pattern::Context { groups, source, depth: 0, brought: &Cell::new(0), masks: true })
     }
 
@@ -203,7 +203,7 @@ mod tests {
     /// Each group names the next one eight times; the last one is empty.
     struct Chain;
 
-    impl Groups for Chain {
+    impl NodeGroups for Chain {
         fn group(&self, _: Option<&str>, name: &str) -> Result<Option<String>, String> {
             let next = name.parse::<usize>().map_err(|e| e.to_string())? + 1;
             Ok(Some(if next > 12 { String::new() } else { vec![format!("@{next}"); 8].join(",") }))

@@ -1,7 +1,7 @@
 //! Random graphs without circles, whose tasks end in any order.
 
 use homing_model::TaskId;
-use homing_model::graph::{Place, Waits, circle};
+use homing_model::graph::{TaskReadiness, TaskWaits, circle};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashMap};
@@ -29,7 +29,7 @@ fn graph() -> impl Strategy<Value = Vec<(TaskId, Vec<TaskId>, bool)>> {
 /// order.
 fn run(graph: &[(TaskId, Vec<TaskId>, bool)], order: &[usize]) -> (Vec<TaskId>, Vec<TaskId>, Vec<TaskId>) {
     let fails: HashMap<TaskId, bool> = graph.iter().map(|(task, _, fails)| (*task, *fails)).collect();
-    let (mut waits, mut ready) = (Waits::default(), Vec::new());
+    let (mut waits, mut ready) = (TaskWaits::default(), Vec::new());
     let (mut well, mut bad, mut never) = (vec![], vec![], vec![]);
     let mut order = order.iter().cycle();
     let mut coming = graph.iter();
@@ -37,12 +37,12 @@ fn run(graph: &[(TaskId, Vec<TaskId>, bool)], order: &[usize]) -> (Vec<TaskId>, 
         // Some tasks are added before the first runs, some while others end.
         let next = if order.next().unwrap().is_multiple_of(3) || ready.is_empty() { coming.next() } else { None };
         match next.map(|(task, after, _)| (*task, waits.add(*task, after))) {
-            Some((task, Place::Ready)) => ready.push(task),
-            Some((task, Place::Never(_))) => {
+            Some((task, TaskReadiness::Ready)) => ready.push(task),
+            Some((task, TaskReadiness::Never(_))) => {
                 never.push(task);
                 never.extend(waits.ended(task, false).never);
             }
-            Some((_, Place::Waits)) => {}
+            Some((_, TaskReadiness::Waits)) => {}
             None if ready.is_empty() => break,
             None => {
                 let task = ready.swap_remove(order.next().unwrap() % ready.len());

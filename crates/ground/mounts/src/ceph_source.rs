@@ -25,17 +25,17 @@ pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// The parts of `user@FSID.NAME=/folder`.
-pub(crate) struct Named<'t> {
+pub(crate) struct CephSourceParts<'t> {
     pub cluster: &'t str,
     pub fs: Option<&'t str>,
     pub folder: &'t str,
 }
 
-pub(crate) fn named(source: &str) -> Option<Named<'_>> {
+pub(crate) fn named(source: &str) -> Option<CephSourceParts<'_>> {
     let (head, folder) = source.split_once("=/")?;
     let head = head.split_once('@').map_or(head, |(_, after)| after);
     let (cluster, fs) = head.split_once('.').map_or((head, None), |(cluster, fs)| (cluster, Some(fs)));
-    is_id(cluster).then_some(Named { cluster, fs, folder })
+    is_id(cluster).then_some(CephSourceParts { cluster, fs, folder })
 }
 
 /// Whether it is the text of a UUID, the form of cluster ids.

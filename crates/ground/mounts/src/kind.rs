@@ -37,7 +37,7 @@ pub fn network_patterns() -> [String; 2] {
 
 /// The kind of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FileSystemKind {
     /// GlusterFS, mounted by FUSE.
     Gluster,
     /// MooseFS, mounted by FUSE.
@@ -60,35 +60,35 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl FileSystemKind {
     /// Returns the kind by the type and the source in the mount table.
-    pub fn of(mount: &Mount) -> Kind {
+    pub fn of(mount: &Mount) -> FileSystemKind {
         match mount.fstype.as_str() {
-            "fuse" if mount.source.0.starts_with(MOOSEFS) => Kind::Moose,
-            LUSTRE => Kind::Lustre,
-            gluster if GLUSTER.contains(&gluster) => Kind::Gluster,
-            moose if MOOSE.contains(&moose) => Kind::Moose,
-            ceph if CEPH.contains(&ceph) => Kind::Ceph,
-            nfs if NFS.contains(&nfs) => Kind::Nfs,
-            SSHFS if names_a_host(&mount.source.0) => Kind::Sshfs,
-            other if OTHERS.contains(&other) => Kind::Other,
-            own if OWN_FUSE.contains(&own) => Kind::Local,
+            "fuse" if mount.source.0.starts_with(MOOSEFS) => FileSystemKind::Moose,
+            LUSTRE => FileSystemKind::Lustre,
+            gluster if GLUSTER.contains(&gluster) => FileSystemKind::Gluster,
+            moose if MOOSE.contains(&moose) => FileSystemKind::Moose,
+            ceph if CEPH.contains(&ceph) => FileSystemKind::Ceph,
+            nfs if NFS.contains(&nfs) => FileSystemKind::Nfs,
+            SSHFS if names_a_host(&mount.source.0) => FileSystemKind::Sshfs,
+            other if OTHERS.contains(&other) => FileSystemKind::Other,
+            own if OWN_FUSE.contains(&own) => FileSystemKind::Local,
             // Authors of FUSE file systems choose any name.
-            fuse if fuse.starts_with("fuse") => Kind::Other,
+            fuse if fuse.starts_with("fuse") => FileSystemKind::Other,
             // Includes `autofs`: the file system that automount mounts later has a line of its own.
-            _ => Kind::Local,
+            _ => FileSystemKind::Local,
         }
     }
 
     /// Whether other hosts may see the same files.
     pub fn is_network(self) -> bool {
-        self != Kind::Local
+        self != FileSystemKind::Local
     }
 
     /// Whether the mounts show which hosts see a volume of this kind. For other kinds (a bindfs) each host has
     /// sources of its own.
     pub fn is_comparable(self) -> bool {
-        !matches!(self, Kind::Local | Kind::Other)
+        !matches!(self, FileSystemKind::Local | FileSystemKind::Other)
     }
 }
 
@@ -97,7 +97,7 @@ impl Kind {
 /// colon decides.
 pub fn same_volume(a: &Mount, b: &Mount) -> bool {
     // One host may mount the volume by the kernel, another by ceph-fuse.
-    if [a, b].iter().all(|m| Kind::of(m) == Kind::Ceph) {
+    if [a, b].iter().all(|m| FileSystemKind::of(m) == FileSystemKind::Ceph) {
         return a.point == b.point && ceph::is_same(&a.source.0, &b.source.0);
     }
     if a.point != b.point || a.fstype != b.fstype {
@@ -107,23 +107,25 @@ pub fn same_volume(a: &Mount, b: &Mount) -> bool {
         let text = String::from_utf8_lossy(&m.source.0).into_owned();
         text.rsplit_once(':').map_or(text.clone(), |(_, v)| v.trim_start_matches('/').to_string())
     };
-    let many_names = [a, b].iter().all(|m| matches!(Kind::of(m), Kind::Gluster | Kind::Moose));
-    let one_folder = [a, b].iter().all(|m| Kind::of(m) == Kind::Sshfs) && is_same(&a.source.0, &b.source.0);
+    let many_names =
+        [a, b].iter().all(|m| matches!(FileSystemKind::of(m), FileSystemKind::Gluster | FileSystemKind::Moose));
+    let one_folder =
+        [a, b].iter().all(|m| FileSystemKind::of(m) == FileSystemKind::Sshfs) && is_same(&a.source.0, &b.source.0);
     a.source == b.source || one_folder || (many_names && volume(a) == volume(b))
 }
 
 /// Returns a volume's name for people: `gluster:n1:/data`, `nfs:nas:/export`, `local:/dev/sda1`.
 pub fn volume_name(mount: &Mount) -> String {
     let source = plain_source(mount);
-    match Kind::of(mount) {
-        Kind::Gluster => format!("gluster:{source}"),
-        Kind::Moose => format!("moosefs:{source}"),
-        Kind::Lustre => format!("lustre:{source}"),
-        Kind::Ceph => format!("cephfs:{source}"),
-        Kind::Nfs => format!("nfs:{source}"),
-        Kind::Sshfs => format!("sshfs:{source}"),
-        Kind::Local => format!("local:{source}"),
-        Kind::Site | Kind::Other => format!("{}:{source}", mount.fstype),
+    match FileSystemKind::of(mount) {
+        FileSystemKind::Gluster => format!("gluster:{source}"),
+        FileSystemKind::Moose => format!("moosefs:{source}"),
+        FileSystemKind::Lustre => format!("lustre:{source}"),
+        FileSystemKind::Ceph => format!("cephfs:{source}"),
+        FileSystemKind::Nfs => format!("nfs:{source}"),
+        FileSystemKind::Sshfs => format!("sshfs:{source}"),
+        FileSystemKind::Local => format!("local:{source}"),
+        FileSystemKind::Site | FileSystemKind::Other => format!("{}:{source}", mount.fstype),
     }
 }
 
@@ -138,22 +140,22 @@ mod tests {
     #[test]
     fn each_type_has_one_kind() {
         for (kind, types) in [
-            (Kind::Gluster, "fuse.glusterfs glusterfs"),
-            (Kind::Moose, "fuse.mfs fuse.moosefs moosefs"),
-            (Kind::Lustre, "lustre"),
-            (Kind::Nfs, "nfs nfs4"),
-            (Kind::Sshfs, "fuse.sshfs"),
-            (Kind::Other, "fuse fuse.bindfs fuse.whatever gpfs virtiofs orangefs panfs"),
-            (Kind::Ceph, "ceph fuse.ceph-fuse"),
-            (Kind::Other, "beegfs cifs smb3 9p afs ocfs2 gfs2 wekafs cvfs acfs"),
-            (Kind::Local, "ext4 xfs btrfs tmpfs overlay autofs nfsd fuseblk fusectl fuse.lxcfs fuse.portal"),
+            (FileSystemKind::Gluster, "fuse.glusterfs glusterfs"),
+            (FileSystemKind::Moose, "fuse.mfs fuse.moosefs moosefs"),
+            (FileSystemKind::Lustre, "lustre"),
+            (FileSystemKind::Nfs, "nfs nfs4"),
+            (FileSystemKind::Sshfs, "fuse.sshfs"),
+            (FileSystemKind::Other, "fuse fuse.bindfs fuse.whatever gpfs virtiofs orangefs panfs"),
+            (FileSystemKind::Ceph, "ceph fuse.ceph-fuse"),
+            (FileSystemKind::Other, "beegfs cifs smb3 9p afs ocfs2 gfs2 wekafs cvfs acfs"),
+            (FileSystemKind::Local, "ext4 xfs btrfs tmpfs overlay autofs nfsd fuseblk fusectl fuse.lxcfs fuse.portal"),
         ] {
             for fstype in types.split(' ') {
-                assert_eq!(Kind::of(&mount("/d", fstype, "n1:/d")), kind, "{fstype}");
+                assert_eq!(FileSystemKind::of(&mount("/d", fstype, "n1:/d")), kind, "{fstype}");
             }
         }
         // The line in the lab's /proc/mounts with the packaged client.
-        assert_eq!(Kind::of(&mount("/data", "fuse", "mfs#10.77.1.1:9421")), Kind::Moose);
+        assert_eq!(FileSystemKind::of(&mount("/data", "fuse", "mfs#10.77.1.1:9421")), FileSystemKind::Moose);
     }
 
     #[test]

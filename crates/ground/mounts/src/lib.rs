@@ -1,7 +1,7 @@
 //! Reads the mount table of a host and recognizes the kind of each mount. Only this crate knows the types and sources
 //! of file systems.
 //!
-//! Main types: [`MountLine`], a line of the table; [`Kind`], the one table of file-system types; [`Bounded`], a look at
+//! Main types: [`MountLine`], a line of the table; [`FileSystemKind`], the one table of file-system types; [`Bounded`], a look at
 //! files with a time limit.
 //!
 //! It does not: find the bytes of a file (`locate`), or mount anything (`volume`).
@@ -19,8 +19,8 @@ pub mod sshfs;
 mod stats;
 mod table;
 
-pub use kind::{Kind, network_patterns, same_volume, volume_name};
-pub use patience::{Bounded, FS_TIMEOUT, Look, Looking, Silent, patiently, silence};
+pub use kind::{FileSystemKind, network_patterns, same_volume, volume_name};
+pub use patience::{Bounded, FS_TIMEOUT, LookFunction, Looking, Silent, patiently, silence};
 pub use pnfs::pnfs;
 pub use shared::{identified, network};
 pub use source::{plain_source, server};

@@ -1,7 +1,7 @@
 //! The sources of NFS and sshfs, and NFS's exports: the names of one folder on a client and on its server.
 
 use crate::source::server_and_path;
-use crate::{Kind, MountLine, holding, sshfs, unescape};
+use crate::{FileSystemKind, MountLine, holding, sshfs, unescape};
 use homing_model::{Mount, RawText};
 use std::ffi::OsStr;
 use std::net::IpAddr;
@@ -14,8 +14,8 @@ pub const EXPORTS: &str = "/var/lib/nfs/etab";
 /// Returns the path that a mount of NFS or sshfs requests from its server. A path below a home begins with `~` or
 /// `~USER`.
 pub fn source_path(mount: &Mount) -> RawText {
-    match Kind::of(mount) {
-        Kind::Sshfs => sshfs::folder(mount),
+    match FileSystemKind::of(mount) {
+        FileSystemKind::Sshfs => sshfs::folder(mount),
         _ => RawText(server_and_path(mount).1.to_vec()),
     }
 }
@@ -49,7 +49,7 @@ pub fn on_server(lines: &[MountLine], real: &Path) -> Option<PathBuf> {
     let MountLine { mount, root, .. } = holding(lines, real)?;
     let below = real.strip_prefix(mount.point.as_path()).ok()?;
     let mut there = source_path(mount).to_path();
-    if Kind::of(mount) == Kind::Sshfs {
+    if FileSystemKind::of(mount) == FileSystemKind::Sshfs {
         there.push(root.as_path().strip_prefix("/").ok()?);
     }
     there.push(below);
@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn what_automount_has_not_mounted_yet_is_no_nfs() {
-        let kinds: Vec<Kind> = parse(TABLE).iter().map(|l| Kind::of(&l.mount)).collect();
-        let (trigger, rest): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| *kind != Kind::Nfs);
-        assert_eq!((trigger, rest.len()), (vec![Kind::Local], 6));
+        let kinds: Vec<FileSystemKind> = parse(TABLE).iter().map(|l| FileSystemKind::of(&l.mount)).collect();
+        let (trigger, rest): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| *kind != FileSystemKind::Nfs);
+        assert_eq!((trigger, rest.len()), (vec![FileSystemKind::Local], 6));
     }
 
     #[test]

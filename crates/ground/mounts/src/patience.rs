@@ -25,7 +25,7 @@ pub fn patiently<R: Send + 'static>(
     look: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, String> {
     let only = Arc::new(Mutex::new(Some((paths, look))));
-    let fresh = move || -> Look<(), (), R> {
+    let fresh = move || -> LookFunction<(), (), R> {
         let only = only.clone();
         Box::new(move |(), looking| {
             let only = only.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -57,7 +57,7 @@ pub fn silence(path: &Path, limit: Duration) -> String {
 }
 
 /// The look in progress, with its key, paths and start.
-pub struct Looking<K>(Mutex<State<K>>);
+pub struct Looking<K>(Mutex<LookState<K>>);
 
 struct Now<K> {
     key: K,
@@ -66,7 +66,7 @@ struct Now<K> {
     since: Instant,
 }
 
-struct State<K> {
+struct LookState<K> {
     now: Option<Now<K>>,
     given_up: bool,
     /// Whether all things were looked at.
@@ -74,7 +74,7 @@ struct State<K> {
 }
 
 impl<K> Looking<K> {
-    fn state(&self) -> MutexGuard<'_, State<K>> {
+    fn state(&self) -> MutexGuard<'_, LookState<K>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,18 +115,18 @@ pub struct Silent<K> {
 
 type Things<T> = Arc<Mutex<dyn Iterator<Item = T> + Send>>;
 /// A function that looks at one thing after another.
-pub type Look<T, K, R> = Box<dyn FnMut(T, &Looking<K>) -> R + Send>;
+pub type LookFunction<T, K, R> = Box<dyn FnMut(T, &Looking<K>) -> R + Send>;
 
 /// Iterator over the results for things, in their order, each look with a time limit. If a file system does not
 /// answer, another thread with a new look function does the following things.
 pub struct Bounded<T, K, R> {
     things: Things<T>,
-    fresh: Box<dyn Fn() -> Look<T, K, R> + Send>,
+    fresh: Box<dyn Fn() -> LookFunction<T, K, R> + Send>,
     limit: Duration,
     looking: Arc<Looking<K>>,
     results: Receiver<R>,
     /// The look function if no thread could be started. Then `next` looks itself, without a limit.
-    here: Option<Look<T, K, R>>,
+    here: Option<LookFunction<T, K, R>>,
 }
 
 impl<T: 'static, K: Send + 'static, R: Send + 'static> Bounded<T, K, R> {
@@ -135,7 +135,7 @@ impl<T: 'static, K: Send + 'static, R: Send + 'static> Bounded<T, K, R> {
     pub fn new(
         things: impl Iterator<Item = T> + Send + 'static,
         limit: Duration,
-        fresh: impl Fn() -> Look<T, K, R> + Send + 'static,
+        fresh: impl Fn() -> LookFunction<T, K, R> + Send + 'static,
     ) -> Self {
         let things: Things<T> = Arc::new(Mutex::new(things));
         let (looking, results, here) = start(&things, &fresh);
@@ -206,13 +206,13 @@ impl<T: 'static, K: Send + 'static, R: Send + 'static> Iterator for Bounded<T, K
 }
 
 /// A look in its own thread. The last field is a look function for the caller, if no thread could be started.
-type Started<T, K, R> = (Arc<Looking<K>>, Receiver<R>, Option<Look<T, K, R>>);
+type LookThread<T, K, R> = (Arc<Looking<K>>, Receiver<R>, Option<LookFunction<T, K, R>>);
 
 fn start<T: 'static, K: Send + 'static, R: Send + 'static>(
     things: &Things<T>,
-    fresh: &dyn Fn() -> Look<T, K, R>,
-) -> Started<T, K, R> {
-    let looking = Arc::new(Looking(Mutex::new(State { now: None, given_up: false, ended: false })));
+    fresh: &dyn Fn() -> LookFunction<T, K, R>,
+) -> LookThread<T, K, R> {
+    let looking = Arc::new(Looking(Mutex::new(LookState { now: None, given_up: false, ended: false })));
     let (to, results) = sync_channel(AHEAD);
     let (things, look, mine) = (things.clone(), fresh(), looking.clone());
     let begun = homing_os::threads::begin(move || look_on(&things, look, &mine, &to));
@@ -223,7 +223,7 @@ fn next_of<T>(things: &Things<T>) -> Option<T> {
     things.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
-fn look_on<T, K, R>(things: &Things<T>, mut look: Look<T, K, R>, looking: &Looking<K>, to: &SyncSender<R>) {
+fn look_on<T, K, R>(things: &Things<T>, mut look: LookFunction<T, K, R>, looking: &Looking<K>, to: &SyncSender<R>) {
     loop {
         // A separate statement, because the lock would otherwise be held during the look.
         let thing = next_of(things);
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_look_that_takes_long_where_files_answer_is_waited_for() {
-        let look = || -> Look<u32, u32, u32> {
+        let look = || -> LookFunction<u32, u32, u32> {
             Box::new(|n, looking| {
                 looking.begins(n, Path::new("/"));
                 thread::sleep(Duration::from_millis(if n == 2 { 400 } else { 0 }));

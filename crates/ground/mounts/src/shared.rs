@@ -1,19 +1,19 @@
 //! Names mounts in the same way on all hosts.
 
 use crate::ceph;
-use crate::kind::Kind;
+use crate::kind::FileSystemKind;
 use crate::table::MountLine;
 use homing_model::Mount;
 
 /// Returns the mounts whose files other hosts may see, each named as on every other host.
 pub fn network(lines: Vec<MountLine>) -> Vec<Mount> {
-    lines.iter().filter(|line| Kind::of(&line.mount).is_network()).map(identified).collect()
+    lines.iter().filter(|line| FileSystemKind::of(&line.mount).is_network()).map(identified).collect()
 }
 
 /// Returns a mount as every host with this volume names it. A CephFS mount is queried for its cluster, with a time
 /// limit.
 pub fn identified(line: &MountLine) -> Mount {
-    if Kind::of(&line.mount) == Kind::Ceph { ceph::identified(line) } else { line.mount.clone() }
+    if FileSystemKind::of(&line.mount) == FileSystemKind::Ceph { ceph::identified(line) } else { line.mount.clone() }
 }
 
 #[cfg(test)]

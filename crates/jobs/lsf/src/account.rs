@@ -2,7 +2,7 @@
 
 /// The jobs that are chosen, as the first lines of `bacct` describe them.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct AccountFilter {
     /// Of this user; of all when `None`.
     pub user: Option<String>,
     /// Of this project.
@@ -16,7 +16,7 @@ pub struct Asked {
 /// An ended job and the resources that it took, microseconds. A quantity that was not measured is unknown; for a job
 /// that never ran all are.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ended {
+pub struct JobAccounting {
     /// Whether it ended with status 0.
     pub done: bool,
     /// Processor time.
@@ -52,9 +52,9 @@ impl Sum {
 }
 
 /// Returns the summary of ended jobs; `-` is a value that was not measured.
-pub fn summary(jobs: &[Ended], asked: &Asked) -> String {
+pub fn summary(jobs: &[JobAccounting], asked: &AccountFilter) -> String {
     let done = jobs.iter().filter(|job| job.done).count();
-    let of = |value: fn(&Ended) -> Option<u64>| Sum(jobs.iter().filter_map(value).collect());
+    let of = |value: fn(&JobAccounting) -> Option<u64>| Sum(jobs.iter().filter_map(value).collect());
     let (cpu, wait, turnaround) = (of(|job| job.cpu_us), of(|job| job.wait_us), of(|job| job.turnaround_us));
     let mut out = "\nAccounting information about jobs that are:\n".to_string();
     let chosen = |one: &Option<String>, by: &str, all: &str| match one {
@@ -92,9 +92,9 @@ mod tests {
     #[test]
     fn sums_are_of_what_was_measured() {
         const S: u64 = 1_000_000;
-        let ran = |done, wait, cpu_us| Ended { done, cpu_us, wait_us: Some(wait), turnaround_us: Some(9 * S) };
-        let jobs = [ran(true, 2 * S, Some(S + S / 2)), ran(true, 4 * S, None), Ended::default()];
-        let text = summary(&jobs, &Asked { queue: Some("q".into()), ..Asked::default() });
+        let ran = |done, wait, cpu_us| JobAccounting { done, cpu_us, wait_us: Some(wait), turnaround_us: Some(9 * S) };
+        let jobs = [ran(true, 2 * S, Some(S + S / 2)), ran(true, 4 * S, None), JobAccounting::default()];
+        let text = summary(&jobs, &AccountFilter { queue: Some("q".into()), ..AccountFilter::default() });
         let cell =
             |name: &str| text.split(name).nth(1).unwrap_or_default().split_whitespace().next().unwrap().to_string();
         assert_eq!((cell("done jobs:"), cell("exited jobs:")), ("2".into(), "1".into()), "{text}");
@@ -107,7 +107,7 @@ mod tests {
             ("3.0".into(), "9.0".into())
         );
         assert!(text.contains("- submitted to queues q.\n  ") || text.contains("- submitted to queues q.\n"), "{text}");
-        let none = summary(&[], &Asked::default());
+        let none = summary(&[], &AccountFilter::default());
         assert!(none.contains("Total CPU time consumed:            -"), "{none}");
     }
 }

@@ -17,7 +17,7 @@ pub enum Interactive {
 
 /// One submission.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Request {
+pub struct BsubRequest {
     /// The shell line; none if the script is the job.
     pub command: Option<RawText>,
     /// The words of the line, to find the files that they name.
@@ -90,7 +90,7 @@ pub enum Call {
     /// `-V`.
     Version,
     /// A job. Without a command, standard input is its script.
-    Submit(Box<Request>),
+    Submit(Box<BsubRequest>),
 }
 
 /// Parses bsub's arguments; the error is the text that bsub prints before it exits with 255.
@@ -106,7 +106,7 @@ pub fn call(words: &[RawText]) -> Result<Call, String> {
 }
 
 /// Adds the options of a script's `#BSUB` lines; the command line's own options win.
-pub fn with_script(own: Request, script: &[u8]) -> Result<Request, String> {
+pub fn with_script(own: BsubRequest, script: &[u8]) -> Result<BsubRequest, String> {
     let words = directives(script, "#BSUB")?;
     let parsed = parse(&Grammar { mixed: true, ..BSUB }, &words)?;
     if let Some(word) = parsed.operands.first() {
@@ -136,9 +136,9 @@ pub fn directives(script: &[u8], mark: &str) -> Result<Vec<RawText>, String> {
     Ok(words)
 }
 
-fn merge(own: Request, script: Request) -> Request {
+fn merge(own: BsubRequest, script: BsubRequest) -> BsubRequest {
     let list = |own: Vec<String>, other: Vec<String>| if own.is_empty() { other } else { own };
-    Request {
+    BsubRequest {
         name: own.name.or(script.name),
         queues: list(own.queues, script.queues),
         overwrite: if own.output.is_some() { own.overwrite } else { script.overwrite },
@@ -173,14 +173,14 @@ fn merge(own: Request, script: Request) -> Request {
 }
 
 /// Returns the request in the options of `bsub` or `bmod`.
-pub fn request(parsed: &Parsed) -> Result<Request, String> {
+pub fn request(parsed: &Parsed) -> Result<BsubRequest, String> {
     let mut require = Requirement::default();
     for (_, value) in parsed.options.iter().filter(|(n, _)| *n == "R") {
         require.add(&text(value)).map_err(|why| format!("Bad resource requirement syntax: {why}"))?;
     }
     let either = |a: &str, b: &str| parsed.last(a).or(parsed.last(b)).cloned();
     let (least, most) = parsed.text("n").map(|n| slots(&n)).transpose()?.unzip();
-    Ok(Request {
+    Ok(BsubRequest {
         command: (!parsed.operands.is_empty()).then(|| line::command_line(&parsed.operands)),
         words: parsed.operands.clone(),
         name: parsed.text("J"),
@@ -299,7 +299,7 @@ pub fn default_name(line: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn of(words: &[&str]) -> Result<Request, String> {
+    fn of(words: &[&str]) -> Result<BsubRequest, String> {
         match call(&words.iter().map(|w| RawText::from(*w)).collect::<Vec<_>>())? {
             Call::Submit(request) => Ok(*request),
             other => panic!("{other:?}"),
@@ -356,7 +356,7 @@ mod tests {
         let script = b"#!/bin/bash\n#BSUB -o /w/.command.log\n#BSUB -q long\n#BSUB -n 4\n#BSUB -R \"span[hosts=1]\"\n\
             #BSUB -W 01:00\n#BSUB -M 1024\n#BSUB -R \"select[mem>=1024] rusage[mem=1024]\"\n#BSUB -J nf-one_(1)\n\
             # NEXTFLOW TASK: one\n#BSUBnot -x\necho '#BSUB -q other' >/dev/null\n";
-        let r = with_script(Request::default(), script).unwrap();
+        let r = with_script(BsubRequest::default(), script).unwrap();
         assert_eq!((r.name.as_deref(), r.slots, r.limit_s), (Some("nf-one_(1)"), Some(4), Some(3600)));
         assert_eq!(r.require.text.len(), 2);
         assert_eq!(r.output, Some("/w/.command.log".into()));
@@ -368,7 +368,7 @@ mod tests {
     fn a_line_of_a_script_needs_no_blank_and_may_end_in_a_remark() {
         let script = b"#BSUB-J nm          # it's the name\n#BSUB-o 'a #1.%J'\t# out\n#BSUB\t-n 2\n#BSUBnot -x\n\
             #BSUB # -q none\n##BSUB -q none\n";
-        let r = with_script(Request::default(), script).unwrap();
+        let r = with_script(BsubRequest::default(), script).unwrap();
         assert_eq!((r.name.as_deref(), r.output, r.slots), (Some("nm"), Some("a #1.%J".into()), Some(2)));
         assert!(r.queues.is_empty() && !r.exclusive);
     }
@@ -381,7 +381,7 @@ mod tests {
             ("#BSUB -nosuch", "illegal option -- nosuch"),
             ("#BSUB-gpu num=1:mode=shared", "-gpu num=1:mode=shared: mode is not there"),
         ] {
-            let said = with_script(Request::default(), line.as_bytes()).unwrap_err();
+            let said = with_script(BsubRequest::default(), line.as_bytes()).unwrap_err();
             assert!(said.contains(says), "{line}: {said}");
         }
     }

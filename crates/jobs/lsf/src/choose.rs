@@ -1,12 +1,12 @@
 //! Chooses jobs by number, name, group and application.
 
-use crate::jobs::Job;
+use crate::jobs::JobReport;
 use crate::options::text;
 use homing_model::RawText;
 
 /// A job id as bkill, bjobs and the others take it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wanted {
+pub struct JobSelector {
     /// The job; 0 means every job of the user.
     pub id: u64,
     /// Elements of it; all when empty.
@@ -14,7 +14,7 @@ pub struct Wanted {
 }
 
 /// Parses `12`, `12[3]`, `12[1-4,7]`, `"12[2]"`, `0`.
-pub fn wanted(text: &str) -> Result<Wanted, String> {
+pub fn wanted(text: &str) -> Result<JobSelector, String> {
     let bad = || format!("{text}: Illegal job ID.");
     let (id, rest) = text.split_once('[').map_or((text, None), |(id, rest)| (id, Some(rest)));
     let id = id.trim().parse().map_err(|_| bad())?;
@@ -28,17 +28,17 @@ pub fn wanted(text: &str) -> Result<Wanted, String> {
         }
         indices.extend(first..=last);
     }
-    Ok(Wanted { id, indices })
+    Ok(JobSelector { id, indices })
 }
 
 /// Returns the jobs that words name. `"12 13"` is two ids, because scripts pass the output of bjobs.
-pub fn all_wanted(words: &[RawText]) -> Result<Vec<Wanted>, String> {
+pub fn all_wanted(words: &[RawText]) -> Result<Vec<JobSelector>, String> {
     let ids = |word: &RawText| text(word).split_whitespace().map(String::from).collect::<Vec<_>>();
     words.iter().flat_map(ids).map(|id| wanted(&id)).collect()
 }
 
 /// Whether a job's name fits `-J`, with `*` and elements: `name`, `na*`, `name[3]`, `name[*]`.
-pub fn name_fits(pattern: &str, job: &Job) -> bool {
+pub fn name_fits(pattern: &str, job: &JobReport) -> bool {
     if pattern_fits(pattern, &job.name) || pattern_fits(pattern, &job.shown_name()) {
         return true;
     }
@@ -59,7 +59,7 @@ pub fn group(text: &str) -> Result<String, String> {
 }
 
 /// Whether a job is of the wanted group and application. As in LSF, the groups below a group are others.
-pub fn is_of(job: &Job, group: Option<&str>, app: Option<&str>) -> bool {
+pub fn is_of(job: &JobReport, group: Option<&str>, app: Option<&str>) -> bool {
     group.is_none_or(|g| self::group(g).is_ok_and(|g| g == job.group))
         && app.is_none_or(|a| job.app.as_deref() == Some(a))
 }
@@ -90,12 +90,12 @@ mod tests {
 
     #[test]
     fn ids_and_names() {
-        assert_eq!(wanted("12[1-3,7]"), Ok(Wanted { id: 12, indices: vec![1, 2, 3, 7] }));
-        assert_eq!(wanted("0"), Ok(Wanted { id: 0, indices: vec![] }));
+        assert_eq!(wanted("12[1-3,7]"), Ok(JobSelector { id: 12, indices: vec![1, 2, 3, 7] }));
+        assert_eq!(wanted("0"), Ok(JobSelector { id: 0, indices: vec![] }));
         for bad in ["x", "12[", "12[3-1]", "12[x]", ""] {
             assert!(wanted(bad).is_err(), "{bad}");
         }
-        let element = Job { name: "arr".into(), index: Some(3), id: 3734, ..Job::default() };
+        let element = JobReport { name: "arr".into(), index: Some(3), id: 3734, ..JobReport::default() };
         for (pattern, fits) in [
             ("arr", true),
             ("a*", true),

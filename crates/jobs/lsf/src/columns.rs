@@ -5,12 +5,12 @@ use crate::jobs::cut_left;
 /// The columns of one `-o`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Columns {
-    columns: Vec<Column>,
+    columns: Vec<TableColumn>,
     delimiter: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Column {
+struct TableColumn {
     field: &'static Field,
     width: usize,
     right: bool,
@@ -42,7 +42,7 @@ impl Columns {
             let (name, width) = word.split_once(':').unwrap_or((word, ""));
             let lower = name.to_lowercase();
             if lower == "all" {
-                columns.extend(fields.iter().map(|field| Column { field, width: field.width, right: false }));
+                columns.extend(fields.iter().map(|field| TableColumn { field, width: field.width, right: false }));
                 continue;
             }
             let field = fields.iter().find(|f| f.names.contains(&lower.as_str()));
@@ -50,7 +50,7 @@ impl Columns {
             let bad = |_| format!("{word}: Output width is not valid.");
             let asked = if width.is_empty() { None } else { Some(width.parse::<i32>().map_err(bad)?) };
             let width = asked.map_or(field.width, |w| w.unsigned_abs() as usize);
-            columns.push(Column { field, width, right: asked.is_some_and(|w| w < 0) });
+            columns.push(TableColumn { field, width, right: asked.is_some_and(|w| w < 0) });
         }
         if columns.is_empty() { Err("no field is named".into()) } else { Ok(Columns { columns, delimiter }) }
     }
@@ -76,7 +76,8 @@ impl Columns {
     }
 
     fn values(&self, value: ValueOf) -> Vec<String> {
-        let of = |c: &Column| value(c.field.names[0]).filter(|text| !text.is_empty()).unwrap_or_else(|| "-".into());
+        let of =
+            |c: &TableColumn| value(c.field.names[0]).filter(|text| !text.is_empty()).unwrap_or_else(|| "-".into());
         self.columns.iter().map(of).collect()
     }
 
@@ -84,7 +85,7 @@ impl Columns {
         if let Some(between) = &self.delimiter {
             return row.join(between) + "\n";
         }
-        let cell = |(text, c): (&String, &Column)| {
+        let cell = |(text, c): (&String, &TableColumn)| {
             // A cut job id would be that of another job.
             let name = c.field.names[0];
             let text = match name {

@@ -1,7 +1,7 @@
 //! The fields of `bjobs -o`.
 
 use crate::columns::{Field, field};
-use crate::jobs::Job;
+use crate::jobs::JobReport;
 use crate::time;
 use jiff::tz::TimeZone;
 
@@ -108,7 +108,7 @@ pub static FIELDS: [Field; 98] = [
 ];
 
 /// Returns the value of a field.
-pub fn value(field: &str, job: &Job, zone: &TimeZone, now_ns: i64) -> Option<String> {
+pub fn value(field: &str, job: &JobReport, zone: &TimeZone, now_ns: i64) -> Option<String> {
     let seconds = |ns: i64| (ns.max(0) / 1_000_000_000).to_string();
     let mib = |kib: u64| format!("{} Mbytes", kib.div_ceil(1024));
     Some(match field {
@@ -156,14 +156,14 @@ pub fn value(field: &str, job: &Job, zone: &TimeZone, now_ns: i64) -> Option<Str
 }
 
 /// Returns hours and minutes until the run limit, with LSF's mark of a limit.
-fn left(job: &Job, now_ns: i64) -> Option<String> {
+fn left(job: &JobReport, now_ns: i64) -> Option<String> {
     let ran_s = (now_ns - job.start_ns.filter(|_| !job.is_over())?) / 1_000_000_000;
     let minutes = (i64::try_from(job.limit_s?).ok()? - ran_s).max(0) / 60;
     Some(format!("{}:{} L", minutes / 60, minutes % 60))
 }
 
 /// Returns the part of its run limit that a job has used, as LSF counts it.
-fn complete(job: &Job, now_ns: i64) -> Option<String> {
+fn complete(job: &JobReport, now_ns: i64) -> Option<String> {
     let ran_ns = job.end_ns.unwrap_or(now_ns) - job.start_ns?;
     let limit_s = job.limit_s.filter(|limit| *limit > 0)?;
     Some(format!("{:.2}% L", ran_ns.max(0) as f64 / 1e7 / limit_s as f64))
@@ -183,15 +183,15 @@ mod tests {
     use super::*;
     use crate::columns::Columns;
 
-    fn job() -> Job {
-        Job {
+    fn job() -> JobReport {
+        JobReport {
             id: 12345678,
             stat: "RUN",
             name: "a long name of a job".into(),
             start_ns: Some(1_000_000_000),
             slots: 2,
             exec_hosts: vec!["h".into(), "h".into()],
-            ..Job::default()
+            ..JobReport::default()
         }
     }
     fn table(text: &str, head: bool) -> String {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 /// A job, or an element of an array, as an engine reports it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Job {
+pub struct JobReport {
     /// Its number.
     pub id: u64,
     /// Index in its array.
@@ -65,7 +65,7 @@ pub struct Job {
     pub limit_s: Option<u64>,
 }
 
-impl Job {
+impl JobReport {
     /// Formats `12` or `12[3]`.
     pub fn shown_id(&self) -> String {
         self.index.map_or(self.id.to_string(), |i| format!("{}[{i}]", self.id))
@@ -98,7 +98,7 @@ pub fn cut_left(text: &str, width: usize) -> String {
 
 const HEAD: [&str; 8] = ["JOBID", "USER", "STAT", "QUEUE", "FROM_HOST", "EXEC_HOST", "JOB_NAME", "SUBMIT_TIME"];
 
-fn cells(job: &Job, zone: &TimeZone) -> [String; 8] {
+fn cells(job: &JobReport, zone: &TimeZone) -> [String; 8] {
     [
         job.id.to_string(),
         job.user.clone(),
@@ -112,7 +112,7 @@ fn cells(job: &Job, zone: &TimeZone) -> [String; 8] {
 }
 
 /// Returns the table of eighty columns; `reasons` adds the lines of `bjobs -p` and `-s`.
-pub fn table(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String {
+pub fn table(jobs: &[JobReport], zone: &TimeZone, reasons: bool, head: bool) -> String {
     let line = |c: &[String; 8]| {
         let cut: Vec<String> = c
             .iter()
@@ -141,7 +141,7 @@ pub fn table(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String
 }
 
 /// Formats `bjobs -w`: no cell is cut, and an empty one is `-`.
-pub fn wide(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String {
+pub fn wide(jobs: &[JobReport], zone: &TimeZone, reasons: bool, head: bool) -> String {
     let line = |c: &[String; 8]| {
         let c: Vec<&str> = c.iter().map(|t| if t.is_empty() { "-" } else { t.as_str() }).collect();
         format!("{:<7} {:<7} {:<5} {:<10} {:<11} {:<11} {:<10} {}\n", c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7])
@@ -157,7 +157,7 @@ pub fn wide(jobs: &[Job], zone: &TimeZone, reasons: bool, head: bool) -> String 
 }
 
 /// Formats `bjobs -W`: the wide form with the resources that each job has used. No cell is cut; unknown values are `-`.
-pub fn used(jobs: &[Job], zone: &TimeZone, head: bool) -> String {
+pub fn used(jobs: &[JobReport], zone: &TimeZone, head: bool) -> String {
     let mut out = String::new();
     if head {
         let wide = wide(&[], zone, false, true);
@@ -183,7 +183,7 @@ pub fn used(jobs: &[Job], zone: &TimeZone, head: bool) -> String {
 }
 
 /// Formats `bjobs -A`: a row for each array.
-pub fn arrays(jobs: &[Job]) -> String {
+pub fn arrays(jobs: &[JobReport]) -> String {
     let mut out = format!(
         "{:<7} {:<13} {:<7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}\n",
         "JOBID", "ARRAY_SPEC", "OWNER", "NJOBS", "PEND", "DONE", "RUN", "EXIT", "SSUSP", "USUSP", "PSUSP"
@@ -206,7 +206,7 @@ pub fn arrays(jobs: &[Job]) -> String {
 }
 
 /// Formats `bacct -l`: the long form of an ended job with the resources that it took.
-pub fn accounted(job: &Job, zone: &TimeZone) -> String {
+pub fn accounted(job: &JobReport, zone: &TimeZone) -> String {
     let seconds = |ns: i64| ns.max(0) / 1_000_000_000;
     let end_ns = job.end_ns.unwrap_or(job.submit_ns);
     let (wait, turnaround) = (job.start_ns.unwrap_or(end_ns) - job.submit_ns, end_ns - job.submit_ns);
@@ -222,12 +222,12 @@ pub fn accounted(job: &Job, zone: &TimeZone) -> String {
     )
 }
 
-fn completed(job: &Job) -> &'static str {
+fn completed(job: &JobReport) -> &'static str {
     if job.stat == "DONE" { "done" } else { "exit" }
 }
 
 /// Formats `bjobs -l`.
-pub fn long(job: &Job, zone: &TimeZone) -> String {
+pub fn long(job: &JobReport, zone: &TimeZone) -> String {
     long_with(job, zone, &|job| {
         let cpu = job.cpu_ms.unwrap_or(0) as f64 / 1000.0;
         let how = match job.exit {
@@ -240,7 +240,7 @@ pub fn long(job: &Job, zone: &TimeZone) -> String {
 }
 
 /// Returns the long form; `how` returns the text for the job's end.
-fn long_with(job: &Job, zone: &TimeZone, how: &dyn Fn(&Job) -> String) -> String {
+fn long_with(job: &JobReport, zone: &TimeZone, how: &dyn Fn(&JobReport) -> String) -> String {
     let mut first = format!("Job <{}>, ", job.shown_id());
     if job.name != job.command {
         first += &format!("Job Name <{}>, ", job.shown_name());
@@ -309,8 +309,8 @@ fn fold(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn job() -> Job {
-        Job {
+    fn job() -> JobReport {
+        JobReport {
             id: 3734,
             user: "jcuff".into(),
             stat: "DONE",
@@ -323,7 +323,7 @@ mod tests {
             project: "default".into(),
             cwd: "/n/rcss1".into(),
             slots: 1,
-            ..Job::default()
+            ..JobReport::default()
         }
     }
 
@@ -339,8 +339,8 @@ mod tests {
     #[test]
     fn the_wide_form_cuts_nothing_and_leaves_nothing_empty() {
         let reasons = vec!["Job slot limit reached: 1 host".to_string()];
-        let pend = Job { exec_hosts: vec![], stat: "PEND", reasons, ..job() };
-        let many = Job { exec_hosts: vec!["h1".into(), "h1".into(), "h2".into()], index: Some(2), ..job() };
+        let pend = JobReport { exec_hosts: vec![], stat: "PEND", reasons, ..job() };
+        let many = JobReport { exec_hosts: vec!["h1".into(), "h1".into(), "h2".into()], index: Some(2), ..job() };
         let want = "3734    jcuff   PEND  storage    iliadaccess03 -           uname -a   Mar 28 10:55\n \
                     Job slot limit reached: 1 host;\n\
                     3734    jcuff   DONE  storage    iliadaccess03 h1:h1:h2    uname -a[2] Mar 28 10:55\n";
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn the_long_form_folds() {
-        let job = Job {
+        let job = JobReport {
             exit: Some(3),
             end_ns: Some(1_332_932_110_000_000_000),
             start_ns: Some(1_332_932_102_000_000_000),
@@ -369,9 +369,15 @@ mod tests {
 
     #[test]
     fn arrays_are_counted() {
-        let element =
-            |index, stat| Job { index: Some(index), stat, array: Some("[1-3]%2".into()), name: "arr".into(), ..job() };
-        let text = arrays(&[element(1, "DONE"), element(2, "RUN"), element(3, "PEND"), Job { id: 3735, ..job() }]);
+        let element = |index, stat| JobReport {
+            index: Some(index),
+            stat,
+            array: Some("[1-3]%2".into()),
+            name: "arr".into(),
+            ..job()
+        };
+        let text =
+            arrays(&[element(1, "DONE"), element(2, "RUN"), element(3, "PEND"), JobReport { id: 3735, ..job() }]);
         assert_eq!(text.lines().count(), 2);
         assert!(
             text.contains("3734    arr[1-3]%2    jcuff        3      1      1      1      0      0      0      0"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A host of the cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Known {
+pub struct ClusterHost {
     /// Its name there.
     pub name: String,
     /// Other names and addresses of it.
@@ -13,13 +13,13 @@ pub struct Known {
 }
 
 /// Returns the host that a mount table means by a server's name.
-pub fn host_of<'a>(server: &str, known: &'a [Known]) -> Option<&'a str> {
-    let find = |names: &dyn Fn(&'a Known) -> Vec<&'a str>| {
+pub fn host_of<'a>(server: &str, known: &'a [ClusterHost]) -> Option<&'a str> {
+    let find = |names: &dyn Fn(&'a ClusterHost) -> Vec<&'a str>| {
         let mut index = HostIndex::default();
         known.iter().enumerate().for_each(|(at, host)| index.add(at, names(host)));
         index.find(server)
     };
-    let all = |host: &'a Known| std::iter::once(&host.name).chain(&host.aliases).map(String::as_str).collect();
+    let all = |host: &'a ClusterHost| std::iter::once(&host.name).chain(&host.aliases).map(String::as_str).collect();
     let at = find(&|host| vec![&host.name]).or_else(|| find(&all))?;
     Some(&known[at].name)
 }
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_server_is_known_by_all_its_names() {
-        let known = |name: &str, aliases: &[&str]| Known {
+        let known = |name: &str, aliases: &[&str]| ClusterHost {
             name: name.into(),
             aliases: aliases.iter().map(|a| a.to_string()).collect(),
         };

@@ -1,14 +1,14 @@
 //! Chooses the jobs for bjobs, bhist and bacct.
 
-use crate::choose::{self, Wanted};
-use crate::jobs::Job as Row;
+use crate::choose::{self, JobSelector};
+use crate::jobs::JobReport as Row;
 use crate::options::Parsed;
 
 /// The jobs that the options of bjobs and bhist mean.
 pub struct Selection<'a> {
     parsed: &'a Parsed,
     /// The jobs that are named by their ids.
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<JobSelector>,
 }
 
 impl Selection<'_> {
@@ -28,7 +28,7 @@ impl Selection<'_> {
     /// of `-u`.
     pub fn is_meant(&self, row: &Row, own: &str) -> bool {
         if !self.wanted.is_empty() {
-            let is = |w: &Wanted| {
+            let is = |w: &JobSelector| {
                 w.id == row.id && (w.indices.is_empty() || row.index.is_some_and(|i| w.indices.contains(&i)))
             };
             return self.wanted.iter().any(is);

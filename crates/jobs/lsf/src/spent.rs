@@ -1,6 +1,6 @@
 //! The time of jobs in each state: bhist.
 
-use crate::jobs::{self, Job as Row};
+use crate::jobs::{self, JobReport as Row};
 use jiff::tz::TimeZone;
 
 /// Returns a table of the seconds of jobs in each state.

@@ -1,7 +1,7 @@
 //! The fields of `bqueues -o` and `bhosts -o`, by the names of LSF 10.
 
 use crate::columns::{Field, field};
-use crate::tables::{Host, Queue};
+use crate::tables::{BatchHost, Queue};
 
 /// The fields of `bqueues -o`. Fields of which homing keeps no values are empty.
 pub static QUEUE: [Field; 38] = [
@@ -102,7 +102,7 @@ pub fn of_queue(field: &str, q: &Queue) -> Option<String> {
 }
 
 /// Returns the value of a field of a host.
-pub fn of_host(field: &str, h: &Host) -> Option<String> {
+pub fn of_host(field: &str, h: &BatchHost) -> Option<String> {
     let [run, ssusp, ususp] = h.slots;
     match field {
         "host_name" => Some(h.name.clone()),
@@ -138,8 +138,13 @@ mod tests {
         let columns = Columns::parse("queue_name:-8 prio status max hosts delimiter='|'", &QUEUE).unwrap();
         assert_eq!(columns.head(), "QUEUE_NAME|PRIORITY|STATUS|MAX|HOSTS\n");
         assert_eq!(columns.row(&|field| of_queue(field, &q)), "normal|30|Open:Active|-|all\n");
-        let h =
-            Host { name: "n1".into(), status: "closed_Adm".into(), max: Some(4), slots: [1, 1, 0], ..Host::default() };
+        let h = BatchHost {
+            name: "n1".into(),
+            status: "closed_Adm".into(),
+            max: Some(4),
+            slots: [1, 1, 0],
+            ..BatchHost::default()
+        };
         let columns = Columns::parse("hname:5 stat max:-4 njobs:5", &HOST).unwrap();
         assert_eq!(columns.row(&|field| of_host(field, &h)), "n1    closed_Adm         4 2     \n");
         for fields in [&QUEUE[..], &HOST] {

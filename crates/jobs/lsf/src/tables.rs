@@ -59,7 +59,7 @@ pub fn limit(of: Option<u32>) -> String {
 }
 
 /// A user's slots.
-pub struct User {
+pub struct UserSlots {
     /// The user's name.
     pub name: String,
     /// The most slots that the user may have at once.
@@ -69,9 +69,9 @@ pub struct User {
 }
 
 /// Formats `busers`.
-pub fn users(all: &[User]) -> String {
+pub fn users(all: &[UserSlots]) -> String {
     let mut out = String::from("USER/GROUP          JL/P    MAX  NJOBS   PEND    RUN  SSUSP  USUSP    RSV \n");
-    for User { name, most, slots: [all, pending, running, by_load, by_user] } in all {
+    for UserSlots { name, most, slots: [all, pending, running, by_load, by_user] } in all {
         let most = limit(*most);
         let _ = writeln!(
             out,
@@ -196,7 +196,7 @@ pub fn queue_long(q: &Queue) -> String {
 
 /// A host as the batch system sees it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Host {
+pub struct BatchHost {
     /// Its name.
     pub name: String,
     /// `ok`, `closed`, `closed_Adm`, `unavail`, `unreach`.
@@ -221,7 +221,7 @@ pub struct Host {
     pub kind: String,
 }
 
-impl Host {
+impl BatchHost {
     /// Whether it answers.
     pub fn is_up(&self) -> bool {
         self.status != "unavail"
@@ -234,13 +234,13 @@ impl Host {
 }
 
 /// Sorts by load, the least first, as in LSF; hosts that do not answer come last.
-pub fn by_load(all: &mut [Host]) {
-    let load = |a: &Host, b: &Host| a.load_per_cpu().total_cmp(&b.load_per_cpu());
+pub fn by_load(all: &mut [BatchHost]) {
+    let load = |a: &BatchHost, b: &BatchHost| a.load_per_cpu().total_cmp(&b.load_per_cpu());
     all.sort_by(|a, b| b.is_up().cmp(&a.is_up()).then(load(a, b)));
 }
 
 /// Formats `bhosts`.
-pub fn hosts(all: &[Host], wide: bool) -> String {
+pub fn hosts(all: &[BatchHost], wide: bool) -> String {
     let mut out = String::from("HOST_NAME          STATUS       JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV \n");
     for h in all {
         let name = if wide { h.name.clone() } else { h.name.chars().take(18).collect() };
@@ -253,7 +253,7 @@ pub fn hosts(all: &[Host], wide: bool) -> String {
 }
 
 /// Formats `bhosts -l`.
-pub fn host_long(h: &Host) -> String {
+pub fn host_long(h: &BatchHost) -> String {
     let [run, ssusp, ususp] = h.slots;
     let mut out = format!(
         "HOST  {}\nSTATUS           CPUF  JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV DISPATCH_WINDOW\n",
@@ -361,7 +361,7 @@ impl Show {
 }
 
 /// Formats `lsload`, with the names of the site's own indices.
-pub fn load(all: &[Host], show: &Show, wide: bool, own: &[String]) -> String {
+pub fn load(all: &[BatchHost], show: &Show, wide: bool, own: &[String]) -> String {
     let own = own.iter().map(|name| (name.as_str(), (name.len() + 1).max(7)));
     let known: Vec<(&str, usize)> = LOAD.into_iter().chain(own).collect();
     let columns: Vec<(&str, usize)> = match show {
@@ -392,7 +392,7 @@ pub fn load(all: &[Host], show: &Show, wide: bool, own: &[String]) -> String {
 }
 
 /// Formats `lshosts`.
-pub fn lshosts(all: &[Host], wide: bool) -> String {
+pub fn lshosts(all: &[BatchHost], wide: bool) -> String {
     let mut out = String::from("HOST_NAME      type    model  cpuf ncpus maxmem maxswp server RESOURCES\n");
     for h in all {
         let name = if wide { h.name.clone() } else { h.name.chars().take(11).collect() };
@@ -410,7 +410,7 @@ pub fn lshosts(all: &[Host], wide: bool) -> String {
 mod tests {
     use super::*;
 
-    fn rcss1() -> Host {
+    fn rcss1() -> BatchHost {
         let load = [
             ("r15s", 8.2),
             ("r1m", 6.3),
@@ -426,13 +426,13 @@ mod tests {
             ("bio", 0.5),
             ("rpc", 0.1),
         ];
-        Host {
+        BatchHost {
             name: "rcss1".into(),
             status: "closed".into(),
             max: Some(2),
             slots: [2, 0, 0],
             load: load.into_iter().map(|(n, v)| (n.to_string(), v)).collect(),
-            ..Host::default()
+            ..BatchHost::default()
         }
     }
 
@@ -477,7 +477,7 @@ mod tests {
     fn what_is_unknown_is_a_dash_and_what_is_down_has_no_values() {
         let mut host = rcss1();
         host.load.remove("r15s");
-        let down = Host { name: "rcss2".into(), status: "unavail".into(), ..Host::default() };
+        let down = BatchHost { name: "rcss2".into(), status: "unavail".into(), ..BatchHost::default() };
         let text = load(&[host, down], &Show::only("r15s:bio", &[]).unwrap(), false, &[]);
         assert_eq!(
             text,

@@ -1,6 +1,6 @@
 //! The unit of amounts of memory that are written without one: `LSF_UNIT_FOR_LIMITS` of `lsf.conf`.
 
-use crate::bsub::Request;
+use crate::bsub::BsubRequest;
 use crate::require::amount;
 
 /// The unit if no `lsf.conf` names another, and of homing's own `lsf.conf`: that of LSF's load indices.
@@ -34,7 +34,7 @@ pub struct Meant {
 }
 
 /// Reads the amounts of a request that have no unit of their own.
-pub fn meant(request: &Request, unit: &str) -> Meant {
+pub fn meant(request: &BsubRequest, unit: &str) -> Meant {
     let texts = &request.require.text;
     if let Some((select, rusage)) = in_two_units(request).filter(|_| unit == USUAL) {
         let only = |amount: &str| amount == select;
@@ -61,7 +61,7 @@ pub fn bytes(mib: f64) -> u64 {
 /// Recognizes a request of Nextflow without an `lsf.conf`. Nextflow then writes the limit, for the job or for each
 /// slot, and the selection in kilobytes, but the reservation in megabytes. Three amounts that agree in this way are
 /// no accident.
-fn in_two_units(request: &Request) -> Option<(String, String)> {
+fn in_two_units(request: &BsubRequest) -> Option<(String, String)> {
     let amounts: Vec<(String, String)> = request.require.text.iter().flat_map(|text| amounts(text)).collect();
     let of = |op: &str| amounts.iter().find(|(o, _)| o == op).map(|(_, amount)| amount);
     let (select, rusage) = (of(">=")?, of("=")?);
@@ -126,7 +126,7 @@ mod tests {
     use crate::bsub::with_script;
 
     fn of(script: &str, unit: &str) -> Meant {
-        meant(&with_script(Request::default(), script.as_bytes()).unwrap(), unit)
+        meant(&with_script(BsubRequest::default(), script.as_bytes()).unwrap(), unit)
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use crate::files::{self, read_json, read_short, write_json};
 use crate::job::{JobSpec, Stop};
 use crate::plan::Config;
-use crate::{Job, QueueError, Spool};
-use homing_os::folder::lock::Held;
+use crate::{Job, JobSpool, QueueError};
+use homing_os::folder::lock::FileLock;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -94,7 +94,7 @@ pub(crate) fn amended_of(dir: &Path, uid: u32, longest: u64, spec: &JobSpec) -> 
     read.map_or_else(|| spec.clone(), |(amend, _)| amend.apply(spec.clone()))
 }
 
-impl Spool {
+impl JobSpool {
     /// Changes a job of which nothing has started. The job is held meanwhile, because no element may start with half
     /// of the change.
     pub fn amend(&self, job: &Job, change: &Amend) -> Result<(), QueueError> {
@@ -107,7 +107,7 @@ impl Spool {
         }
         let begun = |index: u32| {
             let start = job.dir.join(format!("start.{index}.json")).exists();
-            start || Held::is_held(&job.dir.join(format!("lock.{index}"))).unwrap_or(false)
+            start || FileLock::is_held(&job.dir.join(format!("lock.{index}"))).unwrap_or(false)
         };
         let done = match job.parts.iter().find(|p| !p.state.is_over() && begun(p.index)) {
             Some(part) => {
@@ -130,7 +130,7 @@ impl Spool {
 mod tests {
     use super::*;
     use crate::plan::Queue;
-    use crate::{Part, Private, State};
+    use crate::{ElementState, JobElement, Private};
 
     fn spec() -> JobSpec {
         let spec = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"true"},
@@ -158,25 +158,34 @@ mod tests {
     fn the_first_of_a_queue_goes_before_what_waits_there() {
         let job = |id, queue: &str, order, state| {
             let spec = JobSpec { order, queue: queue.into(), ..spec() };
-            Job { id, uid: 1, spec: spec.into(), parts: vec![Part { state, ..Part::new(1) }], dir: Default::default() }
+            Job {
+                id,
+                uid: 1,
+                spec: spec.into(),
+                parts: vec![JobElement { state, ..JobElement::new(1) }],
+                dir: Default::default(),
+            }
         };
-        let (mine, other, ended) =
-            (job(1, "q", 4, State::Pend), job(2, "p", -9, State::Pend), job(3, "q", -9, State::Done));
-        let own = [mine.clone(), job(4, "q", -2, State::Pend), other, ended];
+        let (mine, other, ended) = (
+            job(1, "q", 4, ElementState::Pend),
+            job(2, "p", -9, ElementState::Pend),
+            job(3, "q", -9, ElementState::Done),
+        );
+        let own = [mine.clone(), job(4, "q", -2, ElementState::Pend), other, ended];
         assert_eq!((Amend::moved(&mine, &own, true).order, Amend::moved(&mine, &own, false).order), (-3, 5));
     }
 
     #[test]
     fn what_waits_is_changed_and_what_has_started_is_not() {
         let (_dir, base) = crate::places::new_shared();
-        let spool = Spool::at(base).unwrap();
+        let spool = JobSpool::at(base).unwrap();
         let id = spool.submit(&spec(), &Private::default()).unwrap();
         let job = spool.job(id).unwrap();
         let change = Amend { queue: "long".into(), slots: 3, order: -1, ..Amend::of(&job.spec) };
         spool.amend(&job, &change).unwrap();
         let seen = spool.job(id).unwrap();
         assert_eq!(Amend::of(&seen.spec), change);
-        assert_eq!(seen.parts[0].state, State::Pend, "it is not held back any longer");
+        assert_eq!(seen.parts[0].state, ElementState::Pend, "it is not held back any longer");
         fs::write(job.dir.join("start.2.json"), "{}").unwrap();
         let refused = spool.amend(&job, &Amend { slots: 9, ..change.clone() }).unwrap_err().to_string();
         assert!(refused.contains(&format!("{id}[2] has started")), "{refused}");

@@ -1,7 +1,7 @@
 //! A test suite for engines, run with real jobs. A new engine needs an adaptor of a few lines: a folder that its
 //! hosts share, a request that it accepts, and [`check`].
 
-use crate::{Amend, Engine, Job, JobSpec, Private, QueueError, State};
+use crate::{Amend, ElementState, Engine, Job, JobSpec, Private, QueueError};
 use homing_model::Command;
 use std::collections::BTreeSet;
 use std::fs;
@@ -64,7 +64,7 @@ impl Suite<'_> {
         self.engine.job(id).expect("a job that was submitted is known")
     }
 
-    fn states(&self, id: u64) -> Vec<State> {
+    fn states(&self, id: u64) -> Vec<ElementState> {
         self.job(id).parts.iter().map(|part| part.state).collect()
     }
 
@@ -78,9 +78,9 @@ impl Suite<'_> {
     }
 
     /// Waits until all elements of a job have ended; returns each index with its state and exit status.
-    fn ended(&self, id: u64) -> Vec<(u32, State, i32)> {
+    fn ended(&self, id: u64) -> Vec<(u32, ElementState, i32)> {
         self.until("the job ends", || self.states(id).iter().all(|state| state.is_over()));
-        let end = |part: &crate::Part| (part.index, part.state, part.end.as_ref().map_or(-1, |end| end.exit));
+        let end = |part: &crate::JobElement| (part.index, part.state, part.end.as_ref().map_or(-1, |end| end.exit));
         self.job(id).parts.iter().map(end).collect()
     }
 
@@ -109,7 +109,7 @@ fn output_and_exit_status_are_kept(suite: &Suite<'_>) {
         spec.stdout = Some("o.%J".into());
         spec.stderr = Some("e.%J".into());
     });
-    assert_eq!(suite.ended(id), [(0, State::Exit, 7)]);
+    assert_eq!(suite.ended(id), [(0, ElementState::Exit, 7)]);
     assert_eq!(
         (suite.read(&format!("o.{id}")), suite.read(&format!("e.{id}"))),
         ("to out\n".into(), "to err\n".into())
@@ -122,12 +122,12 @@ fn output_and_exit_status_are_kept(suite: &Suite<'_>) {
     assert_eq!((job.uid, job.spec.name.as_str(), &job.spec.user), (crate::uid(), "suite", &suite.spec.user));
     let later = suite.submit("true", |_| {});
     assert!(later > id, "numbers grow");
-    assert_eq!(suite.ended(later), [(0, State::Done, 0)]);
+    assert_eq!(suite.ended(later), [(0, ElementState::Done, 0)]);
 }
 
 fn what_is_held_starts_when_it_is_let_go(suite: &Suite<'_>) {
     let id = suite.submit("echo held > held", |spec| spec.held = true);
-    suite.until("it is held", || suite.states(id) == [State::Psusp]);
+    suite.until("it is held", || suite.states(id) == [ElementState::Psusp]);
     let job = suite.job(id);
     match suite.engine.amend(&job, &Amend { name: "renamed".into(), ..Amend::of(&job.spec) }) {
         Ok(()) => assert_eq!(suite.job(id).spec.name, "renamed"),
@@ -136,13 +136,13 @@ fn what_is_held_starts_when_it_is_let_go(suite: &Suite<'_>) {
     }
     assert!(!suite.dir().join("held").exists(), "what is held does not start");
     suite.engine.stop(&job, None, false).expect("it is let go");
-    assert_eq!(suite.ended(id), [(0, State::Done, 0)]);
+    assert_eq!(suite.ended(id), [(0, ElementState::Done, 0)]);
     assert_eq!(suite.read("held"), "held\n");
 }
 
 fn what_runs_stands_still_and_goes_on(suite: &Suite<'_>) {
     let id = suite.submit("until [ -e go ]; do echo beat >> beats; sleep 0.1; done", |_| {});
-    suite.until("it runs", || !suite.read("beats").is_empty() && suite.states(id) == [State::Run]);
+    suite.until("it runs", || !suite.read("beats").is_empty() && suite.states(id) == [ElementState::Run]);
     suite.engine.stop(&suite.job(id), None, true).expect("it is stopped");
     // The signal takes a moment; then a second must pass without a beat.
     suite.until("it stands still", || {
@@ -154,7 +154,7 @@ fn what_runs_stands_still_and_goes_on(suite: &Suite<'_>) {
     let beats = suite.read("beats").len();
     suite.until("it goes on", || suite.read("beats").len() > beats);
     fs::write(suite.dir().join("go"), "").expect("the suite writes its files");
-    assert_eq!(suite.ended(id), [(0, State::Done, 0)]);
+    assert_eq!(suite.ended(id), [(0, ElementState::Done, 0)]);
 }
 
 fn kills(suite: &Suite<'_>) {
@@ -167,10 +167,10 @@ fn kills(suite: &Suite<'_>) {
     });
     suite.engine.kill(&suite.job(waits), None, None).expect("what waits is killed");
     let (_, state, exit) = suite.ended(waits)[0];
-    assert_eq!((state, exit > 128), (State::Exit, true), "killed before its start: {exit}");
+    assert_eq!((state, exit > 128), (ElementState::Exit, true), "killed before its start: {exit}");
     suite.engine.kill(&suite.job(runs), None, None).expect("what runs is killed");
     let (_, state, exit) = suite.ended(runs)[0];
-    assert_eq!((state, exit > 128), (State::Exit, true), "killed while it ran: {exit}");
+    assert_eq!((state, exit > 128), (ElementState::Exit, true), "killed while it ran: {exit}");
     let reason = suite.job(runs).parts[0].end.clone().expect("an end").reason;
     assert!(reason.is_some(), "that it was killed is told");
     let ended = suite.job(runs).parts[0].end.clone();
@@ -183,9 +183,9 @@ fn kills(suite: &Suite<'_>) {
 fn a_signal_is_the_jobs_own_to_answer(suite: &Suite<'_>) {
     let line = "trap 'echo told > told; exit 5' USR1; echo began > trapped; while :; do sleep 0.1; done";
     let id = suite.submit(line, |_| {});
-    suite.until("its trap is set", || !suite.read("trapped").is_empty() && suite.states(id) == [State::Run]);
+    suite.until("its trap is set", || !suite.read("trapped").is_empty() && suite.states(id) == [ElementState::Run]);
     suite.engine.kill(&suite.job(id), None, Some(rustix::process::Signal::USR1.as_raw())).expect("signalled");
-    assert_eq!(suite.ended(id), [(0, State::Exit, 5)]);
+    assert_eq!(suite.ended(id), [(0, ElementState::Exit, 5)]);
     assert_eq!(suite.read("told"), "told\n");
 }
 
@@ -198,13 +198,13 @@ fn elements_of_an_array(suite: &Suite<'_>) {
     });
     suite.until("one and three end", || {
         let job = suite.job(id);
-        [1, 3].iter().all(|index| job.part(*index).is_some_and(|part| part.state == State::Exit))
-            && job.part(2).is_some_and(|part| part.state == State::Run)
+        [1, 3].iter().all(|index| job.part(*index).is_some_and(|part| part.state == ElementState::Exit))
+            && job.part(2).is_some_and(|part| part.state == ElementState::Run)
     });
     suite.engine.kill(&suite.job(id), Some(2), None).expect("one element is killed");
     let ends = suite.ended(id);
-    assert_eq!((ends[0], ends[2]), ((1, State::Exit, 1), (3, State::Exit, 3)));
-    assert!(ends.len() == 3 && ends[1].1 == State::Exit && ends[1].2 > 128, "{ends:?}");
+    assert_eq!((ends[0], ends[2]), ((1, ElementState::Exit, 1), (3, ElementState::Exit, 3)));
+    assert!(ends.len() == 3 && ends[1].1 == ElementState::Exit && ends[1].2 > 128, "{ends:?}");
     assert_eq!(suite.read(&format!("a.{id}.1")), "1\n");
     // An engine may append to the file how the element ended.
     assert!(!suite.read(&format!("a.{id}.2")).lines().any(|line| line == "2"), "what was killed does not go on");
@@ -214,9 +214,9 @@ fn one_waits_for_another(suite: &Suite<'_>) {
     let first = suite.submit("sleep 1; echo first >> order; exit 3", |_| {});
     let second = suite.submit("echo second >> order", |spec| spec.after = Some(format!("exit({first})")));
     let never = suite.submit("echo never >> order", |spec| spec.after = Some(format!("done({first})")));
-    assert_eq!(suite.ended(second), [(0, State::Done, 0)]);
+    assert_eq!(suite.ended(second), [(0, ElementState::Done, 0)]);
     let (_, state, exit) = suite.ended(never)[0];
-    assert_eq!((state, exit), (State::Exit, 130), "what can never start ends");
+    assert_eq!((state, exit), (ElementState::Exit, 130), "what can never start ends");
     assert_eq!(suite.read("order"), "first\nsecond\n");
 }
 
@@ -224,5 +224,5 @@ fn nothing_is_put_back_that_was_not_interrupted(suite: &Suite<'_>) {
     let id = suite.submit("true", |_| {});
     suite.ended(id);
     assert_eq!(suite.engine.again(&suite.job(id), None, false).expect("asked"), 0);
-    assert_eq!(suite.states(id), [State::Done]);
+    assert_eq!(suite.states(id), [ElementState::Done]);
 }

@@ -1,5 +1,5 @@
 //! Orders of administrators that a queue takes or starts no jobs, or that a host starts none. Pure;
-//! [`crate::Spool::control`] reads them.
+//! [`crate::JobSpool::control`] reads them.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Control {
-    submission: BTreeMap<String, Order>,
-    dispatch: BTreeMap<String, Order>,
-    hosts: BTreeMap<String, Order>,
+    submission: BTreeMap<String, ControlOrder>,
+    dispatch: BTreeMap<String, ControlOrder>,
+    hosts: BTreeMap<String, ControlOrder>,
 }
 
 /// The thing that an order closes or opens.
@@ -26,7 +26,7 @@ pub enum Target {
 
 /// One order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct ControlOrder {
     /// Whether it closes (`true`) or opens again.
     pub shut: bool,
     /// The user who gave it.
@@ -39,7 +39,7 @@ pub struct Order {
 }
 
 impl Control {
-    fn all(&self, target: Target) -> &BTreeMap<String, Order> {
+    fn all(&self, target: Target) -> &BTreeMap<String, ControlOrder> {
         match target {
             Target::Submission => &self.submission,
             Target::Dispatch => &self.dispatch,
@@ -47,7 +47,7 @@ impl Control {
         }
     }
 
-    fn all_mut(&mut self, target: Target) -> &mut BTreeMap<String, Order> {
+    fn all_mut(&mut self, target: Target) -> &mut BTreeMap<String, ControlOrder> {
         match target {
             Target::Submission => &mut self.submission,
             Target::Dispatch => &mut self.dispatch,
@@ -56,7 +56,7 @@ impl Control {
     }
 
     /// Returns the order that closes `name`, if one does.
-    pub fn shut(&self, target: Target, name: &str) -> Option<&Order> {
+    pub fn shut(&self, target: Target, name: &str) -> Option<&ControlOrder> {
         self.all(target).get(name).filter(|order| order.shut)
     }
 
@@ -74,13 +74,13 @@ impl Control {
     }
 
     /// Adds an order for each of these names.
-    pub fn with(mut self, target: Target, names: &[String], order: &Order) -> Control {
+    pub fn with(mut self, target: Target, names: &[String], order: &ControlOrder) -> Control {
         names.iter().for_each(|name| drop(self.all_mut(target).insert(name.clone(), order.clone())));
         self
     }
 }
 
-impl std::fmt::Display for Order {
+impl std::fmt::Display for ControlOrder {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         write!(f, "by {}, {}", self.by, day(self.at_ns))?;
         self.why.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn of_two_who_may_the_last_word_counts() {
-        let order = |at_ns, shut| Order { shut, by: "ann".into(), at_ns, why: None };
+        let order = |at_ns, shut| ControlOrder { shut, by: "ann".into(), at_ns, why: None };
         let said = |at_ns, shut| Control::default().with(Target::Dispatch, &["q".into()], &order(at_ns, shut));
         let joined = said(2, false).join(said(1, true));
         assert_eq!(joined.shut(Target::Dispatch, "q"), None);

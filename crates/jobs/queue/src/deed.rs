@@ -1,8 +1,8 @@
 //! Carries out LSF's verbs `bkill`, `bstop`, `bresume` and `brequeue`, and chooses the jobs that they mean.
 
-use crate::{Engine, Job, QueueError, State, rows, until_over};
-use homing_lsf::choose::{self, Wanted};
-use homing_lsf::jobs::Job as Row;
+use crate::{ElementState, Engine, Job, QueueError, rows, until_over};
+use homing_lsf::choose::{self, JobSelector};
+use homing_lsf::jobs::JobReport as Row;
 use homing_lsf::options::Parsed;
 use std::time::{Duration, Instant};
 
@@ -41,13 +41,13 @@ impl Which {
         Which { running: has("r") || !any, done: has("d"), failed: has("e") }
     }
 
-    fn has(&self, state: State) -> bool {
+    fn has(&self, state: ElementState) -> bool {
         match state {
-            State::Run | State::Ususp | State::Ssusp => self.running,
-            State::Done => self.done,
-            State::Exit => self.failed,
-            State::Lost => true,
-            State::Pend | State::Psusp => false,
+            ElementState::Run | ElementState::Ususp | ElementState::Ssusp => self.running,
+            ElementState::Done => self.done,
+            ElementState::Exit => self.failed,
+            ElementState::Lost => true,
+            ElementState::Pend | ElementState::Psusp => false,
         }
     }
 }
@@ -73,7 +73,7 @@ impl Deed {
     pub fn meant<'a>(
         &self,
         jobs: &'a [Job],
-        wanted: &Wanted,
+        wanted: &JobSelector,
         parsed: &Parsed,
         own: &str,
     ) -> Vec<(&'a Job, Option<u32>)> {
@@ -147,7 +147,7 @@ fn requeue(engine: &dyn Engine, job: &Job, index: Option<u32>, which: &Which) ->
     let mut count = 0;
     // Slurm ends jobs and requeues them itself.
     let kept_here = engine.name() == "homing";
-    let meant: Vec<(u32, State)> = job.meant(index).map(|p| (p.index, p.state)).collect();
+    let meant: Vec<(u32, ElementState)> = job.meant(index).map(|p| (p.index, p.state)).collect();
     for (index, state) in meant.into_iter().filter(|(_, state)| which.has(*state)) {
         if !state.is_over() && kept_here {
             engine.kill(job, Some(index), None)?;
@@ -171,21 +171,21 @@ fn requeue(engine: &dyn Engine, job: &Job, index: Option<u32>, which: &Which) ->
 mod tests {
     use super::*;
     use crate::array::Array;
-    use crate::{JobSpec, Part};
+    use crate::{JobElement, JobSpec};
     use homing_lsf::grammar::{BKILL, BREQUEUE};
     use homing_lsf::options::parse;
 
-    fn job(id: u64, name: &str, states: &[State]) -> Job {
+    fn job(id: u64, name: &str, states: &[ElementState]) -> Job {
         let array = (states.len() > 1).then(|| Array { indices: (1..=states.len() as u32).collect(), limit: None });
         let spec =
             JobSpec { user: "me".into(), name: name.into(), queue: "q".into(), slots: 1, array, ..JobSpec::default() };
         let first = u32::from(states.len() > 1);
-        let parts = (first..).zip(states).map(|(index, state)| Part { state: *state, ..Part::new(index) });
+        let parts = (first..).zip(states).map(|(index, state)| JobElement { state: *state, ..JobElement::new(index) });
         Job { id, uid: 1, spec: spec.into(), parts: parts.collect(), dir: Default::default() }
     }
 
     fn meant(verb: &str, words: &[&str]) -> Vec<(u64, Option<u32>)> {
-        use State::{Done, Exit, Lost, Pend, Run};
+        use ElementState::{Done, Exit, Lost, Pend, Run};
         let jobs = [job(1, "a", &[Run]), job(2, "b", &[Done, Run, Pend]), job(3, "a", &[Exit]), job(4, "c", &[Lost])];
         let words: Vec<_> = words.iter().map(|word| (*word).into()).collect();
         let parsed = parse(if verb == "brequeue" { &BREQUEUE } else { &BKILL }, &words).unwrap();

@@ -1,19 +1,19 @@
 //! Dependency conditions, LSF's `-w`: `done(1) && (ended("x") || exit(2, !=0))`. Pure.
 
-use crate::state::State;
+use crate::state::ElementState;
 
 /// State and exit status of each element of a job. Empty if there is no such job.
-pub type ElementStates = Vec<(State, Option<i32>)>;
+pub type ElementStates = Vec<(ElementState, Option<i32>)>;
 
 /// Looks up the jobs that a condition names.
-pub trait Known {
+pub trait JobLookup {
     /// Returns the elements of a job, by id (and index) or by name.
     fn parts(&self, job: &str) -> ElementStates;
 }
 
 /// The result of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ConditionVerdict {
     /// The job may start.
     Holds,
     /// The job may not start yet.
@@ -84,12 +84,12 @@ pub fn expanded(text: &str, find: &dyn Fn(&str) -> Vec<u64>) -> Result<String, S
 }
 
 /// Decides a condition.
-pub fn judge(text: &str, known: &dyn Known) -> Verdict {
-    parse(text).map_or(Verdict::Never, |expr| eval(&expr, known))
+pub fn judge(text: &str, known: &dyn JobLookup) -> ConditionVerdict {
+    parse(text).map_or(ConditionVerdict::Never, |expr| eval(&expr, known))
 }
 
-fn eval(expr: &Expr, known: &dyn Known) -> Verdict {
-    use Verdict::{Holds, Never, Waits};
+fn eval(expr: &Expr, known: &dyn JobLookup) -> ConditionVerdict {
+    use ConditionVerdict::{Holds, Never, Waits};
     match expr {
         Expr::And(a, b) => match (eval(a, known), eval(b, known)) {
             (Never, _) | (_, Never) => Never,
@@ -110,40 +110,40 @@ fn eval(expr: &Expr, known: &dyn Known) -> Verdict {
     }
 }
 
-fn test(word: &str, parts: &[(State, Option<i32>)], code: Option<&(String, i32)>) -> Verdict {
+fn test(word: &str, parts: &[(ElementState, Option<i32>)], code: Option<&(String, i32)>) -> ConditionVerdict {
     // An unknown job was cleaned up after its end.
     if parts.is_empty() {
-        return Verdict::Never;
+        return ConditionVerdict::Never;
     }
     let over = parts.iter().all(|(s, _)| s.is_over());
-    let failed = |state: &State| matches!(state, State::Exit | State::Lost);
+    let failed = |state: &ElementState| matches!(state, ElementState::Exit | ElementState::Lost);
     // homing has no command that follows a job's own: `post_done` is `done`, and `post_err` is never true.
     let (now, hopeless) = match word {
         "done" | "post_done" => {
-            (parts.iter().all(|(s, _)| *s == State::Done), over || parts.iter().any(|(s, _)| failed(s)))
+            (parts.iter().all(|(s, _)| *s == ElementState::Done), over || parts.iter().any(|(s, _)| failed(s)))
         }
         "ended" => (over, over),
-        "exit" => (over && parts.iter().any(|(s, c)| *s != State::Done && fits(*c, code)), over),
+        "exit" => (over && parts.iter().any(|(s, c)| *s != ElementState::Done && fits(*c, code)), over),
         "post_err" => (false, over),
         "started" => (parts.iter().all(|(s, _)| s.is_over() || s.is_running()), over),
         counting => (fits_count(counting, parts, code), over),
     };
     match (now, hopeless) {
-        (true, _) => Verdict::Holds,
-        (false, true) => Verdict::Never,
-        (false, false) => Verdict::Waits,
+        (true, _) => ConditionVerdict::Holds,
+        (false, true) => ConditionVerdict::Never,
+        (false, false) => ConditionVerdict::Waits,
     }
 }
 
 /// Whether as many elements are in the state of a `num` word as its number requires.
-fn fits_count(word: &str, parts: &[(State, Option<i32>)], code: Option<&(String, i32)>) -> bool {
-    let counted: fn(State) -> bool = match word {
-        "numdone" => |state| state == State::Done,
-        "numended" => State::is_over,
-        "numexit" => |state| matches!(state, State::Exit | State::Lost),
-        "numhold" => |state| state == State::Psusp,
-        "numpend" => |state| state == State::Pend,
-        "numrun" => State::is_running,
+fn fits_count(word: &str, parts: &[(ElementState, Option<i32>)], code: Option<&(String, i32)>) -> bool {
+    let counted: fn(ElementState) -> bool = match word {
+        "numdone" => |state| state == ElementState::Done,
+        "numended" => ElementState::is_over,
+        "numexit" => |state| matches!(state, ElementState::Exit | ElementState::Lost),
+        "numhold" => |state| state == ElementState::Psusp,
+        "numpend" => |state| state == ElementState::Pend,
+        "numrun" => ElementState::is_running,
         // "numstart"
         _ => |state| state.is_running() || state.is_over(),
     };
@@ -283,15 +283,15 @@ impl Parser<'_> {
 mod tests {
     use super::*;
 
-    struct Fake;
-    impl Known for Fake {
-        fn parts(&self, job: &str) -> Vec<(State, Option<i32>)> {
+    struct FakeLookup;
+    impl JobLookup for FakeLookup {
+        fn parts(&self, job: &str) -> Vec<(ElementState, Option<i32>)> {
             match job {
-                "1" => vec![(State::Done, Some(0))],
-                "2" | "bad name" => vec![(State::Exit, Some(3))],
-                "3" => vec![(State::Run, None)],
-                "4" => vec![(State::Done, Some(0)), (State::Pend, None)],
-                "5" => vec![(State::Exit, Some(1)), (State::Run, None)],
+                "1" => vec![(ElementState::Done, Some(0))],
+                "2" | "bad name" => vec![(ElementState::Exit, Some(3))],
+                "3" => vec![(ElementState::Run, None)],
+                "4" => vec![(ElementState::Done, Some(0)), (ElementState::Pend, None)],
+                "5" => vec![(ElementState::Exit, Some(1)), (ElementState::Run, None)],
                 _ => vec![],
             }
         }
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn conditions() {
-        use Verdict::*;
+        use ConditionVerdict::*;
         for (text, want) in [
             ("done(1)", Holds),
             ("1", Holds),
@@ -327,7 +327,7 @@ mod tests {
             ("numexit(2, > 1)", Never),
             ("numrun(5, >= 1)", Holds),
         ] {
-            assert_eq!(judge(text, &Fake), want, "{text}");
+            assert_eq!(judge(text, &FakeLookup), want, "{text}");
         }
         for bad in ["", "done(", "done(1", "done(1))", "done()", "1 &&", "exit(1,x)", "numdone(1)"] {
             assert!(check(bad).is_err(), "{bad}");

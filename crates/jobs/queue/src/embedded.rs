@@ -3,16 +3,16 @@
 use crate::control::Target;
 use crate::engine::{Engine, Machine};
 use crate::neighbours::{Neighbours, Presence};
-use crate::plan::{self, Block, Config, Usage, View};
+use crate::plan::{self, Block, Config, JobView, Usage};
 use crate::unit::Unit;
-use crate::{Amend, Job, JobSpec, Private, QueueError, Spool, files, load, slots};
+use crate::{Amend, Job, JobSpec, JobSpool, Private, QueueError, files, load, slots};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The queue of this machine.
 pub struct Embedded {
-    spool: Spool,
+    spool: JobSpool,
     config: Config,
     program: Option<PathBuf>,
     words: Vec<String>,
@@ -22,7 +22,7 @@ impl Embedded {
     /// Opens the spool. `program` with `words` is the command that starts a runner.
     pub fn open(config: Config, program: PathBuf, words: &[&str]) -> Result<Embedded, QueueError> {
         let words = words.iter().map(|w| w.to_string()).collect();
-        let spool = Spool::open()?;
+        let spool = JobSpool::open()?;
         let config = spool.now(config);
         Ok(Embedded { spool, config, program: Some(program), words })
     }
@@ -156,9 +156,9 @@ impl Engine for Embedded {
         // A first look takes a while, and most queues have no thresholds.
         let heeds = |queue: &str| self.config.queues.get(queue).is_some_and(|q| q.asks_load());
         let asked = waiting().any(|v| !v.require.is_empty() || heeds(&v.queue));
-        let load = if asked { load::watch(&self.config.index).now().clone() } else { load::Load::default() };
+        let load = if asked { load::watch(&self.config.index).now().clone() } else { load::LoadIndices::default() };
         // Where nothing else blocks the job, only slots are missing.
-        let slots = |v: &View| match slots::odd(places, &users, v.host.as_deref().unwrap_or(&files::host_name())) {
+        let slots = |v: &JobView| match slots::odd(places, &users, v.host.as_deref().unwrap_or(&files::host_name())) {
             odd if odd.is_empty() => match self.held_by_runs(&users).filter(|_| v.host.is_none()) {
                 Some(who) => Block::SlotsOfRuns(who),
                 None => Block::Slots,
@@ -166,19 +166,19 @@ impl Engine for Embedded {
             odd => Block::Other(format!("{}; {}", Block::Slots, odd.join("; "))),
         };
         // Only the runner of the job's user knows the leases.
-        let leased = |v: &View| plan::leased_by(&self.config, v);
+        let leased = |v: &JobView| plan::leased_by(&self.config, v);
         let sharers: BTreeSet<u32> = waiting().filter(|v| !leased(v).is_empty()).map(|v| v.uid).collect();
         let presences: BTreeMap<u32, Presence> =
             sharers.into_iter().filter_map(|uid| Some((uid, Presence::of(places, uid)?))).collect();
-        let full = |v: &View| {
+        let full = |v: &JobView| {
             let told = &presences.get(&v.uid)?.full;
             leased(v).iter().find_map(|name| told.get(name)).cloned().map(Block::Storage)
         };
-        let blocked = |v: &View| plan::blocked(&self.config, &usage, v, &load).or_else(|| full(v));
-        let asked = |v: &View| jobs.iter().find(|j| j.id == v.id && j.uid == v.uid)?.part(v.index)?.asked.clone();
+        let blocked = |v: &JobView| plan::blocked(&self.config, &usage, v, &load).or_else(|| full(v));
+        let asked = |v: &JobView| jobs.iter().find(|j| j.id == v.id && j.uid == v.uid)?.part(v.index)?.asked.clone();
         let is_over_several =
-            |v: &View| jobs.iter().any(|j| j.id == v.id && j.uid == v.uid && !j.spec.hosts.is_empty());
-        let reason = |v: &View| match (&v.host, asked(v)) {
+            |v: &JobView| jobs.iter().any(|j| j.id == v.id && j.uid == v.uid && !j.spec.hosts.is_empty());
+        let reason = |v: &JobView| match (&v.host, asked(v)) {
             (Some(_), Some(why)) if is_over_several(v) => Block::Other(why),
             (Some(host), Some(why)) => Block::Other(format!("{host}: {why}")),
             (Some(host), None) => {

@@ -1,6 +1,6 @@
 //! The interface of an engine for the queue verbs and the LSF front end: the embedded queue of one machine, or Slurm.
 
-use crate::control::{Order, Target};
+use crate::control::{ControlOrder, Target};
 use crate::plan::{Block, Config};
 use crate::{Amend, Job, JobSpec, Private, QueueError, array, depend};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ pub struct Machine {
     /// The engine's own word for its state.
     pub state: String,
     /// The order that closes it.
-    pub closed: Option<Order>,
+    pub closed: Option<ControlOrder>,
 }
 
 /// Keeps jobs and runs them. Every call queries the engine again; only facts that cannot change any more are cached.
@@ -61,7 +61,7 @@ pub trait Engine {
     /// Suspends a job or one element, or holds it back before its start; `false` resumes it.
     fn stop(&self, job: &Job, index: Option<u32>, stop: bool) -> Result<(), QueueError>;
 
-    /// Puts interrupted elements ([`crate::State::Lost`]) back into the queue under their own number, and with
+    /// Puts interrupted elements ([`crate::ElementState::Lost`]) back into the queue under their own number, and with
     /// `ended` also ended ones. Returns how many elements.
     fn again(&self, job: &Job, index: Option<u32>, ended: bool) -> Result<usize, QueueError>;
 

@@ -1,21 +1,21 @@
 //! A job and its elements, as the commands show them.
 
-use crate::job::{End, JobSpec, Start};
-use crate::state::State;
+use crate::job::{JobEnd, JobSpec, Start};
+use crate::state::ElementState;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// One job, or one element of an array.
 #[derive(Clone, Debug, Default)]
-pub struct Part {
+pub struct JobElement {
     /// Index, 0 without an array.
     pub index: u32,
     /// Its state.
-    pub state: State,
+    pub state: ElementState,
     /// Its start, once there is one.
     pub start: Option<Start>,
     /// Its end.
-    pub end: Option<End>,
+    pub end: Option<JobEnd>,
     /// The load index that suspended it.
     pub stopped_by: Option<String>,
     /// Why the host that was requested to start it has not. The request is repeated while `kept`.
@@ -28,10 +28,10 @@ pub struct Part {
     pub err: Option<PathBuf>,
 }
 
-impl Part {
+impl JobElement {
     /// Makes an element of which nothing is known yet.
-    pub fn new(index: u32) -> Part {
-        Part { index, ..Part::default() }
+    pub fn new(index: u32) -> JobElement {
+        JobElement { index, ..JobElement::default() }
     }
 }
 
@@ -45,18 +45,18 @@ pub struct Job {
     /// The request. For another user's job it lacks the command, its folder and its files.
     pub spec: Arc<JobSpec>,
     /// Its elements; one of index 0 without an array.
-    pub parts: Vec<Part>,
+    pub parts: Vec<JobElement>,
     /// Its folder, in the embedded queue.
     pub dir: PathBuf,
 }
 
 impl Job {
     /// Returns an element by its index.
-    pub fn part(&self, index: u32) -> Option<&Part> {
+    pub fn part(&self, index: u32) -> Option<&JobElement> {
         self.parts.iter().find(|p| p.index == index)
     }
     /// Returns the chosen elements: one, or all.
-    pub fn meant(&self, index: Option<u32>) -> impl Iterator<Item = &Part> {
+    pub fn meant(&self, index: Option<u32>) -> impl Iterator<Item = &JobElement> {
         self.parts.iter().filter(move |p| index.is_none_or(|i| i == p.index))
     }
     /// Whether the chosen elements have ended for good.
@@ -74,11 +74,11 @@ impl Job {
         })
     }
     /// Formats `12` or `12[3]`.
-    pub fn name_of(&self, part: &Part) -> String {
+    pub fn name_of(&self, part: &JobElement) -> String {
         if self.spec.array.is_none() { self.id.to_string() } else { format!("{}[{}]", self.id, part.index) }
     }
     /// Returns the file with an element's output: `out` or `err`.
-    pub fn output(&self, part: &Part, stream: &str) -> PathBuf {
+    pub fn output(&self, part: &JobElement, stream: &str) -> PathBuf {
         if let Some(path) = if stream == "out" { &part.out } else { &part.err } {
             return path.clone();
         }
@@ -93,7 +93,7 @@ impl Job {
     }
     /// Returns the files that an element writes: output and errors, or one file if both go there, as with `-o` and no
     /// `-e`.
-    pub fn outputs(&self, part: &Part) -> Vec<PathBuf> {
+    pub fn outputs(&self, part: &JobElement) -> Vec<PathBuf> {
         let (out, err) = (self.output(part, "out"), self.output(part, "err"));
         let one = out == err || (self.spec.stderr.is_none() && self.spec.stdout.is_some());
         if one { vec![out] } else { vec![out, err] }

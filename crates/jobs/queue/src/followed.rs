@@ -1,6 +1,6 @@
 //! Waits for a job and copies its output as it grows.
 
-use crate::{Engine, Job, Part, QueueError};
+use crate::{Engine, Job, JobElement, QueueError};
 use homing_model::Failure;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -32,7 +32,7 @@ pub struct Followed {
 
 impl Followed {
     /// Returns the files that an element writes: its output, and its errors if they go elsewhere.
-    pub fn all(job: &Job, part: &Part) -> Vec<Followed> {
+    pub fn all(job: &Job, part: &JobElement) -> Vec<Followed> {
         job.outputs(part).iter().map(|path| Followed::new(path)).collect()
     }
     /// Follows a file from its beginning.

@@ -41,10 +41,10 @@ impl Index {
 /// Values of all indices. Each command runs again after its period, in a thread of its own.
 pub(crate) struct Answers {
     indices: BTreeMap<String, Index>,
-    asked: BTreeMap<String, Asked>,
+    asked: BTreeMap<String, IndexQuery>,
 }
 
-struct Asked {
+struct IndexQuery {
     at: Instant,
     answer: Option<Receiver<Result<f64, String>>>,
     value: Option<f64>,
@@ -57,7 +57,8 @@ impl Answers {
     pub fn first(indices: &BTreeMap<String, Index>) -> Answers {
         let mut all = Answers { indices: indices.clone(), asked: BTreeMap::new() };
         for (name, index) in indices {
-            all.asked.insert(name.clone(), Asked { at: Instant::now(), answer: ask(index), value: None, said: None });
+            all.asked
+                .insert(name.clone(), IndexQuery { at: Instant::now(), answer: ask(index), value: None, said: None });
         }
         let begun = Instant::now();
         for (name, asked) in &mut all.asked {
@@ -91,7 +92,7 @@ fn ask(index: &Index) -> Option<Receiver<Result<f64, String>>> {
     homing_os::threads::begin(move || tell.send(index.ask())).ok().map(|_| answer)
 }
 
-impl Asked {
+impl IndexQuery {
     fn take(&mut self, name: &str, within: Duration) {
         let Some(answer) = self.answer.as_ref().and_then(|answer| answer.recv_timeout(within).ok()) else { return };
         self.answer = None;

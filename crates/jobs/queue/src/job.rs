@@ -1,7 +1,7 @@
 //! The records of a job. Each is written once, by one process.
 
 use crate::array::Array;
-use crate::process::Process;
+use crate::process::ProcessIdentity;
 use homing_model::{Command, RawText};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -108,7 +108,7 @@ pub struct JobSpec {
     pub extra: Vec<String>,
     /// The process that waits for it, on the machine where it was submitted. The job ends with that process.
     #[serde(default)]
-    pub bound: Option<Process>,
+    pub bound: Option<ProcessIdentity>,
     /// Its identity on the machine where it was submitted, if that is another one.
     #[serde(default)]
     pub origin: Option<Origin>,
@@ -180,7 +180,7 @@ impl JobSpec {
 
     /// Returns why it is to end, if a process that it depends on has gone.
     pub(crate) fn forsaken(&self, boot_id: &str) -> Option<&'static str> {
-        let gone = |process: &Process| !process.is_alive(boot_id);
+        let gone = |process: &ProcessIdentity| !process.is_alive(boot_id);
         if self.origin.as_ref().is_some_and(|origin| gone(&origin.process)) {
             return Some("whoever sent it here has gone");
         }
@@ -201,7 +201,7 @@ pub struct Origin {
     /// Its index there.
     pub index: u32,
     /// The process on this host that answers for it. Without that process the job ends.
-    pub process: Process,
+    pub process: ProcessIdentity,
 }
 
 /// The content of `private.json`, which only the submitter may read.
@@ -232,12 +232,12 @@ pub struct Start {
     pub host: String,
     /// The keeper.
     #[serde(flatten)]
-    pub process: Process,
+    pub process: ProcessIdentity,
 }
 
 /// The content of `end.INDEX.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct End {
+pub struct JobEnd {
     /// When it ended, ns since the epoch.
     pub at_ns: i64,
     /// Exit status; 128 + N after signal N, as in shells.

@@ -5,7 +5,7 @@
 //! waits for it and records its end. The state of a job follows from files and from locks, which the kernel releases
 //! when their holder dies. Thus a killed process leaves no wrong state behind. `docs/formats.md` has the layout.
 //!
-//! A job whose keeper was killed, or whose machine restarted, is [`State::Lost`]. It is not run again by itself, and
+//! A job whose keeper was killed, or whose machine restarted, is [`ElementState::Lost`]. It is not run again by itself, and
 //! the user's next runner kills the processes that it left. The glossary calls a keeper the supervisor of its job.
 //!
 //! The alternative was one runner for all users; it would need root, and be a daemon. [`plan`], [`state`], [`depend`]
@@ -67,18 +67,18 @@ pub use amend::Amend;
 pub use deed::Deed;
 pub use embedded::Embedded;
 pub use engine::{Engine, Machine};
-pub use entry::{Job, Part};
+pub use entry::{Job, JobElement};
 pub use error::QueueError;
 pub use files::{boot_id, host_name, uid, user_name};
 pub use followed::{Followed, until_over};
-pub use job::{End, JobSpec, Private, Reads, Share, Start, Storage, Style};
+pub use job::{JobEnd, JobSpec, Private, Reads, Share, Start, Storage, Style};
 pub use keeper::keep;
-pub use load::{INDICES, Load, measure, thresholds, watch};
+pub use load::{INDICES, LoadIndices, measure, thresholds, watch};
 pub use metrics::prometheus;
-pub use process::Process;
+pub use process::ProcessIdentity;
 pub use runner::run as run_queue;
 pub use seats::Seats;
 pub use slurm::{Joined, Slurm};
-pub use spool::Spool;
-pub use state::State;
+pub use spool::JobSpool;
+pub use state::ElementState;
 pub use tender::Tender;

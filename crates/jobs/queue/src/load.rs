@@ -14,7 +14,7 @@ const BETWEEN: Duration = Duration::from_secs(2);
 /// `r1m` run queue, `ut` processor use in percent, `pg` pages/s, `mem` MiB available. `io` KB/s and `bio` requests/s
 /// of whole disks (`tps` of `sar -b`), `rpc` NFS server calls/s. The others are those of [`homing_probe::indices`].
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Load {
+pub struct LoadIndices {
     values: BTreeMap<String, f64>,
     /// Text attributes of this machine: `type`, `hname`, `status`.
     names: BTreeMap<String, String>,
@@ -27,10 +27,10 @@ pub const INDICES: [&str; 13] =
 /// Indices of which a smaller value is worse.
 const DECREASING: [&str; 4] = ["mem", "swp", "tmp", "it"];
 
-impl Load {
+impl LoadIndices {
     /// Makes a load of given values.
-    pub fn of(values: &[(&str, f64)]) -> Load {
-        Load { values: values.iter().map(|(n, v)| (n.to_string(), *v)).collect(), ..Load::default() }
+    pub fn of(values: &[(&str, f64)]) -> LoadIndices {
+        LoadIndices { values: values.iter().map(|(n, v)| (n.to_string(), *v)).collect(), ..LoadIndices::default() }
     }
     /// Returns one value.
     pub fn get(&self, index: &str) -> Option<f64> {
@@ -85,8 +85,8 @@ impl Load {
 const PROCESSORS: [&str; 4] = ["ncpus", "ncores", "nprocs", "nthreads"];
 
 /// Returns the attributes of this machine that do not change while it runs, as `lshosts` shows them.
-fn attributes() -> Load {
-    let mut load = Load::default();
+fn attributes() -> LoadIndices {
+    let mut load = LoadIndices::default();
     let facts = homing_probe::facts();
     let mib = facts.memory_bytes as f64 / f64::from(1 << 20);
     load.set("maxmem", Some(mib));
@@ -105,41 +105,41 @@ pub fn thresholds(text: &str) -> Option<(Option<f64>, Option<f64>)> {
 }
 
 /// Returns the load between two samples, with the values of one moment.
-pub fn measure(first: &HostSample, last: &HostSample, at_once: BTreeMap<String, f64>) -> Load {
+pub fn measure(first: &HostSample, last: &HostSample, at_once: BTreeMap<String, f64>) -> LoadIndices {
     let i = last.since(first);
     let all =
         [("r1m", i.r1m), ("ut", i.ut), ("pg", i.pg), ("mem", i.mem), ("io", i.io), ("bio", i.bio), ("rpc", i.rpc)];
     let values = all.into_iter().filter_map(|(n, v)| Some((n.to_string(), v?))).chain(at_once).collect();
-    Load { values, ..Load::default() }
+    LoadIndices { values, ..LoadIndices::default() }
 }
 
 /// The newest load of this machine, at most a few seconds old.
-pub struct Watch {
+pub struct LoadMonitor {
     sample: HostSample,
     taken: Instant,
-    load: Load,
-    attributes: Load,
+    load: LoadIndices,
+    attributes: LoadIndices,
     answers: Answers,
 }
 
 /// Begins to watch, also the site's own indices; takes a first sample over 0.1 s.
-pub fn watch(own: &BTreeMap<String, Index>) -> Watch {
+pub fn watch(own: &BTreeMap<String, Index>) -> LoadMonitor {
     let answers = Answers::first(own);
     let first = homing_probe::sample();
     std::thread::sleep(Duration::from_millis(100));
     let sample = homing_probe::sample();
     let load = measure(&first, &sample, homing_probe::indices());
-    Watch { load, attributes: attributes(), sample, taken: Instant::now(), answers }
+    LoadMonitor { load, attributes: attributes(), sample, taken: Instant::now(), answers }
 }
 
-impl Watch {
+impl LoadMonitor {
     /// Whether these are the site's own indices that it watches.
     pub fn watches(&self, own: &BTreeMap<String, Index>) -> bool {
         self.answers.are(own)
     }
 
     /// Returns the load now.
-    pub fn now(&mut self) -> &Load {
+    pub fn now(&mut self) -> &LoadIndices {
         if self.taken.elapsed() >= BETWEEN {
             let sample = homing_probe::sample();
             self.load = measure(&self.sample, &sample, homing_probe::indices());
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn requirements() {
-        let load = Load::of(&[("mem", 1000.0), ("bio", 10.0)]);
+        let load = LoadIndices::of(&[("mem", 1000.0), ("bio", 10.0)]);
         for (text, want) in [
             ("select[mem>=500] rusage[mem=500]", true),
             ("select[mem>=5000]", false),
@@ -194,8 +194,8 @@ mod tests {
         assert_eq!(thresholds("/4"), Some((None, Some(4.0))));
         assert_eq!(thresholds("x"), None);
         let queue = BTreeMap::from([("mem".to_string(), "100/50".to_string())]);
-        assert_eq!(Load::of(&[("mem", 75.0)]).above_first(&queue).as_deref(), Some("mem"));
-        assert_eq!(Load::of(&[("mem", 75.0)]).above_second(&queue), None);
-        assert_eq!(Load::of(&[("mem", 40.0)]).above_second(&queue).as_deref(), Some("mem"));
+        assert_eq!(LoadIndices::of(&[("mem", 75.0)]).above_first(&queue).as_deref(), Some("mem"));
+        assert_eq!(LoadIndices::of(&[("mem", 75.0)]).above_second(&queue), None);
+        assert_eq!(LoadIndices::of(&[("mem", 40.0)]).above_second(&queue).as_deref(), Some("mem"));
     }
 }

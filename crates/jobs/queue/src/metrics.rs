@@ -1,7 +1,7 @@
 //! Reports a queue in numbers.
 
-use crate::{Engine, Job, Machine, QueueError, State};
-use homing_model::metrics::{Kind, Metrics, bounded};
+use crate::{ElementState, Engine, Job, Machine, QueueError};
+use homing_model::metrics::{MetricKind, Metrics, bounded};
 use std::collections::BTreeMap;
 
 /// The states of jobs that are not over.
@@ -14,13 +14,13 @@ pub fn prometheus(engine: &dyn Engine) -> Result<String, QueueError> {
     Ok(text(queues, &machines, &jobs, homing_os::clock::system_ns()))
 }
 
-fn doing(state: State) -> Option<&'static str> {
+fn doing(state: ElementState) -> Option<&'static str> {
     match state {
-        State::Pend => Some("waiting"),
-        State::Psusp => Some("held"),
-        State::Run => Some("running"),
-        State::Ususp | State::Ssusp => Some("stopped"),
-        State::Done | State::Exit | State::Lost => None,
+        ElementState::Pend => Some("waiting"),
+        ElementState::Psusp => Some("held"),
+        ElementState::Run => Some("running"),
+        ElementState::Ususp | ElementState::Ssusp => Some("stopped"),
+        ElementState::Done | ElementState::Exit | ElementState::Lost => None,
     }
 }
 
@@ -36,23 +36,23 @@ fn text(queues: Vec<String>, machines: &[Machine], jobs: &[Job], now_ns: i64) ->
         *of_queue.entry(job.spec.queue.clone()).or_insert_with(|| empty().into()).entry(state).or_default() += 1;
         *of_user.entry(state).or_default().entry(job.spec.user.clone()).or_default() += 1;
         let longest = waited.entry(job.spec.queue.clone()).or_default();
-        if part.state == State::Pend {
+        if part.state == ElementState::Pend {
             *longest = longest.max(now_ns.saturating_sub(job.spec.submit_ns).max(0) as f64 / 1e9);
         }
     }
     let mut metrics = Metrics::default();
     let name = "homing_queue_jobs";
-    metrics.family(name, Kind::Gauge, "Jobs that are not over, each element of an array for itself.");
+    metrics.family(name, MetricKind::Gauge, "Jobs that are not over, each element of an array for itself.");
     for (queue, states) in &of_queue {
         states.iter().for_each(|(state, n)| metrics.sample(name, &[("queue", queue), ("state", state)], n));
     }
     let name = "homing_queue_user_jobs";
-    metrics.family(name, Kind::Gauge, "Those of a user.");
+    metrics.family(name, MetricKind::Gauge, "Those of a user.");
     for (state, users) in &of_user {
         bounded(users).iter().for_each(|(user, n)| metrics.sample(name, &[("user", user), ("state", state)], n));
     }
     let name = "homing_queue_longest_wait_seconds";
-    metrics.family(name, Kind::Gauge, "Since when the first of those that wait was submitted.");
+    metrics.family(name, MetricKind::Gauge, "Since when the first of those that wait was submitted.");
     waited.iter().for_each(|(queue, seconds)| metrics.sample(name, &[("queue", queue)], seconds));
     slots(&mut metrics, machines, jobs);
     metrics.text()
@@ -60,15 +60,15 @@ fn text(queues: Vec<String>, machines: &[Machine], jobs: &[Job], now_ns: i64) ->
 
 fn slots(metrics: &mut Metrics, machines: &[Machine], jobs: &[Job]) {
     let name = "homing_queue_slots";
-    metrics.family(name, Kind::Gauge, "Slots of a machine of the queue.");
+    metrics.family(name, MetricKind::Gauge, "Slots of a machine of the queue.");
     for (machine, slots) in machines.iter().filter_map(|machine| Some((machine, machine.slots?))) {
         metrics.sample(name, &[("host", &machine.name)], slots);
     }
     let name = "homing_queue_open";
-    metrics.family(name, Kind::Gauge, "1 where it takes jobs.");
+    metrics.family(name, MetricKind::Gauge, "1 where it takes jobs.");
     machines.iter().for_each(|one| metrics.sample(name, &[("host", &one.name)], u8::from(one.open)));
     let name = "homing_queue_used_slots";
-    metrics.family(name, Kind::Gauge, "Slots that jobs have there, those that stand still too.");
+    metrics.family(name, MetricKind::Gauge, "Slots that jobs have there, those that stand still too.");
     let parts = jobs.iter().flat_map(|job| job.parts.iter().map(move |part| (job, part)));
     let running: Vec<_> = parts.filter(|(_, part)| part.state.is_running()).collect();
     for machine in machines {
@@ -82,19 +82,22 @@ fn slots(metrics: &mut Metrics, machines: &[Machine], jobs: &[Job]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Part, Start};
+    use crate::{JobElement, Start};
     use serde_json::json;
     use std::sync::Arc;
 
     /// Makes a job with elements in these states, each of two slots, and on `n1` if it runs.
-    fn job(id: u64, user: &str, states: &[State]) -> Job {
+    fn job(id: u64, user: &str, states: &[ElementState]) -> Job {
         let spec = json!({"v": 1, "user": user, "submit_ns": 1_000_000_000, "from": "n1", "cwd": "/", "name": "", "slots": 2,
             "command": {"argv": ["true"]}, "queue": "night"});
-        let start = |state: State| {
+        let start = |state: ElementState| {
             state.is_running().then(|| Start { at_ns: 0, host: "n1".into(), process: Default::default() })
         };
-        let part =
-            |(index, state): (usize, &State)| Part { state: *state, start: start(*state), ..Part::new(index as u32) };
+        let part = |(index, state): (usize, &ElementState)| JobElement {
+            state: *state,
+            start: start(*state),
+            ..JobElement::new(index as u32)
+        };
         let parts = states.iter().enumerate().map(part).collect();
         Job { id, uid: 1, spec: Arc::new(serde_json::from_value(spec).unwrap()), parts, dir: "/".into() }
     }
@@ -102,8 +105,8 @@ mod tests {
     #[test]
     fn jobs_are_counted_by_what_they_do_and_slots_by_who_holds_them() {
         let jobs = [
-            job(1, "a\"\n", &[State::Pend, State::Run, State::Done]),
-            job(2, "b", &[State::Psusp, State::Ssusp, State::Exit]),
+            job(1, "a\"\n", &[ElementState::Pend, ElementState::Run, ElementState::Done]),
+            job(2, "b", &[ElementState::Psusp, ElementState::Ssusp, ElementState::Exit]),
         ];
         let machine =
             |name: &str, slots, open| Machine { name: name.into(), slots, open, state: "ok".into(), closed: None };

@@ -4,7 +4,7 @@
 use crate::files::{self, read_short, write_json_soon};
 use crate::places::Places;
 use crate::plan::Standing;
-use crate::process::Process;
+use crate::process::ProcessIdentity;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -20,7 +20,7 @@ const NAME: &str = "runner.json";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Presence {
     #[serde(flatten)]
-    process: Process,
+    process: ProcessIdentity,
     /// The standing on each host.
     #[serde(default)]
     pub hosts: Vec<Standing>,
@@ -32,7 +32,7 @@ pub(crate) struct Presence {
 impl Presence {
     /// Makes the record of this process.
     pub fn own(hosts: Vec<Standing>, full: BTreeMap<String, String>) -> Presence {
-        Presence { process: Process::own(), hosts, full }
+        Presence { process: ProcessIdentity::own(), hosts, full }
     }
 
     /// Returns the record of a user's runner, alive or not.
@@ -60,11 +60,11 @@ impl Presence {
 /// The other users' records of the last look; an unchanged file is not read again.
 #[derive(Default)]
 pub(crate) struct Neighbours {
-    known: HashMap<u32, (Stamp, Presence)>,
+    known: HashMap<u32, (RecordStamp, Presence)>,
 }
 
 /// Inode and time of a record, which is a new file each time.
-type Stamp = (u64, i64, i64);
+type RecordStamp = (u64, i64, i64);
 
 impl Neighbours {
     /// Returns the records of `users` whose runner lives, without this user.

@@ -4,12 +4,12 @@
 //! their own folder, as every user does, so that no user can block another. Of several orders for one name the newest
 //! counts.
 
-use crate::control::{Control, Order, Target};
+use crate::control::{Control, ControlOrder, Target};
 use crate::files::{self, read_short, write_json};
 use crate::places::Places;
 use crate::plan::Config;
-use crate::{QueueError, Spool};
-use homing_os::folder::lock::Held;
+use crate::{JobSpool, QueueError};
+use homing_os::folder::lock::FileLock;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -25,7 +25,7 @@ fn controllers(places: &Places) -> BTreeSet<u32> {
     owner.into_iter().chain([0]).collect()
 }
 
-impl Spool {
+impl JobSpool {
     /// Returns the orders in force.
     pub fn control(&self) -> Control {
         let told = controllers(&self.places).into_iter().filter_map(|uid| {
@@ -62,10 +62,10 @@ impl Spool {
         }
         let own = self.places.own()?;
         let (path, lock) = (own.join(NAME), own.join("control.lock"));
-        let _one_at_a_time = Held::take(&lock).map_err(QueueError::io("lock", &lock))?;
+        let _one_at_a_time = FileLock::take(&lock).map_err(QueueError::io("lock", &lock))?;
         let known = read_short::<Control>(&path, LONGEST).filter(|(_, owner)| *owner == uid);
         let known = known.map_or_else(Control::default, |(control, _)| control);
-        let order = Order { shut, by: files::user_name(uid), at_ns: homing_os::clock::system_ns(), why };
+        let order = ControlOrder { shut, by: files::user_name(uid), at_ns: homing_os::clock::system_ns(), why };
         write_json(&path, &known.with(target, names, &order), 0o644).map_err(QueueError::io("write", &path))
     }
 }
@@ -77,12 +77,12 @@ mod tests {
     #[test]
     fn what_was_said_is_kept_and_what_others_write_counts_for_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let spool = Spool::at(dir.path().into()).unwrap();
+        let spool = JobSpool::at(dir.path().into()).unwrap();
         let names = ["a".to_string(), "b".to_string()];
         spool.set_control(Target::Submission, &names, true, Some("a disk".into())).unwrap();
         spool.set_control(Target::Host, &names[..1], true, None).unwrap();
         spool.set_control(Target::Submission, &names[1..], false, None).unwrap();
-        let now = Spool::at(dir.path().into()).unwrap().control();
+        let now = JobSpool::at(dir.path().into()).unwrap().control();
         assert_eq!(now.shut(Target::Submission, "a").unwrap().why.as_deref(), Some("a disk"));
         assert_eq!(now.shut(Target::Submission, "b"), None);
         assert!(now.shut(Target::Host, "a").is_some());

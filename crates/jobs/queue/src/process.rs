@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// One process of one boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Process {
+pub struct ProcessIdentity {
     /// Its number.
     pub pid: u32,
     /// When it began, clock ticks since the boot (field 22 of /proc/PID/stat).
@@ -16,11 +16,11 @@ pub struct Process {
     pub boot_id: String,
 }
 
-impl Process {
+impl ProcessIdentity {
     /// Returns this process.
-    pub fn own() -> Process {
+    pub fn own() -> ProcessIdentity {
         let pid = std::process::id();
-        Process { pid, ticks: ticks(pid).unwrap_or(0), boot_id: files::boot_id() }
+        ProcessIdentity { pid, ticks: ticks(pid).unwrap_or(0), boot_id: files::boot_id() }
     }
 
     /// Returns when it began, as time since the boot, which no user can set.
@@ -66,12 +66,12 @@ mod tests {
 
     #[test]
     fn only_the_same_process_lives() {
-        let own = Process::own();
+        let own = ProcessIdentity::own();
         assert!(own.is_alive(&files::boot_id()));
         assert!(!own.is_alive("another boot"));
-        assert!(!Process { ticks: own.ticks + 1, ..own.clone() }.is_alive(&files::boot_id()));
+        assert!(!ProcessIdentity { ticks: own.ticks + 1, ..own.clone() }.is_alive(&files::boot_id()));
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let gone = Process { pid: child.id(), ticks: ticks(child.id()).unwrap_or(0), ..own };
+        let gone = ProcessIdentity { pid: child.id(), ticks: ticks(child.id()).unwrap_or(0), ..own };
         child.wait().unwrap();
         assert!(!gone.is_alive(&files::boot_id()));
     }

@@ -1,7 +1,7 @@
 //! The report that LSF writes at the end of a job's output file. Programs parse it: the line two above `Resource
 //! usage summary:` reports how the job ended.
 
-use crate::job::{End, JobSpec, Share, Start};
+use crate::job::{JobEnd, JobSpec, Share, Start};
 
 /// The parts of the report that differ between jobs, as printed.
 pub(crate) struct ReportParts<'a> {
@@ -42,7 +42,7 @@ pub fn term(reason: &str) -> String {
 }
 
 /// Returns the report of one job or element.
-pub fn text(id: u64, index: u32, spec: &JobSpec, script: Option<&str>, start: &Start, end: &End) -> String {
+pub fn text(id: u64, index: u32, spec: &JobSpec, script: Option<&str>, start: &Start, end: &JobEnd) -> String {
     let shown = if index == 0 { id.to_string() } else { format!("{id}[{index}]") };
     let reason = end.reason.as_deref().map(|reason| match term(reason) {
         text if text.starts_with("TERM_") => format!("{text}.\n"),

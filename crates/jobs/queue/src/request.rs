@@ -2,12 +2,17 @@
 
 use crate::array::{self, Array};
 use crate::plan::Config;
-use homing_lsf::bsub::{Interactive, Request, default_name};
+use homing_lsf::bsub::{BsubRequest, Interactive, default_name};
 use homing_model::text::quoted;
 use homing_model::{Command, RawText};
 
 /// Returns the queue, and whether it is a default; `usual` is the one that the user's environment names.
-pub fn queue_of(request: &Request, usual: Option<&str>, config: &Config, uid: u32) -> Result<(String, bool), String> {
+pub fn queue_of(
+    request: &BsubRequest,
+    usual: Option<&str>,
+    config: &Config,
+    uid: u32,
+) -> Result<(String, bool), String> {
     let is_there = |name: &str| config.queues.contains_key(name);
     let (name, by_default) = match (request.queues.iter().find(|name| is_there(name)), request.queues.first(), usual) {
         (Some(name), ..) => (name.as_str(), false),
@@ -25,7 +30,7 @@ pub fn queue_of(request: &Request, usual: Option<&str>, config: &Config, uid: u3
 
 /// Returns name and array; a name that is no array of LSF is a plain name. Without -J it is empty: bjobs then shows
 /// the command, to users who may see it.
-pub fn named(request: &Request) -> Result<(String, Option<Array>), String> {
+pub fn named(request: &BsubRequest) -> Result<(String, Option<Array>), String> {
     let Some(name) = &request.name else { return Ok((String::new(), None)) };
     // Names in Snakemake have no brackets, but others do: only `name[1-5]` is an array.
     let looks = name.rfind('[').is_some_and(|at| {
@@ -38,7 +43,11 @@ pub fn named(request: &Request) -> Result<(String, Option<Array>), String> {
 
 /// Returns the command, or the script with the name that represents it, with the commands before and after it.
 /// `on_own_terminal`: the engine makes the job's terminal.
-pub fn command_of(request: &Request, script: Option<&RawText>, on_own_terminal: bool) -> (Command, Option<RawText>) {
+pub fn command_of(
+    request: &BsubRequest,
+    script: Option<&RawText>,
+    on_own_terminal: bool,
+) -> (Command, Option<RawText>) {
     let mut around = Vec::new();
     if let Some(before) = &request.before {
         around.extend([b"( ".as_slice(), &before.0, b"\n) </dev/null >/dev/null 2>&1 || exit 125\n"].concat());
@@ -98,7 +107,7 @@ mod tests {
         let config = Config { queues: queues.into(), ..Config::default() };
         let of = |named: &[&str], usual| {
             let queues = named.iter().map(|name| name.to_string()).collect();
-            queue_of(&Request { queues, ..Request::default() }, usual, &config, 1)
+            queue_of(&BsubRequest { queues, ..BsubRequest::default() }, usual, &config, 1)
         };
         assert_eq!(of(&["no", "night"], Some("no")), Ok(("night".into(), false)));
         assert_eq!(of(&["no", "nor"], None), Err("no: No such queue".into()));
@@ -123,23 +132,24 @@ mod tests {
 
     #[test]
     fn only_brackets_with_numbers_are_an_array() {
-        let of = |name: &str| named(&Request { name: Some(name.into()), ..Request::default() });
+        let of = |name: &str| named(&BsubRequest { name: Some(name.into()), ..BsubRequest::default() });
         let arrays = |name: &str| of(name).map(|(name, array)| (name, array.is_some()));
         assert_eq!(arrays("a[1-5]%2"), Ok(("a".into(), true)));
         assert_eq!(arrays("nf[one]_(1)"), Ok(("nf[one]_(1)".into(), false)));
         assert!(of("a[5-1]").is_err());
-        assert_eq!(named(&Request::default()), Ok((String::new(), None)));
+        assert_eq!(named(&BsubRequest::default()), Ok((String::new(), None)));
     }
 
     #[test]
     fn what_comes_before_a_script_stands_behind_its_first_line() {
-        let request = Request { before: Some("mount /x".into()), then: Some("umount /x".into()), ..Request::default() };
+        let request =
+            BsubRequest { before: Some("mount /x".into()), then: Some("umount /x".into()), ..BsubRequest::default() };
         let (name, script) = command_of(&request, Some(&"#!/bin/bash\nwork\n".into()), false);
         assert_eq!(name, Command::Shell("#!/bin/bash;work".into()));
         let wanted = "#!/bin/bash\n( mount /x\n) </dev/null >/dev/null 2>&1 || exit 125\ntrap 'umount /x' EXIT\nwork\n";
         assert_eq!(script.unwrap().display(), RawText::from(wanted).display());
-        let terminal = Request { command: Some("top".into()), interactive: Some(Interactive::Terminal), ..request };
-        let own = command_of(&Request { before: None, then: None, ..terminal.clone() }, None, true);
+        let terminal = BsubRequest { command: Some("top".into()), interactive: Some(Interactive::Terminal), ..request };
+        let own = command_of(&BsubRequest { before: None, then: None, ..terminal.clone() }, None, true);
         assert_eq!(own, (Command::Shell("top".into()), None));
         let Command::Shell(line) = command_of(&terminal, None, false).0 else { panic!() };
         assert!(line.0.starts_with(b"exec script -qefc ") && line.0.ends_with(b" /dev/null"));

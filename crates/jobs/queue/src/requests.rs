@@ -1,14 +1,14 @@
 //! Carries out users' requests about existing jobs: to end, to suspend, to run again.
 
 use crate::files::{self, write_json};
-use crate::job::{End, Kill, Stop};
-use crate::state::State;
-use crate::{Job, Part, QueueError, Spool};
-use homing_os::folder::lock::Held;
+use crate::job::{JobEnd, Kill, Stop};
+use crate::state::ElementState;
+use crate::{Job, JobElement, JobSpool, QueueError};
+use homing_os::folder::lock::FileLock;
 use std::path::Path;
 use std::{fs, io};
 
-impl Spool {
+impl JobSpool {
     /// Requests the end of a job or one element. An element that has not started ends now; the keeper of a running
     /// one sees the request.
     pub fn kill(&self, job: &Job, index: Option<u32>, signal: Option<i32>) -> Result<(), QueueError> {
@@ -20,8 +20,8 @@ impl Spool {
             .map_err(QueueError::io("ask for the end of the job in", &job.dir))?;
         for part in job.parts.iter().filter(|p| index.is_none_or(|i| i == p.index)) {
             match part.state {
-                State::Lost => end_unkept(job, part.index, "interrupted, and given up")?,
-                State::Pend | State::Psusp => {
+                ElementState::Lost => end_unkept(job, part.index, "interrupted, and given up")?,
+                ElementState::Pend | ElementState::Psusp => {
                     self.end_unstarted(job, part.index, &format!("killed by {by} before it started"))?
                 }
                 _ => {}
@@ -66,14 +66,14 @@ impl Spool {
     pub fn again(&self, job: &Job, index: Option<u32>, ended: bool) -> Result<usize, QueueError> {
         let _owner = files::act_as(job.uid);
         let mut count = 0;
-        let chosen = |p: &&Part| p.state == State::Lost || (ended && p.state.is_over());
+        let chosen = |p: &&JobElement| p.state == ElementState::Lost || (ended && p.state.is_over());
         for part in job.parts.iter().filter(|p| index.is_none_or(|i| i == p.index)).filter(chosen) {
             let lock = job.dir.join(format!("lock.{}", part.index));
-            let held = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
+            let held = FileLock::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
             if held.is_none() {
                 continue;
             }
-            crate::tree::bury(&job.dir, part.index);
+            crate::tree::kill_descendants(&job.dir, part.index);
             // The end is removed last: an element with neither start nor end waits, and may start at once.
             for name in ["kill", "load", "start", "end"] {
                 remove(&job.dir.join(format!("{name}.{}.json", part.index)))?;
@@ -93,12 +93,13 @@ impl Spool {
 /// Writes the end of an element without keeper; its lock keeps runners away meanwhile.
 fn end_unkept(job: &Job, index: u32, reason: &str) -> Result<(), QueueError> {
     let lock = job.dir.join(format!("lock.{index}"));
-    let held = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
+    let held = FileLock::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
     let path = job.dir.join(format!("end.{index}.json"));
     if held.is_none() || path.exists() {
         return Ok(());
     }
-    let end = End { at_ns: homing_os::clock::system_ns(), exit: 130, reason: Some(reason.into()), ..End::default() };
+    let end =
+        JobEnd { at_ns: homing_os::clock::system_ns(), exit: 130, reason: Some(reason.into()), ..JobEnd::default() };
     write_json(&path, &end, 0o644).map_err(QueueError::io("write", &path))
 }
 

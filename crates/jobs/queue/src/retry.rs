@@ -1,6 +1,6 @@
 //! Delays jobs whose keepers could not start them.
 
-use crate::plan::View;
+use crate::plan::JobView;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,9 @@ const ATTEMPTS: u32 = 8;
 /// Keepers that ended before they had recorded a start, because of a full disk or a limit on processes. They are
 /// tried again after a growing pause.
 #[derive(Default)]
-pub(crate) struct Failed(BTreeMap<(u64, u32), (u32, Instant)>);
+pub(crate) struct KeeperRetries(BTreeMap<(u64, u32), (u32, Instant)>);
 
-impl Failed {
+impl KeeperRetries {
     /// Counts a start, and sets the pause before the next one.
     pub fn note(&mut self, id: u64, index: u32) {
         let entry = self.0.entry((id, index)).or_insert((0, Instant::now()));
@@ -23,7 +23,7 @@ impl Failed {
         *entry = (entry.0 + 1, Instant::now() + pause);
     }
     /// Forgets all elements but those that still wait.
-    pub fn forget_all_but<'a>(&mut self, waiting: impl Iterator<Item = &'a View>) {
+    pub fn forget_all_but<'a>(&mut self, waiting: impl Iterator<Item = &'a JobView>) {
         if self.0.is_empty() {
             return;
         }
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_keeper_that_cannot_start_is_tried_again_with_growing_pauses_and_not_for_ever() {
-        let mut failed = Failed::default();
+        let mut failed = KeeperRetries::default();
         assert!(!failed.must_wait(1, 0));
         failed.note(1, 0);
         assert!(!failed.must_wait(1, 0), "it may only have been killed");

@@ -2,13 +2,13 @@
 
 use crate::plan::Block;
 use crate::terminal::ATTACH;
-use crate::{Engine, Job, JobSpec, Part, QueueError, Share, State};
-use homing_lsf::jobs::Job as Row;
+use crate::{ElementState, Engine, Job, JobElement, JobSpec, QueueError, Share};
+use homing_lsf::jobs::JobReport as Row;
 use homing_model::{Command, NodeSet, RawText};
 use homing_slurm::Booked;
 
 /// Returns the row of one element.
-pub fn row(job: &Job, part: &Part) -> Row {
+pub fn row(job: &Job, part: &JobElement) -> Row {
     let spec = &job.spec;
     let host = part.start.as_ref().map(|s| s.host.clone());
     let text = |raw: &Option<RawText>| raw.as_ref().map(RawText::display);
@@ -27,7 +27,7 @@ pub fn row(job: &Job, part: &Part) -> Row {
         submit_ns: spec.submit_ns,
         start_ns: part.start.as_ref().map(|s| s.at_ns),
         end_ns: part.end.as_ref().map(|e| e.at_ns).filter(|_| over),
-        exit: part.end.as_ref().map(|e| e.exit).or((part.state == State::Lost).then_some(255)),
+        exit: part.end.as_ref().map(|e| e.exit).or((part.state == ElementState::Lost).then_some(255)),
         reasons: reasons(part),
         cwd: spec.cwd.display(),
         output: text(&spec.stdout),
@@ -93,13 +93,13 @@ fn command(job: &Job) -> String {
 }
 
 /// Returns the reasons that are in the records.
-fn reasons(part: &Part) -> Vec<String> {
+fn reasons(part: &JobElement) -> Vec<String> {
     let told = part.end.as_ref().and_then(|e| e.reason.as_deref()).map(crate::report::term);
-    let lost = (part.state == State::Lost)
+    let lost = (part.state == ElementState::Lost)
         .then(|| "interrupted by a restart of the machine or a kill of its keeper".to_string());
     let stopped = match (part.state, &part.stopped_by) {
-        (State::Ususp, _) => Some("The job was suspended by user".to_string()),
-        (State::Ssusp, Some(index)) => {
+        (ElementState::Ususp, _) => Some("The job was suspended by user".to_string()),
+        (ElementState::Ssusp, Some(index)) => {
             Some(format!(" Host load exceeded threshold:  {index}").trim_start().to_string())
         }
         _ => None,

@@ -10,7 +10,7 @@ use crate::files::{self, read_short, write_json_soon};
 use crate::neighbours::Presence;
 use crate::places::Places;
 use crate::plan::{Standing, Want, whose_turn};
-use crate::process::{self, Process};
+use crate::process::{self, ProcessIdentity};
 use crate::turn::PATIENCE;
 use crate::{QueueError, slots};
 use homing_os::folder::lock;
@@ -181,7 +181,7 @@ impl Seats {
         if let Some(folder) = self.record.parent() {
             let _ = files::make_dir(folder, 0o755);
         }
-        let record = Record { process: Process::own(), stands: stands.clone() };
+        let record = SeatRecord { process: ProcessIdentity::own(), stands: stands.clone() };
         write_json_soon(&self.record, &record, 0o644).map(drop)
     }
 }
@@ -195,9 +195,9 @@ impl Drop for Seats {
 
 /// The content of `runs/PID.json`: a run that waits for slots.
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct SeatRecord {
     #[serde(flatten)]
-    process: Process,
+    process: ProcessIdentity,
     stands: Standing,
 }
 
@@ -209,7 +209,7 @@ pub(crate) fn waiting_runs(places: &Places, users: &[u32]) -> Vec<(u32, Standing
     for uid in users {
         for entry in fs::read_dir(places.of(*uid).join(FOLDER)).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let read = if files::is_part(&name) { None } else { read_short::<Record>(&entry.path(), LONGEST) };
+            let read = if files::is_part(&name) { None } else { read_short::<SeatRecord>(&entry.path(), LONGEST) };
             match read {
                 Some((record, owner)) if owner == *uid && record.process.is_alive(&boot) => {
                     found.push((u32::MAX - record.process.pid, record.stands));

@@ -1,14 +1,14 @@
 //! Chooses the hosts of a job whose slots may lie on several hosts.
 
-use crate::plan::{Piece, Room, by_parts, by_rank};
+use crate::plan::{HostRoom, Piece, by_parts, by_rank};
 use crate::{Engine, Job, JobSpec, Machine};
 use homing_model::Failure;
 use homing_os::say;
-use homing_slurm::Node;
+use homing_slurm::SlurmNode;
 use std::collections::BTreeMap;
 
 /// The number of slots, and how they may be spread.
-pub struct Wanted {
+pub struct SlotRequest {
     /// The fewest slots.
     pub least: u32,
     /// The most slots, if so many are available.
@@ -21,24 +21,24 @@ pub struct Wanted {
     pub anywhere: bool,
 }
 
-impl Wanted {
+impl SlotRequest {
     /// Makes the request for a number of hosts with equally many slots on each.
-    pub fn of((least, most): (u32, u32), per_host: u32, anywhere: bool) -> Wanted {
+    pub fn of((least, most): (u32, u32), per_host: u32, anywhere: bool) -> SlotRequest {
         let slots = |hosts: u32| hosts.saturating_mul(per_host);
-        Wanted { least: slots(least), most: slots(most), per_host: Some(per_host), whole: true, anywhere }
+        SlotRequest { least: slots(least), most: slots(most), per_host: Some(per_host), whole: true, anywhere }
     }
 }
 
 /// Bytes of the job's inputs by the host that holds them, and the pieces of its files in the order in which it names
 /// them.
-pub type Found = (BTreeMap<String, u64>, Vec<Piece>);
+pub type InputLocations = (BTreeMap<String, u64>, Vec<Piece>);
 
 /// Facts about hosts, and about the location of files.
 pub struct Around<'a> {
     /// This machine.
     pub own: String,
     /// Finds the inputs of a job.
-    pub found: &'a dyn Fn(&JobSpec) -> Result<Found, Failure>,
+    pub found: &'a dyn Fn(&JobSpec) -> Result<InputLocations, Failure>,
     /// Returns the processors of a host without a number of slots; it has as many slots.
     pub processors: &'a dyn Fn(&str) -> Result<u32, String>,
 }
@@ -47,7 +47,7 @@ pub struct Around<'a> {
 /// would fit.
 pub fn lay(
     spec: &mut JobSpec,
-    wanted: &Wanted,
+    wanted: &SlotRequest,
     hosts: Vec<String>,
     engine: &dyn Engine,
     around: &Around,
@@ -95,7 +95,7 @@ fn named_alone(host: &str) -> Machine {
 }
 
 /// Puts the job on the host with most room of those that have enough.
-fn on_one(spec: &mut JobSpec, wanted: &Wanted, rooms: &[Room], own: &str) -> Result<(), String> {
+fn on_one(spec: &mut JobSpec, wanted: &SlotRequest, rooms: &[HostRoom], own: &str) -> Result<(), String> {
     let best = rooms.iter().max_by_key(|room| (room.slots.min(wanted.most), room.bytes));
     let largest = best.map_or(0, |room| room.slots);
     let Some(room) = best.filter(|room| room.slots >= wanted.least) else {
@@ -106,7 +106,7 @@ fn on_one(spec: &mut JobSpec, wanted: &Wanted, rooms: &[Room], own: &str) -> Res
     Ok(())
 }
 
-fn too_many(wanted: &Wanted, rooms: &[Room], fits: u32) -> String {
+fn too_many(wanted: &SlotRequest, rooms: &[HostRoom], fits: u32) -> String {
     let how = match wanted.per_host {
         Some(0) => " on one host".to_string(),
         Some(n) => format!(", {n} on each host,"),
@@ -116,7 +116,7 @@ fn too_many(wanted: &Wanted, rooms: &[Room], fits: u32) -> String {
     format!("{} slots{how} never fit: {}; the largest number that would is {fits}", wanted.least, rooms.join(", "))
 }
 
-fn in_slurms_words(spec: &mut JobSpec, wanted: &Wanted) -> Result<(), String> {
+fn in_slurms_words(spec: &mut JobSpec, wanted: &SlotRequest) -> Result<(), String> {
     match wanted.per_host {
         None => {}
         Some(n) if wanted.whole => {
@@ -136,7 +136,7 @@ fn in_slurms_words(spec: &mut JobSpec, wanted: &Wanted) -> Result<(), String> {
 }
 
 /// Chooses the nodes that hold the parts of its inputs, in their order. If no location is known, Slurm chooses.
-fn by_parts_of_slurm(spec: &mut JobSpec, wanted: &Wanted, around: &Around) -> Result<(), String> {
+fn by_parts_of_slurm(spec: &mut JobSpec, wanted: &SlotRequest, around: &Around) -> Result<(), String> {
     if !spec.spread || wanted.anywhere {
         return Ok(());
     }
@@ -148,14 +148,14 @@ fn by_parts_of_slurm(spec: &mut JobSpec, wanted: &Wanted, around: &Around) -> Re
         }
     };
     let nodes = homing_slurm::ask::nodes(Some(&spec.queue)).map_err(|e| e.to_string())?;
-    let of = |node: &Node| bytes.iter().filter(|(host, _)| node.is_called(host)).map(|(_, bytes)| bytes).sum();
-    let room = |node: &Node| Room {
+    let of = |node: &SlurmNode| bytes.iter().filter(|(host, _)| node.is_called(host)).map(|(_, bytes)| bytes).sum();
+    let room = |node: &SlurmNode| HostRoom {
         host: node.name.clone(),
         slots: node.cpus,
         asked: node.cpus.saturating_sub(node.idle_cpus),
         bytes: of(node),
     };
-    let mut rooms: Vec<Room> = nodes.iter().filter(|node| node.is_usable(false)).map(room).collect();
+    let mut rooms: Vec<HostRoom> = nodes.iter().filter(|node| node.is_usable(false)).map(room).collect();
     rooms.retain(|room| !wanted.whole || wanted.per_host.is_none_or(|slots| room.slots >= slots));
     if rooms.iter().all(|room| room.bytes == 0) {
         return Ok(());
@@ -179,7 +179,7 @@ fn rooms(
     open: &[&Machine],
     engine: &dyn Engine,
     around: &Around,
-) -> Result<(Vec<Room>, Vec<Piece>), String> {
+) -> Result<(Vec<HostRoom>, Vec<Piece>), String> {
     let jobs = engine.jobs().map_err(|e| e.to_string())?;
     let (bytes, pieces) = (around.found)(spec).unwrap_or_else(|why| {
         say!("{why}; its hosts are chosen by their slots");
@@ -195,7 +195,7 @@ fn rooms(
             }),
         };
         let (host, bytes) = (machine.name.clone(), bytes.get(&machine.name).copied().unwrap_or(0));
-        rooms.push(Room { asked: asked(&jobs, &host, &around.own), host, slots, bytes });
+        rooms.push(HostRoom { asked: asked(&jobs, &host, &around.own), host, slots, bytes });
     }
     Ok((rooms, pieces))
 }
@@ -222,7 +222,7 @@ pub fn asked(jobs: &[Job], host: &str, own: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Part;
+    use crate::JobElement;
 
     #[test]
     fn the_first_host_with_room_is_taken_and_where_none_has_the_least_crowded() {
@@ -233,7 +233,7 @@ mod tests {
         let machines = [machine("a", 2, true), machine("b", 4, true), machine("c", 9, false)];
         let job = |host: &str| {
             let spec = JobSpec { host: Some(host.into()), slots: 2, ..JobSpec::default() };
-            Job { id: 1, uid: 1, spec: spec.into(), parts: vec![Part::new(0)], dir: Default::default() }
+            Job { id: 1, uid: 1, spec: spec.into(), parts: vec![JobElement::new(0)], dir: Default::default() }
         };
         let hosts = ["c", "a", "b"].map(String::from);
         let best = |jobs: &[Job]| least_crowded(&hosts, &machines, jobs, "own").unwrap().clone();
@@ -249,7 +249,7 @@ mod tests {
             let text = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"true"},"name":"",
                            "queue":"q","slots":32,"extra":["--ntasks-per-node=1"]}"#;
             let mut spec: JobSpec = serde_json::from_str(text).unwrap();
-            in_slurms_words(&mut spec, &Wanted { least, most, per_host, whole: false, anywhere: true }).unwrap();
+            in_slurms_words(&mut spec, &SlotRequest { least, most, per_host, whole: false, anywhere: true }).unwrap();
             (spec.spread, spec.extra.join(" "))
         };
         // The user's own words come last, so that they win.

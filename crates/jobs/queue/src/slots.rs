@@ -6,7 +6,7 @@
 
 use crate::places::Places;
 use crate::{QueueError, files};
-use homing_os::folder::lock::{self, Held};
+use homing_os::folder::lock::{self, FileLock};
 use homing_os::folder::open_plain;
 use std::collections::BTreeSet;
 use std::fs;
@@ -65,7 +65,7 @@ pub(crate) fn take(
     host: &str,
     count: u32,
     wanted: u32,
-) -> Result<Option<Held>, QueueError> {
+) -> Result<Option<FileLock>, QueueError> {
     let path = folder(&places.own()?)?.join(host);
     let taken = held(places, users, host, count);
     let chosen: Vec<u32> = (0..count).filter(|n| !taken.contains(n)).take(wanted as usize).collect();
@@ -73,7 +73,7 @@ pub(crate) fn take(
         return Ok(None);
     }
     let ranges: Vec<_> = chosen.iter().map(|n| (*n, Some(n + 1))).collect();
-    let locked = lock::file(&path, 0o644).and_then(|file| Held::of(file, &ranges));
+    let locked = lock::file(&path, 0o644).and_then(|file| FileLock::of(file, &ranges));
     let locked = locked.map_err(QueueError::io("lock slots of this user in", &path))?;
     let others: Vec<u32> = users.iter().copied().filter(|uid| *uid != files::uid()).collect();
     let met = held(places, &others, host, count);

@@ -5,11 +5,11 @@ use crate::files::{self, step, write_json_soon};
 use crate::job::{JobSpec, Private, Stop};
 use crate::neighbours::Presence;
 use crate::places::Places;
-use crate::plan::Terms;
+use crate::plan::SubmitterSettings;
 use crate::unit::{self, Stay, Unit};
-use crate::{Part, QueueError, process};
+use crate::{JobElement, QueueError, process};
 use homing_model::{Command, RawText};
-use homing_os::folder::lock::Held;
+use homing_os::folder::lock::FileLock;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -32,20 +32,20 @@ const TERMS: &str = "terms.json";
 const LAST: u64 = 1 << 40;
 
 /// The spool of this machine.
-pub struct Spool {
+pub struct JobSpool {
     pub(crate) places: Places,
     pub(crate) cache: Cache,
 }
 
-impl Spool {
+impl JobSpool {
     /// Opens it, and makes it at first use: in `$HOMING_QUEUE`, or in /var/tmp.
-    pub fn open() -> Result<Spool, QueueError> {
-        Ok(Spool { places: Places::usual()?, cache: Cache::default() })
+    pub fn open() -> Result<JobSpool, QueueError> {
+        Ok(JobSpool { places: Places::usual()?, cache: Cache::default() })
     }
 
     /// Opens or makes one in a folder.
-    pub fn at(base: PathBuf) -> Result<Spool, QueueError> {
-        Ok(Spool { places: Places::at(base)?, cache: Cache::default() })
+    pub fn at(base: PathBuf) -> Result<JobSpool, QueueError> {
+        Ok(JobSpool { places: Places::at(base)?, cache: Cache::default() })
     }
 
     /// Submits a job; returns its number. The folder is filled under a name that no process reads, and then renamed
@@ -73,7 +73,7 @@ impl Spool {
         }
         step("job-written");
         let lock = own.join("submit.lock");
-        let _one_at_a_time = Held::take(&lock).map_err(QueueError::io("lock", &lock))?;
+        let _one_at_a_time = FileLock::take(&lock).map_err(QueueError::io("lock", &lock))?;
         step("submit-locked");
         if let Err(refused) = self.make_room_for(spec) {
             let _ = fs::remove_dir_all(&fresh);
@@ -90,13 +90,13 @@ impl Spool {
     }
 
     /// Returns the settings that another machine last sent to this user's queue with a job.
-    pub fn terms(&self) -> Terms {
+    pub fn terms(&self) -> SubmitterSettings {
         let path = self.places.of(files::uid()).join(TERMS);
-        files::read_json(&path).map_or_else(Terms::default, |(terms, _)| terms)
+        files::read_json(&path).map_or_else(SubmitterSettings::default, |(terms, _)| terms)
     }
 
     /// Keeps them, for all commands and runners of this user here.
-    pub fn keep_terms(&self, terms: &Terms) -> Result<(), QueueError> {
+    pub fn keep_terms(&self, terms: &SubmitterSettings) -> Result<(), QueueError> {
         if self.terms() == *terms {
             return Ok(());
         }
@@ -142,7 +142,7 @@ impl Spool {
 
     /// Whether a runner of this user is at work.
     pub fn has_runner(&self) -> Result<bool, QueueError> {
-        Ok(Held::is_held(&self.places.own()?.join(crate::files::RUNNER_LOCK)).unwrap_or(false))
+        Ok(FileLock::is_held(&self.places.own()?.join(crate::files::RUNNER_LOCK)).unwrap_or(false))
     }
 
     /// Ensures that a runner of this user is at work: starts one if no process holds its lock. If two are started,
@@ -210,7 +210,7 @@ impl Spool {
 
     fn tidy_numbers(&self, own: &Path) -> Result<(), QueueError> {
         let lock = own.join("submit.lock");
-        let _no_submission = Held::take(&lock).map_err(QueueError::io("lock", &lock))?;
+        let _no_submission = FileLock::take(&lock).map_err(QueueError::io("lock", &lock))?;
         let numbers = self.numbers()?;
         for id in &numbers[..numbers.len().saturating_sub(1)] {
             let path = self.places.numbers().join(id.to_string());
@@ -233,7 +233,7 @@ fn first_kept(mut ids: Vec<u64>) -> u64 {
 /// have set ahead by mistake. For jobs of this boot it must agree with the time since the boot. Other jobs have no
 /// second clock. For them a clock that was ahead removes the records, except those of the last jobs; output in named
 /// files stays. A clock that is set back keeps some records for longer.
-fn old_now() -> impl Fn(&Part) -> bool {
+fn old_now() -> impl Fn(&JobElement) -> bool {
     let (wall_ns, up, boot) = (homing_os::clock::system_ns(), homing_os::clock::since_boot(), files::boot_id());
     move |part| {
         let ended_ns = part.end.as_ref().map_or(i64::MAX, |end| end.at_ns);

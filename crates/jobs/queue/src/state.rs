@@ -5,7 +5,7 @@ use serde::Serialize;
 /// LSF's words for the states that it has, and one that it has not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum State {
+pub enum ElementState {
     /// Waits.
     #[default]
     Pend,
@@ -25,33 +25,33 @@ pub enum State {
     Lost,
 }
 
-impl State {
+impl ElementState {
     /// Whether it has ended for good.
     pub fn is_over(self) -> bool {
-        matches!(self, State::Done | State::Exit | State::Lost)
+        matches!(self, ElementState::Done | ElementState::Exit | ElementState::Lost)
     }
     /// Whether it has slots.
     pub fn is_running(self) -> bool {
-        matches!(self, State::Run | State::Ususp | State::Ssusp)
+        matches!(self, ElementState::Run | ElementState::Ususp | ElementState::Ssusp)
     }
     /// Returns LSF's word; for a lost job LSF prints EXIT.
     pub fn lsf(self) -> &'static str {
         match self {
-            State::Lost => "EXIT",
+            ElementState::Lost => "EXIT",
             other => other.word(),
         }
     }
     /// Returns homing's word.
     pub fn word(self) -> &'static str {
         match self {
-            State::Pend => "PEND",
-            State::Psusp => "PSUSP",
-            State::Run => "RUN",
-            State::Ususp => "USUSP",
-            State::Ssusp => "SSUSP",
-            State::Done => "DONE",
-            State::Exit => "EXIT",
-            State::Lost => "LOST",
+            ElementState::Pend => "PEND",
+            ElementState::Psusp => "PSUSP",
+            ElementState::Run => "RUN",
+            ElementState::Ususp => "USUSP",
+            ElementState::Ssusp => "SSUSP",
+            ElementState::Done => "DONE",
+            ElementState::Exit => "EXIT",
+            ElementState::Lost => "LOST",
         }
     }
 }
@@ -76,18 +76,18 @@ pub struct Facts {
 }
 
 /// Decides the state; no other place does.
-pub fn state(facts: &Facts) -> State {
+pub fn state(facts: &Facts) -> ElementState {
     match facts {
-        Facts { exit: Some(0), .. } => State::Done,
-        Facts { exit: Some(_), .. } => State::Exit,
-        Facts { started: true, this_boot, kept, .. } if !(*this_boot && *kept) => State::Lost,
-        Facts { started: true, stopped: true, .. } => State::Ususp,
-        Facts { started: true, loaded: true, .. } => State::Ssusp,
-        Facts { started: true, .. } => State::Run,
+        Facts { exit: Some(0), .. } => ElementState::Done,
+        Facts { exit: Some(_), .. } => ElementState::Exit,
+        Facts { started: true, this_boot, kept, .. } if !(*this_boot && *kept) => ElementState::Lost,
+        Facts { started: true, stopped: true, .. } => ElementState::Ususp,
+        Facts { started: true, loaded: true, .. } => ElementState::Ssusp,
+        Facts { started: true, .. } => ElementState::Run,
         // Its keeper is about to write the start record.
-        Facts { kept: true, stopped: false, asked: false, .. } => State::Run,
-        Facts { stopped: true, .. } => State::Psusp,
-        _ => State::Pend,
+        Facts { kept: true, stopped: false, asked: false, .. } => ElementState::Run,
+        Facts { stopped: true, .. } => ElementState::Psusp,
+        _ => ElementState::Pend,
     }
 }
 
@@ -98,18 +98,18 @@ mod tests {
     #[test]
     fn an_end_outlives_everything_and_a_start_needs_a_keeper() {
         let run = Facts { started: true, this_boot: true, kept: true, ..Facts::default() };
-        assert_eq!(state(&Facts::default()), State::Pend);
-        assert_eq!(state(&run), State::Run);
-        assert_eq!(state(&Facts { kept: false, ..run }), State::Lost);
+        assert_eq!(state(&Facts::default()), ElementState::Pend);
+        assert_eq!(state(&run), ElementState::Run);
+        assert_eq!(state(&Facts { kept: false, ..run }), ElementState::Lost);
         // Another process may hold a lock of the same name after a restart.
-        assert_eq!(state(&Facts { this_boot: false, ..run }), State::Lost);
-        assert_eq!(state(&Facts { exit: Some(0), this_boot: false, ..run }), State::Done);
-        assert_eq!(state(&Facts { exit: Some(7), ..run }), State::Exit);
-        assert_eq!(state(&Facts { stopped: true, loaded: true, ..run }), State::Ususp);
-        assert_eq!(state(&Facts { loaded: true, ..run }), State::Ssusp);
-        assert_eq!(state(&Facts { stopped: true, ..Facts::default() }), State::Psusp);
+        assert_eq!(state(&Facts { this_boot: false, ..run }), ElementState::Lost);
+        assert_eq!(state(&Facts { exit: Some(0), this_boot: false, ..run }), ElementState::Done);
+        assert_eq!(state(&Facts { exit: Some(7), ..run }), ElementState::Exit);
+        assert_eq!(state(&Facts { stopped: true, loaded: true, ..run }), ElementState::Ususp);
+        assert_eq!(state(&Facts { loaded: true, ..run }), ElementState::Ssusp);
+        assert_eq!(state(&Facts { stopped: true, ..Facts::default() }), ElementState::Psusp);
         // A keeper that requests the start on another host has not started anything.
-        assert_eq!(state(&Facts { kept: true, ..Facts::default() }), State::Run);
-        assert_eq!(state(&Facts { kept: true, asked: true, ..Facts::default() }), State::Pend);
+        assert_eq!(state(&Facts { kept: true, ..Facts::default() }), ElementState::Run);
+        assert_eq!(state(&Facts { kept: true, asked: true, ..Facts::default() }), ElementState::Pend);
     }
 }

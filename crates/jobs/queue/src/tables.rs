@@ -1,10 +1,10 @@
 //! Queues and hosts of an engine as LSF's tables show them, and LSF's requirements on them.
 
-use crate::control::{Order, Target};
+use crate::control::{ControlOrder, Target};
 use crate::plan::Config;
-use crate::{Job, Machine, Part, State, thresholds};
+use crate::{ElementState, Job, JobElement, Machine, thresholds};
 use homing_lsf::require::{Requirement, Value};
-use homing_lsf::tables::{Host, Queue, User};
+use homing_lsf::tables::{BatchHost, Queue, UserSlots};
 use homing_model::HostFacts;
 
 /// Counts the slots of jobs: all, waiting, running, stopped.
@@ -13,9 +13,9 @@ pub fn counted<'a>(jobs: impl Iterator<Item = &'a Job>) -> [u32; 4] {
     for job in jobs {
         for part in &job.parts {
             let at = match part.state {
-                State::Pend | State::Psusp => 1,
-                State::Run => 2,
-                State::Ususp | State::Ssusp => 3,
+                ElementState::Pend | ElementState::Psusp => 1,
+                ElementState::Run => 2,
+                ElementState::Ususp | ElementState::Ssusp => 3,
                 _ => continue,
             };
             sums[0] += job.spec.slots;
@@ -39,7 +39,7 @@ pub fn queue(config: &Config, name: &str, jobs: &[Job]) -> Queue {
     ];
     let closed = config.control.shut(Target::Submission, name);
     let inactive = config.control.shut(Target::Dispatch, name);
-    let comment = |word: &str, order: Option<&Order>| order.map(|order| format!("{word} {order}"));
+    let comment = |word: &str, order: Option<&ControlOrder>| order.map(|order| format!("{word} {order}"));
     Queue {
         name: name.into(),
         description: of.description.clone(),
@@ -73,14 +73,14 @@ fn most_of_a_user(config: &Config) -> Option<u32> {
 }
 
 /// Returns a user's slots, and those that the queues allow.
-pub fn user(name: &str, config: &Config, jobs: &[Job]) -> User {
+pub fn user(name: &str, config: &Config, jobs: &[Job]) -> UserSlots {
     let own = || jobs.iter().filter(|j| j.spec.user == name);
     let [all, pending, running, _] = counted(own());
-    let of = |state: State| {
+    let of = |state: ElementState| {
         own().map(|j| j.spec.slots * j.parts.iter().filter(|p| p.state == state).count() as u32).sum::<u32>()
     };
-    let (by_load, by_user) = (of(State::Ssusp), of(State::Ususp));
-    User { name: name.into(), most: most_of_a_user(config), slots: [all, pending, running, by_load, by_user] }
+    let (by_load, by_user) = (of(ElementState::Ssusp), of(ElementState::Ususp));
+    UserSlots { name: name.into(), most: most_of_a_user(config), slots: [all, pending, running, by_load, by_user] }
 }
 
 /// Returns the part of a requirement that a host can never fulfil, and the resources that the host has.
@@ -96,17 +96,17 @@ pub fn never(requirement: &Requirement, facts: &HostFacts) -> Option<(String, St
 }
 
 /// Returns a host with its slots.
-pub fn host(m: &Machine, jobs: &[Job], own: &str) -> Host {
-    let of = |state: State| {
+pub fn host(m: &Machine, jobs: &[Job], own: &str) -> BatchHost {
+    let of = |state: ElementState| {
         let here = |j: &&Job| j.parts.iter().any(|p| p.state == state);
         let slots = |j: &Job| {
             let of = j.parts.iter().filter(|p| p.state == state);
-            let on = |p: &Part| p.start.as_ref().map_or(own.to_string(), |s| s.host.clone());
+            let on = |p: &JobElement| p.start.as_ref().map_or(own.to_string(), |s| s.host.clone());
             of.map(|p| j.spec.slots_on(&m.name, &on(p))).sum::<u32>()
         };
         jobs.iter().filter(here).map(slots).sum::<u32>()
     };
-    let slots = [of(State::Run), of(State::Ssusp), of(State::Ususp)];
+    let slots = [of(ElementState::Run), of(ElementState::Ssusp), of(ElementState::Ususp)];
     let full = m.slots.is_some_and(|all| slots.iter().sum::<u32>() >= all);
     let status = if m.closed.is_some() {
         "closed_Adm"
@@ -118,16 +118,16 @@ pub fn host(m: &Machine, jobs: &[Job], own: &str) -> Host {
         "ok"
     };
     let comment = m.closed.as_ref().map(|order| format!("closed {order}"));
-    Host { name: m.name.clone(), status: status.into(), comment, max: m.slots, slots, ..Host::default() }
+    BatchHost { name: m.name.clone(), status: status.into(), comment, max: m.slots, slots, ..BatchHost::default() }
 }
 
 /// Whether a host fulfils a requirement.
-pub fn fits(requirement: &Requirement, host: &Host) -> bool {
+pub fn fits(requirement: &Requirement, host: &BatchHost) -> bool {
     requirement.lacks(&|name| value(host, name)).is_none()
 }
 
 /// Returns the value of an attribute that a requirement may name.
-fn value(host: &Host, name: &str) -> Option<Value> {
+fn value(host: &BatchHost, name: &str) -> Option<Value> {
     Some(match name {
         "type" => Value::Text(host.kind.clone()),
         "hname" => Value::Text(host.name.clone()),

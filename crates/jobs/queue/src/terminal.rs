@@ -50,19 +50,19 @@ fn receive(stream: &UnixStream) -> io::Result<Vec<OwnedFd>> {
 }
 
 /// The submitter's end.
-pub struct Line {
+pub struct TerminalListener {
     folder: TempDir,
     listener: UnixListener,
 }
 
-impl Line {
+impl TerminalListener {
     /// Waits for a job of the same user: no other user can open the folder.
-    pub fn open() -> Result<Line, String> {
+    pub fn open() -> Result<TerminalListener, String> {
         let failed = |e: io::Error| format!("cannot make a socket for the interactive job: {e}");
         let folder = tempfile::Builder::new().prefix("homing-bsub-").tempdir().map_err(failed)?;
         let listener = UnixListener::bind(socket(&folder)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
-        Ok(Line { folder, listener })
+        Ok(TerminalListener { folder, listener })
     }
 
     /// Changes the job's command to one that connects back.
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_job_has_the_very_files_of_its_submitter() {
-        let line = Line::open().unwrap();
+        let line = TerminalListener::open().unwrap();
         let calling = UnixStream::connect(socket(&line.folder)).unwrap();
         let (called, _) = line.listener.accept().unwrap();
         send(&called).unwrap();

@@ -13,7 +13,7 @@ pub(crate) fn mark(dir: &Path, index: u32) -> String {
 
 /// Kills the processes that a killed keeper has left; they would run without slots. Only the first process of a job
 /// dies with its keeper by itself.
-pub(crate) fn bury(dir: &Path, index: u32) {
+pub(crate) fn kill_descendants(dir: &Path, index: u32) {
     let line = format!("{MARK}={}", mark(dir, index)).into_bytes();
     let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
     for pid in numbers.filter_map(|e| e.file_name().to_str()?.parse::<libc::pid_t>().ok()) {

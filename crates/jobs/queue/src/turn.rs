@@ -14,7 +14,7 @@ const STUCK: Duration = Duration::from_secs(5);
 
 /// The latest turn, and since when it is due.
 #[derive(Default)]
-pub(crate) struct Turn {
+pub(crate) struct UserTurn {
     of: Option<(u32, u64)>,
     since: Option<Instant>,
     pub passed_over: BTreeSet<u32>,
@@ -22,7 +22,7 @@ pub(crate) struct Turn {
     locked_out: Option<Instant>,
 }
 
-impl Turn {
+impl UserTurn {
     pub fn note(&mut self, uid: u32, id: u64) {
         if self.of != Some((uid, id)) {
             (self.of, self.since) = (Some((uid, id)), Some(Instant::now()));

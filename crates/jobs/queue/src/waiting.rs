@@ -4,8 +4,8 @@
 use crate::front::Front;
 use crate::job::JobSpec;
 use crate::plan::Config;
-use crate::{QueueError, Spool, bell, files};
-use homing_os::folder::lock::Held;
+use crate::{JobSpool, QueueError, bell, files};
+use homing_os::folder::lock::FileLock;
 use std::fs;
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub const MOST_WAITING: usize = 200_000;
 /// A file in the user's folder.
 const NAME: &str = "waiting.json";
 
-impl Spool {
+impl JobSpool {
     fn waiting_file(&self) -> PathBuf {
         self.places.of(files::uid()).join(NAME)
     }
@@ -59,7 +59,7 @@ impl Spool {
     pub(crate) fn note_waiting(&self, count: Option<usize>) {
         let Some(count) = count.filter(|count| *count != self.counted()) else { return };
         let lock = self.places.of(files::uid()).join("submit.lock");
-        let Ok(Some(_no_submission)) = Held::try_take(&lock) else { return };
+        let Ok(Some(_no_submission)) = FileLock::try_take(&lock) else { return };
         if fs::exists(self.waiting_file()).unwrap_or(false) || count > 0 {
             let _ = files::write_json_soon(&self.waiting_file(), &count, 0o644);
         }

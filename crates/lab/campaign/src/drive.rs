@@ -1,12 +1,12 @@
 //! Plays one seed: a run with its faults, then `homing resume` until all tasks are done.
 
-use crate::model::{self, Column, Finding, Part, Seen};
+use crate::model::{self, RunFinding, RunObservations, RunPart, SummaryColumn};
 use crate::nemesis::{self, Nemesis};
 use crate::observe;
-use crate::place::{Kept, Place, Site};
+use crate::place::{CampaignEnvironment, RunFolders, SmallDiskContent};
 use crate::processes;
 use crate::random::Random;
-use crate::scenario::{Deed, Input, KILL, Scenario, Stroke};
+use crate::scenario::{Deed, KILL, Scenario, Stroke, TaskSource};
 use crate::surface::Surface;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -34,9 +34,9 @@ pub struct Tried {
     /// The plan.
     pub scenario: Scenario,
     /// The observations of the run.
-    pub seen: Seen,
+    pub seen: RunObservations,
     /// The violations that the model found.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<RunFinding>,
     /// The files on the bricks of the volume, where effects are wrong.
     pub bricks: String,
     /// The scene beside the run.
@@ -44,17 +44,17 @@ pub struct Tried {
 }
 
 /// Runs a seed to its end, in a thread of its own: it may get a mount namespace.
-pub fn run_seed(place: &Place, seed: u64) -> io::Result<Tried> {
+pub fn run_seed(place: &CampaignEnvironment, seed: u64) -> io::Result<Tried> {
     let scenario = Scenario::new(seed, place.terrain());
     let place = place.clone();
     let driven = thread::spawn(move || {
-        let site = Site::new(&place, &scenario)?;
+        let site = RunFolders::new(&place, &scenario)?;
         let mut driver =
             Driver { site: &site, place: &place, scenario: &scenario, parts: Vec::new(), damaged: Vec::new() };
         driver.drive()?;
         let mut seen = observe::all(&site, &scenario, driver.parts, &driver.damaged)?;
         let (mut findings, mut bricks) = (model::check(&scenario, &seen), String::new());
-        if place.lab.is_some() && findings.iter().any(|(column, _)| *column == Column::Effects) {
+        if place.lab.is_some() && findings.iter().any(|(column, _)| *column == SummaryColumn::Effects) {
             (seen.effects, bricks) = observe::healed(&site)?;
             findings = model::check(&scenario, &seen);
         }
@@ -68,10 +68,10 @@ pub fn run_seed(place: &Place, seed: u64) -> io::Result<Tried> {
 }
 
 struct Driver<'a> {
-    site: &'a Site,
-    place: &'a Place,
+    site: &'a RunFolders,
+    place: &'a CampaignEnvironment,
     scenario: &'a Scenario,
-    parts: Vec<Part>,
+    parts: Vec<RunPart>,
     damaged: Vec<Vec<u8>>,
 }
 
@@ -117,14 +117,14 @@ impl Driver<'_> {
 
     fn part(&mut self, strokes: &[Stroke]) -> io::Result<i32> {
         let (number, words) = (self.parts.len(), self.words());
-        let file = |name: &str| self.site.kept(Kept::Output).with_file_name(format!("{name}.{number}"));
+        let file = |name: &str| self.site.kept(SmallDiskContent::Output).with_file_name(format!("{name}.{number}"));
         let mut command = self.site.homing(&words)?;
         command
             .stdout(File::create(file("stdout"))?)
             .stderr(File::create(self.site.base.join(format!("stderr.{number}")))?);
         // For every third seed the input is missing at the first resume.
         let absent = number == 1 && words[0] == "resume" && self.scenario.seed.is_multiple_of(3);
-        let fed = self.scenario.input == Input::Stdin && !absent;
+        let fed = self.scenario.input == TaskSource::Stdin && !absent;
         command.stdin(if fed { Stdio::piped() } else { Stdio::null() }).process_group(0);
         let mut child = command.spawn()?;
         if let Some(to) = child.stdin.take() {
@@ -134,7 +134,7 @@ impl Driver<'_> {
         let deeds = self.befall(&mut child, strokes)?;
         let status = wait(&mut child, self.place.lab.is_some())?;
         fs::write(self.site.base.join("clock"), "0")?;
-        self.parts.push(Part {
+        self.parts.push(RunPart {
             status,
             told: model::told(self.scenario, &observe::journal(self.site, &self.damaged)),
             deeds,
@@ -174,7 +174,7 @@ impl Driver<'_> {
                 left.iter().for_each(|p| {
                     nemesis::send(p.pid, KILL);
                 });
-                return left.iter().map(processes::Process::shown).collect();
+                return left.iter().map(processes::RunProcess::shown).collect();
             }
             thread::sleep(Duration::from_millis(50));
         }

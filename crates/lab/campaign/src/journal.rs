@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// The state of a task by the records so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum End {
+pub enum TaskOutcome {
     /// The task has no last record, or one that does not settle it.
     #[default]
     Open,
@@ -29,7 +29,7 @@ pub struct JournalTask {
     /// The number of starts after the first success.
     pub starts_after_done: u64,
     /// The state of the task.
-    pub end: End,
+    pub end: TaskOutcome,
 }
 
 /// A whole journal.
@@ -66,7 +66,7 @@ impl Journal {
             }
             Some("task_ended") if record["last"] == true => {
                 task.end = end(&record["outcome"]);
-                task.done += u64::from(task.end == End::Done);
+                task.done += u64::from(task.end == TaskOutcome::Done);
             }
             _ => {}
         }
@@ -78,11 +78,11 @@ impl Journal {
     }
 }
 
-fn end(outcome: &Value) -> End {
+fn end(outcome: &Value) -> TaskOutcome {
     match outcome {
-        Value::String(word) if word == "killed" => End::Open,
-        Value::Object(kind) if kind.contains_key("lost") => End::Lost,
-        Value::Object(kind) if kind.get("exit") == Some(&Value::from(0)) => End::Done,
-        _ => End::Failed,
+        Value::String(word) if word == "killed" => TaskOutcome::Open,
+        Value::Object(kind) if kind.contains_key("lost") => TaskOutcome::Lost,
+        Value::Object(kind) if kind.get("exit") == Some(&Value::from(0)) => TaskOutcome::Done,
+        _ => TaskOutcome::Failed,
     }
 }

@@ -28,5 +28,5 @@ pub mod surface;
 
 pub use drive::run_seed;
 pub use many::campaign;
-pub use place::Place;
+pub use place::CampaignEnvironment;
 pub use summary::Summary;

@@ -1,6 +1,6 @@
 //! `homing-campaign HOMING RUNS [SEED [LAB]]`: tries RUNS seeds, beginning with SEED.
 
-use homing_campaign::{Place, campaign};
+use homing_campaign::{CampaignEnvironment, campaign};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         return ExitCode::from(255);
     };
     let lab = words.get(3).filter(|name| !name.is_empty()).map(String::as_str);
-    let place = match Place::new(&homing, lab) {
+    let place = match CampaignEnvironment::new(&homing, lab) {
         Ok(place) => place,
         Err(e) => {
             eprintln!("homing-campaign: cannot make a folder for the campaign: {e}");

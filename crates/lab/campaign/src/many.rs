@@ -1,6 +1,6 @@
 //! Runs many seeds at once.
 
-use crate::{Place, Summary, run_seed, summary};
+use crate::{CampaignEnvironment, Summary, run_seed, summary};
 use std::num::NonZero;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::thread;
 
 /// Runs all these seeds and prints each violation at once. Returns the table, and the number of seeds that were
 /// wrong. One machine runs as many seeds at a time as it has processors. Seeds in a lab share its links.
-pub fn campaign(place: &Place, seeds: Range<u64>) -> (Summary, u64) {
+pub fn campaign(place: &CampaignEnvironment, seeds: Range<u64>) -> (Summary, u64) {
     let (next, all) = (AtomicU64::new(seeds.start), Mutex::new((Summary::default(), 0)));
     let work = || {
         while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < seeds.end) {

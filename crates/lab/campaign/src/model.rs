@@ -1,12 +1,12 @@
 //! Checks the invariants of a run that has ended, under any faults. Pure.
 
-use crate::journal::{End, Journal};
+use crate::journal::{Journal, TaskOutcome};
 use crate::scenario::{Deed, Form, KILL, Scenario, Whom};
 use std::collections::BTreeMap;
 
 /// One call of the program: the run's first, or a `resume`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct RunPart {
     /// Its exit status; 128 and the signal's number when a signal ended it, as a shell has it.
     pub status: i32,
     /// Whether each task had an end. A task that was given up with its hosts counts.
@@ -26,9 +26,9 @@ pub type Beats = BTreeMap<String, (u64, u64)>;
 
 /// All observations of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct RunObservations {
     /// Its parts. The last but one completes the run, and the last finds nothing to do.
-    pub parts: Vec<Part>,
+    pub parts: Vec<RunPart>,
     /// Its journal.
     pub journal: Journal,
     /// The error of `report`, when that failed.
@@ -47,7 +47,7 @@ pub struct Seen {
 
 /// The subject of a finding: a column of the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Column {
+pub enum SummaryColumn {
     /// Effects that are not those of one whole execution of each task that is done.
     Effects,
     /// A task that ran twice at once, or again after it was done.
@@ -81,10 +81,10 @@ pub enum Column {
 }
 
 /// Something that is wrong.
-pub type Finding = (Column, String);
+pub type RunFinding = (SummaryColumn, String);
 
 /// Compares the observations of a run with its scenario.
-pub fn check(scenario: &Scenario, seen: &Seen) -> Vec<Finding> {
+pub fn check(scenario: &Scenario, seen: &RunObservations) -> Vec<RunFinding> {
     let mut found = Vec::new();
     for number in 1..=scenario.tasks {
         task(scenario, seen, number, &mut found);
@@ -93,43 +93,46 @@ pub fn check(scenario: &Scenario, seen: &Seen) -> Vec<Finding> {
     output(scenario, seen, &mut found);
     statuses(scenario, seen, &mut found);
     for part in &seen.parts {
-        found.extend(part.left.iter().map(|left| (Column::Processes, left.clone())));
+        found.extend(part.left.iter().map(|left| (SummaryColumn::Processes, left.clone())));
         if part.stderr.contains("panicked") {
-            found.push((Column::Unreadable, format!("it crashed: {}", part.stderr)));
+            found.push((SummaryColumn::Unreadable, format!("it crashed: {}", part.stderr)));
         }
     }
     if seen.journal.unreadable > 0 {
-        found.push((Column::Unreadable, format!("{} lines of the journal are no records", seen.journal.unreadable)));
+        found.push((
+            SummaryColumn::Unreadable,
+            format!("{} lines of the journal are no records", seen.journal.unreadable),
+        ));
     }
-    found.extend(seen.unreadable.iter().map(|why| (Column::Unreadable, format!("report: {why}"))));
-    found.extend(seen.locked.iter().map(|lock| (Column::Locks, lock.clone())));
+    found.extend(seen.unreadable.iter().map(|why| (SummaryColumn::Unreadable, format!("report: {why}"))));
+    found.extend(seen.locked.iter().map(|lock| (SummaryColumn::Locks, lock.clone())));
     found
 }
 
-fn task(scenario: &Scenario, seen: &Seen, number: u64, found: &mut Vec<Finding>) {
+fn task(scenario: &Scenario, seen: &RunObservations, number: u64, found: &mut Vec<RunFinding>) {
     let mut say = |column, text: String| found.push((column, format!("task {number}: {text}")));
     let (told, item) = (seen.journal.task(number), Scenario::item(number));
     let lines = seen.effects.get(&item).cloned().unwrap_or_default();
     let begun = lines.iter().filter(|l| l.starts_with("b ")).count() as u64;
     let whole = lines.last().and_then(|l| l.strip_prefix("e ")).is_some_and(|me| lines.contains(&format!("b {me}")));
-    if told.end == End::Done && !whole {
-        say(Column::Effects, format!("done, and its effects are {lines:?}"));
+    if told.end == TaskOutcome::Done && !whole {
+        say(SummaryColumn::Effects, format!("done, and its effects are {lines:?}"));
     }
     if begun > told.starts && scenario.damage.is_none() {
-        say(Column::Effects, format!("it began {begun} times, the journal knows of {}", told.starts));
+        say(SummaryColumn::Effects, format!("it began {begun} times, the journal knows of {}", told.starts));
     }
     if told.done > 1 || told.starts_after_done > 0 {
-        say(Column::Twice, format!("run again after it was done: {told:?}"));
+        say(SummaryColumn::Twice, format!("run again after it was done: {told:?}"));
     }
     for (a, b) in overlaps(seen.beats.get(&item)) {
-        say(Column::Twice, format!("{a} and {b} ran at once"));
+        say(SummaryColumn::Twice, format!("{a} and {b} ran at once"));
     }
     match told.end {
-        End::Done if Scenario::fails(number) => say(Column::Effects, "it fails, and is done".into()),
-        End::Failed if !may_fail(scenario, number) => {
-            say(Column::Effects, "it failed, and nothing made it fail".into())
+        TaskOutcome::Done if Scenario::fails(number) => say(SummaryColumn::Effects, "it fails, and is done".into()),
+        TaskOutcome::Failed if !may_fail(scenario, number) => {
+            say(SummaryColumn::Effects, "it failed, and nothing made it fail".into())
         }
-        End::Open | End::Lost => say(Column::Stuck, "it has no end".into()),
+        TaskOutcome::Open | TaskOutcome::Lost => say(SummaryColumn::Stuck, "it has no end".into()),
         _ => {}
     }
     let logged = |fits: fn(&str, &str) -> bool| {
@@ -138,14 +141,14 @@ fn task(scenario: &Scenario, seen: &Seen, number: u64, found: &mut Vec<Finding>)
         lines.filter(|c| fits(&c[6], &c[7])).count()
     };
     let expected = match told.end {
-        End::Done => logged(|exit, signal| exit == "0" && signal == "0"),
-        End::Failed => logged(|exit, signal| exit != "0" || signal != "0"),
-        End::Open | End::Lost => 1,
+        TaskOutcome::Done => logged(|exit, signal| exit == "0" && signal == "0"),
+        TaskOutcome::Failed => logged(|exit, signal| exit != "0" || signal != "0"),
+        TaskOutcome::Open | TaskOutcome::Lost => 1,
     };
     // A record that was spoilt is lost, and its task runs again.
-    let again = told.end == End::Done && expected > 1 && scenario.damage.is_none();
+    let again = told.end == TaskOutcome::Done && expected > 1 && scenario.damage.is_none();
     if expected == 0 || again {
-        say(Column::JobLog, format!("{expected} lines for its end ({:?})", told.end));
+        say(SummaryColumn::JobLog, format!("{expected} lines for its end ({:?})", told.end));
     }
 }
 
@@ -162,15 +165,15 @@ fn overlaps(beats: Option<&Beats>) -> Vec<(&str, &str)> {
 }
 
 /// Reports effects under a name that is no item of the scenario. A command on half a name makes one, for example.
-fn strangers(scenario: &Scenario, seen: &Seen, found: &mut Vec<Finding>) {
+fn strangers(scenario: &Scenario, seen: &RunObservations, found: &mut Vec<RunFinding>) {
     let items: Vec<String> = (1..=scenario.tasks).map(Scenario::item).collect();
     let names = seen.effects.keys().filter(|name| !items.contains(&name.trim_end_matches(".tried").to_string()));
-    found.extend(names.map(|name| (Column::Effects, format!("a task ran on {name:?}, which nobody asked for"))));
+    found.extend(names.map(|name| (SummaryColumn::Effects, format!("a task ran on {name:?}, which nobody asked for"))));
 }
 
 /// Returns the lines that tasks print: number of the task, number of the line. Also returns the odd lines. The output
 /// of a task that was cut off may end inside a line.
-fn printed(part: &Part) -> (Vec<(u64, u64)>, Vec<String>) {
+fn printed(part: &RunPart) -> (Vec<(u64, u64)>, Vec<String>) {
     let whole = part.stdout.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
     let (mut lines, mut odd) = (Vec::new(), Vec::new());
     let text = String::from_utf8_lossy(&part.stdout[..whole]);
@@ -198,32 +201,32 @@ fn behind_a_piece(line: &str, next: Option<&&str>) -> Option<(u64, u64)> {
     firsts.iter().find(goes_on).or(firsts.last()).copied()
 }
 
-fn output(scenario: &Scenario, seen: &Seen, found: &mut Vec<Finding>) {
+fn output(scenario: &Scenario, seen: &RunObservations, found: &mut Vec<RunFinding>) {
     let mut blocks: BTreeMap<u64, u64> = BTreeMap::new();
     let mut lines: BTreeMap<u64, Vec<bool>> = BTreeMap::new();
     for part in &seen.parts {
         let (all, odd) = printed(part);
-        found.extend(odd.into_iter().map(|line| (Column::Output, format!("{line:?} is no task's"))));
+        found.extend(odd.into_iter().map(|line| (SummaryColumn::Output, format!("{line:?} is no task's"))));
         for (number, line) in &all {
             let task = lines.entry(*number).or_insert_with(|| vec![false; Scenario::lines(*number) as usize]);
             match task.get_mut((*line as usize).wrapping_sub(1)) {
                 Some(there) => *there = true,
-                None => found.push((Column::Output, format!("task {number} has no line {line}"))),
+                None => found.push((SummaryColumn::Output, format!("task {number} has no line {line}"))),
             }
         }
         let groups: Vec<u64> = all.chunk_by(|a, b| a.0 == b.0 && a.1 + 1 == b.1).filter_map(whole_block).collect();
         if scenario.form == Form::Keep && !groups.is_sorted() {
-            found.push((Column::Output, format!("not in order: {groups:?}")));
+            found.push((SummaryColumn::Output, format!("not in order: {groups:?}")));
         }
         groups.into_iter().for_each(|number| *blocks.entry(number).or_default() += 1);
     }
     let calm = scenario.damage.is_none() && seen.parts.iter().all(|part| part.deeds.is_empty());
-    for number in (1..=scenario.tasks).filter(|n| seen.journal.task(*n).end == End::Done) {
+    for number in (1..=scenario.tasks).filter(|n| seen.journal.task(*n).end == TaskOutcome::Done) {
         if scenario.results {
             let kept = seen.results.get(&number);
             if kept != Some(&block(number)) {
                 let text = format!("task {number} is done, its results have {:?} bytes", kept.map(Vec::len));
-                found.push((Column::Output, text));
+                found.push((SummaryColumn::Output, text));
             }
             continue;
         }
@@ -232,7 +235,7 @@ fn output(scenario: &Scenario, seen: &Seen, found: &mut Vec<Finding>) {
             Form::Plain | Form::Keep => blocks.get(&number).copied().unwrap_or(0),
         };
         if there == 0 || (calm && there > 1) {
-            found.push((Column::Output, format!("task {number} is done, its output is there {there} times")));
+            found.push((SummaryColumn::Output, format!("task {number} is done, its output is there {there} times")));
         }
     }
 }
@@ -245,24 +248,24 @@ fn block(number: u64) -> Vec<u8> {
     (1..=Scenario::lines(number)).flat_map(|line| format!("{number} {line}\n").into_bytes()).collect()
 }
 
-fn statuses(scenario: &Scenario, seen: &Seen, found: &mut Vec<Finding>) {
-    let failed = (1..=scenario.tasks).filter(|n| seen.journal.task(*n).end == End::Failed).count() as i32;
+fn statuses(scenario: &Scenario, seen: &RunObservations, found: &mut Vec<RunFinding>) {
+    let failed = (1..=scenario.tasks).filter(|n| seen.journal.task(*n).end == TaskOutcome::Failed).count() as i32;
     for (at, part) in seen.parts.iter().enumerate().skip(seen.parts.len().saturating_sub(2)) {
         if part.status != failed {
             let text = format!("part {at} ended with {}, {failed} tasks of the run failed", part.status);
-            found.push((Column::Status, format!("{text}: {}", part.stderr.trim())));
+            found.push((SummaryColumn::Status, format!("{text}: {}", part.stderr.trim())));
         }
     }
     for (at, part) in seen.parts.iter().enumerate() {
         if part.status <= 101 && !part.told {
             let text = format!("part {at} ended with {}, and not all was done", part.status);
-            found.push((Column::Status, format!("{text}: {}", part.stderr.trim())));
+            found.push((SummaryColumn::Status, format!("{text}: {}", part.stderr.trim())));
         }
         let asked = part.deeds.iter().map(asked_to_end).collect::<Option<Vec<i32>>>().unwrap_or_default();
         let fine = |status: i32| (0..=failed.max(0)).contains(&status) || asked.iter().any(|s| status == 128 + s);
         if !asked.is_empty() && !fine(part.status) {
             let text = format!("part {at} was asked to end by {asked:?} and ended with {}", part.status);
-            found.push((Column::Status, format!("{text}: {}", part.stderr.trim())));
+            found.push((SummaryColumn::Status, format!("{text}: {}", part.stderr.trim())));
         }
     }
 }
@@ -278,16 +281,16 @@ fn asked_to_end(deed: &Deed) -> Option<i32> {
 
 /// Whether all tasks have an end that stays.
 pub fn settled(scenario: &Scenario, journal: &Journal) -> bool {
-    (1..=scenario.tasks).all(|number| !matches!(journal.task(number).end, End::Open | End::Lost))
+    (1..=scenario.tasks).all(|number| !matches!(journal.task(number).end, TaskOutcome::Open | TaskOutcome::Lost))
 }
 
 /// Whether the journal has an end of every task. A task that was given up counts.
 pub fn told(scenario: &Scenario, journal: &Journal) -> bool {
-    (1..=scenario.tasks).all(|number| journal.task(number).end != End::Open)
+    (1..=scenario.tasks).all(|number| journal.task(number).end != TaskOutcome::Open)
 }
 
 /// Counts how often a process was killed outright.
-pub fn kills(seen: &Seen) -> u64 {
+pub fn kills(seen: &RunObservations) -> u64 {
     let deeds = seen.parts.iter().flat_map(|part| &part.deeds);
     let kill = |deed: &&Deed| matches!(deed, Deed::Signal(_, KILL) | Deed::Pause(_, _, true));
     deeds.filter(kill).count() as u64
@@ -297,7 +300,7 @@ pub fn kills(seen: &Seen) -> u64 {
 mod tests {
     use super::*;
     use crate::journal::JournalTask;
-    use crate::scenario::{Input, Stroke};
+    use crate::scenario::{Stroke, TaskSource};
 
     fn scenario() -> Scenario {
         Scenario {
@@ -307,7 +310,7 @@ mod tests {
             form: Form::Plain,
             results: false,
             retries: true,
-            input: Input::Args,
+            input: TaskSource::Args,
             neighbours: false,
             small_disk: [false; 3],
             parts: vec![vec![Stroke { records: 0, after_ms: 1, deed: Deed::Signal(Whom::Coordinator, KILL) }]],
@@ -316,13 +319,14 @@ mod tests {
     }
 
     /// Returns the observations of four tasks of which the last one fails, as it must.
-    fn seen() -> Seen {
-        let mut seen = Seen::default();
-        let mut first = Part { deeds: vec![Deed::Signal(Whom::Coordinator, KILL)], status: 137, ..Part::default() };
+    fn seen() -> RunObservations {
+        let mut seen = RunObservations::default();
+        let mut first =
+            RunPart { deeds: vec![Deed::Signal(Whom::Coordinator, KILL)], status: 137, ..RunPart::default() };
         seen.joblog = "Seq\n".into();
         for number in 1..=4 {
             let fails = Scenario::fails(number);
-            let end = if fails { End::Failed } else { End::Done };
+            let end = if fails { TaskOutcome::Failed } else { TaskOutcome::Done };
             seen.journal
                 .tasks
                 .insert(number, JournalTask { starts: 1, done: u64::from(!fails), starts_after_done: 0, end });
@@ -333,13 +337,13 @@ mod tests {
             seen.joblog += &format!("{number}\tn1\t0\t0\t0\t0\t{exit}\t0\tx\n");
             first.stdout.extend(if fails { Vec::new() } else { block(number) });
         }
-        let last = Part { status: 1, told: true, ..Part::default() };
+        let last = RunPart { status: 1, told: true, ..RunPart::default() };
         seen.parts = vec![first, last.clone(), last];
         seen
     }
 
-    fn columns(seen: &Seen) -> Vec<Column> {
-        let mut columns: Vec<Column> = check(&scenario(), seen).into_iter().map(|(column, _)| column).collect();
+    fn columns(seen: &RunObservations) -> Vec<SummaryColumn> {
+        let mut columns: Vec<SummaryColumn> = check(&scenario(), seen).into_iter().map(|(column, _)| column).collect();
         columns.dedup();
         columns
     }
@@ -355,38 +359,38 @@ mod tests {
         seen.parts[0].stdout.splice(0..0, *b"5 70");
         assert_eq!(check(&scenario(), &seen), []);
         seen.parts[0].deeds.clear();
-        assert_eq!(columns(&seen), [Column::Output]);
+        assert_eq!(columns(&seen), [SummaryColumn::Output]);
     }
 
     #[test]
     fn a_task_that_was_given_up_is_told_of_and_still_to_be_done() {
         let mut journal = seen().journal;
         assert!(settled(&scenario(), &journal) && told(&scenario(), &journal));
-        journal.tasks.get_mut(&4).unwrap().end = End::Lost;
+        journal.tasks.get_mut(&4).unwrap().end = TaskOutcome::Lost;
         assert!(!settled(&scenario(), &journal) && told(&scenario(), &journal));
-        journal.tasks.get_mut(&4).unwrap().end = End::Open;
+        journal.tasks.get_mut(&4).unwrap().end = TaskOutcome::Open;
         assert!(!told(&scenario(), &journal));
     }
 
     #[test]
     fn each_fault_is_found_in_its_column() {
-        type Fault = fn(&mut Seen);
-        let faults: [(Column, Fault); 15] = [
-            (Column::Effects, |s| s.effects.get_mut("t0001").unwrap().truncate(1)),
-            (Column::Effects, |s| s.effects.get_mut("t0002").unwrap().insert(0, "b 7-7".into())),
-            (Column::Effects, |s| s.effects.extend([("t000".to_string(), Vec::new())])),
-            (Column::Twice, |s| s.journal.tasks.get_mut(&1).unwrap().done = 2),
-            (Column::Twice, |s| s.beats.get_mut("t0003").unwrap().extend([("9-9".to_string(), (19, 30))])),
-            (Column::Output, |s| s.parts[0].stdout.truncate(6)),
-            (Column::Output, |s| s.parts[1].stdout.extend(b"half of\n")),
-            (Column::Status, |s| s.parts[1].status = 0),
-            (Column::Status, |s| (s.parts[0].status, s.parts[0].deeds) = (0, Vec::new())),
-            (Column::JobLog, |s| s.joblog = s.joblog.replace("\n3\t", "\n2\t")),
-            (Column::Processes, |s| s.parts[0].left.push("7 sleep".into())),
-            (Column::Locks, |s| s.locked = Some("lock".into())),
-            (Column::Unreadable, |s| s.parts[0].stderr = "thread panicked".into()),
-            (Column::Stuck, |s| s.journal.tasks.get_mut(&4).unwrap().end = End::Open),
-            (Column::Stuck, |s| s.journal.tasks.get_mut(&4).unwrap().end = End::Lost),
+        type Fault = fn(&mut RunObservations);
+        let faults: [(SummaryColumn, Fault); 15] = [
+            (SummaryColumn::Effects, |s| s.effects.get_mut("t0001").unwrap().truncate(1)),
+            (SummaryColumn::Effects, |s| s.effects.get_mut("t0002").unwrap().insert(0, "b 7-7".into())),
+            (SummaryColumn::Effects, |s| s.effects.extend([("t000".to_string(), Vec::new())])),
+            (SummaryColumn::Twice, |s| s.journal.tasks.get_mut(&1).unwrap().done = 2),
+            (SummaryColumn::Twice, |s| s.beats.get_mut("t0003").unwrap().extend([("9-9".to_string(), (19, 30))])),
+            (SummaryColumn::Output, |s| s.parts[0].stdout.truncate(6)),
+            (SummaryColumn::Output, |s| s.parts[1].stdout.extend(b"half of\n")),
+            (SummaryColumn::Status, |s| s.parts[1].status = 0),
+            (SummaryColumn::Status, |s| (s.parts[0].status, s.parts[0].deeds) = (0, Vec::new())),
+            (SummaryColumn::JobLog, |s| s.joblog = s.joblog.replace("\n3\t", "\n2\t")),
+            (SummaryColumn::Processes, |s| s.parts[0].left.push("7 sleep".into())),
+            (SummaryColumn::Locks, |s| s.locked = Some("lock".into())),
+            (SummaryColumn::Unreadable, |s| s.parts[0].stderr = "thread panicked".into()),
+            (SummaryColumn::Stuck, |s| s.journal.tasks.get_mut(&4).unwrap().end = TaskOutcome::Open),
+            (SummaryColumn::Stuck, |s| s.journal.tasks.get_mut(&4).unwrap().end = TaskOutcome::Lost),
         ];
         for (column, spoil) in faults {
             let mut seen = seen();

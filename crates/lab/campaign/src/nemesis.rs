@@ -1,7 +1,7 @@
 //! Carries out the deeds of a scenario against a run.
 
-use crate::place::{Kept, Site, link};
-use crate::processes::{self, Process};
+use crate::place::{RunFolders, SmallDiskContent, link};
+use crate::processes::{self, RunProcess};
 use crate::random::Random;
 use crate::scenario::{Damage, Deed, KILL, Whom};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -19,7 +19,7 @@ pub const CONT: i32 = 18;
 /// The actor that carries out the deeds of one run.
 pub struct Nemesis<'a> {
     /// The run.
-    pub site: &'a Site,
+    pub site: &'a RunFolders,
     /// The lab of it.
     pub lab: Option<&'a str>,
     /// Chooses among several processes of a kind.
@@ -46,9 +46,9 @@ impl Nemesis<'_> {
         }
     }
 
-    fn find(&mut self, whom: Whom) -> Vec<Process> {
+    fn find(&mut self, whom: Whom) -> Vec<RunProcess> {
         let found = processes::of_run(&self.site.mark, self.lab);
-        let mut found: Vec<Process> = found.into_iter().filter(|p| p.is(whom)).collect();
+        let mut found: Vec<RunProcess> = found.into_iter().filter(|p| p.is(whom)).collect();
         // Between fork and exec a child has the arguments of its parent.
         let coordinators: Vec<i32> = found.iter().map(|p| p.pid).collect();
         found.retain(|p| whom != Whom::Coordinator || !coordinators.contains(&p.parent));
@@ -76,7 +76,7 @@ impl Nemesis<'_> {
     }
 
     fn pause(&mut self, whom: Whom, ms: u64, ends: bool) -> bool {
-        let stopped: Vec<Process> = self.find(whom).into_iter().filter(|p| send(p.pid, STOP)).collect();
+        let stopped: Vec<RunProcess> = self.find(whom).into_iter().filter(|p| send(p.pid, STOP)).collect();
         sleep(Duration::from_millis(ms));
         for process in &stopped {
             send(process.pid, if ends { KILL } else { CONT });
@@ -143,8 +143,8 @@ pub fn send(process: i32, signal: i32) -> bool {
 }
 
 /// Damages the journal of the run. Returns the lines that the damage changed, which count as no records any more.
-pub fn damage(site: &Site, run: &str, damage: Damage) -> io::Result<Vec<Vec<u8>>> {
-    let path = site.kept(Kept::Runs).join(run).join("journal.jsonl");
+pub fn damage(site: &RunFolders, run: &str, damage: Damage) -> io::Result<Vec<Vec<u8>>> {
+    let path = site.kept(SmallDiskContent::Runs).join(run).join("journal.jsonl");
     let before = fs::read(&path)?;
     let mut after = before.clone();
     match damage {

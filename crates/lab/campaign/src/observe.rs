@@ -1,8 +1,8 @@
 //! Reads the files that a run left behind.
 
 use crate::journal::Journal;
-use crate::model::{Beats, Part, Seen};
-use crate::place::{Kept, Site};
+use crate::model::{Beats, RunObservations, RunPart};
+use crate::place::{RunFolders, SmallDiskContent};
 use crate::scenario::Scenario;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,36 +30,41 @@ const BRICKS: &str = "for host in n1 n2 n3; do echo \"on the brick of $host:\"; 
 
 /// Returns the name of the run, once its journal has a record. Before that no task has started, and the run begins
 /// anew.
-pub fn run_name(site: &Site) -> Option<String> {
+pub fn run_name(site: &RunFolders) -> Option<String> {
     let own = |path: &Path| {
         let journal = path.join("journal.jsonl");
         journal.is_file() && fs::read(journal).is_ok_and(|bytes| bytes.contains(&b'\n'))
     };
-    let entries = fs::read_dir(site.kept(Kept::Runs)).ok()?.flatten();
+    let entries = fs::read_dir(site.kept(SmallDiskContent::Runs)).ok()?.flatten();
     entries.filter(|e| own(&e.path())).find_map(|e| e.file_name().into_string().ok())
 }
 
 /// Reads the current journal of the run.
-pub fn journal(site: &Site, damaged: &[Vec<u8>]) -> Journal {
+pub fn journal(site: &RunFolders, damaged: &[Vec<u8>]) -> Journal {
     Journal::read(&written(site), damaged)
 }
 
 /// Counts the records of the journal.
-pub fn records(site: &Site) -> u64 {
+pub fn records(site: &RunFolders) -> u64 {
     written(site).iter().filter(|b| **b == b'\n').count() as u64
 }
 
-fn written(site: &Site) -> Vec<u8> {
-    let journal = run_name(site).map(|run| site.kept(Kept::Runs).join(run).join("journal.jsonl"));
+fn written(site: &RunFolders) -> Vec<u8> {
+    let journal = run_name(site).map(|run| site.kept(SmallDiskContent::Runs).join(run).join("journal.jsonl"));
     journal.and_then(|path| fs::read(path).ok()).unwrap_or_default()
 }
 
 /// Reads all observations, when the run has come to its end.
-pub fn all(site: &Site, scenario: &Scenario, parts: Vec<Part>, damaged: &[Vec<u8>]) -> io::Result<Seen> {
+pub fn all(
+    site: &RunFolders,
+    scenario: &Scenario,
+    parts: Vec<RunPart>,
+    damaged: &[Vec<u8>],
+) -> io::Result<RunObservations> {
     let effects = effects(site)?;
-    let log = site.kept(Kept::Log);
+    let log = site.kept(SmallDiskContent::Log);
     let (unreadable, locked) = told(site)?;
-    Ok(Seen {
+    Ok(RunObservations {
         journal: journal(site, damaged),
         unreadable,
         effects,
@@ -72,14 +77,14 @@ pub fn all(site: &Site, scenario: &Scenario, parts: Vec<Part>, damaged: &[Vec<u8
 }
 
 /// Reads the final effects on the volume, and the files on its bricks.
-pub fn healed(site: &Site) -> io::Result<(BTreeMap<String, Vec<String>>, String)> {
+pub fn healed(site: &RunFolders) -> io::Result<(BTreeMap<String, Vec<String>>, String)> {
     site.on_volume(HEALED)?;
     Ok((effects(site)?, site.said_on_volume(BRICKS)?))
 }
 
 /// Runs `report` and `runs`. Returns why the journal is unreadable, and the state of a run that is not listed as
 /// ended.
-fn told(site: &Site) -> io::Result<(Option<String>, Option<String>)> {
+fn told(site: &RunFolders) -> io::Result<(Option<String>, Option<String>)> {
     let Some(run) = run_name(site) else { return Ok((Some("there is no run".into()), None)) };
     let report = site.homing(&["report".into(), run.clone()])?.output()?;
     let unreadable = (!report.status.success()).then(|| String::from_utf8_lossy(&report.stderr).into_owned());
@@ -90,7 +95,7 @@ fn told(site: &Site) -> io::Result<(Option<String>, Option<String>)> {
     Ok((unreadable, (state != "\"ended\"").then(|| format!("`homing runs` says {state}"))))
 }
 
-fn effects(site: &Site) -> io::Result<BTreeMap<String, Vec<String>>> {
+fn effects(site: &RunFolders) -> io::Result<BTreeMap<String, Vec<String>>> {
     site.on_volume(COPY)?;
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(site.base.join("effects"))? {
@@ -101,7 +106,7 @@ fn effects(site: &Site) -> io::Result<BTreeMap<String, Vec<String>>> {
     Ok(found)
 }
 
-fn beats(site: &Site) -> BTreeMap<String, Beats> {
+fn beats(site: &RunFolders) -> BTreeMap<String, Beats> {
     let mut found: BTreeMap<String, Beats> = BTreeMap::new();
     for (host, folder) in site.beats().iter().enumerate() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -2,7 +2,7 @@
 
 use crate::processes::MARK;
 use crate::random::Random;
-use crate::scenario::{Input, Scenario, Terrain};
+use crate::scenario::{Scenario, TaskSource, Terrain};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const SHIM: &str = include_str!("../../../../tests/clock_shift.c");
 
 /// The place that all runs of a campaign share.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct CampaignEnvironment {
     /// The program under test.
     pub homing: PathBuf,
     /// The name of the lab, when runs go over ssh on its hosts.
@@ -28,9 +28,9 @@ pub struct Place {
     _shim: Arc<tempfile::TempDir>,
 }
 
-impl Place {
+impl CampaignEnvironment {
     /// Makes a place on this machine, or on the hosts of a lab that is up.
-    pub fn new(homing: &Path, lab: Option<&str>) -> io::Result<Place> {
+    pub fn new(homing: &Path, lab: Option<&str>) -> io::Result<CampaignEnvironment> {
         let folder = tempfile::tempdir()?;
         let (source, library) = (folder.path().join("shim.c"), folder.path().join("shim.so"));
         fs::write(&source, SHIM)?;
@@ -45,7 +45,7 @@ impl Place {
             set.args(homing_volume::gluster::VANISHED.iter().flat_map(|(key, value)| [key, value]));
             set.stdout(std::process::Stdio::null()).status()?;
         }
-        Ok(Place { homing: homing.into(), lab: lab.map(String::from), shim, _shim: Arc::new(folder) })
+        Ok(CampaignEnvironment { homing: homing.into(), lab: lab.map(String::from), shim, _shim: Arc::new(folder) })
     }
 
     /// Returns the library that shifts clocks.
@@ -62,19 +62,19 @@ impl Place {
 
 /// The folders of one run.
 #[derive(Debug)]
-pub struct Site {
+pub struct RunFolders {
     /// The mark of the run's processes.
     pub mark: String,
     /// The base folder on this machine. In a lab it is on the scratch disk of the first host.
     pub base: PathBuf,
-    place: Place,
+    place: CampaignEnvironment,
     scenario: Scenario,
     _folder: Option<tempfile::TempDir>,
 }
 
 /// The things that may be on a small disk.
 #[derive(Clone, Copy)]
-pub enum Kept {
+pub enum SmallDiskContent {
     /// The run's folder.
     Runs,
     /// Standard output.
@@ -83,9 +83,9 @@ pub enum Kept {
     Log,
 }
 
-impl Site {
+impl RunFolders {
     /// Makes the folders.
-    pub fn new(place: &Place, scenario: &Scenario) -> io::Result<Site> {
+    pub fn new(place: &CampaignEnvironment, scenario: &Scenario) -> io::Result<RunFolders> {
         let mark = format!("{}-{}-{}", scenario.seed, std::process::id(), Random::new(nonce()).within(0, 1 << 30));
         let (base, folder) = match &place.lab {
             None => {
@@ -94,7 +94,7 @@ impl Site {
             }
             Some(lab) => (scratch(lab, 1)?.join(&mark), None),
         };
-        let site = Site { mark, base, place: place.clone(), scenario: scenario.clone(), _folder: folder };
+        let site = RunFolders { mark, base, place: place.clone(), scenario: scenario.clone(), _folder: folder };
         for folder in ["beats", "effects", "disk", "runs", "cwd"] {
             fs::create_dir_all(site.base.join(folder))?;
         }
@@ -114,7 +114,7 @@ impl Site {
     }
 
     /// Returns the path of a kept thing on this machine.
-    pub fn kept(&self, what: Kept) -> PathBuf {
+    pub fn kept(&self, what: SmallDiskContent) -> PathBuf {
         let small = self.scenario.small_disk[what as usize];
         let folder = if small { self.base.join("disk") } else { self.base.clone() };
         folder.join(["runs", "out", "log"][what as usize])
@@ -170,7 +170,7 @@ impl Site {
                 command
             }
         };
-        command.args(words).env("HOMING_RUNS", self.inside(&self.kept(Kept::Runs))).env("SHELL", "/bin/sh");
+        command.args(words).env("HOMING_RUNS", self.inside(&self.kept(SmallDiskContent::Runs))).env("SHELL", "/bin/sh");
         command.env(MARK, &self.mark).env_remove("HOMING_CLUSTER").env("TMPDIR", self.inside(&self.base));
         command
             .env("CAMPAIGN_EFFECTS", self.effects_inside())
@@ -187,7 +187,7 @@ impl Site {
     pub fn words(&self) -> Vec<String> {
         let s = &self.scenario;
         let mut words = vec!["run".to_string(), "-q".into(), format!("-j{}", s.jobs)];
-        let log = self.kept(Kept::Log);
+        let log = self.kept(SmallDiskContent::Log);
         words.extend(["--joblog".into(), self.inside(&log.with_extension("tsv"))]);
         if self.place.lab.is_some() {
             words.extend(["--on", "ssh", "--hosts", "n[1-3]"].map(String::from));
@@ -205,9 +205,9 @@ impl Site {
         }
         let command = ["bash".into(), "-c".into(), format!("'{SOURCED}'"), self.script_inside(), "{}".into()];
         match s.input {
-            Input::Tasks => words.extend(["--tasks".into(), self.inside(&self.base.join("tasks"))]),
-            Input::Stdin => words.extend(command),
-            Input::Args => {
+            TaskSource::Tasks => words.extend(["--tasks".into(), self.inside(&self.base.join("tasks"))]),
+            TaskSource::Stdin => words.extend(command),
+            TaskSource::Args => {
                 words.extend(command);
                 words.push(":::".into());
                 words.extend((1..=s.tasks).map(Scenario::item));
@@ -223,7 +223,7 @@ impl Site {
         if status.success() { Ok(()) } else { Err(io::Error::other(format!("{script}: {status}"))) }
     }
 
-    /// Runs the script like [`Site::on_volume`], and returns its standard output. Its exit status does not count.
+    /// Runs the script like [`RunFolders::on_volume`], and returns its standard output. Its exit status does not count.
     pub fn said_on_volume(&self, script: &str) -> io::Result<String> {
         let Some(mut command) = self.command_on_volume(script)? else { return Ok(String::new()) };
         Ok(String::from_utf8_lossy(&command.output()?.stdout).into_owned())
@@ -246,7 +246,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for RunFolders {
     fn drop(&mut self) {
         if self.scenario.small_disk.contains(&true) {
             let _ = rustix::mount::unmount(self.base.join("disk"), rustix::mount::UnmountFlags::DETACH);

@@ -11,7 +11,7 @@ const GUARD: &str = "homing-guard";
 
 /// A process of the run.
 #[derive(Clone, Debug)]
-pub struct Process {
+pub struct RunProcess {
     /// Its process id, as the machine numbers it.
     pub pid: i32,
     /// The process id of its parent.
@@ -24,7 +24,7 @@ pub struct Process {
     pub state: char,
 }
 
-impl Process {
+impl RunProcess {
     /// Returns whether the process has the role `whom` in the run.
     pub fn is(&self, whom: Whom) -> bool {
         let word = |at: usize| self.words.get(at).map_or("", String::as_str);
@@ -45,7 +45,7 @@ impl Process {
 }
 
 /// Returns all processes with the mark, and homing's workers and guards in the lab.
-pub fn of_run(mark: &str, lab: Option<&str>) -> Vec<Process> {
+pub fn of_run(mark: &str, lab: Option<&str>) -> Vec<RunProcess> {
     let entry = format!("{MARK}={mark}");
     let own = |pid: i32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -57,7 +57,7 @@ pub fn of_run(mark: &str, lab: Option<&str>) -> Vec<Process> {
     found.filter(|p| p.state != 'Z' && !p.words.is_empty() && !p.words[0].ends_with("nsenter")).collect()
 }
 
-fn process(pid: i32) -> Option<Process> {
+fn process(pid: i32) -> Option<RunProcess> {
     let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let words = words.split(|b| *b == 0).map(|w| String::from_utf8_lossy(w).into_owned());
     let mut words: Vec<String> = words.collect();
@@ -66,11 +66,11 @@ fn process(pid: i32) -> Option<Process> {
     let mut fields = stat.rsplit_once(") ")?.1.split_ascii_whitespace();
     let (state, parent) = (fields.next()?.chars().next()?, fields.next()?.parse().ok()?);
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_string();
-    Some(Process { pid, parent, name, words, state })
+    Some(RunProcess { pid, parent, name, words, state })
 }
 
 fn in_lab(pid: i32, lab: &str) -> bool {
-    let serves = |p: Process| p.is(Whom::Worker) || p.is(Whom::Guard) || p.is(Whom::Task);
+    let serves = |p: RunProcess| p.is(Whom::Worker) || p.is(Whom::Guard) || p.is(Whom::Task);
     in_group(pid, &format!("homing-lab/{lab}/")) && process(pid).is_some_and(serves)
 }
 
@@ -81,7 +81,7 @@ fn in_group(pid: i32, group: &str) -> bool {
 /// Returns the processes by which a host of the lab serves its disk to GlusterFS.
 pub fn bricks(lab: &str, host: u64) -> Vec<i32> {
     let group = format!("homing-lab/{lab}/n{host}");
-    let own = |p: &Process| p.words.first().is_some_and(|w| w.ends_with("glusterfsd")) && in_group(p.pid, &group);
+    let own = |p: &RunProcess| p.words.first().is_some_and(|w| w.ends_with("glusterfsd")) && in_group(p.pid, &group);
     all().filter_map(process).filter(own).map(|p| p.pid).collect()
 }
 

@@ -26,7 +26,7 @@ pub enum Form {
 
 /// The source of the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum TaskSource {
     /// `:::`.
     Args,
     /// Standard input, piece by piece, broken inside of lines.
@@ -133,7 +133,7 @@ pub struct Scenario {
     /// `--retries 3`.
     pub retries: bool,
     /// The source of the tasks.
-    pub input: Input,
+    pub input: TaskSource,
     /// Whether other users' files are in its folders.
     pub neighbours: bool,
     /// Which of these are on a small disk: the journal, standard output, the job log and the results.
@@ -167,7 +167,7 @@ impl Scenario {
             form: r.of(&[Form::Plain, Form::Plain, Form::Keep, Form::Keep, Form::Lines]),
             results: r.percent(25),
             retries: r.percent(40),
-            input: r.of(&[Input::Args, Input::Args, Input::Stdin, Input::Tasks]),
+            input: r.of(&[TaskSource::Args, TaskSource::Args, TaskSource::Stdin, TaskSource::Tasks]),
             neighbours: terrain.root && r.percent(15),
             small_disk: if full { small_disk(r) } else { [false; 3] },
             parts,

@@ -1,28 +1,28 @@
 //! The table of a campaign.
 
 use crate::drive::Tried;
-use crate::model::{Column, kills};
+use crate::model::{SummaryColumn, kills};
 use crate::scenario::Deed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Columns with their heads.
-const COLUMNS: [(Column, &str); 15] = [
-    (Column::Effects, "effects wrong"),
-    (Column::Twice, "twice"),
-    (Column::Output, "output lost"),
-    (Column::Status, "status wrong"),
-    (Column::JobLog, "job log wrong"),
-    (Column::Processes, "processes left"),
-    (Column::Locks, "locks left"),
-    (Column::Unreadable, "unreadable"),
-    (Column::Stuck, "stuck"),
-    (Column::Planted, "planted followed"),
-    (Column::Images, "images lost"),
-    (Column::Jobs, "jobs lost"),
-    (Column::Bash, "bash as sh"),
-    (Column::Inodes, "no inodes"),
-    (Column::Replaced, "replaced"),
+const COLUMNS: [(SummaryColumn, &str); 15] = [
+    (SummaryColumn::Effects, "effects wrong"),
+    (SummaryColumn::Twice, "twice"),
+    (SummaryColumn::Output, "output lost"),
+    (SummaryColumn::Status, "status wrong"),
+    (SummaryColumn::JobLog, "job log wrong"),
+    (SummaryColumn::Processes, "processes left"),
+    (SummaryColumn::Locks, "locks left"),
+    (SummaryColumn::Unreadable, "unreadable"),
+    (SummaryColumn::Stuck, "stuck"),
+    (SummaryColumn::Planted, "planted followed"),
+    (SummaryColumn::Images, "images lost"),
+    (SummaryColumn::Jobs, "jobs lost"),
+    (SummaryColumn::Bash, "bash as sh"),
+    (SummaryColumn::Inodes, "no inodes"),
+    (SummaryColumn::Replaced, "replaced"),
 ];
 
 /// Counts over many seeds.
@@ -32,7 +32,7 @@ pub struct Summary {
     parts: u64,
     deeds: u64,
     kills: u64,
-    wrong: BTreeMap<Column, u64>,
+    wrong: BTreeMap<SummaryColumn, u64>,
     faults: BTreeMap<String, u64>,
 }
 
@@ -49,7 +49,7 @@ impl Summary {
         let scene = tried.scene.map(|scene| scene.fault().to_string());
         kinds.chain(planned).chain(scene).for_each(|kind| *self.faults.entry(kind).or_default() += 1);
         self.kills += kills(&tried.seen);
-        let columns: BTreeSet<Column> = tried.findings.iter().map(|(column, _)| *column).collect();
+        let columns: BTreeSet<SummaryColumn> = tried.findings.iter().map(|(column, _)| *column).collect();
         columns.into_iter().for_each(|column| *self.wrong.entry(column).or_default() += 1);
     }
 }

@@ -4,7 +4,7 @@ use crate::disk::{detach, reap_in_background};
 use crate::error::{Doing, LabError, Result};
 use crate::exec::on_each;
 use crate::guest::Booted;
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{HostPlan, LabPlan};
 use crate::{cgroup, folder, gluster, guest, inotify, net, process, program};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ const GUEST_PATIENCE: Duration = Duration::from_secs(240);
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// Boots a host whose root and disk are made; returns when ssh answers and the link is shaped.
-pub(crate) fn boot(plan: &Plan, host: &HostPlan) -> Result<()> {
+pub(crate) fn boot(plan: &LabPlan, host: &HostPlan) -> Result<()> {
     let mut nspawn = start(plan, host)?;
     let until = Instant::now() + PATIENCE;
     wait(host, &mut nspawn, until, "its sshd does not answer", || ssh_answers(host).then_some(()))?;
@@ -96,7 +96,7 @@ done </proc/self/mountinfo
 exec systemd-nspawn "$@""#;
 
 /// Boots a guest; returns when ssh answers.
-pub(crate) fn boot_guest(plan: &Plan, host: &HostPlan, kernel: &Booted, disk: &Path) -> Result<()> {
+pub(crate) fn boot_guest(plan: &LabPlan, host: &HostPlan, kernel: &Booted, disk: &Path) -> Result<()> {
     let mut guest = guest::start(plan, host, kernel, disk)?;
     let until = Instant::now() + GUEST_PATIENCE;
     let answers = wait(host, &mut guest, until, "its sshd does not answer", || ssh_answers(host).then_some(()));
@@ -108,7 +108,7 @@ pub(crate) fn boot_guest(plan: &Plan, host: &HostPlan, kernel: &Booted, disk: &P
     Ok(())
 }
 
-fn start(plan: &Plan, host: &HostPlan) -> Result<Child> {
+fn start(plan: &LabPlan, host: &HostPlan) -> Result<Child> {
     let console = host.console();
     let out = File::create(&console).doing("making", &console)?;
     let err = out.try_clone().doing("opening", &console)?;

@@ -3,7 +3,7 @@
 
 use crate::error::{Doing, LabError, Result};
 use crate::exec::{on_each, output};
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{HostPlan, LabPlan};
 use crate::program::finish;
 use crate::root::write;
 use crate::spec::CephSpec;
@@ -18,7 +18,7 @@ const KEYS: &str = "/etc/ceph/ceph.client.admin.keyring";
 const USER_KEY: &str = "/etc/ceph/ceph.client.user.keyring";
 
 /// Starts the daemons, makes the file system, and mounts it.
-pub(crate) fn make(plan: &Plan, shape: CephSpec) -> Result<()> {
+pub(crate) fn make(plan: &LabPlan, shape: CephSpec) -> Result<()> {
     let hosts = plan.hosts();
     let Some(first) = hosts.first() else { return Ok(()) };
     let cluster = uuid()?;
@@ -62,7 +62,7 @@ fn mount_by_kernel(first: &HostPlan) -> String {
     )
 }
 
-fn script(plan: &Plan, host: &HostPlan, doing: &str, text: &str) -> Result<()> {
+fn script(plan: &LabPlan, host: &HostPlan, doing: &str, text: &str) -> Result<()> {
     output(plan, host, doing, &["sh", "-ec", text]).map(drop)
 }
 
@@ -72,7 +72,7 @@ fn uuid() -> Result<String> {
 }
 
 /// Returns the settings of a small cluster that is healthy within seconds.
-fn conf_text(plan: &Plan, shape: CephSpec, cluster: &str) -> String {
+fn conf_text(plan: &LabPlan, shape: CephSpec, cluster: &str) -> String {
     let first = plan.hosts().first().map_or_else(String::new, |host| host.address().to_string());
     // The rest of the disk is for other files on it, and for tests.
     let block = plan.spec.disk_bytes / 4 * 3;
@@ -90,7 +90,7 @@ fn conf_text(plan: &Plan, shape: CephSpec, cluster: &str) -> String {
 }
 
 /// Returns the keyring of all, and the keyring for mounts.
-fn new_keys(plan: &Plan) -> Result<(String, String)> {
+fn new_keys(plan: &LabPlan) -> Result<(String, String)> {
     let all = plan.dir().join("ceph.keyring");
     let user = plan.dir().join("ceph.client.user.keyring");
     let full = [("mon", "allow *"), ("osd", "allow *"), ("mds", "allow *"), ("mgr", "allow *")];
@@ -154,7 +154,7 @@ systemctl start ceph-mgr@n1 ceph-mds@n1";
 const HEALTH: &str = "printf 'health\nmds stat\n' | ceph --connect-timeout 20";
 
 /// Waits until all OSDs are in and the MDS is active. Files that are written before that have fewer copies.
-fn wait_until_healthy(plan: &Plan, first: &HostPlan) -> Result<()> {
+fn wait_until_healthy(plan: &LabPlan, first: &HostPlan) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     loop {
         let asked = output(plan, first, "asking Ceph for its health", &["sh", "-c", HEALTH]);

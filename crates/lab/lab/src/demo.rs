@@ -1,7 +1,7 @@
 //! Shows the gain of placement on one machine. Four hosts with thin links hold a replicated volume; one batch runs
 //! over it twice.
 
-use crate::{GlusterSpec, LabSpec, Plan};
+use crate::{GlusterSpec, LabPlan, LabSpec};
 use homing_model::Failure;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub struct Demo {
 const RUNS: &str = "/var/lib/homing-demo";
 
 /// The cost of one run of the batch.
-struct Measured {
+struct DemoCost {
     took: Duration,
     link_bytes: u64,
 }
@@ -53,7 +53,7 @@ pub fn run(args: &Demo, tell: &dyn Fn(&str)) -> Result<i32, Failure> {
     result
 }
 
-fn raise(args: &Demo, tell: &dyn Fn(&str)) -> Result<Plan, Failure> {
+fn raise(args: &Demo, tell: &dyn Fn(&str)) -> Result<LabPlan, Failure> {
     // Two copies of everything on four hosts, and room for the file system itself.
     let each = u64::from(args.files).saturating_mul(args.size) + (512 << 20);
     let spec = LabSpec {
@@ -71,7 +71,7 @@ fn raise(args: &Demo, tell: &dyn Fn(&str)) -> Result<Plan, Failure> {
     Ok(crate::up_with(&spec, tell)?)
 }
 
-fn compare(args: &Demo, plan: &Plan, tell: &dyn Fn(&str)) -> Result<i32, Failure> {
+fn compare(args: &Demo, plan: &LabPlan, tell: &dyn Fn(&str)) -> Result<i32, Failure> {
     if plan.spec.gluster.is_none() {
         let hint = format!("homing lab down --name {}", plan.spec.name);
         return Err(Failure::usage(format!("lab {} has no GlusterFS volume", plan.spec.name)).hint(hint));
@@ -93,7 +93,7 @@ fn compare(args: &Demo, plan: &Plan, tell: &dyn Fn(&str)) -> Result<i32, Failure
     Ok(status)
 }
 
-fn verdict(turn: &Measured, near: &Measured) -> String {
+fn verdict(turn: &DemoCost, near: &DemoCost) -> String {
     let (a, b) = (turn.took.as_secs_f64(), near.took.as_secs_f64());
     format!(
         "in turn {a:.1} s, {:.1} MB over links; next to the data {b:.1} s, {:.1} MB over links: {:.2} of the time",
@@ -104,7 +104,7 @@ fn verdict(turn: &Measured, near: &Measured) -> String {
 }
 
 /// Fills the volume from one host, as users usually do.
-fn write_input(args: &Demo, plan: &Plan) -> Result<Vec<String>, Failure> {
+fn write_input(args: &Demo, plan: &LabPlan) -> Result<Vec<String>, Failure> {
     let files: Vec<String> = (1..=args.files).map(|i| format!("/data/demo/f{i:03}")).collect();
     on_first(plan, &["mkdir", "-p", "/data/demo"])?;
     for file in &files {
@@ -124,7 +124,7 @@ fn write_input(args: &Demo, plan: &Plan) -> Result<Vec<String>, Failure> {
     Ok(files)
 }
 
-fn on_first(plan: &Plan, words: &[&str]) -> Result<(), Failure> {
+fn on_first(plan: &LabPlan, words: &[&str]) -> Result<(), Failure> {
     let mut c = crate::exec(&plan.spec.name, "n1")?;
     let status = c.args(words).stdin(Stdio::null()).status();
     let status = status.map_err(|e| Failure::system(format!("starting {} on n1: {e}", words[0])))?;
@@ -136,7 +136,7 @@ fn on_first(plan: &Plan, words: &[&str]) -> Result<(), Failure> {
 }
 
 /// Runs `md5sum` of every file by this very program inside n1, with cold caches.
-fn batch(args: &Demo, plan: &Plan, files: &[String], options: &[&str]) -> Result<(i32, Measured), Failure> {
+fn batch(args: &Demo, plan: &LabPlan, files: &[String], options: &[&str]) -> Result<(i32, DemoCost), Failure> {
     let program = own_program()?;
     drop_caches()?;
     let before = link_bytes(plan);
@@ -150,14 +150,14 @@ fn batch(args: &Demo, plan: &Plan, files: &[String], options: &[&str]) -> Result
     c.arg("-j").arg(args.jobs.to_string()).args(options).arg("md5sum {}").arg(":::").args(files);
     let status = c.stdin(Stdio::null()).stdout(Stdio::null()).status();
     let status = status.map_err(|e| Failure::system(format!("starting homing run on n1: {e}")))?;
-    let measured = Measured { took: start.elapsed(), link_bytes: link_bytes(plan).saturating_sub(before) };
+    let measured = DemoCost { took: start.elapsed(), link_bytes: link_bytes(plan).saturating_sub(before) };
     keep_journals(args, plan)?;
     Ok((status.code().unwrap_or(homing_model::exit::SYSTEM), measured))
 }
 
 /// Copies the journals of n1's runs to the caller's own, where `homing report` looks for the run that was just named.
 /// The home of n1 is removed with the lab.
-fn keep_journals(args: &Demo, plan: &Plan) -> Result<(), Failure> {
+fn keep_journals(args: &Demo, plan: &LabPlan) -> Result<(), Failure> {
     let own = &args.journals;
     let doing = |e: std::io::Error| Failure::system(format!("bringing the journal from n1 to {}: {e}", own.display()));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(own).map_err(doing)?;
@@ -189,7 +189,7 @@ fn drop_caches() -> Result<(), Failure> {
 }
 
 /// Returns the bytes that entered hosts over their links since they booted.
-fn link_bytes(plan: &Plan) -> u64 {
+fn link_bytes(plan: &LabPlan) -> u64 {
     plan.hosts().iter().filter_map(crate::counters).map(|(rx, _)| rx).sum()
 }
 
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_verdict_is_a_share_of_the_time_in_turn() {
-        let of = |ms, link_bytes| Measured { took: Duration::from_millis(ms), link_bytes };
+        let of = |ms, link_bytes| DemoCost { took: Duration::from_millis(ms), link_bytes };
         let told = verdict(&of(8_000, 640_000_000), &of(2_000, 1_500_000));
         assert_eq!(
             told,

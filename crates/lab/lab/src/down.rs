@@ -2,8 +2,8 @@
 //! parts exist, and may be repeated.
 
 use crate::error::{Doing, LabError, Result};
-use crate::plan::Plan;
-use crate::process::{self, Kind};
+use crate::plan::LabPlan;
+use crate::process::{self, ProcessScope};
 use crate::{cgroup, folder, mounts, net, program};
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,13 +17,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub fn down(name: &str) -> Result<bool> {
     program::need_root()?;
     crate::spec::check_name(name)?;
-    let dir = Plan::dir_of(name);
+    let dir = LabPlan::dir_of(name);
     let plan = folder::load(name).ok();
     let groups = format!("homing-lab/{name}");
-    let found = dir.exists() || !process::all_of(&dir, Kind::All, []).is_empty();
+    let found = dir.exists() || !process::all_of(&dir, ProcessScope::All, []).is_empty();
 
     let locks = plan.as_ref().map(nspawn_locks).unwrap_or_default();
-    let hosts = || process::all_of(&dir, Kind::Hosts, cgroup::members(&groups));
+    let hosts = || process::all_of(&dir, ProcessScope::Hosts, cgroup::members(&groups));
     kill(name, hosts)?;
     mounts::make_read_only_below(&dir)?;
     mounts::unmount_below_except(&dir, "hdd")?;
@@ -44,7 +44,7 @@ pub fn down(name: &str) -> Result<bool> {
         return free.map(|()| found);
     }
     mounts::unmount_below(&dir)?;
-    kill(name, || process::all_of(&dir, Kind::All, []))?;
+    kill(name, || process::all_of(&dir, ProcessScope::All, []))?;
     settle(name, "control group", || {
         cgroup::remove(&groups);
         cgroup::left(&groups)
@@ -87,7 +87,7 @@ fn settle<T: std::fmt::Debug>(name: &str, what: &str, left: impl Fn() -> Vec<T>)
 
 /// Returns the lock files of the hosts' roots, which systemd-nspawn names by device and inode. Works only while the
 /// roots are mounted.
-fn nspawn_locks(plan: &Plan) -> Vec<PathBuf> {
+fn nspawn_locks(plan: &LabPlan) -> Vec<PathBuf> {
     let of = |root: PathBuf| {
         let meta = fs::metadata(root).ok()?;
         let (device, inode) = (meta.dev(), meta.ino());
@@ -97,7 +97,7 @@ fn nspawn_locks(plan: &Plan) -> Vec<PathBuf> {
 }
 
 /// Removes the files that systemd-nspawn leaves in /run when it is killed.
-fn forget_nspawn(plan: &Plan) {
+fn forget_nspawn(plan: &LabPlan) {
     for host in plan.hosts() {
         let _ = fs::remove_dir(Path::new("/run/systemd/nspawn/propagate").join(host.machine()));
         let _ = fs::remove_dir_all(Path::new("/run/systemd/nspawn/unix-export").join(host.machine()));

@@ -1,7 +1,7 @@
 //! Runs a command inside a host, and an action for every host.
 
 use crate::error::Result;
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{HostPlan, LabPlan};
 use crate::{cgroup, folder, process, program};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -60,14 +60,14 @@ done
 exec ssh -F "$config" "$host" "$line""#;
 
 /// Runs a program in a host to its end and returns its standard output.
-pub(crate) fn output(plan: &Plan, host: &HostPlan, doing: &str, args: &[&str]) -> Result<String> {
+pub(crate) fn output(plan: &LabPlan, host: &HostPlan, doing: &str, args: &[&str]) -> Result<String> {
     let mut c = inside(host).ok_or_else(|| plan.no_host(&host.name()))?;
     c.args(args).stdin(Stdio::null());
     program::finish(&format!("{doing} on {}", host.name()), &mut c)
 }
 
 /// Carries out an action for every host at once. Returns the first failure, in the hosts' order.
-pub(crate) fn on_each(plan: &Plan, act: impl Fn(&HostPlan) -> Result<()> + Sync) -> Result<()> {
+pub(crate) fn on_each(plan: &LabPlan, act: impl Fn(&HostPlan) -> Result<()> + Sync) -> Result<()> {
     let hosts = plan.hosts();
     homing_os::threads::each(&hosts, act).into_iter().collect()
 }

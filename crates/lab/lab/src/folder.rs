@@ -1,7 +1,7 @@
 //! The state folders of labs: one for each name, with the plan in it, and a mark when the lab is complete.
 
 use crate::error::{Doing, LabError, Result};
-use crate::plan::{LABS, Plan};
+use crate::plan::{LABS, LabPlan};
 use crate::spec::LabSpec;
 use crate::{net, process, program};
 use rustix::fs::FlockOperation;
@@ -14,12 +14,12 @@ const RECORD: &str = "lab.json";
 
 /// Makes the state folder and takes a number that no other lab has. The record
 /// is complete before anything else exists, so that `down` always knows the names.
-pub(crate) fn claim(spec: &LabSpec) -> Result<Plan> {
+pub(crate) fn claim(spec: &LabSpec) -> Result<LabPlan> {
     let labs = Path::new(LABS);
     fs::create_dir_all(labs).doing("making", labs)?;
     let gate = File::open(labs).doing("opening", labs)?;
     rustix::fs::flock(&gate, FlockOperation::LockExclusive).doing("locking", labs)?;
-    let dir = Plan::dir_of(&spec.name);
+    let dir = LabPlan::dir_of(&spec.name);
     if dir.exists() {
         return Err(match is_up(&spec.name) {
             true => LabError::Up(spec.name.clone()),
@@ -28,19 +28,19 @@ pub(crate) fn claim(spec: &LabSpec) -> Result<Plan> {
     }
     let taken: Vec<u8> = names().iter().filter_map(|n| load(n).ok()).map(|p| p.number).collect();
     let number = (1..=254u8).find(|k| {
-        let plan = Plan { spec: spec.clone(), number: *k };
+        let plan = LabPlan { spec: spec.clone(), number: *k };
         !taken.contains(k) && net::interfaces(&plan).is_empty()
     });
     let Some(number) = number else {
         return Err(LabError::Request("254 labs are up already; no subnet of 10.77.0.0/16 is free".into()));
     };
-    let plan = Plan { spec: spec.clone(), number };
+    let plan = LabPlan { spec: spec.clone(), number };
     record(&plan)?;
     Ok(plan)
 }
 
 /// Writes the record. The folder appears under its name only with the record in it.
-fn record(plan: &Plan) -> Result<()> {
+fn record(plan: &LabPlan) -> Result<()> {
     let dir = plan.dir();
     let fresh = Path::new(LABS).join(format!(".{}.new", plan.spec.name));
     let _ = fs::remove_dir_all(&fresh);
@@ -52,7 +52,7 @@ fn record(plan: &Plan) -> Result<()> {
 }
 
 /// Marks a lab as complete.
-pub(crate) fn finish(plan: &Plan) -> Result<()> {
+pub(crate) fn finish(plan: &LabPlan) -> Result<()> {
     let ready = plan.dir().join(READY);
     fs::write(&ready, "").doing("writing", &ready)
 }
@@ -67,9 +67,9 @@ pub fn names() -> Vec<String> {
 }
 
 /// Returns the plan of a lab that has a state folder.
-pub fn load(name: &str) -> Result<Plan> {
+pub fn load(name: &str) -> Result<LabPlan> {
     crate::spec::check_name(name)?;
-    let file = Plan::dir_of(name).join(RECORD);
+    let file = LabPlan::dir_of(name).join(RECORD);
     let text = match fs::read(&file) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(LabError::Down(name.into())),
         other => other.doing("reading", &file)?,
@@ -79,7 +79,7 @@ pub fn load(name: &str) -> Result<Plan> {
 
 /// Returns the plan of a lab that can take commands. It is complete, and not left by a restart of the machine. Only
 /// root can read its key.
-pub fn reach(name: &str) -> Result<Plan> {
+pub fn reach(name: &str) -> Result<LabPlan> {
     program::need_root()?;
     let plan = load(name)?;
     let lives = plan.hosts().iter().any(|h| process::leader_of(h).is_some());

@@ -3,14 +3,14 @@
 
 use crate::error::{LabError, Result};
 use crate::exec::{on_each, output};
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{HostPlan, LabPlan};
 use crate::spec::GlusterSpec;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Starts the daemons, joins the hosts, makes, starts and mounts the volume.
-pub(crate) fn make(plan: &Plan, shape: GlusterSpec) -> Result<()> {
+pub(crate) fn make(plan: &LabPlan, shape: GlusterSpec) -> Result<()> {
     on_each(plan, |h| serve(plan, h))?;
     let hosts = plan.hosts();
     let Some(first) = hosts.first() else { return Ok(()) };
@@ -37,11 +37,11 @@ pub(crate) fn make(plan: &Plan, shape: GlusterSpec) -> Result<()> {
     on_each(plan, |h| mount(plan, h))
 }
 
-fn serve(plan: &Plan, host: &HostPlan) -> Result<()> {
+fn serve(plan: &LabPlan, host: &HostPlan) -> Result<()> {
     output(plan, host, "starting glusterd", &["systemctl", "start", "glusterd"]).map(drop)
 }
 
-fn mount(plan: &Plan, host: &HostPlan) -> Result<()> {
+fn mount(plan: &LabPlan, host: &HostPlan) -> Result<()> {
     output(plan, host, "making /data", &["mkdir", "-p", "/data"])?;
     let source = format!("{}:/data", host.name());
     output(plan, host, "mounting the gluster volume", &["mount", "-t", "glusterfs", &source, "/data"]).map(drop)
@@ -49,7 +49,7 @@ fn mount(plan: &Plan, host: &HostPlan) -> Result<()> {
 
 /// Joins a host to the volume again after a boot, or after its mount broke with the failure of other hosts. A client
 /// that receives nothing from its glusterd in its first moments ends itself and leaves a dead mount.
-pub(crate) fn join(plan: &Plan, host: &HostPlan) -> Result<()> {
+pub(crate) fn join(plan: &LabPlan, host: &HostPlan) -> Result<()> {
     serve(plan, host)?;
     let until = Instant::now() + PATIENCE;
     let alive = || output(plan, host, "looking at /data", &["sh", "-c", "mountpoint -q /data && ls /data"]);
@@ -66,7 +66,7 @@ pub(crate) fn join(plan: &Plan, host: &HostPlan) -> Result<()> {
 }
 
 /// Waits until all peers are connected, a second or so after the probes. Only then can a volume be made.
-fn wait_for_peers(plan: &Plan) -> Result<()> {
+fn wait_for_peers(plan: &LabPlan) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     on_each(plan, |h| {
         loop {

@@ -4,7 +4,7 @@
 use crate::disk::detach;
 use crate::error::{Doing, LabError, Result};
 use crate::kernel::Kernel;
-use crate::plan::{BOOTED, HostPlan, Plan};
+use crate::plan::{BOOTED, HostPlan, LabPlan};
 use crate::program;
 use crate::root::write;
 use crate::spec::Guests;
@@ -50,7 +50,7 @@ impl Guests {
 pub(crate) const LAZY: [&str; 2] = ["-E", "lazy_itable_init=1,lazy_journal_init=1"];
 
 /// Starts the guest, which has this file for its disk.
-pub(crate) fn start(plan: &Plan, host: &HostPlan, kernel: &Booted, disk: &Path) -> Result<Child> {
+pub(crate) fn start(plan: &LabPlan, host: &HostPlan, kernel: &Booted, disk: &Path) -> Result<Child> {
     write(&host.root().join(BOOTED.trim_start_matches('/')), INIT, 0o755)?;
     net::make_tap(plan, host)?;
     let mut c = match kernel {

@@ -44,7 +44,7 @@ pub use error::{LabError, Result};
 pub use exec::exec;
 pub use folder::{is_up, load, names, reach};
 pub use net::counters;
-pub use plan::Plan;
+pub use plan::LabPlan;
 pub use process::leader_of;
 pub use spec::{CephSpec, DiskModel, GlusterSpec, Guests, LabSpec, MooseSpec, NfsSpec, parse_rate, parse_size};
 pub use status::{HostState, HostStatus, LabStatus, status};

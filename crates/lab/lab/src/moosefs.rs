@@ -3,7 +3,7 @@
 
 use crate::error::{Doing, LabError, Result};
 use crate::exec::{on_each, output};
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{HostPlan, LabPlan};
 use crate::root::write;
 use crate::spec::MooseSpec;
 use std::fs;
@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const METADATA: &str = "/scratch/moosefs/master";
 
 /// Starts master, chunkservers and mounts, and sets the number of copies of all files.
-pub(crate) fn make(plan: &Plan, shape: MooseSpec) -> Result<()> {
+pub(crate) fn make(plan: &LabPlan, shape: MooseSpec) -> Result<()> {
     let hosts = plan.hosts();
     let Some(first) = hosts.first() else { return Ok(()) };
     on_each(plan, configure)?;
@@ -39,7 +39,7 @@ pub(crate) fn make(plan: &Plan, shape: MooseSpec) -> Result<()> {
 }
 
 /// Mounts on a host. A master on a busy machine takes longer to answer than a client waits, so the mount is repeated.
-fn mount(plan: &Plan, host: &HostPlan, words: &[&str]) -> Result<()> {
+fn mount(plan: &LabPlan, host: &HostPlan, words: &[&str]) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match output(plan, host, "mounting MooseFS", words) {
@@ -76,7 +76,7 @@ fn configure(host: &HostPlan) -> Result<()> {
     Ok(())
 }
 
-fn start_master(plan: &Plan, first: &HostPlan) -> Result<()> {
+fn start_master(plan: &LabPlan, first: &HostPlan) -> Result<()> {
     let dir = first.scratch().join("moosefs/master");
     fs::create_dir_all(&dir).doing("making", &dir)?;
     let empty = dir.join("metadata.mfs");
@@ -98,7 +98,7 @@ fn has_space(row: &str) -> bool {
 }
 
 /// Waits for the chunkservers: a file gets its copies only on registered ones.
-fn wait_for_chunkservers(plan: &Plan, first: &HostPlan) -> Result<()> {
+fn wait_for_chunkservers(plan: &LabPlan, first: &HostPlan) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     let words = ["mfscli", "-H", "n1", "-p", "-s", "|", "-SCS"];
     loop {

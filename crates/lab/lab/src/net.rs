@@ -1,7 +1,7 @@
 //! The lab's bridge, the shaping of its links, and the byte counters.
 
 use crate::error::Result;
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{HostPlan, LabPlan};
 use crate::program::{finish, run};
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub(crate) fn exists(interface: &str) -> bool {
 }
 
 /// Makes the bridge and gives the machine its address there.
-pub(crate) fn make_bridge(plan: &Plan) -> Result<()> {
+pub(crate) fn make_bridge(plan: &LabPlan) -> Result<()> {
     let (bridge, doing) = (plan.bridge(), "making the lab's bridge");
     run(doing, "ip", &["link", "add", &bridge, "type", "bridge"])?;
     run(doing, "ip", &["addr", "add", &format!("{}/24", plan.gateway()), "dev", &bridge])?;
@@ -22,7 +22,7 @@ pub(crate) fn make_bridge(plan: &Plan) -> Result<()> {
 }
 
 /// Makes the machine's end of a guest's link.
-pub(crate) fn make_tap(plan: &Plan, host: &HostPlan) -> Result<()> {
+pub(crate) fn make_tap(plan: &LabPlan, host: &HostPlan) -> Result<()> {
     let (tap, doing) = (host.veth(), format!("making the link of {}", host.name()));
     run(&doing, "ip", &["tuntap", "add", "dev", &tap, "mode", "tap"])?;
     run(&doing, "ip", &["link", "set", &tap, "master", &plan.bridge(), "up"]).map(drop)
@@ -62,7 +62,7 @@ pub fn counters(host: &HostPlan) -> Option<(u64, u64)> {
 }
 
 /// Returns the lab's interfaces that exist now.
-pub(crate) fn interfaces(plan: &Plan) -> Vec<String> {
+pub(crate) fn interfaces(plan: &LabPlan) -> Vec<String> {
     let prefix = format!("vb-{}-", plan.bridge());
     let Ok(all) = fs::read_dir("/sys/class/net") else { return Vec::new() };
     let mut names: Vec<String> = all
@@ -75,7 +75,7 @@ pub(crate) fn interfaces(plan: &Plan) -> Vec<String> {
 }
 
 /// Deletes the lab's interfaces.
-pub(crate) fn remove(plan: &Plan) -> Result<()> {
+pub(crate) fn remove(plan: &LabPlan) -> Result<()> {
     for name in interfaces(plan) {
         // A link that vanished meanwhile with its namespace counts as deleted.
         if let Err(e) = run("deleting an interface of the lab", "ip", &["link", "delete", &name])

@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::exec::{on_each, output};
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{HostPlan, LabPlan};
 use crate::spec::NfsSpec;
 
 /// Exports the root of version 4's name space. The guest's own root is an overlay, through which clients cannot look.
@@ -32,7 +32,7 @@ const SOFT_ROCE: &str =
 const RDMA_PORT: u16 = 20049;
 
 /// Starts the server and mounts its export on the others.
-pub(crate) fn make(plan: &Plan, shape: NfsSpec) -> Result<()> {
+pub(crate) fn make(plan: &LabPlan, shape: NfsSpec) -> Result<()> {
     let hosts = plan.hosts();
     let Some(server) = hosts.first() else { return Ok(()) };
     output(plan, server, "starting the NFS server", &["sh", "-c", SERVE])?;

@@ -15,7 +15,7 @@ pub(crate) const BOOTED: &str = "/etc/homing-lab-init";
 
 /// A lab: its specification, and the number that keeps it apart from others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct LabPlan {
     /// The specification.
     pub spec: LabSpec,
     /// Third byte of the subnet; part of every interface name.
@@ -26,7 +26,7 @@ pub struct Plan {
 /// each end.
 pub(crate) const QUICK_KEYS: &str = "  KexAlgorithms ^curve25519-sha256\n";
 
-impl Plan {
+impl LabPlan {
     /// Returns the state folder of the lab of this name.
     pub fn dir_of(name: &str) -> PathBuf {
         PathBuf::from(LABS).join(name)
@@ -121,7 +121,7 @@ impl Plan {
 /// One host of a plan.
 #[derive(Clone, Debug)]
 pub struct HostPlan {
-    lab: Plan,
+    lab: LabPlan,
     pub(crate) index: u32,
 }
 
@@ -242,13 +242,13 @@ impl HostPlan {
 mod tests {
     use super::*;
 
-    fn plan() -> Plan {
-        Plan { spec: LabSpec { name: "t".into(), hosts: 12, ..LabSpec::default() }, number: 254 }
+    fn plan() -> LabPlan {
+        LabPlan { spec: LabSpec { name: "t".into(), hosts: 12, ..LabSpec::default() }, number: 254 }
     }
 
     #[test]
     fn names_fit_the_kernel_and_do_not_collide_between_labs() {
-        let other = Plan { number: 25, ..plan() };
+        let other = LabPlan { number: 25, ..plan() };
         for (a, b) in plan().hosts().iter().zip(other.hosts()) {
             assert!(a.veth().len() <= 15, "{}", a.veth());
             assert_ne!(a.veth(), b.veth());

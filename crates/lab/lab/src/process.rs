@@ -67,7 +67,7 @@ fn is_first_in_its_namespace(pid: i32) -> bool {
 
 /// The selection of a lab's processes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ProcessScope {
     /// The hosts alone: their disks can still be unmounted in order.
     Hosts,
     /// The servers of their disks too.
@@ -76,14 +76,14 @@ pub(crate) enum Kind {
 
 /// Returns every process that belongs to the lab in `dir`. These are its nspawns and guests, and the members of the
 /// given control groups. Processes in a mount namespace whose root is one of its overlays belong to it too. So do the
-/// servers of its disks with [`Kind::All`].
-pub(crate) fn all_of(dir: &Path, kind: Kind, in_groups: impl IntoIterator<Item = i32>) -> BTreeSet<i32> {
+/// servers of its disks with [`ProcessScope::All`].
+pub(crate) fn all_of(dir: &Path, kind: ProcessScope, in_groups: impl IntoIterator<Item = i32>) -> BTreeSet<i32> {
     let own = fs::read_link("/proc/self/ns/mnt").ok();
     let me = std::process::id() as i32;
     let mut found: BTreeSet<i32> = in_groups.into_iter().collect();
     for pid in pids() {
         let args = arguments(pid);
-        let programs: &[&str] = if kind == Kind::All {
+        let programs: &[&str] = if kind == ProcessScope::All {
             &["systemd-nspawn", qemu::PROGRAM, uml::PROGRAM, "nbdfuse", "nbdkit"]
         } else {
             &["systemd-nspawn", qemu::PROGRAM, uml::PROGRAM]

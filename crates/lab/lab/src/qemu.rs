@@ -3,7 +3,7 @@
 
 use crate::error::{Doing, Result};
 use crate::kernel::Kernel;
-use crate::plan::{BOOTED, HostPlan, Plan};
+use crate::plan::{BOOTED, HostPlan, LabPlan};
 use crate::program::command;
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ const MEMORY_MIB: u32 = 1024;
 const KERNEL_WORDS: &str = "console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off no_timer_check";
 
 /// Returns the command that runs the guest.
-pub(crate) fn command_of(plan: &Plan, host: &HostPlan, kernel: &Kernel, disk: &Path) -> Result<Command> {
+pub(crate) fn command_of(plan: &LabPlan, host: &HostPlan, kernel: &Kernel, disk: &Path) -> Result<Command> {
     let initrd = host.dir().join("initrd");
     std::fs::write(&initrd, initramfs(plan, host, kernel)?).doing("writing", &initrd)?;
     let mut c = command(PROGRAM);
@@ -27,7 +27,7 @@ pub(crate) fn command_of(plan: &Plan, host: &HostPlan, kernel: &Kernel, disk: &P
     Ok(c)
 }
 
-fn arguments(plan: &Plan, host: &HostPlan, kernel: &Kernel, disk: &Path) -> Vec<String> {
+fn arguments(plan: &LabPlan, host: &HostPlan, kernel: &Kernel, disk: &Path) -> Vec<String> {
     let dir = host.dir().display().to_string();
     let words = [
         format!("-name {}", host.machine()),
@@ -52,13 +52,13 @@ fn arguments(plan: &Plan, host: &HostPlan, kernel: &Kernel, disk: &Path) -> Vec<
 
 /// The guest's interface reports the rate of its link, Mbit/s, as a real one does. Placement reads it to decide which
 /// files to fetch.
-fn rate(plan: &Plan) -> String {
+fn rate(plan: &LabPlan) -> String {
     let mbit = plan.spec.link_bits_per_s.map(|bits| (bits / 1_000_000).max(1));
     mbit.map_or(String::new(), |mbit| format!(",speed={mbit},duplex=full"))
 }
 
 /// The script that runs before the root is there.
-fn first_steps(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> String {
+fn first_steps(plan: &LabPlan, host: &HostPlan, kernel: &Kernel) -> String {
     let modules = kernel.modules.display();
     format!(
         "#!/bin/busybox sh\n\
@@ -84,7 +84,7 @@ fn first_steps(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> String {
 }
 
 /// Returns an archive that the kernel unpacks: busybox, the modules for root, disk and link, and the first steps.
-fn initramfs(plan: &Plan, host: &HostPlan, kernel: &Kernel) -> Result<Vec<u8>> {
+fn initramfs(plan: &LabPlan, host: &HostPlan, kernel: &Kernel) -> Result<Vec<u8>> {
     let busybox = std::path::Path::new("/bin/busybox");
     let needed = kernel.needed_for(&[
         "9pnet_virtio",

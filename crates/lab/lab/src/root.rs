@@ -2,7 +2,7 @@
 //! before its first boot.
 
 use crate::error::{Doing, Result};
-use crate::plan::{HostPlan, Plan, QUICK_KEYS};
+use crate::plan::{HostPlan, LabPlan, QUICK_KEYS};
 use crate::program::{finish, run};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,7 +17,7 @@ pub(crate) struct Keys {
 }
 
 /// Makes the lab's keys and the files by which the machine reaches the hosts.
-pub(crate) fn make_keys(plan: &Plan) -> Result<Keys> {
+pub(crate) fn make_keys(plan: &LabPlan) -> Result<Keys> {
     let generate = |file: &str| -> Result<(String, String)> {
         let path = plan.dir().join(file);
         let mut c = crate::program::command("ssh-keygen");
@@ -36,7 +36,7 @@ pub(crate) fn make_keys(plan: &Plan) -> Result<Keys> {
 }
 
 /// Mounts the overlay and writes the files that make it this host.
-pub(crate) fn make(plan: &Plan, host: &HostPlan, keys: &Keys) -> Result<()> {
+pub(crate) fn make(plan: &LabPlan, host: &HostPlan, keys: &Keys) -> Result<()> {
     let (dir, root) = (host.dir(), host.root());
     for part in ["upper", "work", "root"] {
         let path = dir.join(part);
@@ -123,7 +123,7 @@ fn machine_id() -> Result<String> {
     Ok(text.replace('-', ""))
 }
 
-fn write_identity(plan: &Plan, host: &HostPlan, root: &Path) -> Result<()> {
+fn write_identity(plan: &LabPlan, host: &HostPlan, root: &Path) -> Result<()> {
     // systemd takes D-Bus's number where its own is empty. Without both, all hosts would have the machine's.
     let id = machine_id()?;
     for file in ["etc/machine-id", "var/lib/dbus/machine-id"] {
@@ -156,7 +156,7 @@ fn write_identity(plan: &Plan, host: &HostPlan, root: &Path) -> Result<()> {
     fs::create_dir_all(&point).doing("making", &point)
 }
 
-fn write_ssh(plan: &Plan, root: &Path, keys: &Keys) -> Result<()> {
+fn write_ssh(plan: &LabPlan, root: &Path, keys: &Keys) -> Result<()> {
     let server = root.join("etc/ssh");
     write(&server.join("ssh_host_ed25519_key"), &keys.host_private, 0o600)?;
     write(&server.join("ssh_host_ed25519_key.pub"), &keys.host_public, 0o644)?;
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_host_is_itself_whatever_the_machine_answers_for() {
-        let plan = Plan { spec: crate::LabSpec { name: "t".into(), hosts: 2, ..Default::default() }, number: 254 };
+        let plan = LabPlan { spec: crate::LabSpec { name: "t".into(), hosts: 2, ..Default::default() }, number: 254 };
         let ids = ["n1", "n2"].map(|name| {
             let root = tempfile::tempdir().unwrap();
             let at = |file: &str| root.path().join(file);

@@ -3,7 +3,7 @@
 
 use crate::error::{Doing, LabError, Result};
 use crate::exec::{on_each, output};
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{HostPlan, LabPlan};
 use crate::program::run;
 use crate::root::{list, write};
 use std::fs;
@@ -23,7 +23,7 @@ struct Size {
 }
 
 /// Writes key and configuration into a host's root, before it boots.
-pub(crate) fn configure(plan: &Plan, host: &HostPlan, key: &str) -> Result<()> {
+pub(crate) fn configure(plan: &LabPlan, host: &HostPlan, key: &str) -> Result<()> {
     let root = host.root();
     write_key(&root.join("etc/munge/munge.key"), key)?;
     write(&root.join("etc/slurm/slurm.conf"), &conf_text(plan, &size(plan)), 0o644)?;
@@ -63,7 +63,7 @@ pub(crate) fn new_key() -> Result<String> {
 
 /// Returns the size of a host. Hosts share the machine's memory equally. The kernel divides the processors, or
 /// `--cpus` limits them.
-fn size(plan: &Plan) -> Size {
+fn size(plan: &LabPlan) -> Size {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let cpus = plan.spec.cpus.map_or(all, |share| (share.ceil() as usize).clamp(1, all));
     let total_kb = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
@@ -76,7 +76,7 @@ fn size(plan: &Plan) -> Size {
 /// Returns the text of `slurm.conf`. Two partitions have the same hosts: `lab`, and `urgent`, whose jobs cancel those
 /// of `lab`. `linuxproc` finds processes by their parents, so `scancel` also reaches processes in groups that a job
 /// made. Each node has its name as a feature, so jobs can prefer it.
-fn conf_text(plan: &Plan, size: &Size) -> String {
+fn conf_text(plan: &LabPlan, size: &Size) -> String {
     let first = plan.hosts().first().map_or_else(|| "n1".into(), HostPlan::name);
     let (cpus, memory) = (size.cpus, size.memory_mb);
     let line = |name: &str| format!("NodeName={name} CPUs={cpus} RealMemory={memory} Feature={name} State=UNKNOWN\n");
@@ -102,7 +102,7 @@ fn conf_text(plan: &Plan, size: &Size) -> String {
 const CGROUP: &str = "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n";
 
 /// Starts the daemons. Returns when Slurm reports every host as idle.
-pub(crate) fn start(plan: &Plan) -> Result<()> {
+pub(crate) fn start(plan: &LabPlan) -> Result<()> {
     let hosts = plan.hosts();
     let Some(first) = hosts.first() else { return Ok(()) };
     on_each(plan, |host| {
@@ -115,7 +115,7 @@ pub(crate) fn start(plan: &Plan) -> Result<()> {
     wait_until_idle(plan, first)
 }
 
-fn wait_until_idle(plan: &Plan, first: &HostPlan) -> Result<()> {
+fn wait_until_idle(plan: &LabPlan, first: &HostPlan) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     loop {
         let asked =
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn every_host_is_a_node_of_both_partitions() {
-        let plan = Plan { spec: LabSpec { name: "T".into(), hosts: 4, ..LabSpec::default() }, number: 1 };
+        let plan = LabPlan { spec: LabSpec { name: "T".into(), hosts: 4, ..LabSpec::default() }, number: 1 };
         let text = conf_text(&plan, &Size { cpus: 2, memory_mb: 6000 });
         assert!(text.contains("\nNodeName=n4 CPUs=2 RealMemory=6000 Feature=n4 "), "{text}");
         assert!(text.contains("SlurmctldHost=n1\n") && text.contains("DefMemPerCPU=3000\n"), "{text}");

@@ -1,7 +1,7 @@
 //! `lab status`: reports which parts of a lab are alive now.
 
 use crate::error::Result;
-use crate::plan::Plan;
+use crate::plan::LabPlan;
 use crate::{boot, folder, net, process, program};
 use serde::Serialize;
 use std::net::Ipv4Addr;
@@ -54,7 +54,7 @@ pub struct LabStatus {
 /// Looks at a lab. Fails when there is none of this name.
 pub fn status(name: &str) -> Result<LabStatus> {
     program::need_root()?;
-    let plan: Plan = folder::load(name)?;
+    let plan: LabPlan = folder::load(name)?;
     let hosts: Vec<HostStatus> = plan
         .hosts()
         .iter()

@@ -2,7 +2,7 @@
 //! faults and the start of a process take longer.
 
 use crate::error::Result;
-use crate::plan::{BOOTED, HostPlan, Plan};
+use crate::plan::{BOOTED, HostPlan, LabPlan};
 use crate::program::command;
 use crate::root::write;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(crate) fn hint() -> &'static str {
 }
 
 /// Returns the command that runs the guest.
-pub(crate) fn command_of(plan: &Plan, host: &HostPlan, disk: &Path) -> Result<Command> {
+pub(crate) fn command_of(plan: &LabPlan, host: &HostPlan, disk: &Path) -> Result<Command> {
     write(&host.root().join(FIRST.trim_start_matches('/')), &first_steps(plan, host), 0o755)?;
     let mut c = command(PROGRAM);
     c.args(arguments(host, disk));
@@ -56,7 +56,7 @@ fn arguments(host: &HostPlan, disk: &Path) -> Vec<String> {
 /// The script that runs before the root is there. A file that an ordinary user makes on hostfs itself would be
 /// root's, so hostfs is below a layer of memory. The package keeps its modules where no other kernel looks. The disk
 /// need not outlive a power failure: with barriers each commit of NFS waits for the machine's disk.
-fn first_steps(plan: &Plan, host: &HostPlan) -> String {
+fn first_steps(plan: &LabPlan, host: &HostPlan) -> String {
     format!(
         "#!/bin/sh\n\
          export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n\

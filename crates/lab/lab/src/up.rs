@@ -2,17 +2,17 @@
 
 use crate::error::Result;
 use crate::exec::on_each;
-use crate::plan::Plan;
+use crate::plan::LabPlan;
 use crate::spec::{DiskModel, LabSpec};
 use crate::{boot, ceph, disk, down, folder, gluster, guest, moosefs, net, nfs, program, root, slurm};
 
 /// Raises a lab. When it fails on the way, the parts that it made are taken down again.
-pub fn up(spec: &LabSpec) -> Result<Plan> {
+pub fn up(spec: &LabSpec) -> Result<LabPlan> {
     up_with(spec, &|_| {})
 }
 
 /// Raises a lab like [`up`]. The callback receives a line before each step that takes long.
-pub fn up_with(spec: &LabSpec, tell: &dyn Fn(&str)) -> Result<Plan> {
+pub fn up_with(spec: &LabSpec, tell: &dyn Fn(&str)) -> Result<LabPlan> {
     program::need_root()?;
     keep_inherited();
     spec.check()?;
@@ -55,7 +55,7 @@ fn keep_inherited() {
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
 
-fn raise(plan: &Plan, tell: &dyn Fn(&str)) -> Result<()> {
+fn raise(plan: &LabPlan, tell: &dyn Fn(&str)) -> Result<()> {
     net::make_bridge(plan)?;
     let keys = root::make_keys(plan)?;
     let munge_key = slurm::new_key()?;

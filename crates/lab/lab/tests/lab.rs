@@ -28,7 +28,7 @@ impl Lab {
     }
 
     fn dir(&self) -> PathBuf {
-        homing_lab::Plan::dir_of(&self.0)
+        homing_lab::LabPlan::dir_of(&self.0)
     }
 
     /// Waits until nothing of the lab is left. The kernel frees a device a moment after its last holder ends.

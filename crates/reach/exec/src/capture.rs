@@ -19,7 +19,7 @@ pub struct Capture {
 }
 
 /// The key by which two outputs are equal.
-pub type Key = (u64, [u8; 32]);
+pub type OutputKey = (u64, [u8; 32]);
 
 impl Capture {
     /// Appends a piece.
@@ -54,7 +54,7 @@ impl Capture {
     }
 
     /// Returns length and SHA-256.
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> OutputKey {
         (self.len, self.hash.clone().finalize().into())
     }
 
@@ -62,7 +62,7 @@ impl Capture {
     pub fn reader(&self) -> Box<dyn BufRead + '_> {
         match &self.file {
             None => Box::new(Cursor::new(&self.memory)),
-            Some(file) => Box::new(BufReader::with_capacity(64 << 10, At { file, at: 0 })),
+            Some(file) => Box::new(BufReader::with_capacity(64 << 10, SpoolReader { file, at: 0 })),
         }
     }
 
@@ -73,12 +73,12 @@ impl Capture {
 }
 
 /// A reader with its own position in the shared file.
-struct At<'a> {
+struct SpoolReader<'a> {
     file: &'a File,
     at: u64,
 }
 
-impl Read for At<'_> {
+impl Read for SpoolReader<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let n = self.file.read_at(bytes, self.at)?;
         self.at += n as u64;

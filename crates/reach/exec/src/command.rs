@@ -1,6 +1,6 @@
 //! A command and its standard input.
 
-use crate::input::Spool;
+use crate::input::InputSpool;
 use homing_model::text::quoted_unless;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub struct Command {
     pub(crate) program: Program,
     /// The bytes travel separately to another host.
     #[serde(skip)]
-    pub(crate) input: Input,
+    pub(crate) input: CommandInput,
     pub(crate) merged: bool,
 }
 
@@ -27,14 +27,14 @@ pub(crate) enum Program {
 
 /// The standard input of a command.
 #[derive(Clone, Debug, Default)]
-pub enum Input {
+pub enum CommandInput {
     /// Empty.
     #[default]
     Nothing,
     /// The same bytes on every host.
-    Spool(Arc<Spool>),
+    Spool(Arc<InputSpool>),
     /// Parts of these bytes, one after the other.
-    Parts(Arc<Spool>, Vec<Range<u64>>),
+    Parts(Arc<InputSpool>, Vec<Range<u64>>),
 }
 
 impl Command {
@@ -42,27 +42,27 @@ impl Command {
     pub fn argv<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Command {
         Command {
             program: Program::Argv(words.into_iter().map(Into::into).collect()),
-            input: Input::Nothing,
+            input: CommandInput::Nothing,
             merged: false,
         }
     }
 
     /// Returns a command line for the user's shell on each host.
     pub fn shell(line: impl Into<String>) -> Command {
-        Command { program: Program::Shell(line.into()), input: Input::Nothing, merged: false }
+        Command { program: Program::Shell(line.into()), input: CommandInput::Nothing, merged: false }
     }
 
     /// Gives all hosts the same standard input.
-    pub fn input(mut self, input: Input) -> Command {
+    pub fn input(mut self, input: CommandInput) -> Command {
         self.input = input;
         self
     }
 
     /// Returns the standard input of all hosts, if there is one.
-    pub fn spool(&self) -> Option<Arc<Spool>> {
+    pub fn spool(&self) -> Option<Arc<InputSpool>> {
         match &self.input {
-            Input::Nothing => None,
-            Input::Spool(spool) | Input::Parts(spool, _) => Some(spool.clone()),
+            CommandInput::Nothing => None,
+            CommandInput::Spool(spool) | CommandInput::Parts(spool, _) => Some(spool.clone()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::mux::{Mux, Refused};
 use crate::wait::{Cancel, Woken, ready};
-use crate::{Options, Outcome, folder};
+use crate::{CommandOutcome, Options, folder};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub(crate) struct Connector {
 /// Why there is no connection.
 pub(crate) enum NoWay {
     /// A failure, for one line to the user.
-    Outcome(Outcome),
+    Outcome(CommandOutcome),
     /// The caller cancelled it.
     Cancelled,
 }
@@ -47,7 +47,7 @@ impl Connector {
 
     /// Returns a channel to the master of `host`.
     pub(crate) fn connect(&self, host: &str, cancel: &Cancel, deadline: Instant) -> Result<Mux, NoWay> {
-        let unreachable = |why: String| NoWay::Outcome(Outcome::Unreachable(why));
+        let unreachable = |why: String| NoWay::Outcome(CommandOutcome::Unreachable(why));
         homing_launch::check_target(host, host).map_err(|e| unreachable(e.to_string()))?;
         let path = self.socket(host).map_err(unreachable)?;
         match Mux::connect(&path, deadline) {
@@ -86,7 +86,7 @@ impl Connector {
     /// Returns the words that start an `ssh` over the kept connection.
     pub(crate) fn ssh_through(&self, host: &str, cancel: &Cancel) -> Result<Vec<OsString>, NoWay> {
         self.connect(host, cancel, self.deadline())?;
-        let path = self.socket(host).map_err(|why| NoWay::Outcome(Outcome::Unreachable(why)))?;
+        let path = self.socket(host).map_err(|why| NoWay::Outcome(CommandOutcome::Unreachable(why)))?;
         let mut words = self.options.ssh.clone();
         words.extend(homing_os::names::SSH_PLAIN.map(OsString::from));
         words.extend(["-oControlMaster=no".into(), "-S".into(), path.into_os_string()]);
@@ -111,7 +111,7 @@ impl Connector {
         let mut command = self.master(host, path);
         let child = command.spawn().map_err(|e| {
             let program = command.get_program().to_string_lossy().into_owned();
-            NoWay::Outcome(Outcome::Unreachable(format!(
+            NoWay::Outcome(CommandOutcome::Unreachable(format!(
                 "host {host}: starting {program:?} failed: {e}; is it installed and in PATH?"
             )))
         })?;
@@ -187,7 +187,7 @@ fn authenticated(host: &str, mut child: Child, cancel: &Cancel, deadline: Instan
             let _ = child.wait();
             return Err(match woken {
                 Woken::Cancelled => NoWay::Cancelled,
-                _ => NoWay::Outcome(Outcome::Unreachable(format!(
+                _ => NoWay::Outcome(CommandOutcome::Unreachable(format!(
                     "host {host}: no connection in time; is it overloaded?"
                 ))),
             });
@@ -201,7 +201,7 @@ fn authenticated(host: &str, mut child: Child, cancel: &Cancel, deadline: Instan
         let last = words.lines().map(str::trim).rfind(|l| !l.is_empty()).unwrap_or("it said nothing");
         format!("host {host}: ssh gave no connection: {last}")
     });
-    Err(NoWay::Outcome(Outcome::Unreachable(line)))
+    Err(NoWay::Outcome(CommandOutcome::Unreachable(line)))
 }
 
 /// Returns the messages of ssh when it has ended. Its error output is not read to the end: old versions keep it open

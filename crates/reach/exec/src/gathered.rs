@@ -1,7 +1,7 @@
 //! Groups equal outputs under one header, as `clush -b` prints them, and shows differences.
 
-use crate::Outcome;
-use crate::capture::{Capture, Key};
+use crate::CommandOutcome;
+use crate::capture::{Capture, OutputKey};
 use homing_model::NodeSet;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,12 +13,12 @@ const RULE: &str = "---------------";
 
 /// Outputs of finished hosts.
 #[derive(Default)]
-pub struct Gathered {
+pub struct OutputGroups {
     /// By rank (the exit status; other outcomes come last), then by output.
-    groups: BTreeMap<(i64, Key), Group>,
+    groups: BTreeMap<(i64, OutputKey), OutputGroup>,
 }
 
-struct Group {
+struct OutputGroup {
     hosts: Vec<usize>,
     output: Rc<Capture>,
 }
@@ -89,21 +89,22 @@ impl Layout<'_> {
     }
 }
 
-impl Gathered {
+impl OutputGroups {
     /// Adds the output of a host that has finished.
-    pub fn add(&mut self, host: usize, outcome: &Outcome, output: Capture) {
+    pub fn add(&mut self, host: usize, outcome: &CommandOutcome, output: Capture) {
         let rank = match outcome {
-            Outcome::Exited(status) => i64::from(*status),
+            CommandOutcome::Exited(status) => i64::from(*status),
             _ => i64::MAX,
         };
         let key = (rank, output.key());
-        let group = self.groups.entry(key).or_insert_with(|| Group { hosts: Vec::new(), output: Rc::new(output) });
+        let group =
+            self.groups.entry(key).or_insert_with(|| OutputGroup { hosts: Vec::new(), output: Rc::new(output) });
         group.hosts.push(host);
     }
 
     /// Returns the groups in clush's order: by status, those without output last, then by size, large ones first, then
     /// by the first host's name.
-    fn ordered(&mut self, names: &[String]) -> Vec<(i64, &Group)> {
+    fn ordered(&mut self, names: &[String]) -> Vec<(i64, &OutputGroup)> {
         self.groups.values_mut().for_each(|g| g.hosts.sort_unstable());
         let mut all: Vec<_> = self.groups.iter().map(|((rank, _), group)| (*rank, group)).collect();
         all.sort_by_cached_key(|(rank, group)| {
@@ -147,7 +148,7 @@ impl Gathered {
     /// Prints the first line of all hosts, then the second: equal lines once, with their folded hosts.
     pub fn print_by_line(&mut self, layout: Layout, to: &mut dyn Write) -> io::Result<()> {
         let names = layout.names;
-        let groups: Vec<&Group> = self.ordered(names).into_iter().map(|(_, group)| group).collect();
+        let groups: Vec<&OutputGroup> = self.ordered(names).into_iter().map(|(_, group)| group).collect();
         let mut readers: Vec<_> = groups.iter().map(|g| g.output.lines()).collect();
         loop {
             let mut same: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
@@ -170,9 +171,9 @@ impl Gathered {
 
     /// Prints how each group differs from the largest group of the lowest status.
     pub fn print_diff(&mut self, layout: Layout, to: &mut dyn Write) -> io::Result<()> {
-        let groups: Vec<&Group> = self.ordered(layout.names).into_iter().map(|(_, group)| group).collect();
+        let groups: Vec<&OutputGroup> = self.ordered(layout.names).into_iter().map(|(_, group)| group).collect();
         let Some((reference, others)) = groups.split_first() else { return Ok(()) };
-        let title = |group: &Group| layout.title(&group.hosts);
+        let title = |group: &OutputGroup| layout.title(&group.hosts);
         for other in others {
             if reference.output.len().max(other.output.len()) > MOST_DIFF {
                 writeln!(to, "{} and {} differ; too large to compare line by line", title(reference), title(other))?;
@@ -241,12 +242,12 @@ pub fn print_line(label: &str, line: &[u8], style: Style, to: &mut dyn Write) ->
 mod tests {
     use super::*;
 
-    fn gathered(outputs: &[(i32, &str)]) -> (Vec<String>, Gathered) {
-        let mut all = Gathered::default();
+    fn gathered(outputs: &[(i32, &str)]) -> (Vec<String>, OutputGroups) {
+        let mut all = OutputGroups::default();
         for (host, (status, text)) in outputs.iter().enumerate() {
             let mut capture = Capture::default();
             capture.push(text.as_bytes()).unwrap();
-            all.add(host, &Outcome::Exited(*status), capture);
+            all.add(host, &CommandOutcome::Exited(*status), capture);
         }
         ((1..=outputs.len()).map(|n| format!("n{n}")).collect(), all)
     }

@@ -14,24 +14,24 @@ use std::time::Duration;
 /// Bytes that grow at one end, while each host reads them from the start. They are in a file without a name, since
 /// hosts begin at different times and read at different speeds.
 #[derive(Debug)]
-pub struct Spool {
+pub struct InputSpool {
     file: File,
-    state: Mutex<State>,
+    state: Mutex<SpoolState>,
     grown: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SpoolState {
     len: u64,
     ended: bool,
     /// The reason if it ended before its source.
     failed: Option<String>,
 }
 
-impl Spool {
+impl InputSpool {
     /// Returns a spool of exactly these bytes.
-    pub fn of(bytes: &[u8]) -> io::Result<Arc<Spool>> {
-        let spool = Spool::empty(&std::env::temp_dir())?;
+    pub fn of(bytes: &[u8]) -> io::Result<Arc<InputSpool>> {
+        let spool = InputSpool::empty(&std::env::temp_dir())?;
         spool.append(bytes)?;
         spool.end();
         Ok(spool)
@@ -44,9 +44,9 @@ impl Spool {
     }
 
     /// Returns a spool of the bytes of `source`, which a thread reads to its end. It ends early if its disk has no
-    /// more room; [`Spool::failure`] then has the reason.
-    pub fn from_reader(mut source: impl Read + Send + 'static) -> io::Result<Arc<Spool>> {
-        let spool = Spool::empty(&std::env::temp_dir())?;
+    /// more room; [`InputSpool::failure`] then has the reason.
+    pub fn from_reader(mut source: impl Read + Send + 'static) -> io::Result<Arc<InputSpool>> {
+        let spool = InputSpool::empty(&std::env::temp_dir())?;
         let filled = spool.clone();
         homing_os::threads::begin(move || {
             let failed = filled.fill(&mut source).err();
@@ -81,14 +81,14 @@ impl Spool {
         self.state().failed.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SpoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns an empty spool whose file is in the file system of `folder`.
-    pub(crate) fn empty(folder: &Path) -> io::Result<Arc<Spool>> {
+    pub(crate) fn empty(folder: &Path) -> io::Result<Arc<InputSpool>> {
         let file = tempfile::tempfile_in(folder)?;
-        Ok(Arc::new(Spool { file, state: Mutex::default(), grown: Condvar::new() }))
+        Ok(Arc::new(InputSpool { file, state: Mutex::default(), grown: Condvar::new() }))
     }
 
     pub(crate) fn append(&self, bytes: &[u8]) -> io::Result<()> {

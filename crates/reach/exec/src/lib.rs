@@ -15,7 +15,7 @@
 //! Each host has one OpenSSH connection, a control master with the user's own configuration. It outlives the command
 //! by [`Options::persist`]. Commands are sessions of it, opened in the master's own protocol on its socket. No `ssh`
 //! is started for them. A command that exits with 255 therefore differs from a failed connection; the exit status of
-//! `ssh` is the same for both. If the connection ends while the command runs, the result is [`Outcome::Lost`]: the end
+//! `ssh` is the same for both. If the connection ends while the command runs, the result is [`CommandOutcome::Lost`]: the end
 //! of the command is unknown.
 //!
 //! Many hosts are reached through a tree of them, whose inner hosts are leaders ([`Errand`], [`serve`]).
@@ -41,14 +41,14 @@ pub mod verdict;
 mod wait;
 
 pub use capture::Capture;
-pub use command::{Command, Input};
+pub use command::{Command, CommandInput};
 pub use fresh::Fresh;
 pub use homing_launch::FAN_OUT;
-pub use input::Spool;
-pub use pool::{Event, Giver, Stream, Waiting, What};
-pub use results::{HostResult, Results};
+pub use input::InputSpool;
+pub use pool::{Giver, HostEventKind, HostProgress, NoEvent, PoolEvents};
+pub use results::{HostResult, HostResults};
 pub use scripts::Scripts;
-pub use session::Way;
+pub use session::SshCommand;
 pub use tree::{Errand, Note, WIDTH, WORD, serve};
 
 use serde::{Deserialize, Serialize};
@@ -104,7 +104,7 @@ impl Default for Options {
 /// How a command ended on a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum CommandOutcome {
     /// It exited with this status. On this machine 128 and more is a signal, as in a shell.
     Exited(i32),
     /// A signal ended it; sshd does not report which.
@@ -117,10 +117,10 @@ pub enum Outcome {
     Lost(String),
 }
 
-impl Outcome {
+impl CommandOutcome {
     /// Whether it is exit status zero.
     pub fn is_ok(&self) -> bool {
-        *self == Outcome::Exited(0)
+        *self == CommandOutcome::Exited(0)
     }
 }
 
@@ -130,13 +130,13 @@ pub fn last_lines(said: &str) -> String {
     lines[lines.len().saturating_sub(3)..].join("; ")
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for CommandOutcome {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Outcome::Exited(status) => write!(f, "exited with exit code {status}"),
-            Outcome::Killed => f.write_str("killed by a signal"),
-            Outcome::TimedOut => f.write_str("command timeout"),
-            Outcome::Unreachable(why) | Outcome::Lost(why) => f.write_str(why),
+            CommandOutcome::Exited(status) => write!(f, "exited with exit code {status}"),
+            CommandOutcome::Killed => f.write_str("killed by a signal"),
+            CommandOutcome::TimedOut => f.write_str("command timeout"),
+            CommandOutcome::Unreachable(why) | CommandOutcome::Lost(why) => f.write_str(why),
         }
     }
 }
@@ -154,8 +154,8 @@ impl Remote {
 
     /// Runs `command` on all `hosts`, at most [`Options::fan_out`] at a time, and yields results as hosts finish.
     /// Dropping the iterator ends the commands that still run.
-    pub fn run(&self, hosts: &[impl AsRef<str>], command: &Command) -> Results {
-        Results::new(self.stream(hosts, command), hosts, self.shared.options.keep)
+    pub fn run(&self, hosts: &[impl AsRef<str>], command: &Command) -> HostResults {
+        HostResults::new(self.stream(hosts, command), hosts, self.shared.options.keep)
     }
 
     pub(crate) fn options(&self) -> &Options {
@@ -163,18 +163,18 @@ impl Remote {
     }
 
     /// Like [`Remote::run`], along a tree if one machine cannot serve all hosts.
-    pub fn run_tree<E: Errand>(&self, hosts: &[String], errand: E, note: Note) -> Results {
+    pub fn run_tree<E: Errand>(&self, hosts: &[String], errand: E, note: Note) -> HostResults {
         self.results_of(self.stream_tree(hosts, errand, note), hosts)
     }
 
     /// Returns the complete results of a stream.
-    pub fn results_of(&self, stream: Stream, hosts: &[String]) -> Results {
-        Results::new(stream, hosts, self.shared.options.keep)
+    pub fn results_of(&self, stream: PoolEvents, hosts: &[String]) -> HostResults {
+        HostResults::new(stream, hosts, self.shared.options.keep)
     }
 
     /// Like [`Remote::run`], with the output while it comes. A slow reader slows the hosts down; output does not pile
     /// up.
-    pub fn stream(&self, hosts: &[impl AsRef<str>], command: &Command) -> Stream {
+    pub fn stream(&self, hosts: &[impl AsRef<str>], command: &Command) -> PoolEvents {
         let command = command.clone();
         self.stream_each(hosts, move |_| command.clone())
     }
@@ -184,7 +184,7 @@ impl Remote {
         &self,
         hosts: &[impl AsRef<str>],
         command: impl Fn(&str) -> Command + Send + Sync + 'static,
-    ) -> Stream {
+    ) -> PoolEvents {
         let hosts = hosts.iter().map(|h| h.as_ref().to_string()).collect();
         let job = move |connector: &_, host: &_, cancel: &_, sink: session::Sink| {
             session::run(connector, host, &command(host), cancel, sink)
@@ -197,7 +197,7 @@ impl Remote {
         &self,
         hosts: &[impl AsRef<str>],
         command: impl Fn(usize, &str) -> Command + Send + Sync + 'static,
-    ) -> Stream {
+    ) -> PoolEvents {
         let hosts: Vec<String> = hosts.iter().map(|h| h.as_ref().to_string()).collect();
         let ranks: HashMap<String, usize> = hosts.iter().enumerate().map(|(rank, host)| (host.clone(), rank)).collect();
         let job = move |connector: &_, host: &str, cancel: &_, sink: session::Sink| {
@@ -211,8 +211,8 @@ impl Remote {
     pub fn stream_through(
         &self,
         hosts: &[impl AsRef<str>],
-        program: impl Fn(&str, Way) -> Command + Send + Sync + 'static,
-    ) -> Stream {
+        program: impl Fn(&str, SshCommand) -> Command + Send + Sync + 'static,
+    ) -> PoolEvents {
         let hosts = hosts.iter().map(|h| h.as_ref().to_string()).collect();
         let job = move |connector: &_, host: &_, cancel: &_, sink: session::Sink| {
             session::through(connector, host, &program, cancel, sink)

@@ -9,11 +9,11 @@ const LONGEST: usize = 1 << 20;
 
 /// Unfinished lines of all hosts on one of the two outputs.
 #[derive(Default)]
-pub struct Lines {
+pub struct PendingLines {
     begun: HashMap<usize, Vec<u8>>,
 }
 
-impl Lines {
+impl PendingLines {
     /// Adds bytes and prints the lines that are whole.
     pub fn push(&mut self, host: usize, name: &str, bytes: &[u8], style: Style, to: &mut dyn Write) -> io::Result<()> {
         let begun = self.begun.entry(host).or_default();

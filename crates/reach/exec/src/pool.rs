@@ -1,6 +1,6 @@
 //! Runs a job on many hosts with a bounded number of threads, each of which serves one host at a time.
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use crate::connect::Connector;
 use crate::session::{Sink, Which};
 use crate::wait::Cancel;
@@ -16,13 +16,13 @@ pub(crate) const PIECES: usize = 256;
 
 /// Something that happened on a host.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct HostProgress {
     /// Its index in the list of hosts.
     pub host: usize,
     /// The source of the command's data for this host.
     pub giver: Giver,
     /// The kind of event.
-    pub what: What,
+    pub what: HostEventKind,
 }
 
 /// The machine that serves a host.
@@ -38,7 +38,7 @@ pub enum Giver {
 
 /// The kind of an event.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum HostEventKind {
     /// The work on this host begins.
     Begun,
     /// Its leader reports that the host has answered and still works.
@@ -48,33 +48,33 @@ pub enum What {
     /// Standard error.
     Stderr(Vec<u8>),
     /// The end, with the time that it took, connection included.
-    Done(Outcome, Duration),
+    Done(CommandOutcome, Duration),
 }
 
 /// Events of all hosts; ends when all are done. Dropping it ends the commands that still run.
-pub struct Stream {
-    events: Option<Receiver<Event>>,
+pub struct PoolEvents {
+    events: Option<Receiver<HostProgress>>,
     cancel: Option<OwnedFd>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// The work on each host; returns `None` if it was cancelled.
-pub(crate) type Job = Box<dyn Fn(&Connector, &str, &Cancel, Sink) -> Option<Outcome> + Send + Sync>;
+pub(crate) type HostWork = Box<dyn Fn(&Connector, &str, &Cancel, Sink) -> Option<CommandOutcome> + Send + Sync>;
 
 struct Work {
     connector: Arc<Connector>,
     hosts: Vec<String>,
-    job: Job,
+    job: HostWork,
     next: AtomicUsize,
     cancel: Cancel,
 }
 
-pub(crate) fn start(connector: Arc<Connector>, hosts: Vec<String>, job: Job) -> Stream {
+pub(crate) fn start(connector: Arc<Connector>, hosts: Vec<String>, job: HostWork) -> PoolEvents {
     let threads = connector.options.fan_out.clamp(1, hosts.len().max(1));
     let (to, events) = sync_channel(PIECES);
     let (cancel, write) = match Cancel::new() {
         Ok(ends) => ends,
-        Err(why) => return Stream::refused(hosts.len(), &why),
+        Err(why) => return PoolEvents::refused(hosts.len(), &why),
     };
     let work = Arc::new(Work { connector, hosts, job, next: AtomicUsize::new(0), cancel });
     let spawn = |_| {
@@ -83,85 +83,86 @@ pub(crate) fn start(connector: Arc<Connector>, hosts: Vec<String>, job: Job) -> 
     };
     let first = match spawn(0) {
         Ok(first) => first,
-        Err(e) => return Stream::refused(work.hosts.len(), &e.to_string()),
+        Err(e) => return PoolEvents::refused(work.hosts.len(), &e.to_string()),
     };
     // With fewer threads than requested it takes longer.
     let threads = std::iter::once(first).chain((1..threads).map_while(|i| spawn(i).ok())).collect();
-    Stream::new(events, write, threads)
+    PoolEvents::new(events, write, threads)
 }
 
 impl Work {
-    fn through(&self, to: &SyncSender<Event>) {
+    fn through(&self, to: &SyncSender<HostProgress>) {
         loop {
             let host = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(name) = self.hosts.get(host) else { return };
             let begun = Instant::now();
-            let send = |what| to.send(Event { host, giver: Giver::Here, what }).is_ok();
+            let send = |what| to.send(HostProgress { host, giver: Giver::Here, what }).is_ok();
             let mut sink = |which, bytes: &[u8]| {
                 send(match which {
-                    Which::Out => What::Stdout(bytes.to_vec()),
-                    Which::Err => What::Stderr(bytes.to_vec()),
+                    Which::Out => HostEventKind::Stdout(bytes.to_vec()),
+                    Which::Err => HostEventKind::Stderr(bytes.to_vec()),
                 })
             };
-            if !send(What::Begun) {
+            if !send(HostEventKind::Begun) {
                 return;
             }
             let outcome = (self.job)(&self.connector, name, &self.cancel, &mut sink);
-            if !outcome.is_some_and(|outcome| send(What::Done(outcome, begun.elapsed()))) {
+            if !outcome.is_some_and(|outcome| send(HostEventKind::Done(outcome, begun.elapsed()))) {
                 return;
             }
         }
     }
 }
 
-impl Iterator for Stream {
-    type Item = Event;
+impl Iterator for PoolEvents {
+    type Item = HostProgress;
 
-    fn next(&mut self) -> Option<Event> {
+    fn next(&mut self) -> Option<HostProgress> {
         self.events.as_ref()?.recv().ok()
     }
 }
 
-impl Stream {
-    pub(crate) fn new(events: Receiver<Event>, cancel: OwnedFd, threads: Vec<JoinHandle<()>>) -> Stream {
-        Stream { events: Some(events), cancel: Some(cancel), threads }
+impl PoolEvents {
+    pub(crate) fn new(events: Receiver<HostProgress>, cancel: OwnedFd, threads: Vec<JoinHandle<()>>) -> PoolEvents {
+        PoolEvents { events: Some(events), cancel: Some(cancel), threads }
     }
 
     /// Returns a stream in which no host was tried, for this reason.
-    pub fn refused(hosts: usize, why: &str) -> Stream {
+    pub fn refused(hosts: usize, why: &str) -> PoolEvents {
         let (to, events) = sync_channel(hosts);
         for host in 0..hosts {
-            let outcome = Outcome::Unreachable(format!("it was not tried: {why}"));
-            let _ = to.send(Event { host, giver: Giver::Here, what: What::Done(outcome, Duration::ZERO) });
+            let outcome = CommandOutcome::Unreachable(format!("it was not tried: {why}"));
+            let _ =
+                to.send(HostProgress { host, giver: Giver::Here, what: HostEventKind::Done(outcome, Duration::ZERO) });
         }
-        Stream { events: Some(events), cancel: None, threads: Vec::new() }
+        PoolEvents { events: Some(events), cancel: None, threads: Vec::new() }
     }
 
     /// Returns a stream in which one host succeeds without any work.
-    pub fn nothing() -> Stream {
+    pub fn nothing() -> PoolEvents {
         let (to, events) = sync_channel(1);
-        let what = What::Done(Outcome::Exited(0), Duration::ZERO);
-        let _ = to.send(Event { host: 0, giver: Giver::Here, what });
-        Stream { events: Some(events), cancel: None, threads: Vec::new() }
+        let what = HostEventKind::Done(CommandOutcome::Exited(0), Duration::ZERO);
+        let _ = to.send(HostProgress { host: 0, giver: Giver::Here, what });
+        PoolEvents { events: Some(events), cancel: None, threads: Vec::new() }
     }
 
     /// Like `next`, but returns after `at_most`, for a screen that shows time passing.
-    pub fn next_within(&mut self, at_most: Duration) -> Result<Option<Event>, Waiting> {
+    pub fn next_within(&mut self, at_most: Duration) -> Result<Option<HostProgress>, NoEvent> {
         use std::sync::mpsc::RecvTimeoutError;
         let Some(events) = &self.events else { return Ok(None) };
         match events.recv_timeout(at_most) {
             Ok(event) => Ok(Some(event)),
             Err(RecvTimeoutError::Disconnected) => Ok(None),
-            Err(RecvTimeoutError::Timeout) => Err(Waiting),
+            Err(RecvTimeoutError::Timeout) => Err(NoEvent),
         }
     }
 }
 
 /// No event came yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting;
+pub struct NoEvent;
 
-impl Drop for Stream {
+impl Drop for PoolEvents {
     fn drop(&mut self) {
         // The receiver first, so that no thread waits for room in the channel.
         self.events = None;

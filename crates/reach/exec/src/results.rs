@@ -1,7 +1,7 @@
 //! Complete results, host by host, of bounded size.
 
-use crate::Outcome;
-use crate::pool::{Giver, Stream, What};
+use crate::CommandOutcome;
+use crate::pool::{Giver, HostEventKind, PoolEvents};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub struct HostResult {
     /// The machine that served it.
     pub giver: Giver,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: CommandOutcome,
     /// Standard output, at most [`crate::Options::keep`] bytes of it.
     pub stdout: Vec<u8>,
     /// Standard error, with the same limit.
@@ -33,25 +33,25 @@ impl HostResult {
 }
 
 /// Results in the order in which hosts finish.
-pub struct Results {
-    stream: Stream,
+pub struct HostResults {
+    stream: PoolEvents,
     hosts: Vec<String>,
     keep: usize,
-    running: HashMap<usize, Kept>,
+    running: HashMap<usize, HostOutput>,
     loads: usize,
 }
 
 #[derive(Default)]
-struct Kept {
+struct HostOutput {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     dropped: u64,
 }
 
-impl Results {
-    pub(crate) fn new(stream: Stream, hosts: &[impl AsRef<str>], keep: usize) -> Results {
+impl HostResults {
+    pub(crate) fn new(stream: PoolEvents, hosts: &[impl AsRef<str>], keep: usize) -> HostResults {
         let hosts = hosts.iter().map(|h| h.as_ref().to_string()).collect();
-        Results { stream, hosts, keep, running: HashMap::new(), loads: 0 }
+        HostResults { stream, hosts, keep, running: HashMap::new(), loads: 0 }
     }
 
     /// Returns how many leaders were loaded so far with the data to pass on.
@@ -60,25 +60,25 @@ impl Results {
     }
 }
 
-impl Iterator for Results {
+impl Iterator for HostResults {
     type Item = HostResult;
 
     fn next(&mut self) -> Option<HostResult> {
         loop {
             let event = self.stream.next()?;
             if event.giver == Giver::Load {
-                self.loads += usize::from(matches!(event.what, What::Done(..)));
+                self.loads += usize::from(matches!(event.what, HostEventKind::Done(..)));
                 continue;
             }
             let kept = self.running.entry(event.host).or_default();
             match event.what {
                 // A host that begins again sends all its output again.
-                What::Begun => *kept = Kept::default(),
-                What::Alive => {}
-                What::Stdout(bytes) => kept.dropped += append(&mut kept.stdout, &bytes, self.keep),
-                What::Stderr(bytes) => kept.dropped += append(&mut kept.stderr, &bytes, self.keep),
-                What::Done(outcome, elapsed) => {
-                    let Kept { stdout, stderr, dropped } = self.running.remove(&event.host).unwrap_or_default();
+                HostEventKind::Begun => *kept = HostOutput::default(),
+                HostEventKind::Alive => {}
+                HostEventKind::Stdout(bytes) => kept.dropped += append(&mut kept.stdout, &bytes, self.keep),
+                HostEventKind::Stderr(bytes) => kept.dropped += append(&mut kept.stderr, &bytes, self.keep),
+                HostEventKind::Done(outcome, elapsed) => {
+                    let HostOutput { stdout, stderr, dropped } = self.running.remove(&event.host).unwrap_or_default();
                     let host = self.hosts[event.host].clone();
                     return Some(HostResult { host, giver: event.giver, outcome, stdout, stderr, dropped, elapsed });
                 }
@@ -96,22 +96,22 @@ fn append(to: &mut Vec<u8>, bytes: &[u8], keep: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::Event;
+    use crate::pool::HostProgress;
     use std::sync::mpsc::sync_channel;
 
     #[test]
     fn what_a_host_has_told_before_it_was_begun_once_more_counts_once() {
         let (to, events) = sync_channel(8);
-        let told = |giver, what| to.send(Event { host: 0, giver, what }).unwrap();
-        told(Giver::Leader(1), What::Begun);
-        told(Giver::Leader(1), What::Stdout(b"one\n".to_vec()));
-        told(Giver::Here, What::Begun);
-        told(Giver::Here, What::Stdout(b"one\ntwo\n".to_vec()));
-        told(Giver::Here, What::Done(Outcome::Exited(0), Duration::ZERO));
+        let told = |giver, what| to.send(HostProgress { host: 0, giver, what }).unwrap();
+        told(Giver::Leader(1), HostEventKind::Begun);
+        told(Giver::Leader(1), HostEventKind::Stdout(b"one\n".to_vec()));
+        told(Giver::Here, HostEventKind::Begun);
+        told(Giver::Here, HostEventKind::Stdout(b"one\ntwo\n".to_vec()));
+        told(Giver::Here, HostEventKind::Done(CommandOutcome::Exited(0), Duration::ZERO));
         drop(to);
         let (_, cancel) = std::io::pipe().unwrap();
-        let stream = Stream::new(events, cancel.into(), Vec::new());
-        let all: Vec<HostResult> = Results::new(stream, &["n1"], 100).collect();
+        let stream = PoolEvents::new(events, cancel.into(), Vec::new());
+        let all: Vec<HostResult> = HostResults::new(stream, &["n1"], 100).collect();
         assert_eq!((all.len(), all[0].stdout.as_slice()), (1, &b"one\ntwo\n"[..]));
     }
 }

@@ -1,7 +1,7 @@
 //! A script for each host, all in one file that contains their common start once.
 
-use crate::command::Input;
-use crate::input::Spool;
+use crate::command::CommandInput;
+use crate::input::InputSpool;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 pub struct Scripts {
     of: BTreeMap<String, Vec<Range<u64>>>,
     #[serde(skip)]
-    bytes: Option<Arc<Spool>>,
+    bytes: Option<Arc<InputSpool>>,
 }
 
 impl Scripts {
@@ -36,13 +36,13 @@ impl Scripts {
             });
             of.insert(host.to_string(), vec![0..common as u64, at.clone()]);
         }
-        Ok(Scripts { of, bytes: Some(Spool::of(&bytes)?) })
+        Ok(Scripts { of, bytes: Some(InputSpool::of(&bytes)?) })
     }
 
     /// Returns the scripts of these hosts only, with their bytes. Waits until all of the bytes have come.
     pub fn only(&self, hosts: &[String]) -> io::Result<Scripts> {
         let Some(bytes) = &self.bytes else { return Err(io::Error::other("the scripts have not come")) };
-        let (spool, mut end) = (Spool::empty(&std::env::temp_dir())?, 0);
+        let (spool, mut end) = (InputSpool::empty(&std::env::temp_dir())?, 0);
         let mut kept: HashMap<Range<u64>, Range<u64>> = HashMap::new();
         let mut keep = |part: &Range<u64>| -> io::Result<Range<u64>> {
             if let Some(at) = kept.get(part) {
@@ -64,20 +64,20 @@ impl Scripts {
     }
 
     /// Returns the bytes of all scripts.
-    pub fn spool(&self) -> Option<Arc<Spool>> {
+    pub fn spool(&self) -> Option<Arc<InputSpool>> {
         self.bytes.clone()
     }
 
     /// Returns the same scripts with these bytes.
-    pub fn with(&self, bytes: Option<Arc<Spool>>) -> Scripts {
+    pub fn with(&self, bytes: Option<Arc<InputSpool>>) -> Scripts {
         Scripts { of: self.of.clone(), bytes }
     }
 
     /// Returns the standard input of a host; nothing if it has no script.
-    pub fn input(&self, host: &str) -> Input {
+    pub fn input(&self, host: &str) -> CommandInput {
         match (self.of.get(host), &self.bytes) {
-            (Some(parts), Some(bytes)) => Input::Parts(bytes.clone(), parts.clone()),
-            _ => Input::Nothing,
+            (Some(parts), Some(bytes)) => CommandInput::Parts(bytes.clone(), parts.clone()),
+            _ => CommandInput::Nothing,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One command on one host: its two outputs and its end, over either way to the host.
 
-use crate::Outcome;
-use crate::command::{Command, Input};
+use crate::CommandOutcome;
+use crate::command::{Command, CommandInput};
 use crate::connect::{Connector, NoWay};
 use crate::local::Local;
 use crate::mux::{MasterNews, Mux, Refused};
@@ -40,7 +40,7 @@ enum Far {
 }
 
 /// A running command.
-struct Session {
+struct CommandSession {
     far: Far,
     outputs: [Option<OwnedFd>; 2],
     status: Option<i32>,
@@ -50,8 +50,8 @@ struct Session {
 }
 
 /// Runs `command` on this machine, whatever host it is about. `None` if it was cancelled.
-pub(crate) fn here(connector: &Connector, command: &Command, cancel: &Cancel, sink: Sink) -> Option<Outcome> {
-    let ended = Ended::default();
+pub(crate) fn here(connector: &Connector, command: &Command, cancel: &Cancel, sink: Sink) -> Option<CommandOutcome> {
+    let ended = FeederStop::default();
     match local(command, &ended, false) {
         Ok(session) => session.watch(cancel, connector.options.command_timeout.map(|l| Instant::now() + l), sink),
         Err(NoWay::Outcome(outcome)) => Some(outcome),
@@ -66,8 +66,8 @@ pub(crate) fn run(
     command: &Command,
     cancel: &Cancel,
     sink: Sink,
-) -> Option<Outcome> {
-    let ended = Ended::default();
+) -> Option<CommandOutcome> {
+    let ended = FeederStop::default();
     let opened =
         if is_here(host) { local(command, &ended, false) } else { remote(connector, host, command, cancel, &ended) };
     let session = match opened {
@@ -80,11 +80,11 @@ pub(crate) fn run(
     let reserve = if is_here(host) { Duration::ZERO } else { FAR_RESERVE };
     let outcome = session.watch(cancel, limit.map(|l| begun + l + reserve), sink)?;
     Some(match outcome {
-        Outcome::Exited(s) if TIMEOUT_STATUS.contains(&s) && limit.is_some_and(|l| begun.elapsed() >= l) => {
-            Outcome::TimedOut
+        CommandOutcome::Exited(s) if TIMEOUT_STATUS.contains(&s) && limit.is_some_and(|l| begun.elapsed() >= l) => {
+            CommandOutcome::TimedOut
         }
-        Outcome::Killed if !connector.alive(host) => {
-            Outcome::Lost(format!("host {host}: the connection was lost while the command ran"))
+        CommandOutcome::Killed if !connector.alive(host) => {
+            CommandOutcome::Lost(format!("host {host}: the connection was lost while the command ran"))
         }
         other => other,
     })
@@ -92,17 +92,17 @@ pub(crate) fn run(
 
 /// The words to start `ssh` with, for a program here that reaches a host over the kept connection. None for this
 /// machine.
-pub type Way<'a> = Option<&'a [OsString]>;
+pub type SshCommand<'a> = Option<&'a [OsString]>;
 
 /// Runs a program of this machine that connects to `host` by itself, such as rsync.
 pub(crate) fn through(
     connector: &Connector,
     host: &str,
-    program: &(dyn Fn(&str, Way) -> Command + Send + Sync),
+    program: &(dyn Fn(&str, SshCommand) -> Command + Send + Sync),
     cancel: &Cancel,
     sink: Sink,
-) -> Option<Outcome> {
-    let ended = Ended::default();
+) -> Option<CommandOutcome> {
+    let ended = FeederStop::default();
     let opened = if is_here(host) {
         local(&program(host, None), &ended, true)
     } else {
@@ -120,9 +120,9 @@ pub(crate) fn through(
 
 /// Stops the thread that feeds the standard input, once the command has ended.
 #[derive(Default)]
-struct Ended(Arc<AtomicBool>);
+struct FeederStop(Arc<AtomicBool>);
 
-impl Drop for Ended {
+impl Drop for FeederStop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -134,19 +134,19 @@ struct Pipes {
     ours: [OwnedFd; 2],
 }
 
-fn pipes(command: &Command, ended: &Ended) -> io::Result<Pipes> {
+fn pipes(command: &Command, ended: &FeederStop) -> io::Result<Pipes> {
     let (out, their_out) = pipe_with(PipeFlags::CLOEXEC)?;
     let (err, their_err) = pipe_with(PipeFlags::CLOEXEC)?;
     let their_err = if command.merged { their_out.try_clone()? } else { their_err };
     let stdin = match &command.input {
-        Input::Nothing => File::open("/dev/null")?.into(),
-        Input::Spool(spool) => {
+        CommandInput::Nothing => File::open("/dev/null")?.into(),
+        CommandInput::Spool(spool) => {
             let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
             let (spool, stop) = (spool.clone(), ended.0.clone());
             homing_os::threads::begin(move || spool.feed(File::from(ours), &stop))?;
             theirs
         }
-        Input::Parts(spool, parts) => {
+        CommandInput::Parts(spool, parts) => {
             let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
             let (spool, parts, stop) = (spool.clone(), parts.clone(), ended.0.clone());
             let mut ours = File::from(ours);
@@ -159,17 +159,17 @@ fn pipes(command: &Command, ended: &Ended) -> io::Result<Pipes> {
 }
 
 fn broken(host: &str, e: impl std::fmt::Display) -> NoWay {
-    NoWay::Outcome(Outcome::Unreachable(format!("host {host}: the command could not be started: {e}")))
+    NoWay::Outcome(CommandOutcome::Unreachable(format!("host {host}: the command could not be started: {e}")))
 }
 
-fn local(command: &Command, ended: &Ended, bound: bool) -> Result<Session, NoWay> {
+fn local(command: &Command, ended: &FeederStop, bound: bool) -> Result<CommandSession, NoWay> {
     let Pipes { theirs, ours: [out, err] } = pipes(command, ended).map_err(|e| broken("localhost", e))?;
     let begun = Instant::now();
     match Local::start(command, theirs, bound) {
-        Ok(child) => Ok(Session::new(Far::Local(child), [out, err], begun)),
+        Ok(child) => Ok(CommandSession::new(Far::Local(child), [out, err], begun)),
         // The status of a shell for a missing program.
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            Err(NoWay::Outcome(Outcome::Exited(homing_model::exit::NO_PROGRAM)))
+            Err(NoWay::Outcome(CommandOutcome::Exited(homing_model::exit::NO_PROGRAM)))
         }
         Err(e) => Err(broken("localhost", e)),
     }
@@ -180,8 +180,8 @@ fn remote(
     host: &str,
     command: &Command,
     cancel: &Cancel,
-    ended: &Ended,
-) -> Result<Session, NoWay> {
+    ended: &FeederStop,
+) -> Result<CommandSession, NoWay> {
     let line = command.remote_line(connector.options.command_timeout);
     let deadline = connector.deadline();
     let mut again = true;
@@ -191,7 +191,7 @@ fn remote(
         let fds = [theirs[0].as_fd(), theirs[1].as_fd(), theirs[2].as_fd()];
         let begun = Instant::now();
         match mux.session(&line, fds, deadline) {
-            Ok(()) => return Ok(Session::new(Far::Mux(mux), ours, begun)),
+            Ok(()) => return Ok(CommandSession::new(Far::Mux(mux), ours, begun)),
             // The master's time was up between our two messages, or it has as many sessions as sshd allows (10). A
             // new master is made.
             Err(Refused::Gone | Refused::Said(_)) if again => connector.retire(host),
@@ -200,22 +200,22 @@ fn remote(
             Err(Refused::Silent) => {
                 connector.retire(host);
                 let said = format!("host {host}: its connection does not answer any more; is it up?");
-                return Err(NoWay::Outcome(Outcome::Unreachable(said)));
+                return Err(NoWay::Outcome(CommandOutcome::Unreachable(said)));
             }
         }
         again = false;
     }
 }
 
-impl Session {
-    fn new(far: Far, [out, err]: [OwnedFd; 2], begun: Instant) -> Session {
+impl CommandSession {
+    fn new(far: Far, [out, err]: [OwnedFd; 2], begun: Instant) -> CommandSession {
         if let Far::Mux(mux) = &far {
             let _ = mux.socket.set_nonblocking(true);
         }
-        Session { far, outputs: [Some(out), Some(err)], status: None, over: false, begun }
+        CommandSession { far, outputs: [Some(out), Some(err)], status: None, over: false, begun }
     }
 
-    fn watch(mut self, cancel: &Cancel, deadline: Option<Instant>, sink: Sink) -> Option<Outcome> {
+    fn watch(mut self, cancel: &Cancel, deadline: Option<Instant>, sink: Sink) -> Option<CommandOutcome> {
         let mut chunk = vec![0; CHUNK];
         while !self.over || self.outputs.iter().any(Option::is_some) {
             let seen = {
@@ -227,7 +227,7 @@ impl Session {
                     }
                     woken => {
                         self.end();
-                        return matches!(woken, Woken::Late).then_some(Outcome::TimedOut);
+                        return matches!(woken, Woken::Late).then_some(CommandOutcome::TimedOut);
                     }
                 }
             };
@@ -242,7 +242,7 @@ impl Session {
                 }
             }
         }
-        Some(self.status.map_or(Outcome::Killed, Outcome::Exited))
+        Some(self.status.map_or(CommandOutcome::Killed, CommandOutcome::Exited))
     }
 
     /// Returns the open descriptors; `None` marks the end of the command.

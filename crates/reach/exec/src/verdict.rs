@@ -1,6 +1,6 @@
 //! The results of all hosts as lines about those that failed, and as an exit status.
 
-use crate::Outcome;
+use crate::CommandOutcome;
 use homing_model::{alike, exit};
 use std::collections::BTreeMap;
 
@@ -15,43 +15,43 @@ pub const UNREACHABLE: i32 = exit::SYSTEM;
 pub const NO_STATUS: i32 = 255;
 
 /// Returns the exit status for the outcome of one host. With `own` (`-S`) it is the command's own, as clush's.
-pub fn code(outcome: &Outcome, own: bool) -> i32 {
+pub fn code(outcome: &CommandOutcome, own: bool) -> i32 {
     match outcome {
-        Outcome::Exited(0) => 0,
-        Outcome::Exited(status) if own => *status,
-        Outcome::Exited(_) => FAILED,
+        CommandOutcome::Exited(0) => 0,
+        CommandOutcome::Exited(status) if own => *status,
+        CommandOutcome::Exited(_) => FAILED,
         _ if own => NO_STATUS,
-        Outcome::Killed => FAILED,
-        Outcome::TimedOut => TIMED_OUT,
-        Outcome::Unreachable(_) | Outcome::Lost(_) => UNREACHABLE,
+        CommandOutcome::Killed => FAILED,
+        CommandOutcome::TimedOut => TIMED_OUT,
+        CommandOutcome::Unreachable(_) | CommandOutcome::Lost(_) => UNREACHABLE,
     }
 }
 
 /// Returns one word for programs.
-pub fn word(outcome: &Outcome) -> &'static str {
+pub fn word(outcome: &CommandOutcome) -> &'static str {
     match outcome {
-        Outcome::Exited(0) => "ok",
-        Outcome::Exited(_) => "failed",
-        Outcome::Killed => "killed",
-        Outcome::TimedOut => "timeout",
-        Outcome::Unreachable(_) => "unreachable",
-        Outcome::Lost(_) => "lost",
+        CommandOutcome::Exited(0) => "ok",
+        CommandOutcome::Exited(_) => "failed",
+        CommandOutcome::Killed => "killed",
+        CommandOutcome::TimedOut => "timeout",
+        CommandOutcome::Unreachable(_) => "unreachable",
+        CommandOutcome::Lost(_) => "lost",
     }
 }
 
 /// Returns lines such as `n[1-3] (3): exited with exit code 4`, one for each kind of failure, with the hosts folded.
 /// The order is clush's: by status, then the others.
-pub fn lines<'a>(outcomes: impl Iterator<Item = (&'a str, &'a Outcome)>) -> Vec<String> {
+pub fn lines<'a>(outcomes: impl Iterator<Item = (&'a str, &'a CommandOutcome)>) -> Vec<String> {
     let mut kinds: BTreeMap<(u8, i32, String), Vec<String>> = BTreeMap::new();
     let mut single = Vec::new();
     for (host, outcome) in outcomes {
         let rank = match outcome {
-            Outcome::Exited(0) => continue,
-            Outcome::Exited(status) => (0, *status),
-            Outcome::Killed => (1, 0),
-            Outcome::TimedOut => (2, 0),
+            CommandOutcome::Exited(0) => continue,
+            CommandOutcome::Exited(status) => (0, *status),
+            CommandOutcome::Killed => (1, 0),
+            CommandOutcome::TimedOut => (2, 0),
             // The reason contains the host's name.
-            Outcome::Unreachable(why) | Outcome::Lost(why) => {
+            CommandOutcome::Unreachable(why) | CommandOutcome::Lost(why) => {
                 single.push((host, why.as_str()));
                 continue;
             }
@@ -74,12 +74,12 @@ mod tests {
     #[test]
     fn failures_are_told_folded_and_apart() {
         let outcomes = [
-            ("n1", Outcome::Exited(4)),
-            ("n2", Outcome::Exited(0)),
-            ("n3", Outcome::Exited(4)),
-            ("n4", Outcome::TimedOut),
-            ("n5", Outcome::Unreachable("host n5 cannot be reached".into())),
-            ("n6", Outcome::Unreachable("host n6 cannot be reached".into())),
+            ("n1", CommandOutcome::Exited(4)),
+            ("n2", CommandOutcome::Exited(0)),
+            ("n3", CommandOutcome::Exited(4)),
+            ("n4", CommandOutcome::TimedOut),
+            ("n5", CommandOutcome::Unreachable("host n5 cannot be reached".into())),
+            ("n6", CommandOutcome::Unreachable("host n6 cannot be reached".into())),
         ];
         let told = lines(outcomes.iter().map(|(h, o)| (*h, o)));
         assert_eq!(
@@ -90,6 +90,10 @@ mod tests {
         assert_eq!(codes, [1, 0, 1, 124, 254, 254]);
         let own: Vec<i32> = outcomes.iter().map(|(_, o)| code(o, true)).collect();
         assert_eq!(own, [4, 0, 4, 255, 255, 255], "as clush -S");
-        assert_eq!([code(&Outcome::Killed, true), code(&Outcome::Killed, false)], [255, 1], "as ssh and clush -S");
+        assert_eq!(
+            [code(&CommandOutcome::Killed, true), code(&CommandOutcome::Killed, false)],
+            [255, 1],
+            "as ssh and clush -S"
+        );
     }
 }

@@ -7,7 +7,7 @@ mod sshd;
 #[path = "../../../../tests/until.rs"]
 mod until;
 
-use homing_exec::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
+use homing_exec::{Command, CommandInput, CommandOutcome, HostResult, InputSpool, Options, Remote};
 use sshd::Sshd;
 use std::ffi::OsString;
 use std::fs;
@@ -65,7 +65,7 @@ fn one_connection_serves_many_commands() {
     for _ in 0..2 {
         let all = sorted(remote.run(&hosts, &Command::argv(["printf", "%s", "a  $b"])));
         let told: Vec<_> = all.iter().map(|r| (r.host.as_str(), &r.outcome, r.stdout.as_slice())).collect();
-        let ok = &Outcome::Exited(0);
+        let ok = &CommandOutcome::Exited(0);
         let same = &b"a  $b"[..];
         assert_eq!(told, [("h1", ok, same), ("h2", ok, same), ("localhost", ok, same)]);
     }
@@ -89,26 +89,26 @@ fn statuses_are_told_apart() {
     let remote = Remote::new(Options { connect_timeout: Duration::from_secs(1), ..server.options("user") });
     let status = |host: &str, line: &str| remote.run(&[host], &Command::shell(line)).next().unwrap().outcome;
     for host in ["h1", "localhost"] {
-        assert_eq!(status(host, "exit 3"), Outcome::Exited(3));
+        assert_eq!(status(host, "exit 3"), CommandOutcome::Exited(3));
         // The status of ssh for a failed connection is an ordinary one here.
-        assert_eq!(status(host, "exit 255"), Outcome::Exited(255));
+        assert_eq!(status(host, "exit 255"), CommandOutcome::Exited(255));
     }
-    assert_eq!(status("h1", "kill -9 $$"), Outcome::Killed);
-    assert_eq!(status("localhost", "kill -9 $$"), Outcome::Exited(137));
+    assert_eq!(status("h1", "kill -9 $$"), CommandOutcome::Killed);
+    assert_eq!(status("localhost", "kill -9 $$"), CommandOutcome::Exited(137));
     for host in ["dead", "-oProxyCommand=true"] {
-        assert!(matches!(status(host, "true"), Outcome::Unreachable(_)), "{host}");
+        assert!(matches!(status(host, "true"), CommandOutcome::Unreachable(_)), "{host}");
     }
     // The failure must not wait for the ten minutes for which the host is mute.
     let asked = Instant::now();
-    assert!(matches!(status("mute", "true"), Outcome::Unreachable(_)));
+    assert!(matches!(status("mute", "true"), CommandOutcome::Unreachable(_)));
     assert!(asked.elapsed() < Duration::from_secs(300), "it waited for a host that says nothing");
     // The far end of the connection ends under a command.
     let lost = status("h1", "kill -9 $PPID; sleep 5");
-    assert!(matches!(lost, Outcome::Lost(_)), "{lost:?}");
-    assert_eq!(status("h1", "true"), Outcome::Exited(0), "and the next command has a new connection");
+    assert!(matches!(lost, CommandOutcome::Lost(_)), "{lost:?}");
+    assert_eq!(status("h1", "true"), CommandOutcome::Exited(0), "and the next command has a new connection");
     let stranger = Remote::new(server.options("stranger"));
     let refused = stranger.run(&["h1"], &Command::shell("true")).next().unwrap().outcome;
-    assert!(matches!(&refused, Outcome::Unreachable(why) if why.contains("refuses the key")), "{refused:?}");
+    assert!(matches!(&refused, CommandOutcome::Unreachable(why) if why.contains("refuses the key")), "{refused:?}");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn what_takes_too_long_is_killed_there() {
         let mark = server.path(&format!("mark-{host}"));
         let line = format!("sleep 2; touch {}", mark.display());
         let result = remote.run(&[host], &Command::shell(line)).next().unwrap();
-        assert_eq!(result.outcome, Outcome::TimedOut, "{host}");
+        assert_eq!(result.outcome, CommandOutcome::TimedOut, "{host}");
         std::thread::sleep(Duration::from_secs(2));
         assert!(!mark.exists(), "{host}: it went on");
     }
@@ -133,7 +133,7 @@ fn one_input_for_all_and_output_within_bounds() {
     // Fewer at a time than hosts: the input must still be there for the last.
     let remote = Remote::new(Options { fan_out: 2, keep: text.len(), ..server.options("user") });
     let hosts = ["h1", "h2", "h3", "localhost"];
-    let input = Input::Spool(Spool::of(&text).unwrap());
+    let input = CommandInput::Spool(InputSpool::of(&text).unwrap());
     let all = sorted(remote.run(&hosts, &Command::shell("cat; cat /dev/zero | head -c 1000000 >&2").input(input)));
     for result in &all {
         assert!(result.outcome.is_ok() && result.stdout == text, "{}", result.host);
@@ -141,7 +141,7 @@ fn one_input_for_all_and_output_within_bounds() {
     }
     assert_eq!(all.len(), hosts.len());
     // A command that does not read its input does no harm.
-    let input = Input::Spool(Spool::of(&text).unwrap());
+    let input = CommandInput::Spool(InputSpool::of(&text).unwrap());
     let all: Vec<_> = remote.run(&hosts, &Command::shell("exit 0").input(input)).collect();
     assert!(all.len() == 4 && all.iter().all(|r| r.outcome.is_ok()));
 }

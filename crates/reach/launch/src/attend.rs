@@ -1,9 +1,9 @@
 //! One reader thread and one writer thread for each worker; they only move messages.
 
+use crate::channel_child::Witness;
 use crate::end::Left;
-use crate::keeper::Witness;
 use crate::wire::{FromWorker, HEARTBEAT_S, HOST_LOST_S, ToWorker};
-use crate::{Channel, Fate, HostPlan, Keeper, LaunchError, Obituary, Options, Via};
+use crate::{Channel, ChannelChild, HostPlan, LaunchError, Obituary, Options, SlurmEnd, Via};
 use homing_model::HostFacts;
 use serde::Serialize;
 use std::fmt::Debug;
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// An event of a host and its worker. The order is: up or refused, messages, gone.
-pub enum Heard {
+pub enum HostEvent {
     /// The hello of its worker was read.
     Up {
         /// The facts about its host.
@@ -21,7 +21,7 @@ pub enum Heard {
         /// Frames for it; dropping this is its signal to end.
         to: Sender<Vec<u8>>,
         /// The process that carries the channel.
-        keeper: Keeper,
+        keeper: ChannelChild,
     },
     /// It has no worker.
     Refused(LaunchError),
@@ -44,30 +44,30 @@ pub enum Heard {
         /// For people.
         reason: String,
         /// How Slurm ended it, if Slurm did.
-        fate: Option<Fate>,
+        fate: Option<SlurmEnd>,
     },
 }
 
 /// Opens a channel to a host in a separate thread and keeps reading from it, until the callback returns that no
 /// reader is left. An error means that no thread could be started.
-pub fn attend(plan: HostPlan, options: Options, tell: impl Fn(Heard) -> bool + Send + 'static) -> io::Result<()> {
+pub fn attend(plan: HostPlan, options: Options, tell: impl Fn(HostEvent) -> bool + Send + 'static) -> io::Result<()> {
     let attended = move || match crate::open(&plan.name, &plan.via, &options) {
         Ok(channel) => carry(plan.name, &plan.via, channel, tell),
-        Err(error) => drop(tell(Heard::Refused(error))),
+        Err(error) => drop(tell(HostEvent::Refused(error))),
     };
     homing_os::threads::begin(attended).map(drop)
 }
 
 /// Reports all events of a connected worker, until it is gone or no reader is left.
-pub(crate) fn carry(name: String, via: &Via, channel: Channel, tell: impl Fn(Heard) -> bool) {
+pub(crate) fn carry(name: String, via: &Via, channel: Channel, tell: impl Fn(HostEvent) -> bool) {
     let Channel { facts, to, from, keeper, obituary } = channel;
     let witness = keeper.witness();
     let (frames, outbox) = std::sync::mpsc::channel();
     if let Err(source) = homing_os::threads::begin(move || write(to, &outbox, &frame(&ToWorker::Ping))) {
-        tell(Heard::Refused(LaunchError::Thread { host: name, source }));
+        tell(HostEvent::Refused(LaunchError::Thread { host: name, source }));
         return;
     }
-    if tell(Heard::Up { facts: Box::new(facts), to: frames, keeper }) {
+    if tell(HostEvent::Up { facts: Box::new(facts), to: frames, keeper }) {
         read(from, obituary, via, &witness, tell);
     }
 }
@@ -77,7 +77,7 @@ fn read(
     obituary: Option<Obituary>,
     via: &Via,
     witness: &Witness,
-    tell: impl Fn(Heard) -> bool,
+    tell: impl Fn(HostEvent) -> bool,
 ) {
     let mut parted = false;
     let mut heard = Instant::now();
@@ -86,7 +86,7 @@ fn read(
             Ok(messages) if messages.is_empty() => break None,
             Ok(messages) => {
                 parted |= messages.contains(&FromWorker::Bye);
-                if !tell(Heard::From(messages)) {
+                if !tell(HostEvent::From(messages)) {
                     return;
                 }
                 // Taken after the callback: messages that lay unread meanwhile may include the end.
@@ -104,13 +104,13 @@ fn read(
     let fate = obituary.filter(|_| !parted).and_then(|o| o.read());
     if !parted && fate.is_none() && left != Left::Nothing {
         let reason = reason.clone();
-        let told = if left == Left::Unled { Heard::Astray { reason } } else { Heard::Cut { reason } };
+        let told = if left == Left::Unled { HostEvent::Astray { reason } } else { HostEvent::Cut { reason } };
         if !tell(told) {
             return;
         }
         thread::sleep((heard + Duration::from_secs(HOST_LOST_S)).saturating_duration_since(Instant::now()));
     }
-    tell(Heard::Gone { reason, fate });
+    tell(HostEvent::Gone { reason, fate });
 }
 
 /// Writes frames, and `heartbeat` when there is nothing else to send; an empty one is none. Runs apart from the

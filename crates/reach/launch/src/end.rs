@@ -14,7 +14,7 @@ pub(crate) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The end of a channel.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct End {
+pub(crate) struct ChannelEnd {
     /// For people.
     pub why: String,
     /// The last line on the error output of the process behind the channel.
@@ -46,11 +46,11 @@ impl Witness {
     }
 
     /// Returns how it ended, if it ends soon and was not reaped before. Its last words have arrived by then.
-    pub fn end(&self, via: &Via) -> End {
+    pub fn end(&self, via: &Via) -> ChannelEnd {
         let status = self.status();
         let left = if is_word_of_guard(status.as_ref()) { Left::Nothing } else { Left::Unknown };
         let said = self.tail.text().lines().last().map(|line| line.trim().to_string());
-        End { why: why_ended(via, status.as_ref()), said, left }
+        ChannelEnd { why: why_ended(via, status.as_ref()), said, left }
     }
 
     fn status(&self) -> Option<WaitIdStatus> {
@@ -63,7 +63,7 @@ impl Witness {
     }
 }
 
-impl End {
+impl ChannelEnd {
     /// Returns all that is known, in a line.
     pub fn reason(self) -> String {
         match self.said {

@@ -17,15 +17,15 @@ const LINE: u64 = 1 << 20;
 const LINES: usize = 1000;
 
 /// Our ends of the child's pipes.
-pub struct Ends {
+pub struct ChildPipes {
     pub to: ChildStdin,
     pub from: BufReader<ChildStdout>,
 }
 
-impl Ends {
+impl ChildPipes {
     /// Takes the ends of a child that was started with both piped.
-    pub fn take_from(child: &mut Child) -> Ends {
-        Ends {
+    pub fn take_from(child: &mut Child) -> ChildPipes {
+        ChildPipes {
             to: child.stdin.take().expect("standard input is piped"),
             from: BufReader::with_capacity(64 << 10, child.stdout.take().expect("standard output is piped")),
         }
@@ -33,13 +33,13 @@ impl Ends {
 }
 
 /// A report to the waiting caller.
-pub enum Progress {
+pub enum HandshakeProgress {
     /// Bytes moved.
     Alive,
     /// Slurm has granted the job with this number.
     Job(String),
     /// The hello has arrived.
-    Hello { facts: Box<HostFacts>, ends: Ends },
+    Hello { facts: Box<HostFacts>, ends: ChildPipes },
     /// There will be no hello.
     Failed(Failure),
 }
@@ -61,20 +61,25 @@ pub enum Failure {
 }
 
 /// Reads up to the hello, and sends the program when the far side requests it.
-pub fn run(mut ends: Ends, mut payload: Option<Arc<Payload>>, carried: Carried, progress: &Sender<Progress>) {
+pub fn run(
+    mut ends: ChildPipes,
+    mut payload: Option<Arc<Payload>>,
+    carried: Carried,
+    progress: &Sender<HandshakeProgress>,
+) {
     let last = match converse(&mut ends, &mut payload, carried, progress) {
-        Ok(facts) => Progress::Hello { facts: Box::new(facts), ends },
-        Err(failure) => Progress::Failed(failure),
+        Ok(facts) => HandshakeProgress::Hello { facts: Box::new(facts), ends },
+        Err(failure) => HandshakeProgress::Failed(failure),
     };
     // The caller may have given up and gone; then the ends just close.
     let _ = progress.send(last);
 }
 
 fn converse(
-    ends: &mut Ends,
+    ends: &mut ChildPipes,
     payload: &mut Option<Arc<Payload>>,
     carried: Carried,
-    progress: &Sender<Progress>,
+    progress: &Sender<HandshakeProgress>,
 ) -> Result<HostFacts, Failure> {
     // The worker reads its clock later than this.
     let mut asked_ns = homing_os::clock::system_ns();
@@ -84,7 +89,7 @@ fn converse(
         if read.map_err(|e| Failure::Wire(e.into()))? == 0 {
             return Err(Failure::Ended);
         }
-        let _ = progress.send(Progress::Alive);
+        let _ = progress.send(HandshakeProgress::Alive);
         let text = String::from_utf8_lossy(&line);
         if text.contains("homing-wire ") {
             let facts: HostFacts = crate::wire::receive_hello(&mut &line[..], |_| ()).map_err(Failure::Wire)?;
@@ -100,7 +105,7 @@ fn converse(
                 asked_ns = homing_os::clock::system_ns();
             }
             (Some(("job", id)), _) if !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()) => {
-                let _ = progress.send(Progress::Job(id.into()));
+                let _ = progress.send(HandshakeProgress::Job(id.into()));
             }
             (Some(("fail", why)), _) => {
                 let (kind, detail) = why.split_once(' ').unwrap_or((why, ""));
@@ -113,7 +118,12 @@ fn converse(
 }
 
 /// Returns the program for another kind of machine, after sending its hash and size to the far side.
-fn tell_of_another(arch: &str, own: &Payload, carried: Carried, ends: &mut Ends) -> Result<Arc<Payload>, Failure> {
+fn tell_of_another(
+    arch: &str,
+    own: &Payload,
+    carried: Carried,
+    ends: &mut ChildPipes,
+) -> Result<Arc<Payload>, Failure> {
     let path = payload::beside(own.exe(), arch, carried).map_err(Failure::Architecture)?;
     let payload = payload::load(&path).map_err(Failure::Program)?;
     let told = writeln!(ends.to, "{} {}", payload.sha256, payload.size).and_then(|()| ends.to.flush());
@@ -121,8 +131,13 @@ fn tell_of_another(arch: &str, own: &Payload, carried: Carried, ends: &mut Ends)
     Ok(payload)
 }
 
-fn send_program(payload: &Payload, packed: bool, ends: &mut Ends, progress: &Sender<Progress>) -> Result<(), Failure> {
-    let alive = || drop(progress.send(Progress::Alive));
+fn send_program(
+    payload: &Payload,
+    packed: bool,
+    ends: &mut ChildPipes,
+    progress: &Sender<HandshakeProgress>,
+) -> Result<(), Failure> {
+    let alive = || drop(progress.send(HandshakeProgress::Alive));
     let bytes = if packed { payload.packed(alive) } else { payload.bytes() }.map_err(|e| Failure::Wire(e.into()))?;
     let sent = if packed { writeln!(ends.to, "{}", bytes.len()) } else { Ok(()) };
     match sent.and_then(|()| send_bytes(&bytes, &mut ends.to, progress)) {
@@ -132,10 +147,10 @@ fn send_program(payload: &Payload, packed: bool, ends: &mut Ends, progress: &Sen
     }
 }
 
-fn send_bytes(bytes: &[u8], to: &mut ChildStdin, progress: &Sender<Progress>) -> io::Result<()> {
+fn send_bytes(bytes: &[u8], to: &mut ChildStdin, progress: &Sender<HandshakeProgress>) -> io::Result<()> {
     for chunk in bytes.chunks(64 << 10) {
         to.write_all(chunk)?;
-        let _ = progress.send(Progress::Alive);
+        let _ = progress.send(HandshakeProgress::Alive);
     }
     to.flush()
 }

@@ -4,7 +4,7 @@
 //! `ssh` or `srun` with the worker behind it. This crate moves messages between the channel and its owner. It parses
 //! only the first line, the hello.
 //!
-//! Main types: [`HostPlan`] is the way to a host, [`Links`] the hosts of a run. [`Attempts`] are the tasks that run
+//! Main types: [`HostPlan`] is the way to a host, [`HostLinks`] the hosts of a run. [`Attempts`] are the tasks that run
 //! there, [`LaunchError`] is the reason why a host has no worker. [`wire`] defines the messages, their framing and
 //! the hello. A leader ([`serve`]) starts workers on the hosts behind it.
 //!
@@ -18,11 +18,11 @@ mod attend;
 mod bootstrap;
 mod branch;
 mod carrier;
+mod channel_child;
 mod end;
 mod error;
 mod guard;
 mod handshake;
-mod keeper;
 mod links;
 mod payload;
 mod resolve;
@@ -33,22 +33,22 @@ mod window;
 pub mod wire;
 
 pub use attempts::{Attempt, Attempts, MOST_LOSSES, lose};
-pub use attend::{Heard, attend};
-pub use branch::{LEADER, Member, WIDTH, attend_all, beside_the_tree, branches, from_here, serve};
+pub use attend::{HostEvent, attend};
+pub use branch::{BranchMember, LEADER, WIDTH, attend_all, beside_the_tree, branches, from_here, serve};
+pub use channel_child::ChannelChild;
 pub use error::{LaunchError, ssh_verdict};
 pub use guard::Guard;
-pub use homing_slurm::Fate;
-pub use keeper::Keeper;
-pub use links::{HostNews, Link, Links};
+pub use homing_slurm::SlurmEnd;
+pub use links::{HostLink, HostLinks, HostNews};
 pub use payload::{Carried, program_hash};
 pub use resolve::refuse_unknown;
-pub use rouse::{Asleep, Switch};
+pub use rouse::{Asleep, SwitchCommand};
 pub use slurm::{Obituary, SlurmSeat, Stop, wanted_empty};
 pub use window::FAN_OUT;
 
 use carrier::Carrier;
 use error::verdict;
-use handshake::{Ends, Progress};
+use handshake::{ChildPipes, HandshakeProgress};
 use homing_model::HostFacts;
 use homing_os::names::{is_ssh_target, ssh_words};
 use payload::Payload;
@@ -61,7 +61,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
-use window::Place;
+use window::FanOutSlot;
 
 /// The way to a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,13 +178,13 @@ pub struct Channel {
     /// The output of the worker, right behind the hello.
     pub from: Box<dyn BufRead + Send>,
     /// Handle of the process behind the channel; it ends that process.
-    pub keeper: Keeper,
+    pub keeper: ChannelChild,
     /// Reports how Slurm ended the worker, for a channel through Slurm.
     pub obituary: Option<Obituary>,
 }
 
 impl Channel {
-    fn of(facts: HostFacts, ends: Ends, carrier: Carrier, obituary: Option<Obituary>) -> Channel {
+    fn of(facts: HostFacts, ends: ChildPipes, carrier: Carrier, obituary: Option<Obituary>) -> Channel {
         Channel { facts, to: Box::new(ends.to), from: Box::new(ends.from), keeper: carrier.into(), obituary }
     }
 }
@@ -212,7 +212,7 @@ fn open_one(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchE
 /// from switching on, which a leader never uses: the worker program, which can lead, is smaller without them.
 pub(crate) fn open_child(host: &str, target: Option<&str>, options: &Options) -> Result<Channel, LaunchError> {
     // A child on this machine needs no network, and therefore no place.
-    let _place = target.map(|_| Place::wait_for());
+    let _place = target.map(|_| FanOutSlot::wait_for());
     let (mut command, payload) = match target {
         None => (local_command(options), None),
         Some(target) => {
@@ -229,16 +229,16 @@ pub(crate) fn open_child(host: &str, target: Option<&str>, options: &Options) ->
         program: command.get_program().to_string_lossy().into_owned(),
         source,
     })?;
-    let ends = Ends::take_from(&mut child);
+    let ends = ChildPipes::take_from(&mut child);
     // A guard that is killed at once would leave its worker unguarded.
     let carrier = if target.is_none() { Carrier::polite(child) } else { Carrier::new(child) };
     let reports = conversed(host, ends, payload, options)?;
     let patience = options.patience();
     let failure = loop {
         match reports.recv_timeout(patience) {
-            Ok(Progress::Alive | Progress::Job(_)) => {}
-            Ok(Progress::Hello { facts, ends }) => return Ok(Channel::of(*facts, ends, carrier, None)),
-            Ok(Progress::Failed(failure)) => break failure,
+            Ok(HandshakeProgress::Alive | HandshakeProgress::Job(_)) => {}
+            Ok(HandshakeProgress::Hello { facts, ends }) => return Ok(Channel::of(*facts, ends, carrier, None)),
+            Ok(HandshakeProgress::Failed(failure)) => break failure,
             Err(RecvTimeoutError::Timeout) => break handshake::Failure::Silent(patience),
             // The thread sends a last report before it ends, unless it panicked.
             Err(RecvTimeoutError::Disconnected) => break handshake::Failure::Ended,
@@ -250,10 +250,10 @@ pub(crate) fn open_child(host: &str, target: Option<&str>, options: &Options) ->
 /// Runs the exchange with the far side up to its hello in a separate thread, and returns the receiver of its reports.
 fn conversed(
     host: &str,
-    ends: Ends,
+    ends: ChildPipes,
     payload: Option<Arc<Payload>>,
     options: &Options,
-) -> Result<Receiver<Progress>, LaunchError> {
+) -> Result<Receiver<HandshakeProgress>, LaunchError> {
     let (progress, reports) = mpsc::channel();
     let carried = options.carried;
     let talk = move || handshake::run(ends, payload, carried, &progress);

@@ -7,12 +7,12 @@ mod link;
 #[cfg(test)]
 mod tests;
 
-pub use link::{HostNews, Link};
+pub use link::{HostLink, HostNews};
 
 use crate::silence::Silence;
 use crate::wire::{HOST_LOST_S, ToWorker};
-use crate::{Heard, HostPlan, LaunchError, Member, Options, Via, attend, attend_all};
-use gathered::Gathered;
+use crate::{BranchMember, HostEvent, HostPlan, LaunchError, Options, Via, attend, attend_all};
+use gathered::PendingNotes;
 use link::{ENDS_WITHIN, Standing};
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -22,38 +22,38 @@ use std::time::{Duration, Instant};
 type Reach = dyn Fn(usize, HostPlan) -> io::Result<()> + Send;
 
 /// All hosts of a run, by number.
-pub struct Links<T> {
-    links: Vec<Link<T>>,
+pub struct HostLinks<T> {
+    links: Vec<HostLink<T>>,
     of: fn(&HostPlan) -> T,
     reach: Box<Reach>,
     /// Links whose connection could not be started.
     unbegun: Vec<(usize, LaunchError)>,
     silence: Silence,
     /// Hosts that are not used, with reasons.
-    refusals: Gathered,
+    refusals: PendingNotes,
     /// Other lines about hosts.
-    notes: Gathered,
+    notes: PendingNotes,
 }
 
-impl<T> Deref for Links<T> {
-    type Target = [Link<T>];
+impl<T> Deref for HostLinks<T> {
+    type Target = [HostLink<T>];
 
-    fn deref(&self) -> &[Link<T>] {
+    fn deref(&self) -> &[HostLink<T>] {
         &self.links
     }
 }
 
-impl<T> DerefMut for Links<T> {
-    fn deref_mut(&mut self) -> &mut [Link<T>] {
+impl<T> DerefMut for HostLinks<T> {
+    fn deref_mut(&mut self) -> &mut [HostLink<T>] {
         &mut self.links
     }
 }
 
-impl<T> Links<T> {
+impl<T> HostLinks<T> {
     /// Connects to the hosts of `plans`, along a tree if more than `width` of them are reached by ssh. Hosts that are
     /// added later are connected to from this machine.
     ///
-    /// `tell` receives each event with the number of its host, for [`Links::hear`], and returns whether a reader is
+    /// `tell` receives each event with the number of its host, for [`HostLinks::hear`], and returns whether a reader is
     /// left. `note` receives a line for the user. `of` makes the owner's own state of a host. An error means that no
     /// thread could be started.
     pub fn open(
@@ -61,16 +61,16 @@ impl<T> Links<T> {
         plans: Vec<HostPlan>,
         width: usize,
         options: Options,
-        tell: impl Fn(usize, Heard) -> bool + Clone + Send + Sync + 'static,
+        tell: impl Fn(usize, HostEvent) -> bool + Clone + Send + Sync + 'static,
         note: impl Fn(String) + Send + Sync + 'static,
-    ) -> io::Result<Links<T>> {
+    ) -> io::Result<HostLinks<T>> {
         let tell_of = move |at: usize| {
             let tell = tell.clone();
             move |heard| tell(at, heard)
         };
-        let member = |(at, plan): (usize, &HostPlan)| Member { plan: plan.clone(), tell: Arc::new(tell_of(at)) };
+        let member = |(at, plan): (usize, &HostPlan)| BranchMember { plan: plan.clone(), tell: Arc::new(tell_of(at)) };
         attend_all(plans.iter().enumerate().map(member), width, &options, note)?;
-        Ok(Links::new(of, plans, move |at, plan| attend(plan, options.clone(), tell_of(at))))
+        Ok(HostLinks::new(of, plans, move |at, plan| attend(plan, options.clone(), tell_of(at))))
     }
 
     /// Makes links to hosts whose connections are being opened already. `reach` opens a connection to a host that is
@@ -79,18 +79,18 @@ impl<T> Links<T> {
         of: fn(&HostPlan) -> T,
         plans: Vec<HostPlan>,
         reach: impl Fn(usize, HostPlan) -> io::Result<()> + Send + 'static,
-    ) -> Links<T> {
+    ) -> HostLinks<T> {
         let now = Instant::now();
-        let link = |plan| Link::to(of(&plan), plan, now);
+        let link = |plan| HostLink::to(of(&plan), plan, now);
         let links = plans.into_iter().map(link).collect();
-        let (refusals, notes) = (Gathered::new(now), Gathered::new(now));
+        let (refusals, notes) = (PendingNotes::new(now), PendingNotes::new(now));
         let (reach, silence) = (Box::new(reach), Silence::new(now));
-        Links { links, of, reach, unbegun: Vec::new(), silence, refusals, notes }
+        HostLinks { links, of, reach, unbegun: Vec::new(), silence, refusals, notes }
     }
 
     /// Adds a host, or another worker on a host that had one.
     pub fn ask(&mut self, plan: HostPlan) {
-        self.links.push(Link::to((self.of)(&plan), plan, Instant::now()));
+        self.links.push(HostLink::to((self.of)(&plan), plan, Instant::now()));
         self.connect(self.links.len() - 1);
     }
 
@@ -110,8 +110,8 @@ impl<T> Links<T> {
 
     /// Takes an event about a host and returns the decision that is left to the owner. Connects from here to a host
     /// that its leader does not reach.
-    pub fn hear(&mut self, at: usize, heard: Heard, now: Instant) -> Option<HostNews> {
-        if self.links[at].is_pending() && matches!(heard, Heard::Astray { .. }) {
+    pub fn hear(&mut self, at: usize, heard: HostEvent, now: Instant) -> Option<HostNews> {
+        if self.links[at].is_pending() && matches!(heard, HostEvent::Astray { .. }) {
             self.connect(at);
         }
         self.links[at].hear(heard, now)

@@ -17,7 +17,7 @@ const SAID: usize = 400;
 
 /// A command that switches a host.
 #[derive(Clone, Debug)]
-pub struct Switch {
+pub struct SwitchCommand {
     /// A line for this machine's `sh`.
     pub command: String,
     /// The longest time that it may run.
@@ -28,7 +28,7 @@ pub struct Switch {
 #[derive(Clone, Debug)]
 pub struct Asleep {
     /// The command.
-    pub switch: Switch,
+    pub switch: SwitchCommand,
     /// The longest time that it may boot.
     pub patience: Duration,
 }
@@ -63,10 +63,10 @@ pub(crate) fn rouse<T>(
     }
 }
 
-impl Switch {
+impl SwitchCommand {
     /// Runs it. The error is the last line of its output.
     pub fn run(&self) -> Result<(), String> {
-        let Switch { command, patience } = self;
+        let SwitchCommand { command, patience } = self;
         let cannot = |e: std::io::Error| format!("{command}: {e}");
         // A file in memory, not a pipe: a process that the command leaves behind may keep it open. homing does not
         // wait for that process.
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn asleep(command: &str, patience_ms: u64) -> Asleep {
-        let switch = Switch { command: command.into(), patience: Duration::from_secs(60) };
+        let switch = SwitchCommand { command: command.into(), patience: Duration::from_secs(60) };
         Asleep { switch, patience: Duration::from_millis(patience_ms) }
     }
 
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_command_that_hangs_is_ended_and_the_setting_is_named() {
-        let switch = Switch { command: "exec sleep 600".into(), patience: Duration::ZERO };
+        let switch = SwitchCommand { command: "exec sleep 600".into(), patience: Duration::ZERO };
         let said = switch.run().unwrap_err();
         assert_eq!(said, "exec sleep 600: it had not ended after 0 s ([power] switch_s of the cluster file)");
     }

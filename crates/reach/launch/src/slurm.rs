@@ -6,10 +6,10 @@
 
 use crate::carrier::{Carrier, Tail};
 use crate::error::{LaunchError, last_line, verdict};
-use crate::handshake::{Ends, Failure, Progress};
+use crate::handshake::{ChildPipes, Failure, HandshakeProgress};
 use crate::payload::Payload;
 use crate::{Channel, Options, bootstrap};
-use homing_slurm::{Fate, Request};
+use homing_slurm::{SlurmEnd, WorkerRequest};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub struct SlurmSeat {
     /// Slurm's name of the node.
     pub node: String,
     /// The request for it.
-    pub request: Request,
+    pub request: WorkerRequest,
     /// How often it has been requested and lost before; each time the wait is longer.
     pub round: u32,
     /// Set at the end of the run.
@@ -83,7 +83,7 @@ pub struct Obituary {
 impl Obituary {
     /// Finds out how the worker ended, from srun's last words or else from slurmctld, and cancels the rest of a job
     /// of our own. Blocks for seconds at most.
-    pub fn read(&self) -> Option<Fate> {
+    pub fn read(&self) -> Option<SlurmEnd> {
         self.tail.wait_for_end(Duration::from_secs(2));
         let said = self.tail.text();
         let job = self.job.as_deref();
@@ -138,22 +138,22 @@ fn attempt(host: &str, seat: &SlurmSeat, payload: &Arc<Payload>, options: &Optio
     let mut command = srun(seat, payload);
     let mut child =
         command.spawn().map_err(|source| LaunchError::Start { host: host.into(), program: "srun".into(), source })?;
-    let ends = Ends::take_from(&mut child);
+    let ends = ChildPipes::take_from(&mut child);
     let carrier = Carrier::polite(child);
     let reports = crate::conversed(host, ends, Some(payload.clone()), options)?;
     let patience = options.patience();
     let (mut job, mut heard) = (None, None);
     let failure = loop {
         match reports.recv_timeout(LOOK) {
-            Ok(Progress::Alive) => heard = heard.map(|_| Instant::now()),
+            Ok(HandshakeProgress::Alive) => heard = heard.map(|_| Instant::now()),
             // From here on the job runs: silence is a fault, not a queue.
-            Ok(Progress::Job(id)) => (job, heard) = (Some(id), Some(Instant::now())),
-            Ok(Progress::Hello { facts, ends }) => {
+            Ok(HandshakeProgress::Job(id)) => (job, heard) = (Some(id), Some(Instant::now())),
+            Ok(HandshakeProgress::Hello { facts, ends }) => {
                 let own = seat.request.within.is_none();
                 let obituary = Some(Obituary { tail: carrier.tail(), job, own });
                 return Ok(Channel::of(*facts, ends, carrier, obituary));
             }
-            Ok(Progress::Failed(failure)) => break Some(failure),
+            Ok(HandshakeProgress::Failed(failure)) => break Some(failure),
             Err(RecvTimeoutError::Timeout) if seat.stop.is_set() => break None,
             Err(RecvTimeoutError::Timeout) if heard.is_some_and(|at: Instant| at.elapsed() > patience) => {
                 break Some(Failure::Silent(patience));
@@ -208,7 +208,7 @@ fn complaint(words: &str) -> Option<String> {
 fn srun(seat: &SlurmSeat, payload: &Payload) -> Command {
     let mut command = Command::new("srun");
     command.args(seat.request.arguments(&seat.node, &bootstrap::script(payload, crate::WORKER), payload.exe()));
-    let foreign = std::env::vars_os().filter(|(name, _)| !Request::keeps(&name.to_string_lossy()));
+    let foreign = std::env::vars_os().filter(|(name, _)| !WorkerRequest::keeps(&name.to_string_lossy()));
     foreign.for_each(|(name, _)| {
         command.env_remove(name);
     });

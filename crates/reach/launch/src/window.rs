@@ -10,18 +10,18 @@ static BUSY: Mutex<usize> = Mutex::new(0);
 static FREED: Condvar = Condvar::new();
 
 /// One of [`FAN_OUT`] places, held while it lives.
-pub(crate) struct Place;
+pub(crate) struct FanOutSlot;
 
-impl Place {
+impl FanOutSlot {
     /// Waits for a free place.
-    pub fn wait_for() -> Place {
+    pub fn wait_for() -> FanOutSlot {
         let busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
         *FREED.wait_while(busy, |busy| *busy >= FAN_OUT).unwrap_or_else(PoisonError::into_inner) += 1;
-        Place
+        FanOutSlot
     }
 }
 
-impl Drop for Place {
+impl Drop for FanOutSlot {
     fn drop(&mut self) {
         *BUSY.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         FREED.notify_one();

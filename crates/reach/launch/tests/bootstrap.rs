@@ -8,7 +8,7 @@ use skipped::skipped;
 #[path = "../../../../tests/script.rs"]
 mod script;
 
-use homing_launch::{Carried, Channel, FAN_OUT, Heard, HostPlan, LaunchError, Options, Via, open};
+use homing_launch::{Carried, Channel, FAN_OUT, HostEvent, HostPlan, LaunchError, Options, Via, open};
 use script::{program, script};
 use std::ffi::OsString;
 use std::fs;
@@ -226,7 +226,7 @@ fn many_hosts_are_connected_to_in_turns() {
         homing_launch::attend(plan, options, move |heard| tell.send(heard).is_ok()).unwrap();
     }
     drop(tell);
-    assert_eq!(told.iter().filter(|heard| matches!(heard, Heard::Refused(_))).count(), 100);
+    assert_eq!(told.iter().filter(|heard| matches!(heard, HostEvent::Refused(_))).count(), 100);
     let counts = fs::read_to_string(world.dir.path().join("counts")).unwrap();
     let most = counts.lines().map(|n| n.parse::<usize>().unwrap()).max().unwrap();
     assert!((2..=FAN_OUT).contains(&most), "{most} at once");
@@ -245,8 +245,8 @@ fn the_end_of_a_worker_is_told_as_far_as_it_is_known() {
         // Dropping the keeper would end the child.
         let mut kept = Vec::new();
         let end = |heard| match heard {
-            Heard::Cut { reason } => Some(("cut", reason)),
-            Heard::Gone { reason, .. } => Some(("gone", reason)),
+            HostEvent::Cut { reason } => Some(("cut", reason)),
+            HostEvent::Gone { reason, .. } => Some(("gone", reason)),
             other => {
                 kept.push(other);
                 None

@@ -4,7 +4,7 @@ use crate::account::{Booked, SACCT_FORMAT, booked};
 use crate::allocation::reserved;
 use crate::fate::{JobState, job_state};
 use crate::license::{License, parse_licenses};
-use crate::nodes::{Node, SINFO_FORMAT, parse_nodes, rows};
+use crate::nodes::{SINFO_FORMAT, SlurmNode, parse_nodes, rows};
 use crate::request::job_name;
 use crate::topology::parse_topology;
 use homing_model::RawText;
@@ -35,13 +35,13 @@ pub fn is_configured() -> bool {
 }
 
 /// Returns the nodes of `partition`, or of the default partition.
-pub fn nodes(partition: Option<&str>) -> Result<Vec<Node>, AskError> {
+pub fn nodes(partition: Option<&str>) -> Result<Vec<SlurmNode>, AskError> {
     let text = ask("asking Slurm for its nodes", &["sinfo", "--noheader", "--Node", "--format", SINFO_FORMAT])?;
     Ok(parse_nodes(&text, partition))
 }
 
 /// Returns those of the named nodes that exist, in all partitions.
-pub fn nodes_named(names: &[String]) -> Result<Vec<Node>, AskError> {
+pub fn nodes_named(names: &[String]) -> Result<Vec<SlurmNode>, AskError> {
     let list = format!("--nodes={}", names.join(","));
     let words = ["sinfo", "--noheader", "--Node", "--all", &list, "--format", SINFO_FORMAT];
     let text = ask("asking Slurm for the state of nodes", &words)?;

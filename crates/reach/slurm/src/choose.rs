@@ -1,11 +1,11 @@
 //! Chooses the nodes to request, and the number of slots of each.
 
-use crate::nodes::Node;
+use crate::nodes::SlurmNode;
 use homing_model::resource::PARTS;
 
 /// The wishes of the run for its nodes.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct NodeWishes {
     /// Hosts that hold the data, as the file system names them.
     pub holders: Vec<String>,
     /// The only nodes to use, if the user named some.
@@ -41,7 +41,7 @@ const UNASKED: usize = 16;
 
 /// Nodes to request now, and those to request if these fail or are not granted for long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
+pub struct NodeChoice {
     /// Nodes to request at once.
     pub seats: Vec<Seat>,
     /// Further nodes in this order; none if the user set the nodes or their number.
@@ -50,10 +50,10 @@ pub struct Choice {
 
 /// Chooses nodes: those that hold data first, then the emptiest. Nodes that are down or drained are left out. While
 /// holders are available, other nodes are left out, too, unless the user wants more nodes.
-pub fn choose(nodes: &[Node], wish: &Wish) -> Choice {
-    let named = |n: &Node| wish.only.as_ref().is_none_or(|only| only.iter().any(|name| n.is_called(name)));
-    let holds = |n: &Node| wish.holders.iter().any(|host| n.is_called(host));
-    let mut able: Vec<&Node> =
+pub fn choose(nodes: &[SlurmNode], wish: &NodeWishes) -> NodeChoice {
+    let named = |n: &SlurmNode| wish.only.as_ref().is_none_or(|only| only.iter().any(|name| n.is_called(name)));
+    let holds = |n: &SlurmNode| wish.holders.iter().any(|host| n.is_called(host));
+    let mut able: Vec<&SlurmNode> =
         nodes.iter().filter(|n| named(n) && n.is_usable(wish.in_reservation) && slots(n, wish) > 0).collect();
     able.sort_by_key(|n| (!holds(n), std::cmp::Reverse(n.idle_cpus)));
     let holders = able.iter().filter(|n| holds(n)).count();
@@ -68,10 +68,10 @@ pub fn choose(nodes: &[Node], wish: &Wish) -> Choice {
     if wish.nodes.is_some() || wish.only.is_some() {
         spares.clear();
     }
-    Choice { seats, spares }
+    NodeChoice { seats, spares }
 }
 
-fn enough_for(able: &[&Node], wish: &Wish) -> usize {
+fn enough_for(able: &[&SlurmNode], wish: &NodeWishes) -> usize {
     let Some(tasks) = wish.tasks else { return UNASKED };
     let mut seats = 0;
     let full = able.iter().position(|n| {
@@ -83,7 +83,7 @@ fn enough_for(able: &[&Node], wish: &Wish) -> usize {
 
 /// Returns the tasks at once on a node. Its number is the user's, or the room in its idle processors and its memory,
 /// so that it is granted at once. For a full node it is the room after it has become empty.
-fn slots(node: &Node, wish: &Wish) -> u32 {
+fn slots(node: &SlurmNode, wish: &NodeWishes) -> u32 {
     let cpus = if node.idle_cpus > 0 { node.idle_cpus } else { node.cpus };
     let each = wish.cpus_per_task.max(1);
     let by_cpus = cpus / each;
@@ -100,9 +100,9 @@ fn slots(node: &Node, wish: &Wish) -> u32 {
 mod tests {
     use super::*;
 
-    fn node(name: &str, state: &str, idle: u32) -> Node {
+    fn node(name: &str, state: &str, idle: u32) -> SlurmNode {
         let (aliases, reason) = (vec![], String::new());
-        Node {
+        SlurmNode {
             name: name.into(),
             aliases,
             state: state.into(),
@@ -114,50 +114,54 @@ mod tests {
         }
     }
 
-    fn nodes() -> Vec<Node> {
+    fn nodes() -> Vec<SlurmNode> {
         vec![node("a", "idle", 8), node("b", "mixed", 3), node("c", "drained", 0), node("d", "allocated", 0)]
     }
 
-    fn seats(wish: &Wish) -> Vec<(String, u32)> {
+    fn seats(wish: &NodeWishes) -> Vec<(String, u32)> {
         choose(&nodes(), wish).seats.into_iter().map(|s| (s.node, s.slots)).collect()
     }
 
-    fn wish(holders: &[&str]) -> Wish {
-        Wish { holders: holders.iter().map(|h| h.to_string()).collect(), cpus_per_task: 1, ..Wish::default() }
+    fn wish(holders: &[&str]) -> NodeWishes {
+        NodeWishes {
+            holders: holders.iter().map(|h| h.to_string()).collect(),
+            cpus_per_task: 1,
+            ..NodeWishes::default()
+        }
     }
 
     #[test]
     fn holders_first_and_only_while_there_are_any() {
         assert_eq!(seats(&wish(&["b", "d"])), [("b".into(), 3), ("d".into(), 8)]);
-        let more = Wish { nodes: Some(3), ..wish(&["d"]) };
+        let more = NodeWishes { nodes: Some(3), ..wish(&["d"]) };
         assert_eq!(seats(&more), [("d".into(), 8), ("a".into(), 8), ("b".into(), 3)]);
         assert_eq!(seats(&wish(&["c"])).len(), 3, "the holder is drained: all others may read it from afar");
     }
 
     #[test]
     fn spares_where_the_user_left_the_choice_to_us() {
-        let spares = |w: &Wish| choose(&nodes(), w).spares.into_iter().map(|s| s.node).collect::<Vec<_>>();
+        let spares = |w: &NodeWishes| choose(&nodes(), w).spares.into_iter().map(|s| s.node).collect::<Vec<_>>();
         assert_eq!(spares(&wish(&["d"])), ["a", "b"]);
-        assert!(spares(&Wish { nodes: Some(1), ..wish(&["d"]) }).is_empty());
+        assert!(spares(&NodeWishes { nodes: Some(1), ..wish(&["d"]) }).is_empty());
     }
 
     #[test]
     fn no_more_than_the_tasks_can_fill() {
-        assert_eq!(seats(&Wish { tasks: Some(2), ..wish(&[]) }), [("a".into(), 2)]);
-        assert_eq!(seats(&Wish { tasks: Some(9), ..wish(&[]) }), [("a".into(), 8), ("b".into(), 3)]);
-        assert_eq!(seats(&Wish { tasks: Some(0), ..wish(&[]) }), [("a".into(), 1)]);
+        assert_eq!(seats(&NodeWishes { tasks: Some(2), ..wish(&[]) }), [("a".into(), 2)]);
+        assert_eq!(seats(&NodeWishes { tasks: Some(9), ..wish(&[]) }), [("a".into(), 8), ("b".into(), 3)]);
+        assert_eq!(seats(&NodeWishes { tasks: Some(0), ..wish(&[]) }), [("a".into(), 1)]);
     }
 
     #[test]
     fn cpus_memory_and_jobs_make_slots() {
-        let a = |w: Wish| seats(&Wish { only: Some(vec!["a".into()]), ..w })[0].1;
-        assert_eq!(a(Wish { cpus_per_task: 3, ..Wish::default() }), 2);
-        assert_eq!(a(Wish { memory_mb: Some(3000), ..wish(&[]) }), 2);
-        assert_eq!(a(Wish { jobs: Some(5), ..wish(&[]) }), 5);
-        assert!(seats(&Wish { memory_mb: Some(9000), ..wish(&[]) }).is_empty());
-        assert!(seats(&Wish { cpus_per_task: 9, ..wish(&[]) }).is_empty());
-        assert_eq!(a(Wish { gpu_parts: 100, ..wish(&[]) }), 2, "one graphics processor each, of two");
-        assert_eq!(a(Wish { gpu_parts: 50, ..wish(&[]) }), 4);
-        assert!(seats(&Wish { gpu_parts: 300, ..wish(&[]) }).is_empty());
+        let a = |w: NodeWishes| seats(&NodeWishes { only: Some(vec!["a".into()]), ..w })[0].1;
+        assert_eq!(a(NodeWishes { cpus_per_task: 3, ..NodeWishes::default() }), 2);
+        assert_eq!(a(NodeWishes { memory_mb: Some(3000), ..wish(&[]) }), 2);
+        assert_eq!(a(NodeWishes { jobs: Some(5), ..wish(&[]) }), 5);
+        assert!(seats(&NodeWishes { memory_mb: Some(9000), ..wish(&[]) }).is_empty());
+        assert!(seats(&NodeWishes { cpus_per_task: 9, ..wish(&[]) }).is_empty());
+        assert_eq!(a(NodeWishes { gpu_parts: 100, ..wish(&[]) }), 2, "one graphics processor each, of two");
+        assert_eq!(a(NodeWishes { gpu_parts: 50, ..wish(&[]) }), 4);
+        assert!(seats(&NodeWishes { gpu_parts: 300, ..wish(&[]) }).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 /// The end of a worker, if Slurm caused it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fate {
+pub struct SlurmEnd {
     /// For people and the journal.
     pub text: String,
     /// Whether the tasks may be at fault (memory, time): their attempts count against `--retries`.
@@ -57,7 +57,7 @@ enum Cause {
 }
 
 /// Returns how Slurm ended the worker of `job`. `None` if Slurm has no part in its end.
-pub fn fate(job: Option<&str>, state: Option<&JobState>, said: &str) -> Option<Fate> {
+pub fn fate(job: Option<&str>, state: Option<&JobState>, said: &str) -> Option<SlurmEnd> {
     let heard = CAUSES.iter().find(|(_, words, _)| words.iter().any(|w| said.contains(w)));
     let known = || {
         let JobState { state, reason } = state?;
@@ -72,7 +72,7 @@ pub fn fate(job: Option<&str>, state: Option<&JobState>, said: &str) -> Option<F
         Cause::Node => (format!("Slurm ended {name}: NODE_FAIL"), false, false),
         Cause::Cancelled => (format!("Slurm ended {name}: CANCELLED"), false, false),
     };
-    Some(Fate { text, counts, ask_again })
+    Some(SlurmEnd { text, counts, ask_again })
 }
 
 /// Returns the number of the job that an srun waits for or got, from its messages.

@@ -4,7 +4,7 @@
 //! This crate parses the text formats of Slurm's commands, with chosen columns. They have kept their meaning since
 //! Slurm 14, while the JSON changes its shape with every release. Everything but [`ask`] is pure.
 //!
-//! Main types: [`Allocation`], [`Request`], [`Seat`] (the slots of one worker), [`License`], [`Fate`] of a job.
+//! Main types: [`Allocation`], [`WorkerRequest`], [`Seat`] (the slots of one worker), [`License`], [`SlurmEnd`] of a job.
 //!
 //! It does not: submit jobs of the queue (`queue`), or set Slurm up (`setup`).
 
@@ -20,9 +20,9 @@ mod topology;
 
 pub use account::{Booked, SACCT_FORMAT, booked};
 pub use allocation::Allocation;
-pub use choose::{Choice, Seat, Wish, choose};
-pub use fate::{Fate, JobState, fate, is_passing, job_state, queued_job};
+pub use choose::{NodeChoice, NodeWishes, Seat, choose};
+pub use fate::{JobState, SlurmEnd, fate, is_passing, job_state, queued_job};
 pub use license::{License, is_license, parse_licenses, taken};
-pub use nodes::{Node, SINFO_FORMAT, parse_nodes};
-pub use request::{Request, advice, job_name};
+pub use nodes::{SINFO_FORMAT, SlurmNode, parse_nodes};
+pub use request::{WorkerRequest, advice, job_name};
 pub use topology::parse_topology;

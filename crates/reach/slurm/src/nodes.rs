@@ -1,11 +1,11 @@
 //! The nodes that `sinfo` lists.
 
-/// The columns for `sinfo --noheader --Node --format`; the reason comes last, since it is free text.
+/// The columns for `sinfo --noheader --SlurmNode --format`; the reason comes last, since it is free text.
 pub const SINFO_FORMAT: &str = "%N|%P|%T|%C|%m|%o|%n|%G|%E";
 
 /// A node of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct SlurmNode {
     /// Slurm's name for it.
     pub name: String,
     /// Its address and host name, by which a file system may know it.
@@ -24,7 +24,7 @@ pub struct Node {
     pub reason: String,
 }
 
-impl Node {
+impl SlurmNode {
     /// Whether a job may come to run there without an administrator's help. A reservation's nodes count if the job is
     /// to run in it.
     pub fn is_usable(&self, in_reservation: bool) -> bool {
@@ -54,14 +54,14 @@ impl Node {
 
 /// Parses the lines of `sinfo`: those of `partition`, else of the default partition (marked `*`), else of all. Lines
 /// of another form are skipped.
-pub fn parse_nodes(text: &str, partition: Option<&str>) -> Vec<Node> {
-    let rows: Vec<(&str, Node)> = rows(text).collect();
+pub fn parse_nodes(text: &str, partition: Option<&str>) -> Vec<SlurmNode> {
+    let rows: Vec<(&str, SlurmNode)> = rows(text).collect();
     let has_default = rows.iter().any(|(p, _)| p.ends_with('*'));
     let wanted = |p: &str| match partition {
         Some(names) => names.split(',').any(|name| p.trim_end_matches('*') == name),
         None => !has_default || p.ends_with('*'),
     };
-    let mut nodes: Vec<Node> = Vec::new();
+    let mut nodes: Vec<SlurmNode> = Vec::new();
     for (partition, node) in rows {
         if wanted(partition) && !nodes.iter().any(|known| known.name == node.name) {
             nodes.push(node);
@@ -71,11 +71,11 @@ pub fn parse_nodes(text: &str, partition: Option<&str>) -> Vec<Node> {
 }
 
 /// Returns each line's partition and node; there is one line for each partition of a node.
-pub(crate) fn rows(text: &str) -> impl Iterator<Item = (&str, Node)> {
+pub(crate) fn rows(text: &str) -> impl Iterator<Item = (&str, SlurmNode)> {
     text.lines().filter_map(row)
 }
 
-fn row(line: &str) -> Option<(&str, Node)> {
+fn row(line: &str) -> Option<(&str, SlurmNode)> {
     let mut words = line.trim().splitn(9, '|');
     let (name, partition, state, cpus) = (words.next()?, words.next()?, words.next()?, words.next()?);
     let (memory, address, hostname) = (words.next()?, words.next()?, words.next()?);
@@ -88,7 +88,7 @@ fn row(line: &str) -> Option<(&str, Node)> {
     let reason = if reason == "none" { "" } else { reason };
     Some((
         partition,
-        Node {
+        SlurmNode {
             name: name.into(),
             aliases,
             state: state.into(),
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(nodes[2].reason, "disk | swap");
         assert_eq!(nodes[2].is_wanted_empty().as_deref(), Some("Slurm has it drained (disk | swap)"));
         assert_eq!(nodes[1].is_wanted_empty(), None);
-        let state = |s: &str| Node { state: s.into(), ..nodes[0].clone() };
+        let state = |s: &str| SlurmNode { state: s.into(), ..nodes[0].clone() };
         assert!(state("idle~").is_usable(false) && state("mixed-").is_usable(false));
         assert!(!state("idle*").is_usable(false) && !state("maint").is_usable(false));
         assert!(state("idle$").is_usable(true) && state("maint").is_usable(true));

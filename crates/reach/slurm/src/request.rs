@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The request for a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct WorkerRequest {
     /// `--partition`.
     pub partition: Option<String>,
     /// `--account`.
@@ -48,7 +48,7 @@ const KEPT: &[&str] = &[
     "SLURM_WCKEY",
 ];
 
-impl Request {
+impl WorkerRequest {
     /// Whether a variable of our environment may reach srun.
     pub fn keeps(name: &str) -> bool {
         !name.starts_with("SLURM_") || KEPT.contains(&name)
@@ -144,7 +144,7 @@ const WRAP: &str = "echo \"homing-boot job $SLURM_JOB_ID\"; /bin/sh -c \"$1\" ho
 mod tests {
     use super::*;
 
-    fn line(request: &Request) -> String {
+    fn line(request: &WorkerRequest) -> String {
         let words: Vec<String> = request
             .arguments("n3", "SCRIPT", Path::new("/bin/homing"))
             .into_iter()
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_job_of_its_own_takes_what_the_user_says() {
-        let request = Request {
+        let request = WorkerRequest {
             partition: Some("lab".into()),
             time: Some("1:00".into()),
             cpus: 4,
@@ -164,7 +164,7 @@ mod tests {
             gpus: 3,
             extra: vec!["--constraint=ib".into()],
             run: "r1".into(),
-            ..Request::default()
+            ..WorkerRequest::default()
         };
         let text = line(&request);
         for part in [
@@ -187,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_step_names_its_job_and_nothing_that_only_jobs_take() {
-        let request = Request { within: Some("17".into()), partition: Some("lab".into()), ..Request::default() };
+        let request =
+            WorkerRequest { within: Some("17".into()), partition: Some("lab".into()), ..WorkerRequest::default() };
         let text = line(&request);
         assert!(text.starts_with("--jobid=17 --overlap --mem=0 ") && !text.contains("--partition"), "{text}");
         assert!(text.contains("--cpus-per-task=1 ") && text.ends_with(" step /bin/homing"), "{text}");
@@ -195,13 +196,16 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_was_asked_and_what_helps() {
-        let request =
-            Request { account: Some("chem".into()), extra: vec!["--constraint=ib".into()], ..Request::default() };
+        let request = WorkerRequest {
+            account: Some("chem".into()),
+            extra: vec!["--constraint=ib".into()],
+            ..WorkerRequest::default()
+        };
         let text = request.refusal("Invalid account or account/partition combination specified");
         assert!(text.contains("asked for with --account=chem --constraint=ib: `sacctmgr show"), "{text}");
-        let text = Request::default().refusal("Job violates accounting/QOS policy (job submit limit)");
+        let text = WorkerRequest::default().refusal("Job violates accounting/QOS policy (job submit limit)");
         assert!(text.contains("neither --account nor --qos") && text.contains("sacctmgr show qos"), "{text}");
-        let request = Request { licenses: Some("nas:2".into()), ..Request::default() };
+        let request = WorkerRequest { licenses: Some("nas:2".into()), ..WorkerRequest::default() };
         let text = request.refusal("Invalid license specification");
         assert!(text.contains("asked for with --licenses=nas:2: `scontrol show licenses`"), "{text}");
         assert_eq!(request.refusal("Zero Bytes were transmitted"), "Zero Bytes were transmitted");
@@ -209,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_environment_of_a_job_around_us_stays_out() {
-        assert!(!Request::keeps("SLURM_NTASKS_PER_NODE") && !Request::keeps("SLURM_MEM_PER_CPU"));
-        assert!(Request::keeps("SLURM_PARTITION") && Request::keeps("PATH"));
+        assert!(!WorkerRequest::keeps("SLURM_NTASKS_PER_NODE") && !WorkerRequest::keeps("SLURM_MEM_PER_CPU"));
+        assert!(WorkerRequest::keeps("SLURM_PARTITION") && WorkerRequest::keeps("PATH"));
     }
 }

@@ -29,7 +29,7 @@ pub fn parse_topology(text: &str) -> Vec<Switch> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_model::Links;
+    use homing_model::ClusterLinks;
     use homing_model::links::Path;
 
     #[test]
@@ -37,7 +37,7 @@ mod tests {
         let text = "SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]\n\
                     SwitchName=s2 Level=0 LinkSpeed=1 Nodes=n[3-4]\n\
                     SwitchName=core Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[1-2]\n";
-        let links = Links::new(parse_topology(text)).unwrap();
+        let links = ClusterLinks::new(parse_topology(text)).unwrap();
         assert_eq!(links.path(links.leaf("n1"), links.leaf("n4")), Path::Across(vec!["s1".into(), "s2".into()]));
         assert_eq!(links.path(links.leaf("n3"), links.leaf("n4")), Path::Leaf("s2".into()));
         assert_eq!(parse_topology("No topology information available\n"), []);

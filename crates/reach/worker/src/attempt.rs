@@ -3,9 +3,9 @@
 use crate::environment::TaskEnvironment;
 use crate::gauge::Gauge;
 use crate::outputs::Outputs;
-use crate::spawn::{self, Found, Ground, Started};
-use crate::view::View;
-use homing_launch::wire::{CHUNK, Ended, FromWorker, Stream};
+use crate::spawn::{self, Ground, PathCache, TaskProcess};
+use crate::view::MountView;
+use homing_launch::wire::{AttemptEnd, CHUNK, FromWorker, OutputStream};
 use homing_model::{IoCounters, Outcome, RawText, Task};
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,7 +24,7 @@ const TERM_GRACE: Duration = Duration::from_millis(1000);
 /// Whether and why an attempt is being ended from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Fate {
+pub(crate) enum AttemptStop {
     Free = 0,
     Killed = 1,
     TimedOut = 2,
@@ -41,7 +41,7 @@ pub(crate) struct Handle {
 
 impl Handle {
     /// Signals the attempt's processes; the caller kills them later.
-    pub fn end(&self, fate: Fate, signal: libc::c_int) {
+    pub fn end(&self, fate: AttemptStop, signal: libc::c_int) {
         let _ = self.fate.compare_exchange(0, fate as u8, Ordering::SeqCst, Ordering::SeqCst);
         let pid = self.pid.load(Ordering::SeqCst);
         if pid > 0 {
@@ -50,11 +50,11 @@ impl Handle {
         }
     }
 
-    pub fn fate(&self) -> Fate {
+    pub fn fate(&self) -> AttemptStop {
         match self.fate.load(Ordering::SeqCst) {
-            1 => Fate::Killed,
-            2 => Fate::TimedOut,
-            _ => Fate::Free,
+            1 => AttemptStop::Killed,
+            2 => AttemptStop::TimedOut,
+            _ => AttemptStop::Free,
         }
     }
 }
@@ -69,7 +69,7 @@ pub(crate) enum Attempted {
 }
 
 /// A task with all that its attempt needs.
-pub(crate) struct Job<'a> {
+pub(crate) struct AttemptPlan<'a> {
     pub ticket: u64,
     pub task: &'a Task,
     pub env: TaskEnvironment<'a>,
@@ -81,10 +81,10 @@ pub(crate) struct Job<'a> {
     /// Wait for processes that outlive the leader: they may still write.
     pub patient: bool,
     /// `None` if the task has its own PATH or directory.
-    pub found: Option<&'a Found>,
+    pub found: Option<&'a PathCache>,
     pub cwd: &'a Path,
     /// The places of files that other hosts know by another name.
-    pub view: &'a View,
+    pub view: &'a MountView,
     pub eager: bool,
     pub handle: &'a Handle,
     /// Waits for room to start a program that could not be started.
@@ -93,7 +93,7 @@ pub(crate) struct Job<'a> {
 }
 
 /// Runs it to its end. `buffer` is for reading; it belongs to the slot, which makes it once.
-pub(crate) fn run(job: &Job, buffer: &mut [u8]) -> Ended {
+pub(crate) fn run(job: &AttemptPlan, buffer: &mut [u8]) -> AttemptEnd {
     let mut began = Instant::now();
     let outputs = Outputs::begin(&job.task.outputs, job.cwd, job.view);
     let words = spawn::words(&job.task.command, &job.env);
@@ -105,7 +105,8 @@ pub(crate) fn run(job: &Job, buffer: &mut [u8]) -> Ended {
         Ok(started) => started,
         Err(why) => {
             outputs.set_aside();
-            let outcome = if job.handle.fate() == Fate::Free { Outcome::CannotStart(why) } else { Outcome::Killed };
+            let outcome =
+                if job.handle.fate() == AttemptStop::Free { Outcome::CannotStart(why) } else { Outcome::Killed };
             return ended(job.ticket, outcome, began.elapsed());
         }
     };
@@ -118,7 +119,7 @@ pub(crate) fn run(job: &Job, buffer: &mut [u8]) -> Ended {
     result
 }
 
-fn program(job: &Job, word: &RawText) -> Result<std::path::PathBuf, String> {
+fn program(job: &AttemptPlan, word: &RawText) -> Result<std::path::PathBuf, String> {
     match job.found {
         Some(found) if !word.0.contains(&b'/') => found.program(word, &job.env, job.cwd, job.view),
         _ => spawn::program(word, &job.env, job.cwd, job.view),
@@ -126,7 +127,7 @@ fn program(job: &Job, word: &RawText) -> Result<std::path::PathBuf, String> {
 }
 
 /// Starts the program, as soon as the resources for it are there. The time until then does not count as the task's.
-fn start(job: &Job, program: &Path, words: &[RawText], began: &mut Instant) -> Result<Started, String> {
+fn start(job: &AttemptPlan, program: &Path, words: &[RawText], began: &mut Instant) -> Result<TaskProcess, String> {
     let (cwd, file, words) = job.view.wrap(program, words, job.cwd);
     let mut attempted = Attempted::Among;
     loop {
@@ -142,8 +143,8 @@ fn start(job: &Job, program: &Path, words: &[RawText], began: &mut Instant) -> R
 }
 
 /// Returns the end of an attempt without measurements.
-pub(crate) fn ended(ticket: u64, outcome: Outcome, wall: Duration) -> Ended {
-    Ended {
+pub(crate) fn ended(ticket: u64, outcome: Outcome, wall: Duration) -> AttemptEnd {
+    AttemptEnd {
         ticket,
         outcome,
         wall_us: wall.as_micros() as u64,
@@ -159,17 +160,17 @@ pub(crate) fn ended(ticket: u64, outcome: Outcome, wall: Duration) -> Ended {
 struct Pipe {
     file: Option<File>,
     kept: Vec<u8>,
-    stream: Stream,
+    stream: OutputStream,
     sent: bool,
 }
 
 impl Pipe {
-    fn new(fd: OwnedFd, stream: Stream) -> Pipe {
+    fn new(fd: OwnedFd, stream: OutputStream) -> Pipe {
         Pipe { file: Some(File::from(fd)), kept: Vec::new(), stream, sent: false }
     }
 
     /// Reads once. Sends all bytes at once if they are more than a chunk, or if the output is eager.
-    fn pump(&mut self, job: &Job, buffer: &mut [u8]) -> io::Result<usize> {
+    fn pump(&mut self, job: &AttemptPlan, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(file) = &mut self.file else { return Ok(0) };
         let n = file.read(buffer)?;
         if n == 0 {
@@ -184,7 +185,7 @@ impl Pipe {
     }
 
     /// Sends the kept bytes; from now on each read is sent at once.
-    fn send(&mut self, job: &Job) {
+    fn send(&mut self, job: &AttemptPlan) {
         self.sent = true;
         for chunk in std::mem::take(&mut self.kept).chunks(CHUNK) {
             (job.send)(FromWorker::Output { ticket: job.ticket, stream: self.stream, bytes: chunk.to_vec() });
@@ -192,21 +193,21 @@ impl Pipe {
     }
 
     /// Reads the rest after the end of the leader, without waiting for a grandchild that still holds the other end.
-    fn drain(&mut self, job: &Job, buffer: &mut [u8]) {
+    fn drain(&mut self, job: &AttemptPlan, buffer: &mut [u8]) {
         let Some(file) = &self.file else { return };
         let _ = rustix::fs::fcntl_setfl(file.as_fd(), rustix::fs::OFlags::NONBLOCK);
         while self.pump(job, buffer).is_ok_and(|n| n > 0) {}
     }
 }
 
-fn watch(job: &Job, started: Started, began: Instant, buffer: &mut [u8]) -> Ended {
+fn watch(job: &AttemptPlan, started: TaskProcess, began: Instant, buffer: &mut [u8]) -> AttemptEnd {
     let pid = started.pid;
     job.handle.pid.store(pid, Ordering::SeqCst);
-    if job.handle.fate() != Fate::Free {
-        job.handle.end(Fate::Killed, libc::SIGKILL);
+    if job.handle.fate() != AttemptStop::Free {
+        job.handle.end(AttemptStop::Killed, libc::SIGKILL);
     }
     let mut gauge = Gauge::new(pid, began, job.weigh);
-    let mut pipes = [Pipe::new(started.stdout, Stream::Out), Pipe::new(started.stderr, Stream::Err)];
+    let mut pipes = [Pipe::new(started.stdout, OutputStream::Out), Pipe::new(started.stderr, OutputStream::Err)];
     until_ended(job, pid, &mut pipes, &mut gauge, buffer);
     let wall = began.elapsed();
     drop(started.writers);
@@ -230,7 +231,7 @@ fn watch(job: &Job, started: Started, began: Instant, buffer: &mut [u8]) -> Ende
 }
 
 /// Reads output and enforces the time limit until the leader is a zombie.
-fn until_ended(job: &Job, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut Gauge, buffer: &mut [u8]) {
+fn until_ended(job: &AttemptPlan, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut Gauge, buffer: &mut [u8]) {
     let pidfd = spawn::pidfd(pid).ok();
     let mut next_signal = job.task.timeout_ms.map(|ms| (gauge.began() + Duration::from_millis(ms), libc::SIGTERM));
     loop {
@@ -254,7 +255,7 @@ fn until_ended(job: &Job, pid: libc::pid_t, pipes: &mut [Pipe; 2], gauge: &mut G
             pipes.iter_mut().filter(|pipe| !pipe.sent).for_each(|pipe| pipe.send(job));
         }
         if let Some((_, signal)) = next_signal.filter(|(at, _)| Instant::now() >= *at) {
-            job.handle.end(Fate::TimedOut, signal);
+            job.handle.end(AttemptStop::TimedOut, signal);
             next_signal = Some((Instant::now() + TERM_GRACE, libc::SIGKILL));
         }
     }
@@ -268,7 +269,7 @@ fn await_orphans(leader: libc::pid_t, handle: &Handle) {
     let mut pause = Duration::from_millis(1);
     loop {
         let left = homing_os::process::children(own).into_iter().any(|child| lives_in_group(child, leader));
-        if !left || handle.fate() != Fate::Free || began.elapsed() > ORPHANS_PATIENCE {
+        if !left || handle.fate() != AttemptStop::Free || began.elapsed() > ORPHANS_PATIENCE {
             return;
         }
         std::thread::sleep(pause);
@@ -341,11 +342,11 @@ fn reap(pid: libc::pid_t) -> (libc::c_int, IoCounters) {
     (status, io)
 }
 
-fn outcome(status: libc::c_int, fate: Fate) -> Outcome {
+fn outcome(status: libc::c_int, fate: AttemptStop) -> Outcome {
     match fate {
-        Fate::TimedOut => Outcome::TimedOut,
-        Fate::Killed => Outcome::Killed,
-        Fate::Free if libc::WIFSIGNALED(status) => Outcome::Signal(libc::WTERMSIG(status)),
-        Fate::Free => Outcome::Exit(libc::WEXITSTATUS(status)),
+        AttemptStop::TimedOut => Outcome::TimedOut,
+        AttemptStop::Killed => Outcome::Killed,
+        AttemptStop::Free if libc::WIFSIGNALED(status) => Outcome::Signal(libc::WTERMSIG(status)),
+        AttemptStop::Free => Outcome::Exit(libc::WEXITSTATUS(status)),
     }
 }

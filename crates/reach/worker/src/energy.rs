@@ -2,7 +2,7 @@
 //! counters.
 
 use homing_model::{Energy, MeteredBy};
-use homing_probe::{Power, Rapl, firmware_watts, watts};
+use homing_probe::{HostEnergy, Rapl, firmware_watts, watts};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,45 +18,45 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const SHOWN: usize = 60;
 
 /// The energy used since `began`.
-pub(crate) struct Measured {
+pub(crate) struct EnergyMeter {
     began: Instant,
-    way: Mutex<Way>,
+    way: Mutex<EnergySource>,
 }
 
-enum Way {
+enum EnergySource {
     Unknown,
     Counters(Rapl),
-    Watts(Power),
+    Watts(HostEnergy),
 }
 
-impl Measured {
+impl EnergyMeter {
     /// Starts the clock, without a source yet.
-    pub(crate) fn new() -> Measured {
-        Measured { began: Instant::now(), way: Mutex::new(Way::Unknown) }
+    pub(crate) fn new() -> EnergyMeter {
+        EnergyMeter { began: Instant::now(), way: Mutex::new(EnergySource::Unknown) }
     }
 
     /// Returns the energy used so far, if it is measured.
     pub(crate) fn look(&self) -> Option<Energy> {
         match &mut *self.way() {
-            Way::Unknown => None,
-            Way::Counters(rapl) => Some(rapl.look(self.began.elapsed())),
-            Way::Watts(power) => power.look(self.began.elapsed()),
+            EnergySource::Unknown => None,
+            EnergySource::Counters(rapl) => Some(rapl.look(self.began.elapsed())),
+            EnergySource::Watts(power) => power.look(self.began.elapsed()),
         }
     }
 
-    fn way(&self) -> std::sync::MutexGuard<'_, Way> {
+    fn way(&self) -> std::sync::MutexGuard<'_, EnergySource> {
         self.way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn told(&self, watts: f64) {
-        if let Way::Watts(power) = &mut *self.way() {
+        if let EnergySource::Watts(power) = &mut *self.way() {
             power.told(watts, self.began.elapsed());
         }
     }
 
     /// Reads the source every period, until the worker ends.
     fn keep_asking(&self, by: MeteredBy, first: f64, ask: impl Fn() -> Option<f64>) {
-        *self.way() = Way::Watts(Power::begin(by, Duration::ZERO));
+        *self.way() = EnergySource::Watts(HostEnergy::begin(by, Duration::ZERO));
         let mut answer = Some(first);
         loop {
             answer.into_iter().for_each(|watts| self.told(watts));
@@ -72,7 +72,7 @@ impl Measured {
 /// # Errors
 /// No thread could be started.
 pub(crate) fn measure(
-    measured: Arc<Measured>,
+    measured: Arc<EnergyMeter>,
     meter: String,
     note: impl Fn(String) + Send + 'static,
 ) -> std::io::Result<()> {
@@ -89,7 +89,7 @@ pub(crate) fn measure(
             measured.keep_asking(MeteredBy::Hwmon, first, || firmware_watts(Path::new(HWMON)));
         }
         if let Some(rapl) = rapl {
-            *measured.way() = Way::Counters(rapl);
+            *measured.way() = EnergySource::Counters(rapl);
         }
     })
     .map(drop)
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_meter_is_used_and_one_that_tells_rubbish_is_named() {
-        let measured = Arc::new(Measured::new());
+        let measured = Arc::new(EnergyMeter::new());
         assert_eq!(measured.look(), None);
         let (told, notes) = channel();
         measure(measured.clone(), "echo 100".into(), |_| ()).unwrap();
@@ -131,7 +131,7 @@ mod tests {
         }
         let energy = measured.look().unwrap();
         assert!(energy.by == MeteredBy::Meter && (energy.uj / 100).abs_diff(energy.us) <= 1, "{energy:?}");
-        measure(Arc::new(Measured::new()), "echo many".into(), move |why| drop(told.send(why))).unwrap();
+        measure(Arc::new(EnergyMeter::new()), "echo many".into(), move |why| drop(told.send(why))).unwrap();
         assert!(notes.recv().unwrap().starts_with("the meter of [power] is not used here: \"echo many\""));
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 /// The file as it grows, or the error that stopped it.
-pub(crate) struct Input {
+pub(crate) struct GrowingFile {
     file: io::Result<File>,
     length: u64,
 }
@@ -15,11 +15,11 @@ pub(crate) struct Input {
 /// One second after the beginning of time. gzip takes zero for a time out of range, and warns.
 const TIME: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-impl Input {
+impl GrowingFile {
     /// Makes an empty input.
-    pub fn new() -> Input {
+    pub fn new() -> GrowingFile {
         let made = rustix::fs::memfd_create("stdin", rustix::fs::MemfdFlags::CLOEXEC);
-        Input { file: made.map(File::from).map_err(io::Error::from), length: 0 }
+        GrowingFile { file: made.map(File::from).map_err(io::Error::from), length: 0 }
     }
 
     /// Appends bytes. The task still reads from the beginning.
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn it_is_read_from_its_beginning_whole_and_in_order() {
-        let mut input = Input::new();
+        let mut input = GrowingFile::new();
         input.add(b"a\nb");
         input.add(b"c\n");
         let mut text = String::new();

@@ -28,7 +28,7 @@ mod spawn;
 mod units;
 mod view;
 
-use homing_os::process::{End, Guarded, Terms};
+use homing_os::process::{GuardReport, GuardRules, Guarded};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ fn begin(name: &str, still: &str, with: &str) -> Option<Guarded> {
     homing_os::process::raise_files();
     session::ignore_terminal_signals();
     leave_terminal();
-    let terms = Terms { lease: Some(HANGS), orphaned: Some(libc::SIGTERM), spares: false };
+    let terms = GuardRules { lease: Some(HANGS), orphaned: Some(libc::SIGTERM), spares: false };
     let guarded = homing_os::process::guarded(terms, |end| last_words(name, still, with, end));
     guarded.inspect_err(|error| homing_os::say!("homing: cannot start a guard for the {name}: {error}")).ok()
 }
@@ -81,7 +81,7 @@ pub(crate) fn end_all() {
 
 /// Returns the guard's status and prints its message. Only a guard that found no process left returns a status by
 /// which all ended.
-fn last_words(name: &str, still: &str, with: &str, end: End) -> i32 {
+fn last_words(name: &str, still: &str, with: &str, end: GuardReport) -> i32 {
     if !end.left.is_empty() {
         homing_os::say!("homing: these processes wait for I/O and have not ended yet: {:?}", end.left);
         return LEFT;

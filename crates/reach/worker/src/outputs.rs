@@ -4,8 +4,8 @@
 //! fails, the files that it wrote are renamed. The marker alone survives a machine that stops dead: `--skip-newer`
 //! sees it.
 
-use crate::view::View;
-use homing_model::{Change, RawText};
+use crate::view::MountView;
+use homing_model::{FileChange, RawText};
 use homing_os::folder::{Existing, make_file};
 use std::ffi::OsString;
 use std::fs;
@@ -47,9 +47,9 @@ fn mark(marker: &Path) {
 }
 
 /// The state of a file before an attempt: inode, size, change time.
-type Stamp = Option<(u64, u64, i64, i64)>;
+type OutputStamp = Option<(u64, u64, i64, i64)>;
 
-fn stamp(path: &Path) -> Stamp {
+fn stamp(path: &Path) -> OutputStamp {
     fs::symlink_metadata(path).ok().map(|m| (m.ino(), m.size(), m.ctime(), m.ctime_nsec()))
 }
 
@@ -62,12 +62,12 @@ struct Output {
     /// Its name on the other hosts.
     shown: PathBuf,
     path: PathBuf,
-    before: Stamp,
+    before: OutputStamp,
 }
 
 impl Outputs {
     /// Makes the markers. One that cannot be made (no such directory yet) is left out.
-    pub fn begin(outputs: &[RawText], cwd: &Path, view: &View) -> Outputs {
+    pub fn begin(outputs: &[RawText], cwd: &Path, view: &MountView) -> Outputs {
         let output = |name: &RawText| {
             let shown = cwd.join(name.as_path());
             let path = view.real(&shown);
@@ -80,7 +80,7 @@ impl Outputs {
 
     /// Removes the markers of a successful attempt. Returns the changes that other hosts must look at before they
     /// read.
-    pub fn keep(self) -> Vec<Change> {
+    pub fn keep(self) -> Vec<FileChange> {
         let mut wrote = Vec::new();
         for Output { shown, path, .. } in self.files {
             wrote.append(&mut homing_fence::written(&path, &shown));
@@ -110,7 +110,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn begin(dir: &Path) -> Outputs {
-        Outputs::begin(&["out".into()], dir, &View::default())
+        Outputs::begin(&["out".into()], dir, &MountView::default())
     }
 
     #[test]

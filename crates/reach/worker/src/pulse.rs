@@ -1,8 +1,8 @@
 //! Reports the activity of this host's storage to admission while tasks run.
 
-use crate::shared::Shared;
+use crate::shared::WorkerState;
 use homing_launch::wire::FromWorker;
-use homing_probe::Pulser;
+use homing_probe::Sampler;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,9 +21,9 @@ const USUAL_SHARE: u32 = 60;
 const IDLE: Duration = Duration::from_millis(250);
 
 /// Sends pulses until the worker ends. An error means that no thread could be started.
-pub(crate) fn send(shared: Arc<Shared>) -> std::io::Result<()> {
+pub(crate) fn send(shared: Arc<WorkerState>) -> std::io::Result<()> {
     homing_os::threads::begin(move || {
-        let mut pulser = Pulser::default();
+        let mut pulser = Sampler::default();
         let mut ran = processor_time();
         let mut nth = 0u32;
         loop {

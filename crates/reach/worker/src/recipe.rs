@@ -1,9 +1,9 @@
 //! The fences around a recipe of `homing make`. Before it, the files that other hosts wrote are made visible here.
 //! After it, the files that it wrote are synced and reported.
 
-use homing_fence::Watch;
+use homing_fence::FolderWatch;
 use homing_launch::wire::FromWorker;
-use homing_model::{Change, RawText, Stamp};
+use homing_model::{FileChange, FileStamp, RawText};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,12 +12,12 @@ use std::time::Instant;
 
 /// The watched folders of a build, and the number of recipes that run in them here.
 pub(crate) struct Recipes {
-    watch: Mutex<Watch>,
+    watch: Mutex<FolderWatch>,
     /// Changes by other hosts that this host has not seen yet.
-    pending: Mutex<Vec<Change>>,
+    pending: Mutex<Vec<FileChange>>,
     /// The files of other hosts as this host last saw them. Looking at a file again appears to the watch as a change
     /// of its attributes; these stamps filter such events.
-    seen: Mutex<HashMap<PathBuf, Option<Stamp>>>,
+    seen: Mutex<HashMap<PathBuf, Option<FileStamp>>>,
     running: AtomicUsize,
 }
 
@@ -27,7 +27,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Recipes {
     pub fn new(roots: &[RawText]) -> std::io::Result<Recipes> {
-        let mut watch = Watch::new()?;
+        let mut watch = FolderWatch::new()?;
         roots.iter().for_each(|root| watch.add(root.as_path()));
         let (pending, seen, running) = Default::default();
         Ok(Recipes { watch: Mutex::new(watch), pending, seen, running })
@@ -35,7 +35,7 @@ impl Recipes {
 
     /// Adds changes; called in the order of the messages. The coordinator sends a change once, and the first recipe
     /// that starts waits for all of them.
-    pub fn expect(&self, changes: Vec<Change>) {
+    pub fn expect(&self, changes: Vec<FileChange>) {
         let mut pending = lock(&self.pending);
         pending.retain(|old| !changes.iter().any(|new| new.path == old.path));
         pending.extend(changes);

@@ -1,15 +1,15 @@
 //! The exchange of messages with the coordinator.
 
-use crate::attempt::Fate;
+use crate::attempt::AttemptStop;
 use crate::environment::Environment;
-use crate::input::Input;
+use crate::input::GrowingFile;
 use crate::recipe::Recipes;
-use crate::shared::{LEAVE, Order, Run, Shared, lock};
+use crate::shared::{LEAVE, SlotOrder, TaskSettings, WorkerState, lock};
 use crate::slots::{be_eager, kill, linger, take};
-use crate::spawn::{Found, Ground};
-use crate::view::{Question, stand};
+use crate::spawn::{Ground, PathCache};
+use crate::view::{VolumeQuestion, stand};
 use homing_launch::wire::{FromWorker, HEARTBEAT_S, ToWorker, WORKER_LEASE_S};
-use homing_model::{Change, RawText};
+use homing_model::{FileChange, RawText};
 use homing_os::names::VariableOrigin;
 use homing_os::threads::begin;
 use std::collections::HashMap;
@@ -55,7 +55,7 @@ fn most_tasks(limit: u64) -> u32 {
     u32::try_from(limit.saturating_sub(FILES_BESIDES) / FILES_OF_A_TASK).unwrap_or(u32::MAX).max(1)
 }
 
-enum Heard {
+enum CoordinatorInput {
     Messages(Vec<ToWorker>),
     End,
 }
@@ -76,7 +76,7 @@ pub fn serve(
     if homing_launch::wire::send_hello(&mut output, &facts).is_err() {
         return 1;
     }
-    let shared = Arc::new(Shared::new(output));
+    let shared = Arc::new(WorkerState::new(output));
     let holder = shared.clone();
     let (news, inbox) = channel();
     if let Err(error) = begin(move || holder.release_held()).and_then(|_| begin(move || read(input, &news))) {
@@ -88,32 +88,38 @@ pub fn serve(
     // Before the running tasks end: their slots would otherwise start the queued ones.
     lock(&shared.orders).queue.clear();
     for handle in lock(&shared.running).values() {
-        handle.end(Fate::Killed, libc::SIGTERM);
+        handle.end(AttemptStop::Killed, libc::SIGTERM);
     }
     linger(&shared);
     status
 }
 
-fn read(input: impl Read, news: &Sender<Heard>) {
+fn read(input: impl Read, news: &Sender<CoordinatorInput>) {
     let mut input = BufReader::new(input);
     loop {
         let message = match homing_launch::wire::receive_some(&mut input) {
-            Ok(messages) if !messages.is_empty() => Heard::Messages(messages),
-            Ok(_) | Err(_) => Heard::End,
+            Ok(messages) if !messages.is_empty() => CoordinatorInput::Messages(messages),
+            Ok(_) | Err(_) => CoordinatorInput::End,
         };
-        let last = matches!(message, Heard::End);
+        let last = matches!(message, CoordinatorInput::End);
         if news.send(message).is_err() || last {
             return;
         }
     }
 }
 
-fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, leased: bool, heard: impl Fn()) -> i32 {
-    let mut session = Session::new(shared.clone(), host);
+fn converse(
+    inbox: &Receiver<CoordinatorInput>,
+    shared: &Arc<WorkerState>,
+    host: String,
+    leased: bool,
+    heard: impl Fn(),
+) -> i32 {
+    let mut session = WorkerSession::new(shared.clone(), host);
     let mut last_heard = Instant::now();
     loop {
         match inbox.recv_timeout(Duration::from_millis(200)) {
-            Ok(Heard::Messages(messages)) => {
+            Ok(CoordinatorInput::Messages(messages)) => {
                 last_heard = Instant::now();
                 heard();
                 for message in messages {
@@ -123,7 +129,7 @@ fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, leased:
                     }
                 }
             }
-            Ok(Heard::End) | Err(RecvTimeoutError::Disconnected) => return i32::from(!session.finishing),
+            Ok(CoordinatorInput::End) | Err(RecvTimeoutError::Disconnected) => return i32::from(!session.finishing),
             Err(RecvTimeoutError::Timeout) => {
                 if !leased {
                     heard();
@@ -138,21 +144,21 @@ fn converse(inbox: &Receiver<Heard>, shared: &Arc<Shared>, host: String, leased:
 }
 
 /// The state that the coordinator's messages have set up.
-struct Session {
-    shared: Arc<Shared>,
+struct WorkerSession {
+    shared: Arc<WorkerState>,
     host: String,
-    run: Option<Arc<Run>>,
+    run: Option<Arc<TaskSettings>>,
     slots: usize,
     finishing: bool,
     /// The first parts of the next task's fence.
-    ahead: Vec<Change>,
+    ahead: Vec<FileChange>,
     /// The standard inputs of tasks that are still to come, by ticket.
-    inputs: HashMap<u64, Input>,
+    inputs: HashMap<u64, GrowingFile>,
 }
 
-impl Session {
-    fn new(shared: Arc<Shared>, host: String) -> Session {
-        Session { shared, host, run: None, slots: 1, finishing: false, ahead: Vec::new(), inputs: HashMap::new() }
+impl WorkerSession {
+    fn new(shared: Arc<WorkerState>, host: String) -> WorkerSession {
+        WorkerSession { shared, host, run: None, slots: 1, finishing: false, ahead: Vec::new(), inputs: HashMap::new() }
     }
 
     /// Carries out a message. An error ends the worker.
@@ -162,13 +168,13 @@ impl Session {
                 self.lower_priority(nice);
                 rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
                 self.slots = slots.max(1) as usize;
-                self.run = Some(Arc::new(Run {
+                self.run = Some(Arc::new(TaskSettings {
                     name,
                     cwd: cwd.to_path(),
                     env: Environment::new(&with_login(env, std::env::vars_os())),
                     eager: eager_output,
                     host: self.host.clone(),
-                    found: Found::default(),
+                    found: PathCache::default(),
                     ground: Ground::new()?,
                 }));
                 if pulse {
@@ -186,7 +192,7 @@ impl Session {
                 let fence = self.with_what_came_ahead(fence);
                 if let Some(run) = &self.run {
                     let stdin = self.inputs.remove(&ticket);
-                    let order = Order { ticket, slot, task, requires, weigh, fence, recipe: None, stdin, units };
+                    let order = SlotOrder { ticket, slot, task, requires, weigh, fence, recipe: None, stdin, units };
                     take(&self.shared, run, self.slots, order);
                 }
             }
@@ -197,7 +203,7 @@ impl Session {
                 if let Some(run) = &self.run {
                     let (requires, weigh, slot, recipe) = (vec![], false, 1, Some(folders));
                     let (fence, units, stdin) = (vec![], vec![], None);
-                    let order = Order { ticket, slot, task, requires, weigh, fence, recipe, stdin, units };
+                    let order = SlotOrder { ticket, slot, task, requires, weigh, fence, recipe, stdin, units };
                     take(&self.shared, run, self.slots, order);
                 }
             }
@@ -205,15 +211,15 @@ impl Session {
                 Some(recipes) => recipes.expect(changes),
                 None => self.ahead.extend(changes),
             },
-            ToWorker::Input { ticket, bytes } => self.inputs.entry(ticket).or_insert_with(Input::new).add(&bytes),
+            ToWorker::Input { ticket, bytes } => self.inputs.entry(ticket).or_insert_with(GrowingFile::new).add(&bytes),
             ToWorker::Kill { ticket, grace_ms, timed_out } => kill(&self.shared, ticket, grace_ms, timed_out),
             ToWorker::Eager { ticket } => be_eager(&self.shared, ticket),
-            ToWorker::Stand { ask, point, path, nonce, secret } => {
+            ToWorker::HasVolume { ask, point, path, nonce, secret } => {
                 let shared = self.shared.clone();
                 // In a separate thread: looking may wait for automount.
-                let looked = begin(move || answer(&shared, ask, &Question { point, path, nonce, secret }));
+                let looked = begin(move || answer(&shared, ask, &VolumeQuestion { point, path, nonce, secret }));
                 if let Err(error) = looked {
-                    self.shared.send(FromWorker::Stands { ask, accepted: false, text: error.to_string() });
+                    self.shared.send(FromWorker::HasVolume { ask, accepted: false, text: error.to_string() });
                 }
             }
             ToWorker::Ping => self.shared.send(FromWorker::Pong),
@@ -233,7 +239,7 @@ impl Session {
     }
 
     /// Returns the whole fence of the next task; `last` is its last part.
-    fn with_what_came_ahead(&mut self, last: Vec<Change>) -> Vec<Change> {
+    fn with_what_came_ahead(&mut self, last: Vec<FileChange>) -> Vec<FileChange> {
         self.ahead.drain(..).chain(last).collect()
     }
 
@@ -271,7 +277,7 @@ fn with_login(
 }
 
 /// Checks whether this host has the files of a volume, and sends the answer.
-fn answer(shared: &Shared, ask: u64, question: &Question) {
+fn answer(shared: &WorkerState, ask: u64, question: &VolumeQuestion) {
     // Locked during the check: a second check builds on the result of the first.
     let mut view = lock(&shared.view);
     let (accepted, text) = match stand(question, &view) {
@@ -282,11 +288,11 @@ fn answer(shared: &Shared, ask: u64, question: &Question) {
         Err(why) => (false, why),
     };
     drop(view);
-    shared.send(FromWorker::Stands { ask, accepted, text });
+    shared.send(FromWorker::HasVolume { ask, accepted, text });
 }
 
 /// Sends a sample every `sample_ms`, or heartbeats if that is 0. Reaps orphans that have ended.
-fn sample(sample_ms: u32, shared: Arc<Shared>) -> std::io::Result<()> {
+fn sample(sample_ms: u32, shared: Arc<WorkerState>) -> std::io::Result<()> {
     begin(move || {
         let pause = match sample_ms {
             0 => Duration::from_secs(HEARTBEAT_S),
@@ -297,7 +303,7 @@ fn sample(sample_ms: u32, shared: Arc<Shared>) -> std::io::Result<()> {
             let message = if sample_ms > 0 { FromWorker::Sample(shared.sample()) } else { FromWorker::Pong };
             shared.send(message);
             let is_task = |pid| lock(&shared.running).values().any(|h| h.pid.load(Ordering::SeqCst) == pid);
-            homing_os::process::bury(is_task, &mut seen);
+            homing_os::process::reap_orphans(is_task, &mut seen);
             thread::sleep(pause);
         }
     })
@@ -325,9 +331,9 @@ mod tests {
 
     #[test]
     fn parts_of_a_fence_that_came_ahead_are_the_next_tasks() {
-        let shared = Arc::new(Shared::new(Box::new(std::io::sink())));
-        let mut session = Session::new(shared, "h".into());
-        let change = |path: &str| Change { path: path.into(), now: None, fresh: false, was: None };
+        let shared = Arc::new(WorkerState::new(Box::new(std::io::sink())));
+        let mut session = WorkerSession::new(shared, "h".into());
+        let change = |path: &str| FileChange { path: path.into(), now: None, fresh: false, was: None };
         for path in ["/a", "/b"] {
             session.obey(ToWorker::Written { changes: vec![change(path)] }).unwrap();
         }

@@ -1,15 +1,15 @@
 //! State that the reader, the slots and the samplers of a worker share, and the outbox for their messages.
 
 use crate::attempt::{Attempted, Handle, ended};
-use crate::energy::Measured;
+use crate::energy::EnergyMeter;
 use crate::environment::Environment;
-use crate::input::Input;
+use crate::input::GrowingFile;
 use crate::recipe::Recipes;
-use crate::spawn::{Found, Ground};
-use crate::view::View;
+use crate::spawn::{Ground, PathCache};
+use crate::view::MountView;
 use homing_launch::wire::FromWorker;
 use homing_lease::UnitWish;
-use homing_model::{Change, HostSample, Outcome, RawText, Task};
+use homing_model::{FileChange, HostSample, Outcome, RawText, Task};
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,29 +22,29 @@ use std::time::Duration;
 pub(crate) static LEAVE: AtomicBool = AtomicBool::new(false);
 
 /// Settings that all tasks of a run share.
-pub(crate) struct Run {
+pub(crate) struct TaskSettings {
     pub(crate) name: String,
     pub(crate) cwd: PathBuf,
     pub(crate) env: Environment,
     pub(crate) eager: bool,
     pub(crate) host: String,
-    pub(crate) found: Found,
+    pub(crate) found: PathCache,
     pub(crate) ground: Ground,
 }
 
 /// A task for a slot.
-pub(crate) struct Order {
+pub(crate) struct SlotOrder {
     pub(crate) ticket: u64,
     pub(crate) slot: u32,
     pub(crate) task: Task,
     pub(crate) requires: Vec<RawText>,
     pub(crate) weigh: bool,
     /// Changes that this host must see before a task other than a recipe starts.
-    pub(crate) fence: Vec<Change>,
+    pub(crate) fence: Vec<FileChange>,
     /// Folders in which a recipe of a build may write; `None` for other tasks.
     pub(crate) recipe: Option<Vec<RawText>>,
     /// The standard input of the task; `None` for /dev/null.
-    pub(crate) stdin: Option<Input>,
+    pub(crate) stdin: Option<GrowingFile>,
     /// The units of resources that it takes.
     pub(crate) units: Vec<UnitWish>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Order {
 /// Tasks that wait for a slot, and the slots.
 #[derive(Default)]
 pub(crate) struct Orders {
-    pub(crate) queue: VecDeque<Order>,
+    pub(crate) queue: VecDeque<SlotOrder>,
     pub(crate) idle: usize,
     pub(crate) threads: usize,
     pub(crate) open: usize,
@@ -63,7 +63,7 @@ pub(crate) struct Orders {
 }
 
 /// State that the reader and the slots share.
-pub(crate) struct Shared {
+pub(crate) struct WorkerState {
     pub(crate) orders: Mutex<Orders>,
     pub(crate) changed: Condvar,
     /// Notified when a task has ended and left room.
@@ -79,9 +79,9 @@ pub(crate) struct Shared {
     /// Whether this worker is ending, and tasks with it: their outcomes are no longer their own.
     pub(crate) leaving: AtomicBool,
     /// The files that have another name here than on the other hosts.
-    pub(crate) view: Mutex<Arc<View>>,
+    pub(crate) view: Mutex<Arc<MountView>>,
     /// The energy of this host.
-    pub(crate) energy: Arc<Measured>,
+    pub(crate) energy: Arc<EnergyMeter>,
 }
 
 /// Frames on their way out.
@@ -103,10 +103,10 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
+impl WorkerState {
     /// Makes the state of an idle worker that sends to `output`.
-    pub(crate) fn new(output: Box<dyn Write + Send>) -> Shared {
-        Shared {
+    pub(crate) fn new(output: Box<dyn Write + Send>) -> WorkerState {
+        WorkerState {
             orders: Mutex::default(),
             changed: Condvar::new(),
             freed: Condvar::new(),
@@ -118,7 +118,7 @@ impl Shared {
             recipes: OnceLock::new(),
             leaving: AtomicBool::new(false),
             view: Mutex::default(),
-            energy: Arc::new(Measured::new()),
+            energy: Arc::new(EnergyMeter::new()),
         }
     }
 
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_task_without_room_waits_for_another_to_end_and_gives_up_when_it_was_alone() {
-        let shared = Shared::new(Box::new(std::io::sink()));
+        let shared = WorkerState::new(Box::new(std::io::sink()));
         lock(&shared.orders).threads = 2;
         thread::scope(|scope| {
             let waits = scope.spawn(|| shared.room(|| false, Attempted::Among));

@@ -1,16 +1,16 @@
 //! The slots: threads that take orders, run them and report their ends.
 
-use crate::attempt::{self, Fate, Handle, Job};
+use crate::attempt::{self, AttemptPlan, AttemptStop, Handle};
 use crate::environment::TaskEnvironment;
-use crate::input::Input;
+use crate::input::GrowingFile;
 use crate::recipe::Recipes;
-use crate::shared::{LEAVE, Order, Orders, Run, Shared, lock};
+use crate::shared::{LEAVE, Orders, SlotOrder, TaskSettings, WorkerState, lock};
 use crate::spawn::scarce;
 use crate::units;
-use crate::view::View;
+use crate::view::MountView;
 use homing_fence::Late;
-use homing_launch::wire::{Ended, FromWorker};
-use homing_model::{Change, Outcome, RawText, Task};
+use homing_launch::wire::{AttemptEnd, FromWorker};
+use homing_model::{FileChange, Outcome, RawText, Task};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -25,7 +25,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const SUCCESS_SHARE: u32 = 50;
 
 /// Queues an order. Starts one more slot if all are busy and there are fewer than `slots`.
-pub(crate) fn take(shared: &Arc<Shared>, run: &Arc<Run>, slots: usize, order: Order) {
+pub(crate) fn take(shared: &Arc<WorkerState>, run: &Arc<TaskSettings>, slots: usize, order: SlotOrder) {
     lock(&shared.running).insert(order.ticket, Arc::new(Handle::default()));
     let mut orders = lock(&shared.orders);
     orders.open += 1;
@@ -41,7 +41,7 @@ pub(crate) fn take(shared: &Arc<Shared>, run: &Arc<Run>, slots: usize, order: Or
 }
 
 /// Handles a slot that could not be started: the order waits for the existing slots, or fails if there are none.
-fn no_slot(shared: &Shared, mut orders: MutexGuard<Orders>, error: &io::Error) {
+fn no_slot(shared: &WorkerState, mut orders: MutexGuard<Orders>, error: &io::Error) {
     let what = scarce(error).unwrap_or("threads");
     if orders.threads > 0 {
         drop(orders);
@@ -56,7 +56,7 @@ fn no_slot(shared: &Shared, mut orders: MutexGuard<Orders>, error: &io::Error) {
     shared.send(FromWorker::Ended(attempt::ended(order.ticket, Outcome::CannotStart(why), Duration::ZERO)));
 }
 
-fn slot(shared: &Shared, run: &Run) {
+fn slot(shared: &WorkerState, run: &TaskSettings) {
     let mut buffer = vec![0; homing_launch::wire::CHUNK];
     loop {
         let mut orders = lock(&shared.orders);
@@ -100,7 +100,13 @@ fn slot(shared: &Shared, run: &Run) {
 }
 
 /// Runs a task between two fences.
-fn recipe(shared: &Shared, run: &Run, recipes: &Recipes, order: Order, buffer: &mut [u8]) -> FromWorker {
+fn recipe(
+    shared: &WorkerState,
+    run: &TaskSettings,
+    recipes: &Recipes,
+    order: SlotOrder,
+    buffer: &mut [u8],
+) -> FromWorker {
     let ticket = order.ticket;
     let folders = order.recipe.clone().unwrap_or_default();
     let cwd = order.task.cwd.as_ref().map(RawText::to_path);
@@ -118,8 +124,8 @@ fn recipe(shared: &Shared, run: &Run, recipes: &Recipes, order: Order, buffer: &
 ///
 /// A failure is held back until it is clear that it is the task's own. So is a success, for a share of the task's own
 /// time. A shell whose command was signalled continues with the next one, and may end with status 0.
-fn is_our_end(shared: &Shared, answer: &FromWorker) -> bool {
-    let FromWorker::Ended(Ended { outcome, wall_us, .. }) = answer else { return false };
+fn is_our_end(shared: &WorkerState, answer: &FromWorker) -> bool {
+    let FromWorker::Ended(AttemptEnd { outcome, wall_us, .. }) = answer else { return false };
     let success = outcome.is_success();
     let leaving = || LEAVE.load(Ordering::SeqCst) || (shared.leaving.load(Ordering::SeqCst) && !success);
     let patience = match outcome {
@@ -143,8 +149,8 @@ fn in_a_job() -> bool {
     std::env::var_os("SLURM_JOB_ID").is_some()
 }
 
-fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromWorker {
-    let Order { ticket, slot, mut task, requires, weigh, fence, recipe, stdin, units } = order;
+fn perform(shared: &WorkerState, run: &TaskSettings, order: SlotOrder, buffer: &mut [u8]) -> FromWorker {
+    let SlotOrder { ticket, slot, mut task, requires, weigh, fence, recipe, stdin, units } = order;
     let is_recipe = recipe.is_some();
     let handle = lock(&shared.running).get(&ticket).cloned().unwrap_or_default();
     let cwd = task.cwd.as_ref().map_or_else(|| run.cwd.clone(), |c| run.cwd.join(c.as_path()));
@@ -157,7 +163,7 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
     if let Some(missing) = missing {
         return FromWorker::Unfit { ticket, missing };
     }
-    if handle.fate() != Fate::Free {
+    if handle.fate() != AttemptStop::Free {
         return FromWorker::Ended(attempt::ended(ticket, Outcome::Killed, Duration::ZERO));
     }
     // Held until the task has ended.
@@ -169,7 +175,7 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
         Err(outcome) => return FromWorker::Ended(attempt::ended(ticket, outcome, Duration::ZERO)),
     };
     let env = task_environment(run, &task, slot, &view.shown(&cwd), is_recipe).map_err(|e| e.to_string());
-    let stdin = stdin.as_ref().map(Input::file).transpose();
+    let stdin = stdin.as_ref().map(GrowingFile::file).transpose();
     let (env, stdin) = match env.and_then(|env| Ok((env, stdin?))) {
         Ok(both) => both,
         Err(why) => return FromWorker::Ended(attempt::ended(ticket, Outcome::CannotStart(why), Duration::ZERO)),
@@ -177,12 +183,12 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
     let send = |message| shared.send(message);
     let room = |what, attempted| {
         shared.lacks(what);
-        shared.room(|| handle.fate() != Fate::Free || shared.leaving.load(Ordering::SeqCst), attempted)
+        shared.room(|| handle.fate() != AttemptStop::Free || shared.leaving.load(Ordering::SeqCst), attempted)
     };
     let own_path = task.cwd.is_some() || task.env.iter().any(|(name, _)| name.0 == b"PATH");
     let found = (!own_path).then_some(&run.found);
     let ground = &run.ground;
-    let job = Job {
+    let job = AttemptPlan {
         ticket,
         task: &task,
         env,
@@ -202,7 +208,7 @@ fn perform(shared: &Shared, run: &Run, order: Order, buffer: &mut [u8]) -> FromW
 }
 
 /// Looks again at the files that other hosts wrote, under their names on this host.
-fn see(mut fence: Vec<Change>, view: &View) -> Result<(), Box<Late>> {
+fn see(mut fence: Vec<FileChange>, view: &MountView) -> Result<(), Box<Late>> {
     if fence.is_empty() {
         return Ok(());
     }
@@ -211,7 +217,7 @@ fn see(mut fence: Vec<Change>, view: &View) -> Result<(), Box<Late>> {
 }
 
 fn task_environment<'a>(
-    run: &'a Run,
+    run: &'a TaskSettings,
     task: &Task,
     slot: u32,
     cwd: &Path,
@@ -235,16 +241,16 @@ fn task_environment<'a>(
 }
 
 /// Sends a task's output as it comes from now on.
-pub(crate) fn be_eager(shared: &Shared, ticket: u64) {
+pub(crate) fn be_eager(shared: &WorkerState, ticket: u64) {
     if let Some(handle) = lock(&shared.running).get(&ticket) {
         handle.eager.store(true, Ordering::Relaxed);
     }
 }
 
 /// Sends SIGTERM to a task, and SIGKILL after the grace.
-pub(crate) fn kill(shared: &Arc<Shared>, ticket: u64, grace_ms: u32, timed_out: bool) {
+pub(crate) fn kill(shared: &Arc<WorkerState>, ticket: u64, grace_ms: u32, timed_out: bool) {
     let Some(handle) = lock(&shared.running).get(&ticket).cloned() else { return };
-    let fate = if timed_out { Fate::TimedOut } else { Fate::Killed };
+    let fate = if timed_out { AttemptStop::TimedOut } else { AttemptStop::Killed };
     handle.end(fate, libc::SIGTERM);
     let later = handle.clone();
     let kill = move || {
@@ -257,7 +263,7 @@ pub(crate) fn kill(shared: &Arc<Shared>, ticket: u64, grace_ms: u32, timed_out: 
 }
 
 /// Gives tasks that were signalled at the end of the input time to move their outputs aside.
-pub(crate) fn linger(shared: &Shared) {
+pub(crate) fn linger(shared: &WorkerState) {
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(2) {
         let left: Vec<Arc<Handle>> = lock(&shared.running).values().cloned().collect();
@@ -266,7 +272,7 @@ pub(crate) fn linger(shared: &Shared) {
             return;
         }
         if started.elapsed() > Duration::from_millis(500) {
-            left.iter().for_each(|handle| handle.end(Fate::Killed, libc::SIGKILL));
+            left.iter().for_each(|handle| handle.end(AttemptStop::Killed, libc::SIGKILL));
         }
         thread::sleep(Duration::from_millis(5));
     }

@@ -3,7 +3,7 @@
 //! and afterwards is too late, since the program already runs.
 
 use crate::environment::{TaskEnvironment, c_string};
-use crate::view::View;
+use crate::view::MountView;
 use homing_model::{Command, RawText};
 use std::ffi::CString;
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// A started program and its pipes.
-pub(crate) struct Started {
+pub(crate) struct TaskProcess {
     pub pid: libc::pid_t,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
@@ -35,11 +35,17 @@ pub(crate) fn words(command: &Command, env: &TaskEnvironment) -> Vec<RawText> {
 
 /// Programs found so far, by name, for the run's own PATH and directory.
 #[derive(Default)]
-pub(crate) struct Found(std::sync::Mutex<std::collections::HashMap<Vec<u8>, PathBuf>>);
+pub(crate) struct PathCache(std::sync::Mutex<std::collections::HashMap<Vec<u8>, PathBuf>>);
 
-impl Found {
+impl PathCache {
     /// Like `program`, but remembered as in a shell: a program that has disappeared is looked for again.
-    pub fn program(&self, word: &RawText, env: &TaskEnvironment, cwd: &Path, view: &View) -> Result<PathBuf, String> {
+    pub fn program(
+        &self,
+        word: &RawText,
+        env: &TaskEnvironment,
+        cwd: &Path,
+        view: &MountView,
+    ) -> Result<PathBuf, String> {
         let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(path) = known.get(&word.0).filter(|p| view.real(p).exists()) {
             return Ok(path.clone());
@@ -51,7 +57,7 @@ impl Found {
 }
 
 /// Finds the program as execvp would, but in the task's own PATH and view.
-pub(crate) fn program(word: &RawText, env: &TaskEnvironment, cwd: &Path, view: &View) -> Result<PathBuf, String> {
+pub(crate) fn program(word: &RawText, env: &TaskEnvironment, cwd: &Path, view: &MountView) -> Result<PathBuf, String> {
     let is_program = |path: &Path| {
         let path = &view.real(path);
         path.metadata().is_ok_and(|m| m.is_file()) && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
@@ -176,7 +182,7 @@ impl Ground {
         env: &TaskEnvironment,
         cwd: &Path,
         stdin: Option<&File>,
-    ) -> io::Result<Started> {
+    ) -> io::Result<TaskProcess> {
         let (stdout, out) = pipe()?;
         let (stderr, err) = pipe()?;
         let cwd = c_string(cwd.as_os_str().as_bytes())?;
@@ -194,7 +200,7 @@ impl Ground {
             error: 0,
         };
         let pid = birth.give()?;
-        Ok(Started { pid, stdout, stderr, writers: [out, err] })
+        Ok(TaskProcess { pid, stdout, stderr, writers: [out, err] })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Leases units of this host's resources for a task, and names them in its environment.
 
-use crate::attempt::{Fate, Handle};
-use crate::shared::Shared;
+use crate::attempt::{AttemptStop, Handle};
+use crate::shared::WorkerState;
 use homing_launch::wire::FromWorker;
 use homing_lease::{UnitError, UnitLease, UnitWish, take_units};
 use homing_model::resource::shown_amount;
@@ -18,7 +18,7 @@ type Variables = Vec<(RawText, RawText)>;
 /// Waits for the units of a task and takes them. Returns the leases and the variables that name the units, or the end
 /// of a task that does not start.
 pub(crate) fn take(
-    shared: &Shared,
+    shared: &WorkerState,
     handle: &Handle,
     wishes: &[UnitWish],
 ) -> Result<(Vec<UnitLease>, Variables), Outcome> {
@@ -28,7 +28,7 @@ pub(crate) fn take(
             let text = format!("a task waits for {amount} of {name}: other runs, jobs or users have the rest");
             shared.send(FromWorker::Note(text));
         }
-        handle.fate() == Fate::Free && !shared.leaving.load(Ordering::SeqCst)
+        handle.fate() == AttemptStop::Free && !shared.leaving.load(Ordering::SeqCst)
     });
     match taken {
         Ok((leases, variables)) => {

@@ -7,7 +7,7 @@ mod enter;
 mod stand;
 
 pub use enter::enter_view;
-pub(crate) use stand::{Question, stand};
+pub(crate) use stand::{VolumeQuestion, stand};
 
 use homing_model::RawText;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -21,31 +21,31 @@ const PLAIN: &[u8] = b"/._-+,@%";
 
 /// One mount point of other hosts, and its directory on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct MountAlias {
     pub point: PathBuf,
     pub local: PathBuf,
 }
 
 /// All current places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct View {
+pub(crate) struct MountView {
     /// Outer mount points before those within them.
-    places: Vec<Place>,
+    places: Vec<MountAlias>,
     /// Whether tasks get a mount namespace; otherwise their words are rewritten.
     private: bool,
 }
 
-impl View {
+impl MountView {
     /// Returns the view with one more place.
-    pub fn with(&self, place: Place, private: bool) -> View {
+    pub fn with(&self, place: MountAlias, private: bool) -> MountView {
         let mut places = self.places.clone();
         places.retain(|known| known.point != place.point);
         places.push(place);
         places.sort_by_key(|p| p.point.components().count());
-        View { private: private && (self.private || self.places.is_empty()), places }
+        MountView { private: private && (self.private || self.places.is_empty()), places }
     }
 
-    fn place_of(&self, path: &Path) -> Option<&Place> {
+    fn place_of(&self, path: &Path) -> Option<&MountAlias> {
         self.places.iter().rev().find(|place| path.starts_with(&place.point))
     }
 
@@ -115,7 +115,7 @@ fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the words of a command that looks for `file` in a view: a test whether a namespace is permitted.
-fn probe_command(view: &View, file: &Path) -> (PathBuf, Vec<RawText>) {
+fn probe_command(view: &MountView, file: &Path) -> (PathBuf, Vec<RawText>) {
     let words = [RawText::from("/bin/sh"), "-c".into(), "test -f \"$0\"".into(), RawText::from(file)];
     let (_, program, words) = view.wrap(Path::new("/bin/sh"), &words, Path::new("/"));
     (program, words)
@@ -129,9 +129,9 @@ fn os(text: &RawText) -> std::ffi::OsString {
 mod tests {
     use super::*;
 
-    fn view(private: bool) -> View {
-        let place = |point: &str, local: &str| Place { point: point.into(), local: local.into() };
-        View::default().with(place("/data/in", "/srv/in"), private).with(place("/data", "/export"), private)
+    fn view(private: bool) -> MountView {
+        let place = |point: &str, local: &str| MountAlias { point: point.into(), local: local.into() };
+        MountView::default().with(place("/data/in", "/srv/in"), private).with(place("/data", "/export"), private)
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn without_a_place_nothing_changes() {
         let words = vec![RawText::from("a")];
-        let plain = View::default().wrap(Path::new("/bin/a"), &words, Path::new("/w"));
+        let plain = MountView::default().wrap(Path::new("/bin/a"), &words, Path::new("/w"));
         assert_eq!(plain, ("/w".into(), "/bin/a".into(), words));
     }
 }

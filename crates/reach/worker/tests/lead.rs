@@ -6,7 +6,7 @@ mod script;
 mod until;
 
 use homing_launch::wire::{FromWorker, ToWorker};
-use homing_launch::{Heard, HostPlan, Keeper, Member, Options, Via, attend_all};
+use homing_launch::{BranchMember, ChannelChild, HostEvent, HostPlan, Options, Via, attend_all};
 use script::script;
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,9 +33,9 @@ const HANGS: Duration = Duration::from_secs(120);
 struct World(tempfile::TempDir);
 
 struct Heads {
-    heard: Receiver<(usize, Heard)>,
+    heard: Receiver<(usize, HostEvent)>,
     notes: Receiver<String>,
-    up: BTreeMap<usize, (Sender<Vec<u8>>, Keeper)>,
+    up: BTreeMap<usize, (Sender<Vec<u8>>, ChannelChild)>,
     answered: BTreeMap<usize, &'static str>,
     whys: BTreeMap<usize, String>,
     asked: bool,
@@ -70,7 +70,7 @@ impl World {
         let members = hosts.map(|n| {
             let (name, tell) = (format!("n{n}"), tell.clone());
             let plan = HostPlan { via: Via::Ssh { target: name.clone() }, name, slots: None };
-            Member { plan, tell: Arc::new(move |heard| tell.send((n, heard)).is_ok()) }
+            BranchMember { plan, tell: Arc::new(move |heard| tell.send((n, heard)).is_ok()) }
         });
         attend_all(members, width, &options, move |note| drop(tell_note.send(note))).unwrap();
         let (up, answered, whys) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -117,18 +117,18 @@ impl Heads {
     fn next(&mut self) -> (usize, &'static str) {
         let (n, heard) = self.heard.recv_timeout(HANGS).expect("something is heard");
         let what = match heard {
-            Heard::Up { to, keeper, .. } => {
+            HostEvent::Up { to, keeper, .. } => {
                 self.up.insert(n, (to, keeper));
                 "up"
             }
-            Heard::Refused(error) => self.why(n, error.to_string(), "refused"),
-            Heard::Astray { reason } => self.why(n, reason, "astray"),
-            Heard::Cut { reason } => self.why(n, reason, "cut"),
-            Heard::Gone { reason, .. } => self.why(n, reason, "gone"),
-            Heard::From(messages) if messages.contains(&FromWorker::Bye) => "bye",
+            HostEvent::Refused(error) => self.why(n, error.to_string(), "refused"),
+            HostEvent::Astray { reason } => self.why(n, reason, "astray"),
+            HostEvent::Cut { reason } => self.why(n, reason, "cut"),
+            HostEvent::Gone { reason, .. } => self.why(n, reason, "gone"),
+            HostEvent::From(messages) if messages.contains(&FromWorker::Bye) => "bye",
             // The launch itself also pings a slow worker.
-            Heard::From(messages) if self.asked && messages.contains(&FromWorker::Pong) => "pong",
-            Heard::From(_) => "word",
+            HostEvent::From(messages) if self.asked && messages.contains(&FromWorker::Pong) => "pong",
+            HostEvent::From(_) => "word",
         };
         if what != "word" {
             self.answered.insert(n, what);

@@ -10,8 +10,8 @@
 use homing_batch::Halt;
 use homing_dispatch::{Action, Core, Io, Offer, Policy, Resources};
 use homing_journal::Counts;
-use homing_launch::wire::{Ended, ToWorker};
-use homing_model::links::{Links, Switch};
+use homing_launch::wire::{AttemptEnd, ToWorker};
+use homing_model::links::{ClusterLinks, Switch};
 use homing_model::{Command, Event, HostFacts, HostSample, IoCounters, Outcome, Task, TaskId};
 use homing_os::clock::{Moment, Mono};
 use homing_place::{HostIx, HostModel, Need, Params, Planned, simulate};
@@ -62,7 +62,7 @@ fn host(ix: HostIx) -> String {
     format!("n{ix}")
 }
 
-fn switches(hosts: usize) -> Links {
+fn switches(hosts: usize) -> ClusterLinks {
     let leaf = |ix: usize| Switch {
         name: format!("leaf{ix}"),
         hosts: (ix * PER_LEAF..((ix + 1) * PER_LEAF).min(hosts)).map(host).collect(),
@@ -71,7 +71,7 @@ fn switches(hosts: usize) -> Links {
     };
     let spine = |ix| Switch { name: format!("spine{ix}"), uplink: Some(ABOVE_SPINE), ..Switch::default() };
     let spines = leaves(hosts).div_ceil(LEAVES_PER_SPINE);
-    Links::new((0..leaves(hosts)).map(leaf).chain((0..spines).map(spine)).collect()).expect("a tree")
+    ClusterLinks::new((0..leaves(hosts)).map(leaf).chain((0..spines).map(spine)).collect()).expect("a tree")
 }
 
 /// Returns three hosts: any host, and two of the hosts on another switch.
@@ -128,7 +128,7 @@ fn plan(hosts: usize, tasks: usize) -> serde_json::Value {
     })
 }
 
-fn policy(links: Links) -> Policy {
+fn policy(links: ClusterLinks) -> Policy {
     Policy {
         tries: None,
         halt: Halt::Never,
@@ -194,8 +194,8 @@ impl World {
     }
 }
 
-fn ended(ticket: u64, wall_us: u64) -> Ended {
-    Ended {
+fn ended(ticket: u64, wall_us: u64) -> AttemptEnd {
+    AttemptEnd {
         ticket,
         outcome: Outcome::Exit(0),
         wall_us,

@@ -1,8 +1,8 @@
 //! Counts the tasks that use each storage, and limits them. A storage is the disks of a host of the run, or a server
 //! that is not a host of the run.
 
-use homing_admit::{Change, Controller, Load, Settings};
-use homing_model::Pulse;
+use homing_admit::{AdmissionSettings, Controller, LimitChange, TaskLoad};
+use homing_model::StorageSample;
 use homing_place::{HostIx, Placed, Reason, ServerIx, Storage};
 
 /// The source of a storage's limit.
@@ -140,7 +140,7 @@ impl Admission {
     }
 
     fn opened(&self, slots: u32, most: u32, learnt: Option<u32>) -> Gate {
-        let settings = Settings { most, open_at: slots, learnt };
+        let settings = AdmissionSettings { most, open_at: slots, learnt };
         let controller = (self.io == Io::Auto).then(|| Controller::new(settings));
         let told = controller.is_some() && learnt.is_some();
         Gate { slots, controller, told, leased: None, site: None, in_flight: 0, bytes: 0, network: 0, task_us: 0.0 }
@@ -248,13 +248,13 @@ impl Admission {
     }
 
     /// Passes a pulse of the storage to its controller, and returns a changed limit.
-    pub fn pulse(&mut self, storage: StorageIx, pulse: &Pulse, waiting: usize) -> Option<Change> {
+    pub fn pulse(&mut self, storage: StorageIx, pulse: &StorageSample, waiting: usize) -> Option<LimitChange> {
         if self.largest > 0 && is_again(pulse.longest, self.largest) {
             self.again = Some(true);
         }
         let again = self.again;
         let gate = self.gate_mut(storage);
-        let load = Load {
+        let load = TaskLoad {
             in_flight: gate.in_flight,
             waiting,
             inputs: gate.bytes,
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn one_that_runs_tells_it_too() {
         let mut admission = admission();
-        let pulse = |longest| Pulse { longest, ..Pulse::default() };
+        let pulse = |longest| StorageSample { longest, ..StorageSample::default() };
         admission.pulse(HERE, &pulse(1 << 40), 1);
         assert_eq!(admission.again, None, "no task has inputs");
         admission.started(HERE, Reads { bytes: 100 << 20, network: false });

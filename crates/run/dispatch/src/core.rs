@@ -3,10 +3,10 @@
 
 mod after;
 mod attempts;
-mod coming;
 mod ending;
 mod excess;
 mod held_back;
+mod joining;
 mod late;
 mod leases;
 mod leaving;
@@ -14,32 +14,32 @@ mod live;
 mod moving;
 mod storage;
 mod takes;
-mod terms;
 #[cfg(test)]
 mod tests;
+mod types;
 
 pub use after::Skipped;
-pub use coming::Patience;
 pub(crate) use ending::without_hosts;
+pub use joining::Patience;
 pub use takes::Resources;
-pub use terms::{Action, Licensed, Offer, Policy, Record};
+pub use types::{Action, AttemptRecord, Licensed, Offer, Policy};
 
 use crate::admission::{Admission, Io, StorageIx};
 use crate::hosts::{Hosts, VolumeIx};
 use crate::kinds::Kinds;
-use crate::power::Power;
-use crate::servers::Servers;
-use crate::stands::{Answer, Served, Stands};
+use crate::power::PowerBudget;
+use crate::servers::ServerTable;
+use crate::volume_access::{VolumeAccess, VolumeAlias, VolumeAnswer};
 use crate::written::Written;
 use homing_batch::HaltState;
 use homing_journal::Counts;
 use homing_launch::Attempts;
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::{HostFacts, TaskId};
 use homing_os::clock::Mono;
 use homing_place::{HostIx, Params, Placed, Placer};
 use std::collections::{HashMap, HashSet};
-use terms::{Given, Running, Stage, Waiting};
+use types::{Stage, TaskAttempt, TaskDetails, WaitingTask};
 
 /// The state.
 pub struct Core {
@@ -47,23 +47,23 @@ pub struct Core {
     halt: HaltState,
     placer: Placer,
     hosts: Hosts,
-    stands: Stands,
-    servers: Servers,
+    volume_access: VolumeAccess,
+    servers: ServerTable,
     /// Hosts that were checked for files which they serve to other machines.
     met: HashSet<HostIx>,
     /// Known storage servers whose users Slurm counts, with the licences of one host.
     licensed: Vec<(StorageIx, u32)>,
     admission: Admission,
     kinds: Kinds,
-    room: takes::Room,
-    power: Power,
+    room: takes::ResourceAmounts,
+    power: PowerBudget,
     begun: Option<Mono>,
     written: Written,
-    coming: coming::Coming,
+    coming: joining::Coming,
     after: after::After,
     /// In boxes: a quarter to a half of the places of a table are empty, and a task takes some 400 bytes.
-    waiting: HashMap<TaskId, Box<Waiting>>,
-    running: Attempts<Given>,
+    waiting: HashMap<TaskId, Box<WaitingTask>>,
+    running: Attempts<TaskDetails>,
     tickets: u64,
     source_ended: bool,
     broken: Option<i32>,
@@ -71,7 +71,7 @@ pub struct Core {
     signal: Option<i32>,
     stage: Stage,
     next_start: Mono,
-    held_back: held_back::Waits,
+    held_back: held_back::WaitNote,
     expecting: bool,
     /// Whether hosts joined since the waiting tasks were placed.
     joined: bool,
@@ -94,15 +94,15 @@ impl Core {
             placer: Placer::new(Params { locality: policy.locality, links: policy.links.clone(), ..Params::default() }),
             admission: Admission::new(policy.io),
             kinds: Kinds::new(&policy.movers, presumed),
-            servers: Servers::default(),
+            servers: ServerTable::default(),
             met: HashSet::new(),
             licensed: Vec::new(),
             begun: None,
-            room: takes::Room::new(&policy.resources),
-            power: Power::new(policy.power.clone()),
+            room: takes::ResourceAmounts::new(&policy.resources),
+            power: PowerBudget::new(policy.power.clone()),
             policy,
             hosts: Hosts::default(),
-            stands: Stands::default(),
+            volume_access: VolumeAccess::default(),
             written: Written::default(),
             coming: Default::default(),
             after: Default::default(),
@@ -143,7 +143,7 @@ impl Core {
         let slots = powered.as_ref().map_or(slots, |(most, _)| (*most).max(1));
         let ix = self.placer.host_up(slots, facts.nic_bytes_per_s);
         self.placer.host_on(ix, self.policy.links.leaf(name));
-        self.actions.push(Action::Journal(What::HostUp { host: name.into(), slots, facts: facts.clone() }));
+        self.actions.push(Action::Journal(EventKind::HostUp { host: name.into(), slots, facts: facts.clone() }));
         let lacks =
             !self.policy.needs.is_empty() && !self.policy.needs.iter().any(|name| facts.containers.contains(name));
         let amounts = takes::with_found(self.policy.resources.of(name), facts.gpus);
@@ -158,7 +158,7 @@ impl Core {
         let storage = StorageIx::Host(ix);
         self.learnt(storage, learnt);
         self.tell_placer(storage);
-        for volume in self.stands.volumes() {
+        for volume in self.volume_access.volumes() {
             self.ask_blind(volume);
         }
         if lacks {
@@ -189,31 +189,31 @@ impl Core {
     }
 
     /// Adds a volume whose files hosts may have without its mount. Called before the tasks that use it.
-    pub fn served(&mut self, served: Served) {
+    pub fn served(&mut self, served: VolumeAlias) {
         let volume = self.hosts.volume(served.mount.clone());
-        self.stands.add(volume, served);
+        self.volume_access.add(volume, served);
         self.ask_blind(volume);
     }
 
     fn ask_blind(&mut self, volume: VolumeIx) {
         let up = self.hosts.all_up();
         for (host, _) in self.hosts.blind(&[volume]).into_iter().filter(|(host, _)| up.contains(host)) {
-            if let Some(question) = self.stands.ask(host, volume) {
+            if let Some(question) = self.volume_access.ask(host, volume) {
                 self.actions.push(Action::Send(host, question));
             }
         }
     }
 
     /// Takes a host's answer whether it has the files of a volume.
-    pub fn stands(&mut self, host: HostIx, volume: VolumeIx, accepted: bool, text: String) {
-        let answer = if accepted { Answer::Yes } else { Answer::No(text.clone()) };
-        if !self.stands.answered(host, volume, answer) {
+    pub fn has_volume(&mut self, host: HostIx, volume: VolumeIx, accepted: bool, text: String) {
+        let answer = if accepted { VolumeAnswer::Yes } else { VolumeAnswer::No(text.clone()) };
+        if !self.volume_access.answered(host, volume, answer) {
             return;
         }
         if accepted {
             self.actions.push(Action::Note(format!("{}: {text}", self.hosts.name(host))));
         }
-        let uses = |w: &Waiting| w.offer.volumes.contains(&volume);
+        let uses = |w: &WaitingTask| w.offer.volumes.contains(&volume);
         let mut users: Vec<TaskId> = self.waiting.iter().filter(|(_, w)| uses(w)).map(|(id, _)| *id).collect();
         users.sort_unstable();
         for id in users {
@@ -228,17 +228,17 @@ impl Core {
     pub fn offer(&mut self, offer: Offer) {
         self.arrived(offer.task.id);
         self.count_room(&offer.task);
-        self.enqueue(Box::new(Waiting { offer, attempt: 1, losses: 0, failed_on: Vec::new() }));
+        self.enqueue(Box::new(WaitingTask { offer, attempt: 1, losses: 0, failed_on: Vec::new() }));
     }
 
     /// Records a task that need not run.
     pub fn skipped(&mut self, skipped: Skipped) {
         let Skipped { task, label, reason, failed } = skipped;
         if let Some(reason) = reason {
-            self.record(What::TaskSkipped { task, reason });
+            self.record(EventKind::TaskSkipped { task, reason });
         }
         let failed = failed || self.counts.has_failed(task);
-        self.settled(task, if failed { after::End::Badly { label } } else { after::End::Well });
+        self.settled(task, if failed { after::DependencyEnd::Badly { label } } else { after::DependencyEnd::Well });
     }
 
     /// Counts tasks that a replacement string skipped.
@@ -248,7 +248,7 @@ impl Core {
 
     /// Records that a task will be offered although an earlier part of the run counts it as over.
     pub fn again(&mut self, task: TaskId) {
-        self.record(What::TaskAgain { task });
+        self.record(EventKind::TaskAgain { task });
     }
 
     /// Records that no more tasks will be offered.
@@ -277,12 +277,12 @@ impl Core {
     }
 
     /// Counts the first record of this part of the run, which the caller journals.
-    pub fn opens(&mut self, opening: &What) {
+    pub fn opens(&mut self, opening: &EventKind) {
         self.counts.add(opening);
     }
 
     /// Counts a record and journals it. The counts come from the journal's records alone.
-    fn record(&mut self, what: What) {
+    fn record(&mut self, what: EventKind) {
         self.counts.add(&what);
         self.actions.push(Action::Journal(what));
     }
@@ -313,7 +313,7 @@ impl Core {
         std::mem::take(&mut self.actions)
     }
 
-    fn enqueue(&mut self, waiting: Box<Waiting>) {
+    fn enqueue(&mut self, waiting: Box<WaitingTask>) {
         let id = waiting.offer.task.id;
         self.waiting.insert(id, waiting);
         self.place_again(id);
@@ -333,7 +333,7 @@ impl Core {
     /// name.
     fn blind(&self, volumes: &[VolumeIx]) -> impl Iterator<Item = (HostIx, VolumeIx)> {
         let blind = self.hosts.blind(volumes).into_iter();
-        blind.filter(|(host, volume)| self.stands.of(*host, *volume) != Some(&Answer::Yes))
+        blind.filter(|(host, volume)| self.volume_access.of(*host, *volume) != Some(&VolumeAnswer::Yes))
     }
 
     fn exclude_blind_hosts(&mut self, id: TaskId) {
@@ -342,16 +342,16 @@ impl Core {
         }
         let volumes = self.waiting[&id].offer.volumes.clone();
         for (host, volume) in self.blind(&volumes).collect::<Vec<_>>() {
-            let answer = self.stands.of(host, volume).cloned();
+            let answer = self.volume_access.of(host, volume).cloned();
             self.placer.exclude(id, host);
-            if answer == Some(Answer::Awaited) {
+            if answer == Some(VolumeAnswer::Awaited) {
                 continue;
             }
             if let Some(unfit) = self.hosts.unfit_once(host, volume) {
-                let reason = if let Some(Answer::No(why)) = answer { why } else { unfit };
+                let reason = if let Some(VolumeAnswer::No(why)) = answer { why } else { unfit };
                 let name = self.hosts.name(host).to_string();
                 self.actions.push(Action::Note(format!("{name} is not used for tasks on that volume: {reason}")));
-                self.actions.push(Action::Journal(What::HostUnfit { host: name, reason }));
+                self.actions.push(Action::Journal(EventKind::HostUnfit { host: name, reason }));
             }
         }
     }
@@ -398,7 +398,7 @@ impl Core {
         self.hosts.sampled(host, &sample);
         self.tell_room(host);
         let host = self.hosts.name(host).into();
-        self.actions.push(Action::Journal(What::Sample { host, sample }));
+        self.actions.push(Action::Journal(EventKind::Sample { host, sample }));
     }
 
     /// Returns the limits that were found under pressure, by the name of the storage, for the next run.

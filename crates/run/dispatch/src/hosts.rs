@@ -20,7 +20,7 @@ const PREFETCH_US: f64 = 20_000.0;
 const PREFETCH_MOST: f64 = 48.0;
 
 #[derive(Debug)]
-struct Host {
+struct RunHost {
     name: String,
     facts: HostFacts,
     slots: u32,
@@ -50,7 +50,7 @@ struct Host {
 /// All hosts that were ever up in this run, by index.
 #[derive(Debug, Default)]
 pub struct Hosts {
-    hosts: Vec<Host>,
+    hosts: Vec<RunHost>,
     names: HostIndex,
     /// Names and addresses, one group per machine, as this machine resolves them, in one spelling.
     resolved: Vec<Vec<String>>,
@@ -76,7 +76,7 @@ impl Hosts {
         for (volume, without) in self.volumes.iter().zip(&mut self.without) {
             without.extend((!sees(&facts, volume)).then_some(ix));
         }
-        self.hosts.push(Host {
+        self.hosts.push(RunHost {
             name: name.into(),
             slots,
             used: 0,
@@ -229,7 +229,7 @@ impl Hosts {
     /// Returns the hosts with a free slot that start nothing because of their load average, with that average.
     pub(crate) fn loaded(&self) -> Vec<(&str, f64)> {
         let free = self.hosts.iter().filter(|h| h.up && h.used < h.slots);
-        let too_much = |h: &Host| h.r1m.filter(|r1m| h.load_most.is_some_and(|most| *r1m >= f64::from(most)));
+        let too_much = |h: &RunHost| h.r1m.filter(|r1m| h.load_most.is_some_and(|most| *r1m >= f64::from(most)));
         free.filter_map(|h| Some((h.name.as_str(), too_much(h)?))).collect()
     }
 
@@ -262,8 +262,8 @@ impl Hosts {
         if memory == 0 && task.resources.is_empty() {
             return Vec::new();
         }
-        let has = |h: &Host, name: &str| h.resources.get(name).map_or(0, |(all, _)| *all);
-        let small = |h: &Host| {
+        let has = |h: &RunHost, name: &str| h.resources.get(name).map_or(0, |(all, _)| *all);
+        let small = |h: &RunHost| {
             (h.facts.memory_bytes > 0 && h.facts.memory_bytes < memory)
                 || task.resources.iter().any(|(name, wanted)| has(h, name) < *wanted)
         };
@@ -331,7 +331,7 @@ impl Hosts {
     /// Returns a host whose remaining slots others use while the run uses all of its own: the name, the run's slots,
     /// all slots.
     pub(crate) fn crowded(&self) -> Option<(&str, u32, u32)> {
-        let few = |h: &&Host| h.up && h.granted.is_some_and(|granted| granted < h.slots && h.used >= granted);
+        let few = |h: &&RunHost| h.up && h.granted.is_some_and(|granted| granted < h.slots && h.used >= granted);
         self.hosts.iter().find(few).map(|h| (h.name.as_str(), h.granted.unwrap_or(0), h.slots))
     }
 

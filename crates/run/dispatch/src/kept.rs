@@ -19,7 +19,7 @@ pub const FILE: &str = "unprinted.jsonl";
 /// One stream of a task's output.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Content {
+pub(crate) enum OutputContent {
     /// The whole output.
     Bytes(RawText),
     /// A file in the run's folder that holds the output.
@@ -28,21 +28,21 @@ pub(crate) enum Content {
 
 /// The output of a task.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct TaskOutput {
     /// The task.
     pub task: TaskId,
     /// The text that `--tag` puts before its lines.
     pub tag: RawText,
     /// Its standard output.
-    pub out: Content,
+    pub out: OutputContent,
     /// Its error output.
-    pub err: Content,
+    pub err: OutputContent,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
-    Kept(Kept),
+enum UnprintedLine {
+    Kept(TaskOutput),
     Printed(TaskId),
 }
 
@@ -55,14 +55,14 @@ pub(crate) struct Unprinted {
 
 impl Unprinted {
     /// Opens the file in the folder `dir`, and returns the output that an earlier part of the run left.
-    pub fn open(dir: &Path) -> io::Result<(Unprinted, BTreeMap<TaskId, Kept>)> {
+    pub fn open(dir: &Path) -> io::Result<(Unprinted, BTreeMap<TaskId, TaskOutput>)> {
         let path = dir.join(FILE);
         let left = read(&path)?;
         let open = left.keys().copied().collect();
         Ok((Unprinted { path, file: None, open }, left))
     }
 
-    fn append(&mut self, lines: &[Line]) -> io::Result<()> {
+    fn append(&mut self, lines: &[UnprintedLine]) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             empty => empty.insert(File::options().append(true).create(true).mode(0o600).open(&self.path)?),
@@ -78,17 +78,18 @@ impl Unprinted {
     }
 
     /// Keeps output. Called before the end of these tasks is journalled.
-    pub fn keep(&mut self, kept: Vec<Kept>) -> io::Result<()> {
+    pub fn keep(&mut self, kept: Vec<TaskOutput>) -> io::Result<()> {
         if kept.is_empty() {
             return Ok(());
         }
         self.open.extend(kept.iter().map(|k| k.task));
-        self.append(&kept.into_iter().map(Line::Kept).collect::<Vec<_>>())
+        self.append(&kept.into_iter().map(UnprintedLine::Kept).collect::<Vec<_>>())
     }
 
     /// Records that the output of these tasks was printed.
     pub fn printed(&mut self, tasks: &[TaskId]) -> io::Result<()> {
-        let known: Vec<Line> = tasks.iter().filter(|t| self.open.remove(t)).map(|t| Line::Printed(*t)).collect();
+        let known: Vec<UnprintedLine> =
+            tasks.iter().filter(|t| self.open.remove(t)).map(|t| UnprintedLine::Printed(*t)).collect();
         match (known.is_empty(), self.open.is_empty(), &self.file) {
             (true, ..) => Ok(()),
             (false, true, Some(file)) => file.set_len(0),
@@ -106,7 +107,7 @@ impl Unprinted {
 }
 
 /// Reads the file. A torn line or a missing file keeps no output.
-fn read(path: &Path) -> io::Result<BTreeMap<TaskId, Kept>> {
+fn read(path: &Path) -> io::Result<BTreeMap<TaskId, TaskOutput>> {
     let mut left = BTreeMap::new();
     let file = match File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(left),
@@ -114,8 +115,8 @@ fn read(path: &Path) -> io::Result<BTreeMap<TaskId, Kept>> {
     };
     for line in BufReader::new(file).split(b'\n') {
         match serde_json::from_slice(&line?) {
-            Ok(Line::Kept(kept)) => drop(left.insert(kept.task, kept)),
-            Ok(Line::Printed(task)) => drop(left.remove(&task)),
+            Ok(UnprintedLine::Kept(kept)) => drop(left.insert(kept.task, kept)),
+            Ok(UnprintedLine::Printed(task)) => drop(left.remove(&task)),
             Err(_) => {}
         }
     }
@@ -126,9 +127,9 @@ fn read(path: &Path) -> io::Result<BTreeMap<TaskId, Kept>> {
 mod tests {
     use super::*;
 
-    fn kept(task: TaskId) -> Kept {
-        let bytes = |text: &[u8]| Content::Bytes(RawText(text.to_vec()));
-        Kept { task, tag: "a".into(), out: bytes(b"two\nlines \xff"), err: bytes(b"") }
+    fn kept(task: TaskId) -> TaskOutput {
+        let bytes = |text: &[u8]| OutputContent::Bytes(RawText(text.to_vec()));
+        TaskOutput { task, tag: "a".into(), out: bytes(b"two\nlines \xff"), err: bytes(b"") }
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Moved {
 }
 
 #[derive(Debug)]
-struct Kind {
+struct TaskKind {
     name: Vec<u8>,
     /// The number of its tasks in a row that moved little; `None` before the first is known.
     idle: Option<u32>,
@@ -44,7 +44,7 @@ struct Kind {
 /// The kinds of a run.
 #[derive(Debug)]
 pub(crate) struct Kinds {
-    kinds: Vec<Kind>,
+    kinds: Vec<TaskKind>,
     last: usize,
     presumed: bool,
 }
@@ -53,7 +53,7 @@ impl Kinds {
     /// `known` are the kinds that moved bytes in an earlier run. Whether the others move bytes is `presumed` until it
     /// is seen.
     pub fn new(known: &[String], presumed: bool) -> Kinds {
-        let kind = |name: &String| Kind { name: name.clone().into_bytes(), idle: Some(0), counts: true };
+        let kind = |name: &String| TaskKind { name: name.clone().into_bytes(), idle: Some(0), counts: true };
         // The last place is for all kinds that cannot be distinguished any more.
         let kinds = known.iter().take(usize::from(MOST_KINDS) - 1).map(kind).collect();
         Kinds { kinds, last: 0, presumed }
@@ -70,7 +70,7 @@ impl Kinds {
 
     fn add(&mut self, name: &[u8]) -> usize {
         if self.kinds.len() < usize::from(MOST_KINDS) {
-            self.kinds.push(Kind { name: name.to_vec(), idle: None, counts: self.presumed });
+            self.kinds.push(TaskKind { name: name.to_vec(), idle: None, counts: self.presumed });
         }
         self.kinds.len() - 1
     }
@@ -89,7 +89,7 @@ impl Kinds {
     pub fn presume_no_more(&mut self) -> Vec<u8> {
         self.presumed = false;
         let unseen = (0u8..).zip(&mut self.kinds).filter(|(_, kind)| kind.idle.is_none() && kind.counts);
-        let change = |(at, kind): (u8, &mut Kind)| {
+        let change = |(at, kind): (u8, &mut TaskKind)| {
             kind.counts = false;
             at
         };

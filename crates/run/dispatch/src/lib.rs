@@ -5,7 +5,7 @@
 //! lost host run again on others (`core::leaving`).
 //!
 //! [`source`] feeds the run: the input as it is read, the layout of each task's files, the environment and the job
-//! log. Main types: `Core` is the state of hosts and attempts, `Settings` the options of a run.
+//! log. Main types: `Core` is the state of hosts and attempts, `RunSettings` the options of a run.
 //!
 //! It does not: parse a command line (`batch` and the program), open connections (`launch`), or draw (`report`).
 
@@ -14,8 +14,6 @@ mod around;
 mod colour;
 mod container;
 mod core;
-mod edges;
-mod granted;
 mod hosts;
 mod kept;
 mod kinds;
@@ -25,25 +23,27 @@ mod room;
 mod run;
 mod servers;
 mod settings;
+mod signals;
+mod slurm_hosts;
 pub mod source;
-mod stands;
 mod stdin;
 mod terminal;
+mod transport;
+mod volume_access;
 pub mod watch;
-mod wires;
 mod written;
 
 pub use admission::{Io, StorageIx};
 pub use around::Around;
 pub use colour::Colours;
 pub use container::{Container, Runtime};
-pub use core::{Action, Core, Licensed, Offer, Policy, Record, Resources, Skipped};
-pub use edges::Interrupts;
+pub use core::{Action, AttemptRecord, Core, Licensed, Offer, Policy, Resources, Skipped};
 pub use hosts::{Hosts, VolumeIx};
 pub use kept::FILE as UNPRINTED;
 pub use output::{OutputOptions, Printer};
 pub use power::{Circuit, Draw};
 pub use run::run;
-pub use settings::{DispatchError, Incoming, Later, Listener, Progress, ResultFiles, Seats, Settings};
-pub use stands::Served;
+pub use settings::{DispatchError, Incoming, Later, Listener, ResultFiles, RunProgress, RunSettings, Seats};
+pub use signals::Interrupts;
 pub use terminal::Terminal;
+pub use volume_access::VolumeAlias;

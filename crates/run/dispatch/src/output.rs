@@ -2,10 +2,10 @@
 //! The rest lies in files in the run's own folder.
 
 use crate::colour::{self, Colour, Colours};
-use crate::core::Record;
-use crate::kept::{Content, Kept, Unprinted};
+use crate::core::AttemptRecord;
+use crate::kept::{OutputContent, TaskOutput, Unprinted};
 use homing_batch::{Tag, command_line, fill_slot};
-use homing_launch::wire::Stream;
+use homing_launch::wire::OutputStream;
 use homing_model::{RawText, Task, TaskId};
 use homing_os::folder::Reserve;
 use std::collections::{BTreeMap, HashMap};
@@ -34,38 +34,38 @@ pub struct OutputOptions {
     /// `--colour`, `--colour-failed`.
     pub colours: Option<Colours>,
     /// `-v`, `-t`: the command of a task is printed before its output, on this stream.
-    pub commands: Option<Stream>,
+    pub commands: Option<OutputStream>,
     /// The folder for files of large output.
     pub spill: PathBuf,
 }
 
 #[derive(Default)]
-struct Spool {
+struct OutputSpool {
     memory: Vec<u8>,
     file: Option<NamedTempFile>,
 }
 
-impl Spool {
+impl OutputSpool {
     /// Returns the content to be kept. If it is a file, the file outlives this process.
-    fn content(&mut self) -> Content {
+    fn content(&mut self) -> OutputContent {
         match &mut self.file {
-            None => Content::Bytes(RawText(self.memory.clone())),
+            None => OutputContent::Bytes(RawText(self.memory.clone())),
             Some(file) => {
                 file.disable_cleanup(true);
-                Content::File(file.path().to_path_buf())
+                OutputContent::File(file.path().to_path_buf())
             }
         }
     }
 
     /// Restores output that an earlier part of the run kept.
-    fn recovered(content: Content) -> io::Result<Spool> {
+    fn recovered(content: OutputContent) -> io::Result<OutputSpool> {
         Ok(match content {
-            Content::Bytes(bytes) => Spool { memory: bytes.0, file: None },
-            Content::File(path) => {
+            OutputContent::Bytes(bytes) => OutputSpool { memory: bytes.0, file: None },
+            OutputContent::File(path) => {
                 let file = File::open(&path)?;
                 let mut path = TempPath::try_from_path(path)?;
                 path.disable_cleanup(true);
-                Spool { memory: Vec::new(), file: Some(NamedTempFile::from_parts(file, path)) }
+                OutputSpool { memory: Vec::new(), file: Some(NamedTempFile::from_parts(file, path)) }
             }
         })
     }
@@ -178,8 +178,8 @@ impl<W: Write> Marker<'_, W> {
 
 #[derive(Default)]
 struct Pair {
-    out: Spool,
-    err: Spool,
+    out: OutputSpool,
+    err: OutputSpool,
     results: Option<(File, File)>,
     tag: Option<RawText>,
     colour: Option<Colour>,
@@ -211,7 +211,7 @@ pub struct Printer<O: Write, E: Write> {
     short: bool,
     unprinted: Unprinted,
     /// Output that an earlier part of the run kept and did not print.
-    earlier: BTreeMap<TaskId, Kept>,
+    earlier: BTreeMap<TaskId, TaskOutput>,
     /// Tasks whose output was written since the last flush, and the files of that output.
     written: Vec<TaskId>,
     files: Vec<NamedTempFile>,
@@ -260,18 +260,18 @@ impl<O: Write, E: Write> Printer<O, E> {
     }
 
     /// Takes a chunk of a running task's output.
-    pub fn chunk(&mut self, ticket: u64, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+    pub fn chunk(&mut self, ticket: u64, stream: OutputStream, bytes: &[u8]) -> io::Result<()> {
         let pair = self.open.entry(ticket).or_default();
         let bytes = pair.take(bytes, self.options.limit);
         if bytes.is_empty() {
             return Ok(());
         }
         if let Some((out, err)) = &mut pair.results {
-            let file = if stream == Stream::Out { out } else { err };
+            let file = if stream == OutputStream::Out { out } else { err };
             self.short |= self.reserve.is_used_up(file, bytes.len());
             return file.write_all(bytes);
         }
-        let spool = if stream == Stream::Out { &mut pair.out } else { &mut pair.err };
+        let spool = if stream == OutputStream::Out { &mut pair.out } else { &mut pair.err };
         spool.push(bytes, &self.options.spill, &mut self.budget)?;
         if let Some(file) = &spool.file {
             self.short |= self.reserve.is_used_up(file.as_file(), bytes.len());
@@ -307,16 +307,16 @@ impl<O: Write, E: Write> Printer<O, E> {
         open.into_iter().any(|pair| !pair.out.is_empty())
     }
 
-    fn print_lines(&mut self, ticket: u64, stream: Stream) -> io::Result<()> {
+    fn print_lines(&mut self, ticket: u64, stream: OutputStream) -> io::Result<()> {
         let Some(pair) = self.open.get_mut(&ticket) else { return Ok(()) };
-        let spool = if stream == Stream::Out { &mut pair.out } else { &mut pair.err };
+        let spool = if stream == OutputStream::Out { &mut pair.out } else { &mut pair.err };
         // A line longer than the memory waits in its file for the end of the task.
         let Some(end) = spool.memory.iter().rposition(|b| *b == b'\n').filter(|_| spool.file.is_none()) else {
             return Ok(());
         };
         let rest = spool.memory.split_off(end + 1);
         let mark = Mark { tag: pair.tag.as_ref().map(|tag| tag.0.as_slice()), colour: pair.colour };
-        if stream == Stream::Out {
+        if stream == OutputStream::Out {
             spool.copy_to(&mut self.out, mark, &mut self.budget)?;
         } else {
             spool.copy_to(&mut self.err, mark, &mut self.budget)?;
@@ -328,12 +328,12 @@ impl<O: Write, E: Write> Printer<O, E> {
     /// Takes the rest of these attempts' output, and keeps all of it that is still to be printed. Called before their
     /// ends are journalled, because then they do not run again. Lines that were printed as they arrived are not kept,
     /// so they are flushed to the user here.
-    pub fn keep<'a>(&mut self, records: impl Iterator<Item = &'a Record>) -> io::Result<()> {
+    pub fn keep<'a>(&mut self, records: impl Iterator<Item = &'a AttemptRecord>) -> io::Result<()> {
         let (mut all, mut some) = (Vec::new(), false);
         for record in records {
             some = true;
             if let Some(ended) = &record.ended {
-                for (stream, bytes) in [(Stream::Out, &ended.stdout), (Stream::Err, &ended.stderr)] {
+                for (stream, bytes) in [(OutputStream::Out, &ended.stdout), (OutputStream::Err, &ended.stderr)] {
                     if !bytes.is_empty() {
                         self.chunk(record.ticket, stream, bytes)?;
                     }
@@ -348,18 +348,18 @@ impl<O: Write, E: Write> Printer<O, E> {
         self.unprinted.keep(all)
     }
 
-    fn unprinted_of(&mut self, record: &Record) -> Option<Kept> {
+    fn unprinted_of(&mut self, record: &AttemptRecord) -> Option<TaskOutput> {
         let pair = self.open.get_mut(&record.ticket).filter(|_| record.last)?;
         let (out, err) = (pair.out.content(), pair.err.content());
         (!pair.out.is_empty() || !pair.err.is_empty()).then(|| {
             let tag = pair.tag.clone().unwrap_or_default();
-            Kept { task: record.task.id, tag, out, err }
+            TaskOutput { task: record.task.id, tag, out, err }
         })
     }
 
     /// Takes the end of an attempt whose output was kept. The output of an attempt that is tried again is dropped, as
     /// in GNU parallel.
-    pub fn ended(&mut self, record: &Record) -> io::Result<()> {
+    pub fn ended(&mut self, record: &AttemptRecord) -> io::Result<()> {
         let mut pair = self.open.remove(&record.ticket).unwrap_or_default();
         if !record.last {
             self.budget += pair.out.memory.len() + pair.err.memory.len();
@@ -379,9 +379,14 @@ impl<O: Write, E: Write> Printer<O, E> {
     pub fn skipped(&mut self, task: TaskId) -> io::Result<()> {
         let mut pair = match self.earlier.remove(&task) {
             None => Default::default(),
-            Some(Kept { tag, out, err, .. }) => {
+            Some(TaskOutput { tag, out, err, .. }) => {
                 let tag = self.options.tag.is_some().then_some(tag);
-                let pair = Pair { out: Spool::recovered(out)?, err: Spool::recovered(err)?, tag, ..Pair::default() };
+                let pair = Pair {
+                    out: OutputSpool::recovered(out)?,
+                    err: OutputSpool::recovered(err)?,
+                    tag,
+                    ..Pair::default()
+                };
                 let pair = Pair { colour: self.options.colours.and_then(|colours| colours.of(task, false)), ..pair };
                 self.budget = self.budget.saturating_sub(pair.out.memory.len() + pair.err.memory.len());
                 pair
@@ -437,10 +442,10 @@ impl<O: Write, E: Write> Printer<O, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_launch::wire::Ended;
+    use homing_launch::wire::AttemptEnd;
     use homing_model::{Command, Outcome, Task};
 
-    fn record(id: TaskId, stdout: &[u8]) -> Record {
+    fn record(id: TaskId, stdout: &[u8]) -> AttemptRecord {
         let task = Task {
             id,
             command: Command::Shell("x".into()),
@@ -458,7 +463,7 @@ mod tests {
             after: vec![],
             resources: vec![],
         };
-        let ended = Ended {
+        let ended = AttemptEnd {
             ticket: id,
             outcome: Outcome::Exit(0),
             wall_us: 1,
@@ -470,7 +475,7 @@ mod tests {
             wrote: vec![],
         };
         let (host, outcome) = ("n1".into(), Outcome::Exit(0));
-        Record {
+        AttemptRecord {
             ticket: id,
             task,
             attempt: 1,
@@ -492,7 +497,7 @@ mod tests {
         Printer::new(OutputOptions { spill, ..options }, Vec::new(), Vec::new()).unwrap()
     }
 
-    fn end(p: &mut Printer<Vec<u8>, Vec<u8>>, record: &Record) {
+    fn end(p: &mut Printer<Vec<u8>, Vec<u8>>, record: &AttemptRecord) {
         p.begins(record.ticket, &record.task, 1).unwrap();
         p.keep(std::iter::once(record)).unwrap();
         p.ended(record).unwrap();
@@ -542,7 +547,7 @@ mod tests {
         let mut p = printer(OutputOptions::default());
         let chunk = vec![b'x'; 60_000];
         for _ in 0..10 {
-            p.chunk(1, Stream::Out, &chunk).unwrap();
+            p.chunk(1, OutputStream::Out, &chunk).unwrap();
         }
         assert!(p.open[&1].out.memory.len() <= IN_MEMORY && p.open[&1].out.file.is_some());
         end(&mut p, &record(1, b"end"));
@@ -577,10 +582,10 @@ mod tests {
     #[test]
     fn line_buffer_never_splits_a_line() {
         let mut p = printer(OutputOptions { line_buffer: true, ..Default::default() });
-        p.chunk(1, Stream::Out, b"half").unwrap();
-        p.chunk(2, Stream::Out, b"whole\nrest").unwrap();
+        p.chunk(1, OutputStream::Out, b"half").unwrap();
+        p.chunk(2, OutputStream::Out, b"whole\nrest").unwrap();
         assert_eq!(p.out, b"whole\n");
-        p.chunk(1, Stream::Out, b" line\n").unwrap();
+        p.chunk(1, OutputStream::Out, b" line\n").unwrap();
         assert_eq!(p.out, b"whole\nhalf line\n");
     }
 }

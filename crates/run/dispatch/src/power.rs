@@ -48,16 +48,16 @@ struct Plug {
 
 /// The power in use.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Power {
+pub(crate) struct PowerBudget {
     circuits: Vec<Circuit>,
     /// The power of running tasks on each circuit, milliwatts.
     used_mw: Vec<u64>,
     plugs: HashMap<HostIx, Plug>,
 }
 
-impl Power {
-    pub fn new(circuits: Vec<Circuit>) -> Power {
-        Power { used_mw: vec![0; circuits.len()], circuits, plugs: HashMap::new() }
+impl PowerBudget {
+    pub fn new(circuits: Vec<Circuit>) -> PowerBudget {
+        PowerBudget { used_mw: vec![0; circuits.len()], circuits, plugs: HashMap::new() }
     }
 
     /// Adds a host. Returns how many of its slots may ever be in use, and the circuit that limits them.
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn idle_hosts_draw_and_each_slot_takes_its_part() {
-        let mut power = Power::new(vec![circuit(400.0, &[("n1", 100.0, 200.0), ("n2", 100.0, 300.0)])]);
+        let mut power = PowerBudget::new(vec![circuit(400.0, &[("n1", 100.0, 200.0), ("n2", 100.0, 300.0)])]);
         assert_eq!(power.host_up(0, "n1", 4), Some((4, "rack")));
         assert_eq!(power.host_up(1, "n2", 2), Some((2, "rack")));
         assert_eq!(power.host_up(2, "elsewhere", 2), None);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn hosts_that_are_too_much_when_idle_start_nothing() {
-        let mut power = Power::new(vec![circuit(150.0, &[("n1", 100.0, 200.0), ("n2", 100.0, 200.0)])]);
+        let mut power = PowerBudget::new(vec![circuit(150.0, &[("n1", 100.0, 200.0), ("n2", 100.0, 200.0)])]);
         assert_eq!(power.host_up(0, "n1", 4), Some((0, "rack")));
         assert_eq!(power.room(0), 0);
     }
@@ -145,7 +145,7 @@ mod tests {
     fn of_two_circuits_the_tighter_one_counts() {
         let wide = circuit(1000.0, &[("n1", 100.0, 200.0), ("n2", 100.0, 200.0)]);
         let tight = Circuit { name: "fuse".into(), ..circuit(150.0, &[("n1", 100.0, 200.0)]) };
-        let mut power = Power::new(vec![wide, tight]);
+        let mut power = PowerBudget::new(vec![wide, tight]);
         assert_eq!(power.host_up(0, "n1", 2), Some((1, "fuse")));
         assert_eq!(power.host_up(1, "n2", 2), Some((2, "rack")));
         power.claim(0, 1, true);

@@ -12,17 +12,17 @@ const PAGES_OF_A_WORD: usize = 32;
 const BESIDES: usize = 1 + size_of::<usize>();
 
 /// The bytes that commands may have.
-pub(crate) struct Room {
+pub(crate) struct ArgumentRoom {
     all: usize,
     word: usize,
 }
 
-impl Room {
+impl ArgumentRoom {
     /// Returns the limits of this machine, less this environment.
-    pub fn beside(env: &[(RawText, RawText)]) -> Room {
+    pub fn beside(env: &[(RawText, RawText)]) -> ArgumentRoom {
         let stack = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
         let all = stack.map_or(MOST, |stack| (stack as usize / 4).clamp(LEAST, MOST));
-        Room { all: all.saturating_sub(size(env)), word: rustix::param::page_size() * PAGES_OF_A_WORD }
+        ArgumentRoom { all: all.saturating_sub(size(env)), word: rustix::param::page_size() * PAGES_OF_A_WORD }
     }
 
     /// Returns why this task cannot be started, if it is too large.

@@ -10,17 +10,17 @@ mod watched;
 use crate::admission::Io;
 use crate::around::{Around, around};
 use crate::core::{Action, Core, Patience, without_hosts};
-use crate::edges::{Interrupts, stdout_is_unread};
 use crate::output::Printer;
-use crate::room::Room;
-use crate::settings::{DispatchError, Listener, Progress, ResultFiles, Settings};
-use crate::terminal::{Stream, Terminal};
+use crate::room::ArgumentRoom;
+use crate::settings::{DispatchError, Listener, ResultFiles, RunProgress, RunSettings};
+use crate::signals::{Interrupts, stdout_is_unread};
+use crate::terminal::{OutputTerminal, Terminal};
+use crate::transport::{Arrival, Credits, feed, watch_nodes};
 use crate::watch::Watched;
-use crate::wires::{Arrival, Credits, feed, watch_nodes};
 use homing_journal::Journal;
 use homing_launch::wire::ToWorker;
-use homing_launch::{HostPlan, Links, Via};
-use homing_model::event::{UNNEEDED, What};
+use homing_launch::{HostLinks, HostPlan, Via};
+use homing_model::event::{EventKind, UNNEEDED};
 use homing_model::{Event, NodeSet, Outcome, Task, TaskId};
 use homing_os::clock::Moment;
 use homing_place::HostIx;
@@ -68,10 +68,10 @@ pub(crate) struct Use {
 pub(crate) struct Shell<'a, L: Listener> {
     pub(crate) core: Core,
     journal: Journal,
-    printer: Printer<io::BufWriter<Stream>, Stream>,
+    printer: Printer<io::BufWriter<OutputTerminal>, OutputTerminal>,
     terminal: Rc<Terminal>,
     around: Option<Around>,
-    pub(crate) links: Links<Use>,
+    pub(crate) links: HostLinks<Use>,
     /// The link of each host that was up.
     link_of: Vec<usize>,
     need_all: bool,
@@ -81,7 +81,7 @@ pub(crate) struct Shell<'a, L: Listener> {
     /// Channel to the thread that locates tasks again which run after others.
     again: Sender<Task>,
     owed: usize,
-    room: Room,
+    room: ArgumentRoom,
     begin: ToWorker,
     queue: SyncSender<Arrival>,
     pub(crate) spares: VecDeque<HostPlan>,
@@ -100,7 +100,7 @@ pub(crate) struct Shell<'a, L: Listener> {
 }
 
 /// Carries out the whole run. Returns the exit status.
-pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, DispatchError> {
+pub fn run<L: Listener>(settings: RunSettings, listener: &mut L) -> Result<i32, DispatchError> {
     let (queue, arrivals) = sync_channel(QUEUE);
     let (window, more) = channel();
     let stop = Arc::new(AtomicBool::new(false));
@@ -109,7 +109,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     let (hosts, notes) = (queue.clone(), queue.clone());
     let tell = move |at, heard| hosts.send(Arrival::Host(at, heard)).is_ok();
     let note = move |text| drop(notes.send(Arrival::Note(text)));
-    let links = Links::open(|_| Use::default(), settings.hosts, settings.tree, settings.launch, tell, note)
+    let links = HostLinks::open(|_| Use::default(), settings.hosts, settings.tree, settings.launch, tell, note)
         .map_err(DispatchError::Thread)?;
     let credits = Arc::new(Credits::new(WINDOW, more));
     let source = settings.source;
@@ -121,9 +121,9 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
     if !nodes.is_empty() {
         watch_nodes(nodes, queue.clone()).map_err(DispatchError::Thread)?;
     }
-    let stdout = Stream::new(rustix::stdio::stdout(), &settings.terminal);
+    let stdout = OutputTerminal::new(rustix::stdio::stdout(), &settings.terminal);
     let stdout = io::BufWriter::with_capacity(64 << 10, stdout);
-    let stderr = Stream::new(rustix::stdio::stderr(), &settings.terminal);
+    let stderr = OutputTerminal::new(rustix::stdio::stderr(), &settings.terminal);
     let pulse = settings.policy.io != Io::Off;
     let watched = Watched::new(settings.journal.dir());
     let mut shell = Shell {
@@ -140,7 +140,7 @@ pub fn run<L: Listener>(settings: Settings, listener: &mut L) -> Result<i32, Dis
         window,
         again,
         owed: 0,
-        room: Room::beside(&settings.env),
+        room: ArgumentRoom::beside(&settings.env),
         begin: ToWorker::Begin {
             run: settings.name,
             cwd: settings.cwd,
@@ -275,7 +275,7 @@ impl<L: Listener> Shell<'_, L> {
         let reason = format!("had not answered when the run ended after {:.1} s: {UNNEEDED}", elapsed.as_secs_f64());
         let names: NodeSet = hosts.iter().cloned().collect();
         self.listener.note(&format!("{names} {reason}"));
-        hosts.into_iter().try_for_each(|host| self.record(What::HostUnfit { host, reason: reason.clone() }))
+        hosts.into_iter().try_for_each(|host| self.record(EventKind::HostUnfit { host, reason: reason.clone() }))
     }
 
     /// Whether one of the hosts may still answer.
@@ -303,9 +303,9 @@ impl<L: Listener> Shell<'_, L> {
         count
     }
 
-    fn progress(&self, elapsed: Duration) -> Progress {
+    fn progress(&self, elapsed: Duration) -> RunProgress {
         let counts = self.core.counts();
-        Progress {
+        RunProgress {
             over: counts.over(),
             failed: counts.failed(),
             running: self.core.running(),
@@ -330,10 +330,10 @@ impl<L: Listener> Shell<'_, L> {
     /// Shows a note to the user, and journals it for later readers of the run.
     fn note(&mut self, text: String) -> Result<(), DispatchError> {
         self.listener.note(&text);
-        self.record(What::Note { text })
+        self.record(EventKind::Note { text })
     }
 
-    fn record(&mut self, what: What) -> Result<(), DispatchError> {
+    fn record(&mut self, what: EventKind) -> Result<(), DispatchError> {
         let event = Event { at_ns: homing_os::clock::wall_ns(), what };
         self.journal.append(&event)?;
         self.listener.event(&event);

@@ -1,8 +1,8 @@
 //! Storage servers that are not hosts of the run, mostly appliances. No worker runs there, so their activity is
 //! measured by their clients.
 
-use homing_lease::Place;
-use homing_model::Pulse;
+use homing_lease::LeaseFolder;
+use homing_model::StorageSample;
 use homing_model::hostname::HostIndex;
 use homing_os::clock::Mono;
 use homing_place::{HostIx, ServerIx};
@@ -10,24 +10,24 @@ use std::collections::{BTreeMap, HashMap};
 
 /// All servers that tasks of this run read from, by index.
 #[derive(Debug, Default)]
-pub(crate) struct Servers {
-    servers: Vec<Server>,
+pub(crate) struct ServerTable {
+    servers: Vec<ServerClients>,
     names: HostIndex,
     /// The bytes that each host's mounts of a server have moved, by the server's names.
     moved: BTreeMap<(HostIx, String), u64>,
     /// The places of the servers' leases, by the servers' names.
-    places: HashMap<String, Place>,
+    places: HashMap<String, LeaseFolder>,
 }
 
 #[derive(Debug, Default)]
-struct Server {
+struct ServerClients {
     name: String,
     /// The hosts with tasks that read from it. If a host's kernel counts the bytes that the server has moved for
     /// it, the host stays after its last task. The last of these bytes arrive after the end of the task.
     clients: HashMap<HostIx, Client>,
     /// The sum of all clients' pulses, by the clock of this machine since the first pulse. Each client's own clock
     /// begins at another time.
-    sum: Pulse,
+    sum: StorageSample,
     began: Option<Mono>,
     /// Whether it became a host of the run, and its leases as a server were returned.
     parted: bool,
@@ -36,7 +36,7 @@ struct Server {
 #[derive(Debug, Default)]
 struct Client {
     tasks: u32,
-    last: Option<Pulse>,
+    last: Option<StorageSample>,
     /// The bytes that the server had moved for it at the last look, if its kernel counts them.
     moved: Option<u64>,
     /// The number of pulses since the last look at the server.
@@ -47,25 +47,25 @@ struct Client {
 /// hangs. A worker sends eight of its first pulses in the time of one of its later ones.
 const PULSES: u32 = 16;
 
-impl Servers {
+impl ServerTable {
     /// Returns the server that a volume calls `name` and that has the names `all`, and `true` if it is new.
     pub fn of(&mut self, name: &str, all: Vec<String>) -> (ServerIx, bool) {
         let met = all.iter().find_map(|known| self.names.find(known));
         let ix = met.unwrap_or(self.servers.len());
         self.names.add(ix, all.iter().map(String::as_str));
         if met.is_none() {
-            self.servers.push(Server { name: name.into(), ..Server::default() });
+            self.servers.push(ServerClients { name: name.into(), ..ServerClients::default() });
         }
         (ix, met.is_none())
     }
 
     /// Adds the place of a server's leases. Called before the server is used.
-    pub fn lies(&mut self, names: Vec<String>, place: &Place) {
+    pub fn lies(&mut self, names: Vec<String>, place: &LeaseFolder) {
         names.into_iter().for_each(|name| _ = self.places.entry(name).or_insert_with(|| place.clone()));
     }
 
     /// Returns the place of the leases of the server with these names.
-    pub fn place(&self, names: &[String]) -> Option<Place> {
+    pub fn place(&self, names: &[String]) -> Option<LeaseFolder> {
         names.iter().find_map(|name| self.places.get(name)).cloned()
     }
 
@@ -116,9 +116,9 @@ impl Servers {
     /// Takes a client's pulse. Returns the sum for the server once each client with tasks has sent a pulse since the
     /// last sum. A sum for each pulse would be wrong: hardly any time may pass between the pulses of two clients. The
     /// bytes that the second client read since its own last pulse would count as read in that time.
-    pub fn pulse(&mut self, server: ServerIx, host: HostIx, pulse: &Pulse, now: Mono) -> Option<Pulse> {
+    pub fn pulse(&mut self, server: ServerIx, host: HostIx, pulse: &StorageSample, now: Mono) -> Option<StorageSample> {
         let told = self.moved_of(server, host);
-        let Server { clients, sum, began, .. } = &mut self.servers[server];
+        let ServerClients { clients, sum, began, .. } = &mut self.servers[server];
         let most = clients.values().filter(|client| client.tasks > 0).count().max(1) as u64;
         let client = clients.entry(host).or_default();
         if let Some(now) = told {
@@ -128,7 +128,7 @@ impl Servers {
         if client.tasks == 0 {
             return None;
         }
-        let pulse = Pulse { moved: pulse.moved.filter(|_| told.is_none()), ..*pulse };
+        let pulse = StorageSample { moved: pulse.moved.filter(|_| told.is_none()), ..*pulse };
         match client.last.replace(pulse) {
             Some(before) => add(sum, &before, &pulse, most),
             None => {
@@ -152,7 +152,7 @@ impl Servers {
 
 /// Adds the growth on one of `clients` hosts. Bytes are added up. The time in which some task waited is the mean of
 /// the hosts.
-fn add(sum: &mut Pulse, before: &Pulse, now: &Pulse, clients: u64) {
+fn add(sum: &mut StorageSample, before: &StorageSample, now: &StorageSample, clients: u64) {
     let grown = |now: u64, before: u64| now.saturating_sub(before);
     let more = |sum: &mut Option<u64>, now: Option<u64>, before: Option<u64>, share: u64| {
         if let (Some(sum), Some(now), Some(before)) = (sum.as_mut(), now, before) {
@@ -163,7 +163,7 @@ fn add(sum: &mut Pulse, before: &Pulse, now: &Pulse, clients: u64) {
     more(&mut sum.moved, now.moved, before.moved, 1);
     more(&mut sum.reread, now.reread, before.reread, 1);
     sum.looked += grown(now.looked, before.looked);
-    sum.stood += grown(now.stood, before.stood);
+    sum.blocked_on_io += grown(now.blocked_on_io, before.blocked_on_io);
     sum.read += grown(now.read, before.read);
     sum.cached += grown(now.cached, before.cached);
 }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn one_server_has_many_names() {
-        let (mut hosts, mut servers) = (Hosts::default(), Servers::default());
+        let (mut hosts, mut servers) = (Hosts::default(), ServerTable::default());
         hosts.same(&["nas".into(), "10.0.0.9".into(), "fd00::9".into()]);
         let mut of = |hosts: &Hosts, name: &str| servers.of(name, hosts.names_of(name));
         let nas = of(&hosts, "nas").0;
@@ -189,15 +189,15 @@ mod tests {
 
     #[test]
     fn of_a_clients_bytes_those_of_the_server_count() {
-        let mut servers = Servers::default();
+        let mut servers = ServerTable::default();
         let (nas, _) = servers.of("nas", vec!["nas".into(), "10.0.0.9".into()]);
         let (other, _) = servers.of("other", vec!["other".into()]);
         [(nas, 0), (other, 0)].iter().for_each(|(server, host)| servers.used(*server, *host, true));
-        let at = |at_us, moved| Pulse { at_us, moved: Some(moved), ..Pulse::default() };
-        let look = |servers: &mut Servers, server, host, at_us, moved| {
+        let at = |at_us, moved| StorageSample { at_us, moved: Some(moved), ..StorageSample::default() };
+        let look = |servers: &mut ServerTable, server, host, at_us, moved| {
             servers.pulse(server, host, &at(at_us, moved), Mono::from_us(at_us)).map(|sum| sum.moved.unwrap())
         };
-        let both = |servers: &mut Servers, bytes, at_us, moved| {
+        let both = |servers: &mut ServerTable, bytes, at_us, moved| {
             servers.moved(vec!["10.0.0.9".into()], 0, bytes);
             [nas, other].map(|server| look(servers, server, 0, at_us, moved))
         };
@@ -222,16 +222,16 @@ mod tests {
 
     #[test]
     fn clients_add_up_and_one_that_has_left_says_nothing_more() {
-        let at = |at_us, moved, stood| Pulse {
+        let at = |at_us, moved, stood| StorageSample {
             at_us,
             io_some_us: Some(at_us),
             looked: at_us,
-            stood,
+            blocked_on_io: stood,
             moved: Some(moved),
             room: Some(5),
-            ..Pulse::default()
+            ..StorageSample::default()
         };
-        let mut servers = Servers::default();
+        let mut servers = ServerTable::default();
         let (nas, _) = servers.of("nas", vec!["nas".into()]);
         servers.used(nas, 0, true);
         servers.used(nas, 1, true);
@@ -241,7 +241,7 @@ mod tests {
         servers.pulse(nas, 1, &at(9_000, 10, 0), Mono::from_us(70_000));
         servers.pulse(nas, 0, &at(1_500, 800, 100), Mono::from_us(70_400));
         let sum = servers.pulse(nas, 1, &at(9_500, 30, 400), Mono::from_us(70_500)).unwrap();
-        assert_eq!((sum.at_us, sum.moved, sum.looked, sum.stood), (500, Some(120), 1_000, 500));
+        assert_eq!((sum.at_us, sum.moved, sum.looked, sum.blocked_on_io), (500, Some(120), 1_000, 500));
         assert_eq!((sum.io_some_us, sum.room), (Some(500), Some(10)), "the mean of the hosts, and the sum");
         servers.used(nas, 1, false);
         assert!(servers.used_by(1).is_empty());

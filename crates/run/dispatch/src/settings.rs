@@ -1,14 +1,14 @@
 //! The settings of a run, and the interface to its readers.
 
-use crate::core::{Offer, Policy, Record, Skipped};
-use crate::edges::Interrupts;
+use crate::core::{AttemptRecord, Offer, Policy, Skipped};
 use crate::output::OutputOptions;
-use crate::stands::Served;
+use crate::signals::Interrupts;
 use crate::terminal::Terminal;
+use crate::volume_access::VolumeAlias;
 use homing_journal::{Counts, Journal, JournalError};
 use homing_launch::HostPlan;
-use homing_lease::Place;
-use homing_model::event::What;
+use homing_lease::LeaseFolder;
+use homing_model::event::EventKind;
 use homing_model::{Event, Mount, NodeSet, RawText, Task, TaskId};
 use std::io;
 use std::rc::Rc;
@@ -25,9 +25,9 @@ pub enum Incoming {
         mounts: Vec<Mount>,
     },
     /// A volume that hosts may have under another name. Comes before its tasks.
-    Served(Box<Served>),
+    Served(Box<VolumeAlias>),
     /// All names and addresses of a storage server, and the place of its leases. Comes before its tasks.
-    Server(Vec<String>, Option<Place>),
+    Server(Vec<String>, Option<LeaseFolder>),
     /// A task that runs after others. Its inputs are located when these have ended.
     After(Box<Task>),
     /// A task that need not run.
@@ -54,16 +54,16 @@ pub enum Incoming {
     Note(String),
 }
 
-pub use homing_model::live::Progress;
+pub use homing_model::live::RunProgress;
 
 /// A reader of a run: screen, job log, evidence.
 pub trait Listener {
     /// Takes each journal record, after it was appended.
     fn event(&mut self, event: &Event);
     /// Takes each end of an attempt.
-    fn record(&mut self, record: &Record);
+    fn record(&mut self, record: &AttemptRecord);
     /// Takes the progress, about ten times a second.
-    fn progress(&mut self, progress: &Progress);
+    fn progress(&mut self, progress: &RunProgress);
     /// Shows a note to the user at once.
     fn note(&mut self, text: &str);
     /// Takes the lessons at the end. They are the limits that were found for storage hosts, by name, and the kinds of
@@ -78,13 +78,13 @@ pub trait Seats {
 }
 
 /// All settings of a run.
-pub struct Settings {
+pub struct RunSettings {
     /// The name of the run.
     pub name: String,
     /// The journal of the run.
     pub journal: Journal,
     /// The first record.
-    pub opening: What,
+    pub opening: EventKind,
     /// The user's decisions.
     pub policy: Policy,
     /// The hosts. The run starts with the first that answers.

@@ -52,18 +52,18 @@ fn write(text: &str) {
 
 /// A standard stream for the output of tasks. The standard library takes a write to a closed stream for a success:
 /// output would be lost, and the run would look fine.
-pub(crate) struct Stream {
+pub(crate) struct OutputTerminal {
     to: BorrowedFd<'static>,
     terminal: Option<Rc<Terminal>>,
 }
 
-impl Stream {
-    pub(crate) fn new(to: BorrowedFd<'static>, terminal: &Rc<Terminal>) -> Stream {
-        Stream { to, terminal: rustix::termios::isatty(to).then(|| terminal.clone()) }
+impl OutputTerminal {
+    pub(crate) fn new(to: BorrowedFd<'static>, terminal: &Rc<Terminal>) -> OutputTerminal {
+        OutputTerminal { to, terminal: rustix::termios::isatty(to).then(|| terminal.clone()) }
     }
 }
 
-impl Write for Stream {
+impl Write for OutputTerminal {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Some(terminal) = &self.terminal {
             terminal.clear();

@@ -23,28 +23,28 @@ const GONE: Duration = Duration::from_secs(5);
 
 /// A request of a watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum WatcherRequest {
     /// End this task.
     End(TaskId),
     /// Show the output of this task.
     Show(TaskId),
 }
 
-impl Asked {
+impl WatcherRequest {
     /// Returns the name of the file of the request.
     fn file(self) -> String {
         match self {
-            Asked::End(task) => format!("end-{task}"),
-            Asked::Show(task) => format!("show-{task}"),
+            WatcherRequest::End(task) => format!("end-{task}"),
+            WatcherRequest::Show(task) => format!("show-{task}"),
         }
     }
 
-    fn of(file: &str) -> Option<Asked> {
+    fn of(file: &str) -> Option<WatcherRequest> {
         let (what, task) = file.split_once('-')?;
         let task = task.parse().ok()?;
         Some(match what {
-            "end" => Asked::End(task),
-            "show" => Asked::Show(task),
+            "end" => WatcherRequest::End(task),
+            "show" => WatcherRequest::Show(task),
             _ => return None,
         })
     }
@@ -52,12 +52,12 @@ impl Asked {
 
 /// The folder of a run's watchers.
 #[derive(Clone, Debug)]
-pub struct Watch(PathBuf);
+pub struct WatcherFolder(PathBuf);
 
-impl Watch {
+impl WatcherFolder {
     /// Returns the folder of the run in `run`.
-    pub fn of(run: &Path) -> Watch {
-        Watch(run.join(FOLDER))
+    pub fn of(run: &Path) -> WatcherFolder {
+        WatcherFolder(run.join(FOLDER))
     }
 
     /// Signals that someone watches. Called again every second or two. An error means that the folder belongs to
@@ -75,7 +75,7 @@ impl Watch {
     }
 
     /// Makes a request. The coordinator carries it out within a second or two.
-    pub fn ask(&self, what: Asked) -> io::Result<()> {
+    pub fn ask(&self, what: WatcherRequest) -> io::Result<()> {
         write_whole(&self.0.join(what.file()), b"", Some(0o600))
     }
 
@@ -91,9 +91,10 @@ impl Watch {
 
     /// Returns the requests. Each file is removed before its request is carried out, so a later request is seen
     /// again.
-    fn asked(&self) -> Vec<Asked> {
+    fn asked(&self) -> Vec<WatcherRequest> {
         let names = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let asked: Vec<Asked> = names.filter_map(|entry| Asked::of(entry.file_name().to_str()?)).collect();
+        let asked: Vec<WatcherRequest> =
+            names.filter_map(|entry| WatcherRequest::of(entry.file_name().to_str()?)).collect();
         asked.into_iter().filter(|asked| fs::remove_file(self.0.join(asked.file())).is_ok()).collect()
     }
 
@@ -118,7 +119,7 @@ impl Watch {
 
 /// The coordinator's view of the watchers. Without a watcher it checks once a second whether a file exists.
 pub struct Watched {
-    watch: Watch,
+    watch: WatcherFolder,
     looked: Option<Instant>,
     /// The file's time, and the instant at which it was first seen. The instant is on the coordinator's clock,
     /// because the run's folder may be on another machine.
@@ -129,7 +130,7 @@ pub struct Watched {
 impl Watched {
     /// Makes the view of the run in this folder.
     pub fn new(run: &Path) -> Watched {
-        Watched { watch: Watch::of(run), looked: None, said: None, has_told: false }
+        Watched { watch: WatcherFolder::of(run), looked: None, said: None, has_told: false }
     }
 
     /// Returns whether someone watches, or `None` if it is too early for another look. Watchers expect a new state
@@ -154,7 +155,7 @@ impl Watched {
     }
 
     /// Returns the requests of watchers, each once.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<WatcherRequest> {
         self.watch.asked()
     }
 
@@ -183,13 +184,13 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_taken_up_once_and_nothing_else_is() {
         let run = tempfile::tempdir().unwrap();
-        let watch = Watch::of(run.path());
-        assert!(watch.said().is_none() && watch.live().is_none() && watch.ask(Asked::End(7)).is_err());
+        let watch = WatcherFolder::of(run.path());
+        assert!(watch.said().is_none() && watch.live().is_none() && watch.ask(WatcherRequest::End(7)).is_err());
         watch.say().unwrap();
         assert!(watch.said().is_some());
-        watch.ask(Asked::End(7)).unwrap();
+        watch.ask(WatcherRequest::End(7)).unwrap();
         fs::write(run.path().join(FOLDER).join("end-soon"), "").unwrap();
-        assert_eq!((watch.asked(), watch.asked()), (vec![Asked::End(7)], vec![]));
+        assert_eq!((watch.asked(), watch.asked()), (vec![WatcherRequest::End(7)], vec![]));
         let live = Live { at_ns: 3, ..Live::default() };
         watch.tell(&live).unwrap();
         assert_eq!(watch.live(), Some(live));
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn a_coordinator_looks_once_a_second_and_cleans_up_what_it_told() {
         let run = tempfile::tempdir().unwrap();
-        let (watch, mut watched, begun) = (Watch::of(run.path()), Watched::new(run.path()), Instant::now());
+        let (watch, mut watched, begun) = (WatcherFolder::of(run.path()), Watched::new(run.path()), Instant::now());
         assert_eq!((watched.look(begun), watched.look(begun)), (Some(false), None));
         watch.say().unwrap();
         assert_eq!(watched.look(begun + LOOK), Some(true));

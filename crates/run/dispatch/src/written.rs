@@ -1,7 +1,7 @@
 //! The files that tasks of this run wrote, for tasks on other hosts that read them. Such a host may have an older
 //! state in its caches, and looks again first.
 
-use homing_model::{Change, RawText};
+use homing_model::{FileChange, RawText};
 use homing_os::clock::Mono;
 use homing_place::HostIx;
 use std::collections::{BTreeMap, VecDeque};
@@ -13,23 +13,23 @@ const REMEMBERED_US: u64 = 75_000_000;
 /// The newest known states, as long as a host may have an older one in its cache.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    latest: BTreeMap<RawText, Entry>,
+    latest: BTreeMap<RawText, ChangeEntry>,
     order: VecDeque<(Mono, RawText)>,
 }
 
 #[derive(Debug)]
-struct Entry {
-    change: Change,
+struct ChangeEntry {
+    change: FileChange,
     by: HostIx,
     at: Mono,
 }
 
 impl Written {
     /// Adds the changes that a task on `by` left when it ended.
-    pub fn add(&mut self, by: HostIx, changes: Vec<Change>, now: Mono) {
+    pub fn add(&mut self, by: HostIx, changes: Vec<FileChange>, now: Mono) {
         for change in changes {
             self.order.push_back((now, change.path.clone()));
-            self.latest.insert(change.path.clone(), Entry { change, by, at: now });
+            self.latest.insert(change.path.clone(), ChangeEntry { change, by, at: now });
         }
         while self.order.front().is_some_and(|(at, _)| now.us_since(*at) > REMEMBERED_US) {
             let Some((at, path)) = self.order.pop_front() else { break };
@@ -41,7 +41,7 @@ impl Written {
 
     /// Returns the changes that `host` must see before a task that reads `reads`. The changes in `recent` are older
     /// than the run's knowledge. For the same path, the state known here is newer.
-    pub fn fence(&self, host: HostIx, reads: &[RawText], recent: &[Change]) -> Vec<Change> {
+    pub fn fence(&self, host: HostIx, reads: &[RawText], recent: &[FileChange]) -> Vec<FileChange> {
         if self.latest.is_empty() {
             return recent.to_vec();
         }
@@ -64,7 +64,7 @@ impl Written {
     }
 
     /// Returns the entry of a name and, if it is a directory, of all names below it.
-    fn below(&self, path: &RawText) -> impl Iterator<Item = &Entry> {
+    fn below(&self, path: &RawText) -> impl Iterator<Item = &ChangeEntry> {
         let inner = RawText([&path.0[..], b"/"].concat());
         let within = self.latest.range(inner.clone()..).take_while(move |(name, _)| name.0.starts_with(&inner.0));
         self.latest.get(path).into_iter().chain(within.map(|(_, entry)| entry))
@@ -76,7 +76,7 @@ impl Written {
     }
 
     /// Whether no newer state than this change is known.
-    pub fn stands(&self, change: &Change) -> bool {
+    pub fn is_current(&self, change: &FileChange) -> bool {
         self.latest.get(&change.path).is_none_or(|entry| entry.change == *change)
     }
 }
@@ -84,11 +84,11 @@ impl Written {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_model::Stamp;
+    use homing_model::FileStamp;
 
-    fn change(path: &str, mtime_ns: i64) -> Change {
-        let now = Some(Stamp { size: 1, ino: 1, mtime_ns, dir: false });
-        Change { path: path.into(), now, fresh: false, was: None }
+    fn change(path: &str, mtime_ns: i64) -> FileChange {
+        let now = Some(FileStamp { size: 1, ino: 1, mtime_ns, dir: false });
+        FileChange { path: path.into(), now, fresh: false, was: None }
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
         written.add(1, vec![change("/d/a", 2)], Mono::from_us(1));
         assert_eq!(written.fence(0, &["/d/a".into()], &[change("/d/a", 1)]), [change("/d/a", 2)]);
         assert!(written.fence(1, &["/d/a".into(), "/d/c".into()], &[]).is_empty());
-        assert!(written.stands(&change("/d/a", 2)) && !written.stands(&change("/d/a", 1)));
+        assert!(written.is_current(&change("/d/a", 2)) && !written.is_current(&change("/d/a", 1)));
         written.forget(&"/d/a".into());
         assert!(written.fence(0, &["/d/a".into()], &[]).is_empty());
     }
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn the_writer_is_who_wrote_most_of_it() {
         let large = |path: &str, size| {
-            let now = Some(Stamp { size, ino: 1, mtime_ns: 1, dir: false });
-            Change { path: path.into(), now, fresh: false, was: None }
+            let now = Some(FileStamp { size, ino: 1, mtime_ns: 1, dir: false });
+            FileChange { path: path.into(), now, fresh: false, was: None }
         };
         let mut written = Written::default();
         let reads: [RawText; 2] = ["/d/a".into(), "/d/x".into()];

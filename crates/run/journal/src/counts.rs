@@ -1,6 +1,6 @@
 //! Counts the tasks of a run by their outcome, over all parts of a run that was resumed.
 
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::{Outcome, TaskId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,23 +29,23 @@ impl Counts {
     }
 
     /// Takes the next event.
-    pub fn add(&mut self, what: &What) {
+    pub fn add(&mut self, what: &EventKind) {
         match what {
-            What::RunStarted { tasks, .. } => self.total = *tasks,
-            What::RunResumed { .. } => {
+            EventKind::RunStarted { tasks, .. } => self.total = *tasks,
+            EventKind::RunResumed { .. } => {
                 self.left = None;
                 // The resumed part reads the whole input again, and skips them again.
                 self.skipped = self.skipped.saturating_sub(std::mem::take(&mut self.unnumbered));
             }
-            What::RunEnded { counts, .. } => {
+            EventKind::RunEnded { counts, .. } => {
                 let of = |name| counts.get(name).copied().unwrap_or(0);
                 self.left = Some(of("unfinished"));
                 self.skip_unnumbered(of("skipped").saturating_sub(self.skipped));
             }
-            What::TaskSkipped { .. } => self.skipped += 1,
-            What::TaskEnded { task, outcome, last: true, .. } => self.end(*task, outcome),
-            What::TaskAgain { task } if self.failed.remove(task) => {}
-            What::TaskAgain { .. } => self.done = self.done.saturating_sub(1),
+            EventKind::TaskSkipped { .. } => self.skipped += 1,
+            EventKind::TaskEnded { task, outcome, last: true, .. } => self.end(*task, outcome),
+            EventKind::TaskAgain { task } if self.failed.remove(task) => {}
+            EventKind::TaskAgain { .. } => self.done = self.done.saturating_sub(1),
             _ => {}
         }
     }
@@ -135,18 +135,18 @@ mod tests {
         let mut counts = Counts { total: Some(3), ..Counts::default() };
         counts.add(&End { task: 1, outcome: Outcome::Exit(0), ..End::default() }.into());
         counts.skip_unnumbered(1);
-        counts.add(&What::TaskSkipped { task: 2, reason: "newer".into() });
-        let end = What::RunEnded { exit: 0, counts: counts.at_the_end(0, false) };
+        counts.add(&EventKind::TaskSkipped { task: 2, reason: "newer".into() });
+        let end = EventKind::RunEnded { exit: 0, counts: counts.at_the_end(0, false) };
         // The writer of the journal and its reader count the same.
         let mut read = Counts { total: Some(3), ..Counts::default() };
         read.add(&End { task: 1, outcome: Outcome::Exit(0), ..End::default() }.into());
-        read.add(&What::TaskSkipped { task: 2, reason: "newer".into() });
+        read.add(&EventKind::TaskSkipped { task: 2, reason: "newer".into() });
         for counts in [&mut counts, &mut read] {
             counts.add(&end);
             assert_eq!((counts.done, counts.skipped, counts.unfinished()), (1, 2, Some(0)));
         }
         // The resumed part skips it again.
-        read.add(&What::RunResumed { host: "n1".into(), pid: 1 });
+        read.add(&EventKind::RunResumed { host: "n1".into(), pid: 1 });
         assert_eq!((read.skipped, read.unfinished()), (1, Some(1)));
         read.skip_unnumbered(1);
         assert_eq!((read.skipped, read.unfinished()), (2, Some(0)));
@@ -154,22 +154,22 @@ mod tests {
 
     #[test]
     fn a_resumed_run_counts_each_task_once() {
-        let ended = |task, outcome| What::from(End { task, outcome, ..End::default() });
+        let ended = |task, outcome| EventKind::from(End { task, outcome, ..End::default() });
         let mut counts = Counts { total: Some(4), ..Counts::default() };
         for what in [
             ended(1, Outcome::Exit(0)),
             ended(2, Outcome::Exit(1)),
             ended(3, Outcome::Lost("gone".into())),
             ended(4, Outcome::Killed),
-            What::RunResumed { host: "n1".into(), pid: 1 },
+            EventKind::RunResumed { host: "n1".into(), pid: 1 },
             ended(3, Outcome::Exit(0)),
         ] {
             counts.add(&what);
         }
         let named = |numbers: &[(&str, u64)]| numbers.iter().map(|(k, n)| (k.to_string(), *n)).collect();
         assert_eq!(counts.named(), named(&[("done", 2), ("failed", 1), ("unfinished", 1)]));
-        counts.add(&What::TaskAgain { task: 1 });
-        counts.add(&What::TaskAgain { task: 2 });
+        counts.add(&EventKind::TaskAgain { task: 1 });
+        counts.add(&EventKind::TaskAgain { task: 2 });
         assert_eq!(counts.named(), named(&[("done", 1), ("unfinished", 3)]));
         counts.add(&ended(1, Outcome::Exit(0)));
         assert_eq!(counts.named(), named(&[("done", 2), ("unfinished", 2)]));

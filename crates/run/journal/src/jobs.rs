@@ -43,14 +43,14 @@ pub fn single_live(root: &Path) -> Option<String> {
 mod tests {
     use super::*;
     use crate::Journal;
-    use homing_model::event::{Event, What};
+    use homing_model::event::{Event, EventKind};
 
     #[test]
     fn the_runs_of_a_job_are_found_by_its_number_host_and_time() {
         let root = tempfile::tempdir().unwrap();
         let run = |at_ns: i64, job: Option<&str>| {
             let mut journal = Journal::create_anew(root.path(), at_ns, 1).unwrap();
-            journal.append(&Event { at_ns, what: What::RunResumed { host: "n1".into(), pid: 1 } }).unwrap();
+            journal.append(&Event { at_ns, what: EventKind::RunResumed { host: "n1".into(), pid: 1 } }).unwrap();
             journal.flush().unwrap();
             job.iter().for_each(|job| note_job(journal.dir(), "n1", job).unwrap());
             journal

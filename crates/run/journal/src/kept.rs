@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// An input that an earlier part of the run has read, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct EarlierInput {
     /// The path of the copy.
     pub copy: PathBuf,
     /// Bytes.
@@ -37,7 +37,7 @@ fn mark_of(copy: &Path) -> PathBuf {
 }
 
 /// Returns the kept part of the input `name` in a run's folder, or `None` if no part of it was read.
-pub fn kept(dir: &Path, name: &str) -> Result<Option<Kept>, JournalError> {
+pub fn kept(dir: &Path, name: &str) -> Result<Option<EarlierInput>, JournalError> {
     let copy = dir.join(name);
     let length = match fs::metadata(&copy) {
         Ok(meta) => meta.len(),
@@ -45,13 +45,13 @@ pub fn kept(dir: &Path, name: &str) -> Result<Option<Kept>, JournalError> {
         Err(e) => return Err(JournalError::io("read the kept input", &copy)(e)),
     };
     let mark = match fs::read(mark_of(&copy)) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Some(Kept { copy, length, whole: false })),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Some(EarlierInput { copy, length, whole: false })),
         other => other.map_err(JournalError::io("read the mark beside", &copy))?,
     };
     let of_copy = File::open(&copy).and_then(|mut file| sum_of(&mut file));
     let (sum, bytes) = of_copy.map_err(JournalError::io("read the kept input", &copy))?;
     let same = serde_json::from_slice(&mark).is_ok_and(|mark: Mark| mark == Mark { bytes, sha256: hex(sum) });
-    if same { Ok(Some(Kept { copy, length, whole: true })) } else { Err(JournalError::DamagedInput { copy }) }
+    if same { Ok(Some(EarlierInput { copy, length, whole: true })) } else { Err(JournalError::DamagedInput { copy }) }
 }
 
 /// Frees the space of an input that is not needed any more.
@@ -91,7 +91,7 @@ impl Keeping {
     }
 
     /// Continues the copy of an earlier part of the run.
-    pub fn go_on(kept: &Kept) -> io::Result<Keeping> {
+    pub fn go_on(kept: &EarlierInput) -> io::Result<Keeping> {
         let mut file = OpenOptions::new().read(true).append(true).open(&kept.copy)?;
         let (sum, bytes) = sum_of(&mut file)?;
         Ok(Keeping { copy: kept.copy.clone(), file, sum, bytes })

@@ -5,7 +5,7 @@ use crate::lock;
 use crate::order;
 use crate::read::event_of;
 use crate::{Counts, FILE, JournalError, replay};
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::{Event, RawText};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -136,10 +136,13 @@ fn newest_first(root: &Path) -> impl Iterator<Item = PathBuf> {
 fn has_begun(dir: &Path) -> bool {
     let Ok(mut events) = replay(dir) else { return false };
     let is_over = first_event(dir).is_some() && lock::living(dir).is_none();
-    let is_begun = |what: &What| {
+    let is_begun = |what: &EventKind| {
         matches!(
             what,
-            What::TaskStarted { .. } | What::TaskEnded { .. } | What::TaskSkipped { .. } | What::RunEnded { .. }
+            EventKind::TaskStarted { .. }
+                | EventKind::TaskEnded { .. }
+                | EventKind::TaskSkipped { .. }
+                | EventKind::RunEnded { .. }
         )
     };
     is_over || events.any(|event| event.is_ok_and(|event| is_begun(&event.what)))
@@ -148,7 +151,7 @@ fn has_begun(dir: &Path) -> bool {
 /// Whether the run in a folder has neither an end nor a writer. `homing resume` continues it.
 pub fn is_interrupted(dir: &Path) -> bool {
     // The writer adds the end before it leaves, so this order finds one of them.
-    lock::living(dir).is_none() && !matches!(last_event(dir), Some(Event { what: What::RunEnded { .. }, .. }))
+    lock::living(dir).is_none() && !matches!(last_event(dir), Some(Event { what: EventKind::RunEnded { .. }, .. }))
 }
 
 /// Returns the folder of the newest run to which the user has given this name.
@@ -159,7 +162,7 @@ pub fn labelled(root: &Path, label: &str) -> Option<PathBuf> {
 /// Returns the name that the user has given to the run in a folder.
 pub(crate) fn label_of(dir: &Path) -> Option<String> {
     match first_event(dir)?.what {
-        What::RunStarted { label, .. } => label,
+        EventKind::RunStarted { label, .. } => label,
         _ => None,
     }
 }
@@ -183,10 +186,10 @@ fn info(name: String, dir: PathBuf) -> RunInfo {
         label: None,
         dir,
     };
-    if let Some(Event { at_ns, what: What::RunStarted { argv, label, .. } }) = first_event(&info.dir) {
+    if let Some(Event { at_ns, what: EventKind::RunStarted { argv, label, .. } }) = first_event(&info.dir) {
         (info.started_ns, info.argv, info.label) = (Some(at_ns), argv, label);
     }
-    if let Some(Event { at_ns, what: What::RunEnded { exit, counts } }) = last_event(&info.dir) {
+    if let Some(Event { at_ns, what: EventKind::RunEnded { exit, counts } }) = last_event(&info.dir) {
         info.state = RunState::Ended { exit, ended_ns: at_ns };
         info.counts = counts;
         return info;

@@ -3,7 +3,7 @@
 use crate::seal::{self, Seal};
 use crate::{FILE, FORMAT, JournalError};
 use homing_model::Event;
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -45,12 +45,12 @@ pub struct Replay {
     damaged: bool,
     /// Whether the line in memory is still to be returned, because a gap before it was reported first.
     held: bool,
-    end: End,
+    end: ReaderState,
 }
 
 /// Whether the iterator has reached the end.
 #[derive(Debug)]
-enum End {
+enum ReaderState {
     NotYet,
     /// At the end, after so many bytes of an incomplete line.
     Met(usize),
@@ -73,7 +73,7 @@ pub fn replay(dir: &Path) -> Result<Replay, JournalError> {
         sealed: false,
         damaged: false,
         held: false,
-        end: End::NotYet,
+        end: ReaderState::NotYet,
     })
 }
 
@@ -86,10 +86,10 @@ impl Replay {
     /// Continues after the end with the lines appended meanwhile. A journal of a later format, and one that cannot be
     /// read, stay at their end.
     pub fn go_on(&mut self) {
-        if let End::Met(torn) = self.end
+        if let ReaderState::Met(torn) = self.end
             && self.from.seek_relative(-(torn as i64)).is_ok()
         {
-            self.end = End::NotYet;
+            self.end = ReaderState::NotYet;
         }
     }
 
@@ -133,8 +133,8 @@ impl Replay {
 
     fn parse(&mut self) -> Option<Result<Event, JournalError>> {
         match serde_json::from_slice::<Event>(&self.line) {
-            Ok(Event { what: What::RunStarted { v, .. }, .. }) if v > FORMAT => {
-                self.end = End::Final;
+            Ok(Event { what: EventKind::RunStarted { v, .. }, .. }) if v > FORMAT => {
+                self.end = ReaderState::Final;
                 Some(Err(JournalError::Newer { path: self.path.clone(), found: v }))
             }
             Ok(event) => Some(Ok(event)),
@@ -151,7 +151,7 @@ impl Iterator for Replay {
     type Item = Result<Event, JournalError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while matches!(self.end, End::NotYet) {
+        while matches!(self.end, ReaderState::NotYet) {
             if std::mem::take(&mut self.held) {
                 match self.taken() {
                     None => continue,
@@ -160,11 +160,11 @@ impl Iterator for Replay {
             }
             self.line.clear();
             if let Err(e) = self.from.read_until(b'\n', &mut self.line) {
-                self.end = End::Final;
+                self.end = ReaderState::Final;
                 return Some(Err(JournalError::io("read", &self.path)(e)));
             }
             if self.line.last() != Some(&b'\n') {
-                self.end = End::Met(self.line.len());
+                self.end = ReaderState::Met(self.line.len());
                 return None;
             }
             self.line.pop();

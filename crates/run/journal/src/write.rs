@@ -205,7 +205,7 @@ fn next_number(file: &mut File) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_model::event::What;
+    use homing_model::event::EventKind;
 
     #[test]
     fn runs_that_begin_at_the_same_time_have_names_of_their_own() {
@@ -221,7 +221,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::create(dir.path(), "r").unwrap();
         let real = std::mem::replace(&mut journal.file, OpenOptions::new().write(true).open("/dev/full").unwrap());
-        journal.append(&Event { at_ns: 1, what: What::Note { text: "kept".into() } }).unwrap();
+        journal.append(&Event { at_ns: 1, what: EventKind::Note { text: "kept".into() } }).unwrap();
         let said = journal.flush().unwrap_err().to_string();
         assert!(said.starts_with("no space left to write the journal"), "{said}");
         journal.file = real;

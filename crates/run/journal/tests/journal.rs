@@ -5,7 +5,7 @@ mod ended;
 
 use ended::End;
 use homing_journal::{FILE, Journal, JournalError, RunState, find, live, replay, runs};
-use homing_model::event::{PlannedBytes, What};
+use homing_model::event::{EventKind, PlannedBytes};
 use homing_model::{Event, HostFacts, HostSample, IoCounters, IoWait, Mount, Outcome, RawText};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ fn every_kind() -> Vec<Event> {
     };
     let io = IoCounters { rchar: Some(7), wchar: None, read_bytes: 8, user_us: 9, ..IoCounters::default() };
     let kinds = vec![
-        What::RunStarted {
+        EventKind::RunStarted {
             v: 1,
             run: "r".into(),
             argv: vec!["homing".into(), "run".into(), RawText(b"\xfe".to_vec())],
@@ -50,12 +50,12 @@ fn every_kind() -> Vec<Event> {
             tasks: Some(3),
             label: None,
         },
-        What::RunResumed { host: "login".into(), pid: 5 },
-        What::HostUp { host: host(), slots: 2, facts },
-        What::HostLost { host: host(), reason: "no word for 30 s".into() },
-        What::HostUnfit { host: host(), reason: "/vol is not mounted".into() },
-        What::Sample { host: host(), sample },
-        What::TaskStarted {
+        EventKind::RunResumed { host: "login".into(), pid: 5 },
+        EventKind::HostUp { host: host(), slots: 2, facts },
+        EventKind::HostLost { host: host(), reason: "no word for 30 s".into() },
+        EventKind::HostUnfit { host: host(), reason: "/vol is not mounted".into() },
+        EventKind::Sample { host: host(), sample },
+        EventKind::TaskStarted {
             task: 1,
             attempt: 1,
             host: host(),
@@ -65,7 +65,7 @@ fn every_kind() -> Vec<Event> {
             why: Some("holds all of it".into()),
             after: None,
         },
-        What::from(End {
+        EventKind::from(End {
             outcome: Outcome::CannotStart("no such program".into()),
             start_ns: 100,
             wall_us: 20,
@@ -75,12 +75,12 @@ fn every_kind() -> Vec<Event> {
             ran: Some(0x0123_4567_89ab_cdef),
             ..End::default()
         }),
-        What::TaskSkipped { task: 2, reason: "its outputs are newer".into() },
-        What::TaskAgain { task: 1 },
-        What::Limit { storage: host(), limit: Some(1), why: "2 at once moved less".into() },
-        What::Leases { storage: host(), limit: None, users: vec![("ann".into(), 2), ("bob".into(), 0)] },
-        What::Note { text: "two\nlines".into() },
-        What::RunEnded { exit: 1, counts: BTreeMap::from([("done".into(), 0), ("failed".into(), 1)]) },
+        EventKind::TaskSkipped { task: 2, reason: "its outputs are newer".into() },
+        EventKind::TaskAgain { task: 1 },
+        EventKind::Limit { storage: host(), limit: Some(1), why: "2 at once moved less".into() },
+        EventKind::Leases { storage: host(), limit: None, users: vec![("ann".into(), 2), ("bob".into(), 0)] },
+        EventKind::Note { text: "two\nlines".into() },
+        EventKind::RunEnded { exit: 1, counts: BTreeMap::from([("done".into(), 0), ("failed".into(), 1)]) },
     ];
     kinds.into_iter().enumerate().map(|(n, what)| Event { at_ns: 1_000 + n as i64, what }).collect()
 }
@@ -121,7 +121,7 @@ fn a_wait_that_homing_0_1_estimated_is_unknown() {
                 "wall_us":2,"io":{io}{wait},"stdout_bytes":0,"stderr_bytes":0,"last":true}}"#
         );
         match serde_json::from_str::<Event>(&line).unwrap().what {
-            What::TaskEnded { io_wait, .. } => io_wait,
+            EventKind::TaskEnded { io_wait, .. } => io_wait,
             other => panic!("{other:?}"),
         }
     };
@@ -308,7 +308,7 @@ fn salvaged(dir: &Path) -> (Vec<Event>, usize) {
 }
 
 fn note(n: usize) -> Event {
-    Event { at_ns: n as i64, what: What::Note { text: format!("note {n}") } }
+    Event { at_ns: n as i64, what: EventKind::Note { text: format!("note {n}") } }
 }
 
 /// If the bytes between two places are lost, the first field behind the hole may look like one of an unknown kind.
@@ -395,8 +395,8 @@ proptest! {
     #[test]
     fn a_cut_of_any_texts_leaves_a_prefix(texts in prop::collection::vec(any::<Vec<u8>>(), 1..8), at in any::<prop::sample::Index>()) {
         let root = tempfile::tempdir().unwrap();
-        let skip = |b: &Vec<u8>| What::TaskSkipped { task: 1, reason: String::from_utf8_lossy(b).into_owned() };
-        let began = |b: &Vec<u8>| What::RunStarted {
+        let skip = |b: &Vec<u8>| EventKind::TaskSkipped { task: 1, reason: String::from_utf8_lossy(b).into_owned() };
+        let began = |b: &Vec<u8>| EventKind::RunStarted {
             v: 1, run: "r".into(), argv: vec![RawText(b.clone())], cwd: "/".into(), host: "n1".into(), pid: 1, tasks: None,
             label: None,
         };

@@ -1,19 +1,19 @@
 //! Messages between the threads of `homing make`.
 
-use crate::Seen;
-use crate::near::Inputs;
-use crate::{Step, text_of};
-use homing_launch::Heard;
-use homing_launch::wire::Stream;
-use homing_launch::wire::stub::Part;
-use homing_model::{Change, Outcome, RawText, TaskId};
+use crate::BuildSnapshot;
+use crate::near::RecipeInputs;
+use crate::{RecipeWork, text_of};
+use homing_launch::HostEvent;
+use homing_launch::wire::OutputStream;
+use homing_launch::wire::stub::RecipePosition;
+use homing_model::{FileChange, Outcome, RawText, TaskId};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 /// A recipe that waits for a host.
 #[derive(Clone)]
-pub struct Asked {
+pub struct RecipeRequest {
     /// Its connection.
     pub id: u64,
     /// Program and arguments.
@@ -23,19 +23,19 @@ pub struct Asked {
     /// Environment.
     pub env: Vec<(RawText, RawText)>,
     /// Its place in the build.
-    pub part: Part,
+    pub part: RecipePosition,
     /// Its text, for people and for hints.
     pub text: String,
     /// Link, archive or other.
-    pub step: Step,
+    pub step: RecipeWork,
     /// Its inputs.
-    pub inputs: Inputs,
+    pub inputs: RecipeInputs,
     /// Folders in which it may write.
     pub folders: Vec<RawText>,
     /// Mount point of the shared file system that holds `cwd`.
     pub mount: Option<PathBuf>,
     /// Files that its host has to look at, in addition to changes by others.
-    pub extra: Vec<Change>,
+    pub extra: Vec<FileChange>,
     /// Whether it failed once because a file was missing.
     pub again: bool,
     /// Number of hosts that were lost while they ran it.
@@ -48,14 +48,31 @@ pub struct Asked {
     pub reply: Sender<ToConnection>,
 }
 
-impl Asked {
+impl RecipeRequest {
     /// Makes a recipe without further facts.
-    pub fn new(id: u64, words: Vec<RawText>, cwd: RawText, env: Vec<(RawText, RawText)>) -> Asked {
+    pub fn new(id: u64, words: Vec<RawText>, cwd: RawText, env: Vec<(RawText, RawText)>) -> RecipeRequest {
         let text = text_of(words.iter().map(RawText::display));
         let (part, inputs, folders, extra, unfit) = Default::default();
-        let (step, mount, reply) = (Step::of(&text), None, channel().0);
+        let (step, mount, reply) = (RecipeWork::of(&text), None, channel().0);
         let (again, losses, at) = (false, 0, Instant::now());
-        Asked { id, words, cwd, env, part, text, step, inputs, folders, mount, extra, again, losses, unfit, at, reply }
+        RecipeRequest {
+            id,
+            words,
+            cwd,
+            env,
+            part,
+            text,
+            step,
+            inputs,
+            folders,
+            mount,
+            extra,
+            again,
+            losses,
+            unfit,
+            at,
+            reply,
+        }
     }
 
     /// Reports to the connection that the recipe was stopped because it is not wanted any more.
@@ -71,12 +88,12 @@ impl Asked {
 }
 
 /// Messages to the coordinator.
-pub enum News {
+pub enum BuildEvent {
     /// News of the host with this number.
-    Host(usize, Heard),
+    Host(usize, HostEvent),
     /// A message for the user.
     Note(String),
-    Asked(Box<Asked>),
+    Asked(Box<RecipeRequest>),
     /// The recipe of a connection must end.
     Stop {
         id: u64,
@@ -89,7 +106,7 @@ pub enum News {
     /// A watching program wants the state of the build, with the output of these tasks.
     Watched {
         shown: Vec<TaskId>,
-        reply: Sender<Seen>,
+        reply: Sender<BuildSnapshot>,
     },
     /// A task must end.
     End {
@@ -101,7 +118,7 @@ pub enum News {
 
 /// Messages to a connection about its recipe.
 pub enum ToConnection {
-    Output(Stream, Vec<u8>),
+    Output(OutputStream, Vec<u8>),
     Ended { ticket: u64, outcome: Outcome },
     Here,
     Failed(String),

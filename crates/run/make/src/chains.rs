@@ -1,6 +1,6 @@
 //! Finds the recipes that a recipe waited for, by the names of their outputs and inputs. Pure.
 
-use homing_launch::wire::stub::Part;
+use homing_launch::wire::stub::RecipePosition;
 use homing_model::graph::plain;
 use homing_model::{RawText, TaskId};
 use std::collections::{BTreeMap, HashMap};
@@ -9,16 +9,16 @@ use std::path::PathBuf;
 /// The outputs of the recipes so far.
 #[derive(Default)]
 pub struct Chains {
-    made: HashMap<RawText, Made>,
+    made: HashMap<RawText, OutputMaker>,
     begun: HashMap<TaskId, Begun>,
     /// The end of the longest chain of all.
-    longest: Option<Made>,
+    longest: Option<OutputMaker>,
 }
 
 /// The maker of an output. Of several recipes it is the one that ends the longest chain, because others waited for it
 /// longest.
 #[derive(Clone, Copy)]
-struct Made {
+struct OutputMaker {
     by: TaskId,
     chain_ns: i64,
 }
@@ -34,7 +34,7 @@ struct Begun {
 impl Chains {
     /// Records the start of a recipe, with files that its text names. Returns the recipes that it waited for; `None`
     /// if make's data on it is unknown.
-    pub fn begin(&mut self, task: TaskId, part: &Part, named: &[PathBuf], at_ns: i64) -> Option<Vec<TaskId>> {
+    pub fn begin(&mut self, task: TaskId, part: &RecipePosition, named: &[PathBuf], at_ns: i64) -> Option<Vec<TaskId>> {
         let target = part.target.as_ref().map(|target| plain(target.as_path()))?;
         // An earlier attempt waited for the same recipes.
         if let Some(begun) = self.begun.get(&task) {
@@ -59,8 +59,8 @@ impl Chains {
             return;
         }
         let Some(begun) = self.begun.remove(&task) else { return };
-        let made = Made { by: task, chain_ns: begun.behind_ns + at_ns - begun.at_ns };
-        let is_longer = |old: &Made| old.chain_ns < made.chain_ns;
+        let made = OutputMaker { by: task, chain_ns: begun.behind_ns + at_ns - begun.at_ns };
+        let is_longer = |old: &OutputMaker| old.chain_ns < made.chain_ns;
         for name in begun.makes {
             let known = self.made.entry(name).or_insert(made);
             if is_longer(known) {
@@ -75,15 +75,15 @@ impl Chains {
 mod tests {
     use super::*;
 
-    fn part(target: &str, needs: &[&str]) -> Part {
+    fn part(target: &str, needs: &[&str]) -> RecipePosition {
         let needs = needs.iter().map(|need| (*need).into()).collect();
-        Part { target: Some(target.into()), needs, ..Part::default() }
+        RecipePosition { target: Some(target.into()), needs, ..RecipePosition::default() }
     }
 
     /// Runs each of these from its first to its second moment.
-    fn after(all: &[(&Part, &str, i64, i64)]) -> Vec<Vec<TaskId>> {
+    fn after(all: &[(&RecipePosition, &str, i64, i64)]) -> Vec<Vec<TaskId>> {
         let mut chains = Chains::default();
-        let mut one = |(n, (part, named, from, to)): (usize, &(&Part, &str, i64, i64))| {
+        let mut one = |(n, (part, named, from, to)): (usize, &(&RecipePosition, &str, i64, i64))| {
             let named = [PathBuf::from(named)];
             let after = chains.begin(n as TaskId + 1, part, &named, *from).unwrap();
             chains.end(n as TaskId + 1, *to, true);
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_needs_a_make_of_its_own_waits_for_the_longest_chain_in_it() {
-        let within = |target: &str| Part { within: vec!["/p/lib".into()], ..part(target, &["/p/conf"]) };
+        let within = |target: &str| RecipePosition { within: vec!["/p/lib".into()], ..part(target, &["/p/conf"]) };
         let (conf, prog) = (part("/p/conf", &[]), part("/p/prog", &["/p/lib"]));
         let (a, b, c) = (within("/p/lib/a.o"), within("/p/lib/b.o"), within("/p/lib/c.o"));
         assert_eq!(
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn of_what_needs_too_much_to_be_told_the_longest_chain_is_waited_for() {
-        let many = Part { more: true, ..part("/p/prog", &[]) };
+        let many = RecipePosition { more: true, ..part("/p/prog", &[]) };
         let (a, b) = (part("/p/a.o", &[]), part("/p/b.o", &[]));
         assert_eq!(after(&[(&a, "", 0, 5), (&b, "", 0, 2), (&many, "", 6, 7)]), [vec![], vec![], vec![1]]);
     }
@@ -131,6 +131,6 @@ mod tests {
         chains.end(1, 3, true);
         assert_eq!(chains.begin(2, &b, &[], 4), Some(vec![]));
         assert_eq!(chains.begin(3, &b, &[], 4), Some(vec![1]));
-        assert_eq!(chains.begin(4, &Part::default(), &[], 4), None);
+        assert_eq!(chains.begin(4, &RecipePosition::default(), &[], 4), None);
     }
 }

@@ -1,14 +1,14 @@
 //! The written files with the hosts that wrote them, and which of them each host has received.
 
-use homing_model::{Change, RawText, Stamp};
+use homing_model::{FileChange, FileStamp, RawText};
 use std::collections::HashMap;
 
 /// The changes of a build in the order in which they became known.
 #[derive(Debug, Default)]
 pub struct ChangeLog {
-    entries: Vec<(usize, Change)>,
+    entries: Vec<(usize, FileChange)>,
     /// The newest state of each name, and the entry that holds it.
-    latest: HashMap<RawText, (Option<Stamp>, usize)>,
+    latest: HashMap<RawText, (Option<FileStamp>, usize)>,
     /// Number of entries that each host has received.
     told: Vec<usize>,
 }
@@ -16,7 +16,7 @@ pub struct ChangeLog {
 impl ChangeLog {
     /// Adds changes seen on `host`. Known changes are left out, because two observers of one host may report the
     /// same.
-    pub fn add(&mut self, host: usize, changes: Vec<Change>) {
+    pub fn add(&mut self, host: usize, changes: Vec<FileChange>) {
         for mut change in changes {
             let known = self.latest.get(&change.path);
             if known.is_some_and(|(state, _)| *state == change.now) {
@@ -32,7 +32,7 @@ impl ChangeLog {
 
     /// Returns the changes that `host` must see before its next recipe. They are the newest state of each name that
     /// others changed since the last call for this host.
-    pub fn tell(&mut self, host: usize) -> Vec<Change> {
+    pub fn tell(&mut self, host: usize) -> Vec<FileChange> {
         let news = self.news(host);
         self.told.resize(self.told.len().max(host + 1), 0);
         self.told[host] = self.entries.len();
@@ -40,7 +40,7 @@ impl ChangeLog {
     }
 
     /// Returns the same changes, but does not mark them as received.
-    pub fn news(&self, host: usize) -> Vec<Change> {
+    pub fn news(&self, host: usize) -> Vec<FileChange> {
         let from = self.told.get(host).copied().unwrap_or(0);
         let numbered = self.entries.iter().enumerate().skip(from);
         let newest = numbered.filter(|(at, (_, change))| self.latest[&change.path].1 == *at);
@@ -55,7 +55,7 @@ impl ChangeLog {
     }
 
     /// Returns the newest known state of a name.
-    pub fn state(&self, path: &RawText) -> Option<Option<Stamp>> {
+    pub fn state(&self, path: &RawText) -> Option<Option<FileStamp>> {
         self.latest.get(path).map(|(state, _)| *state)
     }
 }
@@ -64,9 +64,9 @@ impl ChangeLog {
 mod tests {
     use super::*;
 
-    fn change(path: &str, mtime_ns: i64, fresh: bool) -> Change {
-        let now = (mtime_ns > 0).then_some(Stamp { size: 1, ino: 1, mtime_ns, dir: false });
-        Change { path: path.into(), now, fresh, was: None }
+    fn change(path: &str, mtime_ns: i64, fresh: bool) -> FileChange {
+        let now = (mtime_ns > 0).then_some(FileStamp { size: 1, ino: 1, mtime_ns, dir: false });
+        FileChange { path: path.into(), now, fresh, was: None }
     }
 
     #[test]

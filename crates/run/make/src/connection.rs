@@ -1,12 +1,12 @@
 //! The conversation with one stub. It announces the recipe to the coordinator, and reports the end when this host
 //! sees the files that the recipe wrote.
 
-use crate::asked::{Asked, News, ToConnection};
+use crate::asked::{BuildEvent, RecipeRequest, ToConnection};
 use crate::near::{Near, files_of};
-use crate::{Step, missing_files};
-use homing_launch::wire::Stream;
+use crate::{RecipeWork, missing_files};
+use homing_launch::wire::OutputStream;
 use homing_launch::wire::stub::{FromStub, ToStub};
-use homing_model::{Change, Outcome, RawText};
+use homing_model::{FileChange, Outcome, RawText};
 use homing_os::names::VariableOrigin;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufReader, Write};
@@ -19,7 +19,7 @@ use std::sync::mpsc::{Sender, channel};
 const SEARCHED: usize = 64 << 10;
 
 /// Serves one stub until its end.
-pub fn serve(id: u64, stream: &UnixStream, near: &Arc<Near>, news: &Sender<News>) {
+pub fn serve(id: u64, stream: &UnixStream, near: &Arc<Near>, news: &Sender<BuildEvent>) {
     let Ok(reading) = stream.try_clone() else { return };
     let mut from = BufReader::new(reading);
     let Ok(Some(FromStub::Recipe { words, cwd, env, part })) = homing_launch::wire::receive(&mut from) else { return };
@@ -27,12 +27,15 @@ pub fn serve(id: u64, stream: &UnixStream, near: &Arc<Near>, news: &Sender<News>
     let (signals, end) = (news.clone(), id);
     let listening = homing_os::threads::begin(move || {
         while let Ok(Some(FromStub::Signal(_))) = homing_launch::wire::receive(&mut from) {
-            let _ = signals.send(News::Stop { id: end });
+            let _ = signals.send(BuildEvent::Stop { id: end });
         }
-        let _ = signals.send(News::Stop { id: end });
+        let _ = signals.send(BuildEvent::Stop { id: end });
     });
     match listening {
-        Ok(_) => end_with(stream, &converse(Asked { part, ..Asked::new(id, words, cwd, env) }, stream, near, news)),
+        Ok(_) => end_with(
+            stream,
+            &converse(RecipeRequest { part, ..RecipeRequest::new(id, words, cwd, env) }, stream, near, news),
+        ),
         Err(error) => refuse(stream, &error),
     }
 }
@@ -62,9 +65,9 @@ fn end_with(mut stream: &UnixStream, last: &ToStub) {
 }
 
 /// Runs the recipe and returns the last message to the stub.
-fn converse(mut asked: Asked, stream: &UnixStream, near: &Near, news: &Sender<News>) -> ToStub {
+fn converse(mut asked: RecipeRequest, stream: &UnixStream, near: &Near, news: &Sender<BuildEvent>) -> ToStub {
     let cwd = asked.cwd.to_path();
-    let step = Step::of(&asked.text);
+    let step = RecipeWork::of(&asked.text);
     // Done first, because other connections would wait for later looks.
     let files = match files_of(&asked.text, &cwd, step) {
         Ok(files) => files,
@@ -87,7 +90,8 @@ fn converse(mut asked: Asked, stream: &UnixStream, near: &Near, news: &Sender<Ne
             first.path.display()
         );
         let mut to = stream;
-        let _ = homing_launch::wire::send(&mut to, &ToStub::Output { stream: Stream::Err, bytes: note.into_bytes() });
+        let _ =
+            homing_launch::wire::send(&mut to, &ToStub::Output { stream: OutputStream::Err, bytes: note.into_bytes() });
         asked.again = true;
         asked.extra = found;
     }
@@ -95,15 +99,15 @@ fn converse(mut asked: Asked, stream: &UnixStream, near: &Near, news: &Sender<Ne
 
 /// Makes one attempt. Returns how it ended with its error output, or a final message to the stub.
 fn attempt(
-    asked: &mut Asked,
+    asked: &mut RecipeRequest,
     stream: &UnixStream,
     near: &Near,
-    news: &Sender<News>,
+    news: &Sender<BuildEvent>,
 ) -> Result<(Outcome, Vec<u8>), ToStub> {
     let (reply, answers) = channel();
     asked.reply = reply;
     let gone = || ToStub::Failed("the coordinator of this build ended".into());
-    news.send(News::Asked(Box::new(asked.clone()))).map_err(|_| gone())?;
+    news.send(BuildEvent::Asked(Box::new(asked.clone()))).map_err(|_| gone())?;
     let mut errors = Vec::new();
     let mut to = stream;
     // This sender would keep the channel open when the coordinator drops the other one.
@@ -111,7 +115,7 @@ fn attempt(
     loop {
         match answers.recv().map_err(|_| gone())? {
             ToConnection::Output(stream, bytes) => {
-                if stream == Stream::Err && errors.len() < SEARCHED {
+                if stream == OutputStream::Err && errors.len() < SEARCHED {
                     errors.extend_from_slice(&bytes);
                 }
                 let _ = homing_launch::wire::send(&mut to, &ToStub::Output { stream, bytes });
@@ -120,7 +124,7 @@ fn attempt(
             ToConnection::Failed(why) => return Err(ToStub::Failed(why)),
             ToConnection::Ended { outcome, ticket } => {
                 let took = near.catch_up().map_err(ToStub::Failed)?;
-                let _ = news.send(News::Seen { ticket, took });
+                let _ = news.send(BuildEvent::Seen { ticket, took });
                 return Ok((outcome, errors));
             }
         }
@@ -129,10 +133,10 @@ fn attempt(
 
 /// Returns files named in error output that a fresh look finds. Only file systems whose clients may see old states
 /// count: a file on a local disk is never late.
-fn reappeared(near: &Near, errors: &[u8], cwd: &Path) -> Vec<Change> {
+fn reappeared(near: &Near, errors: &[u8], cwd: &Path) -> Vec<FileChange> {
     let named = missing_files(&String::from_utf8_lossy(errors)).into_iter().map(|p| cwd.join(p));
     let seen = named.filter(|p| near.may_be_late(p)).filter_map(|p| {
-        Some(Change { now: Some(homing_fence::stamp(&p)?), path: p.as_path().into(), fresh: false, was: None })
+        Some(FileChange { now: Some(homing_fence::stamp(&p)?), path: p.as_path().into(), fresh: false, was: None })
     });
     seen.collect()
 }

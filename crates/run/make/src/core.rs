@@ -6,16 +6,16 @@ mod live;
 #[cfg(test)]
 mod tests;
 
-use crate::asked::{Asked, News, ToConnection};
-use crate::host::Host;
+use crate::asked::{BuildEvent, RecipeRequest, ToConnection};
+use crate::host::BuildHost;
 use crate::near::{Near, lock};
 use crate::reporter::BuildReporter;
-use crate::running::{Given, Running};
-use crate::{Build, Candidate, Choice, Evidence, Ran, choose, order, room};
-use homing_launch::wire::{Ended, FromWorker, Stream, ToWorker};
-use homing_launch::{Attempt, Attempts, Link, Links};
-use homing_model::event::What;
-use homing_model::{Change, Command, Outcome, RawText, Task};
+use crate::running::{RecipeAttempt, RecipeDetails};
+use crate::{Build, Candidate, Evidence, HostChoice, Ran, choose, order, room};
+use homing_launch::wire::{AttemptEnd, FromWorker, OutputStream, ToWorker};
+use homing_launch::{Attempt, Attempts, HostLink, HostLinks};
+use homing_model::event::EventKind;
+use homing_model::{Command, FileChange, Outcome, RawText, Task};
 use homing_os::clock::wall_ns;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -35,9 +35,9 @@ pub struct Core {
     /// Whether there is only one host.
     alone: bool,
     near: Arc<Near>,
-    hosts: Links<Host>,
-    waiting: VecDeque<Asked>,
-    running: Attempts<Given>,
+    hosts: HostLinks<BuildHost>,
+    waiting: VecDeque<RecipeRequest>,
+    running: Attempts<RecipeDetails>,
     ticket: u64,
     last_of: HashMap<RawText, usize>,
     typical_us: f64,
@@ -50,7 +50,7 @@ pub struct Core {
 
 impl Core {
     /// Makes the coordinator while hosts are still being connected to.
-    pub fn new(build: Build, hosts: Links<Host>, near: Arc<Near>, reporter: BuildReporter) -> Core {
+    pub fn new(build: Build, hosts: HostLinks<BuildHost>, near: Arc<Near>, reporter: BuildReporter) -> Core {
         Core {
             build,
             alone: hosts.len() == 1,
@@ -70,10 +70,10 @@ impl Core {
     }
 
     /// Runs until make is over. Returns the evidence of the build.
-    pub fn serve(mut self, news: &Receiver<News>) -> Evidence {
+    pub fn serve(mut self, news: &Receiver<BuildEvent>) -> Evidence {
         loop {
             match news.recv_timeout(Duration::from_secs(1)) {
-                Ok(News::Over) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(BuildEvent::Over) | Err(RecvTimeoutError::Disconnected) => break,
                 Ok(first) => self.take(first),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -85,42 +85,42 @@ impl Core {
         self.evidence
     }
 
-    fn take(&mut self, news: News) {
+    fn take(&mut self, news: BuildEvent) {
         match news {
-            News::Host(at, heard) => {
+            BuildEvent::Host(at, heard) => {
                 if let Some(news) = self.hosts.hear(at, heard, Instant::now()) {
                     self.host(at, news);
                 }
             }
-            News::Note(text) => self.note(&text),
-            News::Asked(asked) => self.waiting.push_back(*asked),
-            News::Stop { id } => self.stop(id),
-            News::Seen { ticket, took } => {
+            BuildEvent::Note(text) => self.note(&text),
+            BuildEvent::Asked(asked) => self.waiting.push_back(*asked),
+            BuildEvent::Stop { id } => self.stop(id),
+            BuildEvent::Seen { ticket, took } => {
                 if let Some(ran) = self.tickets.remove(&ticket).and_then(|at| self.evidence.ran.get_mut(at)) {
                     ran.fence_us += took.as_micros() as u64;
                     ran.ended_us = self.began.elapsed().as_micros() as u64;
                 }
             }
-            News::Watched { shown, reply } => {
+            BuildEvent::Watched { shown, reply } => {
                 let _ = reply.send(self.seen(&shown));
             }
-            News::End { task } => self.end_task(task),
-            News::Over => {}
+            BuildEvent::End { task } => self.end_task(task),
+            BuildEvent::Over => {}
         }
     }
 
     /// Shows a message to the user, and records it.
     fn note(&mut self, text: &str) {
         say(text);
-        self.tell(What::Note { text: text.into() });
+        self.tell(EventKind::Note { text: text.into() });
     }
 
-    fn tell(&mut self, what: What) {
+    fn tell(&mut self, what: EventKind) {
         self.reporter.tell(wall_ns(), what);
     }
 
     /// Records the end of a recipe that no worker has reported.
-    fn gave_up(&mut self, running: &Running, outcome: Outcome, last: bool) {
+    fn gave_up(&mut self, running: &RecipeAttempt, outcome: Outcome, last: bool) {
         self.reporter.gave_up(wall_ns(), running, &self.hosts[running.host].name, outcome, last);
     }
 
@@ -146,18 +146,18 @@ impl Core {
                 if let Some(mut running) = self.give_back(ticket) {
                     let (host, missing) = (self.hosts[at].name.clone(), missing.display());
                     say(&format!("{host} has no {missing}"));
-                    self.tell(What::HostUnfit { host, reason: format!("{missing} is not there") });
+                    self.tell(EventKind::HostUnfit { host, reason: format!("{missing} is not there") });
                     self.reporter.has_not_begun(&running);
                     running.asked.unfit.push(at);
                     self.again(running);
                 }
             }
             FromWorker::Sample(sample) => {
-                self.tell(What::Sample { host: self.hosts[at].name.clone(), sample: sample.clone() });
+                self.tell(EventKind::Sample { host: self.hosts[at].name.clone(), sample: sample.clone() });
                 self.hosts[at].take_sample(sample);
             }
             FromWorker::Note(text) => self.note(&format!("{}: {text}", self.hosts[at].name)),
-            FromWorker::Stands { .. }
+            FromWorker::HasVolume { .. }
             | FromWorker::Pulse(_)
             | FromWorker::Served { .. }
             | FromWorker::Pong
@@ -165,29 +165,29 @@ impl Core {
         }
     }
 
-    fn give_back(&mut self, ticket: u64) -> Option<Running> {
+    fn give_back(&mut self, ticket: u64) -> Option<RecipeAttempt> {
         let running = self.running.remove(&ticket)?;
         self.vacate(&running);
         Some(running)
     }
 
-    fn vacate(&mut self, running: &Running) {
+    fn vacate(&mut self, running: &RecipeAttempt) {
         if let Some(used) = self.hosts[running.host].used.get_mut(running.slot) {
             *used = false;
         }
     }
 
     /// Puts the recipe back into the queue, unless it was stopped.
-    fn again(&mut self, running: Running) {
+    fn again(&mut self, running: RecipeAttempt) {
         match running.killed {
             true => running.asked.was_killed(),
             false => self.waiting.push_front(running.of.asked),
         }
     }
 
-    fn ended(&mut self, ended: Ended) {
+    fn ended(&mut self, ended: AttemptEnd) {
         let Some(mut running) = self.give_back(ended.ticket) else { return };
-        for (stream, bytes) in [(Stream::Out, &ended.stdout), (Stream::Err, &ended.stderr)] {
+        for (stream, bytes) in [(OutputStream::Out, &ended.stdout), (OutputStream::Err, &ended.stderr)] {
             running.prints(stream, bytes);
         }
         self.reporter.ended(wall_ns(), &running, &self.hosts[running.host].name, &ended);
@@ -210,7 +210,7 @@ impl Core {
             again: running.asked.again,
         });
         let reply = &running.asked.reply;
-        for (stream, bytes) in [(Stream::Out, ended.stdout), (Stream::Err, ended.stderr)] {
+        for (stream, bytes) in [(OutputStream::Out, ended.stdout), (OutputStream::Err, ended.stderr)] {
             if !bytes.is_empty() {
                 let _ = reply.send(ToConnection::Output(stream, bytes));
             }
@@ -220,7 +220,7 @@ impl Core {
 
     /// Handles a host that does not see a file as another one wrote it. If that file has changed since, the host
     /// waited for an outdated state.
-    fn late(&mut self, ticket: u64, change: &Change, why: String) {
+    fn late(&mut self, ticket: u64, change: &FileChange, why: String) {
         let Some(running) = self.give_back(ticket) else { return };
         if self.near.is_outdated(change) {
             // It has not begun, and the host is not at fault.
@@ -280,7 +280,7 @@ impl Core {
         self.waiting = left;
     }
 
-    fn sees(&self, host: &Host, asked: &Asked) -> bool {
+    fn sees(&self, host: &BuildHost, asked: &RecipeRequest) -> bool {
         host.sees(asked, self.build.assume_shared)
     }
 
@@ -290,7 +290,7 @@ impl Core {
         if self.evidence.ran.len() >= KNOWN_FROM {
             self.running.values().for_each(|r| ran_us[r.host].push(r.sent.elapsed().as_micros() as u64));
         }
-        let of = |(host, ran_us): (&Link<Host>, &Vec<u64>)| match host.plan.slots {
+        let of = |(host, ran_us): (&HostLink<BuildHost>, &Vec<u64>)| match host.plan.slots {
             Some(_) => host.slots,
             None => room(host.slots, host.facts.cores, ran_us, self.typical_us),
         };
@@ -298,16 +298,16 @@ impl Core {
     }
 
     fn largest_first(&mut self) {
-        let waited = |asked: &Asked| asked.at.elapsed().as_micros() as u64;
+        let waited = |asked: &RecipeRequest| asked.at.elapsed().as_micros() as u64;
         let facts: Vec<(u64, u64)> = self.waiting.iter().map(|asked| (asked.inputs.bytes, waited(asked))).collect();
-        let mut waiting: Vec<Option<Asked>> = self.waiting.drain(..).map(Some).collect();
+        let mut waiting: Vec<Option<RecipeRequest>> = self.waiting.drain(..).map(Some).collect();
         self.waiting = order(&facts, self.typical_us).into_iter().filter_map(|at| waiting[at].take()).collect();
     }
 
-    fn here(&mut self, asked: Asked) {
+    fn here(&mut self, asked: RecipeRequest) {
         let reason = match &asked.mount {
             None if !self.build.assume_shared => unshared_text(&asked),
-            Some(mount) if self.hosts.iter().any(Link::is_open) => {
+            Some(mount) if self.hosts.iter().any(HostLink::is_open) => {
                 format!("no other host has {}", mount.display())
             }
             _ => "none of the hosts can be used".to_string(),
@@ -316,28 +316,28 @@ impl Core {
         *times += 1;
         if *times == 1 {
             tell_stays(&asked, &reason);
-            self.tell(What::Note { text: stays(&reason) });
+            self.tell(EventKind::Note { text: stays(&reason) });
         }
         let _ = asked.reply.send(ToConnection::Here);
     }
 
     /// Reports that only the host where make runs has the folder. It reports that once per build; otherwise the other
     /// hosts would be idle without explanation.
-    fn tell_unshared(&mut self, asked: &Asked) {
+    fn tell_unshared(&mut self, asked: &RecipeRequest) {
         let unshared = !self.alone && asked.mount.is_none() && !self.build.assume_shared;
         if unshared && !std::mem::replace(&mut self.reported_unshared, true) {
             tell_stays(asked, &unshared_text(asked));
-            self.tell(What::Note { text: stays(&unshared_text(asked)) });
+            self.tell(EventKind::Note { text: stays(&unshared_text(asked)) });
         }
     }
 
-    fn candidate(&self, at: usize, asked: &Asked) -> Candidate {
+    fn candidate(&self, at: usize, asked: &RecipeRequest) -> Candidate {
         let host = &self.hosts[at];
         let fences = lock(&self.near.log).untold(host.observer(at), &asked.cwd);
         host.candidate(at, asked, fences, self.last_of.get(&asked.cwd) == Some(&at))
     }
 
-    fn send(&mut self, asked: Asked, choice: Choice) {
+    fn send(&mut self, asked: RecipeRequest, choice: HostChoice) {
         self.ticket += 1;
         let ticket = self.ticket;
         let at = choice.host;
@@ -355,7 +355,7 @@ impl Core {
         };
         let recipe = ToWorker::Recipe { ticket, task, folders: asked.folders.clone() };
         let reply = asked.reply.clone();
-        self.running.insert(ticket, Attempt::on(at, Given::new(asked, choice, slot)));
+        self.running.insert(ticket, Attempt::on(at, RecipeDetails::new(asked, choice, slot)));
         self.reporter.started(wall_ns(), &self.running[&ticket], &self.hosts);
         let ahead = homing_launch::wire::portions(fence).into_iter().filter(|changes| !changes.is_empty());
         let mut messages = ahead.map(|changes| ToWorker::Written { changes }).chain([recipe]);
@@ -368,7 +368,7 @@ impl Core {
     }
 }
 
-fn unshared_text(asked: &Asked) -> String {
+fn unshared_text(asked: &RecipeRequest) -> String {
     format!("{} is on no shared file system", asked.cwd.display())
 }
 
@@ -377,9 +377,9 @@ fn stays(reason: &str) -> String {
 }
 
 /// Prints to the recipe's own standard error, because below `homing on` no other output reaches the user.
-fn tell_stays(asked: &Asked, reason: &str) {
+fn tell_stays(asked: &RecipeRequest, reason: &str) {
     let text = format!("homing: {}\n", stays(reason));
-    let _ = asked.reply.send(ToConnection::Output(Stream::Err, text.into_bytes()));
+    let _ = asked.reply.send(ToConnection::Output(OutputStream::Err, text.into_bytes()));
 }
 
 fn say(text: &str) {

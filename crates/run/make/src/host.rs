@@ -1,15 +1,15 @@
 //! One host of a build.
 
 use crate::Candidate;
-use crate::asked::Asked;
-use crate::near::{HERE, Inputs};
+use crate::asked::RecipeRequest;
+use crate::near::{HERE, RecipeInputs};
 use homing_launch::{HostPlan, Via};
 use homing_model::{HostFacts, HostSample};
 use std::path::Path;
 
 /// A host of the build, as the coordinator knows it.
 #[derive(Default)]
-pub struct Host {
+pub struct BuildHost {
     pub name: String,
     /// Whether make runs on it.
     pub is_here: bool,
@@ -21,14 +21,14 @@ pub struct Host {
     pub busy: f64,
 }
 
-impl Host {
+impl BuildHost {
     /// Makes a host that is not connected yet.
-    pub fn new(plan: &HostPlan) -> Host {
-        Host { name: plan.name.clone(), is_here: plan.via == Via::Local, ..Host::default() }
+    pub fn new(plan: &HostPlan) -> BuildHost {
+        BuildHost { name: plan.name.clone(), is_here: plan.via == Via::Local, ..BuildHost::default() }
     }
 
     /// Returns its properties for placement. `fences`: files of the folder that it has to look at again.
-    pub fn candidate(&self, at: usize, asked: &Asked, fences: usize, same_folder: bool) -> Candidate {
+    pub fn candidate(&self, at: usize, asked: &RecipeRequest, fences: usize, same_folder: bool) -> Candidate {
         let local = self.holds(&asked.inputs);
         let known: u64 = asked.inputs.on.values().sum();
         let sample = self.sample.as_ref();
@@ -55,7 +55,7 @@ impl Host {
     }
 
     /// Returns the bytes of these inputs that it holds.
-    pub fn holds(&self, inputs: &Inputs) -> u64 {
+    pub fn holds(&self, inputs: &RecipeInputs) -> u64 {
         inputs.on.iter().filter(|(holder, _)| self.is_called(holder)).map(|(_, bytes)| *bytes).max().unwrap_or(0)
     }
 
@@ -70,7 +70,7 @@ impl Host {
     }
 
     /// Whether it has the recipe's folder, or may turn out to have it.
-    pub fn sees(&self, asked: &Asked, assumed: bool) -> bool {
+    pub fn sees(&self, asked: &RecipeRequest, assumed: bool) -> bool {
         let unknown = self.slots == 0;
         let shows = |mount: &Path| unknown || self.facts.mounts.iter().any(|m| m.point.as_path() == mount);
         self.is_here || assumed || asked.mount.as_deref().is_some_and(shows)

@@ -1,9 +1,9 @@
 //! This host's part in a build: make and its other children read files here and write some themselves.
 
-use crate::{ChangeLog, Step, file_words, folders_named};
-use homing_fence::{Fence, Late, Watch, recent, server_behind, settle_for};
-use homing_locate::{Finder, Locator, Named, OwnLocators};
-use homing_model::{Ahead, Change, RawText, Stamp};
+use crate::{ChangeLog, RecipeWork, file_words, folders_named};
+use homing_fence::{Fence, FolderWatch, Late, recent, server_behind, settle_for};
+use homing_locate::{CandidatePaths, Finder, Locator, OwnLocators};
+use homing_model::{Ahead, FileChange, FileStamp, RawText};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,17 +28,17 @@ const ASK_AGAIN: Duration = Duration::from_millis(2500);
 pub struct Near {
     /// Whether fences are in use, for hosts that see outdated files.
     pub fenced: bool,
-    watch: Mutex<Watch>,
+    watch: Mutex<FolderWatch>,
     /// The written files with their hosts.
     pub log: Mutex<ChangeLog>,
-    pending: Mutex<Vec<Change>>,
+    pending: Mutex<Vec<FileChange>>,
     mounts: Mutex<HashMap<PathBuf, (Option<&'static Fence>, PathBuf)>>,
     finder: Option<Finder>,
 }
 
 /// Bytes that a recipe will read, as far as is known.
 #[derive(Clone, Debug, Default)]
-pub struct Inputs {
+pub struct RecipeInputs {
     /// All of them.
     pub bytes: u64,
     /// Bytes by the host that holds them.
@@ -53,7 +53,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Near {
     /// Watches `root` from now on. Without `fenced` nothing is waited for, which serves to show the effect of fences.
     pub fn new(root: &Path, fenced: bool, own: OwnLocators) -> std::io::Result<Near> {
-        let mut watch = Watch::new()?;
+        let mut watch = FolderWatch::new()?;
         let behind = if fenced { server_behind(root) } else { Duration::ZERO };
         watch.add(root);
         let mut log = ChangeLog::default();
@@ -107,12 +107,12 @@ impl Near {
             let waited = since.entry(path.clone()).or_insert(looked).elapsed();
             let state = lock(&self.log).state(path);
             match verdict(&late, state, waited, self.bound_of(path.as_path())) {
-                Verdict::Outdated => pending.retain(|change| change.path != late.change.path),
-                Verdict::Wait => {}
-                Verdict::Stop => return Err(late.to_string()),
+                FileTreatment::Outdated => pending.retain(|change| change.path != late.change.path),
+                FileTreatment::Wait => {}
+                FileTreatment::Stop => return Err(late.to_string()),
             }
         }
-        let folders: Vec<Change> = pending.drain(..).filter(|c| c.now.is_some_and(|n| n.dir)).collect();
+        let folders: Vec<FileChange> = pending.drain(..).filter(|c| c.now.is_some_and(|n| n.dir)).collect();
         if !folders.is_empty() {
             let mut watch = lock(&self.watch);
             folders.iter().for_each(|folder| watch.learn(folder.path.as_path()));
@@ -122,7 +122,7 @@ impl Near {
 
     /// Handles a host that did not see `change` within the bound. Returns true if the change is outdated. A recipe
     /// that still runs may have removed the file (zlib's makefile moves each object), and this host sees that.
-    pub fn is_outdated(&self, change: &Change) -> bool {
+    pub fn is_outdated(&self, change: &FileChange) -> bool {
         let known = || lock(&self.log).state(&change.path).is_none_or(|state| state == change.now);
         if !known() {
             return true;
@@ -138,12 +138,12 @@ impl Near {
             return now != change.now;
         }
         let was = change.now.filter(|_| now.is_none()).map(|old| old.ino);
-        lock(&self.log).add(HERE, vec![Change { path: change.path.clone(), now, fresh: false, was }]);
+        lock(&self.log).add(HERE, vec![FileChange { path: change.path.clone(), now, fresh: false, was }]);
         true
     }
 
     /// Returns the changes that a worker has to see before its next recipe.
-    pub fn fence_of(&self, observer: usize) -> Vec<Change> {
+    pub fn fence_of(&self, observer: usize) -> Vec<FileChange> {
         match observer {
             // Make's own host waited for them when each recipe ended.
             HERE => Vec::new(),
@@ -187,18 +187,18 @@ impl Near {
 
     /// Returns the places of a recipe's inputs: files that this host sees, and files of HDFS, whose sizes the
     /// NameNode reports.
-    pub fn inputs(&self, Files { mut sized, remote }: Files) -> Inputs {
+    pub fn inputs(&self, Files { mut sized, remote }: Files) -> RecipeInputs {
         let bytes: u64 = sized.iter().map(|(size, _)| size).sum();
         let is_worth_it = bytes >= WORTH_ASKING || !remote.is_empty();
         let Some(finder) = self.finder.as_ref().filter(|_| is_worth_it) else {
-            return Inputs { bytes, on: BTreeMap::new() };
+            return RecipeInputs { bytes, on: BTreeMap::new() };
         };
         sized.sort_unstable_by(|a, b| b.cmp(a));
         let words = sized.into_iter().take(MOST_ASKED).map(|(_, path)| path).collect();
-        let mut on = finder.inputs(&Named { words, ..Named::default() }).shared;
-        let found = finder.inputs(&Named { remote, ..Named::default() });
+        let mut on = finder.inputs(&CandidatePaths { words, ..CandidatePaths::default() }).shared;
+        let found = finder.inputs(&CandidatePaths { remote, ..CandidatePaths::default() });
         found.shared.into_iter().for_each(|(host, more)| *on.entry(host).or_default() += more);
-        Inputs { bytes: bytes + found.bytes, on }
+        RecipeInputs { bytes: bytes + found.bytes, on }
     }
 }
 
@@ -213,8 +213,8 @@ pub struct Files {
 
 /// Returns the files that a recipe reads. It is the first look at its files and its folder. Fails with a message if
 /// one of them does not answer.
-pub fn files_of(text: &str, cwd: &Path, step: Step) -> Result<Files, String> {
-    let most = if step == Step::Gather { 200 } else { 8 };
+pub fn files_of(text: &str, cwd: &Path, step: RecipeWork) -> Result<Files, String> {
+    let most = if step == RecipeWork::Gather { 200 } else { 8 };
     let (mut remote, words): (Vec<PathBuf>, Vec<PathBuf>) =
         file_words(text).into_iter().take(most).partition(|word| homing_locate::is_remote(word));
     remote.sort_unstable();
@@ -231,7 +231,7 @@ pub fn files_of(text: &str, cwd: &Path, step: Step) -> Result<Files, String> {
 
 /// The treatment of a file that this host does not see as it was written.
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
+enum FileTreatment {
     /// The awaited state is outdated.
     Outdated,
     Wait,
@@ -239,14 +239,14 @@ enum Verdict {
 }
 
 /// Decides about a late file; `state` is the newest known one.
-fn verdict(late: &Late, state: Option<Option<Stamp>>, waited: Duration, bound: Duration) -> Verdict {
+fn verdict(late: &Late, state: Option<Option<FileStamp>>, waited: Duration, bound: Duration) -> FileTreatment {
     match state {
-        Some(newer) if newer != late.change.now => Verdict::Outdated,
-        _ if waited < bound => Verdict::Wait,
+        Some(newer) if newer != late.change.now => FileTreatment::Outdated,
+        _ if waited < bound => FileTreatment::Wait,
         // It was removed, and made again.
-        _ if late.change.now.is_none() => Verdict::Outdated,
-        _ if late.seen.is_none() && waited < MOVED_WITHIN => Verdict::Wait,
-        _ => Verdict::Stop,
+        _ if late.change.now.is_none() => FileTreatment::Outdated,
+        _ if late.seen.is_none() && waited < MOVED_WITHIN => FileTreatment::Wait,
+        _ => FileTreatment::Stop,
     }
 }
 
@@ -258,16 +258,16 @@ mod tests {
     fn what_is_gone_may_have_been_moved_and_what_is_old_is_late() {
         let dir = tempfile::tempdir().unwrap();
         let now = homing_fence::stamp(dir.path());
-        let change = Change { path: dir.path().into(), now, fresh: true, was: None };
+        let change = FileChange { path: dir.path().into(), now, fresh: true, was: None };
         let late = |seen| Late { change: change.clone(), seen, waited: Duration::from_secs(3) };
         let (short, long) = (Duration::from_secs(3), Duration::from_secs(90));
         let verdict = |late: &Late, state, waited| super::verdict(late, state, waited, Duration::from_millis(2500));
-        assert_eq!(verdict(&late(None), Some(now), short), Verdict::Wait);
-        assert_eq!(verdict(&late(None), Some(None), short), Verdict::Outdated);
-        assert_eq!(verdict(&late(None), Some(now), long), Verdict::Stop);
-        assert_eq!(verdict(&late(now), Some(now), short), Verdict::Stop);
+        assert_eq!(verdict(&late(None), Some(now), short), FileTreatment::Wait);
+        assert_eq!(verdict(&late(None), Some(None), short), FileTreatment::Outdated);
+        assert_eq!(verdict(&late(None), Some(now), long), FileTreatment::Stop);
+        assert_eq!(verdict(&late(now), Some(now), short), FileTreatment::Stop);
         let behind = super::verdict(&late(now), Some(now), short, Duration::from_secs(65));
-        assert_eq!(behind, Verdict::Wait, "NFS may take longer");
+        assert_eq!(behind, FileTreatment::Wait, "NFS may take longer");
     }
 
     #[test]
@@ -277,7 +277,7 @@ mod tests {
         let path = dir.path().join("x.o");
         std::fs::write(&path, "1").unwrap();
         let now = homing_fence::stamp(&path);
-        let change = Change { path: path.as_path().into(), now, fresh: true, was: None };
+        let change = FileChange { path: path.as_path().into(), now, fresh: true, was: None };
         lock(&near.log).add(1, vec![change.clone()]);
         assert!(!near.is_outdated(&change), "it is there: that host is late");
         std::fs::rename(&path, dir.path().join("x.lo")).unwrap();

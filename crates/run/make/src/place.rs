@@ -1,6 +1,6 @@
 //! Decides which host gets a recipe: the one where it is expected to end first.
 
-use crate::words::Step;
+use crate::words::RecipeWork;
 use std::fmt;
 
 /// A host with room for a recipe. Unknown is `None`.
@@ -52,7 +52,7 @@ impl fmt::Display for Why {
 
 /// A decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct HostChoice {
     /// Index of the host.
     pub host: usize,
     /// The strongest reason.
@@ -70,7 +70,7 @@ const EQUAL_US: f64 = 20_000.0;
 
 /// Chooses among the hosts with room. Returns `None` if there is none; then the recipe waits. `typical_us` is the
 /// duration of a recipe so far.
-pub fn choose(step: Step, typical_us: f64, candidates: &[Candidate]) -> Option<Choice> {
+pub fn choose(step: RecipeWork, typical_us: f64, candidates: &[Candidate]) -> Option<HostChoice> {
     let roomy = |c: &&Candidate| c.memory.is_none_or(|m| m > LEAST_MEMORY);
     let mut fit: Vec<&Candidate> = candidates.iter().filter(roomy).collect();
     if fit.is_empty() {
@@ -83,7 +83,7 @@ pub fn choose(step: Step, typical_us: f64, candidates: &[Candidate]) -> Option<C
     let near = fit.iter().copied().filter(|c| cost(c) <= lowest + EQUAL_US.min(typical_us / 10.0));
     let near: Vec<&Candidate> = near.collect();
     let chosen = near.iter().copied().find(|c| c.same_folder).unwrap_or(best);
-    Some(Choice { host: chosen.host, why: reason(chosen, &fit, step, typical_us) })
+    Some(HostChoice { host: chosen.host, why: reason(chosen, &fit, step, typical_us) })
 }
 
 /// Returns the expected time there: the typical time, multiplied by the processes per processor.
@@ -93,14 +93,14 @@ fn time(c: &Candidate, typical_us: f64) -> f64 {
     typical_us * (share + c.io_pressure)
 }
 
-fn bytes(c: &Candidate, step: Step) -> f64 {
+fn bytes(c: &Candidate, step: RecipeWork) -> f64 {
     // A link step reads each input once and whole. A compilation reads mostly headers, which are in every host's
     // cache, and its source is the smaller part.
-    let weight = if step == Step::Gather { 1.0 } else { 0.5 };
+    let weight = if step == RecipeWork::Gather { 1.0 } else { 0.5 };
     c.remote_bytes as f64 / LINK * 1e6 * weight
 }
 
-fn reason(chosen: &Candidate, fit: &[&Candidate], step: Step, typical_us: f64) -> Why {
+fn reason(chosen: &Candidate, fit: &[&Candidate], step: RecipeWork, typical_us: f64) -> Why {
     let others = || fit.iter().filter(|c| c.host != chosen.host);
     if others().next().is_none() {
         return Why::OnlyRoom;
@@ -133,48 +133,48 @@ mod tests {
         }
     }
 
-    fn of(step: Step, candidates: &[Candidate]) -> Option<(usize, Why)> {
+    fn of(step: RecipeWork, candidates: &[Candidate]) -> Option<(usize, Why)> {
         choose(step, 500_000.0, candidates).map(|c| (c.host, c.why))
     }
 
     #[test]
     fn nobody_with_room_means_wait() {
-        assert_eq!(of(Step::Other, &[]), None);
+        assert_eq!(of(RecipeWork::Other, &[]), None);
     }
 
     #[test]
     fn the_least_loaded_host_is_chosen() {
         let busy = Candidate { running: 1, ..idle(0) };
-        assert_eq!(of(Step::Other, &[busy.clone(), idle(1)]), Some((1, Why::Load)));
+        assert_eq!(of(RecipeWork::Other, &[busy.clone(), idle(1)]), Some((1, Why::Load)));
         let others = Candidate { busy: 0.9, ..idle(0) };
-        assert_eq!(of(Step::Other, &[others, idle(1)]), Some((1, Why::Load)));
+        assert_eq!(of(RecipeWork::Other, &[others, idle(1)]), Some((1, Why::Load)));
         let waits = Candidate { io_pressure: 0.5, ..idle(0) };
-        assert_eq!(of(Step::Other, &[waits, idle(1)]), Some((1, Why::Load)));
+        assert_eq!(of(RecipeWork::Other, &[waits, idle(1)]), Some((1, Why::Load)));
         let wide = Candidate { running: 1, cores: 4.0, ..idle(2) };
-        assert_eq!(of(Step::Other, &[busy, wide]), Some((2, Why::Load)));
+        assert_eq!(of(RecipeWork::Other, &[busy, wide]), Some((2, Why::Load)));
     }
 
     #[test]
     fn a_link_goes_to_the_bytes_until_that_host_is_full() {
         let far = Candidate { remote_bytes: 20 << 20, ..idle(0) };
-        assert_eq!(of(Step::Gather, &[far.clone(), idle(1)]), Some((1, Why::Bytes)));
+        assert_eq!(of(RecipeWork::Gather, &[far.clone(), idle(1)]), Some((1, Why::Bytes)));
         let full = Candidate { running: 1, ..idle(1) };
-        assert_eq!(of(Step::Gather, &[far, full]), Some((0, Why::Load)));
+        assert_eq!(of(RecipeWork::Gather, &[far, full]), Some((0, Why::Load)));
     }
 
     #[test]
     fn equal_hosts_keep_a_folder_together() {
         let last = Candidate { same_folder: true, ..idle(1) };
-        assert_eq!(of(Step::Other, &[idle(0), last]), Some((1, Why::Folder)));
+        assert_eq!(of(RecipeWork::Other, &[idle(0), last]), Some((1, Why::Folder)));
         let unseen = Candidate { fences: 30, ..idle(0) };
-        assert_eq!(of(Step::Other, &[unseen, idle(1)]).map(|c| c.0), Some(1));
+        assert_eq!(of(RecipeWork::Other, &[unseen, idle(1)]).map(|c| c.0), Some(1));
     }
 
     #[test]
     fn a_host_without_memory_is_the_last_resort() {
         let poor = Candidate { memory: Some(1 << 20), ..idle(0) };
         let busy = Candidate { running: 3, ..idle(1) };
-        assert_eq!(of(Step::Other, &[poor.clone(), busy]).map(|c| c.0), Some(1));
-        assert_eq!(of(Step::Other, &[poor]), Some((0, Why::OnlyRoom)));
+        assert_eq!(of(RecipeWork::Other, &[poor.clone(), busy]).map(|c| c.0), Some(1));
+        assert_eq!(of(RecipeWork::Other, &[poor]), Some((0, Why::OnlyRoom)));
     }
 }

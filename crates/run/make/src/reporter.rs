@@ -2,11 +2,11 @@
 
 use crate::chains::Chains;
 use crate::file_words;
-use crate::host::Host;
-use crate::running::Running;
-use homing_launch::Link;
-use homing_launch::wire::Ended;
-use homing_model::event::{PlannedBytes, What, parts};
+use crate::host::BuildHost;
+use crate::running::RecipeAttempt;
+use homing_launch::HostLink;
+use homing_launch::wire::AttemptEnd;
+use homing_model::event::{EventKind, PlannedBytes, parts};
 use homing_model::{Event, IoCounters, Outcome, TaskId};
 use std::collections::HashMap;
 
@@ -50,12 +50,12 @@ impl BuildReporter {
     }
 
     /// Reports an event that is not about a recipe.
-    pub fn tell(&mut self, at_ns: i64, what: What) {
+    pub fn tell(&mut self, at_ns: i64, what: EventKind) {
         self.listener.event(Event { at_ns, what });
     }
 
     /// Reports that a recipe is given to a host.
-    pub fn started(&mut self, at_ns: i64, running: &Running, hosts: &[Link<Host>]) {
+    pub fn started(&mut self, at_ns: i64, running: &RecipeAttempt, hosts: &[HostLink<BuildHost>]) {
         let numbered = self.numbers.entry(running.asked.id).or_insert_with(|| {
             self.last += 1;
             Numbered { task: self.last, ..Numbered::default() }
@@ -63,13 +63,13 @@ impl BuildReporter {
         numbered.attempt += 1;
         let Numbered { task, attempt, .. } = *numbered;
         if std::mem::take(&mut numbered.failed) {
-            self.tell(at_ns, What::TaskAgain { task });
+            self.tell(at_ns, EventKind::TaskAgain { task });
         }
         let asked = &running.asked;
         let cwd = asked.cwd.to_path();
         let named: Vec<_> = file_words(&asked.text).iter().map(|word| cwd.join(word)).collect();
         let after = self.chains.begin(task, &asked.part, &named, at_ns);
-        let started = What::TaskStarted {
+        let started = EventKind::TaskStarted {
             task,
             attempt,
             host: hosts[running.host].name.clone(),
@@ -83,25 +83,25 @@ impl BuildReporter {
     }
 
     /// Corrects the count of attempts: the recipe has not begun there, and will be given to a host again.
-    pub fn has_not_begun(&mut self, running: &Running) {
+    pub fn has_not_begun(&mut self, running: &RecipeAttempt) {
         if let Some(numbered) = self.numbers.get_mut(&running.asked.id) {
             numbered.attempt -= 1;
         }
     }
 
     /// Reports the end that a worker sent. A failed recipe may still run again, if a fresh look finds a missing file.
-    pub fn ended(&mut self, at_ns: i64, running: &Running, host: &str, ended: &Ended) {
+    pub fn ended(&mut self, at_ns: i64, running: &RecipeAttempt, host: &str, ended: &AttemptEnd) {
         let used = Used { wall_us: ended.wall_us, io: ended.io.clone(), io_wait: ended.io_wait.clone() };
         self.end(at_ns, running, host, ended.outcome.clone(), used, true);
     }
 
     /// Reports an end that no worker has sent.
-    pub fn gave_up(&mut self, at_ns: i64, running: &Running, host: &str, outcome: Outcome, last: bool) {
+    pub fn gave_up(&mut self, at_ns: i64, running: &RecipeAttempt, host: &str, outcome: Outcome, last: bool) {
         let used = Used { wall_us: running.sent.elapsed().as_micros() as u64, ..Used::default() };
         self.end(at_ns, running, host, outcome, used, last);
     }
 
-    fn end(&mut self, at_ns: i64, running: &Running, host: &str, outcome: Outcome, used: Used, last: bool) {
+    fn end(&mut self, at_ns: i64, running: &RecipeAttempt, host: &str, outcome: Outcome, used: Used, last: bool) {
         let id = running.asked.id;
         let Some(numbered) = self.numbers.get_mut(&id) else { return };
         let Numbered { task, attempt, .. } = *numbered;
@@ -113,7 +113,7 @@ impl BuildReporter {
         }
         let [stdout_bytes, stderr_bytes] = running.printed;
         let Used { wall_us, io, io_wait } = used;
-        let ended = What::TaskEnded {
+        let ended = EventKind::TaskEnded {
             task,
             attempt,
             host: host.into(),
@@ -141,7 +141,7 @@ struct Used {
 }
 
 /// Returns where its inputs are; `None` if that is unknown.
-fn planned(running: &Running, hosts: &[Link<Host>]) -> Option<PlannedBytes> {
+fn planned(running: &RecipeAttempt, hosts: &[HostLink<BuildHost>]) -> Option<PlannedBytes> {
     let (inputs, own) = (&running.asked.inputs, &hosts[running.host]);
     if inputs.on.is_empty() {
         return None;

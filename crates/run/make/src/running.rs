@@ -1,9 +1,9 @@
 //! A recipe that was given to a host.
 
-use crate::Choice;
-use crate::asked::Asked;
+use crate::HostChoice;
+use crate::asked::RecipeRequest;
 use homing_launch::Attempt;
-use homing_launch::wire::Stream;
+use homing_launch::wire::OutputStream;
 use homing_model::event::SAID_BYTES;
 use homing_model::live::SHOWN_BYTES;
 use homing_model::text::{keep_tail, last_line};
@@ -17,14 +17,14 @@ const TAIL: usize = 8 << 10;
 const ERROR: &[u8] = b"error:";
 
 /// A running recipe with its host.
-pub type Running = Attempt<Given>;
+pub type RecipeAttempt = Attempt<RecipeDetails>;
 
 /// The facts besides its host.
-pub struct Given {
-    pub asked: Asked,
+pub struct RecipeDetails {
+    pub asked: RecipeRequest,
     pub slot: usize,
     pub sent: Instant,
-    pub choice: Choice,
+    pub choice: HostChoice,
     pub fence_us: u64,
     /// Bytes that it printed so far, on each stream.
     pub printed: [u64; 2],
@@ -34,19 +34,19 @@ pub struct Given {
     shown: Vec<u8>,
 }
 
-impl Given {
+impl RecipeDetails {
     /// Makes the record for the chosen host.
-    pub fn new(asked: Asked, choice: Choice, slot: usize) -> Given {
+    pub fn new(asked: RecipeRequest, choice: HostChoice, slot: usize) -> RecipeDetails {
         let (sent, fence_us, printed) = (Instant::now(), 0, [0; 2]);
         let (tail, shown) = Default::default();
-        Given { asked, slot, sent, choice, fence_us, printed, tail, shown }
+        RecipeDetails { asked, slot, sent, choice, fence_us, printed, tail, shown }
     }
 
     /// Stores output of the recipe.
-    pub fn prints(&mut self, stream: Stream, bytes: &[u8]) {
-        self.printed[usize::from(stream == Stream::Err)] += bytes.len() as u64;
+    pub fn prints(&mut self, stream: OutputStream, bytes: &[u8]) {
+        self.printed[usize::from(stream == OutputStream::Err)] += bytes.len() as u64;
         keep_tail(&mut self.shown, bytes, SHOWN_BYTES);
-        if stream == Stream::Err {
+        if stream == OutputStream::Err {
             keep_tail(&mut self.tail, bytes, TAIL);
         }
     }

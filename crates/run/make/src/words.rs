@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The likely work of a recipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum RecipeWork {
     /// It reads many files to make one: link or archive.
     Gather,
     /// Anything else.
@@ -14,11 +14,11 @@ pub enum Step {
 
 /// A recipe as placement sees it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recipe {
+pub struct RecipeTraits {
     /// Its folder.
     pub folder: PathBuf,
     /// Its likely work.
-    pub step: Step,
+    pub step: RecipeWork,
 }
 
 /// Splits into words roughly as a shell does, which is enough for hints.
@@ -63,23 +63,23 @@ pub fn runs_make(text: &str, make: &str) -> bool {
     words(text).any(program)
 }
 
-impl Step {
+impl RecipeWork {
     /// Recognizes the work by the program's name and its options.
-    pub fn of(text: &str) -> Step {
+    pub fn of(text: &str) -> RecipeWork {
         let mut first = true;
         let mut compiler = false;
         let (mut objects, mut compiles) = (0, false);
         for word in words(text) {
             let name = base(word);
             if first && (name == "ar" || name == "ld" || name.ends_with("-ar") || name.ends_with("-ld")) {
-                return Step::Gather;
+                return RecipeWork::Gather;
             }
             first = false;
             compiler |= is_compiler(name);
             compiles |= word == "-c" || word == "-E" || word == "-S";
             objects += usize::from([".o", ".a", ".lo", ".la", ".so"].iter().any(|e| word.ends_with(e)));
         }
-        if compiler && !compiles && objects > 0 { Step::Gather } else { Step::Other }
+        if compiler && !compiles && objects > 0 { RecipeWork::Gather } else { RecipeWork::Other }
     }
 }
 
@@ -145,11 +145,11 @@ mod tests {
 
     #[test]
     fn links_and_archives_are_told_from_compilations() {
-        assert_eq!(Step::of("ar rcu liblua.a lapi.o lcode.o"), Step::Gather);
-        assert_eq!(Step::of("gcc -o lua lua.o liblua.a -lm"), Step::Gather);
-        assert_eq!(Step::of("x86_64-linux-gnu-gcc-12 -shared -o z.so a.lo"), Step::Gather);
-        assert_eq!(Step::of("gcc -O2 -c -o lapi.o lapi.c"), Step::Other);
-        assert_eq!(Step::of("echo a.o"), Step::Other);
+        assert_eq!(RecipeWork::of("ar rcu liblua.a lapi.o lcode.o"), RecipeWork::Gather);
+        assert_eq!(RecipeWork::of("gcc -o lua lua.o liblua.a -lm"), RecipeWork::Gather);
+        assert_eq!(RecipeWork::of("x86_64-linux-gnu-gcc-12 -shared -o z.so a.lo"), RecipeWork::Gather);
+        assert_eq!(RecipeWork::of("gcc -O2 -c -o lapi.o lapi.c"), RecipeWork::Other);
+        assert_eq!(RecipeWork::of("echo a.o"), RecipeWork::Other);
     }
 
     #[test]

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::Tally;
     use crate::made::{ended, started};
-    use homing_model::event::What;
+    use homing_model::event::EventKind;
     use homing_model::{Event, HostFacts, HostSample, IoCounters, Outcome};
     use std::collections::BTreeMap;
 
@@ -115,8 +115,8 @@ mod tests {
             net: BTreeMap::from([("eth0".to_string(), (received, 0))]),
             ..HostSample::default()
         };
-        let up = |host: &str| What::HostUp { host: host.into(), slots: 1, facts: HostFacts::default() };
-        let of = |host: &str, sample| What::Sample { host: host.into(), sample };
+        let up = |host: &str| EventKind::HostUp { host: host.into(), slots: 1, facts: HostFacts::default() };
+        let of = |host: &str, sample| EventKind::Sample { host: host.into(), sample };
         let io = IoCounters { rchar: Some(asked), ..IoCounters::default() };
         let whats = [
             up("n1"),
@@ -165,11 +165,11 @@ mod tests {
         let mut tally = Tally::new();
         for (host, boot) in [("n1", "a"), ("n2", "a"), ("n3", "b")] {
             let facts = HostFacts { boot_id: boot.into(), ..HostFacts::default() };
-            tally.add(&Event { at_ns: 0, what: What::HostUp { host: host.into(), slots: 1, facts } });
+            tally.add(&Event { at_ns: 0, what: EventKind::HostUp { host: host.into(), slots: 1, facts } });
             for s in [0, 1] {
                 let sample =
                     HostSample { at_ns: s * 1_000_000_000, disk_blocks: Some(100 * s as u64), ..HostSample::default() };
-                tally.add(&Event { at_ns: 0, what: What::Sample { host: host.into(), sample } });
+                tally.add(&Event { at_ns: 0, what: EventKind::Sample { host: host.into(), sample } });
             }
         }
         assert_eq!(tally.amplified().disks, Some(2 * 51_200));

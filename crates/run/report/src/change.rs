@@ -10,7 +10,7 @@ const MBIT: u64 = 125_000;
 
 /// A change of one part of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum ClusterChange {
     /// Links of another rate, bytes per second.
     Link { from: u64, to: u64 },
     /// The same bytes on one more host. The host is named if it is known.
@@ -19,24 +19,24 @@ pub(crate) enum Change {
     Host,
 }
 
-impl Change {
+impl ClusterChange {
     /// Returns a link of the next higher rate of Ethernet.
-    pub(crate) fn wider(from: u64) -> Option<Change> {
+    pub(crate) fn wider(from: u64) -> Option<ClusterChange> {
         let to = ETHERNET.into_iter().map(|mbit| mbit * MBIT).find(|to| *to > from)?;
-        Some(Change::Link { from, to })
+        Some(ClusterChange::Link { from, to })
     }
 }
 
-impl Display for Change {
+impl Display for ClusterChange {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Change::Link { to, .. } => match to / MBIT {
+            ClusterChange::Link { to, .. } => match to / MBIT {
                 mbit if mbit < 1000 => write!(f, "a link of {mbit} Mbit/s"),
                 mbit => write!(f, "a link of {} Gbit/s", mbit as f64 / 1000.0),
             },
-            Change::Copy(Some(host)) => write!(f, "a copy on {host}"),
-            Change::Copy(None) => write!(f, "the same bytes on one more host"),
-            Change::Host => write!(f, "one more host"),
+            ClusterChange::Copy(Some(host)) => write!(f, "a copy on {host}"),
+            ClusterChange::Copy(None) => write!(f, "the same bytes on one more host"),
+            ClusterChange::Host => write!(f, "one more host"),
         }
     }
 }
@@ -52,7 +52,7 @@ pub(crate) enum Saves {
 
 impl Saves {
     /// Returns the saving as JSON.
-    pub(crate) fn json(self, change: &Change) -> Value {
+    pub(crate) fn json(self, change: &ClusterChange) -> Value {
         let (part, is_bound) = match self {
             Saves::AtMost(part) => (part, true),
             Saves::About(part) => (part, false),

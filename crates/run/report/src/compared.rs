@@ -1,7 +1,7 @@
 //! Runs side by side: time, tasks, bytes and the slowest tasks of each.
 
 use crate::Tally;
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::text::shown;
 use homing_model::units::{bytes, percent, span};
 use homing_model::{Event, RawText, TaskId, fit};
@@ -31,9 +31,9 @@ impl ComparedRun {
     pub fn add(&mut self, event: &Event) {
         self.tally.add(event);
         match &event.what {
-            What::RunStarted { label, .. } => self.label.clone_from(label),
-            What::TaskStarted { task, command, .. } => drop(self.running.insert(*task, command.clone())),
-            What::TaskEnded { task, wall_us, .. } => {
+            EventKind::RunStarted { label, .. } => self.label.clone_from(label),
+            EventKind::TaskStarted { task, command, .. } => drop(self.running.insert(*task, command.clone())),
+            EventKind::TaskEnded { task, wall_us, .. } => {
                 let command = self.running.remove(task).unwrap_or_default();
                 self.add_slow(*wall_us, *task, command);
             }

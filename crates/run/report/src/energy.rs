@@ -18,7 +18,7 @@ const WH: f64 = 3.6e9;
 
 /// The use of a host while a run had it, or a part of that use. Times are in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Held {
+pub struct HostUsage {
     /// The time for which the run had the host.
     pub us: u64,
     /// Processor time that any program used.
@@ -30,8 +30,8 @@ pub struct Held {
     pub measured: BTreeMap<MeteredBy, (u64, u64)>,
 }
 
-impl Held {
-    pub(crate) fn add(&mut self, other: &Held) {
+impl HostUsage {
+    pub(crate) fn add(&mut self, other: &HostUsage) {
         self.us = self.us.saturating_add(other.us);
         self.busy_us = self.busy_us.saturating_add(other.busy_us);
         self.all_us = self.all_us.saturating_add(other.all_us);
@@ -42,10 +42,10 @@ impl Held {
     }
 
     /// Returns this part of the use, 0 to 1.
-    pub fn part(&self, part: f64) -> Held {
+    pub fn part(&self, part: f64) -> HostUsage {
         let of = |n: u64| (n as f64 * part).round() as u64;
         let measured = self.measured.iter().map(|(by, (uj, us))| (*by, (of(*uj), of(*us)))).collect();
-        Held { us: of(self.us), busy_us: of(self.busy_us), all_us: of(self.all_us), measured }
+        HostUsage { us: of(self.us), busy_us: of(self.busy_us), all_us: of(self.all_us), measured }
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Holding {
     /// Processor time at the last sample, all and idle.
     processors: Option<(u64, u64)>,
     energy: Option<Energy>,
-    held: Held,
+    held: HostUsage,
 }
 
 impl Holding {
@@ -88,11 +88,11 @@ impl Holding {
         };
         let (all_us, busy_us) = now.zip(before).and_then(grown).unwrap_or_default();
         let measured = energy.map(|energy| (energy.by, (energy.uj, energy.us))).into_iter().collect();
-        self.held.add(&Held { us: 0, busy_us, all_us, measured });
+        self.held.add(&HostUsage { us: 0, busy_us, all_us, measured });
     }
 
     /// Returns the whole use, whose period ended at `at_ns`.
-    pub fn whole(mut self, at_ns: i64) -> Held {
+    pub fn whole(mut self, at_ns: i64) -> HostUsage {
         self.end(at_ns);
         let mut held = self.held;
         let measured_us = held.measured.values().map(|(_, us)| us).sum::<u64>();
@@ -123,7 +123,7 @@ pub struct Taken {
 impl Taken {
     /// Returns the energy of a host while it was held. `cpu_us` is the processor time of its attempts, `host_us`
     /// their time as a part of the host's slots. `watts` are the configured idle and full power of the host.
-    pub(crate) fn of(host: &str, held: &Held, [cpu_us, host_us]: [u64; 2], watts: Option<[f64; 2]>) -> Taken {
+    pub(crate) fn of(host: &str, held: &HostUsage, [cpu_us, host_us]: [u64; 2], watts: Option<[f64; 2]>) -> Taken {
         let (mut taken, host) = (Taken::default(), BTreeSet::from([host.to_string()]));
         let mut measured_us = 0;
         for (by, (uj, us)) in &held.measured {
@@ -264,7 +264,7 @@ mod tests {
     /// slots.
     fn used(measured: &[(MeteredBy, u64, u64)]) -> Used {
         let measured = measured.iter().map(|(by, joules, s)| (*by, (joules * SECOND, s * SECOND))).collect();
-        let held = Held { us: 10 * SECOND, busy_us: 20 * SECOND, all_us: 40 * SECOND, measured };
+        let held = HostUsage { us: 10 * SECOND, busy_us: 20 * SECOND, all_us: 40 * SECOND, measured };
         Used { attempts: 1, cpu_us: 10 * SECOND, host_us: 5 * SECOND, held, ..Used::default() }
     }
 
@@ -328,7 +328,7 @@ mod tests {
         holding.add(&sample(203, Some(7)), true);
         let measured = BTreeMap::from([(MeteredBy::Meter, (52 * SECOND, 6 * SECOND))]);
         let held = holding.whole(203 * ns);
-        assert_eq!(held, Held { us: 6 * SECOND, busy_us: 9 * SECOND, all_us: 12 * SECOND, measured });
+        assert_eq!(held, HostUsage { us: 6 * SECOND, busy_us: 9 * SECOND, all_us: 12 * SECOND, measured });
         let half = held.part(0.5);
         assert_eq!((half.us, half.measured[&MeteredBy::Meter].0), (3 * SECOND, 26 * SECOND));
     }

@@ -1,8 +1,8 @@
 //! The failed tasks of a run, each with the data that a user needs to inspect it and to run it again.
 
-use crate::tally::Failed;
+use crate::tally::FailedTask;
 use crate::text::how;
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::text::{aligned, shown};
 use homing_model::units::{count, span};
 use homing_model::{Event, Outcome, RawText, TaskId, fit};
@@ -16,7 +16,7 @@ const SHOWN: usize = 100;
 #[derive(Debug, Default)]
 pub struct Failures {
     running: HashMap<TaskId, RawText>,
-    failed: BTreeMap<TaskId, Failed>,
+    failed: BTreeMap<TaskId, FailedTask>,
 }
 
 /// The values of the input sources of each task, or the inputs that it declares, where they are known.
@@ -26,18 +26,18 @@ impl Failures {
     /// Takes the next event.
     pub fn add(&mut self, event: &Event) {
         match &event.what {
-            What::TaskStarted { task, command, .. } => drop(self.running.insert(*task, command.clone())),
-            What::TaskEnded { task, host, outcome, wall_us, said, last, .. } => {
+            EventKind::TaskStarted { task, command, .. } => drop(self.running.insert(*task, command.clone())),
+            EventKind::TaskEnded { task, host, outcome, wall_us, said, last, .. } => {
                 let command = self.running.remove(task).unwrap_or_default();
                 if *last && is_failure(outcome) {
                     let (host, outcome, said) = (host.clone(), outcome.clone(), said.clone());
-                    let failed = Failed { task: *task, host, outcome, wall_us: *wall_us, command, said };
+                    let failed = FailedTask { task: *task, host, outcome, wall_us: *wall_us, command, said };
                     self.failed.insert(*task, failed);
                 } else if *last {
                     self.failed.remove(task);
                 }
             }
-            What::TaskAgain { task } => drop(self.failed.remove(task)),
+            EventKind::TaskAgain { task } => drop(self.failed.remove(task)),
             _ => {}
         }
     }
@@ -49,7 +49,7 @@ impl Failures {
 
     /// Returns the failed tasks as JSON, in the order of their numbers.
     pub fn json(&self, inputs: &InputsOfTasks) -> Value {
-        let row = |failed: &Failed| {
+        let row = |failed: &FailedTask| {
             let (exit, signal) = match failed.outcome {
                 Outcome::Exit(code) => (Some(code), None),
                 Outcome::Signal(signal) => (None, Some(signal)),
@@ -112,7 +112,7 @@ fn is_failure(outcome: &Outcome) -> bool {
     !outcome.is_success() && !matches!(outcome, Outcome::Killed | Outcome::NotRun(_))
 }
 
-fn host_of(failed: &Failed) -> Option<&str> {
+fn host_of(failed: &FailedTask) -> Option<&str> {
     Some(failed.host.as_str()).filter(|host| !host.is_empty())
 }
 
@@ -130,13 +130,13 @@ mod tests {
     use crate::made::{ended, started};
     use homing_model::IoCounters;
 
-    fn failures(whats: impl IntoIterator<Item = What>) -> Failures {
+    fn failures(whats: impl IntoIterator<Item = EventKind>) -> Failures {
         let mut failures = Failures::default();
         whats.into_iter().for_each(|what| failures.add(&Event { at_ns: 0, what }));
         failures
     }
 
-    fn end(task: TaskId, outcome: Outcome) -> [What; 2] {
+    fn end(task: TaskId, outcome: Outcome) -> [EventKind; 2] {
         let command = format!("qc {task}");
         [started(task, "n1", 1, &command, None), ended(task, "n1", outcome, 2_000_000, IoCounters::default())]
     }
@@ -164,7 +164,7 @@ mod tests {
         let again = end(1, Outcome::Exit(1)).into_iter().chain(end(1, Outcome::Exit(0)));
         assert_eq!(failures(again).text(&InputsOfTasks::new()), "no task has failed\n");
         assert!(failures(end(1, Outcome::Killed)).tasks().is_empty());
-        let to_do = end(1, Outcome::Exit(1)).into_iter().chain([What::TaskAgain { task: 1 }]);
+        let to_do = end(1, Outcome::Exit(1)).into_iter().chain([EventKind::TaskAgain { task: 1 }]);
         assert!(failures(to_do).tasks().is_empty());
         assert_eq!(failures(end(1, Outcome::Lost("gone".into()))).tasks(), [1]);
     }

@@ -3,7 +3,7 @@
 use crate::Now;
 use homing_journal::{JournalError, Replay};
 use homing_model::Event;
-use homing_model::live::Progress;
+use homing_model::live::RunProgress;
 
 /// The state of a run at a moment, from its journal.
 pub struct Followed {
@@ -50,10 +50,10 @@ impl Followed {
     }
 
     /// Returns the progress of the run.
-    pub fn progress(&self, now_ns: i64) -> Progress {
+    pub fn progress(&self, now_ns: i64) -> RunProgress {
         let (running, slots, hosts) = self.now.used();
         let counts = self.now.tally().counts();
         let (over, elapsed) = (self.now.over(), self.now.elapsed(now_ns));
-        Progress { over, failed: counts.failed(), running, total: counts.total, slots, hosts, elapsed }
+        RunProgress { over, failed: counts.failed(), running, total: counts.total, slots, hosts, elapsed }
     }
 }

@@ -1,8 +1,8 @@
 //! The links and processors of hosts that were full during a run, and the most that more of them would save. Pure:
 //! from steps between samples, and rates of links.
 
-use crate::change::{Change, Saves};
-use crate::load::Step;
+use crate::change::{ClusterChange, Saves};
+use crate::load::HostInterval;
 use homing_model::NodeSet;
 use homing_model::alike::label;
 use homing_model::units::bytes;
@@ -18,7 +18,7 @@ const FULL: f64 = 0.9;
 const TOLD: f64 = 0.5;
 /// A part of a host that can be full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Part {
+pub(crate) enum HostResource {
     /// The sending direction of a link, bytes per second.
     Sent(u64),
     /// The receiving direction of a link, bytes per second.
@@ -27,13 +27,13 @@ pub(crate) enum Part {
     Processors,
 }
 
-impl Part {
+impl HostResource {
     /// Returns the name for JSON, and the rate of a link.
     fn named(self) -> (&'static str, Option<u64>) {
         match self {
-            Part::Sent(rate) => ("sent", Some(rate)),
-            Part::Received(rate) => ("received", Some(rate)),
-            Part::Processors => ("processors", None),
+            HostResource::Sent(rate) => ("sent", Some(rate)),
+            HostResource::Received(rate) => ("received", Some(rate)),
+            HostResource::Processors => ("processors", None),
         }
     }
 }
@@ -78,7 +78,7 @@ pub(crate) struct Gauges {
 
 impl Gauges {
     /// Adds a step. `link` is the rate of the host's link, bytes per second.
-    pub(crate) fn add(&mut self, step: &Step, link: Option<u64>) {
+    pub(crate) fn add(&mut self, step: &HostInterval, link: Option<u64>) {
         if let (Some((received, sent)), Some(link)) = (step.busiest, link.filter(|_| step.us > 0)) {
             let part = |n: u64| n as f64 * 1e6 / (step.us as f64 * link as f64);
             self.received.add(step.us, part(received));
@@ -102,15 +102,16 @@ impl Gauges {
     }
 
     /// Returns each part with its gauge.
-    fn each(&self, link: Option<u64>) -> impl Iterator<Item = (Part, Gauge)> {
-        let links = link.map(|rate| [(Part::Sent(rate), self.sent), (Part::Received(rate), self.received)]);
-        let processors = self.is_own().then_some((Part::Processors, self.processors));
+    fn each(&self, link: Option<u64>) -> impl Iterator<Item = (HostResource, Gauge)> {
+        let links =
+            link.map(|rate| [(HostResource::Sent(rate), self.sent), (HostResource::Received(rate), self.received)]);
+        let processors = self.is_own().then_some((HostResource::Processors, self.processors));
         links.into_iter().flatten().chain(processors)
     }
 
     /// Returns as JSON the parts that were full at any time of a run of `wall_us`.
     pub(crate) fn json(&self, link: Option<u64>, wall_us: u64) -> Value {
-        let row = |(what, gauge): (Part, Gauge)| {
+        let row = |(what, gauge): (HostResource, Gauge)| {
             let (name, rate) = what.named();
             json!({
                 "what": name, "bytes_per_s": rate, "part_of_run": gauge.share(wall_us), "filled": gauge.filled(),
@@ -126,13 +127,13 @@ pub(crate) struct Full {
     /// The hosts on which it was full.
     pub hosts: NodeSet,
     /// The part.
-    pub what: Part,
+    pub what: HostResource,
     /// The part of the run's time in which it was full: the mean of the hosts, 0 to 1.
     pub share: f64,
     /// The mean fill level during that time, 0 to 1.
     pub filled: f64,
     /// The savings of changes to it.
-    pub more: Vec<(Change, Saves)>,
+    pub more: Vec<(ClusterChange, Saves)>,
     /// The reason why the savings are only bounds.
     pub unpredicted: Option<String>,
 }
@@ -159,7 +160,7 @@ pub(crate) fn of<'a>(hosts: impl Iterator<Item = (&'a str, &'a Gauges, Option<u6
 }
 
 impl Full {
-    fn new(host: &str, what: Part, share: f64, filled: f64) -> Full {
+    fn new(host: &str, what: HostResource, share: f64, filled: f64) -> Full {
         let hosts = std::iter::once(host.to_string()).collect();
         Full { hosts, what, share, filled, more: Vec::new(), unpredicted: None }
     }
@@ -172,26 +173,31 @@ impl Full {
     }
 
     /// Returns possible changes. `holder` is the host for a copy.
-    pub(crate) fn changes(&self, holder: Option<String>) -> Vec<Change> {
+    pub(crate) fn changes(&self, holder: Option<String>) -> Vec<ClusterChange> {
         match self.what {
-            Part::Sent(rate) => [Change::Copy(holder), Change::Host].into_iter().chain(Change::wider(rate)).collect(),
-            Part::Received(rate) => [Change::Host].into_iter().chain(Change::wider(rate)).collect(),
-            Part::Processors => vec![Change::Host],
+            HostResource::Sent(rate) => [ClusterChange::Copy(holder), ClusterChange::Host]
+                .into_iter()
+                .chain(ClusterChange::wider(rate))
+                .collect(),
+            HostResource::Received(rate) => {
+                [ClusterChange::Host].into_iter().chain(ClusterChange::wider(rate)).collect()
+            }
+            HostResource::Processors => vec![ClusterChange::Host],
         }
     }
 
     /// Returns the upper bound of the saving, as a part of the run's time: the saving if no other part limits the
     /// run. The time in which the part was full shrinks by the added capacity. The rest of the run does not change.
-    fn bound(&self, change: &Change) -> Option<f64> {
+    fn bound(&self, change: &ClusterChange) -> Option<f64> {
         match (change, self.what) {
-            (Change::Link { from, to }, _) => Some(self.share * (1.0 - self.filled * *from as f64 / *to as f64)),
-            (Change::Host, Part::Sent(_)) => None,
-            (Change::Copy(_) | Change::Host, _) => Some(self.share / (self.hosts.len() as f64 + 1.0)),
+            (ClusterChange::Link { from, to }, _) => Some(self.share * (1.0 - self.filled * *from as f64 / *to as f64)),
+            (ClusterChange::Host, HostResource::Sent(_)) => None,
+            (ClusterChange::Copy(_) | ClusterChange::Host, _) => Some(self.share / (self.hosts.len() as f64 + 1.0)),
         }
     }
 
     /// Sets the savings to a prediction, or keeps the bounds with the reason.
-    pub(crate) fn tell(&mut self, predicted: Result<Vec<(Change, f64)>, String>) {
+    pub(crate) fn tell(&mut self, predicted: Result<Vec<(ClusterChange, f64)>, String>) {
         match predicted {
             Ok(predicted) => {
                 self.more = predicted.into_iter().map(|(change, part)| (change, Saves::About(part))).collect()
@@ -200,8 +206,8 @@ impl Full {
         }
     }
 
-    fn bounds(&self) -> Vec<(Change, Saves)> {
-        let bound = |change: Change| Some((change.clone(), Saves::AtMost(self.bound(&change)?)));
+    fn bounds(&self) -> Vec<(ClusterChange, Saves)> {
+        let bound = |change: ClusterChange| Some((change.clone(), Saves::AtMost(self.bound(&change)?)));
         self.changes(None).into_iter().filter_map(bound).collect()
     }
 
@@ -222,12 +228,12 @@ impl Display for Full {
         let (filled, share) = (percent(self.filled), percent(self.share));
         let link = |rate: u64| format!("the link of {hosts} ({}/s)", bytes(rate));
         match self.what {
-            Part::Sent(rate) => write!(f, "{} sent, {filled} full for {share} of the run", link(rate))?,
-            Part::Received(rate) => write!(f, "{} received, {filled} full for {share} of the run", link(rate))?,
-            Part::Processors => write!(f, "the processors of {hosts}, {filled} busy for {share} of the run")?,
+            HostResource::Sent(rate) => write!(f, "{} sent, {filled} full for {share} of the run", link(rate))?,
+            HostResource::Received(rate) => write!(f, "{} received, {filled} full for {share} of the run", link(rate))?,
+            HostResource::Processors => write!(f, "the processors of {hosts}, {filled} busy for {share} of the run")?,
         }
-        let is_bound = |(_, saves): &(Change, Saves)| matches!(saves, Saves::AtMost(_));
-        if matches!(self.what, Part::Sent(_)) && self.more.iter().any(is_bound) {
+        let is_bound = |(_, saves): &(ClusterChange, Saves)| matches!(saves, Saves::AtMost(_));
+        if matches!(self.what, HostResource::Sent(_)) && self.more.iter().any(is_bound) {
             write!(f, "; more hosts that read from there gain nothing")?;
         }
         self.more.iter().try_for_each(|(change, saves)| write!(f, "; {change}: {saves}"))?;
@@ -239,27 +245,27 @@ impl Display for Full {
 mod tests {
     use super::*;
     use crate::Tally;
-    use homing_model::event::What;
+    use homing_model::event::EventKind;
     use homing_model::{Event, HostFacts, HostSample};
     use std::collections::BTreeMap;
 
     const LINK: u64 = 12_500_000;
 
-    fn step(received: u64, sent: u64, busy: u64) -> Step {
-        Step {
+    fn step(received: u64, sent: u64, busy: u64) -> HostInterval {
+        HostInterval {
             us: 1_000_000,
             busiest: Some((received, sent)),
             processors: Some((busy * 10_000, 1_000_000)),
-            ..Step::default()
+            ..HostInterval::default()
         }
     }
 
     /// For tasks that used half a processor all the time.
-    fn told(hosts: &[(&str, &[Step])], seconds: u64) -> Vec<String> {
+    fn told(hosts: &[(&str, &[HostInterval])], seconds: u64) -> Vec<String> {
         told_of(hosts, seconds, 500_000)
     }
 
-    fn told_of(hosts: &[(&str, &[Step])], seconds: u64, own_us: u64) -> Vec<String> {
+    fn told_of(hosts: &[(&str, &[HostInterval])], seconds: u64, own_us: u64) -> Vec<String> {
         let gauges: Vec<(&str, Gauges)> = hosts
             .iter()
             .map(|(host, steps)| {
@@ -310,8 +316,8 @@ mod tests {
             ..HostSample::default()
         };
         let facts = HostFacts { nic_bytes_per_s: Some(LINK), ..HostFacts::default() };
-        let up = What::HostUp { host: "n1".into(), slots: 1, facts };
-        let samples = (0..=10).map(|s| What::Sample { host: "n1".into(), sample: sample(s, s as u64 * LINK) });
+        let up = EventKind::HostUp { host: "n1".into(), slots: 1, facts };
+        let samples = (0..=10).map(|s| EventKind::Sample { host: "n1".into(), sample: sample(s, s as u64 * LINK) });
         let events: Vec<Event> = std::iter::once(up)
             .chain(samples)
             .enumerate()

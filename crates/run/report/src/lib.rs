@@ -32,7 +32,7 @@ mod words;
 
 pub use compared::{ComparedRun, compared_json, compared_text};
 pub use earlier::{Earlier, settled};
-pub use energy::{Held, Taken, between, two};
+pub use energy::{HostUsage, Taken, between, two};
 pub use failures::{Failures, InputsOfTasks};
 pub use followed::Followed;
 pub use html::{escape, html};
@@ -41,5 +41,5 @@ pub use path::Path;
 pub use progress_log::ProgressLog;
 pub use tally::Tally;
 pub use text::task_on;
-pub use usage::{JobUse, Key, RunUsage, Used, program};
+pub use usage::{JobUse, RunUsage, UsageKey, Used, program};
 pub use words::{command_line, is_build};

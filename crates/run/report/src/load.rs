@@ -1,11 +1,11 @@
 //! Converts host counters to amounts: the growth between two samples.
 
-use homing_model::{HostSample, Served};
+use homing_model::{HostSample, ServerTraffic};
 use std::collections::BTreeMap;
 
 /// The activity of a host between two of its samples. `None`: a counter was missing or restarted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Step {
+pub(crate) struct HostInterval {
     /// Time between the samples, microseconds.
     pub us: u64,
     /// Bytes received by physical interfaces.
@@ -23,7 +23,7 @@ pub(crate) struct Step {
 }
 
 /// Returns the step between two samples of one host.
-pub(crate) fn step(before: &HostSample, after: &HostSample) -> Step {
+pub(crate) fn step(before: &HostSample, after: &HostSample) -> HostInterval {
     let (mut received, mut sent, mut busiest) = (None, None, None);
     for (name, (rx, tx)) in after.net.iter().filter(|(name, _)| is_physical(name)) {
         let Some((rx0, tx0)) = before.net.get(name) else { continue };
@@ -41,7 +41,7 @@ pub(crate) fn step(before: &HostSample, after: &HostSample) -> Step {
     let all = grown(before.cpu_total_us, after.cpu_total_us);
     let idle = grown(before.cpu_idle_us, after.cpu_idle_us);
     let processors = all.zip(idle).map(|(all, idle)| (all.saturating_sub(idle), all));
-    Step { us, received, sent, disk: blocks.map(|b| b * 512), stalled_us, busiest, processors }
+    HostInterval { us, received, sent, disk: blocks.map(|b| b * 512), stalled_us, busiest, processors }
 }
 
 fn grown(before: Option<u64>, after: Option<u64>) -> Option<u64> {
@@ -68,14 +68,14 @@ pub(crate) fn add_known(sum: &mut Option<u64>, part: Option<u64>) {
 pub(crate) struct Sums {
     last: Option<HostSample>,
     /// The sums.
-    pub total: Step,
+    pub total: HostInterval,
     /// The bytes and requests that file servers served to the host.
-    pub served: BTreeMap<String, Served>,
+    pub served: BTreeMap<String, ServerTraffic>,
 }
 
 impl Sums {
     /// Adds the next sample, and returns the step since the last one.
-    pub(crate) fn add(&mut self, sample: &HostSample) -> Option<Step> {
+    pub(crate) fn add(&mut self, sample: &HostSample) -> Option<HostInterval> {
         let before = self.last.replace(sample.clone())?;
         let step = step(&before, sample);
         for (server, now) in &sample.served {
@@ -126,13 +126,13 @@ mod tests {
     fn what_a_server_served_adds_up_also_over_a_remount() {
         let at = |requests: Option<u64>| HostSample {
             served: requests
-                .map(|n| ("nas".into(), Served { requests: n, bytes: n * 10, ..Served::default() }))
+                .map(|n| ("nas".into(), ServerTraffic { requests: n, bytes: n * 10, ..ServerTraffic::default() }))
                 .into_iter()
                 .collect(),
             ..HostSample::default()
         };
         let mut sums = Sums::default();
         [None, Some(7), Some(9), Some(2)].iter().for_each(|n| _ = sums.add(&at(*n)));
-        assert_eq!(sums.served["nas"], Served { requests: 11, bytes: 110, ..Served::default() });
+        assert_eq!(sums.served["nas"], ServerTraffic { requests: 11, bytes: 110, ..ServerTraffic::default() });
     }
 }

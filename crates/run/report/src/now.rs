@@ -7,9 +7,9 @@ mod state;
 
 pub use state::{FailureState, Fetch, HostState, ServerState, TaskState};
 
-use crate::tally::{Failed, Tally};
+use crate::tally::{FailedTask, Tally};
 use crate::words::command_line;
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::units::{count, short_span};
 use homing_model::{Event, HostSample, Indices, RawText, TaskId};
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ struct Underway {
 
 /// A storage server: the limit of tasks that use it at once, the reason, and the known leases by user.
 #[derive(Clone, Debug, Default)]
-struct Server {
+struct ServerUse {
     limit: Option<u32>,
     why: String,
     users: Vec<(String, u32)>,
@@ -62,9 +62,9 @@ pub struct Now {
     tally: Tally,
     argv: Vec<RawText>,
     hosts: BTreeMap<String, OnHost>,
-    servers: BTreeMap<String, Server>,
+    servers: BTreeMap<String, ServerUse>,
     tasks: BTreeMap<TaskId, Underway>,
-    failures: VecDeque<Failed>,
+    failures: VecDeque<FailedTask>,
     /// The time of the last event, ns since 1970.
     at_ns: i64,
     /// Whether its coordinator died before the end.
@@ -83,36 +83,36 @@ impl Now {
         self.tally.add(event);
         self.at_ns = event.at_ns;
         match &event.what {
-            What::RunStarted { argv, .. } => self.argv.clone_from(argv),
+            EventKind::RunStarted { argv, .. } => self.argv.clone_from(argv),
             // The attempts of the earlier part ended with its coordinator.
-            What::RunResumed { .. } => {
+            EventKind::RunResumed { .. } => {
                 self.interrupted = false;
                 self.tasks.clear();
                 self.hosts.clear();
             }
-            What::HostUp { host, slots, facts } => {
+            EventKind::HostUp { host, slots, facts } => {
                 let host = self.hosts.entry(host.clone()).or_default();
                 (host.slots, host.lost, host.link) = (*slots, None, facts.nic_bytes_per_s);
             }
-            What::HostLost { host, reason } => {
+            EventKind::HostLost { host, reason } => {
                 let host = self.hosts.entry(host.clone()).or_default();
                 (host.lost, host.sample, host.rates) = (Some(reason.clone()), None, Indices::default());
             }
-            What::Sample { host, sample } => {
+            EventKind::Sample { host, sample } => {
                 let host = self.hosts.entry(host.clone()).or_default();
                 host.heard_ns = event.at_ns;
                 if let Some(before) = host.sample.replace(sample.clone()) {
                     host.rates = sample.since(&before);
                 }
             }
-            What::Limit { storage, limit, why } => {
+            EventKind::Limit { storage, limit, why } => {
                 let server = self.servers.entry(storage.clone()).or_default();
                 (server.limit, server.why) = (*limit, why.clone());
             }
-            What::Leases { storage, users, .. } => {
+            EventKind::Leases { storage, users, .. } => {
                 self.servers.entry(storage.clone()).or_default().users.clone_from(users);
             }
-            What::TaskStarted { task, attempt, host, slot, command, planned, .. } => {
+            EventKind::TaskStarted { task, attempt, host, slot, command, planned, .. } => {
                 let (host, command) = (host.clone(), command.clone());
                 self.hosts.entry(host.clone()).or_default();
                 let from = planned.as_ref().map_or(Vec::new(), |planned| planned.from.clone());
@@ -120,14 +120,17 @@ impl Now {
                 let underway = Underway { host, slot, attempt, command, began_ns, from };
                 self.tasks.insert(*task, underway);
             }
-            What::TaskEnded { .. } => self.end(&event.what),
-            What::RunEnded { .. } => self.tasks.clear(),
-            What::HostUnfit { .. } | What::TaskSkipped { .. } | What::TaskAgain { .. } | What::Note { .. } => {}
+            EventKind::TaskEnded { .. } => self.end(&event.what),
+            EventKind::RunEnded { .. } => self.tasks.clear(),
+            EventKind::HostUnfit { .. }
+            | EventKind::TaskSkipped { .. }
+            | EventKind::TaskAgain { .. }
+            | EventKind::Note { .. } => {}
         }
     }
 
-    fn end(&mut self, what: &What) {
-        let What::TaskEnded { task, host, outcome, wall_us, said, last, .. } = what else { return };
+    fn end(&mut self, what: &EventKind) {
+        let EventKind::TaskEnded { task, host, outcome, wall_us, said, last, .. } = what else { return };
         let underway = self.tasks.remove(task);
         if let Some(on) = self.hosts.get_mut(host) {
             on.done += u64::from(*last && outcome.is_success());
@@ -137,7 +140,7 @@ impl Now {
             self.failures.truncate(FAILURES - 1);
             let (host, outcome, said) = (host.clone(), outcome.clone(), said.clone());
             let command = underway.map_or(RawText::default(), |task| task.command);
-            self.failures.push_front(Failed { task: *task, host, outcome, wall_us: *wall_us, command, said });
+            self.failures.push_front(FailedTask { task: *task, host, outcome, wall_us: *wall_us, command, said });
         }
     }
 
@@ -221,8 +224,7 @@ impl Now {
         let task = |(id, t): (&TaskId, &Underway)| json!({"task": id, "host": t.host, "slot": t.slot, "attempt": t.attempt, "seconds": age(t.began_ns), "command": t.command});
         let silent = |h: &OnHost| (!self.is_over() && h.sample.is_some()).then(|| age(h.heard_ns));
         let host = |(name, h): (&String, &OnHost)| json!({"host": name, "slots": h.slots, "running": running.get(name.as_str()).unwrap_or(&0), "done": h.done, "failed": h.failed, "lost": h.lost, "sample_age_seconds": silent(h), "ut": h.rates.ut, "stalled": h.rates.stalled, "io": h.rates.io, "net": h.rates.net, "link_bytes_per_s": h.link});
-        let server =
-            |(name, s): (&String, &Server)| json!({"server": name, "limit": s.limit, "why": s.why, "users": s.users});
+        let server = |(name, s): (&String, &ServerUse)| json!({"server": name, "limit": s.limit, "why": s.why, "users": s.users});
         json!({
             "state": self.state(), "sums": self.tally.json(), "elapsed_seconds": self.elapsed(now_ns).as_secs_f64(),
             "hosts": self.hosts.iter().map(host).collect::<Vec<_>>(),

@@ -1,7 +1,7 @@
 //! The critical path of a build: the recipes that could only run one after the other, and the number of useful hosts.
 //! Pure.
 
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::fit::clipped;
 use homing_model::units::{count, span};
 use homing_model::{Event, TaskId};
@@ -16,8 +16,8 @@ const COMMAND: usize = 40;
 /// The recipes of a build. The caller passes every event, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Path {
-    running: HashMap<TaskId, Recipe>,
-    done: HashMap<TaskId, Recipe>,
+    running: HashMap<TaskId, ChainRecipe>,
+    done: HashMap<TaskId, ChainRecipe>,
     slots: BTreeMap<String, u32>,
     /// The last recipe of the longest chain.
     last: Option<TaskId>,
@@ -27,7 +27,7 @@ pub struct Path {
 }
 
 #[derive(Clone, Debug)]
-struct Recipe {
+struct ChainRecipe {
     began_ns: i64,
     /// The time from the assignment to a host until its end was known.
     took_us: u64,
@@ -53,11 +53,13 @@ impl Path {
     /// Takes the next event.
     pub fn add(&mut self, event: &Event) {
         match &event.what {
-            What::HostUp { host, slots, .. } => drop(self.slots.insert(host.clone(), *slots)),
-            What::TaskStarted { task, after, command, .. } => {
+            EventKind::HostUp { host, slots, .. } => drop(self.slots.insert(host.clone(), *slots)),
+            EventKind::TaskStarted { task, after, command, .. } => {
                 self.begin(*task, after.as_deref(), &String::from_utf8_lossy(&command.0), event.at_ns)
             }
-            What::TaskEnded { task, outcome, last, .. } if *last => self.end(*task, outcome.is_success(), event.at_ns),
+            EventKind::TaskEnded { task, outcome, last, .. } if *last => {
+                self.end(*task, outcome.is_success(), event.at_ns)
+            }
             _ => {}
         }
     }
@@ -68,7 +70,7 @@ impl Path {
         let behind = after.unwrap_or_default().iter().filter_map(chain).max();
         let (chain_us, before) = behind.map_or((0, None), |(chain_us, task)| (chain_us, Some(task)));
         let command = clipped(command.lines().next().unwrap_or("").trim_end(), COMMAND);
-        let recipe = Recipe { began_ns: at_ns, took_us: 0, chain_us, before, command };
+        let recipe = ChainRecipe { began_ns: at_ns, took_us: 0, chain_us, before, command };
         // A lost attempt is part of the recipe's time.
         self.running.entry(task).or_insert(recipe);
     }
@@ -151,28 +153,28 @@ mod tests {
 
     /// Makes recipes: the name, the recipes that it waited for, and the seconds of its start and end.
     fn build(slots: &[u32], recipes: &[(&str, Option<&[TaskId]>, i64, i64)]) -> Vec<Event> {
-        let up = |(n, slots): (usize, &u32)| What::HostUp {
+        let up = |(n, slots): (usize, &u32)| EventKind::HostUp {
             host: format!("n{}", n + 1),
             slots: *slots,
             facts: HostFacts::default(),
         };
         let argv = ["/usr/bin/homing", "make", "-j9"].map(Into::into).into();
         let (run, cwd, host) = ("r".to_string(), "/p".into(), "n1".to_string());
-        let begun = What::RunStarted { v: 1, run, argv, cwd, host, pid: 1, tasks: None, label: None };
+        let begun = EventKind::RunStarted { v: 1, run, argv, cwd, host, pid: 1, tasks: None, label: None };
         let mut events = vec![Event { at_ns: 0, what: begun }];
         events.extend(slots.iter().enumerate().map(up).map(|what| Event { at_ns: 0, what }));
         let mut timed = Vec::new();
         for (n, (command, after, from, to)) in recipes.iter().enumerate() {
             let task = n as TaskId + 1;
             let mut start = started(task, "n1", 1, command, None);
-            if let What::TaskStarted { after: waited, .. } = &mut start {
+            if let EventKind::TaskStarted { after: waited, .. } = &mut start {
                 *waited = after.map(<[TaskId]>::to_vec);
             }
             timed.push(Event { at_ns: from * S, what: start });
             let end = ended(task, "n1", Outcome::Exit(0), (to - from) as u64 * 1_000_000, IoCounters::default());
             timed.push(Event { at_ns: to * S, what: end });
         }
-        timed.sort_by_key(|event| (event.at_ns, matches!(event.what, What::TaskStarted { .. })));
+        timed.sort_by_key(|event| (event.at_ns, matches!(event.what, EventKind::TaskStarted { .. })));
         events.extend(timed);
         events
     }

@@ -56,7 +56,7 @@ fn colour(share: f64) -> String {
 
 /// A box of a tree, with the boxes below it.
 #[derive(Clone, Debug, Default)]
-pub struct Node {
+pub struct TreeBox {
     /// The text in the box.
     pub name: String,
     /// The text on the line to the box above.
@@ -66,7 +66,7 @@ pub struct Node {
     /// Whether its line is dashed: assumed, or inferred.
     pub assumed: bool,
     /// The boxes below, from left to right.
-    pub below: Vec<Node>,
+    pub below: Vec<TreeBox>,
 }
 
 const WIDE: f64 = 96.0;
@@ -75,7 +75,7 @@ const APART: f64 = 14.0;
 const LEVEL: f64 = 84.0;
 
 /// Returns a whole SVG file.
-pub fn tree(tops: &[Node]) -> String {
+pub fn tree(tops: &[TreeBox]) -> String {
     let (mut svg, mut left, mut deep) = (String::new(), APART, 0);
     for top in tops {
         draw(top, 0, &mut left, &mut deep, &mut svg);
@@ -88,7 +88,7 @@ pub fn tree(tops: &[Node]) -> String {
 }
 
 /// Draws the boxes below first, then the box over their middle. Returns the middle of the box.
-fn draw(node: &Node, depth: usize, left: &mut f64, deep: &mut usize, svg: &mut String) -> f64 {
+fn draw(node: &TreeBox, depth: usize, left: &mut f64, deep: &mut usize, svg: &mut String) -> f64 {
     *deep = (*deep).max(depth);
     let y = APART + depth as f64 * LEVEL;
     let below: Vec<f64> = node.below.iter().map(|one| draw(one, depth + 1, left, deep, svg)).collect();
@@ -140,8 +140,9 @@ mod tests {
 
     #[test]
     fn a_switch_stands_over_the_middle_of_what_it_joins() {
-        let host = |name: &str, bad| Node { name: name.into(), note: "p1".into(), bad, ..Node::default() };
-        let leaf = Node { name: "s<1>".into(), below: vec![host("n1", false), host("n2", true)], ..Node::default() };
+        let host = |name: &str, bad| TreeBox { name: name.into(), note: "p1".into(), bad, ..TreeBox::default() };
+        let leaf =
+            TreeBox { name: "s<1>".into(), below: vec![host("n1", false), host("n2", true)], ..TreeBox::default() };
         let svg = tree(&[leaf]);
         assert!(svg.contains("x=\"117\"") && svg.contains("s&lt;1&gt;") && svg.contains("#cc3333"), "{svg}");
     }

@@ -1,7 +1,7 @@
 //! Progress for outputs without a redrawn line, such as a log of cron or a notebook. Decides when a new line is due.
 
 use crate::progress::words;
-use homing_model::live::Progress;
+use homing_model::live::RunProgress;
 use std::time::Duration;
 
 /// The part of the tasks, percent, after which a new line is due.
@@ -31,7 +31,7 @@ impl ProgressLog {
     }
 
     /// Returns the next line if one is due.
-    pub fn line(&mut self, progress: &Progress, read_per_s: Option<u64>) -> Option<String> {
+    pub fn line(&mut self, progress: &RunProgress, read_per_s: Option<u64>) -> Option<String> {
         if self.run.is_empty() {
             return None;
         }
@@ -54,9 +54,9 @@ impl ProgressLog {
 mod tests {
     use super::*;
 
-    fn at(seconds: u64, over: u64, total: Option<u64>) -> Progress {
+    fn at(seconds: u64, over: u64, total: Option<u64>) -> RunProgress {
         let elapsed = Duration::from_secs(seconds);
-        Progress { over, total, running: 1, slots: 1, hosts: 1, elapsed, ..Progress::default() }
+        RunProgress { over, total, running: 1, slots: 1, hosts: 1, elapsed, ..RunProgress::default() }
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Predicts the effect of one change by a replay of the run in the placer's simulator. Pure: from the tasks in the
 //! journal and the counters of hosts.
 
-use crate::change::Change;
-use crate::full::{Full, Part};
+use crate::change::ClusterChange;
+use crate::full::{Full, HostResource};
 use crate::words::is_build;
-use homing_model::event::{PlannedBytes, What};
+use homing_model::event::{EventKind, PlannedBytes};
 use homing_model::{Event, NodeSet, TaskId};
 use homing_place::{HostModel, Need, Params, replay};
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ const MOST_TASKS: usize = 50_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replay {
     running: HashMap<TaskId, Option<PlannedBytes>>,
-    done: Vec<Done>,
+    done: Vec<ReplayTask>,
     /// Whether locality was off.
     in_turn: bool,
     /// The reason why it cannot be replayed.
@@ -30,7 +30,7 @@ pub(crate) struct Replay {
 
 /// A task that succeeded.
 #[derive(Clone, Debug)]
-struct Done {
+struct ReplayTask {
     task: TaskId,
     host: String,
     wall_us: u64,
@@ -40,7 +40,7 @@ struct Done {
 
 /// A host of the run, with the counts of its interfaces, bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct ReplayHost {
     pub name: String,
     pub slots: u32,
     pub link: Option<u64>,
@@ -52,22 +52,22 @@ impl Replay {
     /// Takes the next event.
     pub(crate) fn add(&mut self, event: &Event) {
         match &event.what {
-            What::RunStarted { argv, .. } => {
+            EventKind::RunStarted { argv, .. } => {
                 self.in_turn = argv.iter().any(|word| word.0 == b"--no-locality");
                 self.broken = is_build(argv).then_some("recipes of a build wait for each other");
             }
-            What::RunResumed { .. } => self.broken = Some("the run was taken up again"),
-            What::TaskStarted { task, planned, .. } if self.broken.is_none() => {
+            EventKind::RunResumed { .. } => self.broken = Some("the run was taken up again"),
+            EventKind::TaskStarted { task, planned, .. } if self.broken.is_none() => {
                 self.span.get_or_insert((event.at_ns, event.at_ns));
                 self.running.insert(*task, planned.clone());
             }
-            What::TaskEnded { task, host, outcome, wall_us, io_wait, .. } if self.broken.is_none() => {
+            EventKind::TaskEnded { task, host, outcome, wall_us, io_wait, .. } if self.broken.is_none() => {
                 self.span.iter_mut().for_each(|span| span.1 = span.1.max(event.at_ns));
                 let planned = self.running.remove(task).flatten().unwrap_or_default();
                 if outcome.is_success() {
                     let waited_us = io_wait.as_ref().map(|wait| wait.us());
                     let (task, host, wall_us) = (*task, host.clone(), *wall_us);
-                    self.done.push(Done { task, host, wall_us, waited_us, planned });
+                    self.done.push(ReplayTask { task, host, wall_us, waited_us, planned });
                 }
             }
             _ => {}
@@ -79,7 +79,12 @@ impl Replay {
 
     /// Returns changes to a full part, with the part of the run's time, `wall_us`, that each would save. `Err` is the
     /// reason why the savings are unknown.
-    pub(crate) fn predict(&self, sites: &[Site], full: &Full, wall_us: u64) -> Result<Vec<(Change, f64)>, String> {
+    pub(crate) fn predict(
+        &self,
+        sites: &[ReplayHost],
+        full: &Full,
+        wall_us: u64,
+    ) -> Result<Vec<(ClusterChange, f64)>, String> {
         if let Some(why) = self.broken {
             return Err(why.into());
         }
@@ -92,15 +97,15 @@ impl Replay {
         }
         let those: Vec<usize> = (0..sites.len()).filter(|at| full.hosts.contains(&sites[*at].name)).collect();
         let part = (measured * 1e6 / wall_us.max(1) as f64).min(1.0);
-        let saves = |change: &Change| (1.0 - model.with(change, &those).seconds() / replayed) * part;
+        let saves = |change: &ClusterChange| (1.0 - model.with(change, &those).seconds() / replayed) * part;
         let changes = full.changes(self.for_a_copy(sites, full));
         Ok(changes.into_iter().map(|change| (change.clone(), saves(&change))).collect())
     }
 
     /// Returns the host for a copy: the one that holds the fewest bytes, the first of several.
-    fn for_a_copy(&self, sites: &[Site], full: &Full) -> Option<String> {
+    fn for_a_copy(&self, sites: &[ReplayHost], full: &Full) -> Option<String> {
         let mut holds: HashMap<&str, u64> = HashMap::new();
-        for Done { host, planned, .. } in &self.done {
+        for ReplayTask { host, planned, .. } in &self.done {
             let from = planned.from.iter().map(|(holder, bytes)| (holder, *bytes));
             from.chain([(host, planned.local)]).for_each(|(holder, bytes)| *holds.entry(holder).or_default() += bytes);
         }
@@ -109,18 +114,18 @@ impl Replay {
         others.iter().map(|name| name.to_string()).min_by_key(|name| holds.get(name.as_str()).copied().unwrap_or(0))
     }
 
-    fn model(&self, sites: &[Site], full: &Full) -> Result<Model, String> {
+    fn model(&self, sites: &[ReplayHost], full: &Full) -> Result<Model, String> {
         let names: Vec<String> = sites.iter().map(|site| site.name.clone()).collect();
         let at: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
         let payload = self.payload(sites, full)?;
-        let rate = |site: &Site| site.link.map(|link| (link as f64 * payload) as u64);
+        let rate = |site: &ReplayHost| site.link.map(|link| (link as f64 * payload) as u64);
         let hosts = sites.iter().map(|site| HostModel {
             slots: site.slots,
             nic_bytes_per_s: rate(site),
             serving: 0.0,
             switch: None,
         });
-        let mut done: Vec<&Done> = self.done.iter().collect();
+        let mut done: Vec<&ReplayTask> = self.done.iter().collect();
         done.sort_by_key(|done| done.task);
         let needs = done.iter().map(|done| (done.task, done.need(&at)));
         let work = done.iter().map(|done| done.task).zip(self.work(&done)?).collect();
@@ -130,18 +135,20 @@ impl Replay {
 
     /// Returns the bytes of files for each byte that a full link could carry. The rest are frames, bytes of other
     /// programs, and useless transfers.
-    fn payload(&self, sites: &[Site], full: &Full) -> Result<f64, String> {
+    fn payload(&self, sites: &[ReplayHost], full: &Full) -> Result<f64, String> {
         let named = |name: &String| full.hosts.contains(name);
-        let from =
-            |done: &Done| done.planned.from.iter().filter(|(holder, _)| named(holder)).map(|(_, n)| *n).sum::<u64>();
-        let to = |done: &Done| if named(&done.host) { done.planned.remote } else { 0 };
-        let count = |of: &dyn Fn(&Done) -> u64| self.done.iter().map(of).sum::<u64>();
-        let moved =
-            |of: fn(&Site) -> Option<u64>| sites.iter().filter(|site| named(&site.name)).filter_map(of).sum::<u64>();
+        let from = |done: &ReplayTask| {
+            done.planned.from.iter().filter(|(holder, _)| named(holder)).map(|(_, n)| *n).sum::<u64>()
+        };
+        let to = |done: &ReplayTask| if named(&done.host) { done.planned.remote } else { 0 };
+        let count = |of: &dyn Fn(&ReplayTask) -> u64| self.done.iter().map(of).sum::<u64>();
+        let moved = |of: fn(&ReplayHost) -> Option<u64>| {
+            sites.iter().filter(|site| named(&site.name)).filter_map(of).sum::<u64>()
+        };
         let (files, moved) = match full.what {
-            Part::Sent(_) => (count(&from), moved(|site| site.sent)),
-            Part::Received(_) => (count(&to), moved(|site| site.received)),
-            Part::Processors => return Ok(1.0),
+            HostResource::Sent(_) => (count(&from), moved(|site| site.sent)),
+            HostResource::Received(_) => (count(&to), moved(|site| site.received)),
+            HostResource::Processors => return Ok(1.0),
         };
         if files == 0 || moved == 0 {
             return Err("no layout tells what crossed it".into());
@@ -151,12 +158,12 @@ impl Replay {
 
     /// Returns the time of each task on a host that has its bytes, microseconds. Its pace per byte is the median of
     /// the tasks that ran where their bytes are. Without such tasks, it is the task's own time less its wait for I/O.
-    fn work(&self, done: &[&Done]) -> Result<Vec<u64>, String> {
+    fn work(&self, done: &[&ReplayTask]) -> Result<Vec<u64>, String> {
         let at_home = self.done.iter().filter(|done| done.planned.remote == 0 && done.planned.local > 0);
         let mut paces: Vec<f64> = at_home.map(|done| done.wall_us as f64 / done.planned.local as f64).collect();
         paces.sort_by(f64::total_cmp);
         let us_per_byte = paces.get(paces.len() / 2).copied();
-        let of = |done: &&Done| {
+        let of = |done: &&ReplayTask| {
             let all = (done.planned.local + done.planned.remote) as f64;
             let at_home = || us_per_byte.map(|us| (us * all) as u64);
             let known = match done.planned.remote {
@@ -171,7 +178,7 @@ impl Replay {
     }
 }
 
-impl Done {
+impl ReplayTask {
     fn need(&self, at: &HashMap<&str, usize>) -> Need {
         let PlannedBytes { local, remote, from, .. } = &self.planned;
         let own = (*local > 0).then_some((self.host.as_str(), *local));
@@ -199,20 +206,20 @@ impl Model {
     }
 
     /// Returns the changed model. `full` are the hosts with a full part.
-    fn with(&self, change: &Change, full: &[usize]) -> Model {
+    fn with(&self, change: &ClusterChange, full: &[usize]) -> Model {
         let mut model = self.clone();
         match change {
-            Change::Link { from, to } => {
+            ClusterChange::Link { from, to } => {
                 let wider = |rate: u64| (rate as f64 * *to as f64 / *from as f64) as u64;
                 full.iter().for_each(|at| {
                     model.hosts[*at].nic_bytes_per_s = model.hosts[*at].nic_bytes_per_s.map(wider);
                 });
             }
-            Change::Copy(host) => {
+            ClusterChange::Copy(host) => {
                 let to = self.names.iter().position(|name| Some(name) == host.as_ref());
                 to.into_iter().for_each(|to| model.copy(full, to));
             }
-            Change::Host => {
+            ClusterChange::Host => {
                 let like = (0..self.hosts.len()).rev().find(|at| !full.contains(at)).unwrap_or(0);
                 model.hosts.extend(self.hosts.get(like).cloned());
             }

@@ -5,11 +5,11 @@ use crate::amplified::{Amplified, Disks};
 use crate::full::{self, Full, Gauges};
 use crate::load::{Sums, add_known};
 use crate::path::Path;
-use crate::replay::{Replay, Site};
+use crate::replay::{Replay, ReplayHost};
 use crate::words::{command_line, is_build};
 use homing_journal::Counts;
-use homing_model::event::{PlannedBytes, UNNEEDED, What};
-use homing_model::{Event, IoCounters, IoWait, NodeSet, Outcome, RawText, Served, TaskId, WAIT_ASKED_FROM_US};
+use homing_model::event::{EventKind, PlannedBytes, UNNEEDED};
+use homing_model::{Event, IoCounters, IoWait, NodeSet, Outcome, RawText, ServerTraffic, TaskId, WAIT_ASKED_FROM_US};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,7 +37,7 @@ pub(crate) struct HostTally {
 
 /// A failed task, as it is in the journal.
 #[derive(Clone, Debug)]
-pub(crate) struct Failed {
+pub(crate) struct FailedTask {
     pub task: TaskId,
     pub host: String,
     pub outcome: Outcome,
@@ -56,7 +56,7 @@ pub struct Tally {
     pub(crate) counts: Counts,
     pub(crate) retried: u64,
     pub(crate) exit: Option<i32>,
-    pub(crate) named: Vec<Failed>,
+    pub(crate) named: Vec<FailedTask>,
     /// The number of tasks that did not run, by reason.
     pub(crate) not_run: BTreeMap<String, u64>,
     /// The commands of the running attempts.
@@ -68,7 +68,7 @@ pub struct Tally {
     /// host of the run.
     pub(crate) limits: BTreeMap<String, (Option<u32>, String)>,
     /// Storage servers that other users used too.
-    pub(crate) shared: BTreeMap<String, Shared>,
+    pub(crate) shared: BTreeMap<String, ServerUsers>,
     pub(crate) planned: PlannedBytes,
     /// Hosts that hold the bytes which other hosts read, and hosts that read bytes of their own.
     holders: [BTreeMap<String, u64>; 2],
@@ -77,7 +77,7 @@ pub struct Tally {
     pub(crate) ended: u64,
     pub(crate) rchar: Option<u64>,
     pub(crate) from_disk: u64,
-    pub(crate) waits: Waits,
+    pub(crate) waits: IoWaits,
     /// The number of attempts that were too short to measure their wait.
     pub(crate) short: u64,
     /// The chains of a build's recipes. A run of tasks has none.
@@ -89,7 +89,7 @@ pub struct Tally {
 
 /// The users of a storage server at the same time, including the user of this run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct ServerUsers {
     /// The last known limit of tasks of all users at once.
     pub limit: Option<u32>,
     /// The most tasks that each user had at once.
@@ -98,14 +98,14 @@ pub(crate) struct Shared {
 
 /// The time waited for I/O over all attempts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Waits {
+pub(crate) struct IoWaits {
     pub known: u64,
     pub sum_us: u64,
     /// The number of attempts by the power of √2 that their wait reaches.
     steps: BTreeMap<u32, u64>,
 }
 
-impl Waits {
+impl IoWaits {
     fn add(&mut self, wait: &IoWait) {
         self.known += 1;
         self.sum_us += wait.us();
@@ -154,7 +154,7 @@ impl Tally {
         self.replay.add(event);
         self.path.iter_mut().for_each(|path| path.add(event));
         match &event.what {
-            What::RunStarted { run, argv, cwd, .. } => {
+            EventKind::RunStarted { run, argv, cwd, .. } => {
                 self.run = Some(run.clone());
                 self.path = is_build(argv).then(Path::default);
                 self.again = Some(match is_build(argv) {
@@ -162,13 +162,13 @@ impl Tally {
                     false => format!("homing resume --failed {run}"),
                 });
             }
-            What::RunResumed { .. } => {
+            EventKind::RunResumed { .. } => {
                 self.exit = None;
                 // The resumed part reports them again, or runs them.
                 self.not_run.clear();
                 self.hosts.values_mut().for_each(|h| h.load.pause());
             }
-            What::HostUp { host, slots, facts } => {
+            EventKind::HostUp { host, slots, facts } => {
                 let host = self.host(host);
                 host.slots = *slots;
                 host.link = facts.nic_bytes_per_s;
@@ -176,25 +176,25 @@ impl Tally {
                 host.lost = false;
                 host.up_since = Some(event.at_ns);
             }
-            What::HostLost { host, .. } => {
+            EventKind::HostLost { host, .. } => {
                 let host = self.host(host);
                 host.lost = true;
                 host.end_part(event.at_ns);
                 host.load.pause();
             }
-            What::Sample { host, sample } => {
+            EventKind::Sample { host, sample } => {
                 let host = self.host(host);
                 if let Some(step) = host.load.add(sample) {
                     host.full.add(&step, host.link);
                     host.disks.add(step.disk, step.us);
                 }
             }
-            What::TaskStarted { task, host, command, planned, .. } => {
+            EventKind::TaskStarted { task, host, command, planned, .. } => {
                 self.host(host).attempts += 1;
                 self.running.insert(*task, command.clone());
                 self.plan(host, planned.as_ref());
             }
-            What::TaskEnded { host, wall_us, io, io_wait, .. } => {
+            EventKind::TaskEnded { host, wall_us, io, io_wait, .. } => {
                 // A task that no host could run has no host.
                 if !host.is_empty() {
                     let host = self.host(host);
@@ -205,12 +205,12 @@ impl Tally {
                 self.measure(io, io_wait.as_ref());
                 self.short += u64::from(io_wait.is_none() && *wall_us <= WAIT_ASKED_FROM_US);
             }
-            What::RunEnded { exit, .. } => self.exit = Some(*exit),
-            What::Limit { storage, limit, why, .. } => {
+            EventKind::RunEnded { exit, .. } => self.exit = Some(*exit),
+            EventKind::Limit { storage, limit, why, .. } => {
                 self.limits.insert(storage.clone(), (*limit, why.clone()));
             }
-            What::HostUnfit { host, reason } => drop(self.unfit.insert(host.clone(), reason.clone())),
-            What::Leases { storage, limit, users } => {
+            EventKind::HostUnfit { host, reason } => drop(self.unfit.insert(host.clone(), reason.clone())),
+            EventKind::Leases { storage, limit, users } => {
                 let shared = self.shared.entry(storage.clone()).or_default();
                 shared.limit = *limit;
                 for (user, held) in users {
@@ -218,12 +218,12 @@ impl Tally {
                     *most = (*most).max(*held);
                 }
             }
-            What::TaskSkipped { .. } | What::TaskAgain { .. } | What::Note { .. } => {}
+            EventKind::TaskSkipped { .. } | EventKind::TaskAgain { .. } | EventKind::Note { .. } => {}
         }
     }
 
     fn pass_time(&mut self, event: &Event) {
-        let resumed = matches!(event.what, What::RunResumed { .. });
+        let resumed = matches!(event.what, EventKind::RunResumed { .. });
         if resumed {
             self.earlier_us = self.wall_us();
             let until = self.part.map_or(event.at_ns, |(_, to)| to);
@@ -266,8 +266,8 @@ impl Tally {
         (*bytes == self.planned.remote && own.keys().all(|host| host == name)).then_some(name)
     }
 
-    fn end(&mut self, what: &What) {
-        let What::TaskEnded { task, host, outcome, wall_us, said, last, .. } = what else { return };
+    fn end(&mut self, what: &EventKind) {
+        let EventKind::TaskEnded { task, host, outcome, wall_us, said, last, .. } = what else { return };
         let command = self.running.remove(task).unwrap_or_default();
         if !last {
             self.retried += 1;
@@ -280,7 +280,7 @@ impl Tally {
         self.named.retain(|named| named.task != *task);
         if self.counts.has_failed(*task) && self.named.len() < NAMED {
             let (host, outcome, said) = (host.clone(), outcome.clone(), said.clone());
-            self.named.push(Failed { task: *task, host, outcome, wall_us: *wall_us, command, said });
+            self.named.push(FailedTask { task: *task, host, outcome, wall_us: *wall_us, command, said });
         }
     }
 
@@ -330,8 +330,8 @@ impl Tally {
     }
 
     /// Returns the bytes and requests that file servers served to all hosts.
-    pub(crate) fn served(&self) -> BTreeMap<&str, Served> {
-        let mut all: BTreeMap<&str, Served> = BTreeMap::new();
+    pub(crate) fn served(&self) -> BTreeMap<&str, ServerTraffic> {
+        let mut all: BTreeMap<&str, ServerTraffic> = BTreeMap::new();
         for (server, served) in self.hosts.values().flat_map(|host| &host.load.served) {
             *all.entry(server).or_default() += *served;
         }
@@ -351,7 +351,7 @@ impl Tally {
     pub(crate) fn full(&self) -> Vec<Full> {
         let hosts = self.hosts.iter().map(|(name, host)| (name.as_str(), &host.full, host.link));
         let mut full = full::of(hosts, self.wall_us());
-        let sites: Vec<Site> = self.hosts.iter().map(|(name, host)| host.site(name)).collect();
+        let sites: Vec<ReplayHost> = self.hosts.iter().map(|(name, host)| host.site(name)).collect();
         full.iter_mut().for_each(|full| full.tell(self.replay.predict(&sites, full, self.wall_us())));
         full
     }
@@ -428,9 +428,9 @@ impl HostTally {
         }
     }
 
-    fn site(&self, name: &str) -> Site {
+    fn site(&self, name: &str) -> ReplayHost {
         let (sent, received) = (self.load.total.sent, self.load.total.received);
-        Site { name: name.into(), slots: self.slots, link: self.link, sent, received }
+        ReplayHost { name: name.into(), slots: self.slots, link: self.link, sent, received }
     }
 
     /// Returns the used part of the slot time until `now_ns`, 0 to 1.

@@ -2,7 +2,7 @@
 
 use crate::amplified::UNKNOWN;
 use crate::path::Path;
-use crate::tally::{Failed, NAMED, Tally};
+use crate::tally::{FailedTask, NAMED, Tally};
 use homing_model::event::NO_WAIT;
 use homing_model::fit::clipped;
 use homing_model::text::shown;
@@ -13,12 +13,12 @@ use homing_model::{NodeSet, Outcome, TaskId, WAIT_ASKED_FROM_US};
 const NO_ACCOUNT: &str = "unknown: the kernels of the hosts keep no account of it";
 const SWITCH_ON: &str = "`sysctl kernel.task_delayacct=1` there makes them";
 
-struct Lines {
+struct ReportLines {
     color: bool,
     text: String,
 }
 
-impl Lines {
+impl ReportLines {
     /// Adds a line. Its value is made safe, because host names and reasons come from a journal that any user may have
     /// written.
     fn add(&mut self, label: &str, value: &str) {
@@ -40,7 +40,7 @@ impl Tally {
     /// Returns the evidence as text, with colours if `color`. Unknown values are marked as unknown. Values without a
     /// meaning for the run are left out.
     pub fn text(&self, color: bool) -> String {
-        let mut lines = Lines { color, text: String::new() };
+        let mut lines = ReportLines { color, text: String::new() };
         self.tasks(&mut lines, "", true);
         let (hosts, slots) = self.size();
         let on =
@@ -73,7 +73,7 @@ impl Tally {
     /// Returns the evidence in a few lines: the counts of tasks by outcome, and where bytes were read.
     /// `homing report` shows the rest. The error output of failed tasks is left out: the user has just seen it.
     pub fn short(&self, color: bool) -> String {
-        let mut lines = Lines { color, text: String::new() };
+        let mut lines = ReportLines { color, text: String::new() };
         let (hosts, slots) = self.size();
         let on = match hosts {
             0 => String::new(),
@@ -116,7 +116,7 @@ impl Tally {
         }
     }
 
-    fn lost(&self, lines: &mut Lines) {
+    fn lost(&self, lines: &mut ReportLines) {
         let lost: NodeSet = self.hosts.iter().filter(|(_, h)| h.lost).map(|(name, _)| name.clone()).collect();
         if !lost.is_empty() {
             lines.add("lost", &lost.to_string());
@@ -126,7 +126,7 @@ impl Tally {
     /// Returns the evidence in one line, and the failed tasks: enough for a run on one machine without volumes. The error
     /// output of failed tasks is left out, as in [`Self::short`].
     pub fn brief(&self, color: bool) -> String {
-        let mut lines = Lines { color, text: String::new() };
+        let mut lines = ReportLines { color, text: String::new() };
         let report = self.run.as_ref().map_or(String::new(), |run| format!(" (homing report {run})"));
         self.tasks(&mut lines, &format!(" in {}{report}", span(self.wall_us())), false);
         lines.text
@@ -140,7 +140,7 @@ impl Tally {
     }
 
     /// Adds the counts of tasks and the first failed ones. `with_errors`: with the last line of their error output.
-    fn tasks(&self, lines: &mut Lines, more: &str, with_errors: bool) {
+    fn tasks(&self, lines: &mut ReportLines, more: &str, with_errors: bool) {
         let failed = format!("{} failed", self.counts.failed());
         let mut parts = vec![format!("{} done", self.counts.done)];
         parts.push(if self.counts.failed() > 0 { lines.red(failed) } else { failed });
@@ -171,7 +171,7 @@ impl Tally {
         }
     }
 
-    fn bytes(&self, lines: &mut Lines) {
+    fn bytes(&self, lines: &mut ReportLines) {
         let all = self.planned.local + self.planned.remote;
         if self.placed.0 == 0 {
             lines.add("planned", "unknown: no layout was found for the inputs");
@@ -218,7 +218,7 @@ impl Tally {
         lines.add("disks", &amplified.by_disks(disks, self.wall_us()));
     }
 
-    fn wait(&self, lines: &mut Lines) {
+    fn wait(&self, lines: &mut ReportLines) {
         if self.ended == 0 {
             return;
         }
@@ -245,7 +245,7 @@ impl Tally {
     }
 
     /// Adds the storage servers that limited the run, and the reason of each last limit.
-    fn limits(&self, lines: &mut Lines) {
+    fn limits(&self, lines: &mut ReportLines) {
         for (name, (limit, why)) in &self.limits {
             // A limit without a measurement describes no property of the storage.
             if let Some(limit) = limit.filter(|_| !why.is_empty() && why != NO_WAIT) {
@@ -258,7 +258,7 @@ impl Tally {
     }
 
     /// Adds the bytes that NFS servers served, and how long that took.
-    fn servers(&self, lines: &mut Lines) {
+    fn servers(&self, lines: &mut ReportLines) {
         for (name, served) in self.served().into_iter().filter(|(_, served)| served.bytes >= WORTH_TELLING) {
             let each = |ms: u64| span(ms * 1000 / served.requests.max(1));
             let again = match served.again {
@@ -279,7 +279,7 @@ impl Tally {
     }
 
     /// Adds the storage servers that other users used at the same time.
-    fn shared(&self, lines: &mut Lines) {
+    fn shared(&self, lines: &mut ReportLines) {
         for (name, shared) in self.shared.iter().filter(|(_, shared)| shared.most.len() > 1) {
             let mut most: Vec<_> = shared.most.iter().collect();
             most.sort_by_key(|(_, held)| std::cmp::Reverse(**held));
@@ -289,7 +289,7 @@ impl Tally {
         }
     }
 
-    fn busy(&self, lines: &mut Lines) {
+    fn busy(&self, lines: &mut ReportLines) {
         let Some((name, host, used)) = self.busiest() else { return };
         let used = match used {
             Some(used) => format!("{:.0} % of its slot time", used * 100.0),
@@ -310,8 +310,8 @@ const WORTH_TELLING: u64 = 1 << 20;
 /// The most characters of a command in a line.
 const COMMAND: usize = 120;
 
-impl Failed {
-    fn lines(&self, lines: &mut Lines, with_error: bool) {
+impl FailedTask {
+    fn lines(&self, lines: &mut ReportLines, with_error: bool) {
         let at = if self.host.is_empty() { String::new() } else { format!(" on {}", self.host) };
         let took = if at.is_empty() { String::new() } else { format!(" ({})", span(self.wall_us)) };
         let command = clipped(&self.command.display(), COMMAND);

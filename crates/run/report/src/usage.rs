@@ -1,8 +1,8 @@
 //! The usage of a cluster by its runs, added up over many of them: by run, host and command.
 
-use crate::energy::{Held, Holding, Taken};
+use crate::energy::{Holding, HostUsage, Taken};
 use crate::load::add_known;
-use homing_model::event::{PlannedBytes, What};
+use homing_model::event::{EventKind, PlannedBytes};
 use homing_model::{Event, IoCounters, IoWait, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +10,7 @@ use std::iter::Sum;
 
 /// The attributes by which attempts are added up.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Key {
+pub struct UsageKey {
     /// The run.
     pub run: String,
     /// The host on which they ran.
@@ -67,7 +67,7 @@ pub struct Used {
     pub last_ns: i64,
     /// Their part of the hosts while the runs had them.
     #[serde(default)]
-    pub held: Held,
+    pub held: HostUsage,
 }
 
 impl Used {
@@ -160,22 +160,22 @@ impl RunUsage {
     /// Takes the next event.
     pub fn add(&mut self, event: &Event) {
         match &event.what {
-            What::HostUp { host, slots, .. } => {
+            EventKind::HostUp { host, slots, .. } => {
                 self.slots.insert(host.clone(), *slots);
                 self.holdings.entry(host.clone()).or_default().begin(event.at_ns.max(self.since_ns));
             }
-            What::HostLost { host, .. } => self.holdings.entry(host.clone()).or_default().end(event.at_ns),
+            EventKind::HostLost { host, .. } => self.holdings.entry(host.clone()).or_default().end(event.at_ns),
             // The last event is the latest sign of the earlier coordinator.
-            What::RunResumed { .. } => self.holdings.values_mut().for_each(|holding| holding.end(self.at_ns)),
-            What::Sample { host, sample } => {
+            EventKind::RunResumed { .. } => self.holdings.values_mut().for_each(|holding| holding.end(self.at_ns)),
+            EventKind::Sample { host, sample } => {
                 let counts = event.at_ns >= self.since_ns;
                 self.holdings.entry(host.clone()).or_default().add(sample, counts);
             }
-            What::TaskStarted { task, command, planned, .. } => {
+            EventKind::TaskStarted { task, command, planned, .. } => {
                 self.running.insert(*task, (program(&String::from_utf8_lossy(&command.0)), planned.clone()));
             }
             // A task that no host could run has used nothing.
-            What::TaskEnded { task, host, outcome, wall_us, io, io_wait, .. }
+            EventKind::TaskEnded { task, host, outcome, wall_us, io, io_wait, .. }
                 if !host.is_empty() && event.at_ns >= self.since_ns =>
             {
                 let (command, planned) = self.running.remove(task).unwrap_or_default();
@@ -190,12 +190,12 @@ impl RunUsage {
     }
 
     /// Returns the sums, by host and command.
-    pub fn rows(mut self) -> impl Iterator<Item = (Key, Used)> {
+    pub fn rows(mut self) -> impl Iterator<Item = (UsageKey, Used)> {
         self.share_hosts();
         let run = self.run;
-        self.used
-            .into_iter()
-            .map(move |((host, command), used)| (Key { run: run.clone(), host, command, project: String::new() }, used))
+        self.used.into_iter().map(move |((host, command), used)| {
+            (UsageKey { run: run.clone(), host, command, project: String::new() }, used)
+        })
     }
 
     /// Divides the time of each host among its commands by their time in slots. A host without tasks is added to the
@@ -205,7 +205,7 @@ impl RunUsage {
         let Some((main, last_ns)) = longest.map(|((_, command), used)| (command.clone(), used.last_ns)) else { return };
         for (host, holding) in std::mem::take(&mut self.holdings) {
             let held = holding.whole(self.at_ns);
-            if held == Held::default() {
+            if held == HostUsage::default() {
                 continue;
             }
             if !self.used.keys().any(|(of, _)| *of == host) {
@@ -308,11 +308,11 @@ mod tests {
     use crate::made;
     use homing_model::{HostFacts, Outcome};
 
-    fn up(host: &str, slots: u32) -> What {
-        What::HostUp { host: host.into(), slots, facts: HostFacts::default() }
+    fn up(host: &str, slots: u32) -> EventKind {
+        EventKind::HostUp { host: host.into(), slots, facts: HostFacts::default() }
     }
 
-    fn ran(task: TaskId, host: &str, command: &str, outcome: Outcome, wall_us: u64) -> [What; 2] {
+    fn ran(task: TaskId, host: &str, command: &str, outcome: Outcome, wall_us: u64) -> [EventKind; 2] {
         let planned = Some(PlannedBytes { local: 10, remote: 3, remote_if_in_turn: 7, from: vec![] });
         let io = IoCounters { user_us: 5, sys_us: 1, max_rss: 1_000_000, rchar: Some(4), ..IoCounters::default() };
         [made::started(task, host, 1, command, planned), made::ended(task, host, outcome, wall_us, io)]
@@ -327,9 +327,12 @@ mod tests {
             .chain(ran(2, "n1", "bwa mem b", Outcome::Exit(3), 4_000_000))
             .chain(ran(3, "n2", "sort c", Outcome::Exit(0), 1_000_000));
         events.enumerate().for_each(|(at, what)| usage.add(&Event { at_ns: at as i64, what }));
-        let rows: Vec<(Key, Used)> = usage.rows().collect();
+        let rows: Vec<(UsageKey, Used)> = usage.rows().collect();
         let [(key, bwa), (_, sort)] = &rows[..] else { panic!("{rows:?}") };
-        assert_eq!(*key, Key { run: "r".into(), host: "n1".into(), command: "bwa".into(), project: String::new() });
+        assert_eq!(
+            *key,
+            UsageKey { run: "r".into(), host: "n1".into(), command: "bwa".into(), project: String::new() }
+        );
         let expected = Used {
             attempts: 2,
             failed: 1,
@@ -371,7 +374,7 @@ mod tests {
             .chain(ran(1, "n1", "bwa a", Outcome::Exit(0), 3_000_000))
             .chain(ran(2, "n1", "sort b", Outcome::Exit(0), 1_000_000));
         events.for_each(|what| usage.add(&Event { at_ns: 0, what }));
-        usage.add(&Event { at_ns: 4_000_000_000, what: What::Note { text: "the end".into() } });
+        usage.add(&Event { at_ns: 4_000_000_000, what: EventKind::Note { text: "the end".into() } });
         let rows: Vec<_> =
             usage.rows().map(|(key, used)| (key.host, key.command, used.attempts, used.held.us)).collect();
         let row = |host: &str, command: &str, attempts, us| (host.to_string(), command.to_string(), attempts, us);
@@ -386,8 +389,8 @@ mod tests {
         let held = |since_s: i64| {
             let mut usage = RunUsage::new("r", since_s * 1_000_000_000);
             let [started, ended] = ran(1, "n1", "bwa a", Outcome::Exit(0), 1);
-            let note = What::Note { text: "the last word of the first".into() };
-            let resumed = What::RunResumed { host: "h".into(), pid: 1 };
+            let note = EventKind::Note { text: "the last word of the first".into() };
+            let resumed = EventKind::RunResumed { host: "h".into(), pid: 1 };
             let events =
                 [(0, up("n1", 2)), (2, note), (100, resumed), (100, up("n1", 2)), (100, started), (103, ended)];
             events.into_iter().for_each(|(s, what)| usage.add(&Event { at_ns: s * 1_000_000_000, what }));

@@ -3,7 +3,7 @@
 use crate::rows::{self, Rows};
 use crate::scene::{About, plain};
 use crate::view::{Pane, Shown};
-use crate::{Scene, View};
+use crate::{Scene, WatchView};
 use homing_model::units::count;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -38,7 +38,7 @@ that move much. READS, FROM: bytes of inputs by their layouts.
 Any key goes back.";
 
 /// Draws the scene in the way that the view has chosen.
-pub fn draw(frame: &mut Frame, scene: &Scene, view: &mut View) {
+pub fn draw(frame: &mut Frame, scene: &Scene, view: &mut WatchView) {
     let lines = Layout::vertical([1, 1, u16::from(!scene.sums.is_empty())].map(Constraint::Length));
     let [top, middle, bottom] =
         Layout::vertical([Constraint::Length(3), Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
@@ -57,7 +57,7 @@ pub fn draw(frame: &mut Frame, scene: &Scene, view: &mut View) {
     frame.render_widget(Line::raw(last_line(scene, view)), bottom);
 }
 
-fn last_line(scene: &Scene, view: &View) -> String {
+fn last_line(scene: &Scene, view: &WatchView) -> String {
     match &view.shown {
         Shown::Filter => format!("filter: {}_  Enter keeps it, Escape takes it away", plain(&view.filter)),
         Shown::Question(task) => {
@@ -89,7 +89,7 @@ fn output(frame: &mut Frame, area: Rect, name: &str, text: &str, back: usize) {
 }
 
 /// Draws the hosts, the small tables below them, and the tasks. Each gets the height that it needs, up to its limit.
-fn panes(frame: &mut Frame, area: Rect, scene: &Scene, view: &mut View) {
+fn panes(frame: &mut Frame, area: Rect, scene: &Scene, view: &mut WatchView) {
     let small = [rows::servers(scene), rows::waits(scene), rows::fetches(scene), rows::failures(scene)];
     let (hosts, tasks) = (rows::hosts(view, scene), rows::tasks(view, scene));
     let heights = heights(area.height, &hosts, &small, &tasks, view.pane);
@@ -118,7 +118,7 @@ fn heights(all: u16, hosts: &Rows, small: &[Rows; 4], tasks: &Rows, pane: Pane) 
     [hosts, between[0], between[1], between[2], between[3], tasks]
 }
 
-fn table(frame: &mut Frame, area: Rect, rows: &Rows, view: &mut View, pane: Option<Pane>) {
+fn table(frame: &mut Frame, area: Rect, rows: &Rows, view: &mut WatchView, pane: Option<Pane>) {
     if area.height < LEAST || rows.rows.is_empty() {
         return;
     }

@@ -1,7 +1,7 @@
 //! Carries out keys.
 
 use crate::Scene;
-use crate::view::{HostOrder, Pane, Shown, TaskOrder, View};
+use crate::view::{HostOrder, Pane, Shown, TaskOrder, WatchView};
 use homing_model::TaskId;
 
 /// The rows of a page, for any size of the screen.
@@ -9,7 +9,7 @@ const PAGE: isize = 10;
 
 /// A key that was pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
+pub enum KeyPress {
     /// A character.
     Char(char),
     /// Return.
@@ -38,7 +38,7 @@ pub enum Key {
 
 /// A request of the user that the view alone cannot fulfil.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum ViewRequest {
     /// Leave the program.
     Leave,
     /// Pause or continue the replay.
@@ -53,16 +53,16 @@ pub enum Wish {
     End(TaskId),
 }
 
-impl View {
+impl WatchView {
     /// Carries out a key, and returns the request that the caller must fulfil.
-    pub fn press(&mut self, key: Key, scene: &Scene) -> Option<Wish> {
+    pub fn press(&mut self, key: KeyPress, scene: &Scene) -> Option<ViewRequest> {
         self.told.clear();
-        if key == Key::Interrupt {
-            return Some(Wish::Leave);
+        if key == KeyPress::Interrupt {
+            return Some(ViewRequest::Leave);
         }
         match std::mem::replace(&mut self.shown, Shown::All) {
             Shown::Filter => self.type_filter(key),
-            Shown::Question(task) => return matches!(key, Key::Char('y' | 'Y')).then_some(Wish::End(task)),
+            Shown::Question(task) => return matches!(key, KeyPress::Char('y' | 'Y')).then_some(ViewRequest::End(task)),
             Shown::Help => {}
             Shown::Output { task, text, back } => self.read(key, task, text, back),
             Shown::All => return self.choose(key, scene),
@@ -70,27 +70,27 @@ impl View {
         None
     }
 
-    fn choose(&mut self, key: Key, scene: &Scene) -> Option<Wish> {
+    fn choose(&mut self, key: KeyPress, scene: &Scene) -> Option<ViewRequest> {
         match key {
-            Key::Char('q') => return Some(Wish::Leave),
-            Key::Escape if self.filter.is_empty() => return Some(Wish::Leave),
-            Key::Escape => self.filter.clear(),
-            Key::Char(' ') => return Some(Wish::Pause),
-            Key::Char('+') => return Some(Wish::Faster),
-            Key::Char('-') => return Some(Wish::Slower),
-            Key::Char('?' | 'h') => self.shown = Shown::Help,
-            Key::Char('/') => self.shown = Shown::Filter,
-            Key::Char('f') => self.fold = Some(!self.folds(scene)),
-            Key::Char('s') => self.sort(),
-            Key::Tab => self.pane = if self.pane == Pane::Hosts { Pane::Tasks } else { Pane::Hosts },
-            Key::Enter | Key::Char('o') => return self.meant(scene).map(Wish::Output),
-            Key::Char('k') => self.shown = self.meant(scene).map_or(Shown::All, Shown::Question),
-            Key::Up => self.go(-1),
-            Key::Down => self.go(1),
-            Key::PageUp => self.go(-PAGE),
-            Key::PageDown => self.go(PAGE),
-            Key::Home => self.go(isize::MIN),
-            Key::End => self.go(isize::MAX),
+            KeyPress::Char('q') => return Some(ViewRequest::Leave),
+            KeyPress::Escape if self.filter.is_empty() => return Some(ViewRequest::Leave),
+            KeyPress::Escape => self.filter.clear(),
+            KeyPress::Char(' ') => return Some(ViewRequest::Pause),
+            KeyPress::Char('+') => return Some(ViewRequest::Faster),
+            KeyPress::Char('-') => return Some(ViewRequest::Slower),
+            KeyPress::Char('?' | 'h') => self.shown = Shown::Help,
+            KeyPress::Char('/') => self.shown = Shown::Filter,
+            KeyPress::Char('f') => self.fold = Some(!self.folds(scene)),
+            KeyPress::Char('s') => self.sort(),
+            KeyPress::Tab => self.pane = if self.pane == Pane::Hosts { Pane::Tasks } else { Pane::Hosts },
+            KeyPress::Enter | KeyPress::Char('o') => return self.meant(scene).map(ViewRequest::Output),
+            KeyPress::Char('k') => self.shown = self.meant(scene).map_or(Shown::All, Shown::Question),
+            KeyPress::Up => self.go(-1),
+            KeyPress::Down => self.go(1),
+            KeyPress::PageUp => self.go(-PAGE),
+            KeyPress::PageDown => self.go(PAGE),
+            KeyPress::Home => self.go(isize::MIN),
+            KeyPress::End => self.go(isize::MAX),
             _ => {}
         }
         None
@@ -116,27 +116,27 @@ impl View {
         }
     }
 
-    fn type_filter(&mut self, key: Key) {
+    fn type_filter(&mut self, key: KeyPress) {
         match key {
-            Key::Char(c) => self.filter.push(c),
-            Key::Back => drop(self.filter.pop()),
-            Key::Escape => return self.filter.clear(),
-            Key::Enter => return,
+            KeyPress::Char(c) => self.filter.push(c),
+            KeyPress::Back => drop(self.filter.pop()),
+            KeyPress::Escape => return self.filter.clear(),
+            KeyPress::Enter => return,
             _ => {}
         }
         self.shown = Shown::Filter;
     }
 
     /// Scrolls in the output of a task. At first its end is shown.
-    fn read(&mut self, key: Key, task: TaskId, text: String, back: usize) {
+    fn read(&mut self, key: KeyPress, task: TaskId, text: String, back: usize) {
         let page = PAGE as usize;
         let back = match key {
-            Key::Up => back + 1,
-            Key::Down => back.saturating_sub(1),
-            Key::PageUp => back + page,
-            Key::PageDown => back.saturating_sub(page),
-            Key::Home => text.lines().count(),
-            Key::End => 0,
+            KeyPress::Up => back + 1,
+            KeyPress::Down => back.saturating_sub(1),
+            KeyPress::PageUp => back + page,
+            KeyPress::PageDown => back.saturating_sub(page),
+            KeyPress::Home => text.lines().count(),
+            KeyPress::End => 0,
             _ => return,
         };
         self.shown = Shown::Output { task, back: back.min(text.lines().count()), text };

@@ -1,4 +1,4 @@
-//! Draws the screen of `homing top`, and carries out its keys. A [`Scene`] is the data of a moment, a [`View`] the
+//! Draws the screen of `homing top`, and carries out its keys. A [`Scene`] is the data of a moment, a [`WatchView`] the
 //! part of it that the user has chosen to see. Drawing is pure: it reads no file and no clock.
 //!
 //! [`history`] keeps a sample a minute in a file that never grows beyond its bound. It alone reads and writes files.
@@ -20,8 +20,8 @@ mod view;
 
 pub use clock::Clock;
 pub use draw::draw;
-pub use keys::{Key, Wish};
+pub use keys::{KeyPress, ViewRequest};
 pub use past::Past;
 pub use scene::{About, Scene};
 pub use text::text;
-pub use view::{Shown, View};
+pub use view::{Shown, WatchView};

@@ -1,6 +1,6 @@
 //! The hosts at an earlier moment, from the samples that each host kept.
 
-use crate::history::{Kept, Moment, at};
+use crate::history::{HostRecords, Moment, at};
 use crate::{About, Scene};
 use homing_model::units::short_span;
 use homing_model::{NodeSet, document};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The histories of hosts.
 pub struct Past {
     /// By name, the samples that each host kept, or why it sends none.
-    pub hosts: Vec<(String, Result<Kept, String>)>,
+    pub hosts: Vec<(String, Result<HostRecords, String>)>,
     /// The first moment, ns since 1970.
     pub begin_ns: i64,
     /// The last moment, ns since 1970.
@@ -48,7 +48,7 @@ impl Past {
 
     /// Returns a moment as JSON, with the names and units of the other objects of `homing top`.
     pub fn line(&self, ns: i64) -> String {
-        let host = |(name, told): &(String, Result<Kept, String>)| {
+        let host = |(name, told): &(String, Result<HostRecords, String>)| {
             let state = self.state(name, told, ns);
             let facts = told.as_ref().ok().and_then(|kept| kept.facts.as_ref());
             json!({
@@ -62,7 +62,7 @@ impl Past {
     }
 
     /// Returns the state of a host at a moment, or why it is unknown.
-    fn state(&self, name: &str, told: &Result<Kept, String>, ns: i64) -> HostState {
+    fn state(&self, name: &str, told: &Result<HostRecords, String>, ns: i64) -> HostState {
         let unknown =
             |why: String, lost| HostState { name: name.into(), trouble: Some(why), lost, ..HostState::default() };
         let kept = match told {
@@ -96,13 +96,13 @@ impl Past {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::Record;
+    use crate::history::SampleRecord;
     use homing_model::HostSample;
 
     #[test]
     fn a_host_is_shown_where_it_kept_something_and_is_told_of_where_not() {
         let second = 1_000_000_000;
-        let record = |at: i64, busy| Record {
+        let record = |at: i64, busy| SampleRecord {
             boot: 1,
             sample: HostSample {
                 at_ns: at * second,
@@ -110,9 +110,9 @@ mod tests {
                 cpu_idle_us: Some(at as u64 * 1_000_000 - busy),
                 ..HostSample::default()
             },
-            ..Record::default()
+            ..SampleRecord::default()
         };
-        let kept = Kept { records: vec![record(60, 0), record(120, 30_000_000)], facts: None };
+        let kept = HostRecords { records: vec![record(60, 0), record(120, 30_000_000)], facts: None };
         let past = Past {
             hosts: vec![("n1".into(), Ok(kept)), ("n2".into(), Err("no route".into()))],
             begin_ns: 60 * second,

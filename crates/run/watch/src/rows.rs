@@ -1,7 +1,7 @@
 //! Makes the cells of the tables on the screen.
 
 use crate::scene::{About, plain};
-use crate::view::{HostOrder, TaskOrder, View};
+use crate::view::{HostOrder, TaskOrder, WatchView};
 use crate::{Scene, view};
 use homing_model::units::{bytes, short_span};
 use homing_report::HostState;
@@ -43,7 +43,7 @@ fn rate(value: Option<f64>, unit: &str) -> String {
     value.map_or("-".into(), |n| format!("{n:.0} {unit}"))
 }
 
-pub(crate) fn hosts(view: &View, scene: &Scene) -> Rows {
+pub(crate) fn hosts(view: &WatchView, scene: &Scene) -> Rows {
     let hosts = view.hosts(scene);
     let bad = hosts.iter().map(|host| host.trouble.is_some()).collect();
     let net = |host: &HostState| match (host.net, host.link) {
@@ -105,7 +105,7 @@ pub(crate) fn failures(scene: &Scene) -> Rows {
     Rows { bad: vec![true; rows.rows.len()], ..rows }
 }
 
-pub(crate) fn tasks(view: &view::View, scene: &Scene) -> Rows {
+pub(crate) fn tasks(view: &view::WatchView, scene: &Scene) -> Rows {
     let rows = view.tasks(scene).into_iter().map(|task| {
         let slot = if task.slot > 0 { task.slot.to_string() } else { "-".into() };
         let moved = task.moved.map_or("-".into(), bytes);

@@ -1,6 +1,6 @@
 //! The data that `homing top` shows of one moment.
 
-use homing_model::live::{Live, Waits};
+use homing_model::live::{Live, WaitGroup};
 use homing_model::text::shown;
 use homing_model::units::{bytes, percent};
 use homing_report::{FailureState, Fetch, HostState, Now, ServerState, TaskState};
@@ -35,7 +35,7 @@ pub struct Scene {
     /// The hosts that read from each server.
     pub fetches: Vec<Fetch>,
     /// The reasons why tasks wait.
-    pub waits: Vec<Waits>,
+    pub waits: Vec<WaitGroup>,
     /// The last failures.
     pub failures: Vec<FailureState>,
     /// The tasks that run.

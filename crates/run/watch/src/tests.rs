@@ -1,5 +1,5 @@
-use crate::{About, Key, Scene, Shown, View, Wish, draw};
-use homing_model::live::Waits;
+use crate::{About, KeyPress, Scene, Shown, ViewRequest, WatchView, draw};
+use homing_model::live::WaitGroup;
 use homing_report::{FailureState, Fetch, HostState, ServerState, TaskState};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -36,7 +36,7 @@ fn scene(hosts: u32) -> Scene {
         hosts: all,
         servers: vec![ServerState { name: "nas".into(), limit: Some(8), why, users }],
         fetches: vec![Fetch { from: "n2".into(), to: "n1".into(), tasks: 1, bytes: 5_000_000 }],
-        waits: vec![Waits { why: "a slot of n2, which holds what they read".into(), tasks: 40 }],
+        waits: vec![WaitGroup { why: "a slot of n2, which holds what they read".into(), tasks: 40 }],
         failures: vec![failure],
         tasks: (1..=hosts).map(|n| task(u64::from(n), n, u64::from(n))).collect(),
         hint: String::new(),
@@ -44,7 +44,7 @@ fn scene(hosts: u32) -> Scene {
     }
 }
 
-fn picture(scene: &Scene, view: &mut View, columns: u16, rows: u16) -> Vec<String> {
+fn picture(scene: &Scene, view: &mut WatchView, columns: u16, rows: u16) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     terminal.draw(|frame| draw(frame, scene, view)).unwrap();
     let buffer = terminal.backend().buffer().clone();
@@ -56,7 +56,7 @@ fn picture(scene: &Scene, view: &mut View, columns: u16, rows: u16) -> Vec<Strin
 #[test]
 fn a_run_looks_as_it_did_on_screens_of_three_sizes() {
     for (columns, rows) in [(60, 16), (80, 24), (132, 43)] {
-        let seen = picture(&scene(3), &mut View::default(), columns, rows).join("\n") + "\n";
+        let seen = picture(&scene(3), &mut WatchView::default(), columns, rows).join("\n") + "\n";
         let path = format!("{}/src/screens/{columns}x{rows}.txt", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&path, &seen).unwrap();
@@ -91,51 +91,51 @@ n1                8      1 %  -         2.1 GB    20 MB/s  12 MB/s 48 %
 fn many_hosts_fit_on_any_screen_and_those_in_trouble_stand_first() {
     let scene = scene(256);
     for (columns, rows) in [(80, 24), (132, 43), (200, 60), (40, 10), (1, 1), (0, 0)] {
-        let lines = picture(&scene, &mut View::default(), columns, rows);
+        let lines = picture(&scene, &mut WatchView::default(), columns, rows);
         if columns >= 80 {
             assert!(lines[4].starts_with("n2 ") && lines[4].contains("silent for 4 s"), "{lines:#?}");
             assert!(lines.iter().any(|line| line.starts_with("n[3-256]")), "{lines:#?}");
             assert!(lines.last().unwrap().starts_with("q leaves  ? help"), "{lines:#?}");
         }
     }
-    let mut view = View::default();
-    view.press(Key::Char('f'), &scene);
+    let mut view = WatchView::default();
+    view.press(KeyPress::Char('f'), &scene);
     let lines = picture(&scene, &mut view, 132, 24);
     assert!(lines.iter().any(|line| line.contains("hosts more)")), "{lines:#?}");
     // The last task is reached, and is shown.
-    view.press(Key::End, &scene);
+    view.press(KeyPress::End, &scene);
     let lines = picture(&scene, &mut view, 132, 24);
     assert!(lines.iter().any(|line| line.ends_with("bwa mem 1.fq")), "{lines:#?}");
-    view.press(Key::Tab, &scene);
-    view.press(Key::End, &scene);
+    view.press(KeyPress::Tab, &scene);
+    view.press(KeyPress::End, &scene);
     assert!(picture(&scene, &mut view, 132, 24).iter().any(|line| line.starts_with("n1 ")));
 }
 
-fn types(view: &mut View, scene: &Scene, text: &str) {
-    text.chars().for_each(|c| assert_eq!(view.press(Key::Char(c), scene), None));
+fn types(view: &mut WatchView, scene: &Scene, text: &str) {
+    text.chars().for_each(|c| assert_eq!(view.press(KeyPress::Char(c), scene), None));
 }
 
 #[test]
 fn keys_sort_filter_and_leave() {
-    let (scene, mut view) = (scene(12), View::default());
+    let (scene, mut view) = (scene(12), WatchView::default());
     types(&mut view, &scene, "/N1");
     assert_eq!(view.shown, Shown::Filter);
-    view.press(Key::Char('2'), &scene);
-    view.press(Key::Enter, &scene);
+    view.press(KeyPress::Char('2'), &scene);
+    view.press(KeyPress::Enter, &scene);
     let lines = picture(&scene, &mut view, 100, 40);
     assert_eq!(lines.iter().filter(|line| line.contains("bwa mem")).count(), 3, "title, failure, task: {lines:#?}");
-    assert_eq!(view.press(Key::Escape, &scene), None, "the filter goes first");
+    assert_eq!(view.press(KeyPress::Escape, &scene), None, "the filter goes first");
     types(&mut view, &scene, "ss");
     let lines = picture(&scene, &mut view, 100, 40);
     let first = lines.iter().position(|line| line.starts_with("TASK")).unwrap() + 1;
     assert!(lines[first - 1].contains("HOST*") && lines[first].starts_with("1 "), "{lines:#?}");
     for (key, wish) in [
-        (Key::Char(' '), Wish::Pause),
-        (Key::Char('+'), Wish::Faster),
-        (Key::Char('-'), Wish::Slower),
-        (Key::Char('q'), Wish::Leave),
-        (Key::Escape, Wish::Leave),
-        (Key::Interrupt, Wish::Leave),
+        (KeyPress::Char(' '), ViewRequest::Pause),
+        (KeyPress::Char('+'), ViewRequest::Faster),
+        (KeyPress::Char('-'), ViewRequest::Slower),
+        (KeyPress::Char('q'), ViewRequest::Leave),
+        (KeyPress::Escape, ViewRequest::Leave),
+        (KeyPress::Interrupt, ViewRequest::Leave),
     ] {
         assert_eq!(view.press(key, &scene), Some(wish));
     }
@@ -143,27 +143,27 @@ fn keys_sort_filter_and_leave() {
 
 #[test]
 fn nothing_is_ended_without_a_question() {
-    let (mut scene, mut view) = (scene(12), View::default());
-    view.press(Key::Down, &scene);
-    assert_eq!(view.press(Key::Char('k'), &scene), None);
+    let (mut scene, mut view) = (scene(12), WatchView::default());
+    view.press(KeyPress::Down, &scene);
+    assert_eq!(view.press(KeyPress::Char('k'), &scene), None);
     assert_eq!(view.shown, Shown::Question(11), "the second of those that run longest");
     let lines = picture(&scene, &mut view, 100, 24);
     assert_eq!(lines.last().unwrap(), "y ends task 11, any other key does not: bwa mem 11.fq");
-    assert_eq!(view.press(Key::Char('n'), &scene), None);
-    view.press(Key::Char('k'), &scene);
-    assert_eq!(view.press(Key::Char('y'), &scene), Some(Wish::End(11)));
-    assert_eq!(view.press(Key::Enter, &scene), Some(Wish::Output(11)));
+    assert_eq!(view.press(KeyPress::Char('n'), &scene), None);
+    view.press(KeyPress::Char('k'), &scene);
+    assert_eq!(view.press(KeyPress::Char('y'), &scene), Some(ViewRequest::End(11)));
+    assert_eq!(view.press(KeyPress::Enter, &scene), Some(ViewRequest::Output(11)));
     view.output(11, (1..=50).map(|n| format!("line {n}\n")).collect());
     let lines = picture(&scene, &mut view, 100, 24);
     assert_eq!(lines[lines.len() - 2], "line 50", "{lines:#?}");
-    view.press(Key::Up, &scene);
+    view.press(KeyPress::Up, &scene);
     assert_eq!(picture(&scene, &mut view, 100, 24)[22], "line 49");
-    view.press(Key::Home, &scene);
-    view.press(Key::Char('x'), &scene);
+    view.press(KeyPress::Home, &scene);
+    view.press(KeyPress::Char('x'), &scene);
     assert_eq!(view.shown, Shown::All);
     // A replay accepts no action on tasks.
     scene.is_live = false;
-    assert_eq!(view.press(Key::Char('k'), &scene), None);
+    assert_eq!(view.press(KeyPress::Char('k'), &scene), None);
     assert_eq!(view.shown, Shown::All);
     assert!(view.told.contains("over"), "{}", view.told);
 }

@@ -2,12 +2,12 @@
 
 use crate::rows::{self, Rows};
 use crate::scene::plain;
-use crate::{Scene, View};
+use crate::{Scene, WatchView};
 use homing_model::fit::clipped;
 
 /// Returns the text, in lines of at most `columns` characters.
 pub fn text(scene: &Scene, columns: usize) -> String {
-    let view = View { fold: Some(false), ..View::default() };
+    let view = WatchView { fold: Some(false), ..WatchView::default() };
     let mut lines = vec![plain(&scene.title), plain(&scene.progress), plain(&scene.sums)];
     lines.retain(|line| !line.is_empty());
     let small = [rows::servers(scene), rows::waits(scene), rows::fetches(scene), rows::failures(scene)];

@@ -88,7 +88,7 @@ pub enum Shown {
 
 /// The choices of the user.
 #[derive(Clone, Debug, Default)]
-pub struct View {
+pub struct WatchView {
     /// The content of the screen.
     pub shown: Shown,
     /// The message in the last line, until the next key.
@@ -104,15 +104,15 @@ pub struct View {
     pub(crate) task_table: TableState,
 }
 
-impl View {
+impl WatchView {
     /// Makes the view at the start, with or without colours.
-    pub fn new(colors: bool) -> View {
-        View { colors, ..View::default() }
+    pub fn new(colors: bool) -> WatchView {
+        WatchView { colors, ..WatchView::default() }
     }
 
     /// Returns the same view with a marked row of the hosts, for scenes without tasks.
-    pub fn on_hosts(self) -> View {
-        View { pane: Pane::Hosts, ..self }
+    pub fn on_hosts(self) -> WatchView {
+        WatchView { pane: Pane::Hosts, ..self }
     }
 
     /// Shows output of a task that has arrived.

@@ -1,14 +1,14 @@
 //! Changes of the layout, and the prediction for each.
 
-use crate::advise::hot::{Folder, TOLD};
-use crate::advise::{Outcome, Seen, predict};
+use crate::advise::hot::{HotFolder, TOLD};
+use crate::advise::{AdviceEvidence, PredictedCost, predict};
 use homing_model::{FileLayout, Replica};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// A volume whose copies can be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
+pub struct AdjustableVolume {
     /// Its name.
     pub name: String,
     /// The mount point.
@@ -21,7 +21,7 @@ pub struct Site {
 
 /// A possible change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum LayoutChange {
     /// Another number of copies of the files in a folder.
     Copies {
         /// The volume.
@@ -49,11 +49,11 @@ const NEAR: f64 = 0.2;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
     /// The change.
-    pub change: Change,
+    pub change: LayoutChange,
     /// The predicted outcome of the runs with the present layout.
-    pub now: Outcome,
+    pub now: PredictedCost,
     /// The predicted outcome after the change.
-    pub then: Outcome,
+    pub then: PredictedCost,
     /// The real time of the runs, microseconds.
     pub took_us: u64,
     /// Bytes that the change writes.
@@ -79,7 +79,7 @@ fn saved(now: u64, then: u64) -> f64 {
 
 /// Returns changes of the folders that [`crate::advise::hot`] finds, in order of the bytes that they save. Each saves
 /// at least a twentieth of them.
-pub fn advice(seen: &Seen, folders: &[Folder], sites: &[Site]) -> Vec<Advice> {
+pub fn advice(seen: &AdviceEvidence, folders: &[HotFolder], sites: &[AdjustableVolume]) -> Vec<Advice> {
     let now = predict(seen, &seen.files);
     let held = |files: &[FileLayout]| files.iter().flat_map(FileLayout::bytes_per_host).map(|(_, n)| n).sum::<u64>();
     let stored = held(&seen.files);
@@ -99,7 +99,11 @@ pub fn advice(seen: &Seen, folders: &[Folder], sites: &[Site]) -> Vec<Advice> {
 }
 
 /// Returns changes of a folder, each with the resulting layout of all files.
-fn changes(seen: &Seen, folder: &Folder, sites: &[Site]) -> Vec<(Change, Vec<FileLayout>)> {
+fn changes(
+    seen: &AdviceEvidence,
+    folder: &HotFolder,
+    sites: &[AdjustableVolume],
+) -> Vec<(LayoutChange, Vec<FileLayout>)> {
     let site = sites.iter().filter(|site| folder.path.starts_with(&site.mount));
     match site.max_by_key(|site| site.mount.as_os_str().len()) {
         Some(site) => one_more_copy(seen, folder, site).into_iter().collect(),
@@ -107,7 +111,11 @@ fn changes(seen: &Seen, folder: &Folder, sites: &[Site]) -> Vec<(Change, Vec<Fil
     }
 }
 
-fn one_more_copy(seen: &Seen, folder: &Folder, site: &Site) -> Option<(Change, Vec<FileLayout>)> {
+fn one_more_copy(
+    seen: &AdviceEvidence,
+    folder: &HotFolder,
+    site: &AdjustableVolume,
+) -> Option<(LayoutChange, Vec<FileLayout>)> {
     let path = if site.by_folder { &folder.path } else { &site.mount };
     let within = |file: &FileLayout| file.path.as_path().starts_with(path);
     let copies = seen.files.iter().filter(|file| within(file)).flat_map(|file| &file.extents);
@@ -128,11 +136,11 @@ fn one_more_copy(seen: &Seen, folder: &Folder, site: &Site) -> Option<(Change, V
             extent.replicas.extend(hosts.into_iter().map(|host| Replica { host, share: 1.0 }));
         }
     }
-    Some((Change::Copies { volume: site.name.clone(), path: path.clone(), copies }, files))
+    Some((LayoutChange::Copies { volume: site.name.clone(), path: path.clone(), copies }, files))
 }
 
 /// Returns the move to a volume with one copy, file by file in turn: more copies there are a change of their own.
-fn moved(seen: &Seen, folder: &Folder, to: &Site) -> (Change, Vec<FileLayout>) {
+fn moved(seen: &AdviceEvidence, folder: &HotFolder, to: &AdjustableVolume) -> (LayoutChange, Vec<FileLayout>) {
     let mut files = seen.files.clone();
     let within = files.iter_mut().filter(|file| file.path.as_path().starts_with(&folder.path));
     for (turn, file) in within.enumerate() {
@@ -141,7 +149,7 @@ fn moved(seen: &Seen, folder: &Folder, to: &Site) -> (Change, Vec<FileLayout>) {
             extent.replicas = vec![Replica { host: host.clone(), share: 1.0 }];
         }
     }
-    (Change::Move { path: folder.path.clone(), to: to.mount.clone() }, files)
+    (LayoutChange::Move { path: folder.path.clone(), to: to.mount.clone() }, files)
 }
 
 #[cfg(test)]
@@ -150,28 +158,28 @@ mod tests {
     use crate::advise::hot;
     use crate::advise::predict::tests::{file, seen};
 
-    fn advised(sites: &[Site]) -> Vec<Advice> {
+    fn advised(sites: &[AdjustableVolume]) -> Vec<Advice> {
         let seen = skewed();
         advice(&seen, &hot(&seen), sites)
     }
 
-    fn skewed() -> Seen {
+    fn skewed() -> AdviceEvidence {
         let files: Vec<FileLayout> = (0..30).map(|n| file(&format!("/data/raw/{n}"), 10_000_000, &["n1"])).collect();
         let tasks: Vec<(usize, Vec<usize>)> = (0..30).map(|n| (n % 3, vec![n])).collect();
         let tasks: Vec<(usize, &[usize])> = tasks.iter().map(|(host, files)| (*host, &files[..])).collect();
         seen(files, &tasks)
     }
 
-    fn site(by_folder: bool, mount: &str, hosts: &[&str]) -> Site {
+    fn site(by_folder: bool, mount: &str, hosts: &[&str]) -> AdjustableVolume {
         let hosts = hosts.iter().map(|host| host.to_string()).collect();
-        Site { name: "data".into(), mount: mount.into(), hosts, by_folder }
+        AdjustableVolume { name: "data".into(), mount: mount.into(), hosts, by_folder }
     }
 
     #[test]
     fn a_copy_more_of_what_is_hot_is_advised_with_what_it_brings() {
         for (by_folder, path) in [(true, "/data/raw"), (false, "/data")] {
             let found = advised(&[site(by_folder, "/data", &["n1", "n2", "n3"])]);
-            let change = Change::Copies { volume: "data".into(), path: path.into(), copies: 2 };
+            let change = LayoutChange::Copies { volume: "data".into(), path: path.into(), copies: 2 };
             assert_eq!(found.iter().map(|one| &one.change).collect::<Vec<_>>(), [&change]);
             assert_eq!((found[0].saves(), found[0].written), (1.0, 300_000_000), "{found:?}");
             // The run took as long as its tasks do, or much longer.
@@ -191,7 +199,7 @@ mod tests {
     #[test]
     fn a_folder_of_one_server_may_move_to_a_volume_over_several() {
         let found = advised(&[site(true, "/spread", &["n1", "n2", "n3"])]);
-        let change = Change::Move { path: "/data/raw".into(), to: "/spread".into() };
+        let change = LayoutChange::Move { path: "/data/raw".into(), to: "/spread".into() };
         assert_eq!(found.iter().map(|one| &one.change).collect::<Vec<_>>(), [&change]);
     }
 }

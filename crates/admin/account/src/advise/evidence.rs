@@ -1,6 +1,6 @@
 //! Shows the evidence and the advice in words.
 
-use crate::advise::{Advice, Change, Folder, Seen};
+use crate::advise::{Advice, AdviceEvidence, HotFolder, LayoutChange};
 use homing_batch::quote;
 use homing_model::RawText;
 use homing_model::text::{aligned, shown};
@@ -17,7 +17,7 @@ const HOSTS: usize = 3;
 /// The evidence of the journals and the file systems.
 pub struct ReadEvidence {
     /// The inputs of tasks, and their layout.
-    pub seen: Seen,
+    pub seen: AdviceEvidence,
     /// Runs that read something over a network file system.
     pub runs: usize,
     /// Notes for a person.
@@ -37,7 +37,7 @@ fn part(of: u64, all: u64) -> String {
 }
 
 /// Returns the report for people.
-pub fn text(evidence: &ReadEvidence, folders: &[Folder], advice: &[Advice], cost: Option<&Price>) -> String {
+pub fn text(evidence: &ReadEvidence, folders: &[HotFolder], advice: &[Advice], cost: Option<&Price>) -> String {
     let (local, remote) = evidence.seen.bytes();
     let tasks = evidence.seen.runs.iter().map(|run| run.tasks.len() as u64).sum();
     let mut text = format!(
@@ -63,7 +63,7 @@ pub fn text(evidence: &ReadEvidence, folders: &[Folder], advice: &[Advice], cost
     text
 }
 
-fn row(folder: &Folder) -> [String; 5] {
+fn row(folder: &HotFolder) -> [String; 5] {
     let mut on: Vec<String> =
         folder.on.iter().take(HOSTS).map(|(host, share)| format!("{} {:.0} %", shown(host), 100.0 * share)).collect();
     if folder.on.len() > HOSTS {
@@ -80,8 +80,8 @@ fn row(folder: &Folder) -> [String; 5] {
 
 fn sentence(one: &Advice, cost: Option<&Price>) -> String {
     let what = match &one.change {
-        Change::Copies { path, copies, .. } => format!("{copies} copies of {}", shown(&path.to_string_lossy())),
-        Change::Move { path, to } => {
+        LayoutChange::Copies { path, copies, .. } => format!("{copies} copies of {}", shown(&path.to_string_lossy())),
+        LayoutChange::Move { path, to } => {
             format!("{} on {}", shown(&path.to_string_lossy()), shown(&to.to_string_lossy()))
         }
     };
@@ -99,11 +99,13 @@ fn sentence(one: &Advice, cost: Option<&Price>) -> String {
 }
 
 /// Returns the command for a person to paste.
-fn command(change: &Change) -> String {
+fn command(change: &LayoutChange) -> String {
     let word = |path: &Path| RawText(quote(path.as_os_str().as_bytes())).display();
     match change {
-        Change::Copies { volume, path, copies } => format!("homing volume set-copies {volume} {} {copies}", word(path)),
-        Change::Move { path, to } => {
+        LayoutChange::Copies { volume, path, copies } => {
+            format!("homing volume set-copies {volume} {} {copies}", word(path))
+        }
+        LayoutChange::Move { path, to } => {
             let there = to.join(path.strip_prefix("/").unwrap_or(path));
             format!("rsync -aHAX --mkpath {}/ {}/", word(path), word(&there))
         }
@@ -111,9 +113,9 @@ fn command(change: &Change) -> String {
 }
 
 /// Returns the report for programs.
-pub fn as_json(evidence: &ReadEvidence, folders: &[Folder], advice: &[Advice], cost: Option<&Price>) -> Value {
+pub fn as_json(evidence: &ReadEvidence, folders: &[HotFolder], advice: &[Advice], cost: Option<&Price>) -> Value {
     let (local, remote) = evidence.seen.bytes();
-    let folder = |one: &Folder| {
+    let folder = |one: &HotFolder| {
         let on: serde_json::Map<String, Value> =
             one.on.iter().map(|(host, part)| (host.clone(), json!(part))).collect();
         json!({ "path": one.path.to_string_lossy(), "read_bytes": one.read, "remote_bytes": one.remote, "on": on })

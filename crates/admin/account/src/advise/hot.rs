@@ -1,6 +1,6 @@
 //! Finds the folders whose files tasks read over the network.
 
-use crate::advise::Seen;
+use crate::advise::AdviceEvidence;
 use homing_model::FileLayout;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const MOST: f64 = 0.8;
 
 /// A folder that was read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Folder {
+pub struct HotFolder {
     /// Its path.
     pub path: PathBuf,
     /// Bytes of its files that tasks read, each as often as it was read.
@@ -31,7 +31,7 @@ struct Sum {
 }
 
 /// Returns folders in order of the bytes that were read from them over the network. None of them is in another.
-pub fn hot(seen: &Seen) -> Vec<Folder> {
+pub fn hot(seen: &AdviceEvidence) -> Vec<HotFolder> {
     let mut sums: BTreeMap<PathBuf, Sum> = BTreeMap::new();
     for (file, read, remote) in reads(seen) {
         let path = seen.files[file].path.to_path();
@@ -51,9 +51,9 @@ pub fn hot(seen: &Seen) -> Vec<Folder> {
     let folder = |path: PathBuf| {
         let (read, remote) = (sums[&path].read as u64, sums[&path].remote as u64);
         let on = on(seen.files.iter().filter(|file| file.path.as_path().starts_with(&path)));
-        Folder { path, read, remote, on }
+        HotFolder { path, read, remote, on }
     };
-    let mut folders: Vec<Folder> = found.into_iter().map(folder).collect();
+    let mut folders: Vec<HotFolder> = found.into_iter().map(folder).collect();
     folders.sort_by(|a, b| b.remote.cmp(&a.remote).then_with(|| a.path.cmp(&b.path)));
     folders
 }
@@ -72,7 +72,7 @@ fn split(sums: &BTreeMap<PathBuf, Sum>, at: &Path, all: f64, found: &mut Vec<Pat
 
 /// Returns files with the bytes that tasks have read of them, and the part of these that crossed the network. For a
 /// task with several files the proportion is the same for each.
-fn reads(seen: &Seen) -> impl Iterator<Item = (usize, f64, f64)> {
+fn reads(seen: &AdviceEvidence) -> impl Iterator<Item = (usize, f64, f64)> {
     seen.runs.iter().flat_map(|run| &run.tasks).flat_map(move |task| {
         let all: u64 = task.files.iter().map(|file| seen.files[*file].size).sum();
         let part = task.remote as f64 / (task.local + task.remote).max(1) as f64;

@@ -7,30 +7,30 @@ mod hot;
 mod predict;
 mod recorded;
 
-pub use change::{Advice, Change, Site, advice};
+pub use change::{AdjustableVolume, Advice, LayoutChange, advice};
 pub use evidence::{Price, ReadEvidence, as_json, text};
-pub use hot::{Folder, hot};
-pub use predict::{Outcome, predict};
+pub use hot::{HotFolder, hot};
+pub use predict::{PredictedCost, predict};
 pub use recorded::Recorded;
 
 use homing_model::FileLayout;
 
 /// The evidence.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct AdviceEvidence {
     /// The files that tasks have read, with their present layout.
     pub files: Vec<FileLayout>,
     /// The runs of these tasks.
-    pub runs: Vec<Run>,
+    pub runs: Vec<FinishedRun>,
 }
 
 /// A run that has ended.
 #[derive(Clone, Debug, Default)]
-pub struct Run {
+pub struct FinishedRun {
     /// Its hosts.
     pub hosts: Vec<Worker>,
     /// Its tasks that ended with status 0.
-    pub tasks: Vec<Done>,
+    pub tasks: Vec<FinishedTask>,
     /// Time from its first record to its last, microseconds.
     pub us: u64,
 }
@@ -48,7 +48,7 @@ pub struct Worker {
 
 /// A task that ended with status 0.
 #[derive(Clone, Debug)]
-pub struct Done {
+pub struct FinishedTask {
     /// The host where it ran, an index of the run's hosts.
     pub host: usize,
     /// Wall time, microseconds.
@@ -61,7 +61,7 @@ pub struct Done {
     pub files: Vec<usize>,
 }
 
-impl Seen {
+impl AdviceEvidence {
     /// Returns the bytes that were read on the tasks' own hosts and over the network.
     pub fn bytes(&self) -> (u64, u64) {
         let tasks = || self.runs.iter().flat_map(|run| &run.tasks);

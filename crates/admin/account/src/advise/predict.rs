@@ -1,28 +1,28 @@
 //! Predicts the same tasks on the same hosts with another layout of the files.
 
-use crate::advise::{Run, Seen};
+use crate::advise::{AdviceEvidence, FinishedRun};
 use homing_model::{FileLayout, TaskId};
 use homing_place::{HostModel, Need, Params, simulate};
 use std::collections::{BTreeMap, HashMap};
 
 /// The result of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct PredictedCost {
     /// Bytes that cross the network.
     pub remote: u64,
     /// Time of all runs, one after another, microseconds.
     pub us: u64,
 }
 
-/// Plays the runs through the placer with these layouts, in the order of [`Seen::files`].
-pub fn predict(seen: &Seen, files: &[FileLayout]) -> Outcome {
-    seen.runs
-        .iter()
-        .map(|run| of_run(run, files))
-        .fold(Outcome::default(), |sum, one| Outcome { remote: sum.remote + one.remote, us: sum.us + one.us })
+/// Plays the runs through the placer with these layouts, in the order of [`AdviceEvidence::files`].
+pub fn predict(seen: &AdviceEvidence, files: &[FileLayout]) -> PredictedCost {
+    seen.runs.iter().map(|run| of_run(run, files)).fold(PredictedCost::default(), |sum, one| PredictedCost {
+        remote: sum.remote + one.remote,
+        us: sum.us + one.us,
+    })
 }
 
-fn of_run(run: &Run, files: &[FileLayout]) -> Outcome {
+fn of_run(run: &FinishedRun, files: &[FileLayout]) -> PredictedCost {
     let places: HashMap<&str, usize> =
         run.hosts.iter().enumerate().map(|(at, host)| (host.name.as_str(), at)).collect();
     let hosts: Vec<HostModel> = run
@@ -38,7 +38,7 @@ fn of_run(run: &Run, files: &[FileLayout]) -> Outcome {
         .collect();
     let work = work(run);
     let planned = simulate(Params::default(), &hosts, &needs, |task, _| work[task as usize - 1]);
-    Outcome {
+    PredictedCost {
         remote: planned.iter().map(|one| one.remote).sum(),
         us: planned.iter().map(|one| one.end_us).max().unwrap_or(0),
     }
@@ -58,11 +58,11 @@ fn need<'a>(places: &HashMap<&str, usize>, files: impl Iterator<Item = &'a FileL
 /// Returns the time of each task on a host that has its bytes, microseconds. It is estimated by the time per byte of
 /// the tasks that had their bytes. If there are none, the time of the link is subtracted, at the placer's default
 /// rate if the link is unknown.
-fn work(run: &Run) -> Vec<u64> {
+fn work(run: &FinishedRun) -> Vec<u64> {
     let at_home = || run.tasks.iter().filter(|task| task.remote == 0 && task.local > 0);
     let (us, bytes) = at_home().fold((0, 0), |(us, bytes), task| (us + task.wall_us, bytes + task.local));
     let link = |host: usize| run.hosts[host].link.map_or(Params::default().default_bytes_per_s, |rate| rate as f64);
-    let of = |task: &crate::advise::Done| match task.remote {
+    let of = |task: &crate::advise::FinishedTask| match task.remote {
         0 => task.wall_us,
         _ if bytes > 0 => (us as f64 / bytes as f64 * (task.local + task.remote) as f64) as u64,
         fetched => task.wall_us.saturating_sub((fetched as f64 / link(task.host) * 1e6) as u64).max(1),
@@ -73,7 +73,7 @@ fn work(run: &Run) -> Vec<u64> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::advise::{Done, Worker};
+    use crate::advise::{FinishedTask, Worker};
     use homing_model::{Extent, Replica};
 
     pub fn file(path: &str, size: u64, on: &[&str]) -> FileLayout {
@@ -91,7 +91,7 @@ pub(crate) mod tests {
 
     /// Makes a run on n1, n2 and n3. Each task has the host where it ran and the files that it read. A task takes 1 s
     /// if its files are on its host.
-    pub fn seen(files: Vec<FileLayout>, tasks: &[(usize, &[usize])]) -> Seen {
+    pub fn seen(files: Vec<FileLayout>, tasks: &[(usize, &[usize])]) -> AdviceEvidence {
         let hosts: Vec<Worker> =
             (1..=3).map(|n| Worker { name: format!("n{n}"), slots: 1, link: Some(1_000_000) }).collect();
         let done = |(host, read): &(usize, &[usize])| {
@@ -99,10 +99,10 @@ pub(crate) mod tests {
             let local: u64 =
                 read.iter().filter_map(|at| files[*at].bytes_per_host().get(&hosts[*host].name).copied()).sum();
             let wall_us = 1_000_000 + (all - local);
-            Done { host: *host, wall_us, local, remote: all - local, files: read.to_vec() }
+            FinishedTask { host: *host, wall_us, local, remote: all - local, files: read.to_vec() }
         };
         let tasks = tasks.iter().map(done).collect();
-        Seen { runs: vec![Run { hosts, tasks, us: 1 }], files }
+        AdviceEvidence { runs: vec![FinishedRun { hosts, tasks, us: 1 }], files }
     }
 
     #[test]

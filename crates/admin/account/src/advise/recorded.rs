@@ -1,8 +1,8 @@
 //! A run by its journal, and its form as evidence.
 
-use crate::advise::{Done, Run, Worker};
+use crate::advise::{FinishedRun, FinishedTask, Worker};
 use homing_locate::candidate_words;
-use homing_model::event::{PlannedBytes, What};
+use homing_model::event::{EventKind, PlannedBytes};
 use homing_model::{Command, Outcome, RawText, Task, TaskId};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -20,10 +20,10 @@ pub struct Recorded {
 
 impl Recorded {
     /// Takes in an event.
-    pub fn add(&mut self, what: What) {
+    pub fn add(&mut self, what: EventKind) {
         match what {
-            What::RunStarted { cwd, .. } => self.cwd = cwd.to_path(),
-            What::HostUp { host, slots, facts } => {
+            EventKind::RunStarted { cwd, .. } => self.cwd = cwd.to_path(),
+            EventKind::HostUp { host, slots, facts } => {
                 let known = facts.aliases.into_iter().chain([facts.hostname, host.clone()]).collect();
                 let worker = Worker { name: host, slots, link: facts.nic_bytes_per_s };
                 match self.hosts.iter_mut().find(|(one, _)| one.name == worker.name) {
@@ -31,13 +31,13 @@ impl Recorded {
                     None => self.hosts.push((worker, known)),
                 }
             }
-            What::TaskStarted { task, host, command, planned: Some(planned), .. } => {
+            EventKind::TaskStarted { task, host, command, planned: Some(planned), .. } => {
                 let at = self.hosts.iter().position(|(worker, _)| worker.name == host);
                 if let Some(at) = at {
                     self.started.insert(task, (at, planned, command));
                 }
             }
-            What::TaskEnded { task, outcome: Outcome::Exit(0), wall_us, .. } => {
+            EventKind::TaskEnded { task, outcome: Outcome::Exit(0), wall_us, .. } => {
                 let Some((host, planned, command)) = self.started.remove(&task) else { return };
                 let paths = words(command).map(|word| self.cwd.join(word.to_path())).collect();
                 self.ended.push((host, planned, wall_us, paths));
@@ -52,17 +52,17 @@ impl Recorded {
     }
 
     /// Returns the run, with hosts by their names as storage hosts, and tasks with the files that still exist.
-    pub fn placed(self, at: &HashMap<PathBuf, usize>, holders: &HashSet<&str>) -> Run {
+    pub fn placed(self, at: &HashMap<PathBuf, usize>, holders: &HashSet<&str>) -> FinishedRun {
         let hosts = self.hosts.into_iter().map(|(worker, known)| {
             let name = known.into_iter().find(|name| holders.contains(name.as_str())).unwrap_or(worker.name);
             Worker { name, ..worker }
         });
         let tasks = self.ended.into_iter().filter_map(|(host, planned, wall_us, paths)| {
             let files: Vec<usize> = paths.iter().filter_map(|path| at.get(path).copied()).collect();
-            let done = Done { host, wall_us, local: planned.local, remote: planned.remote, files };
+            let done = FinishedTask { host, wall_us, local: planned.local, remote: planned.remote, files };
             (!done.files.is_empty()).then_some(done)
         });
-        Run { tasks: tasks.collect(), hosts: hosts.collect(), us: self.us }
+        FinishedRun { tasks: tasks.collect(), hosts: hosts.collect(), us: self.us }
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_task_that_ended_well_is_told_with_the_paths_of_its_words() {
         let planned = PlannedBytes { local: 1, remote: 2, ..PlannedBytes::default() };
-        let started = |task, planned: Option<PlannedBytes>| What::TaskStarted {
+        let started = |task, planned: Option<PlannedBytes>| EventKind::TaskStarted {
             task,
             attempt: 1,
             host: "n1".into(),
@@ -94,8 +94,8 @@ mod tests {
             after: None,
         };
         let ended =
-            |task, status| What::from(End { task, outcome: Outcome::Exit(status), wall_us: 7, ..End::default() });
-        let up = What::HostUp { host: "n1".into(), slots: 2, facts: Default::default() };
+            |task, status| EventKind::from(End { task, outcome: Outcome::Exit(status), wall_us: 7, ..End::default() });
+        let up = EventKind::HostUp { host: "n1".into(), slots: 2, facts: Default::default() };
         let mut run = Recorded { cwd: "/work".into(), ..Recorded::default() };
         let events = [up, started(1, Some(planned.clone())), started(2, None), started(3, Some(planned.clone()))];
         events.into_iter().chain([ended(1, 0), ended(2, 0), ended(3, 1)]).for_each(|what| run.add(what));

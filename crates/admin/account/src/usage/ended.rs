@@ -1,8 +1,8 @@
 //! Ended jobs as LSF shows them, with the resources that they took.
 
 use crate::usage::{books, use_of, use_of_booked};
-use homing_lsf::account::Ended;
-use homing_lsf::jobs::Job as Row;
+use homing_lsf::account::JobAccounting;
+use homing_lsf::jobs::JobReport as Row;
 use homing_queue::{Engine, Job, QueueError, rows};
 use homing_report::JobUse;
 use homing_slurm::Booked;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 const WEEK_NS: i64 = 7 * 24 * 3600 * 1_000_000_000;
 
 /// Returns jobs with the resources that they took: from Slurm's accounting if it keeps any, or else from the queue.
-pub fn told(engine: &dyn Engine, of_others: bool) -> Result<Vec<(Row, Ended)>, QueueError> {
+pub fn told(engine: &dyn Engine, of_others: bool) -> Result<Vec<(Row, JobAccounting)>, QueueError> {
     let jobs = if of_others { engine.jobs() } else { engine.own_jobs() };
     match books(engine, of_others, homing_os::clock::system_ns() - WEEK_NS) {
         Some(books) => Ok(of_books(&books, &jobs.unwrap_or_default())),
@@ -21,18 +21,18 @@ pub fn told(engine: &dyn Engine, of_others: bool) -> Result<Vec<(Row, Ended)>, Q
 }
 
 /// Returns the jobs of a queue. `measured`: the queue itself measured the resources; slurmctld does not.
-fn of_queue(jobs: &[Job], measured: bool) -> Vec<(Row, Ended)> {
+fn of_queue(jobs: &[Job], measured: bool) -> Vec<(Row, JobAccounting)> {
     let parts = jobs.iter().flat_map(|job| job.parts.iter().map(move |part| (job, part)));
     let told = parts.map(|(job, part)| {
         let row = rows::row(job, part);
         let ended = ended(&row, use_of(job, part, &BTreeMap::new()));
-        (row, Ended { cpu_us: ended.cpu_us.filter(|_| measured), ..ended })
+        (row, JobAccounting { cpu_us: ended.cpu_us.filter(|_| measured), ..ended })
     });
     told.collect()
 }
 
 /// Returns the jobs of Slurm's accounting. A job that slurmctld still has comes with the more detailed row.
-fn of_books(books: &[Booked], remembered: &[Job]) -> Vec<(Row, Ended)> {
+fn of_books(books: &[Booked], remembered: &[Job]) -> Vec<(Row, JobAccounting)> {
     let parts = remembered.iter().flat_map(|job| job.parts.iter().map(move |part| rows::row(job, part)));
     let mut remembered: HashMap<(u64, Option<u32>), Row> = parts.map(|row| ((row.id, row.index), row)).collect();
     let told = books.iter().map(|job| {
@@ -44,8 +44,8 @@ fn of_books(books: &[Booked], remembered: &[Job]) -> Vec<(Row, Ended)> {
     told.collect()
 }
 
-fn ended(row: &Row, took: Option<JobUse>) -> Ended {
-    Ended {
+fn ended(row: &Row, took: Option<JobUse>) -> JobAccounting {
+    JobAccounting {
         done: row.stat == "DONE",
         cpu_us: took.map(|took| took.cpu_us),
         wait_us: took.and_then(|took| took.queued_us),

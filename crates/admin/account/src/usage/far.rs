@@ -1,14 +1,14 @@
 //! Sums of other hosts, from the lines of their own `homing usage`.
 
-use crate::usage::Line;
-use homing_exec::{Command, Options, Outcome, Remote};
+use crate::usage::UsageLine;
+use homing_exec::{Command, CommandOutcome, Options, Remote};
 use std::time::Duration;
 
 /// 10,000 runs of a host are added up in some seconds; a host that takes longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The request.
-pub struct Asked {
+pub struct UsageRequest {
     /// Whether jobs are wanted too.
     pub jobs: bool,
     /// Whether all users are wanted.
@@ -17,7 +17,7 @@ pub struct Asked {
     pub since: Option<Duration>,
 }
 
-impl Asked {
+impl UsageRequest {
     fn words(&self) -> Vec<String> {
         let mut words = vec!["homing".to_string(), "usage".into(), "--lines".into()];
         words.extend(self.jobs.then(|| "--jobs".into()));
@@ -28,12 +28,12 @@ impl Asked {
 }
 
 /// Returns the lines of the hosts, and why some hosts returned none.
-pub fn lines(hosts: &[String], asked: &Asked) -> (Vec<Line>, Vec<String>) {
+pub fn lines(hosts: &[String], asked: &UsageRequest) -> (Vec<UsageLine>, Vec<String>) {
     let options = Options { command_timeout: Some(PATIENCE), ..Options::default() };
     let (mut lines, mut failed) = (Vec::new(), Vec::new());
     for result in Remote::new(options).run(hosts, &Command::argv(asked.words())) {
         match result.outcome {
-            Outcome::Exited(0) => match read(&result.stdout) {
+            CommandOutcome::Exited(0) => match read(&result.stdout) {
                 Ok(told) => lines.extend(told),
                 Err(why) => failed.push(format!("all of {}: {why}", result.host)),
             },
@@ -47,7 +47,7 @@ pub fn lines(hosts: &[String], asked: &Asked) -> (Vec<Line>, Vec<String>) {
     (lines, failed)
 }
 
-fn read(text: &[u8]) -> Result<Vec<Line>, String> {
+fn read(text: &[u8]) -> Result<Vec<UsageLine>, String> {
     let lines = text.split(|b| *b == b'\n').filter(|line| !line.is_empty());
     lines
         .map(|line| {

@@ -1,11 +1,11 @@
 //! The users of each storage server, and its limits.
 
 use homing_cluster::Cluster;
-use homing_dispatch::source::leases::Server;
-use homing_lease::Place;
+use homing_dispatch::source::leases::ServerSection;
+use homing_lease::LeaseFolder;
 use homing_model::Event;
-use homing_model::event::What;
-use homing_model::metrics::{Kind, Metrics, bounded};
+use homing_model::event::EventKind;
+use homing_model::metrics::{MetricKind, Metrics, bounded};
 use homing_model::text::shown;
 use homing_report::Now;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn licensed(cluster: &Cluster, notes: &mut Vec<String>) -> Vec<Serves> {
         notes.push(why.to_string());
         Vec::new()
     });
-    let one = |(server, said): (String, Server)| {
+    let one = |(server, said): (String, ServerSection)| {
         let license = all.iter().find(|license| Some(&license.name) == said.license.as_ref())?;
         let users = license.users.iter().map(|(user, held)| (user.clone(), *held)).collect();
         Some(Serves { server, by_slurm: true, limit: Some(license.total), users })
@@ -78,7 +78,7 @@ fn licensed(cluster: &Cluster, notes: &mut Vec<String>) -> Vec<Serves> {
 fn looked_at(cluster: &Cluster) -> impl Iterator<Item = Serves> {
     cluster.servers().into_iter().filter_map(|(server, said)| {
         let limit = said.io.map(|io| io.get());
-        let place = Place { folder: said.leases?, server: server.clone(), limit, unfit: None };
+        let place = LeaseFolder { folder: said.leases?, server: server.clone(), limit, unfit: None };
         let seen =
             homing_os::threads::within(PATIENCE, move || homing_lease::look(&place)).flatten().unwrap_or_default();
         let users = seen.users.into_iter().map(|(uid, held)| (homing_queue::user_name(uid), held)).collect();
@@ -124,8 +124,8 @@ impl InForce {
         for event in events {
             now.add(&event);
             match event.what {
-                What::Limit { storage, limit, .. } => drop(last.insert(storage, limit)),
-                What::Leases { storage: server, limit, users } => {
+                EventKind::Limit { storage, limit, .. } => drop(last.insert(storage, limit)),
+                EventKind::Leases { storage: server, limit, users } => {
                     let known = seen.get(&server).map_or(i64::MIN, |(at, _)| *at);
                     if event.at_ns > known {
                         let serves = Serves { server: server.clone(), by_slurm: false, limit, users };
@@ -146,10 +146,10 @@ impl InForce {
 /// there.
 pub fn prometheus_of_servers(in_force: &InForce) -> String {
     let mut metrics = Metrics::default();
-    metrics.only("homing_runs_live", Kind::Gauge, "Runs that are under way on this machine.", in_force.runs);
-    metrics.only("homing_runs_running_tasks", Kind::Gauge, "Their tasks that run now.", in_force.tasks);
+    metrics.only("homing_runs_live", MetricKind::Gauge, "Runs that are under way on this machine.", in_force.runs);
+    metrics.only("homing_runs_running_tasks", MetricKind::Gauge, "Their tasks that run now.", in_force.tasks);
     let name = "homing_host_io_limit_tasks";
-    metrics.family(name, Kind::Gauge, "Tasks that these runs let a host's storage have at once.");
+    metrics.family(name, MetricKind::Gauge, "Tasks that these runs let a host's storage have at once.");
     in_force.limits.iter().for_each(|(host, limit)| metrics.sample(name, &[("host", host)], limit));
     for (name, help, rows) in [
         (
@@ -159,13 +159,13 @@ pub fn prometheus_of_servers(in_force: &InForce) -> String {
         ),
         ("homing_server_tasks", "Those that use it now.", |one| Some(u64::from(one.tasks()))),
     ] {
-        metrics.family(name, Kind::Gauge, help);
+        metrics.family(name, MetricKind::Gauge, help);
         for (one, value) in in_force.servers.iter().filter_map(|one| Some((one, rows(one)?))) {
             metrics.sample(name, &labels(one), value);
         }
     }
     let name = "homing_server_user_tasks";
-    metrics.family(name, Kind::Gauge, "Those of a user.");
+    metrics.family(name, MetricKind::Gauge, "Those of a user.");
     for one in &in_force.servers {
         let mut users: BTreeMap<String, u64> = BTreeMap::new();
         one.users.iter().for_each(|(user, held)| *users.entry(user.clone()).or_default() += u64::from(*held));

@@ -1,10 +1,10 @@
 //! The resources that jobs of the queue used: of this machine's queue, or of Slurm by its accounting, or without that
 //! by slurmctld. A batch is left out, because the journal of its run has its tasks.
 
-use crate::usage::Line;
+use crate::usage::UsageLine;
 use homing_model::{Command, NodeSet};
-use homing_queue::{Engine, Job, Machine, Part, QueueError};
-use homing_report::{JobUse, Key, Used, program};
+use homing_queue::{Engine, Job, JobElement, Machine, QueueError};
+use homing_report::{JobUse, UsageKey, Used, program};
 use homing_slurm::Booked;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// The choice of jobs.
-pub struct Wanted<'a> {
+pub struct JobFilter<'a> {
     /// Whether jobs of all users are wanted.
     pub all: bool,
     /// The earliest end, ns since the epoch.
@@ -23,7 +23,7 @@ pub struct Wanted<'a> {
 }
 
 /// Returns a line for each job, or element of an array, that has ended.
-pub fn lines(engine: &dyn Engine, wanted: &Wanted) -> Result<Vec<Line>, QueueError> {
+pub fn lines(engine: &dyn Engine, wanted: &JobFilter) -> Result<Vec<UsageLine>, QueueError> {
     let slots = slots(&engine.machines().unwrap_or_default());
     if let Some(books) = books(engine, wanted.all, wanted.since_ns) {
         let ours = books.iter().filter(|job| !is_counted_as_run(&job.name, wanted.runs));
@@ -78,7 +78,7 @@ fn is_elsewhere(job: &Job, runs: &BTreeSet<String>) -> bool {
     batch || job.spec.gated || is_counted_as_run(&job.spec.name, runs)
 }
 
-fn of_queue(job: &Job, part: &Part, slots: &BTreeMap<String, u32>, slurm: bool) -> Option<Line> {
+fn of_queue(job: &Job, part: &JobElement, slots: &BTreeMap<String, u32>, slurm: bool) -> Option<UsageLine> {
     let used = use_of(job, part, slots)?;
     // A job that another machine has sent here has its name there, so that it counts once.
     let (from, id, index) = match &job.spec.origin {
@@ -87,17 +87,17 @@ fn of_queue(job: &Job, part: &Part, slots: &BTreeMap<String, u32>, slurm: bool) 
     };
     let number = homing_queue::array::name(id, (index > 0).then_some(index));
     let run = if slurm { format!("slurm {number}") } else { format!("job {from} {number}") };
-    let key = Key {
+    let key = UsageKey {
         run,
         host: part.start.as_ref()?.host.clone(),
         command: program(&job.spec.command.display()),
         project: job.spec.project.clone().unwrap_or_default(),
     };
-    Some(Line { user: job.spec.user.clone(), key, used: Used::from(used) })
+    Some(UsageLine { user: job.spec.user.clone(), key, used: Used::from(used) })
 }
 
 /// Returns the resources of an element of a job that ran and has ended, by the slots of hosts if they are known.
-pub fn use_of(job: &Job, part: &Part, slots: &BTreeMap<String, u32>) -> Option<JobUse> {
+pub fn use_of(job: &Job, part: &JobElement, slots: &BTreeMap<String, u32>) -> Option<JobUse> {
     let (start, end) = (part.start.as_ref()?, part.end.as_ref()?);
     let between_us = |from_ns: i64, to_ns: i64| to_ns.saturating_sub(from_ns).max(0) as u64 / 1000;
     Some(JobUse {
@@ -114,14 +114,14 @@ pub fn use_of(job: &Job, part: &Part, slots: &BTreeMap<String, u32>) -> Option<J
     })
 }
 
-fn of_books(job: &Booked, slots: &BTreeMap<String, u32>) -> Option<Line> {
-    let key = Key {
+fn of_books(job: &Booked, slots: &BTreeMap<String, u32>) -> Option<UsageLine> {
+    let key = UsageKey {
         run: format!("slurm {}", job.id),
         host: job.nodes.clone(),
         command: program(&job.name),
         project: job.account.clone(),
     };
-    Some(Line { user: job.user.clone(), key, used: Used::from(use_of_booked(job, slots)?) })
+    Some(UsageLine { user: job.user.clone(), key, used: Used::from(use_of_booked(job, slots)?) })
 }
 
 /// Returns the same as [`use_of`], by Slurm's accounting.

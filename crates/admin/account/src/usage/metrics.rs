@@ -1,16 +1,16 @@
 //! The sums in the format of Prometheus. Pruned runs are still among them, so that they only grow.
 
 use homing_cluster::Cost;
-use homing_model::metrics::{Kind, Metrics};
+use homing_model::metrics::{MetricKind, Metrics};
 use homing_report::Used;
 
 /// A name without the common prefix, its help text, and its value of a row that has one.
-type Family = (&'static str, &'static str, fn(&Used) -> Option<f64>);
+type UsageMetric = (&'static str, &'static str, fn(&Used) -> Option<f64>);
 
 /// Microseconds in a second.
 const SECOND_US: f64 = 1e6;
 
-const FAMILIES: [Family; 11] = [
+const FAMILIES: [UsageMetric; 11] = [
     ("attempts_total", "Attempts of tasks that have ended.", |u| Some(u.attempts as f64)),
     ("failed_attempts_total", "Those that did not end with status 0.", |u| Some(u.failed as f64)),
     ("slot_seconds_total", "Time that attempts held their slots.", |u| Some(u.slot_us as f64 / SECOND_US)),
@@ -40,21 +40,21 @@ pub fn text(rows: Vec<(&String, &Used)>, by: &str, cost: Option<&Cost>, now_ns: 
     let mut metrics = Metrics::default();
     for (name, help, value) in FAMILIES {
         let name = format!("homing_usage_{name}");
-        metrics.family(&name, Kind::Counter, help);
+        metrics.family(&name, MetricKind::Counter, help);
         for (row, value) in rows.iter().filter_map(|(row, used)| Some((row, value(used)?))) {
             metrics.sample(&name, &[(by, row)], value);
         }
     }
     if let Some((cost, price)) = cost.and_then(|cost| Some((cost, cost.host_hour()?))) {
         // Not a counter: the price may change tomorrow, for earlier use too.
-        metrics.family("homing_usage_cost", Kind::Gauge, "What it cost at the price of today.");
+        metrics.family("homing_usage_cost", MetricKind::Gauge, "What it cost at the price of today.");
         for (row, used) in &rows {
             let labels = [(by, row.as_str()), ("currency", &cost.currency)];
             metrics.sample("homing_usage_cost", &labels, used.cost(price));
         }
     }
     let written = "homing_usage_last_run_timestamp_seconds";
-    metrics.only(written, Kind::Gauge, "When this was written.", now_ns / 1_000_000_000);
+    metrics.only(written, MetricKind::Gauge, "When this was written.", now_ns / 1_000_000_000);
     metrics.text()
 }
 

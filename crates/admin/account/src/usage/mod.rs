@@ -13,16 +13,16 @@ mod table;
 
 pub use bill::Bill;
 pub use ended::told as ended;
-pub use far::{Asked, lines as lines_of_hosts};
+pub use far::{UsageRequest, lines as lines_of_hosts};
 pub use in_force::{InForce, Serves, prometheus_of_servers};
-pub use jobs::{Wanted, books, lines as lines_of_jobs, use_of, use_of_booked};
+pub use jobs::{JobFilter, books, lines as lines_of_jobs, use_of, use_of_booked};
 pub use pruned::lines as pruned_lines;
 pub use sizes::Sizes;
 pub use sums::Sums;
 pub use table::table;
 
 use homing_cluster::Cost;
-use homing_report::{Key, Used};
+use homing_report::{UsageKey, Used};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ use table::sorted;
 /// The key of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum By {
+pub enum UsageGrouping {
     Command,
     Host,
     Run,
@@ -39,47 +39,48 @@ pub enum By {
     Project,
 }
 
-impl By {
+impl UsageGrouping {
     /// All keys.
-    pub const ALL: [By; 5] = [By::Command, By::Host, By::Run, By::User, By::Project];
+    pub const ALL: [UsageGrouping; 5] =
+        [UsageGrouping::Command, UsageGrouping::Host, UsageGrouping::Run, UsageGrouping::User, UsageGrouping::Project];
 
     /// Returns its label.
     pub fn word(self) -> &'static str {
         match self {
-            By::Command => "command",
-            By::Host => "host",
-            By::Run => "run",
-            By::User => "user",
-            By::Project => "project",
+            UsageGrouping::Command => "command",
+            UsageGrouping::Host => "host",
+            UsageGrouping::Run => "run",
+            UsageGrouping::User => "user",
+            UsageGrouping::Project => "project",
         }
     }
 
     /// Returns the row to which a user's attempts belong.
-    fn row<'a>(self, user: &'a str, key: &'a Key) -> &'a str {
+    fn row<'a>(self, user: &'a str, key: &'a UsageKey) -> &'a str {
         match self {
-            By::Command => &key.command,
-            By::Host => &key.host,
-            By::Run => &key.run,
-            By::User => user,
-            By::Project if key.project.is_empty() => "-",
-            By::Project => &key.project,
+            UsageGrouping::Command => &key.command,
+            UsageGrouping::Host => &key.host,
+            UsageGrouping::Run => &key.run,
+            UsageGrouping::User => user,
+            UsageGrouping::Project if key.project.is_empty() => "-",
+            UsageGrouping::Project => &key.project,
         }
     }
 }
 
 /// The resources that one user's attempts of one run used on one host, or that a job used.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Line {
+pub struct UsageLine {
     /// The user.
     pub user: String,
     /// The run or job, with its host, command and project.
-    pub key: Key,
+    pub key: UsageKey,
     /// The resources.
     pub used: Used,
 }
 
 /// Returns rows in the format of Prometheus.
-pub fn prometheus_of(rows: &BTreeMap<String, Used>, by: By, cost: Option<&Cost>) -> String {
+pub fn prometheus_of(rows: &BTreeMap<String, Used>, by: UsageGrouping, cost: Option<&Cost>) -> String {
     metrics::text(sorted(rows), by.word(), cost, homing_os::clock::system_ns())
 }
 
@@ -89,5 +90,5 @@ pub fn prometheus_of(rows: &BTreeMap<String, Used>, by: By, cost: Option<&Cost>)
 pub fn prometheus(folders: &[PathBuf], cost: Option<&Cost>) -> Result<(String, Vec<String>), String> {
     let mut sums = Sums::new(None);
     folders.iter().try_for_each(|folder| sums.take_folder(folder))?;
-    Ok((prometheus_of(&sums.by(By::User), By::User, cost), sums.damaged))
+    Ok((prometheus_of(&sums.by(UsageGrouping::User), UsageGrouping::User, cost), sums.damaged))
 }

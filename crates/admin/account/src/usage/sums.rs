@@ -1,9 +1,9 @@
 //! The sums over journals and other sources.
 
 use crate::usage::table::{energy_of_all, sorted};
-use crate::usage::{By, Line, pruned};
+use crate::usage::{UsageGrouping, UsageLine, pruned};
 use homing_cluster::{Cluster, Cost};
-use homing_report::{Key, RunUsage, Taken, Used};
+use homing_report::{RunUsage, Taken, UsageKey, Used};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,7 @@ pub struct Sums {
     /// The earliest end that counts, ns since the epoch.
     pub since_ns: i64,
     /// By user and key, so that a line from two hosts that share a home counts once.
-    used: BTreeMap<(String, Key), Used>,
+    used: BTreeMap<(String, UsageKey), Used>,
     /// The runs that are counted by their journals.
     pub runs: BTreeSet<String>,
     /// Why journals could not be read, or not to their end, and the damaged lines of pruned runs.
@@ -48,7 +48,7 @@ impl Sums {
         let since_ns = self.since_ns;
         for (key, used) in gone.into_iter().filter(|(_, used)| used.last_ns >= since_ns) {
             self.runs.insert(key.run.clone());
-            self.take(Line { user: user.clone(), key, used });
+            self.take(UsageLine { user: user.clone(), key, used });
         }
         Ok(())
     }
@@ -64,16 +64,16 @@ impl Sums {
             }
         }
         self.runs.insert(name.into());
-        usage.rows().for_each(|(key, used)| self.take(Line { user: user.clone(), key, used }));
+        usage.rows().for_each(|(key, used)| self.take(UsageLine { user: user.clone(), key, used }));
     }
 
     /// Adds a line; it replaces one of the same user and key.
-    pub fn take(&mut self, line: Line) {
+    pub fn take(&mut self, line: UsageLine) {
         self.used.insert((line.user, line.key), line.used);
     }
 
     /// Returns the sums, by the names of rows.
-    pub fn by(&self, by: By) -> BTreeMap<String, Used> {
+    pub fn by(&self, by: UsageGrouping) -> BTreeMap<String, Used> {
         let mut rows: BTreeMap<String, Used> = BTreeMap::new();
         for ((user, key), used) in &self.used {
             rows.entry(by.row(user, key).to_string()).or_default().add(used);
@@ -82,7 +82,7 @@ impl Sums {
     }
 
     /// Returns the energy, by the names of rows.
-    pub fn energy(&self, by: By, cluster: &Cluster) -> BTreeMap<String, Taken> {
+    pub fn energy(&self, by: UsageGrouping, cluster: &Cluster) -> BTreeMap<String, Taken> {
         let mut rows: BTreeMap<String, Taken> = BTreeMap::new();
         for ((user, key), used) in &self.used {
             let taken = used.taken(&key.host, cluster.watts(&key.host));
@@ -93,7 +93,7 @@ impl Sums {
 
     /// Returns all lines as JSON, one for each user and key.
     pub fn lines(&self) -> String {
-        let used = self.used.iter().map(|((user, key), used)| Line {
+        let used = self.used.iter().map(|((user, key), used)| UsageLine {
             user: user.clone(),
             key: key.clone(),
             used: used.clone(),

@@ -1,6 +1,6 @@
 //! The sums as a table, for people.
 
-use crate::usage::By;
+use crate::usage::UsageGrouping;
 use crate::usage::bill::{bounds, money};
 use homing_cluster::Cost;
 use homing_model::fit::aligned;
@@ -21,7 +21,7 @@ pub(crate) fn sorted(rows: &BTreeMap<String, Used>) -> Vec<(&String, &Used)> {
 pub fn table(
     rows: &BTreeMap<String, Used>,
     all: &Used,
-    by: By,
+    by: UsageGrouping,
     cost: Option<&Cost>,
     energy: &BTreeMap<String, Taken>,
     columns: Option<usize>,

@@ -1,10 +1,10 @@
 //! Hosts that take part in a measurement: facts about their links, and the rates between pairs of them.
 
 use super::pings::pings;
-use homing_exec::{Command, HostResult, Input, Options, Outcome, Remote, Spool};
+use homing_exec::{Command, CommandInput, CommandOutcome, HostResult, InputSpool, Options, Remote};
 use homing_model::Failure;
 use homing_model::text::shown;
-use homing_network::{Flow, Host, Latency, Load, Order, Pair, Round};
+use homing_network::{BackgroundTraffic, FlowRate, Latency, NetworkHost, Pair, Round, RoundOrder};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr};
@@ -37,7 +37,7 @@ pub struct Hosts {
     remote: Remote,
     seconds: f64,
     /// Facts about each host, as it reported them.
-    pub known: Vec<Host>,
+    pub known: Vec<NetworkHost>,
     /// The addresses by which they were reached.
     pub addresses: Vec<Ipv4Addr>,
 }
@@ -52,7 +52,7 @@ impl Hosts {
         let mut said: Vec<HostResult> = remote.run(names, &Command::argv(["sh", "-c", FACTS])).collect();
         said.sort_by_key(|result| names.iter().position(|name| *name == result.host));
         let facts = said.iter().map(facts).collect::<Result<Vec<_>, _>>()?;
-        let (known, addresses): (Vec<Host>, Vec<Ipv4Addr>) = facts.into_iter().unzip();
+        let (known, addresses): (Vec<NetworkHost>, Vec<Ipv4Addr>) = facts.into_iter().unzip();
         for (i, address) in addresses.iter().enumerate() {
             if let Some(same) = addresses[..i].iter().position(|other| other == address) {
                 let text = format!("{} and {} are one host, or both are reached at {address}", names[same], names[i]);
@@ -89,8 +89,8 @@ impl Hosts {
     pub fn lost(&self, bytes: u32) -> Vec<String> {
         let addresses: Vec<IpAddr> = self.addresses.iter().map(|address| IpAddr::V4(*address)).collect();
         let said = self.all(&Command::shell(pings(bytes, &addresses)));
-        let of = |(host, said): (&Host, Result<HostResult, String>)| match said {
-            Ok(said) if said.outcome == Outcome::Exited(0) => {
+        let of = |(host, said): (&NetworkHost, Result<HostResult, String>)| match said {
+            Ok(said) if said.outcome == CommandOutcome::Exited(0) => {
                 let lines = String::from_utf8_lossy(&said.stdout).into_owned();
                 lines.lines().map(|line| format!("{} to {}", host.name, shown(line))).collect::<Vec<_>>()
             }
@@ -101,31 +101,31 @@ impl Hosts {
     }
 
     /// Measures the pairs of a round.
-    pub fn carry_out(&self, order: &Order) -> Result<Round, Failure> {
+    pub fn carry_out(&self, order: &RoundOrder) -> Result<Round, Failure> {
         self.with_messages(order, &MESSAGES)
     }
 
     /// Measures messages of all sizes between the first host and the second, while no other pair is loaded.
     pub fn curve(&self) -> Result<Pair, Failure> {
         let sizes: Vec<u32> = (0..=LARGEST).map(|power| 1 << power).collect();
-        let order = Order { load: Load::Alone, brief: false, pairs: vec![(0, 1)] };
+        let order = RoundOrder { load: BackgroundTraffic::Alone, brief: false, pairs: vec![(0, 1)] };
         Ok(self.with_messages(&order, &sizes)?.pairs.remove(0))
     }
 
-    fn with_messages(&self, order: &Order, sizes: &[u32]) -> Result<Round, Failure> {
+    fn with_messages(&self, order: &RoundOrder, sizes: &[u32]) -> Result<Round, Failure> {
         let command = Command::argv(["perl", "-"]).input(input(&self.script(order, sizes)?)?);
         let hosts: BTreeSet<usize> = order.pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
         let hosts: Vec<&str> = hosts.into_iter().map(|host| &*self.known[host].name).collect();
         let said: Vec<HostResult> = self.remote.run(&hosts, &command).collect();
         let of = |host: usize| said.iter().find(|result| result.host == self.known[host].name);
-        let end = |host: usize, a: usize, b: usize| End::of(of(host), [self.addresses[a], self.addresses[b]]);
+        let end = |host: usize, a: usize, b: usize| PairEndReport::of(of(host), [self.addresses[a], self.addresses[b]]);
         let pair = |&(a, b): &(usize, usize)| read(a, b, &end(a, a, b), &end(b, a, b));
         Ok(Round { load: order.load, pairs: order.pairs.iter().map(pair).collect() })
     }
 
     /// Returns the script of a round. It contains a secret by which two hosts know each other, and therefore goes
     /// through a pipe: no table of processes shows it.
-    fn script(&self, order: &Order, sizes: &[u32]) -> Result<String, Failure> {
+    fn script(&self, order: &RoundOrder, sizes: &[u32]) -> Result<String, Failure> {
         let token = homing_os::folder::unguessable();
         let token = token.map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
         let (seconds, brief) = (self.seconds, u8::from(order.brief));
@@ -143,16 +143,16 @@ impl Hosts {
 }
 
 /// Makes a script the standard input of a command.
-pub fn input(script: &str) -> Result<Input, Failure> {
-    let spool = Spool::of(script.as_bytes());
+pub fn input(script: &str) -> Result<CommandInput, Failure> {
+    let spool = InputSpool::of(script.as_bytes());
     let spool = spool.map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
-    Ok(Input::Spool(spool))
+    Ok(CommandInput::Spool(spool))
 }
 
 /// Reads the facts of a host about the interface that has its address.
-fn facts(said: &HostResult) -> Result<(Host, Ipv4Addr), Failure> {
+fn facts(said: &HostResult) -> Result<(NetworkHost, Ipv4Addr), Failure> {
     let name = &said.host;
-    if said.outcome != Outcome::Exited(0) {
+    if said.outcome != CommandOutcome::Exited(0) {
         return Err(Failure::system(format!("asking {name} for its address: {}", shown(&said.why()))));
     }
     let text = String::from_utf8_lossy(&said.stdout);
@@ -166,12 +166,12 @@ fn facts(said: &HostResult) -> Result<(Host, Ipv4Addr), Failure> {
     let interface = Some(shown(word())).filter(|name| !name.is_empty());
     // Links that do not know their speed report -1.
     let (speed, mtu) = (word().parse().ok().filter(|speed| *speed > 0), word().parse().ok());
-    Ok((Host { name: name.clone(), interface, speed, mtu, half_duplex: word() == "half" }, address))
+    Ok((NetworkHost { name: name.clone(), interface, speed, mtu, half_duplex: word() == "half" }, address))
 }
 
 /// The report of one end of a pair.
 #[derive(Default)]
-struct End {
+struct PairEndReport {
     latency: Vec<Latency>,
     received: Option<f64>,
     sent_again: f64,
@@ -180,22 +180,24 @@ struct End {
     failed: Option<String>,
 }
 
-impl End {
+impl PairEndReport {
     /// Reads the lines about this pair. If a host has several pairs, `pair` and two addresses precede the lines of
     /// each.
-    fn of(said: Option<&HostResult>, pair: [Ipv4Addr; 2]) -> End {
-        let Some(said) = said else { return End { failed: Some("it was not asked".into()), ..End::default() } };
+    fn of(said: Option<&HostResult>, pair: [Ipv4Addr; 2]) -> PairEndReport {
+        let Some(said) = said else {
+            return PairEndReport { failed: Some("it was not asked".into()), ..PairEndReport::default() };
+        };
         let text = String::from_utf8_lossy(&said.stdout);
         let head = format!("pair\t{}\t{}\n", pair[0], pair[1]);
         let own = text.split_once(&head).map_or(&*text, |(_, own)| own.split("pair\t").next().unwrap_or_default());
-        let mut end = own.lines().fold(End::default(), End::with);
-        if said.outcome != Outcome::Exited(0) {
+        let mut end = own.lines().fold(PairEndReport::default(), PairEndReport::with);
+        if said.outcome != CommandOutcome::Exited(0) {
             end.failed = Some(format!("{}: {}", said.host, shown(&said.outcome.to_string())));
         }
         end
     }
 
-    fn with(mut self, line: &str) -> End {
+    fn with(mut self, line: &str) -> PairEndReport {
         let words: Vec<&str> = line.split('\t').collect();
         let number = |at: usize| words.get(at)?.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
         match words[0] {
@@ -215,12 +217,12 @@ fn latency(number: impl Fn(usize) -> Option<f64>) -> Option<Latency> {
     Some(Latency { bytes: number(1)? as u32, p50_us: number(2)?, p99_us: number(3)?, max_us: number(4)? })
 }
 
-fn read(a: usize, b: usize, first: &End, second: &End) -> Pair {
+fn read(a: usize, b: usize, first: &PairEndReport, second: &PairEndReport) -> Pair {
     let stalled = first.stalled || second.stalled;
     let failed = first.failed.clone().or(second.failed.clone()).filter(|_| !stalled);
     let known = !stalled && failed.is_none();
     let flow =
-        |mbit_per_s: Option<f64>, again| mbit_per_s.filter(|_| known).map(|rate| Flow { mbit_per_s: rate, again });
+        |mbit_per_s: Option<f64>, again| mbit_per_s.filter(|_| known).map(|rate| FlowRate { mbit_per_s: rate, again });
     let both = flow(second.both, 0.0).zip(flow(first.both, 0.0));
     Pair {
         a,
@@ -238,8 +240,8 @@ fn read(a: usize, b: usize, first: &End, second: &End) -> Pair {
 mod tests {
     use super::*;
 
-    fn end(text: &str) -> End {
-        text.lines().fold(End::default(), End::with)
+    fn end(text: &str) -> PairEndReport {
+        text.lines().fold(PairEndReport::default(), PairEndReport::with)
     }
 
     #[test]
@@ -247,8 +249,8 @@ mod tests {
         let first = end("latency\t1\t25\t30\t99\nsent\t0.5\nreceived\t90\nboth\t80\ndone");
         let second = end("received\t40\nsent\t0\nboth\t30\ndone");
         let pair = read(3, 5, &first, &second);
-        assert_eq!(pair.there, Some(Flow { mbit_per_s: 40.0, again: 0.5 }));
-        assert_eq!(pair.back, Some(Flow { mbit_per_s: 90.0, again: 0.0 }));
+        assert_eq!(pair.there, Some(FlowRate { mbit_per_s: 40.0, again: 0.5 }));
+        assert_eq!(pair.back, Some(FlowRate { mbit_per_s: 90.0, again: 0.0 }));
         assert_eq!(pair.both.map(|(there, back)| (there.mbit_per_s, back.mbit_per_s)), Some((30.0, 80.0)));
         assert_eq!(pair.latency, [Latency { bytes: 1, p50_us: 25.0, p99_us: 30.0, max_us: 99.0 }]);
     }
@@ -256,8 +258,9 @@ mod tests {
     #[test]
     fn of_several_pairs_each_has_its_own_lines() {
         let stdout = b"pair\t10.0.0.1\t10.0.0.9\nreceived\t5\ndone\npair\t10.0.0.2\t10.0.0.9\nreceived\t7\n".to_vec();
-        let said = HostResult { outcome: Outcome::Exited(0), stdout, ..empty() };
-        let of = |last| End::of(Some(&said), [Ipv4Addr::new(10, 0, 0, last), Ipv4Addr::new(10, 0, 0, 9)]).received;
+        let said = HostResult { outcome: CommandOutcome::Exited(0), stdout, ..empty() };
+        let of =
+            |last| PairEndReport::of(Some(&said), [Ipv4Addr::new(10, 0, 0, last), Ipv4Addr::new(10, 0, 0, 9)]).received;
         assert_eq!((of(1), of(2)), (Some(5.0), Some(7.0)));
     }
 
@@ -335,7 +338,7 @@ mod tests {
     #[test]
     fn facts_of_a_link_that_says_nothing_are_unknown() {
         let said = |stdout: &str| {
-            let (outcome, stdout) = (Outcome::Exited(0), stdout.into());
+            let (outcome, stdout) = (CommandOutcome::Exited(0), stdout.into());
             facts(&HostResult { host: "n1".into(), outcome, stdout, ..empty() })
         };
         let (host, address) = said("10.0.0.1|eth0|-1|1500|full\n").unwrap();
@@ -348,7 +351,7 @@ mod tests {
         HostResult {
             host: String::new(),
             giver: homing_exec::Giver::Here,
-            outcome: Outcome::Killed,
+            outcome: CommandOutcome::Killed,
             stdout: Vec::new(),
             stderr: Vec::new(),
             dropped: 0,

@@ -16,14 +16,14 @@ pub use show::{Curve, curve, curve_json, json, more, points, text};
 use crate::Tell;
 use homing_model::Failure;
 use homing_model::units::count;
-use homing_network::{Load, Measured, Order, Pair, Served, mixed, next};
+use homing_network::{BackgroundTraffic, NetworkMeasurements, Pair, RoundOrder, ServerRates, mixed, next};
 
 /// Runs rounds until all is known; with `all`, each host is measured with each other.
 ///
 /// `seed` determines the pairs.
-pub fn measure(hosts: &Hosts, all: bool, seed: u64, tell: Tell) -> Result<Measured, Failure> {
+pub fn measure(hosts: &Hosts, all: bool, seed: u64, tell: Tell) -> Result<NetworkMeasurements, Failure> {
     let order = mixed(hosts.known.len(), seed);
-    let mut measured = Measured { hosts: hosts.known.clone(), rounds: Vec::new() };
+    let mut measured = NetworkMeasurements { hosts: hosts.known.clone(), rounds: Vec::new() };
     while let Some(round) = next(&measured, &order, all) {
         (tell.progress)(&said(measured.rounds.len() + 1, &round, hosts));
         measured.rounds.push(hosts.carry_out(&round)?);
@@ -33,7 +33,7 @@ pub fn measure(hosts: &Hosts, all: bool, seed: u64, tell: Tell) -> Result<Measur
 
 /// Measures the rates of servers: to some hosts alone, one after the other, and to all at once. Hosts are given by
 /// their index.
-pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Served>, Failure> {
+pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<ServerRates>, Failure> {
     let all = 0..hosts.known.len();
     let clients: Vec<usize> = all.filter(|host| !servers.contains(host)).collect();
     let of = |server: &usize| {
@@ -42,8 +42,8 @@ pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Serve
         let clients: Vec<usize> = if clients.is_empty() { others.collect() } else { clients.clone() };
         let name = &hosts.known[*server].name;
         (tell.progress)(&format!("{name}: {} alone, then {} at once", ALONE.min(clients.len()), clients.len()));
-        let order = |clients: &[usize]| Order {
-            load: Load::Alone,
+        let order = |clients: &[usize]| RoundOrder {
+            load: BackgroundTraffic::Alone,
             brief: false,
             pairs: clients.iter().map(|client| (*client, *server)).collect(),
         };
@@ -54,7 +54,7 @@ pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Serve
         if let Some(why) = alone.iter().chain(&together).find_map(|pair| pair.failed.as_ref()) {
             (tell.note)(&format!("{name}: not all hosts could be measured: {why}"));
         }
-        Ok(Served::of(&hosts.known, &alone, &together))
+        Ok(ServerRates::of(&hosts.known, &alone, &together))
     };
     Ok(servers.iter().map(of).collect::<Result<Vec<_>, Failure>>()?.into_iter().flatten().collect())
 }
@@ -63,10 +63,10 @@ pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Serve
 const ALONE: usize = 3;
 
 /// Describes the round that is measured now.
-fn said(nth: usize, round: &Order, hosts: &Hosts) -> String {
+fn said(nth: usize, round: &RoundOrder, hosts: &Hosts) -> String {
     let name = |host: usize| &hosts.known[host].name;
     match (round.load, &round.pairs[..]) {
-        (Load::Alone, [(a, b)]) => format!("round {nth}: {} with {}, alone", name(*a), name(*b)),
+        (BackgroundTraffic::Alone, [(a, b)]) => format!("round {nth}: {} with {}, alone", name(*a), name(*b)),
         (_, pairs) => format!("round {nth}: {} at once", count(pairs.len() as u64, "pair")),
     }
 }

@@ -1,11 +1,11 @@
 //! Shows a measurement on one page: the findings as sentences, the pairs as a picture, and the numbers of each host.
 
 use super::show::{more, text};
-use homing_network::{Finding, Judge, Measured, Pair, Served};
+use homing_network::{Judge, NetworkFinding, NetworkMeasurements, Pair, ServerRates};
 use homing_report::{chart, picture};
 
 /// Returns one page that loads nothing from elsewhere.
-pub fn page(measured: &Measured, found: &[Finding], served: &[Served]) -> String {
+pub fn page(measured: &NetworkMeasurements, found: &[NetworkFinding], served: &[ServerRates]) -> String {
     let judge = Judge::new(measured);
     let names: Vec<String> = measured.hosts.iter().map(|host| host.name.clone()).collect();
     let rate = |from: usize, to: usize| {
@@ -42,15 +42,15 @@ pub fn page(measured: &Measured, found: &[Finding], served: &[Served]) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_network::{Flow, Host, Load, Round};
+    use homing_network::{BackgroundTraffic, FlowRate, NetworkHost, Round};
 
     #[test]
     fn a_pair_is_a_cell_and_a_name_is_no_markup() {
-        let flow = |mbit_per_s| Some(Flow { mbit_per_s, again: 0.0 });
-        let host = |name: &str| Host { name: name.into(), ..Host::default() };
+        let flow = |mbit_per_s| Some(FlowRate { mbit_per_s, again: 0.0 });
+        let host = |name: &str| NetworkHost { name: name.into(), ..NetworkHost::default() };
         let pair = Pair { a: 0, b: 1, there: flow(930.0), back: flow(310.0), ..Pair::default() };
-        let rounds = vec![Round { load: Load::Crowd, pairs: vec![pair] }];
-        let page = page(&Measured { hosts: vec![host("n1"), host("<n2>")], rounds }, &[], &[]);
+        let rounds = vec![Round { load: BackgroundTraffic::Crowd, pairs: vec![pair] }];
+        let page = page(&NetworkMeasurements { hosts: vec![host("n1"), host("<n2>")], rounds }, &[], &[]);
         assert!(page.contains("n1 to &lt;n2&gt;: 930.0") && page.contains("&lt;n2&gt; to n1: 310.0, 33 %"), "{page}");
         assert!(!page.contains("<n2>") && page.contains("nothing is slow"), "{page}");
     }

@@ -1,7 +1,7 @@
 //! Measures the same curve over the MPI that is installed on the hosts.
 
 use super::ask::{Hosts, input};
-use homing_exec::{Command, HostResult, Outcome};
+use homing_exec::{Command, CommandOutcome, HostResult};
 use homing_model::Failure;
 use homing_model::text::shown;
 use homing_network::Latency;
@@ -47,7 +47,7 @@ pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), Failure> {
 fn heard(said: Result<HostResult, String>) -> Result<String, String> {
     let said = said?;
     match said.outcome {
-        Outcome::Exited(0) => Ok(String::from_utf8_lossy(&said.stdout).into_owned()),
+        CommandOutcome::Exited(0) => Ok(String::from_utf8_lossy(&said.stdout).into_owned()),
         _ => Err(shown(&said.why())),
     }
 }

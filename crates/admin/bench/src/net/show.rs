@@ -3,12 +3,12 @@
 use super::ask::Hosts;
 use homing_model::document;
 use homing_model::units::count;
-use homing_network::{Finding, Flow, Judge, Latency, Measured, Pair, Served};
+use homing_network::{FlowRate, Judge, Latency, NetworkFinding, NetworkMeasurements, Pair, ServerRates};
 use std::fmt::Write;
 
 /// The best values of a host.
 #[derive(Default, serde::Serialize)]
-struct Best {
+struct BestRates {
     sends_mbit_per_s: Option<f64>,
     receives_mbit_per_s: Option<f64>,
     /// Both directions at once, together.
@@ -18,15 +18,15 @@ struct Best {
     p99_us: Option<f64>,
 }
 
-fn best(measured: &Measured, host: usize) -> Best {
-    let most = |flows: &mut dyn Iterator<Item = Flow>| flows.map(|flow| flow.mbit_per_s).reduce(f64::max);
+fn best(measured: &NetworkMeasurements, host: usize) -> BestRates {
+    let most = |flows: &mut dyn Iterator<Item = FlowRate>| flows.map(|flow| flow.mbit_per_s).reduce(f64::max);
     let own = || measured.pairs().filter(move |pair| pair.has(host));
     let from = own().flat_map(Pair::one_way).filter(|(from, ..)| *from == host).map(|(.., flow)| flow);
     let to = own().flat_map(Pair::one_way).filter(|(_, to, _)| *to == host).map(|(.., flow)| flow);
     let together = own().filter_map(|pair| pair.both).map(|(there, back)| there.mbit_per_s + back.mbit_per_s);
     let bytes = own().flat_map(|pair| &pair.latency).filter(|latency| latency.bytes == 1);
     let nearest = bytes.min_by(|a, b| a.p50_us.total_cmp(&b.p50_us));
-    Best {
+    BestRates {
         sends_mbit_per_s: most(&mut from.into_iter()),
         receives_mbit_per_s: most(&mut to.into_iter()),
         at_once_mbit_per_s: together.reduce(f64::max),
@@ -36,7 +36,7 @@ fn best(measured: &Measured, host: usize) -> Best {
 }
 
 /// Returns the measurement as text for people.
-pub fn text(measured: &Measured, found: &[Finding]) -> String {
+pub fn text(measured: &NetworkMeasurements, found: &[NetworkFinding]) -> String {
     let mut text = String::new();
     for finding in found {
         let _ = writeln!(text, "{}\n    look at: {}", finding.sentence, finding.look);
@@ -68,7 +68,7 @@ pub fn text(measured: &Measured, found: &[Finding]) -> String {
     text + "Mbit/s, each host at its best; half of the round trip of one byte, with its nearest partner\n"
 }
 
-fn well(measured: &Measured) -> String {
+fn well(measured: &NetworkMeasurements) -> String {
     let hosts = count(measured.hosts.len() as u64, "host");
     format!("{hosts} at {:.0} Mbit/s each way", Judge::new(measured).expected(0, 1))
 }
@@ -78,12 +78,12 @@ fn number(value: Option<f64>, digits: usize) -> String {
 }
 
 /// Returns the rates of storage servers as text.
-pub fn more(served: &[Served]) -> String {
-    served.iter().flat_map(Served::sentences).fold(String::new(), |text, line| text + "\n" + &line + "\n")
+pub fn more(served: &[ServerRates]) -> String {
+    served.iter().flat_map(ServerRates::sentences).fold(String::new(), |text, line| text + "\n" + &line + "\n")
 }
 
 /// Returns the measurement as JSON.
-pub fn json(measured: &Measured, found: &[Finding], served: &[Served]) -> String {
+pub fn json(measured: &NetworkMeasurements, found: &[NetworkFinding], served: &[ServerRates]) -> String {
     let host = |(at, host)| serde_json::json!({ "host": host, "best": best(measured, at) });
     let hosts: Vec<_> = measured.hosts.iter().enumerate().map(host).collect();
     let measured = serde_json::json!({

@@ -1,10 +1,10 @@
 //! Reads the neighbours of hosts, as the lldpd of each reports them.
 
 use crate::net::Hosts;
-use homing_exec::{Command, HostResult, Outcome};
+use homing_exec::{Command, CommandOutcome, HostResult};
 use homing_model::text::shown;
 use homing_network::lldp::{Neighbour, of_lldpcli};
-use homing_network::tree::Heard;
+use homing_network::tree::HostNeighbours;
 
 /// Prints lldpd's answer, up to the limit on the output that is kept of a host.
 const ASK: &str = r#"command -v lldpcli > /dev/null || {
@@ -16,7 +16,7 @@ printf %s "$found" | head -c 900000"#;
 pub fn hardware(hosts: &Hosts) -> Vec<(String, Option<String>, String)> {
     let script = "for i in /sys/class/net/*; do echo \"${i##*/} $(cat \"$i/address\" 2> /dev/null)\"; done";
     let said = hosts.all(&Command::argv(["sh", "-c", script]));
-    let of = |(host, said): (&homing_network::Host, Result<HostResult, String>)| {
+    let of = |(host, said): (&homing_network::NetworkHost, Result<HostResult, String>)| {
         let (text, interface) = (said.ok()?.stdout, host.interface.clone()?);
         let text = String::from_utf8_lossy(&text).into_owned();
         let own = text.lines().find_map(|line| line.split_once(' ').filter(|(name, _)| *name == interface))?;
@@ -29,7 +29,7 @@ pub fn hardware(hosts: &Hosts) -> Vec<(String, Option<String>, String)> {
 type Silent = Vec<(String, String)>;
 
 /// Returns the neighbours of hosts, and the hosts without an answer.
-pub fn ask(hosts: &Hosts, sudo: bool) -> (Vec<Heard>, Silent) {
+pub fn ask(hosts: &Hosts, sudo: bool) -> (Vec<HostNeighbours>, Silent) {
     let before: &[&str] = if sudo { &["sudo", "-n"] } else { &[] };
     let words = before.iter().copied().chain(["sh", "-c", ASK]);
     let said = hosts.all(&Command::argv(words));
@@ -37,7 +37,7 @@ pub fn ask(hosts: &Hosts, sudo: bool) -> (Vec<Heard>, Silent) {
     for (host, said) in hosts.known.iter().zip(said) {
         match said.and_then(|said| neighbours(&said)) {
             Ok(neighbours) => {
-                heard.push(Heard { host: host.name.clone(), interface: host.interface.clone(), neighbours });
+                heard.push(HostNeighbours { host: host.name.clone(), interface: host.interface.clone(), neighbours });
             }
             Err(why) => silent.push((host.name.clone(), why)),
         }
@@ -46,7 +46,7 @@ pub fn ask(hosts: &Hosts, sudo: bool) -> (Vec<Heard>, Silent) {
 }
 
 fn neighbours(said: &HostResult) -> Result<Vec<Neighbour>, String> {
-    if said.outcome != Outcome::Exited(0) {
+    if said.outcome != CommandOutcome::Exited(0) {
         return Err(shown(&said.why()));
     }
     of_lldpcli(&String::from_utf8_lossy(&said.stdout))
@@ -61,7 +61,7 @@ mod tests {
         HostResult {
             giver: homing_exec::Giver::Here,
             host: "n1".into(),
-            outcome: Outcome::Exited(status),
+            outcome: CommandOutcome::Exited(status),
             stdout: stdout.into(),
             stderr: stderr.into(),
             dropped: 0,

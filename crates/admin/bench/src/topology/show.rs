@@ -1,14 +1,14 @@
 //! Shows the tree as text and as JSON.
 
-use super::Found;
+use super::TopologyReport;
 use homing_model::document;
 use homing_network::files::above;
-use homing_network::tree::{Join, Leaf, Place, Source};
+use homing_network::tree::{HostAttachment, Join, Leaf, SwitchEvidence};
 use serde_json::json;
 use std::fmt::Write;
 
 /// Returns the tree as text for people.
-pub fn text(found: &Found) -> String {
+pub fn text(found: &TopologyReport) -> String {
     let mut text = String::new();
     let joins = above(&found.tree);
     let is_below = |name: &str| joins.iter().any(|join| join.below.iter().any(|below| below == name));
@@ -25,7 +25,7 @@ pub fn text(found: &Found) -> String {
 }
 
 /// Prints a switch and all that is below it.
-fn branch(name: &str, indent: &str, joins: &[Join], found: &Found, text: &mut String) {
+fn branch(name: &str, indent: &str, joins: &[Join], found: &TopologyReport, text: &mut String) {
     let deeper = format!("{indent}  ");
     if let Some(join) = joins.iter().find(|join| join.name == name) {
         let how = join.chassis.as_deref().unwrap_or("(assumed: hosts hear nothing of what joins their switches)");
@@ -42,20 +42,22 @@ fn branch(name: &str, indent: &str, joins: &[Join], found: &Found, text: &mut St
 
 fn switch(leaf: &Leaf) -> String {
     let how = match leaf.source {
-        Source::Lldp | Source::Behind => return format!("{}  {}", leaf.name, leaf.chassis.as_deref().unwrap_or("")),
-        Source::Heard => "its hosts hear each other, and no switch",
-        Source::Inferred => "inferred by measuring",
+        SwitchEvidence::Lldp | SwitchEvidence::Behind => {
+            return format!("{}  {}", leaf.name, leaf.chassis.as_deref().unwrap_or(""));
+        }
+        SwitchEvidence::Heard => "its hosts hear each other, and no switch",
+        SwitchEvidence::Inferred => "inferred by measuring",
     };
     format!("{} ({how})", leaf.name)
 }
 
-fn port(place: &Place) -> String {
+fn port(place: &HostAttachment) -> String {
     let interface = place.interface.as_deref().map_or(String::new(), |interface| format!("  {interface}"));
     place.port.as_deref().map_or(interface.clone(), |port| format!("{interface} on port {port}"))
 }
 
 /// Returns the tree as JSON.
-pub fn json(found: &Found, status: i32) -> String {
+pub fn json(found: &TopologyReport, status: i32) -> String {
     let silent: Vec<_> = found.silent.iter().map(|(host, why)| json!({ "host": host, "why": why })).collect();
     let tree = json!({
         "leaves": found.tree.leaves,

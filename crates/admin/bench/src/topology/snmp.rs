@@ -2,8 +2,8 @@
 
 use homing_model::Failure;
 use homing_model::text::shown;
-use homing_network::snmp::{Switch, TABLES, read};
-use homing_network::tree::Heard;
+use homing_network::snmp::{SwitchReport, TABLES, read};
+use homing_network::tree::HostNeighbours;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
@@ -22,7 +22,11 @@ const ANSWER: [&str; 4] = ["-t", "2", "-r", "1"];
 
 /// Queries the switches that hosts see, the named ones, and the neighbours of both. Returns their answers, and the
 /// reason for each that did not answer.
-pub fn ask(file: &Path, named: &[IpAddr], heard: &[Heard]) -> Result<(Vec<Switch>, BTreeMap<IpAddr, String>), Failure> {
+pub fn ask(
+    file: &Path,
+    named: &[IpAddr],
+    heard: &[HostNeighbours],
+) -> Result<(Vec<SwitchReport>, BTreeMap<IpAddr, String>), Failure> {
     let settings = settings(file)?;
     let told = heard.iter().flat_map(|heard| &heard.neighbours).filter(|one| one.bridge);
     let mut queue: Vec<IpAddr> = named.iter().copied().chain(told.filter_map(|one| one.management)).collect();
@@ -31,7 +35,7 @@ pub fn ask(file: &Path, named: &[IpAddr], heard: &[Heard]) -> Result<(Vec<Switch
             Failure::system("--snmp: no switch has told the address at which it is managed").hint("--switch ADDRESS")
         );
     }
-    let (mut switches, mut silent): (BTreeMap<String, Switch>, _) = (BTreeMap::new(), BTreeMap::new());
+    let (mut switches, mut silent): (BTreeMap<String, SwitchReport>, _) = (BTreeMap::new(), BTreeMap::new());
     let mut asked: BTreeSet<IpAddr> = BTreeSet::new();
     while let Some(address) = queue.pop() {
         if asked.len() == MOST || !asked.insert(address) {
@@ -66,7 +70,7 @@ fn settings(file: &Path) -> Result<tempfile::TempDir, Failure> {
     Ok(folder)
 }
 
-fn walk(settings: &Path, address: IpAddr) -> Result<Switch, String> {
+fn walk(settings: &Path, address: IpAddr) -> Result<SwitchReport, String> {
     let mut all = String::new();
     for table in TABLES {
         all += &one(settings, address, table)?;

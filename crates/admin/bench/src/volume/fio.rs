@@ -1,7 +1,7 @@
 //! Builds fio's arguments and reads its answer. The sizes and the number of files come from the options of the command
 //! (`Setup`).
 
-use super::{Bench, Row, sh};
+use super::{Bench, CaseResult, sh};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 /// An operation that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Op {
+pub enum FioOperation {
     /// Sequential writes, synced at the end.
     Write,
     /// Sequential reads.
@@ -26,39 +26,47 @@ pub enum Op {
     Unlink,
 }
 
-impl Op {
+impl FioOperation {
     /// All operations, in the order in which they are measured.
-    pub const ALL: [Op; 7] = [Op::Write, Op::Read, Op::Randwrite, Op::Randread, Op::Create, Op::Stat, Op::Unlink];
+    pub const ALL: [FioOperation; 7] = [
+        FioOperation::Write,
+        FioOperation::Read,
+        FioOperation::Randwrite,
+        FioOperation::Randread,
+        FioOperation::Create,
+        FioOperation::Stat,
+        FioOperation::Unlink,
+    ];
 
     /// Whether it handles small files of one block each.
     pub fn is_small_files(self) -> bool {
-        matches!(self, Op::Create | Op::Stat | Op::Unlink)
+        matches!(self, FioOperation::Create | FioOperation::Stat | FioOperation::Unlink)
     }
 
     /// Whether it measures reading.
     pub fn reads(self) -> bool {
-        matches!(self, Op::Read | Op::Randread | Op::Stat)
+        matches!(self, FioOperation::Read | FioOperation::Randread | FioOperation::Stat)
     }
 
     /// Operations that must run first.
-    pub fn before(self) -> &'static [Op] {
+    pub fn before(self) -> &'static [FioOperation] {
         match self {
-            Op::Read | Op::Randread | Op::Randwrite => &[Op::Write],
-            Op::Stat | Op::Unlink => &[Op::Create],
-            Op::Write | Op::Create => &[],
+            FioOperation::Read | FioOperation::Randread | FioOperation::Randwrite => &[FioOperation::Write],
+            FioOperation::Stat | FioOperation::Unlink => &[FioOperation::Create],
+            FioOperation::Write | FioOperation::Create => &[],
         }
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Op::Write => "write",
-            Op::Read => "read",
-            Op::Randwrite => "randwrite",
-            Op::Randread => "randread",
-            Op::Create => "create",
-            Op::Stat => "stat",
-            Op::Unlink => "unlink",
+            FioOperation::Write => "write",
+            FioOperation::Read => "read",
+            FioOperation::Randwrite => "randwrite",
+            FioOperation::Randread => "randread",
+            FioOperation::Create => "create",
+            FioOperation::Stat => "stat",
+            FioOperation::Unlink => "unlink",
         }
     }
 }
@@ -67,7 +75,7 @@ impl Op {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
     /// Its operation.
-    pub op: Op,
+    pub op: FioOperation,
     /// Block size in fio's syntax.
     pub bs: String,
     /// Number of hosts at once.
@@ -112,28 +120,28 @@ pub fn argv(case: &Case, folder: &str, bench: &Bench, whose: usize) -> Vec<Strin
         )
     };
     let text = match case.op {
-        Op::Write => {
+        FioOperation::Write => {
             format!("{base} --rw=write --bs=\"$5\" --size=\"$3\" --end_fsync=1 --ioengine=psync")
         }
-        Op::Read => {
+        FioOperation::Read => {
             format!("{base} --rw=read --bs=\"$5\" --size=\"$3\" --ioengine=psync --invalidate=1")
         }
-        Op::Randwrite => {
+        FioOperation::Randwrite => {
             format!("{base} --rw=randwrite --bs=\"$5\" --size=\"$3\" --io_size=\"$6\" --end_fsync=1 --ioengine=psync")
         }
-        Op::Randread => {
+        FioOperation::Randread => {
             format!("{base} --rw=randread --bs=\"$5\" --size=\"$3\" --io_size=\"$6\" --ioengine=psync --invalidate=1")
         }
-        Op::Create => small("filecreate"),
-        Op::Stat => STAT.into(),
-        Op::Unlink => small("filedelete"),
+        FioOperation::Create => small("filecreate"),
+        FioOperation::Stat => STAT.into(),
+        FioOperation::Unlink => small("filedelete"),
     };
     sh(&text, &[folder, &whose.to_string(), &size, &files, &case.bs, &random, &bench.setup.in_files.max(1).to_string()])
 }
 
 /// Sums up all hosts: bytes over the time of the slowest, because a host that is done early must not improve the
 /// result.
-pub fn row(case: &Case, texts: &[String]) -> Option<Row> {
+pub fn row(case: &Case, texts: &[String]) -> Option<CaseResult> {
     let (mut bytes, mut ops, mut longest, mut p99) = (0.0, 0.0, 0.0_f64, 0.0_f64);
     for text in texts {
         let answer: Value = serde_json::from_str(&text[text.find('{')?..]).ok()?;
@@ -148,7 +156,7 @@ pub fn row(case: &Case, texts: &[String]) -> Option<Row> {
     }
     let seconds = longest.max(1e-3);
     let mb_per_s = if case.op.is_small_files() { 0.0 } else { bytes / 1e6 / seconds };
-    Some(Row { case: case.clone(), mb_per_s, per_s: ops / seconds, p99_ms: p99, share: None })
+    Some(CaseResult { case: case.clone(), mb_per_s, per_s: ops / seconds, p99_ms: p99, share: None })
 }
 
 #[cfg(test)]
@@ -164,7 +172,7 @@ mod tests {
                  \"clat_ns\":{{\"percentile\":{{\"99.000000\":{ms}000000}}}}}}}}]}}"
             )
         };
-        let case = Case { op: Op::Write, bs: "1M".into(), clients: 2, copies: Some(2) };
+        let case = Case { op: FioOperation::Write, bs: "1M".into(), clients: 2, copies: Some(2) };
         let row = row(&case, &[said(1000), said(2000)]).unwrap();
         assert_eq!((row.mb_per_s, row.per_s, row.p99_ms), (100.0, 100.0, 2000.0));
     }

@@ -8,7 +8,7 @@ pub mod tune;
 mod visible;
 mod words;
 
-pub use fio::{Case, Op};
+pub use fio::{Case, FioOperation};
 pub use page::html;
 pub use show::{compared, compared_html, load, table};
 pub use visible::Delay;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// The results of all measurements.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Results {
+pub struct BenchResults {
     /// The text of `--label`.
     pub label: String,
     /// The folder.
@@ -40,14 +40,14 @@ pub struct Results {
     #[serde(default)]
     pub in_files: u32,
     /// One row for each case.
-    pub rows: Vec<Row>,
+    pub rows: Vec<CaseResult>,
     /// How soon other hosts see a change.
     pub visible: Vec<visible::Delay>,
 }
 
 /// The result of one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct CaseResult {
     /// The measured case.
     pub case: Case,
     /// Megabytes (10^6) a second, all hosts together; for small files 0.
@@ -84,7 +84,7 @@ pub struct Setup {
     /// Numbers of copies, each in a folder of its own goal.
     pub copies: Vec<u32>,
     /// Operations to measure; all if empty.
-    pub only: Vec<Op>,
+    pub only: Vec<FioOperation>,
     /// Trials of how soon another host sees a change.
     pub trials: u32,
     /// Rate of a host's link, Mbit/s.
@@ -127,7 +127,7 @@ impl Bench {
     }
 
     /// Measures every case, in a folder of its own that is removed at the end.
-    pub fn measure(&self) -> Result<Results, Failure> {
+    pub fn measure(&self) -> Result<BenchResults, Failure> {
         // Other users may write to the folder, and could guess a number.
         let token = homing_os::folder::unguessable().map_err(|e| Failure::system(format!("no random name: {e}")))?;
         let folder = format!("{}/.homing-bench.{token}", self.setup.path);
@@ -143,8 +143,8 @@ impl Bench {
         Ok(results)
     }
 
-    fn measure_in(&self, folder: &str) -> Result<Results, Failure> {
-        let mut results = Results {
+    fn measure_in(&self, folder: &str) -> Result<BenchResults, Failure> {
+        let mut results = BenchResults {
             label: self.setup.label.clone(),
             path: self.setup.path.clone(),
             hosts: self.setup.hosts.clone(),
@@ -152,7 +152,7 @@ impl Bench {
             size: self.setup.size,
             in_files: self.setup.in_files.max(1),
             stripe: self.volume.as_ref().and_then(|v| v.stripe),
-            ..Results::default()
+            ..BenchResults::default()
         };
         let goals: Vec<Option<u32>> = if self.setup.copies.is_empty() {
             vec![None]
@@ -199,7 +199,7 @@ impl Bench {
         }
         clients.retain(|c| (1..=self.setup.hosts.len()).contains(c));
         let mut cases = Vec::new();
-        for op in Op::ALL {
+        for op in FioOperation::ALL {
             if !self.setup.only.is_empty() && !self.setup.only.contains(&op) {
                 continue;
             }
@@ -230,7 +230,7 @@ impl Bench {
         )
     }
 
-    fn one(&self, case: &Case, folder: &str) -> Result<Row, Failure> {
+    fn one(&self, case: &Case, folder: &str) -> Result<CaseResult, Failure> {
         let hosts = &self.setup.hosts[..case.clients];
         for op in case.op.before() {
             let before = Case { op: *op, bs: "1M".into(), ..case.clone() };
@@ -268,21 +268,21 @@ fn sh(text: &str, args: &[&str]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_steps::{Answer, Call};
+    use homing_steps::{Call, CallResult};
     use std::sync::{Arc, Mutex};
 
     /// Hosts that answer each call with one text, and the calls that they were sent.
     #[derive(Clone)]
-    struct Fake {
-        fio: Answer,
+    struct FakeHosts {
+        fio: CallResult,
         calls: Arc<Mutex<Vec<Sent>>>,
     }
 
     /// A host, and the words that it was sent.
     type Sent = (String, Vec<String>);
 
-    impl Executor for Fake {
-        fn run(&self, calls: &[(String, Call)]) -> Vec<Answer> {
+    impl Executor for FakeHosts {
+        fn run(&self, calls: &[(String, Call)]) -> Vec<CallResult> {
             let answer = |(host, call): &(String, Call)| {
                 let Call::Program(argv) = call else { return Err("a script".into()) };
                 self.calls.lock().unwrap().push((host.clone(), argv.clone()));
@@ -292,16 +292,16 @@ mod tests {
         }
     }
 
-    fn bench(fio: Answer) -> (Bench, Fake) {
+    fn bench(fio: CallResult) -> (Bench, FakeHosts) {
         let hosts: Vec<String> = ["n1", "n2"].map(String::from).into();
-        let fake = Fake { fio, calls: Arc::default() };
+        let fake = FakeHosts { fio, calls: Arc::default() };
         let setup = Setup {
             path: "/data".into(),
             drop_on: hosts.clone(),
             hosts,
             bs: vec!["1M".into()],
             size: 1 << 20,
-            only: vec![Op::Read],
+            only: vec![FioOperation::Read],
             ..Setup::default()
         };
         let tell = Tell { progress: |_| {}, note: |_| {} };

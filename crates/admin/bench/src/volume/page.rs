@@ -1,29 +1,29 @@
 //! Shows results as a page that loads nothing from elsewhere: bars, and the numbers below them.
 
-use super::fio::Op;
+use super::fio::FioOperation;
 use super::words::{copies, files, op, p99, share, value};
-use super::{Results, Row};
+use super::{BenchResults, CaseResult};
 use homing_report::chart::{self, Bar};
 
-fn about(results: &Results) -> Vec<String> {
+fn about(results: &BenchResults) -> Vec<String> {
     vec![format!("{}, from {}: {}", results.path, results.hosts.join(", "), files(results)), results.caches.clone()]
 }
 
-fn name(results: &Results) -> &str {
+fn name(results: &BenchResults) -> &str {
     if results.label.is_empty() { &results.path } else { &results.label }
 }
 
 /// Charts, each with its own scale: beside reads of attributes from a cache, the bar of created files would be
 /// invisible.
-const SCALES: [(&str, &[Op]); 5] = [
-    ("Sequential, MB/s", &[Op::Write, Op::Read]),
-    ("Random, MB/s", &[Op::Randwrite, Op::Randread]),
-    ("Small files created, files/s", &[Op::Create]),
-    ("Small files listed with their attributes, files/s", &[Op::Stat]),
-    ("Small files removed, files/s", &[Op::Unlink]),
+const SCALES: [(&str, &[FioOperation]); 5] = [
+    ("Sequential, MB/s", &[FioOperation::Write, FioOperation::Read]),
+    ("Random, MB/s", &[FioOperation::Randwrite, FioOperation::Randread]),
+    ("Small files created, files/s", &[FioOperation::Create]),
+    ("Small files listed with their attributes, files/s", &[FioOperation::Stat]),
+    ("Small files removed, files/s", &[FioOperation::Unlink]),
 ];
 
-fn title(what: &str, rows: &[&Row]) -> String {
+fn title(what: &str, rows: &[&CaseResult]) -> String {
     let note = if rows.iter().any(|r| r.share.is_some()) {
         ", and in grey what the links allow when files lie evenly"
     } else {
@@ -33,10 +33,10 @@ fn title(what: &str, rows: &[&Row]) -> String {
 }
 
 /// Returns a page with a bar for each case, and behind it the limit of the links, where that is known.
-pub fn html(results: &Results) -> String {
+pub fn html(results: &BenchResults) -> String {
     let mut body = String::new();
     for (what, ops) in SCALES {
-        let rows: Vec<&Row> = results.rows.iter().filter(|r| ops.contains(&r.case.op)).collect();
+        let rows: Vec<&CaseResult> = results.rows.iter().filter(|r| ops.contains(&r.case.op)).collect();
         let bars: Vec<Bar> =
             rows.iter().enumerate().map(|(i, row)| bar(row, i > 0 && another(rows[i - 1], row))).collect();
         body += &chart::bars(&title(what, &rows), &bars);
@@ -46,16 +46,16 @@ pub fn html(results: &Results) -> String {
     chart::page(name(results), &about(results), &body)
 }
 
-fn another(before: &Row, row: &Row) -> bool {
+fn another(before: &CaseResult, row: &CaseResult) -> bool {
     before.case.op != row.case.op
 }
 
 /// Computes the limit of the links from the share that was reached.
-fn limit(row: &Row) -> Option<f64> {
+fn limit(row: &CaseResult) -> Option<f64> {
     row.share.filter(|s| *s > 0.0).map(|s| value(row).0 / s)
 }
 
-fn bar(row: &Row, apart: bool) -> Bar {
+fn bar(row: &CaseResult, apart: bool) -> Bar {
     let (rate, _) = value(row);
     let text = match (limit(row), row.share) {
         (Some(limit), Some(share)) => format!("{rate:.1} ({:.0} % of {limit:.1})", share * 100.0),
@@ -65,14 +65,14 @@ fn bar(row: &Row, apart: bool) -> Bar {
 }
 
 /// Lists how soon other hosts see a change.
-fn delays(all: &[(&str, &Results)]) -> String {
+fn delays(all: &[(&str, &BenchResults)]) -> String {
     let lines: Vec<String> = (all.iter())
         .flat_map(|(of, r)| r.visible.iter().map(move |delay| format!("{of}{}", delay.sentence())))
         .collect();
     if lines.is_empty() { String::new() } else { chart::list("How soon another host sees a change", &lines) }
 }
 
-fn numbers(results: &Results) -> String {
+fn numbers(results: &BenchResults) -> String {
     let head = ["operation", "block", "clients", "copies", "rate", "", "ops/s", "p99, ms", "of the limit"];
     let rows = results.rows.iter().map(|row| {
         let (rate, unit) = value(row);
@@ -84,13 +84,14 @@ fn numbers(results: &Results) -> String {
 }
 
 /// Returns a page with two bars for each case.
-pub fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String {
+pub fn compared(old: &BenchResults, new: &BenchResults, pairs: &[(&CaseResult, &CaseResult)]) -> String {
     let alike = name(old) == name(new);
     let called = |which: &str, r| if alike { format!("{which} {}", name(r)) } else { name(r).into() };
     let (older, newer) = (called("old", old), called("new", new));
     let mut body = chart::legend(&[(chart::LIGHT, &older), (chart::DARK, &newer)]);
     for (what, ops) in SCALES {
-        let rows: Vec<&(&Row, &Row)> = pairs.iter().filter(|(_, now)| ops.contains(&now.case.op)).collect();
+        let rows: Vec<&(&CaseResult, &CaseResult)> =
+            pairs.iter().filter(|(_, now)| ops.contains(&now.case.op)).collect();
         let mut bars = Vec::new();
         for (i, (before, now)) in rows.iter().enumerate() {
             let apart = i > 0 && another(rows[i - 1].1, now);
@@ -99,7 +100,7 @@ pub fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String 
             // volume.
             let mut case = now.case.clone();
             case.copies = case.copies.filter(|_| before.case.copies == now.case.copies);
-            let one = |row: &Row, text, colour, apart| Bar {
+            let one = |row: &CaseResult, text, colour, apart| Bar {
                 name: case.to_string(),
                 value: value(row).0,
                 text,
@@ -110,7 +111,7 @@ pub fn compared(old: &Results, new: &Results, pairs: &[(&Row, &Row)]) -> String 
             bars.push(one(before, format!("{a:.1}"), chart::LIGHT, apart));
             bars.push(one(now, format!("{b:.1} ({:.2} times)", b / a), chart::DARK, false));
         }
-        let all: Vec<&Row> = rows.iter().flat_map(|(before, now)| [*before, *now]).collect();
+        let all: Vec<&CaseResult> = rows.iter().flat_map(|(before, now)| [*before, *now]).collect();
         body += &chart::bars(&title(what, &all), &bars);
     }
     body += &delays(&[(&format!("{older}: "), old), (&format!("{newer}: "), new)]);
@@ -130,23 +131,23 @@ mod tests {
     use super::super::visible::Delay;
     use super::*;
 
-    fn row(op: Op, clients: usize, mb_per_s: f64, share: Option<f64>) -> Row {
+    fn row(op: FioOperation, clients: usize, mb_per_s: f64, share: Option<f64>) -> CaseResult {
         let case = Case { op, bs: "1M".into(), clients, copies: Some(2) };
-        Row { case, mb_per_s, per_s: 812.0, p99_ms: 1.0, share }
+        CaseResult { case, mb_per_s, per_s: 812.0, p99_ms: 1.0, share }
     }
 
-    fn results(path: &str) -> Results {
+    fn results(path: &str) -> BenchResults {
         let rows = vec![
-            row(Op::Write, 1, 15.0, Some(0.9)),
-            row(Op::Write, 4, 30.9, Some(0.46)),
-            row(Op::Read, 1, 44.0, None),
-            row(Op::Create, 1, 0.0, None),
+            row(FioOperation::Write, 1, 15.0, Some(0.9)),
+            row(FioOperation::Write, 4, 30.9, Some(0.46)),
+            row(FioOperation::Read, 1, 44.0, None),
+            row(FioOperation::Create, 1, 0.0, None),
         ];
         let seen = Delay { change: "new file".into(), median_ms: Some(1.5), max_ms: Some(3.0), lost: 0 };
         let (stripe, hosts) = (Some(16 << 20), vec!["n1".into(), "n2".into()]);
         let caches = "caches are dropped".into();
         let (size, in_files, visible) = (128_000_000, 1, vec![seen]);
-        Results { path: path.into(), hosts, caches, stripe, size, in_files, rows, visible, label: String::new() }
+        BenchResults { path: path.into(), hosts, caches, stripe, size, in_files, rows, visible, label: String::new() }
     }
 
     #[test]
@@ -176,14 +177,14 @@ mod tests {
         let (old, mut new) = (results("/data"), results("/data"));
         new.rows[0].mb_per_s = 30.0;
         new.rows.iter_mut().for_each(|r| r.case.copies = Some(1));
-        let pairs: Vec<(&Row, &Row)> = old.rows.iter().zip(&new.rows).collect();
+        let pairs: Vec<(&CaseResult, &CaseResult)> = old.rows.iter().zip(&new.rows).collect();
         let page = compared(&old, &new, &pairs);
         assert!(page.contains("old /data and new /data"), "{page}");
         assert!(page.contains("30.0 (2.00 times)") && page.contains(">write 1M by 1 client<"), "{page}");
         assert!(page.contains("old /data: new file is seen") && page.contains("new /data: new file is seen"), "{page}");
         assert_eq!(page.matches("caches are dropped").count(), 1, "{page}");
         new.caches = "nothing was dropped".into();
-        let pairs: Vec<(&Row, &Row)> = old.rows.iter().zip(&new.rows).collect();
+        let pairs: Vec<(&CaseResult, &CaseResult)> = old.rows.iter().zip(&new.rows).collect();
         let page = compared(&old, &new, &pairs);
         assert!(page.contains("old /data: caches are dropped") && page.contains("new /data: nothing was dropped"));
     }

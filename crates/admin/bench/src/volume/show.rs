@@ -2,13 +2,13 @@
 
 use super::fio::Case;
 use super::words::{copies, files, op, p99, share, value};
-use super::{Results, Row, page};
+use super::{BenchResults, CaseResult, page};
 use homing_model::Failure;
 use std::fmt::Write;
 use std::path::Path;
 
 /// Returns results as a table for a terminal.
-pub fn table(results: &Results) -> String {
+pub fn table(results: &BenchResults) -> String {
     let mut text = format!(
         "{:<10} {:>6} {:>7} {:>6} {:>10} {:<8} {:>9} {:>9} {:>8}\n",
         "OP", "BLOCK", "CLIENTS", "COPIES", "RATE", "", "OPS/S", "P99 MS", "OF LIMIT"
@@ -38,19 +38,19 @@ pub fn table(results: &Results) -> String {
 }
 
 /// Loads results from a file.
-pub fn load(file: &Path) -> Result<Results, Failure> {
+pub fn load(file: &Path) -> Result<BenchResults, Failure> {
     let wrong = |e: String| Failure::usage(format!("{} holds no results: {e}", file.display()));
     let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
     serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))
 }
 
 /// Returns the cases that are in both results, as the old row and the new one.
-fn pairs<'a>(old: &'a Results, new: &'a Results) -> Vec<(&'a Row, &'a Row)> {
+fn pairs<'a>(old: &'a BenchResults, new: &'a BenchResults) -> Vec<(&'a CaseResult, &'a CaseResult)> {
     // Volumes with different numbers of copies may be compared. If one result has several numbers of copies, rows
     // must agree in it.
-    let several = |r: &Results| r.rows.iter().any(|a| a.case.copies != r.rows[0].case.copies);
+    let several = |r: &BenchResults| r.rows.iter().any(|a| a.case.copies != r.rows[0].case.copies);
     let exact = several(old) || several(new);
-    let same = |a: &Row, b: &Row| {
+    let same = |a: &CaseResult, b: &CaseResult| {
         let copies = if exact { a.case.copies } else { b.case.copies };
         Case { copies, ..a.case.clone() } == b.case
     };
@@ -58,7 +58,7 @@ fn pairs<'a>(old: &'a Results, new: &'a Results) -> Vec<(&'a Row, &'a Row)> {
 }
 
 /// Compares two results, case by case, for a terminal.
-pub fn compared(old: &Results, new: &Results) -> String {
+pub fn compared(old: &BenchResults, new: &BenchResults) -> String {
     let pairs = pairs(old, new);
     let mut text = format!(
         "{:<10} {:>6} {:>7} {:>6} {:>10} {:>10} {:>7}  UNIT\n",
@@ -92,6 +92,6 @@ pub fn compared(old: &Results, new: &Results) -> String {
 }
 
 /// Compares two results on one page.
-pub fn compared_html(old: &Results, new: &Results) -> String {
+pub fn compared_html(old: &BenchResults, new: &BenchResults) -> String {
     page::compared(old, new, &pairs(old, new))
 }

@@ -13,7 +13,7 @@ pub use kept::Sweep;
 pub use output::{apply, table};
 pub use page::page;
 use std::path::PathBuf;
-use trial::{Setting, Try};
+use trial::{TrialOptions, Try};
 
 /// The settings to try.
 #[derive(Clone, Debug, Default)]
@@ -61,20 +61,20 @@ impl Hands<'_> {
         for block in std::iter::once(None).chain(trials.server_block.iter().copied().map(Some)) {
             // 0 is the default, on which both sides agree.
             for size in std::iter::once(0).chain(trials.sizes.iter().copied()) {
-                self.once(sweep, Setting { block, size, connections: 1 })?;
+                self.once(sweep, TrialOptions { block, size, connections: 1 })?;
             }
             self.again(sweep, block)?;
         }
-        let best = sweep.best().map_or(Setting::DEFAULT, |t| t.setting);
+        let best = sweep.best().map_or(TrialOptions::DEFAULT, |t| t.setting);
         let lost = best.block.is_none() && self.block.is_some();
         for connections in trials.connections.iter().filter(|_| !lost) {
-            self.once(sweep, Setting { connections: *connections, ..best })?;
+            self.once(sweep, TrialOptions { connections: *connections, ..best })?;
         }
         self.again(sweep, best.block)
     }
 
     /// Measures a setting, unless it was measured, or both sides settle on values that were measured already.
-    fn once(&mut self, sweep: &mut Sweep, setting: Setting) -> Result<(), Failure> {
+    fn once(&mut self, sweep: &mut Sweep, setting: TrialOptions) -> Result<(), Failure> {
         if sweep.knows(setting) {
             return Ok(());
         }
@@ -120,7 +120,7 @@ impl Hands<'_> {
     }
 
     /// Mounts for a measurement, and returns the values that both sides settled on.
-    fn ready(&mut self, sweep: &Sweep, setting: Setting) -> Result<String, Failure> {
+    fn ready(&mut self, sweep: &Sweep, setting: TrialOptions) -> Result<String, Failure> {
         self.set_block(sweep, setting.block)?;
         self.warm_up(sweep, setting)?;
         trial::mount(self.bench, &sweep.source, setting)
@@ -128,7 +128,7 @@ impl Hands<'_> {
 
     /// Runs a first measurement and discards it. It includes the first loading of programs, and the grace period in
     /// which a restarted server refuses writes.
-    fn warm_up(&mut self, sweep: &Sweep, setting: Setting) -> Result<(), Failure> {
+    fn warm_up(&mut self, sweep: &Sweep, setting: TrialOptions) -> Result<(), Failure> {
         if std::mem::replace(&mut self.warm, true) {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use crate::compare::split;
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 
 static UID: Code = Code {
@@ -46,7 +46,7 @@ static MEMBERS: Code = Code {
     mend: "gpasswd -a USER GROUP for who is missing",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "accounts",
     ask: r#"getent passwd | awk -F: '$3 >= 1000 && $3 < 60000 {print "user\t" $1 "\t" $3 "\t" $4 "\t" $6 "\t" $7}'
 getent group | awk -F: '$3 >= 1000 && $3 < 60000 {print "group\t" $1 "\t" $3 "\t" $4}'"#,
@@ -69,7 +69,7 @@ fn table<'a>(rows: &'a [Vec<String>], kind: &str) -> Table<'a> {
 }
 
 /// Users, or groups, of each host.
-type Tables<'a> = Vec<(&'a Host, Table<'a>)>;
+type Tables<'a> = Vec<(&'a HostAnswers, Table<'a>)>;
 
 /// Users and groups of all hosts that answered.
 struct Accounts<'a> {
@@ -77,7 +77,7 @@ struct Accounts<'a> {
     groups: Tables<'a>,
 }
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let tables = |kind| -> Tables { answers.of(CHECK.key).map(|(h, rows)| (h, table(rows, kind))).collect() };
     let accounts = Accounts { users: tables("user"), groups: tables("group") };
     let names = |all: &Tables| all.iter().flat_map(|(_, t)| t.keys().map(|k| k.to_string())).collect::<BTreeSet<_>>();
@@ -89,7 +89,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
 
 /// Returns other names that have this number on any host. A file on a shared file system may belong to any of them.
 fn sharers<'a>(all: &Tables<'a>, name: &str, number: &str) -> BTreeSet<&'a str> {
-    let of = |(_, table): &(&Host, Table<'a>)| -> Vec<&'a str> {
+    let of = |(_, table): &(&HostAnswers, Table<'a>)| -> Vec<&'a str> {
         table.iter().filter(|(other, row)| **other != name && row[1] == number).map(|(other, _)| *other).collect()
     };
     all.iter().flat_map(of).collect()
@@ -97,7 +97,7 @@ fn sharers<'a>(all: &Tables<'a>, name: &str, number: &str) -> BTreeSet<&'a str> 
 
 /// Finds two users with one number on a host. If one has another number elsewhere, the remedy gives that user this
 /// number. Otherwise the second one gets a number that no user or group has on any host.
-fn doubles(accounts: &Accounts) -> Vec<Finding> {
+fn doubles(accounts: &Accounts) -> Vec<HostFinding> {
     let all = || accounts.users.iter().chain(&accounts.groups).flat_map(|(_, table)| table.values());
     let most = all().filter_map(|row| row[1].parse::<u32>().ok()).max().unwrap_or(999);
     let mut fresh: BTreeMap<&str, u32> = BTreeMap::new();
@@ -150,20 +150,20 @@ const USERS: Numbered =
 const GROUPS: Numbered =
     Numbered { code: &GID, called: "the group ", base: "group", change: "groupmod -g", find: "-group", give: "chgrp" };
 
-type Known<'a> = Vec<(&'a Host, &'a [String])>;
+type AccountRows<'a> = Vec<(&'a HostAnswers, &'a [String])>;
 
-fn known<'a>(name: &str, all: &Tables<'a>) -> Known<'a> {
+fn known<'a>(name: &str, all: &Tables<'a>) -> AccountRows<'a> {
     all.iter().filter_map(|(h, t)| Some((*h, *t.get(name)?))).collect()
 }
 
 /// Returns findings of hosts where the name has another number; `None`: it is the same everywhere. Files change their
 /// owner by number only if no other name has the old or the new number on any host. The command uses no path that
 /// another user can replace meanwhile.
-fn numbers(kind: &Numbered, name: &str, all: &Tables) -> Option<Vec<Finding>> {
+fn numbers(kind: &Numbered, name: &str, all: &Tables) -> Option<Vec<HostFinding>> {
     let split = split(known(name, all).iter().map(|(h, row)| (*h, row[1].clone())))?;
     let (right, like) = (&split.most, split.most_of());
     let Numbered { code, called, base, change, find, give } = kind;
-    let finding = |(host, own): &(&Host, String)| {
+    let finding = |(host, own): &(&HostAnswers, String)| {
         let what = format!("{called}{name} has the number {own}, and {right} on {like}");
         let (old, new, who) = (word(own), word(right), word(name));
         let files = format!("find {PLACES} -xdev {find} {old}");
@@ -182,7 +182,7 @@ fn numbers(kind: &Numbered, name: &str, all: &Tables) -> Option<Vec<Finding>> {
     Some(split.others.iter().map(finding).collect())
 }
 
-fn of_user(name: &str, accounts: &Accounts) -> Vec<Finding> {
+fn of_user(name: &str, accounts: &Accounts) -> Vec<HostFinding> {
     let all = &accounts.users;
     let known = known(name, all);
     if let Some(found) = numbers(&USERS, name, all) {
@@ -217,7 +217,7 @@ fn of_user(name: &str, accounts: &Accounts) -> Vec<Finding> {
         .collect()
 }
 
-fn of_group(name: &str, all: &Tables) -> Vec<Finding> {
+fn of_group(name: &str, all: &Tables) -> Vec<HostFinding> {
     let known = known(name, all);
     if let Some(found) = numbers(&GROUPS, name, all) {
         return found;
@@ -228,7 +228,7 @@ fn of_group(name: &str, all: &Tables) -> Vec<Finding> {
     let Some(split) = split(known.iter().filter_map(|(h, g)| Some((*h, members(g)?)))) else { return Vec::new() };
     let joined = |all: &BTreeSet<String>| all.iter().cloned().collect::<Vec<_>>().join(",");
     let (right, like) = (joined(&split.most), split.most_of());
-    let finding = |(host, own): &(&Host, BTreeSet<String>)| {
+    let finding = |(host, own): &(&HostAnswers, BTreeSet<String>)| {
         let what = format!("the group {name} has the members {:?}, and {right:?} on {like}", joined(own));
         let found = MEMBERS.on(host, what, format!("getent group {name}"));
         let add = split.most.difference(own).map(|user| format!("gpasswd -a {} {}", word(user), word(name)));
@@ -248,10 +248,10 @@ mod tests {
     fn commands(hosts: &[(&str, &str)]) -> Vec<(String, String, bool)> {
         let host = |(name, rows): &(&str, &str)| {
             let rows: String = rows.lines().map(|row| format!("=accounts\t{row}\n")).collect();
-            Host::read(name, &[(1.0, format!("=who\t0\n=end\twho\t0\n{rows}=end\taccounts\t0\n").into_bytes())])
+            HostAnswers::read(name, &[(1.0, format!("=who\t0\n=end\twho\t0\n{rows}=end\taccounts\t0\n").into_bytes())])
         };
         let found = judge(&Answers { hosts: hosts.iter().map(host).collect() });
-        let one = |f: &Finding| {
+        let one = |f: &HostFinding| {
             let remedy = f.remedy.as_ref().unwrap();
             (format!("{} {}", f.code.name, f.hosts), remedy.line.clone(), remedy.mends)
         };

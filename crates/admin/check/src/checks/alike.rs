@@ -1,10 +1,10 @@
 //! Compares values that should be the same on all hosts: a row of a table for each.
 
 use crate::compare::split;
-use crate::{Answers, Code, Finding};
+use crate::{Answers, Code, HostFinding};
 
 /// A value that hosts report.
-pub(crate) struct Row {
+pub(crate) struct ValueRow {
     /// The name of its row.
     pub name: &'static str,
     /// The code of a difference.
@@ -19,11 +19,11 @@ pub(crate) struct Row {
 
 /// Returns a finding for each host that differs. Hosts without a value are left out: a program that is not installed
 /// has no other version.
-pub(crate) fn differing(answers: &Answers, key: &str, rows: &[Row]) -> Vec<Finding> {
-    let of_row = |row: &Row| {
+pub(crate) fn differing(answers: &Answers, key: &str, rows: &[ValueRow]) -> Vec<HostFinding> {
+    let of_row = |row: &ValueRow| {
         let split = split(answers.value(key, row.name))?;
         let (right, like) = (split.most, split.most_of());
-        let tell = |(host, own): (&crate::Host, &str)| {
+        let tell = |(host, own): (&crate::HostAnswers, &str)| {
             let found = row.code.on(
                 host,
                 format!("{}: {own}, and {right} on {like}", row.noun),

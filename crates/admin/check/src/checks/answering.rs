@@ -2,7 +2,7 @@
 
 use super::mounted::{again, mounts, on_top};
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use homing_model::Mount;
 use homing_mounts::{MountLine, server, unescape};
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ static DEAD: Code = Code {
     mend: "umount -l POINT; mount POINT",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "answering",
     // In a name only the kernel's own escapes are undone. A request that FUSE's daemon has taken cannot be killed,
     // and `timeout` waits for the process that it has killed. It therefore kills a shell, whose child holds no pipe
@@ -62,7 +62,7 @@ const AT_LAST: &str = "late";
 /// host looks the same, and the remedy kills the programs that work there: a second request is worth it.
 pub fn silent(answers: &Answers) -> Vec<String> {
     let is_silent = |row: &Vec<String>| row.get(1).is_some_and(|status| status == SILENT);
-    let is_doubtful = |host: &&Host| match host.rows(CHECK.key) {
+    let is_doubtful = |host: &&HostAnswers| match host.rows(CHECK.key) {
         Some(rows) => rows.iter().any(is_silent),
         None => true,
     };
@@ -82,8 +82,8 @@ pub(crate) fn with_second(first: &[Vec<String>], second: &[Vec<String>]) -> Vec<
 }
 
 /// A host's answer about a mount: its point, and the line of the mount table.
-struct Said<'a> {
-    host: &'a Host,
+struct MountAnswer<'a> {
+    host: &'a HostAnswers,
     point: String,
     mount: Option<Mount>,
     /// The command that mounts it again.
@@ -92,35 +92,35 @@ struct Said<'a> {
     words: &'a str,
 }
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    let said: Vec<Said> = answers.of(CHECK.key).flat_map(|(host, rows)| of_host(host, rows)).collect();
+fn judge(answers: &Answers) -> Vec<HostFinding> {
+    let said: Vec<MountAnswer> = answers.of(CHECK.key).flat_map(|(host, rows)| of_host(host, rows)).collect();
     said.iter().filter_map(|one| of_mount(one, &said)).collect()
 }
 
-fn of_host<'a>(host: &'a Host, rows: &'a [Vec<String>]) -> Vec<Said<'a>> {
+fn of_host<'a>(host: &'a HostAnswers, rows: &'a [Vec<String>]) -> Vec<MountAnswer<'a>> {
     let table = mounts(host).unwrap_or_default();
     rows.iter().filter_map(|row| said(host, row, &table)).collect()
 }
 
-fn said<'a>(host: &'a Host, row: &'a [String], table: &[MountLine]) -> Option<Said<'a>> {
+fn said<'a>(host: &'a HostAnswers, row: &'a [String], table: &[MountLine]) -> Option<MountAnswer<'a>> {
     let [point, status, words] = row else { return None };
     let line = on_top(table, point);
     let (mount, again) = (line.map(|line| line.mount.clone()), line.map(|line| again(line, table)));
     let point = String::from_utf8_lossy(&unescape(point.as_bytes())).into_owned();
-    Some(Said { host, point, mount, again, status, words })
+    Some(MountAnswer { host, point, mount, again, status, words })
 }
 
-impl Said<'_> {
+impl MountAnswer<'_> {
     fn hangs(&self) -> bool {
         self.status == SILENT
     }
 
     /// Returns the server, if several hosts mount the same source and it answers none of them.
-    fn silent_server(&self, all: &[Said]) -> Option<String> {
+    fn silent_server(&self, all: &[MountAnswer]) -> Option<String> {
         let own = self.mount.as_ref()?;
         let like = || all.iter().filter(|other| other.mount.as_ref().is_some_and(|mount| mount.source == own.source));
         let hosts: BTreeSet<&str> = like().map(|said| said.host.name.as_str()).collect();
-        server(own).filter(|_| hosts.len() > 1 && like().all(Said::hangs))
+        server(own).filter(|_| hosts.len() > 1 && like().all(MountAnswer::hangs))
     }
 
     /// Returns the command that mounts it again, unless it answers when the command is pasted: programs there would
@@ -134,8 +134,8 @@ impl Said<'_> {
     }
 }
 
-fn of_mount(said: &Said, all: &[Said]) -> Option<Finding> {
-    let Said { host, point, status, words, .. } = said;
+fn of_mount(said: &MountAnswer, all: &[MountAnswer]) -> Option<HostFinding> {
+    let MountAnswer { host, point, status, words, .. } = said;
     if *status == "0" {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use super::mounted::mounts;
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 static NONE: Code = Code {
     name: "HC-DISK-13",
@@ -13,11 +13,11 @@ static NONE: Code = Code {
     mend: "mount -o remount,barrier=1 POINT, and in /etc/fstab",
 };
 
-pub(crate) static CHECK: Check =
-    Check { key: "barriers", ask: "", waits: false, slow: false, root: None, codes: &[&NONE], judge };
+pub(crate) static CHECK: HostCheck =
+    HostCheck { key: "barriers", ask: "", waits: false, slow: false, root: None, codes: &[&NONE], judge };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    let of_host = |host: &Host| -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
+    let of_host = |host: &HostAnswers| -> Vec<HostFinding> {
         let lines = mounts(host).unwrap_or_default();
         let is_off = |option: &&String| ["nobarrier", "barrier=0"].contains(&option.as_str());
         let ill = lines.iter().filter(|line| line.mount.source.0.starts_with(b"/dev/"));

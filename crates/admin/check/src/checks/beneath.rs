@@ -1,7 +1,7 @@
 //! Are there files beneath a mount point?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 static HIDDEN: Code = Code {
     name: "HC-MOUNT-09",
@@ -12,7 +12,7 @@ static HIDDEN: Code = Code {
     mend: "move them aside; `chattr +i` on the empty mount point keeps it from happening again",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "beneath",
     // Mounts of the system itself are left alone: only network mounts, and those of fstab. The former homes beneath
     // the mount that homing up made are meant to lie there: its undo gives them back.
@@ -31,7 +31,7 @@ while read -r p; do [ "$p" = "$HOMES" ] && grep -qxF "$HOMES_LINE" /etc/fstab &&
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = answers.each(CHECK.key);
     rows.filter_map(|(host, row)| {
         let [point, first] = row else { return None };

@@ -1,6 +1,6 @@
 //! Do all members of bonds carry traffic?
 
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 static DOWN: Code = Code {
     name: "HC-NET-05",
@@ -11,7 +11,7 @@ static DOWN: Code = Code {
     mend: "look at the cable and at the switch's port; `ip link set dev MEMBER up`",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "bond",
     ask: r#"awk -F': ' '/^Slave Interface/ {m = $2} /^MII Status/ && m != "" {n = FILENAME; sub(".*/", "", n); print n "\t" m "\t" $2; m = ""}' /proc/net/bonding/*"#,
     waits: false,
@@ -21,7 +21,7 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = answers.each(CHECK.key);
     rows.filter_map(|(host, row)| {
         let [bond, member, status] = row else { return None };

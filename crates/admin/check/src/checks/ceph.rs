@@ -1,7 +1,7 @@
 //! Which faults does Ceph itself report, and which one causes the others?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 
 static ILL: Code = Code {
@@ -21,7 +21,7 @@ static ADVICE: Code = Code {
     mend: "what the message says; docs.ceph.com lists each code",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "ceph",
     // Only monitors, or the first host, run it: the same query from all would burden Ceph. A user without permission
     // prints nothing.
@@ -63,7 +63,7 @@ struct Fault<'a> {
     each: BTreeSet<&'a str>,
 }
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let mut faults: BTreeMap<&str, Fault> = BTreeMap::new();
     for (host, row) in answers.each(CHECK.key) {
         let [level, code, text] = row else { continue };
@@ -83,7 +83,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
 }
 
 impl Fault<'_> {
-    fn told(&self, code: &str, follows: &[&str], answers: &Answers) -> Vec<Finding> {
+    fn told(&self, code: &str, follows: &[&str], answers: &Answers) -> Vec<HostFinding> {
         let kind = if self.ill { &ILL } else { &ADVICE };
         let seen = format!("ceph health detail: {code}: {}", self.text);
         let by_that = if follows.is_empty() { String::new() } else { format!(" (by that {})", follows.join(", ")) };

@@ -1,7 +1,7 @@
 //! Do clocks agree?
 
 use crate::compare::{middle, split};
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 /// Seconds. make and Kerberos compare whole seconds, and munge refuses at 300. Less than half a second may come from
 /// a busy host.
@@ -33,7 +33,7 @@ static HERE: Code = Code {
     mend: "start a time daemon here",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "clock",
     // The script itself prints the time, several times.
     ask: "",
@@ -53,13 +53,13 @@ struct Ahead {
 
 /// Returns the lead of a host's clock. A host reads its clock after the script was sent and before the answer
 /// arrived. The lead is between the two differences; each further answer can only narrow it.
-fn ahead(host: &Host) -> Option<Ahead> {
+fn ahead(host: &HostAnswers) -> Option<Ahead> {
     let least = host.clock.iter().map(|c| c.shown_s - c.received_s).max_by(f64::total_cmp)?;
     let most = host.clock.iter().filter_map(|c| Some(c.shown_s - c.sent_s?)).min_by(f64::total_cmp);
     Some(Ahead { least, most: most.unwrap_or(least) })
 }
 
-fn all_ahead(answers: &Answers) -> Vec<(&Host, Ahead)> {
+fn all_ahead(answers: &Answers) -> Vec<(&HostAnswers, Ahead)> {
     answers.hosts.iter().filter_map(|host| Some((host, ahead(host)?))).collect()
 }
 
@@ -70,19 +70,20 @@ pub fn doubtful(answers: &Answers) -> Vec<String> {
     all.iter().filter(|(_, ahead)| ahead.least < first - ODD).map(|(host, _)| host.name.clone()).collect()
 }
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let all = all_ahead(answers);
     let usual = Ahead {
         least: middle(all.iter().map(|(_, ahead)| ahead.least), 1).unwrap_or(0.0),
         most: middle(all.iter().map(|(_, ahead)| ahead.most), 1).unwrap_or(0.0),
     };
-    let mut found: Vec<Finding> = all.iter().filter_map(|(host, at)| of_host(host, apart(*at, usual.least))).collect();
+    let mut found: Vec<HostFinding> =
+        all.iter().filter_map(|(host, at)| of_host(host, apart(*at, usual.least))).collect();
     let here = -apart(usual, 0.0);
     if here.abs() > ILL && split(all.iter().map(|(h, at)| (*h, apart(*at, usual.least).abs() > ILL))).is_none() {
         let what = format!("this machine's clock is {} its hosts'", by(here));
         let hosts = all.iter().map(|(h, _)| h.name.clone()).collect();
         let finding = HERE.at("", what, "date: here and there".to_string());
-        found.push(Finding { hosts, ..finding }.look("date; timedatectl"));
+        found.push(HostFinding { hosts, ..finding }.look("date; timedatectl"));
     }
     found
 }
@@ -92,7 +93,7 @@ fn apart(ahead: Ahead, usual: f64) -> f64 {
     (ahead.least - usual).max(0.0) + (ahead.most - usual).min(0.0)
 }
 
-fn of_host(host: &Host, apart: f64) -> Option<Finding> {
+fn of_host(host: &HostAnswers, apart: f64) -> Option<HostFinding> {
     let code = if apart.abs() > ILL { &FAR } else { &NEAR };
     let found = code.on(host, format!("its clock is {} most hosts'", by(apart)), format!("date: {apart:+.1} s"));
     let line = "chronyc -a makestep || systemctl restart chronyd || systemctl restart systemd-timesyncd";
@@ -108,12 +109,12 @@ mod tests {
     use super::*;
 
     /// Returns a host whose clock is `ahead_s` ahead, queried at 100 s, with its answer at `received_s`.
-    fn host(name: &str, ahead_s: f64, read_s: f64, received_s: f64) -> Host {
+    fn host(name: &str, ahead_s: f64, read_s: f64, received_s: f64) -> HostAnswers {
         let text = format!("=now\t{}\n", ahead_s + read_s);
-        Host::read(name, &[(received_s, text.into_bytes())]).asked_at(100.0)
+        HostAnswers::read(name, &[(received_s, text.into_bytes())]).asked_at(100.0)
     }
 
-    fn seen(hosts: Vec<Host>) -> (Vec<String>, Vec<String>) {
+    fn seen(hosts: Vec<HostAnswers>) -> (Vec<String>, Vec<String>) {
         let answers = Answers { hosts };
         let found = judge(&answers).iter().map(|f| format!("{} {}", f.code.name, f.hosts)).collect();
         (doubtful(&answers), found)

@@ -1,7 +1,7 @@
 //! Counters of the kernel that should be zero.
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 static DEGRADED: Code = Code {
     name: "HC-DISK-04",
@@ -44,7 +44,7 @@ static THROTTLED: Code = Code {
     mend: "clean fans and filters, look at the room's temperature",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "counters",
     ask: r#"grep -H -v '^0$' /sys/block/md*/md/degraded /sys/fs/ext4/*/errors_count /sys/devices/system/edac/mc/mc*/ue_count \
   /sys/devices/system/edac/mc/mc*/ce_count /sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count | head -50; true"#,
@@ -64,12 +64,12 @@ const COUNTERS: [(&str, &Code, &str); 5] = [
     ("/core_throttle_count", &THROTTLED, "processors were slowed down by heat"),
 ];
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     answers.of(CHECK.key).flat_map(|(host, rows)| of_host(host, rows)).collect()
 }
 
 /// Returns the first file of each kind with a count: 64 hot cores are one fault.
-fn of_host(host: &Host, rows: &[Vec<String>]) -> Vec<Finding> {
+fn of_host(host: &HostAnswers, rows: &[Vec<String>]) -> Vec<HostFinding> {
     let lines: Vec<(&str, &str)> = rows.iter().filter_map(|row| row.first()?.rsplit_once(':')).collect();
     let of_kind = |(end, code, what): &(&str, &'static Code, &str)| {
         let mut counting =

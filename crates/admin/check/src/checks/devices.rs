@@ -1,7 +1,7 @@
 //! Do the folders and devices that every program uses have the right kind and mode?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 static TEMPORARY: Code = Code {
     name: "HC-DISK-06",
@@ -20,7 +20,7 @@ static NULL: Code = Code {
     mend: "chmod 666; where it is a plain file: rm, mknod -m 666 /dev/null c 1 3",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "devices",
     ask: r#"stat -L -c "%a$T%F$T%n" /tmp /var/tmp /dev/shm /dev/null /dev/zero /dev/urandom; true"#,
     waits: false,
@@ -30,11 +30,11 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     answers.each(CHECK.key).filter_map(|(host, row)| of_path(host, row)).collect()
 }
 
-fn of_path(host: &Host, row: &[String]) -> Option<Finding> {
+fn of_path(host: &HostAnswers, row: &[String]) -> Option<HostFinding> {
     let [mode, kind, path] = row else { return None };
     let folder = path.ends_with("tmp") || path.ends_with("shm");
     let (code, right) = if folder { (&TEMPORARY, "1777") } else { (&NULL, "666") };

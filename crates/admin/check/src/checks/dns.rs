@@ -1,7 +1,7 @@
 //! Does a look-up of a name that does not exist end soon?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 /// Milliseconds from which each login, mount or prompt that looks a name up seems to hang.
 const SLOW_MS: u64 = 1000;
@@ -17,7 +17,7 @@ static SLOW: Code = Code {
     mend: "take the dead server out of /etc/resolv.conf, or shorten it: options timeout:1 attempts:1",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "dns",
     // The shortest of three counts: a busy host is slow now and then, a dead server each time.
     ask: r#"awk '$1 == "nameserver" {print "server\t" $2}' /etc/resolv.conf
@@ -34,8 +34,8 @@ printf 'took\t%s\t%s\n' "$t" "$u""#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    let finding = |host: &crate::Host| {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
+    let finding = |host: &crate::HostAnswers| {
         let rows = host.begun(CHECK.key);
         let took = rows.iter().find(|r| r[0] == "took");
         let field = |at: usize| took.and_then(|r| r.get(at)?.parse::<u64>().ok());

@@ -6,7 +6,7 @@
 //! changes both.
 
 use crate::compare::middle;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use std::collections::BTreeSet;
 
 /// Seconds of the period that is compared with the time before.
@@ -36,7 +36,7 @@ static SLOWER: Code = Code {
     mend: "smartctl -x DEVICE, dmesg, a rebuild in /proc/mdstat; where all hosts show it at once, their work is another one",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "drift",
     ask: "command -v homing >/dev/null && homing hosts --hours; true",
     waits: true,
@@ -88,11 +88,11 @@ impl Hour {
     }
 }
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     answers.of(CHECK.key).filter_map(|(host, rows)| of_host(host, rows)).collect()
 }
 
-fn of_host(host: &Host, rows: &[Vec<String>]) -> Option<Finding> {
+fn of_host(host: &HostAnswers, rows: &[Vec<String>]) -> Option<HostFinding> {
     let now_s = host.clock.last()?.shown_s;
     let hours = rows.iter().filter_map(|row| Hour::read(row));
     let (day, before): (Vec<Hour>, Vec<Hour>) = hours.partition(|hour| hour.end_s > now_s - DAY_S);

@@ -1,7 +1,7 @@
 //! Does a host export folders of the partition that its own system is on?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 static SYSTEM: Code = Code {
     name: "HC-MOUNT-10",
@@ -12,7 +12,7 @@ static SYSTEM: Code = Code {
     mend: "export a folder of a partition of its own: mount one there",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "exports",
     ask: r#"cat /etc/exports /etc/exports.d/*.exports | awk '/^[/]/ {print $1}' | head -40 |
 while read -r p; do printf '%s\t%s\n' "$p" "$(stat -c %m -- "$p")"; done"#,
@@ -23,7 +23,7 @@ while read -r p; do printf '%s\t%s\n' "$p" "$(stat -c %m -- "$p")"; done"#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = answers.each(CHECK.key).filter(|(_, row)| row.len() == 2 && row[1] == "/");
     rows.map(|(host, row)| {
         let what = format!("{} is exported, and lies on the system's own partition", row[0]);

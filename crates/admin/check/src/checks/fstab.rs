@@ -2,7 +2,7 @@
 
 use super::mounted::{Mounts, mounts};
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use homing_mounts::unescape;
 
 static ABSENT: Code = Code {
@@ -22,7 +22,7 @@ static READ_ONLY: Code = Code {
     mend: "find the cause in the kernel log, check the file system, mount it again",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "fstab",
     ask: r#"awk '$1 !~ /^#/ && NF > 3 {print $1 "\t" $2 "\t" $3 "\t" $4}' /etc/fstab"#,
     waits: false,
@@ -32,7 +32,7 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let known = answers.of(CHECK.key).filter_map(|(host, fstab)| Some((host, fstab, mounts(host)?)));
     known
         .flat_map(|(host, fstab, mounts)| {
@@ -41,7 +41,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
         .collect()
 }
 
-fn of_line(host: &Host, line: &[String], mounts: &Mounts) -> Option<Finding> {
+fn of_line(host: &HostAnswers, line: &[String], mounts: &Mounts) -> Option<HostFinding> {
     let [_, point, fstype, options] = line else { return None };
     let point = String::from_utf8_lossy(&unescape(point.as_bytes())).into_owned();
     let point = if point.len() > 1 { point.trim_end_matches('/') } else { &point };

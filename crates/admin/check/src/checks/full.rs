@@ -1,7 +1,7 @@
 //! Is there room on the disks?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use homing_model::units::bytes;
 
 /// A file system is full if less than 3 % and less than 20 GB are free: 3 % of a large disk is room for a while.
@@ -25,7 +25,7 @@ static INODES: Code = Code {
     mend: "remove small files: `du -x --inodes POINT | sort -n | tail`",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "full",
     // An overlay below / is a container's, on a disk that is listed anyway. Only file systems of this host are
     // listed: one of the network may not answer, and is the same for all.
@@ -39,11 +39,11 @@ sort -u | head -100 | xargs stat -f -c "%S$T%b$T%a$T%c$T%d$T%n" --"#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     answers.each(CHECK.key).filter_map(|(host, row)| of_point(host, row)).collect()
 }
 
-fn of_point(host: &Host, row: &[String]) -> Option<Finding> {
+fn of_point(host: &HostAnswers, row: &[String]) -> Option<HostFinding> {
     let [size, blocks, free, inodes, free_inodes, point] = row else { return None };
     let number = |text: &String| text.parse::<u64>().ok();
     let (size, all, free) = (number(size)?, number(blocks)?, number(free)?);

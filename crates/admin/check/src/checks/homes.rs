@@ -1,7 +1,7 @@
 //! Does sshd accept users' keys, by the modes of their homes?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 /// Mode bits: others may write.
 const LOOSE: u32 = 0o022;
@@ -49,7 +49,7 @@ static OWNER: Code = Code {
     mend: "chown -h USER: HOME, when the numbers are right",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "homes",
     ask: r#"u=$(id -u)
 getent passwd | awk -F: -v u="$u" '$3 == u || (u == 0 && $3 >= 1000 && $3 < 60000) {print $1 "\t" $6}' | head -300 |
@@ -71,7 +71,7 @@ done"#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = answers.each(CHECK.key);
     rows.flat_map(|(host, row)| match row.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["dir", user, mode, owner, path] => of_folder(answers, host, [user, mode, owner, path]),
@@ -83,7 +83,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
 
 /// Returns a command with the rights of a user and no more, even if root pastes it. An entry of a home may be a link
 /// by then.
-fn as_user(host: &Host, user: &str, line: &str) -> String {
+fn as_user(host: &HostAnswers, user: &str, line: &str) -> String {
     if host.uid() == Some(0) && user != "root" {
         format!("su {} -s /bin/sh -c {}", word(user), word(line))
     } else {
@@ -93,7 +93,12 @@ fn as_user(host: &Host, user: &str, line: &str) -> String {
 
 /// Adds the command that changes a mode. Only the owner of the entry may do that. The command of another owner is no
 /// remedy to paste: root would run it in a folder whose user can put links there.
-fn mode_mended(mut finding: Finding, host: &Host, [user, owner, path]: [&str; 3], change: &str) -> Finding {
+fn mode_mended(
+    mut finding: HostFinding,
+    host: &HostAnswers,
+    [user, owner, path]: [&str; 3],
+    change: &str,
+) -> HostFinding {
     let line = format!("chmod {change} {}", word(path));
     if owner == user {
         return finding.mend_as_user(as_user(host, user, &line));
@@ -104,7 +109,7 @@ fn mode_mended(mut finding: Finding, host: &Host, [user, owner, path]: [&str; 3]
 
 /// Whether the owner of a home is certain. No other user there has it as the home, and the user has one number on all
 /// hosts. Otherwise the remedy could give the home of another user away, on a shared file system for all hosts.
-fn is_certain(answers: &Answers, host: &Host, user: &str, path: &str) -> bool {
+fn is_certain(answers: &Answers, host: &HostAnswers, user: &str, path: &str) -> bool {
     let others = host.rows(CHECK.key).into_iter().flatten().filter(|row| row.len() == 5 && row[0] == "dir");
     let is_others = others.into_iter().any(|row| row[1] != user && row[4] == path);
     let of_user = |row: &&[String]| row.len() > 2 && row[0] == "user" && row[1] == user;
@@ -113,7 +118,7 @@ fn is_certain(answers: &Answers, host: &Host, user: &str, path: &str) -> bool {
     !is_others && numbers.len() < 2
 }
 
-fn of_folder(answers: &Answers, host: &Host, row: [&str; 4]) -> Vec<Finding> {
+fn of_folder(answers: &Answers, host: &HostAnswers, row: [&str; 4]) -> Vec<HostFinding> {
     let [user, mode, owner, path] = row;
     let is_home = !path.contains("/.ssh");
     let code = if is_home { &HOME } else { &KEYS };
@@ -139,7 +144,7 @@ fn of_folder(answers: &Answers, host: &Host, row: [&str; 4]) -> Vec<Finding> {
     found
 }
 
-fn of_key(host: &Host, [user, mode, fs, phrase, path, owner]: [&str; 6]) -> Vec<Finding> {
+fn of_key(host: &HostAnswers, [user, mode, fs, phrase, path, owner]: [&str; 6]) -> Vec<HostFinding> {
     let mut found = Vec::new();
     if u32::from_str_radix(mode, 8).is_ok_and(|m| m & OPEN != 0) {
         let finding = PRIVATE.on(host, format!("{path} may be read by others"), format!("stat -c %a {path}: {mode}"));

@@ -1,6 +1,6 @@
 //! Can users log in from host to host, if `homing up` has set that up?
 
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 use homing_setup::{HOST_BASED, host_based_faults};
 
 static BARRED: Code = Code {
@@ -12,7 +12,7 @@ static BARRED: Code = Code {
     mend: "take the line that wins out of the other file; systemctl reload ssh",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "host_based",
     ask: HOST_BASED,
     waits: true,
@@ -26,13 +26,13 @@ pub(crate) static CHECK: Check = Check {
 const LOOK: &str = "sshd -T | grep -i hostbased; grep -rniE 'hostbased|keysign' /etc/ssh/sshd_config /etc/ssh/sshd_config.d \
                     /etc/ssh/ssh_config /etc/ssh/ssh_config.d";
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let has = |peer: &str, user: &str| {
         let is_user = |row: &[String]| row.len() > 1 && row[0] == "user" && row[1] == user;
         let is_peer = |name: &str| name.rsplit('@').next() == Some(peer);
         answers.each("accounts").any(|(host, row)| is_peer(&host.name) && is_user(row))
     };
-    let of_host = |(host, rows): (&crate::Host, &[Vec<String>])| {
+    let of_host = |(host, rows): (&crate::HostAnswers, &[Vec<String>])| {
         let said: Vec<&str> = rows.iter().filter_map(|row| row.first().map(String::as_str)).collect();
         let faults = host_based_faults(&said.join("\n"), &host.name, &has);
         (!faults.is_empty()).then(|| BARRED.on(host, faults.join("; "), "sshd -T, ssh -G, ssh").look(LOOK))

@@ -1,7 +1,7 @@
 //! Do hosts have the keys that others know?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 static CHANGED: Code = Code {
     name: "HC-SSH-06",
@@ -12,7 +12,7 @@ static CHANGED: Code = Code {
     mend: "when the host was installed anew, and shows the new key on itself (ssh-keygen -lf /etc/ssh/ssh_host_*.pub): ssh-keygen -R NAME, and connect again",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "host_keys",
     // A key of an unknown kind is no fault: ssh requests the kind that it knows. Each kind costs a connection, and
     // sshd refuses some if many arrive at once (MaxStartups). Only known kinds are requested, and twice at most.
@@ -39,7 +39,7 @@ done; wait"#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = answers.each(CHECK.key);
     rows.filter_map(|(host, row)| {
         let [name, kind, file] = row else { return None };

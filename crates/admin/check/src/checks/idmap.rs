@@ -3,7 +3,7 @@
 use super::mounted::mounts;
 use crate::compare::split;
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 static DOMAIN: Code = Code {
     name: "HC-USER-11",
@@ -15,7 +15,7 @@ static DOMAIN: Code = Code {
     mend: "the same Domain in /etc/idmapd.conf everywhere, then nfsidmap -c",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "idmap",
     // `hostname -d` may query a name server. Hosts without NFSv4 do not run it.
     ask: r#"grep -qE ' - (nfs4|nfsd) ' /proc/self/mountinfo || exit 0
@@ -32,12 +32,12 @@ printf 'domain\t%s\n' "${d:-$(hostname -d || :)}""#,
 /// The domain that rpc.idmapd uses by default (idmapd.conf(5)).
 const UNTOLD: &str = "localdomain";
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let named = answers.of(CHECK.key).filter(|(host, rows)| goes_by_names(host, rows));
     let domains = named.filter_map(|(host, rows)| Some((host, domain(rows)?)));
     let Some(split) = split(domains) else { return Vec::new() };
     let most = &split.most;
-    let finding = |(host, own): &(&Host, String)| {
+    let finding = |(host, own): &(&HostAnswers, String)| {
         let what = format!("users of NFSv4 are those of {own}, and of {most} on {}", split.most_of());
         let line = format!("Domain = {most}");
         let mend = format!(
@@ -58,7 +58,7 @@ fn domain(rows: &[Vec<String>]) -> Option<String> {
 
 /// Whether the host sends names. By default NFSv4 sends numbers; it sends names if the kernel was set to, and with
 /// Kerberos.
-fn goes_by_names(host: &Host, rows: &[Vec<String>]) -> bool {
+fn goes_by_names(host: &HostAnswers, rows: &[Vec<String>]) -> bool {
     let is_on = |module: &str| rows.iter().any(|row| row[0] == module && row.get(1).is_some_and(|value| value == "N"));
     let table = mounts(host).unwrap_or_default();
     let v4 = || table.iter().filter(|line| line.mount.fstype == "nfs4");

@@ -1,6 +1,6 @@
 //! Which faults does the kernel report?
 
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use homing_model::units::count;
 
 static DISK: Code = Code {
@@ -36,7 +36,7 @@ static HUNG: Code = Code {
     mend: "look which disk or server: the lines behind the message name the file system",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "kernel_log",
     // A container reads the log of the whole machine: lines from before its first process are not its own. Floppies
     // and empty drives of virtual machines cause errors at every boot.
@@ -63,12 +63,12 @@ const PATTERNS: [(&str, &Code, &str); 8] = [
     ("I/O error", &DISK, "the kernel could not read or write a disk"),
 ];
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     answers.of(CHECK.key).flat_map(|(host, rows)| of_host(host, rows)).collect()
 }
 
 /// Returns one finding for each pattern, with the last line that shows it.
-fn of_host(host: &Host, rows: &[Vec<String>]) -> Vec<Finding> {
+fn of_host(host: &HostAnswers, rows: &[Vec<String>]) -> Vec<HostFinding> {
     let is = |text: &str| PATTERNS.iter().position(|(pattern, ..)| text.contains(pattern));
     let kinds: Vec<(usize, &String)> = rows.iter().filter_map(|row| Some((is(row.first()?)?, row.first()?))).collect();
     let told = |(nth, (pattern, code, what)): (usize, &(&str, &'static Code, &str))| {

@@ -1,7 +1,7 @@
 //! Is the kernel healthy, and does it run the installed version?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 /// Bits of `tainted` that are faults: a machine check (4), an oops (7), a processor that hung (14).
 const FAULTS: [(u32, &str); 3] = [(4, "a machine check"), (7, "a crash in the kernel"), (14, "a processor that hung")];
@@ -33,7 +33,7 @@ static ZOMBIES: Code = Code {
     mend: "end or restart the program",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "kernel_state",
     ask: r#"printf 'tainted\t%s\n' "$(cat /proc/sys/kernel/tainted)"
 [ -e /run/reboot-required ] && printf 'reboot\tyes\n'
@@ -46,12 +46,12 @@ END {if (m) print m, n[m]}' | while read -r p n; do printf 'zombies\t%s\t%s\t%s\
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = answers.each(CHECK.key);
     rows.filter_map(|(host, row)| of_row(host, row)).collect()
 }
 
-fn of_row(host: &Host, row: &[String]) -> Option<Finding> {
+fn of_row(host: &HostAnswers, row: &[String]) -> Option<HostFinding> {
     match row.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tainted", bits] => {
             let bits: u64 = bits.parse().ok()?;

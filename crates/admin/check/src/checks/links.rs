@@ -2,7 +2,7 @@
 
 use crate::compare::{Split, split};
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use std::collections::BTreeSet;
 
 /// The most errors per million packets: a good cable has fewer.
@@ -43,7 +43,7 @@ static ERRORS: Code = Code {
     mend: "change the cable or the transceiver; for drops: ethtool -G INTERFACE rx 4096",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "links",
     // Interfaces with an address that others can reach: bridges of containers have none, or one of their own.
     ask: r#"for i in $(ip -o -4 addr show scope global up | awk '{sub("@.*", "", $2); print $2}' | sort -u); do
@@ -61,31 +61,31 @@ done"#,
 };
 
 /// A host's row of an interface.
-type Link<'a> = (&'a Host, &'a [String]);
+type InterfaceRow<'a> = (&'a HostAnswers, &'a [String]);
 
-fn all(answers: &Answers) -> Vec<Link<'_>> {
+fn all(answers: &Answers) -> Vec<InterfaceRow<'_>> {
     answers.each(CHECK.key).filter(|(_, row)| row.len() == 6).collect()
 }
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let links = all(answers);
     let names: BTreeSet<&str> = links.iter().map(|(_, row)| row[0].as_str()).collect();
-    let mut found: Vec<Finding> = links.iter().flat_map(|link| [half(link), errors(link)]).flatten().collect();
+    let mut found: Vec<HostFinding> = links.iter().flat_map(|link| [half(link), errors(link)]).flatten().collect();
     for name in names {
-        let same: Vec<Link> = links.iter().filter(|(_, row)| row[0] == name).copied().collect();
+        let same: Vec<InterfaceRow> = links.iter().filter(|(_, row)| row[0] == name).copied().collect();
         found.extend(speed(name, &same));
         found.extend(mtu(name, &same));
     }
     found
 }
 
-fn half((host, row): &Link) -> Option<Finding> {
+fn half((host, row): &InterfaceRow) -> Option<HostFinding> {
     let name = &row[0];
     let found = DUPLEX.on(host, format!("{name} is half duplex"), format!("/sys/class/net/{name}/duplex: half"));
     (row[2] == "half").then(|| found.mend(format!("ethtool -s {} autoneg on", word(name))))
 }
 
-fn errors((host, row): &Link) -> Option<Finding> {
+fn errors((host, row): &InterfaceRow) -> Option<HostFinding> {
     let (name, number) = (&row[0], |n: usize| row[n].parse::<u64>().unwrap_or(0));
     let (packets, errors) = (number(4), number(5));
     let ill = errors > LEAST_ERRORS && errors.saturating_mul(1_000_000) > packets.saturating_mul(PER_MILLION);
@@ -95,7 +95,7 @@ fn errors((host, row): &Link) -> Option<Finding> {
 }
 
 /// Compares the speeds. A virtual link reports -1 or nothing, and its speed is unknown.
-fn speed(name: &str, same: &[Link]) -> Vec<Finding> {
+fn speed(name: &str, same: &[InterfaceRow]) -> Vec<HostFinding> {
     let known = same.iter().filter_map(|(h, row)| Some((*h, row[1].parse::<u64>().ok().filter(|s| *s > 0)?)));
     let Some(split) = split(known) else { return Vec::new() };
     let (right, like) = (split.most, split.most_of());
@@ -109,7 +109,7 @@ fn speed(name: &str, same: &[Link]) -> Vec<Finding> {
 }
 
 /// Splits hosts by the MTU of their interfaces of one name.
-fn mtus<'a>(same: &[Link<'a>]) -> Option<Split<'a, &'a str>> {
+fn mtus<'a>(same: &[InterfaceRow<'a>]) -> Option<Split<'a, &'a str>> {
     split(same.iter().map(|(host, row)| (*host, row[3].as_str())))
 }
 
@@ -118,17 +118,17 @@ pub(super) fn odd_mtu(answers: &Answers, host: &str) -> Option<u32> {
     let links = all(answers);
     let of_host = links.iter().filter(|(one, _)| one.name == host);
     let odd = of_host.filter_map(|(_, own)| {
-        let same: Vec<Link> = links.iter().filter(|(_, row)| row[0] == own[0]).copied().collect();
+        let same: Vec<InterfaceRow> = links.iter().filter(|(_, row)| row[0] == own[0]).copied().collect();
         let mtus = mtus(&same)?;
         mtus.others.iter().find(|(other, _)| other.name == host)?.1.parse().ok()
     });
     odd.min()
 }
 
-fn mtu(name: &str, same: &[Link]) -> Vec<Finding> {
+fn mtu(name: &str, same: &[InterfaceRow]) -> Vec<HostFinding> {
     let Some(split) = mtus(same) else { return Vec::new() };
     let (right, like) = (split.most, split.most_of());
-    let tell = |(host, own): (&Host, &str)| {
+    let tell = |(host, own): (&HostAnswers, &str)| {
         let found = MTU.on(
             host,
             format!("{name} has the MTU {own}, and {right} on {like}"),

@@ -1,7 +1,7 @@
 //! How long does a new login take, and which part of it takes long?
 
 use crate::compare::middle;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 /// Milliseconds. A login over a local network takes 200 to 300.
 const SLOW_MS: u64 = 1500;
@@ -20,7 +20,7 @@ static SLOW: Code = Code {
     mend: "start-up files: leave out what takes long; sshd: UseDNS no, a name server that answers, PAM modules",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "logins",
     // All of it has to fit into the time limit of a part. A slow result is measured again, more often if there is
     // time: all checks of a host begin at once, and other users work there. If twice as many processes as processors
@@ -54,22 +54,22 @@ printf 'sshd\t%s\n' "$t""#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     // Hosts that are all slow are busy; one or two hosts do not show a usual time.
     let usual = middle(answers.hosts.iter().filter_map(|host| took(host, "sshd")), 3).unwrap_or(u64::MAX);
     answers.hosts.iter().filter_map(|host| of_host(host, usual)).collect()
 }
 
-fn took(host: &Host, what: &str) -> Option<u64> {
+fn took(host: &HostAnswers, what: &str) -> Option<u64> {
     number(host, what, 1)
 }
 
-fn number(host: &Host, what: &str, field: usize) -> Option<u64> {
+fn number(host: &HostAnswers, what: &str, field: usize) -> Option<u64> {
     host.begun(CHECK.key).iter().find(|row| row[0] == what)?.get(field)?.parse().ok()
 }
 
 /// A login includes the start-up files: only one of the two is reported.
-fn of_host(host: &Host, usual: u64) -> Option<Finding> {
+fn of_host(host: &HostAnswers, usual: u64) -> Option<HostFinding> {
     let seconds = |ms: u64| match ms {
         LONGEST_MS.. => format!("more than {} s", LONGEST_MS / 1000),
         ms => format!("{:.1} s", ms as f64 / 1000.0),

@@ -1,7 +1,7 @@
 //! Do logical volumes have all their disks?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 static LACKS: Code = Code {
     name: "HC-DISK-12",
@@ -12,7 +12,7 @@ static LACKS: Code = Code {
     mend: "replace the disk; vgextend, lvconvert --repair VG/LV",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "lvm",
     // It reads every disk, and may wait for a dead one.
     ask: r#"[ "$(id -u)" = 0 ] && command -v lvs >/dev/null || exit 0
@@ -24,7 +24,7 @@ lvs --noheadings --separator '|' -o vg_name,lv_name,lv_health_status | awk -F '|
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = answers.each(CHECK.key).filter(|(_, row)| row.len() == 3);
     rows.map(|(host, row)| {
         let (name, state) = (format!("{}/{}", row[0], row[1]), &row[2]);

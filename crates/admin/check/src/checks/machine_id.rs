@@ -1,7 +1,7 @@
 //! Does every host have a machine number of its own, or is it another's clone?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 static SHARED: Code = Code {
     name: "HC-NAME-05",
@@ -12,7 +12,7 @@ static SHARED: Code = Code {
     mend: "make a new one on all but one of them",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "machine_id",
     ask: r#"cat /etc/machine-id"#,
     waits: false,
@@ -22,10 +22,10 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    let ids: Vec<(&Host, &str)> =
+fn judge(answers: &Answers) -> Vec<HostFinding> {
+    let ids: Vec<(&HostAnswers, &str)> =
         answers.of(CHECK.key).filter_map(|(h, r)| Some((h, r.first()?.first()?.as_str()))).collect();
-    let clone = |(n, (host, id)): (usize, &(&Host, &str))| {
+    let clone = |(n, (host, id)): (usize, &(&HostAnswers, &str))| {
         let (original, _) = ids[..n].iter().find(|(_, other)| other == id)?;
         let found = SHARED.on(
             host,

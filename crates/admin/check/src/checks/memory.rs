@@ -1,7 +1,7 @@
 //! Is there as much memory as on the twins, and is it enough?
 
 use crate::compare::split;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use homing_model::units::bytes;
 use std::collections::{BTreeSet, HashMap};
 
@@ -27,7 +27,7 @@ static SWAPS: Code = Code {
     mend: "end what uses the memory; `swapoff -a && swapon -a` brings the rest back",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "memory",
     ask: r#"awk '/^(MemTotal|SwapTotal|SwapFree):/ {sub(":", "", $1); print $1 "\t" $2}' /proc/meminfo"#,
     waits: false,
@@ -37,8 +37,8 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    let of = |name| -> Vec<(&Host, u64)> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
+    let of = |name| -> Vec<(&HostAnswers, u64)> {
         answers
             .value(CHECK.key, name)
             .filter_map(|(h, kib)| Some((h, kib.parse::<u64>().ok()?.saturating_mul(1024))))
@@ -64,14 +64,14 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     found
 }
 
-fn less(total: &[(&Host, u64)]) -> Vec<Finding> {
+fn less(total: &[(&HostAnswers, u64)]) -> Vec<HostFinding> {
     let kinds: BTreeSet<String> = total.iter().map(|(host, _)| host.kind()).collect();
     let of_kind = |kind: &String| {
-        let twins: Vec<(&Host, u64)> = total.iter().filter(|(host, _)| host.kind() == *kind).copied().collect();
+        let twins: Vec<(&HostAnswers, u64)> = total.iter().filter(|(host, _)| host.kind() == *kind).copied().collect();
         let best = twins.iter().map(|(_, m)| *m).max().unwrap_or(0);
         // Hosts within the slack of the best are alike; a host with less is reported if most are alike.
         let split = split(twins.iter().map(|(h, m)| (*h, best - m <= best / 100 * SLACK_PERCENT)))?;
-        let tell = |(host, _): &(&Host, bool)| {
+        let tell = |(host, _): &(&HostAnswers, bool)| {
             let own = twins.iter().find(|(h, _)| h.name == host.name).map_or(0, |(_, m)| *m);
             let what = format!("it has {} of memory, its twins {}", bytes(own), bytes(best));
             LESS.on(host, what, "/proc/meminfo: MemTotal").look("dmidecode -t memory | grep -E 'Locator|Size'")

@@ -47,10 +47,10 @@ mod units;
 mod versions;
 mod written;
 
-use crate::Check;
+use crate::HostCheck;
 
 /// All checks, in the order of their areas.
-pub static CHECKS: &[&Check] = &[
+pub static CHECKS: &[&HostCheck] = &[
     &own_name::CHECK,
     &resolve::CHECK,
     &dns::CHECK,

@@ -2,10 +2,10 @@
 
 use crate::compare::split;
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use homing_model::Mount;
 use homing_mounts::ceph::is_kernel;
-use homing_mounts::{Kind, MountLine, parse, plain_source, same_volume, server, unescape};
+use homing_mounts::{FileSystemKind, MountLine, parse, plain_source, same_volume, server, unescape};
 use std::collections::BTreeSet;
 
 static LACKS: Code = Code {
@@ -41,7 +41,7 @@ static SOFT: Code = Code {
     mend: "mount it hard (the default)",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "mounted",
     ask: "cat /proc/self/mountinfo",
     waits: false,
@@ -59,7 +59,7 @@ const OWN: [&str; 9] =
 pub(crate) type Mounts = Vec<MountLine>;
 
 /// Returns the mounts of a host that printed them.
-pub(crate) fn mounts(host: &Host) -> Option<Mounts> {
+pub(crate) fn mounts(host: &HostAnswers) -> Option<Mounts> {
     let lines: Vec<&str> = host.rows(CHECK.key)?.iter().filter_map(|row| Some(row.first()?.as_str())).collect();
     Some(parse(lines.join("\n").as_bytes()))
 }
@@ -71,21 +71,21 @@ pub(crate) fn on_top<'t>(table: &'t [MountLine], point: &str) -> Option<&'t Moun
 }
 
 fn is_network(line: &MountLine) -> bool {
-    Kind::of(&line.mount).is_network()
+    FileSystemKind::of(&line.mount).is_network()
 }
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    let all: Vec<(&Host, Mounts)> = answers.hosts.iter().filter_map(|h| Some((h, mounts(h)?))).collect();
+fn judge(answers: &Answers) -> Vec<HostFinding> {
+    let all: Vec<(&HostAnswers, Mounts)> = answers.hosts.iter().filter_map(|h| Some((h, mounts(h)?))).collect();
     let shown = |m: &MountLine| is_network(m) || m.mount.source.0.starts_with(b"/dev/") || m.mount.fstype == "tmpfs";
     let points: BTreeSet<String> =
         all.iter().flat_map(|(_, t)| t.iter().filter(|m| shown(m)).map(|m| m.mount.point.display())).collect();
     points.iter().flat_map(|point| of_point(point, &all)).collect()
 }
 
-fn of_point(point: &str, all: &[(&Host, Mounts)]) -> Vec<Finding> {
-    let at: Vec<(&Host, Option<&MountLine>)> =
+fn of_point(point: &str, all: &[(&HostAnswers, Mounts)]) -> Vec<HostFinding> {
+    let at: Vec<(&HostAnswers, Option<&MountLine>)> =
         all.iter().map(|(h, t)| (*h, t.iter().rev().find(|m| m.mount.point.display() == point))).collect();
-    let there: Vec<(&Host, &MountLine)> = at.iter().filter_map(|(h, m)| Some((*h, (*m)?))).collect();
+    let there: Vec<(&HostAnswers, &MountLine)> = at.iter().filter_map(|(h, m)| Some((*h, (*m)?))).collect();
     // A mount of a folder that was removed is no model for other hosts.
     let (speaker, first) = *there.iter().find(|(_, line)| !is_removed(line)).unwrap_or(&there[0]);
     let mut found = Vec::new();
@@ -120,14 +120,14 @@ fn of_point(point: &str, all: &[(&Host, Mounts)]) -> Vec<Finding> {
 
 /// Whether it is certainly another volume. Each user's ssh may have names of its own for one server.
 fn is_another(mount: &Mount, first: &Mount) -> bool {
-    let kinds = [mount, first].map(Kind::of);
-    let by_own_names = kinds == [Kind::Sshfs; 2] && server(mount) != server(first);
+    let kinds = [mount, first].map(FileSystemKind::of);
+    let by_own_names = kinds == [FileSystemKind::Sshfs; 2] && server(mount) != server(first);
     kinds[0].is_comparable() && !by_own_names && !same_volume(mount, first)
 }
 
 /// Whether the host is the server of NFS or sshfs, with the mounted folder on a disk of its own.
-fn serves(host: &Host, line: &MountLine) -> bool {
-    let one = matches!(Kind::of(&line.mount), Kind::Nfs | Kind::Sshfs);
+fn serves(host: &HostAnswers, line: &MountLine) -> bool {
+    let one = matches!(FileSystemKind::of(&line.mount), FileSystemKind::Nfs | FileSystemKind::Sshfs);
     let Some(server) = server(&line.mount).filter(|_| one) else { return false };
     let own = host.rows("own_name").into_iter().flatten().flatten();
     [host.name.rsplit('@').next().unwrap_or_default()]
@@ -136,17 +136,17 @@ fn serves(host: &Host, line: &MountLine) -> bool {
         .any(|own| own == server)
 }
 
-fn soft(host: &Host, line: &MountLine) -> Option<Finding> {
+fn soft(host: &HostAnswers, line: &MountLine) -> Option<HostFinding> {
     let is = |option: &str| line.of_super.iter().chain(&line.options).any(|o| o == option);
     let point = line.mount.point.display();
-    let ill = Kind::of(&line.mount) == Kind::Nfs && is("soft") && !is("ro");
+    let ill = FileSystemKind::of(&line.mount) == FileSystemKind::Nfs && is("soft") && !is("ro");
     ill.then(|| {
         SOFT.on(host, format!("{point} is mounted soft"), "/proc/self/mountinfo: soft").look("grep -n soft /etc/fstab")
     })
 }
 
 /// Returns all mounts of a host.
-fn table_of<'t>(host: &Host, all: &'t [(&Host, Mounts)]) -> &'t [MountLine] {
+fn table_of<'t>(host: &HostAnswers, all: &'t [(&HostAnswers, Mounts)]) -> &'t [MountLine] {
     all.iter().find(|(other, _)| other.name == host.name).map_or(&[], |(_, table)| table)
 }
 
@@ -185,14 +185,18 @@ pub(crate) fn again(line: &MountLine, table: &[MountLine]) -> String {
         });
         return format!("mount {}{}", word(&point), bound.unwrap_or_default());
     }
-    let by_words = match Kind::of(mount) {
-        Kind::Gluster => format!("mount -t glusterfs {} {}", word(&source), word(&point)),
-        Kind::Moose => mfsmount(&source, &point),
-        Kind::Nfs | Kind::Lustre => format!("mount -t {} {} {}", word(&mount.fstype), word(&source), word(&point)),
-        Kind::Sshfs => format!("sshfs {} {}", word(&source), word(&point)),
-        Kind::Ceph if is_kernel(mount) => format!("mount -t ceph {} {}", word(&source), word(&point)),
-        Kind::Ceph => format!("ceph-fuse {}", word(&point)),
-        Kind::Local | Kind::Site | Kind::Other => return format!("mount {}", word(&point)),
+    let by_words = match FileSystemKind::of(mount) {
+        FileSystemKind::Gluster => format!("mount -t glusterfs {} {}", word(&source), word(&point)),
+        FileSystemKind::Moose => mfsmount(&source, &point),
+        FileSystemKind::Nfs | FileSystemKind::Lustre => {
+            format!("mount -t {} {} {}", word(&mount.fstype), word(&source), word(&point))
+        }
+        FileSystemKind::Sshfs => format!("sshfs {} {}", word(&source), word(&point)),
+        FileSystemKind::Ceph if is_kernel(mount) => format!("mount -t ceph {} {}", word(&source), word(&point)),
+        FileSystemKind::Ceph => format!("ceph-fuse {}", word(&point)),
+        FileSystemKind::Local | FileSystemKind::Site | FileSystemKind::Other => {
+            return format!("mount {}", word(&point));
+        }
     };
     format!("mount {} 2>/dev/null || {by_words}", word(&point))
 }
@@ -208,15 +212,15 @@ fn mfsmount(source: &str, point: &str) -> String {
     format!("mfsmount {}{options}", word(point))
 }
 
-fn options(point: &str, there: &[(&Host, &MountLine)]) -> Vec<Finding> {
+fn options(point: &str, there: &[(&HostAnswers, &MountLine)]) -> Vec<HostFinding> {
     let of_all = |m: &MountLine| -> BTreeSet<String> {
         let own = |o: &&String| !OWN.contains(&o.split('=').next().unwrap_or_default());
-        let of_server = m.of_super.iter().filter(|_| Kind::of(&m.mount) == Kind::Nfs);
+        let of_server = m.of_super.iter().filter(|_| FileSystemKind::of(&m.mount) == FileSystemKind::Nfs);
         m.options.iter().chain(of_server).filter(own).cloned().collect()
     };
     let Some(split) = split(there.iter().map(|(h, m)| (*h, of_all(m)))) else { return Vec::new() };
     let like = split.most_of();
-    let finding = |(host, own): &(&Host, BTreeSet<String>)| {
+    let finding = |(host, own): &(&HostAnswers, BTreeSet<String>)| {
         let (more, less): (Vec<_>, Vec<_>) =
             (own.difference(&split.most).cloned().collect(), split.most.difference(own).cloned().collect());
         let what = format!("{point} has {:?} where {like} have {:?}", more.join(","), less.join(","));

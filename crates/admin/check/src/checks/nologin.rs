@@ -1,7 +1,7 @@
 //! May users other than root log in?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 static CLOSED: Code = Code {
     name: "HC-USER-07",
@@ -12,7 +12,7 @@ static CLOSED: Code = Code {
     mend: "remove the file",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "nologin",
     ask: r#"for f in /etc/nologin /run/nologin; do [ -e "$f" ] && echo "$f"; done"#,
     waits: false,
@@ -22,7 +22,7 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = answers.each(CHECK.key).map(|(host, row)| (host, &row[0]));
     rows.map(|(host, file)| {
         let found = CLOSED.on(host, "only root may log in", format!("{file} exists"));

@@ -1,7 +1,7 @@
 //! Does a host's own name lead to an address that others can reach?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 static LOOPBACK: Code = Code {
     name: "HC-NAME-01",
@@ -12,7 +12,7 @@ static LOOPBACK: Code = Code {
     mend: "take the name out of the 127.x line of /etc/hosts",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "own_name",
     ask: r#"n=$(hostname 2>/dev/null || cat /proc/sys/kernel/hostname)
 printf '%s\t%s\n' "$n" "$(getent ahostsv4 "$n" | awk 'NR == 1 {print $1}')""#,
@@ -23,7 +23,7 @@ printf '%s\t%s\n' "$n" "$(getent ahostsv4 "$n" | awk 'NR == 1 {print $1}')""#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let of_others = answers.of(CHECK.key).filter(|(host, _)| host.name != "localhost");
     let finding = |(host, rows): (_, &[Vec<String>])| {
         let [name, address] = rows.first()?.as_slice() else { return None };

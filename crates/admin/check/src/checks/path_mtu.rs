@@ -1,7 +1,7 @@
 //! Does a packet as large as the interface permits reach the other hosts?
 
 use super::links::odd_mtu;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 static NARROW: Code = Code {
     name: "HC-NET-06",
@@ -12,7 +12,7 @@ static NARROW: Code = Code {
     mend: "the same MTU on every interface, switch and route in between",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "path_mtu",
     // The kernel sets DF on these packets and remembers the answers of routers. Only ping can find a silent loss. An
     // answer that came too late, from a busy host, is no loss.
@@ -54,8 +54,8 @@ fn is_by_its_end(answers: &Answers, row: &[String]) -> bool {
     widths.is_some_and(|((end, own), path)| end < own && (path == 0 || path >= end))
 }
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    let of_host = |host: &crate::Host| {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
+    let of_host = |host: &crate::HostAnswers| {
         let rows = host.rows(CHECK.key)?.iter().filter(|row| row.len() == 4);
         let narrow: Vec<&Vec<String>> = rows.filter(|row| is_narrow(row) && !is_by_its_end(answers, row)).collect();
         let first = narrow.first()?;
@@ -71,15 +71,15 @@ fn judge(answers: &Answers) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Host;
+    use crate::HostAnswers;
 
-    fn host(name: &str, mtu: u32, rows: &str) -> Host {
+    fn host(name: &str, mtu: u32, rows: &str) -> HostAnswers {
         let rows: String = rows.lines().map(|row| format!("=path_mtu\t{row}\n")).collect();
         let link = format!("=links\teth0\t-1\t\t{mtu}\t9\t0\n=end\tlinks\t0\n");
-        Host::read(name, &[(1.0, format!("{link}{rows}=end\tpath_mtu\t0\n").into_bytes())])
+        HostAnswers::read(name, &[(1.0, format!("{link}{rows}=end\tpath_mtu\t0\n").into_bytes())])
     }
 
-    fn found(hosts: [Host; 3]) -> Vec<String> {
+    fn found(hosts: [HostAnswers; 3]) -> Vec<String> {
         judge(&Answers { hosts: hosts.into() }).into_iter().map(|found| found.what).collect()
     }
 

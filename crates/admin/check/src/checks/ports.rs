@@ -1,7 +1,7 @@
 //! Can hosts connect to the servers of their network file systems?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 static CLOSED: Code = Code {
     name: "HC-NET-07",
@@ -22,7 +22,7 @@ static NO_ROUTE: Code = Code {
     mend: "ip route get SERVER; ip link set dev INTERFACE up; its address as the other hosts have theirs",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "ports",
     // Servers of GlusterFS know the ports of their own bricks (root may read them), MooseFS's master those of its
     // chunk servers. Debian's client of MooseFS has the type `fuse`, and the kernel writes its `#` as \043.
@@ -57,11 +57,11 @@ done; wait; }"#,
 /// The port of GlusterFS's own daemon, which starts a server's bricks.
 const GLUSTERD: &str = "24007";
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     answers.of(CHECK.key).flat_map(|(host, rows)| rows.iter().filter_map(|row| of_port(host, row, rows))).collect()
 }
 
-fn of_port(host: &Host, row: &[String], rows: &[Vec<String>]) -> Option<Finding> {
+fn of_port(host: &HostAnswers, row: &[String], rows: &[Vec<String>]) -> Option<HostFinding> {
     let [server, port, status, kind] = row else { return None };
     let said = match status.as_str() {
         "0" => return None,

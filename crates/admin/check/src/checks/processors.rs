@@ -2,7 +2,7 @@
 
 use crate::compare::split;
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use std::collections::BTreeSet;
 
 static FEWER: Code = Code {
@@ -38,7 +38,7 @@ static CLOCK_SOURCE: Code = Code {
     mend: "find out why in the kernel log (`dmesg | grep -i tsc`), then write the right one there",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "processors",
     ask: r#"c=/sys/devices/system/cpu
 printf 'model\t%s\n' "$(awk -F': ' '/^model name/ {print $2; exit}' /proc/cpuinfo)"
@@ -55,9 +55,9 @@ first clocksource /sys/devices/system/clocksource/clocksource0/current_clocksour
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    let kinds: BTreeSet<String> = answers.hosts.iter().map(Host::kind).collect();
-    let mut found: Vec<Finding> = kinds.iter().flat_map(|kind| of_twins(answers, kind)).collect();
+fn judge(answers: &Answers) -> Vec<HostFinding> {
+    let kinds: BTreeSet<String> = answers.hosts.iter().map(HostAnswers::kind).collect();
+    let mut found: Vec<HostFinding> = kinds.iter().flat_map(|kind| of_twins(answers, kind)).collect();
     let present: Vec<_> = answers.value(CHECK.key, "present").collect();
     for (host, online) in answers.value(CHECK.key, "online") {
         if present.iter().any(|(h, all)| h.name == host.name && *all != online) {
@@ -72,7 +72,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     found
 }
 
-fn of_twins(answers: &Answers, kind: &str) -> Vec<Finding> {
+fn of_twins(answers: &Answers, kind: &str) -> Vec<HostFinding> {
     let rows = [
         ("present", &FEWER, "the processors", "/sys/devices/system/cpu/present", None),
         (
@@ -93,7 +93,7 @@ fn of_twins(answers: &Answers, kind: &str) -> Vec<Finding> {
     let of_row = |(name, code, noun, seen, file): (&str, &'static Code, &str, &str, Option<&str>)| {
         let split = split(answers.value(CHECK.key, name).filter(|(host, _)| host.kind() == kind))?;
         let (right, like) = (split.most, split.most_of());
-        let tell = |(host, own): (&Host, &str)| {
+        let tell = |(host, own): (&HostAnswers, &str)| {
             let found = code.on(host, format!("{noun}: {own}, and {right} on {like}"), format!("{seen}: {own}"));
             match file {
                 Some(file) => found.mend(format!("for f in {file}; do echo {} > $f; done", word(right))),

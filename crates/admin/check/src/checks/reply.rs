@@ -1,7 +1,7 @@
 //! Does one host answer slower than its twins?
 
 use crate::compare::middle;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 use std::collections::BTreeMap;
 
 /// The delay beyond the others' from which a host is slow, in microseconds: a busy one takes some milliseconds.
@@ -18,7 +18,7 @@ static SLOW: Code = Code {
     mend: "look for power saving of the interface, a wrong route, a busy switch, a host that is overloaded",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "reply",
     // A refusal is an answer, too: no process has to listen there. The connections are a tenth of a second apart,
     // because a host that is busy for a moment would answer five in a row late.
@@ -38,7 +38,7 @@ done; wait"#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     // A slow host is slow for all hosts: its best answer counts.
     let mut best: BTreeMap<&str, u64> = BTreeMap::new();
     for (_, row) in answers.each(CHECK.key).filter(|(host, row)| row[0] != host.name) {
@@ -50,7 +50,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     best.iter().filter_map(|(host, took)| slower(host, *took, &best)).collect()
 }
 
-fn slower(host: &str, took: u64, best: &BTreeMap<&str, u64>) -> Option<Finding> {
+fn slower(host: &str, took: u64, best: &BTreeMap<&str, u64>) -> Option<HostFinding> {
     let usual = middle(best.iter().filter(|(other, _)| **other != host).map(|(_, us)| *us), 2)?;
     let ms = |us: u64| us as f64 / 1000.0;
     let ill = took > usual.saturating_mul(TIMES) && took - usual > MORE_US;

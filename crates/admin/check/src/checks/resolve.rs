@@ -3,7 +3,7 @@
 use super::own_name::without;
 use crate::compare::split;
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 
 static DIFFERS: Code = Code {
@@ -23,7 +23,7 @@ static MISSING: Code = Code {
     mend: "add the name to /etc/hosts there",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "resolve",
     // Each host resolves each name; in a large cluster the first 128 names represent all. All addresses of a name are
     // printed, because a name server may return them in another order each time. Servers of network file systems are
@@ -46,21 +46,21 @@ awk -v OFS='\t' '$1 == "=" {h = $2; print h, "", "server"; next} $2 == "STREAM" 
 /// Addresses of a name.
 type Addresses<'a> = BTreeSet<&'a str>;
 /// A host, and names as it resolves them: those of the hosts of the check, and those of the servers that it uses.
-struct Book<'a> {
-    host: &'a Host,
+struct NameResolution<'a> {
+    host: &'a HostAnswers,
     hosts: BTreeMap<&'a str, Addresses<'a>>,
     servers: BTreeMap<&'a str, Addresses<'a>>,
 }
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    let books: Vec<Book> = answers.of(CHECK.key).map(|(host, rows)| Book::of(host, rows)).collect();
-    let names: BTreeSet<&str> = books.iter().flat_map(Book::names).collect();
+fn judge(answers: &Answers) -> Vec<HostFinding> {
+    let books: Vec<NameResolution> = answers.of(CHECK.key).map(|(host, rows)| NameResolution::of(host, rows)).collect();
+    let names: BTreeSet<&str> = books.iter().flat_map(NameResolution::names).collect();
     names.into_iter().flat_map(|name| of_name(&books, name)).collect()
 }
 
-impl<'a> Book<'a> {
-    fn of(host: &'a Host, rows: &'a [Vec<String>]) -> Book<'a> {
-        let mut book = Book { host, hosts: BTreeMap::new(), servers: BTreeMap::new() };
+impl<'a> NameResolution<'a> {
+    fn of(host: &'a HostAnswers, rows: &'a [Vec<String>]) -> NameResolution<'a> {
+        let mut book = NameResolution { host, hosts: BTreeMap::new(), servers: BTreeMap::new() };
         for row in rows {
             match row.as_slice() {
                 [name, at] => drop(book.hosts.entry(name).or_default().insert(at)),
@@ -77,7 +77,7 @@ impl<'a> Book<'a> {
     }
 }
 
-fn of_name(books: &[Book], name: &str) -> Vec<Finding> {
+fn of_name(books: &[NameResolution], name: &str) -> Vec<HostFinding> {
     // All hosts resolve the names of hosts.
     let of_host = books.iter().any(|book| book.hosts.contains_key(name));
     let asked = books.iter().filter_map(|book| {
@@ -85,11 +85,12 @@ fn of_name(books: &[Book], name: &str) -> Vec<Finding> {
         Some((book.host, at.unwrap_or_default()))
     });
     // A host's own loopback address is a finding of its own.
-    let counts = |(host, at): &(&Host, Addresses)| host.name != name || !at.iter().any(|a| a.starts_with("127."));
+    let counts =
+        |(host, at): &(&HostAnswers, Addresses)| host.name != name || !at.iter().any(|a| a.starts_with("127."));
     let Some(split) = split(asked.filter(counts)).filter(|split| !split.most.is_empty()) else { return Vec::new() };
     let (right, like) = (joined(&split.most), split.most_of());
     let add = format!("printf '%s %s\\n' {} {} >> /etc/hosts", word(split.most.first().unwrap_or(&"")), word(name));
-    let finding = |(host, at): &(&Host, Addresses)| {
+    let finding = |(host, at): &(&HostAnswers, Addresses)| {
         let seen = format!("getent ahostsv4 {name}: {}", if at.is_empty() { "nothing".into() } else { joined(at) });
         let (found, line) = match at.is_empty() {
             true => (MISSING.on(host, format!("{name} has no address, and {right} on {like}"), seen), add.clone()),

@@ -1,6 +1,6 @@
 //! Is rsync older than the repair of its known races?
 
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 use homing_model::rsync;
 
 static RACES: Code = Code {
@@ -12,7 +12,7 @@ static RACES: Code = Code {
     mend: "install rsync 3.4, or the distribution's repaired package",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "rsync_races",
     ask: rsync::VERSION_SCRIPT,
     waits: true,
@@ -22,7 +22,7 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = answers.each(CHECK.key).filter_map(|(host, row)| Some((host, rsync::with_races(row.first()?)?, row)));
     rows.map(|(host, version, row)| {
         let found = RACES.on(host, format!("rsync {version} has known races"), row[0].clone());

@@ -2,7 +2,7 @@
 
 use crate::compare::split;
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 static SLURM: Code = Code {
     name: "HC-SLURM-02",
@@ -29,7 +29,7 @@ static SWITCH: Code = Code {
     mend: "copy the file of the others",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "same_files",
     // 16 digits distinguish two files, and reveal nothing of a key. The package of munge makes a different key on
     // each host: where munge is not used, that is no fault.
@@ -42,15 +42,15 @@ sha256sum /etc/slurm/slurm.conf $k /etc/nsswitch.conf | awk '{print $2 "\t" subs
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let files = [("/etc/slurm/slurm.conf", &SLURM), ("/etc/munge/munge.key", &MUNGE), ("/etc/nsswitch.conf", &SWITCH)];
     files.into_iter().flat_map(|(file, code)| of_file(answers, file, code)).collect()
 }
 
-fn of_file(answers: &Answers, file: &str, code: &'static Code) -> Vec<Finding> {
+fn of_file(answers: &Answers, file: &str, code: &'static Code) -> Vec<HostFinding> {
     let Some(split) = split(answers.value(CHECK.key, file)) else { return Vec::new() };
     let (source, like) = (split.like[0], split.most_of());
-    let tell = |(host, own): (&Host, &str)| {
+    let tell = |(host, own): (&HostAnswers, &str)| {
         let found = code.on(host, format!("{file} is another than on {like}"), format!("sha256sum {file}: {own}..."));
         // The transfer may be cut short, or the file may have changed: only a file with the known hash replaces the
         // old one.

@@ -1,8 +1,8 @@
 //! Are the settings that affect programs the same everywhere?
 
-use super::alike::{Row, differing};
+use super::alike::{ValueRow, differing};
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 macro_rules! setting {
     ($id:ident, $name:literal, $noun:literal, $means:literal, $seen:literal, $mend:literal) => {
@@ -90,7 +90,7 @@ setting!(
     "sysctl -w, and a file in /etc/sysctl.d"
 );
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "settings",
     ask: r#"v() { printf '%s\t%s\n' "$1" "$2"; }
 z=$(readlink -f /etc/localtime)
@@ -108,11 +108,11 @@ awk '{print name "\t" $0}' name=congestion /proc/sys/net/ipv4/tcp_congestion_con
     judge,
 };
 
-const fn row(name: &'static str, code: &'static Code, noun: &'static str, mend: fn(&str) -> String) -> Row {
-    Row { name, code, noun, mend: Some(mend), look: "" }
+const fn row(name: &'static str, code: &'static Code, noun: &'static str, mend: fn(&str) -> String) -> ValueRow {
+    ValueRow { name, code, noun, mend: Some(mend), look: "" }
 }
 
-static ROWS: [Row; 9] = [
+static ROWS: [ValueRow; 9] = [
     row("zone", &ZONE, "the time zone", |v| format!("ln -sfn /usr/share/zoneinfo/{} /etc/localtime", word(v))),
     row("lang", &LANG, "the language", |v| {
         format!(
@@ -134,7 +134,7 @@ static ROWS: [Row; 9] = [
     row("backlog", &BACKLOG, "net.core.somaxconn", |v| sysctl("net.core.somaxconn", v)),
 ];
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     differing(answers, CHECK.key, &ROWS)
 }
 

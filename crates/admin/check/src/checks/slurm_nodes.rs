@@ -1,7 +1,7 @@
 //! Which nodes does Slurm not use, and why?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 use std::collections::BTreeSet;
 
 static DOWN: Code = Code {
@@ -13,7 +13,7 @@ static DOWN: Code = Code {
     mend: "mend what the reason says; scontrol update nodename=NODE state=resume",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "slurm_nodes",
     // Only the controller, or the first host, runs it: the same query from all would burden the controller.
     ask: r#"command -v sinfo >/dev/null || exit 0
@@ -26,7 +26,7 @@ timeout 2 sinfo -h -N -t down,drain,fail,unknown -o '%N	%T	%E'"#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let mut told = BTreeSet::new();
     let rows = answers.each(CHECK.key);
     rows.filter_map(|(host, row)| {

@@ -1,7 +1,7 @@
 //! Which faults do disks report of themselves?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 /// Bits of smartctl's exit status: the disk is failing, an attribute is below its threshold, a self-test failed.
 const FAILS: u32 = 8 | 16 | 128;
@@ -23,7 +23,7 @@ static WORN: Code = Code {
     mend: "watch whether it grows; replace it when it does",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "smart",
     ask: r#"[ "$(id -u)" = 0 ] && command -v smartctl >/dev/null || exit 0
 smartctl --scan | awk '$1 ~ /^[/]dev[/]/ {print $1}' | head -100 | { while read -r d; do
@@ -38,11 +38,11 @@ done; wait; }"#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     answers.each(CHECK.key).filter_map(|(host, row)| of_disk(host, row)).collect()
 }
 
-fn of_disk(host: &Host, row: &[String]) -> Option<Finding> {
+fn of_disk(host: &HostAnswers, row: &[String]) -> Option<HostFinding> {
     let [disk, status, worn] = row else { return None };
     let look = format!("smartctl -x {}", word(disk));
     if status.parse::<u32>().is_ok_and(|status| status & FAILS != 0) {

@@ -1,6 +1,6 @@
 //! Are start-up files silent in sessions that are not interactive?
 
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 static TALKS: Code = Code {
     name: "HC-SSH-05",
@@ -11,7 +11,7 @@ static TALKS: Code = Code {
     mend: "let ~/.bashrc end at once where it is not interactive",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "startup",
     // It is the output before the script's own.
     ask: "",
@@ -22,7 +22,7 @@ pub(crate) static CHECK: Check = Check {
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let loud = answers.hosts.iter().filter_map(|host| Some((host, host.stray.first()?)));
     let line = r#"sed -i '1i case $- in *i*) ;; *) return ;; esac' ~/.bashrc"#;
     loud.map(|(host, said)| {

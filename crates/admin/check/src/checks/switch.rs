@@ -1,7 +1,7 @@
 //! Does the switch at the other end of a host's cable, as lldpd sees it, agree with the host, and is it the usual
 //! port?
 
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use std::collections::BTreeMap;
 
 static DUPLEX: Code = Code {
@@ -37,7 +37,7 @@ static SHARED: Code = Code {
     mend: "a port of its own for each host",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "switch",
     ask: r#"lldpcli -f keyvalue show neighbors details 2>/dev/null | awk -v T="$T" '
 function own(what,  f, v) { f = "/sys/class/net/" i "/" what; getline v < f; close(f); return v }
@@ -99,7 +99,7 @@ impl Port<'_> {
 }
 
 /// Returns the switch of each interface that receives from a single one: with several another switch is in between.
-fn ports(host: &Host) -> Vec<Port<'_>> {
+fn ports(host: &HostAnswers) -> Vec<Port<'_>> {
     let rows = host.rows(CHECK.key).unwrap_or_default().iter().filter(|row| row.len() == 9 && row[4] == "on");
     let mut by: BTreeMap<&str, Vec<Port>> = BTreeMap::new();
     for row in rows {
@@ -110,8 +110,8 @@ fn ports(host: &Host) -> Vec<Port<'_>> {
     by.into_values().filter(|ports| ports.len() == 1).flatten().collect()
 }
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    let of_host = |host: &Host| -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
+    let of_host = |host: &HostAnswers| -> Vec<HostFinding> {
         let ports = ports(host);
         let each = ports.iter().flat_map(|port| [duplex(host, port), frame(host, port)].into_iter().flatten());
         each.chain(moved(host, &ports)).collect()
@@ -119,7 +119,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     answers.hosts.iter().flat_map(of_host).chain(shared(answers)).collect()
 }
 
-fn duplex(host: &Host, port: &Port) -> Option<Finding> {
+fn duplex(host: &HostAnswers, port: &Port) -> Option<HostFinding> {
     let own = port.own.0;
     let other = ["half", "full"].into_iter().find(|word| port.negotiated.contains(&format!("{word} duplex")))?;
     if !["half", "full"].contains(&own) || own == other {
@@ -132,7 +132,7 @@ fn duplex(host: &Host, port: &Port) -> Option<Finding> {
 
 /// Compares the frame size with the MTU. IEEE 802.3 counts header and check sum of a frame, and some switches do not:
 /// only a frame smaller than the packet is reported.
-fn frame(host: &Host, port: &Port) -> Option<Finding> {
+fn frame(host: &HostAnswers, port: &Port) -> Option<HostFinding> {
     let (mtu, frame) = (port.own.1?, port.frame?);
     let what = format!("{} has the MTU {mtu}, and its switch port {} takes {frame} bytes", port.interface, port.told());
     let found = FRAME.on(host, what, format!("{}: MFS {frame}", port.seen()));
@@ -144,7 +144,7 @@ fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect()
 }
 
-fn moved(host: &Host, ports: &[Port]) -> Vec<Finding> {
+fn moved(host: &HostAnswers, ports: &[Port]) -> Vec<HostFinding> {
     let is = |port: &Port, row: &[String]| {
         [port.chassis, port.name, &plain(port.name)].contains(&row[0].as_str())
             && (row[1].is_empty() || row[1] == port.port)
@@ -159,14 +159,14 @@ fn moved(host: &Host, ports: &[Port]) -> Vec<Finding> {
     rows.filter(|row| !ports.iter().any(|port| is(port, row))).take(1).map(told).collect()
 }
 
-fn shared(answers: &Answers) -> Vec<Finding> {
-    let mut by: BTreeMap<(&str, &str), Vec<(&Host, String)>> = BTreeMap::new();
+fn shared(answers: &Answers) -> Vec<HostFinding> {
+    let mut by: BTreeMap<(&str, &str), Vec<(&HostAnswers, String)>> = BTreeMap::new();
     for host in &answers.hosts {
         for port in ports(host) {
             by.entry((port.chassis, port.port)).or_default().push((host, port.told()));
         }
     }
-    let told = |hosts: Vec<(&Host, String)>| {
+    let told = |hosts: Vec<(&HostAnswers, String)>| {
         let names: Vec<&str> = hosts.iter().map(|(host, _)| host.name.as_str()).collect();
         let (what, seen) = (format!("{} is the port of {}", hosts[0].1, names.join(", ")), "lldpcli: both hear it");
         hosts.iter().map(|(host, _)| SHARED.on(host, what.clone(), seen)).collect::<Vec<_>>()
@@ -178,9 +178,9 @@ fn shared(answers: &Answers) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn host(name: &str, rows: &str) -> Host {
+    fn host(name: &str, rows: &str) -> HostAnswers {
         let rows: String = rows.lines().map(|row| format!("=switch\t{row}\tfull\t9000\n")).collect();
-        Host::read(name, &[(1.0, format!("{rows}=end\tswitch\t0\n").into_bytes())])
+        HostAnswers::read(name, &[(1.0, format!("{rows}=end\tswitch\t0\n").into_bytes())])
     }
 
     fn found(answers: &Answers) -> Vec<(&'static str, String)> {

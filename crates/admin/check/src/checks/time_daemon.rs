@@ -1,7 +1,7 @@
 //! Does exactly one time daemon keep the clock right?
 
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 static NONE: Code = Code {
     name: "HC-CLOCK-04",
@@ -28,7 +28,7 @@ static UNSYNCED: Code = Code {
     mend: "name a server that answers: `chronyc sources -v` shows which do",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "time_daemon",
     ask: r#"systemd-detect-virt -cq && printf 'container\tyes\n'
 all=$(systemctl show -p Id -p ActiveState chrony chronyd ntp ntpd ntpsec openntpd systemd-timesyncd |
@@ -46,11 +46,11 @@ printf 'asked\tyes\n'"#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     answers.of(CHECK.key).filter_map(|(host, rows)| of_host(host, rows)).collect()
 }
 
-fn of_host(host: &Host, rows: &[Vec<String>]) -> Option<Finding> {
+fn of_host(host: &HostAnswers, rows: &[Vec<String>]) -> Option<HostFinding> {
     let all =
         |name: &str| rows.iter().filter(|r| r[0] == name).filter_map(|r| Some(r.get(1)?.as_str())).collect::<Vec<_>>();
     let daemons = all("daemon");

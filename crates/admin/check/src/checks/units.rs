@@ -2,7 +2,7 @@
 
 use crate::compare::split;
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use std::collections::BTreeSet;
 
 static FAILED: Code = Code {
@@ -22,7 +22,7 @@ static STOPPED: Code = Code {
     mend: "systemctl start UNIT",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "units",
     ask: r#"systemctl list-units --failed --plain --no-legend --no-pager | awk '{print "failed\t" $1}'
 systemctl show -p Id -p ActiveState -p LoadState slurmd munge glusterd moosefs-chunkserver nfs-server autofs rpcbind sssd nscd nslcd \
@@ -36,10 +36,10 @@ awk -F= '$1 == "Id" {i = $2} $1 == "ActiveState" {s = $2} $1 == "LoadState" {l =
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = || answers.each(CHECK.key);
     let failed = rows().filter(|(_, row)| row[0] == "failed" && row.len() > 1);
-    let mut found: Vec<Finding> = failed
+    let mut found: Vec<HostFinding> = failed
         .map(|(host, row)| {
             let finding = FAILED.on(host, format!("{} has failed", row[1]), "systemctl list-units --failed");
             finding.look(format!("systemctl --no-pager status {}", word(&row[1])))
@@ -51,14 +51,14 @@ fn judge(answers: &Answers) -> Vec<Finding> {
     found
 }
 
-fn stopped(answers: &Answers, name: &str) -> Vec<Finding> {
+fn stopped(answers: &Answers, name: &str) -> Vec<HostFinding> {
     // A host without the unit does not miss it: not every host has the same part to do.
     let of = |rows: &[Vec<String>]| rows.iter().find(|r| r.len() > 2 && r[1] == name).map(|r| r[2].clone());
     let known = answers.of(CHECK.key).filter_map(|(host, rows)| Some((host, of(rows)?)));
     let known = known.filter(|(_, state)| state != "failed").map(|(host, state)| (host, state == "active"));
     let Some(split) = split(known).filter(|s| s.most && s.like.len() > s.others.len()) else { return Vec::new() };
     let like = split.most_of();
-    let tell = |(host, _): &(&Host, bool)| {
+    let tell = |(host, _): &(&HostAnswers, bool)| {
         let found =
             STOPPED.on(host, format!("{name} does not run, and does on {like}"), format!("systemctl is-active {name}"));
         found.mend(format!("systemctl start {}", word(name)))

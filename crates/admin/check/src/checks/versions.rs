@@ -1,7 +1,7 @@
 //! Are the same versions installed everywhere?
 
-use super::alike::{Row, differing};
-use crate::{Answers, Check, Code, Finding, Severity};
+use super::alike::{ValueRow, differing};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 macro_rules! version {
     ($id:ident, $name:literal, $severity:ident, $noun:literal, $means:literal, $seen:literal) => {
@@ -66,7 +66,7 @@ version!(
     "`slurmd -V`, `sinfo -V`"
 );
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "versions",
     ask: r#"v() { printf '%s\t%s\n' "$1" "$2"; }
 v kernel "$(uname -r)"
@@ -84,11 +84,11 @@ true"#,
     judge,
 };
 
-const fn row(name: &'static str, code: &'static Code, noun: &'static str, look: &'static str) -> Row {
-    Row { name, code, noun, mend: None, look }
+const fn row(name: &'static str, code: &'static Code, noun: &'static str, look: &'static str) -> ValueRow {
+    ValueRow { name, code, noun, mend: None, look }
 }
 
-static ROWS: [Row; 7] = [
+static ROWS: [ValueRow; 7] = [
     row("kernel", &KERNEL, "the kernel", "uname -a; ls -t /boot/vmlinuz* | head -3"),
     row("libc", &LIBC, "the C library", "ldd --version | head -1"),
     row("system", &SYSTEM, "the distribution", "cat /etc/os-release"),
@@ -98,6 +98,6 @@ static ROWS: [Row; 7] = [
     row("slurm", &SLURM, "Slurm", "command -v slurmd sinfo; sinfo -V"),
 ];
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     differing(answers, CHECK.key, &ROWS)
 }

@@ -3,7 +3,7 @@
 use super::mounted::{mounts, on_top};
 use crate::compare::middle;
 use crate::finding::word;
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 use std::collections::BTreeMap;
 
 /// Seconds, as between hosts: make compares whole ones.
@@ -37,7 +37,7 @@ static MAPPED: Code = Code {
     mend: "NFS: no all_squash, and the same Domain in /etc/idmapd.conf everywhere; MooseFS: no mapall",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "written",
     // One file per mount, of one byte, in a folder of its own: other users may write beside it, and root would follow
     // their links. Both are removed at once. The mount may hang, and a shell that enters it then cannot be killed.
@@ -70,8 +70,8 @@ done; wait; }"#
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    let rows: Vec<(&Host, &[String])> = answers.each(CHECK.key).collect();
+fn judge(answers: &Answers) -> Vec<HostFinding> {
+    let rows: Vec<(&HostAnswers, &[String])> = answers.each(CHECK.key).collect();
     let owners = rows.iter().filter_map(|(host, row)| mapped(host, row).or_else(|| squashed(host, row, &rows)));
     owners.chain(clocks(&rows)).collect()
 }
@@ -91,7 +91,7 @@ fn look(row: &[String]) -> String {
 
 /// Reports a server that does not trust root, if that harms a user; a server that trusts no host's root is set up
 /// correctly.
-fn squashed(host: &Host, row: &[String], all: &[(&Host, &[String])]) -> Option<Finding> {
+fn squashed(host: &HostAnswers, row: &[String], all: &[(&HostAnswers, &[String])]) -> Option<HostFinding> {
     let owner = of_root(row).filter(|owner| *owner != "0")?;
     let same = || all.iter().filter(|(_, other)| other[0] == row[0]).filter_map(|(_, other)| of_root(other));
     let (trusted, known) = (same().filter(|owner| *owner == "0").count(), same().count());
@@ -105,7 +105,7 @@ fn squashed(host: &Host, row: &[String], all: &[(&Host, &[String])]) -> Option<F
     Some(SQUASHED.on(host, what, format!("a file that root makes in {point}: owner {owner}")).look(look(row)))
 }
 
-fn mapped(host: &Host, row: &[String]) -> Option<Finding> {
+fn mapped(host: &HostAnswers, row: &[String]) -> Option<HostFinding> {
     let [point, user, made, _, _, _, owner, given, ..] = row else { return None };
     let seen = match user.as_str() {
         _ if made != "yes" => return None,
@@ -120,8 +120,8 @@ fn mapped(host: &Host, row: &[String]) -> Option<Finding> {
 
 /// Reports a server's clock if most of its clients see a difference: the clock of a single client is a finding of its
 /// own.
-fn clocks(rows: &[(&Host, &[String])]) -> Vec<Finding> {
-    let mut of_server: BTreeMap<String, Vec<(&Host, f64, &str)>> = BTreeMap::new();
+fn clocks(rows: &[(&HostAnswers, &[String])]) -> Vec<HostFinding> {
+    let mut of_server: BTreeMap<String, Vec<(&HostAnswers, f64, &str)>> = BTreeMap::new();
     for (host, row) in rows {
         let (Some(ahead), Some(table)) = (ahead(row), mounts(host)) else { continue };
         let server = on_top(&table, &row[0]).map_or_else(|| row[0].clone(), |line| line.mount.source.display());

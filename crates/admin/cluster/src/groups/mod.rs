@@ -4,24 +4,24 @@
 mod conf;
 mod source;
 
-use homing_model::nodeset::Groups;
+use homing_model::nodeset::NodeGroups;
 use saphyr::{LoadableYamlNode, Yaml};
-pub use source::Source;
+pub use source::GroupSource;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// A source and a group.
-type Asked = (Option<String>, String);
+type GroupQuery = (Option<String>, String);
 
 /// All group sources.
 #[derive(Debug, Default)]
 pub struct ClusterShell {
     /// The sources in the order of their declaration.
-    sources: Vec<(String, Source)>,
+    sources: Vec<(String, GroupSource)>,
     default: Option<String>,
     /// Answers of commands, which may be slow.
-    asked: RefCell<HashMap<Asked, Option<String>>>,
+    asked: RefCell<HashMap<GroupQuery, Option<String>>>,
 }
 
 /// Returns the folders of the configuration, the last one with the highest priority.
@@ -111,7 +111,7 @@ impl ClusterShell {
             if !values.contains_key("map") {
                 return Err(format!("group source {name:?} has no map"));
             }
-            let source = Source::Upcalls { commands: values.clone(), folder: folder.to_path_buf() };
+            let source = GroupSource::Upcalls { commands: values.clone(), folder: folder.to_path_buf() };
             self.sources.push((name.to_string(), source));
         }
         Ok(())
@@ -129,7 +129,7 @@ impl ClusterShell {
     }
 
     /// Returns a source by name, or the default one.
-    pub fn source(&self, name: Option<&str>) -> Result<Option<(&str, &Source)>, String> {
+    pub fn source(&self, name: Option<&str>) -> Result<Option<(&str, &GroupSource)>, String> {
         let Some(wanted) = name.or_else(|| self.default_name()) else { return Ok(None) };
         match self.sources.iter().find(|(n, _)| n == wanted) {
             Some((name, source)) => Ok(Some((name, source))),
@@ -138,7 +138,7 @@ impl ClusterShell {
     }
 }
 
-impl Groups for ClusterShell {
+impl NodeGroups for ClusterShell {
     fn group(&self, source: Option<&str>, name: &str) -> Result<Option<String>, String> {
         let key = (source.map(String::from), name.to_string());
         if let Some(known) = self.asked.borrow().get(&key) {
@@ -176,7 +176,7 @@ fn files_in(dir: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 /// Reads `source: {group: node set}`; a node set may be a list.
-fn tables(text: &str) -> Result<Vec<(String, Source)>, String> {
+fn tables(text: &str) -> Result<Vec<(String, GroupSource)>, String> {
     let documents = Yaml::load_from_str(text).map_err(|e| e.to_string())?;
     let Some(document) = documents.first() else { return Ok(Vec::new()) };
     let sources = document.as_mapping().ok_or("it is no table of group sources")?;
@@ -191,7 +191,7 @@ fn tables(text: &str) -> Result<Vec<(String, Source)>, String> {
                 node_text(nodes).ok_or_else(|| format!("{name}: {group}: neither a text nor a list of texts"))?;
             table.insert(group.to_string(), nodes);
         }
-        found.push((name.to_string(), Source::Table(table)));
+        found.push((name.to_string(), GroupSource::Table(table)));
     }
     Ok(found)
 }

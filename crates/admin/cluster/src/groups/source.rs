@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 /// The origin of a source's groups.
 #[derive(Debug)]
-pub enum Source {
+pub enum GroupSource {
     /// Commands of `groups.conf`, run by /bin/sh in its folder.
     Upcalls {
         /// `map`, `all`, `list`, `reverse`.
@@ -19,10 +19,10 @@ pub enum Source {
     Table(BTreeMap<String, String>),
 }
 
-impl Source {
+impl GroupSource {
     /// Returns the nodes of a group; `None` if there is no such group.
     pub fn group(&self, own: &str, name: &str) -> Result<Option<String>, String> {
-        if let Source::Table(groups) = self {
+        if let GroupSource::Table(groups) = self {
             return Ok(groups.get(name).cloned());
         }
         let nodes = self.upcall(own, "map", &[("GROUP", name)])?.unwrap_or_default();
@@ -37,30 +37,30 @@ impl Source {
     /// Returns all nodes; `None` if the source does not list them.
     pub fn all(&self, own: &str) -> Result<Option<String>, String> {
         match self {
-            Source::Table(groups) => Ok(groups.get("all").cloned()),
-            Source::Upcalls { .. } => self.upcall(own, "all", &[]),
+            GroupSource::Table(groups) => Ok(groups.get("all").cloned()),
+            GroupSource::Upcalls { .. } => self.upcall(own, "all", &[]),
         }
     }
 
     /// Returns the names of the groups, in the source's order; `None` if the source does not list them.
     pub fn list(&self, own: &str) -> Result<Option<Vec<String>>, String> {
         match self {
-            Source::Table(groups) => Ok(Some(groups.keys().cloned().collect())),
-            Source::Upcalls { .. } => Ok(self.upcall(own, "list", &[])?.map(|t| words(&t))),
+            GroupSource::Table(groups) => Ok(Some(groups.keys().cloned().collect())),
+            GroupSource::Upcalls { .. } => Ok(self.upcall(own, "list", &[])?.map(|t| words(&t))),
         }
     }
 
     /// Returns the groups of one node; `None` if the source has no such query.
     pub fn reverse(&self, own: &str, node: &str) -> Result<Option<Vec<String>>, String> {
         match self {
-            Source::Table(_) => Ok(None),
-            Source::Upcalls { .. } => Ok(self.upcall(own, "reverse", &[("NODE", node)])?.map(|t| words(&t))),
+            GroupSource::Table(_) => Ok(None),
+            GroupSource::Upcalls { .. } => Ok(self.upcall(own, "reverse", &[("NODE", node)])?.map(|t| words(&t))),
         }
     }
 
     /// Returns the words that a command printed, joined by commas; `None` if there is no such command.
     fn upcall(&self, own: &str, which: &str, values: &[(&str, &str)]) -> Result<Option<String>, String> {
-        let Source::Upcalls { commands, folder } = self else { return Ok(None) };
+        let GroupSource::Upcalls { commands, folder } = self else { return Ok(None) };
         let Some(template) = commands.get(which) else { return Ok(None) };
         for (what, value) in values {
             harmless(what, value)?;

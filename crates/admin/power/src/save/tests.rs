@@ -6,21 +6,21 @@ fn rules() -> Rules {
     Rules { idle_s: 30 * MINUTE, load: 0.3, ..Rules::default() }
 }
 
-fn idle() -> Answer {
-    Ok(Seen { load: 0.0, cores: 8, work: None })
+fn idle() -> ActivityResult {
+    Ok(HostActivity { load: 0.0, cores: 8, work: None })
 }
 
-fn at_work(work: Work) -> Answer {
-    Ok(Seen { load: 0.0, cores: 8, work: Some(work) })
+fn at_work(work: Work) -> ActivityResult {
+    Ok(HostActivity { load: 0.0, cores: 8, work: Some(work) })
 }
 
-fn said(answers: &[Answer]) -> Vec<(String, Answer)> {
+fn said(answers: &[ActivityResult]) -> Vec<(String, ActivityResult)> {
     answers.iter().enumerate().map(|(n, answer)| (format!("n{}", n + 1), answer.clone())).collect()
 }
 
 /// Queries one host every ten minutes, which gives these answers. Returns its fate each time.
-fn each_ten_minutes(rules: &Rules, answers: &[Answer]) -> Vec<Becomes> {
-    let (mut known, mut now_s) = (Known::default(), 1_000_000);
+fn each_ten_minutes(rules: &Rules, answers: &[ActivityResult]) -> Vec<Becomes> {
+    let (mut known, mut now_s) = (PowerFacts::default(), 1_000_000);
     let mut became = Vec::new();
     for answer in answers {
         let one = save(rules, &mut known, &said(std::slice::from_ref(answer)), now_s).remove(0);
@@ -65,7 +65,7 @@ fn work_load_and_silence_begin_the_wait_anew() {
     let busy = [
         at_work(Work::Homing),
         at_work(Work::User(1000, "gcc".into())),
-        Ok(Seen { load: 0.31, cores: 8, work: None }),
+        Ok(HostActivity { load: 0.31, cores: 8, work: None }),
         Err("it hangs".into()),
     ];
     for answer in busy {
@@ -81,7 +81,7 @@ fn a_host_that_is_kept_and_one_that_serves_are_never_switched_off() {
     let rules = Rules { keep: keep.into(), ..rules() };
     let kept = Becomes::Kept("keep in [power]".into());
     assert!(
-        each_ten_minutes(&rules, &[const { Ok(Seen { load: 0.0, cores: 8, work: None }) }; 9])
+        each_ten_minutes(&rules, &[const { Ok(HostActivity { load: 0.0, cores: 8, work: None }) }; 9])
             .iter()
             .all(|b| *b == kept)
     );
@@ -93,7 +93,7 @@ fn a_host_that_is_kept_and_one_that_serves_are_never_switched_off() {
 #[test]
 fn no_more_are_off_at_once_than_was_said() {
     let rules = Rules { most_off: Some(2), idle_s: 0, ..rules() };
-    let mut known = Known::default();
+    let mut known = PowerFacts::default();
     let all = said(&[idle(), idle(), idle(), idle()]);
     let first = save(&rules, &mut known, &all, 1000);
     use Becomes::*;
@@ -108,7 +108,7 @@ fn no_more_are_off_at_once_than_was_said() {
 
 #[test]
 fn a_host_that_was_called_is_back_as_soon_as_it_answers() {
-    let mut known = Known::default();
+    let mut known = PowerFacts::default();
     known.switched_off("n1", 1000);
     assert!(known.called("n1", 1010));
     assert_eq!(save(&rules(), &mut known, &said(&[Err("no route".into())]), 1020), [Becomes::Off(20)]);
@@ -118,7 +118,7 @@ fn a_host_that_was_called_is_back_as_soon_as_it_answers() {
 
 #[test]
 fn hosts_of_other_clusters_are_kept_while_they_are_off() {
-    let mut known = Known::default();
+    let mut known = PowerFacts::default();
     known.switched_off("m1", 5);
     known.hosts.insert("m2".into(), Since { idle_s: Some(5), ..Since::default() });
     save(&rules(), &mut known, &said(&[idle()]), 1000);
@@ -127,7 +127,7 @@ fn hosts_of_other_clusters_are_kept_while_they_are_off() {
 
 #[test]
 fn time_in_which_nobody_looked_does_not_count() {
-    let (mut known, minutes) = (Known::default(), |n: u64| 1_000_000 + n * MINUTE);
+    let (mut known, minutes) = (PowerFacts::default(), |n: u64| 1_000_000 + n * MINUTE);
     let mut look = |at| save(&rules(), &mut known, &said(&[idle()]), minutes(at)).remove(0);
     assert_eq!([look(0), look(30)], [Becomes::Idle(0), Becomes::SwitchedOff(30 * MINUTE)]);
     assert_eq!([look(61), look(90)], [Becomes::Idle(0), Becomes::Idle(29 * MINUTE)]);
@@ -135,7 +135,7 @@ fn time_in_which_nobody_looked_does_not_count() {
 
 #[test]
 fn a_clock_that_is_set_back_switches_nothing_off_early() {
-    let mut known = Known::default();
+    let mut known = PowerFacts::default();
     save(&rules(), &mut known, &said(&[idle()]), 10_000);
     assert_eq!(save(&rules(), &mut known, &said(&[idle()]), 5_000), [Becomes::Idle(0)]);
     assert_eq!(save(&rules(), &mut known, &said(&[idle()]), 5_600), [Becomes::Idle(600)]);

@@ -13,13 +13,13 @@ fn said(load: &str, processes: &[(u32, &str, u32, u32, u32)]) -> String {
 }
 
 fn work(processes: &[(u32, &str, u32, u32, u32)]) -> Option<Work> {
-    Seen::read(&said("0.02 0.05", processes)).unwrap().work
+    HostActivity::read(&said("0.02 0.05", processes)).unwrap().work
 }
 
 #[test]
 fn a_host_on_which_only_the_system_and_the_question_run_is_at_no_work() {
-    let seen = Seen::read(&said("0.02 0.05", &[])).unwrap();
-    assert_eq!(seen, Seen { load: 0.05, cores: 4, work: None });
+    let seen = HostActivity::read(&said("0.02 0.05", &[])).unwrap();
+    assert_eq!(seen, HostActivity { load: 0.05, cores: 4, work: None });
     // An open connection, an unused terminal, and systemd's processes for a lingering user.
     assert_eq!(work(&[(95, "sshd", 50, 0, 0), (96, "sshd", 95, 0, 1000)]), None);
     assert_eq!(work(&[(97, "agetty", 1, 1025, 0), (98, "systemd", 1, 0, 1000), (99, "(sd-pam)", 98, 0, 1000)]), None);
@@ -45,7 +45,7 @@ fn what_keeps_a_host_on_is_named_and_services_come_first() {
 #[test]
 fn what_somebody_left_behind_who_had_logged_in_keeps_a_host_on() {
     let left = said("0.0 0.0", &[(99, "sleep", 1, 0, 0)]);
-    let work = |group: &str| Seen::read(&format!("{left}/proc/99/cgroup:0::{group}\n")).unwrap().work;
+    let work = |group: &str| HostActivity::read(&format!("{left}/proc/99/cgroup:0::{group}\n")).unwrap().work;
     for group in ["/user.slice/user-0.slice/session-3.scope", "/system.slice/ssh.service", "/system.slice/sshd.service"]
     {
         assert_eq!(work(group), Some(Work::Login(0)), "{group}");
@@ -55,17 +55,17 @@ fn what_somebody_left_behind_who_had_logged_in_keeps_a_host_on() {
 
 #[test]
 fn an_answer_that_lacks_something_is_none() {
-    assert_eq!(Seen::read(""), None);
+    assert_eq!(HostActivity::read(""), None);
     let whole = said("0.1 0.2", &[]);
     for lacks in ["1 (systemd)", "self 90", "load ", "cores 4", "90 (sh)"] {
         let cut: String = whole.lines().filter(|line| !line.starts_with(lacks)).map(|l| format!("{l}\n")).collect();
-        assert_eq!(Seen::read(&cut), None, "{lacks}");
+        assert_eq!(HostActivity::read(&cut), None, "{lacks}");
     }
 }
 
 #[test]
 fn this_machine_answers_so() {
     let asked = std::process::Command::new("sh").args(["-c", SCRIPT]).output().unwrap();
-    let seen = Seen::read(&String::from_utf8_lossy(&asked.stdout)).unwrap();
+    let seen = HostActivity::read(&String::from_utf8_lossy(&asked.stdout)).unwrap();
     assert!(seen.cores > 0);
 }

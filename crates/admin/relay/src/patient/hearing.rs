@@ -1,7 +1,7 @@
 //! Tracks the output of hosts: decides which are queried from this machine too, and how long to wait for all. It does
 //! no input or output.
 
-use homing_exec::{Event, Giver, Outcome, What};
+use homing_exec::{CommandOutcome, Giver, HostEventKind, HostProgress};
 use std::time::{Duration, Instant};
 
 /// Most bytes that are kept of a host; such commands print far less.
@@ -19,12 +19,12 @@ const LEAST_QUIET: Duration = Duration::from_millis(1200);
 
 /// The state of a host while it is queried.
 #[derive(Default)]
-pub struct Heard {
+pub struct QueryState {
     /// The side that serves it, once its turn has come.
     giver: Option<Giver>,
     printed: Printed,
     /// How it ended; `None` while homing waits for it, and for a host that homing stopped waiting for.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<CommandOutcome>,
     /// The time of the last sign of life from it, or from its leader.
     shown: Option<Instant>,
     /// Its output for an additional query from this machine.
@@ -47,7 +47,7 @@ impl Printed {
     }
 }
 
-impl Heard {
+impl QueryState {
     /// Returns its output, with the time of arrival, in seconds of this machine's clock.
     pub fn chunks(&self) -> &[(f64, Vec<u8>)] {
         &self.printed.chunks
@@ -55,13 +55,15 @@ impl Heard {
 
     /// Whether it has answered this machine, and not its leader.
     pub(super) fn was_served_besides(&self) -> bool {
-        self.besides.is_some() && self.giver == Some(Giver::Here) && matches!(self.outcome, Some(Outcome::Exited(_)))
+        self.besides.is_some()
+            && self.giver == Some(Giver::Here)
+            && matches!(self.outcome, Some(CommandOutcome::Exited(_)))
     }
 }
 
 /// The way by which a host is queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum QueryRoute {
     /// The way that is tried first for all.
     First,
     /// An additional query from this machine.
@@ -70,7 +72,7 @@ pub(super) enum Way {
 
 /// The state of all hosts while they are queried.
 pub(super) struct Hearing {
-    pub heard: Vec<Heard>,
+    pub heard: Vec<QueryState>,
     deadline: Duration,
     /// The hosts that lead others; empty if there is no tree.
     leaders: Vec<usize>,
@@ -86,7 +88,7 @@ pub(super) struct Hearing {
 
 impl Hearing {
     pub fn new(hosts: usize, leaders: Vec<usize>, deadline: Duration, now: Instant) -> Hearing {
-        let heard = (0..hosts).map(|_| Heard::default()).collect();
+        let heard = (0..hosts).map(|_| QueryState::default()).collect();
         let due = now + deadline;
         Hearing { heard, deadline, leaders, begun: now, moved: now, due, waiting: hosts, open: hosts }
     }
@@ -103,30 +105,30 @@ impl Hearing {
     }
 
     /// Records an event of a host at a time, in seconds of this machine's clock.
-    pub fn hear(&mut self, way: Way, at: f64, Event { host, giver, what }: Event, now: Instant) {
+    pub fn hear(&mut self, way: QueryRoute, at: f64, HostProgress { host, giver, what }: HostProgress, now: Instant) {
         let of = &mut self.heard[host];
         if of.outcome.is_some() {
             return;
         }
-        if way == Way::Besides {
+        if way == QueryRoute::Besides {
             return self.hear_besides(host, at, what, now);
         }
-        if !matches!(what, What::Alive) {
+        if !matches!(what, HostEventKind::Alive) {
             self.moved = now;
         }
         of.shown = Some(now);
         match what {
             // A command that starts again prints everything again.
-            What::Begun => {
+            HostEventKind::Begun => {
                 self.waiting -= usize::from(of.giver.is_none());
                 (of.giver, of.printed) = (Some(giver), Printed::default());
                 if of.besides.is_none() {
                     self.due = now + self.deadline;
                 }
             }
-            What::Stdout(bytes) => of.printed.add(at, bytes),
-            What::Stderr(_) | What::Alive => {}
-            What::Done(outcome, _) => {
+            HostEventKind::Stdout(bytes) => of.printed.add(at, bytes),
+            HostEventKind::Stderr(_) | HostEventKind::Alive => {}
+            HostEventKind::Done(outcome, _) => {
                 self.waiting -= usize::from(of.giver.is_none());
                 of.giver = Some(giver);
                 self.end(host, outcome);
@@ -134,15 +136,16 @@ impl Hearing {
         }
     }
 
-    fn hear_besides(&mut self, host: usize, at: f64, what: What, now: Instant) {
+    fn hear_besides(&mut self, host: usize, at: f64, what: HostEventKind, now: Instant) {
         let of = &mut self.heard[host];
         match what {
-            What::Begun => self.due = now + self.deadline,
-            What::Stdout(bytes) => of.besides.get_or_insert_default().add(at, bytes),
-            What::Stderr(_) | What::Alive => {}
+            HostEventKind::Begun => self.due = now + self.deadline,
+            HostEventKind::Stdout(bytes) => of.besides.get_or_insert_default().add(at, bytes),
+            HostEventKind::Stderr(_) | HostEventKind::Alive => {}
             // The leader has reached the host.
-            What::Done(Outcome::Unreachable(_) | Outcome::Lost(_), _) if of.printed.bytes > 0 => {}
-            What::Done(outcome, _) => {
+            HostEventKind::Done(CommandOutcome::Unreachable(_) | CommandOutcome::Lost(_), _)
+                if of.printed.bytes > 0 => {}
+            HostEventKind::Done(outcome, _) => {
                 self.waiting -= usize::from(of.giver.is_none());
                 of.giver = Some(Giver::Here);
                 of.printed = of.besides.as_mut().map(std::mem::take).unwrap_or_default();
@@ -151,7 +154,7 @@ impl Hearing {
         }
     }
 
-    fn end(&mut self, host: usize, outcome: Outcome) {
+    fn end(&mut self, host: usize, outcome: CommandOutcome) {
         self.heard[host].outcome = Some(outcome);
         self.open -= 1;
     }

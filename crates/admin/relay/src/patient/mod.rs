@@ -4,11 +4,11 @@ mod hearing;
 #[cfg(test)]
 mod tests;
 
-pub use hearing::Heard;
+pub use hearing::QueryState;
 
 use crate::Passed;
-use hearing::{Hearing, Way};
-use homing_exec::{Command, Event, Giver, Note, Options, Remote, Stream, What};
+use hearing::{Hearing, QueryRoute};
+use homing_exec::{Command, Giver, HostEventKind, HostProgress, Note, Options, PoolEvents, Remote};
 use homing_model::Failure;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const TOLD: Duration = Duration::from_millis(300);
 
 /// Receives the results so far, and how long homing still waits for hosts, again and again.
-pub type Watcher<'a> = dyn FnMut(&[Heard], Duration) + 'a;
+pub type Watcher<'a> = dyn FnMut(&[QueryState], Duration) + 'a;
 
 /// Runs a command that may be started twice. Threads talk to the hosts, and are left behind if some do not answer.
 pub fn patiently(
@@ -30,17 +30,17 @@ pub fn patiently(
     deadline: Duration,
     note: &Note,
     watcher: &mut Watcher,
-) -> Result<Vec<Heard>, Failure> {
+) -> Result<Vec<QueryState>, Failure> {
     let mut hearing = Hearing::new(hosts.len(), leaders(hosts, options.tree), deadline, Instant::now());
     let (to, events) = channel();
-    let asked = Asked { hosts, command, note, to, stop: Arc::default() };
+    let asked = QueryContext { hosts, command, note, to, stop: Arc::default() };
     let straight = Options { tree: 0, ..options.clone() };
-    let mut threads = vec![asked.begin(options, (0..hosts.len()).collect(), Way::First)?];
+    let mut threads = vec![asked.begin(options, (0..hosts.len()).collect(), QueryRoute::First)?];
     while !hearing.has_ended() {
         let left = hearing.left(Instant::now());
         match events.recv_timeout(left.min(TOLD)) {
             Ok((way, at, event)) => {
-                let is_end = matches!(event.what, What::Done(..));
+                let is_end = matches!(event.what, HostEventKind::Done(..));
                 hearing.hear(way, at, event, Instant::now());
                 if is_end {
                     watcher(&hearing.heard, hearing.left(Instant::now()));
@@ -51,7 +51,7 @@ pub fn patiently(
         }
         let more = hearing.take_quiet(Instant::now());
         if !more.is_empty() {
-            threads.push(asked.begin(straight.clone(), more, Way::Besides)?);
+            threads.push(asked.begin(straight.clone(), more, QueryRoute::Besides)?);
         }
     }
     asked.stop.store(true, Ordering::Relaxed);
@@ -73,25 +73,25 @@ fn leaders(hosts: &[String], width: usize) -> Vec<usize> {
 }
 
 /// The command and its hosts.
-struct Asked<'a> {
+struct QueryContext<'a> {
     hosts: &'a [String],
     command: &'a Command,
     note: &'a Note,
-    to: Sender<(Way, f64, Event)>,
+    to: Sender<(QueryRoute, f64, HostProgress)>,
     /// Whether the receiver is gone.
     stop: Arc<AtomicBool>,
 }
 
-impl Asked<'_> {
+impl QueryContext<'_> {
     /// Queries some hosts, in a thread that ends with them, or when it is to stop.
-    fn begin(&self, options: Options, of: Vec<usize>, way: Way) -> Result<JoinHandle<()>, Failure> {
+    fn begin(&self, options: Options, of: Vec<usize>, way: QueryRoute) -> Result<JoinHandle<()>, Failure> {
         let names: Vec<String> = of.iter().map(|host| self.hosts[*host].clone()).collect();
         let errand = Passed::Run { command: self.command.clone(), again: true };
         let (note, to, stop) = (self.note.clone(), self.to.clone(), self.stop.clone());
         let ask = move || {
             let stream = Remote::new(options).stream_tree(&names, errand, note);
             pass(stream, &stop, |event| {
-                to.send((way, homing_os::clock::system_s(), Event { host: of[event.host], ..event })).is_ok()
+                to.send((way, homing_os::clock::system_s(), HostProgress { host: of[event.host], ..event })).is_ok()
             });
         };
         homing_os::threads::begin(ask).map_err(Failure::system)
@@ -99,7 +99,7 @@ impl Asked<'_> {
 }
 
 /// Passes events on until the receiver is gone.
-fn pass(mut stream: Stream, stop: &AtomicBool, to: impl Fn(Event) -> bool) {
+fn pass(mut stream: PoolEvents, stop: &AtomicBool, to: impl Fn(HostProgress) -> bool) {
     while !stop.load(Ordering::Relaxed) {
         match stream.next_within(TOLD) {
             Err(_) => {}

@@ -1,18 +1,18 @@
 //! Plans the hosts' own disks: a file system on each, mounted by its UUID.
 
-use super::Asked;
-use crate::disks::Disk as Named;
-use crate::site::{AllSeen, Site};
-use homing_steps::{Disk, DiskFs, Observed, Question, Wanted};
+use super::AreaResult;
+use crate::disks::DiskSection as Named;
+use crate::site::{AllSeen, ClusterSite};
+use homing_steps::{DiskFacts, DiskFs, FactQuery, HostRequirement, Observed};
 
 const FSTAB: &str = "/etc/fstab";
 
 /// Returns the disks of a host, in the order of their mount points: a folder comes before those below it.
-fn of<'s>(site: &'s Site, host: &str) -> Vec<(&'s String, &'s Named, &'s String)> {
+fn of<'s>(site: &'s ClusterSite, host: &str) -> Vec<(&'s String, &'s Named, &'s String)> {
     site.up.disk.iter().filter_map(|(point, disk)| Some((point, disk, disk.device_of(host)?))).collect()
 }
 
-pub(super) fn ask(site: &Site, question: &mut Question) {
+pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
     question.files.insert(FSTAB.into());
     question.mounts.extend(site.up.disk.keys().cloned());
     question.disks.extend(site.up.disk.values().flat_map(|disk| disk.devices.values().cloned()));
@@ -24,7 +24,7 @@ fn packages<'d>(disks: impl IntoIterator<Item = &'d Named>) -> Option<&'static s
     disks.into_iter().any(|disk| disk.fstype == "xfs").then_some("xfsprogs")
 }
 
-pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
+pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResult {
     let (disks, Some(Ok(there))) = (of(site, host), seen.get(host)) else { return Ok(Vec::new()) };
     if disks.is_empty() {
         return Ok(Vec::new());
@@ -39,32 +39,32 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
         lines += &format!("# {}\n", called(device, disk));
         lines += &format!("UUID={uuid} {point} {} {} 0 {check}\n", named.fstype, named.options);
         let fs = DiskFs { kind: named.fstype.clone(), uuid };
-        made.push(Wanted::Disk { name: (*device).clone(), fs, wipe: named.wipe.get(host).cloned() });
-        mounted.push(Wanted::Mount { point: (*point).clone(), over: None, disk: true });
+        made.push(HostRequirement::Disk { name: (*device).clone(), fs, wipe: named.wipe.get(host).cloned() });
+        mounted.push(HostRequirement::Mount { point: (*point).clone(), over: None, disk: true });
     }
     if !against.is_empty() {
         return Err(against);
     }
     let packages = packages(disks.iter().map(|(_, named, _)| *named)).into_iter();
-    let packages = packages.map(|name| Wanted::Package { name: name.into(), replaces: Vec::new() });
-    let block = Wanted::Block { path: FSTAB.into(), name: "disks".into(), lines, retire: Vec::new() };
+    let packages = packages.map(|name| HostRequirement::Package { name: name.into(), replaces: Vec::new() });
+    let block = HostRequirement::Block { path: FSTAB.into(), name: "disks".into(), lines, retire: Vec::new() };
     Ok(packages.chain(made).chain([block]).chain(mounted).collect())
 }
 
 /// Describes the disk for readers of fstab.
-fn called(device: &str, disk: Option<&Disk>) -> String {
+fn called(device: &str, disk: Option<&DiskFacts>) -> String {
     let words = disk.map(|disk| [disk.model.as_str(), disk.id.as_str()]).into_iter().flatten();
     std::iter::once(device).chain(words).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Finds two names of one disk, and disks that cannot be distinguished: their file systems would have one UUID.
 fn twins(disks: &[(&String, &Named, &String)], there: &Observed) -> Vec<String> {
-    let seen: Vec<(&String, &Disk)> =
+    let seen: Vec<(&String, &DiskFacts)> =
         disks.iter().filter_map(|(_, _, device)| Some((*device, there.disks.get(*device)?))).collect();
     let mut against = Vec::new();
     for (n, (device, disk)) in seen.iter().enumerate() {
         let is_twin =
-            |(_, other): &&(&String, &Disk)| other.node == disk.node || !disk.id.is_empty() && other.id == disk.id;
+            |(_, other): &&(&String, &DiskFacts)| other.node == disk.node || !disk.id.is_empty() && other.id == disk.id;
         if let Some((other, _)) = seen[n + 1..].iter().find(is_twin) {
             against.push(format!("{device} and {other} are one disk, or two with one serial number ({})", disk.id));
         }
@@ -73,7 +73,7 @@ fn twins(disks: &[(&String, &Named, &String)], there: &Observed) -> Vec<String> 
 }
 
 /// Returns an objection if something else is mounted at the disk's mount point, or the disk is mounted elsewhere.
-fn misplaced(point: &str, device: &str, disk: &Disk, uuid: &str, there: &Observed) -> Option<String> {
+fn misplaced(point: &str, device: &str, disk: &DiskFacts, uuid: &str, there: &Observed) -> Option<String> {
     let at: Vec<&str> = disk.mounted_at().collect();
     if at.contains(&point) {
         return None;
@@ -88,8 +88,8 @@ fn misplaced(point: &str, device: &str, disk: &Disk, uuid: &str, there: &Observe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Area, Plan, plan, question};
-    use homing_steps::{Change, MountState};
+    use crate::{Area, SetupPlan, plan, question};
+    use homing_steps::{HostChange, MountState};
 
     const UP: &str = r#"
 [disk."/data"]
@@ -100,17 +100,17 @@ type = "xfs"
 options = "noatime,nofail"
 "#;
 
-    fn site(up: &str) -> Site {
+    fn site(up: &str) -> ClusterSite {
         let hosts = ["n1", "n2", "n3", "n4"].map(String::from).into();
-        Site { hosts, up: toml::from_str(up).unwrap(), ..Site::default() }
+        ClusterSite { hosts, up: toml::from_str(up).unwrap(), ..ClusterSite::default() }
     }
 
-    fn disk(node: &str, id: &str) -> Disk {
-        Disk { node: node.into(), id: id.into(), model: "WDC".into(), bytes: 1 << 40, ..Disk::default() }
+    fn disk(node: &str, id: &str) -> DiskFacts {
+        DiskFacts { node: node.into(), id: id.into(), model: "WDC".into(), bytes: 1 << 40, ..DiskFacts::default() }
     }
 
     fn seen() -> AllSeen {
-        let host = |(host, disks): (&str, &[(&str, Disk)])| {
+        let host = |(host, disks): (&str, &[(&str, DiskFacts)])| {
             let disks = disks.iter().map(|(name, disk)| (name.to_string(), disk.clone())).collect();
             (host.to_string(), Ok(Observed { disks, ..Observed::default() }))
         };
@@ -129,7 +129,7 @@ options = "noatime,nofail"
         seen.get_mut(host).unwrap().as_mut().unwrap()
     }
 
-    fn told(plan: &Plan, host: &str) -> Vec<String> {
+    fn told(plan: &SetupPlan, host: &str) -> Vec<String> {
         let steps = plan.phases.iter().flat_map(|phase| phase.steps.get(host)).flatten();
         steps.map(|step| step.change.told()).collect()
     }
@@ -222,7 +222,7 @@ options = "noatime,nofail"
     fn a_disk_that_was_taken_by_its_short_name_is_not_another_that_has_it_now() {
         let (site, mut seen) = (site(UP), seen());
         let made = plan(&site, &[Area::Disks], &seen).phases[0].steps["n3"][0].change.clone();
-        assert!(matches!(made, Change::Disk { .. }));
+        assert!(matches!(made, HostChange::Disk { .. }));
         let of_n3 = there(&mut seen, "n3");
         of_n3.journal.push(("00000001.json".into(), made));
         of_n3.disks.insert("/dev/sdb".into(), disk("/dev/sdb", "B9"));

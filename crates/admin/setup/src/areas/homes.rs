@@ -2,12 +2,12 @@
 //! /home of one host are first copied there and compared. They are not removed: they lie beneath the mount, and
 //! reappear when the mount is removed.
 
-use super::{Asked, volumes};
-use crate::site::{AllSeen, Site};
+use super::{AreaResult, volumes};
+use crate::site::{AllSeen, ClusterSite};
 use crate::volumes::Homes;
 use homing_model::NodeSet;
-use homing_steps::{Copied, Home, Homed, Over, Question, Wanted, block_begin, block_of};
-use homing_volume::{Kind, Spec};
+use homing_steps::{FactQuery, HomeCopyState, HomeFolder, Homed, HostRequirement, Over, block_begin, block_of};
+use homing_volume::{Spec, VolumeKind};
 use std::collections::BTreeSet;
 
 const HOME: &str = "/home";
@@ -25,19 +25,19 @@ fn copy(spec: &Spec) -> String {
     format!("{}/home", spec.mount)
 }
 
-fn of(site: &Site) -> Option<(&Homes, &Spec)> {
+fn of(site: &ClusterSite) -> Option<(&Homes, &Spec)> {
     let homes = site.up.homes.as_ref()?;
     Some((homes, &site.volumes.iter().find(|volume| volume.spec.name == homes.volume)?.spec))
 }
 
-pub(super) fn ask(site: &Site, question: &mut Question) {
+pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
     let Some((_, spec)) = of(site) else { return };
     question.files.insert(FSTAB.into());
     question.mounts.extend([HOME.into(), spec.mount.clone()]);
     question.homes = Some((HOME.into(), copy(spec)));
 }
 
-pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
+pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResult {
     let (Some((homes, spec)), Some(Ok(there))) = (of(site), seen.get(host)) else { return Ok(Vec::new()) };
     if !spec.clients.iter().any(|client| client == host) || !volumes::is_mounted(spec, host, there) {
         return Ok(Vec::new());
@@ -54,19 +54,19 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
         return Err(vec![format!("{HOME} is in use there ({used}): nothing is moved before they have logged out")]);
     }
     match &homed.copied {
-        Some(Copied::Used(from)) if is_undone(from, seen) => {
+        Some(HomeCopyState::Used(from)) if is_undone(from, seen) => {
             let copy = copy(spec);
             let why = format!(
                 "both {HOME} there and {copy}, which was {HOME} of all hosts, hold homes: move one of both elsewhere"
             );
             if from == host { Err(vec![why]) } else { Ok(Vec::new()) }
         }
-        Some(Copied::Used(_)) => Ok(mount(spec, false)),
+        Some(HomeCopyState::Used(_)) => Ok(mount(spec, false)),
         // If a user is logged in on one host, the others would change, and that host would keep its old homes.
         _ if !idle(spec, seen) => Ok(Vec::new()),
         // The copy is updated once more, and no other host may write into it before that.
-        Some(Copied::Whole(from)) => Ok(if from == host { mount(spec, true) } else { Vec::new() }),
-        Some(Copied::Partly(_)) | None => gathered(homes, spec, host, seen),
+        Some(HomeCopyState::Whole(from)) => Ok(if from == host { mount(spec, true) } else { Vec::new() }),
+        Some(HomeCopyState::Partly(_)) | None => gathered(homes, spec, host, seen),
     }
 }
 
@@ -78,7 +78,7 @@ fn is_undone(from: &str, seen: &AllSeen) -> bool {
 }
 
 /// Plans the copy, which is made on the host that has the homes.
-fn gathered(homes: &Homes, spec: &Spec, host: &str, seen: &AllSeen) -> Asked {
+fn gathered(homes: &Homes, spec: &Spec, host: &str, seen: &AllSeen) -> AreaResult {
     let from = match source(homes, spec, seen) {
         Ok(from) => from,
         Err((hosts, why)) if hosts.contains(&host.to_string()) => return Err(vec![why]),
@@ -87,14 +87,14 @@ fn gathered(homes: &Homes, spec: &Spec, host: &str, seen: &AllSeen) -> Asked {
     if from != host {
         return Ok(Vec::new());
     }
-    if spec.kind == Kind::Nfs && spec.places.iter().all(|place| place.host != host) {
+    if spec.kind == VolumeKind::Nfs && spec.places.iter().all(|place| place.host != host) {
         let server = spec.places.first().map_or("", |place| &place.host);
         return Err(vec![format!(
             "root of {host} is nobody on the volume of {server} and cannot copy homes there: copy them to {HOME} of \
              {server}, and say [up.homes] from = {server:?}"
         )]);
     }
-    Ok(vec![Wanted::Copy { from: HOME.into(), to: copy(spec), host: host.into() }])
+    Ok(vec![HostRequirement::Copy { from: HOME.into(), to: copy(spec), host: host.into() }])
 }
 
 fn clients<'s>(spec: &'s Spec, seen: &'s AllSeen) -> impl Iterator<Item = (&'s String, &'s Homed)> {
@@ -106,13 +106,13 @@ fn idle(spec: &Spec, seen: &AllSeen) -> bool {
 }
 
 /// Returns the hosts with homes that hold files.
-fn holders<'s>(spec: &'s Spec, seen: &'s AllSeen) -> Vec<(&'s String, Vec<&'s Home>)> {
+fn holders<'s>(spec: &'s Spec, seen: &'s AllSeen) -> Vec<(&'s String, Vec<&'s HomeFolder>)> {
     let held = |homed: &'s Homed| homed.homes.iter().filter(|home| home.holds).collect::<Vec<_>>();
     let all = clients(spec, seen).filter(|(_, homed)| !homed.shared).map(|(host, homed)| (host, held(homed)));
     all.filter(|(_, homes)| !homes.is_empty()).collect()
 }
 
-fn names(homes: &[&Home]) -> String {
+fn names(homes: &[&HomeFolder]) -> String {
     homes.iter().map(|home| home.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
@@ -141,16 +141,16 @@ fn source(homes: &Homes, spec: &Spec, seen: &AllSeen) -> Result<String, (Vec<Str
     }
 }
 
-fn mount(spec: &Spec, is_source: bool) -> Vec<Wanted> {
+fn mount(spec: &Spec, is_source: bool) -> Vec<HostRequirement> {
     let copy = copy(spec);
     let lines = format!("{copy} {HOME} none bind,nofail,x-systemd.requires-mounts-for={} 0 0\n", spec.mount);
     vec![
-        Wanted::Block { path: FSTAB.into(), name: BLOCK.into(), lines, retire: Vec::new() },
-        Wanted::Mount { point: HOME.into(), over: Some(Over { copy, is_source }), disk: false },
+        HostRequirement::Block { path: FSTAB.into(), name: BLOCK.into(), lines, retire: Vec::new() },
+        HostRequirement::Mount { point: HOME.into(), over: Some(Over { copy, is_source }), disk: false },
     ]
 }
 
-pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
+pub(super) fn notes(site: &ClusterSite, seen: &AllSeen) -> Vec<String> {
     let Some((homes, spec)) = of(site) else { return Vec::new() };
     let without: BTreeSet<&String> = clients(spec, seen).filter(|(_, homed)| !homed.shared).map(|(h, _)| h).collect();
     if without.is_empty() {

@@ -3,8 +3,8 @@
 
 use super::person;
 use crate::login_limit::{kernel, number};
-use crate::site::{AllSeen, Site};
-use homing_steps::{Question, Wanted};
+use crate::site::{AllSeen, ClusterSite};
+use homing_steps::{FactQuery, HostRequirement};
 
 const FILE: &str = "/etc/security/limits.d/60-homing.conf";
 /// Prints the limits of a user's login, without the files that its shell reads. Then it prints the limits in other
@@ -16,25 +16,25 @@ grep -HnE '^[^#]*[[:space:]](soft|hard|-)[[:space:]]' /etc/security/limits.conf 
 journalctl -q -n 50 -o cat _COMM=su 2>/dev/null | grep pam_limits | tail -n 1 | sed 's/^/words /'
 "#;
 
-fn command(site: &Site) -> String {
+fn command(site: &ClusterSite) -> String {
     person::choose(site) + LOGIN
 }
 
-pub(super) fn ask(site: &Site, question: &mut Question) {
+pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
     question.files.insert(FILE.into());
     question.outputs.insert(command(site));
 }
 
-pub(super) fn wanted(site: &Site) -> Vec<Wanted> {
+pub(super) fn wanted(site: &ClusterSite) -> Vec<HostRequirement> {
     let line = |(item, value): (&String, &String)| match value.split_once(':') {
         Some((soft, hard)) => format!("* soft {item} {soft}\n* hard {item} {hard}\n"),
         None => format!("* - {item} {value}\n"),
     };
-    vec![Wanted::file(FILE, site.up.limits.iter().map(line).collect::<String>())]
+    vec![HostRequirement::file(FILE, site.up.limits.iter().map(line).collect::<String>())]
 }
 
 /// Returns the limits that a login does not have.
-pub(super) fn untaken(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+pub(super) fn untaken(site: &ClusterSite, host: &str, seen: &AllSeen) -> Vec<String> {
     let Some(Ok(there)) = seen.get(host) else { return Vec::new() };
     let Some(said) = there.outputs.get(&command(site)) else { return Vec::new() };
     let of = |key: &'static str| said.lines().filter_map(move |line| line.strip_prefix(key)?.strip_prefix(' '));
@@ -76,7 +76,7 @@ mod tests {
     fn of(login: &str) -> Vec<String> {
         let up =
             toml::from_str("[limits]\nmemlock = \"unlimited\"\nnofile = \"1024:65536\"\nmaxlogins = \"3\"\n").unwrap();
-        let site = Site { hosts: vec!["n1".into()], up, ..Site::default() };
+        let site = ClusterSite { hosts: vec!["n1".into()], up, ..ClusterSite::default() };
         let outputs = [(command(&site), login.to_string())].into();
         untaken(&site, "n1", &[("n1".to_string(), Ok(Observed { outputs, ..Observed::default() }))].into())
     }

@@ -21,11 +21,11 @@ mod tests;
 mod users;
 pub(crate) mod volumes;
 
-use crate::site::{AllSeen, Site};
-use homing_steps::{Question, Wanted};
+use crate::site::{AllSeen, ClusterSite};
+use homing_steps::{FactQuery, HostRequirement};
 
 /// The things that are wanted of a host, or the objections to them.
-pub(crate) type Asked = Result<Vec<Wanted>, Vec<String>>;
+pub(crate) type AreaResult = Result<Vec<HostRequirement>, Vec<String>>;
 
 /// A part of a set-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,7 +89,7 @@ impl Area {
     }
 
     /// Whether the cluster file needs it. Names belong to every cluster.
-    pub fn is_wanted(self, site: &Site) -> bool {
+    pub fn is_wanted(self, site: &ClusterSite) -> bool {
         let up = &site.up;
         match self {
             Area::Names => true,
@@ -122,7 +122,7 @@ impl Area {
         }
     }
 
-    pub(crate) fn ask(self, site: &Site, question: &mut Question) {
+    pub(crate) fn ask(self, site: &ClusterSite, question: &mut FactQuery) {
         match self {
             Area::Names => names::ask(site, question),
             Area::Users => users::ask(site, question),
@@ -140,7 +140,7 @@ impl Area {
         }
     }
 
-    pub(crate) fn wanted(self, site: &Site, host: &str, seen: &AllSeen) -> Asked {
+    pub(crate) fn wanted(self, site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResult {
         match self {
             Area::Names => names::wanted(site, host, seen),
             Area::Users => users::wanted(site, host, seen),
@@ -160,7 +160,7 @@ impl Area {
     }
 
     /// Returns the settings that are written on a host and not in force there, each with the system's own message.
-    pub(crate) fn untaken(self, site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+    pub(crate) fn untaken(self, site: &ClusterSite, host: &str, seen: &AllSeen) -> Vec<String> {
         match self {
             Area::Users => users::untaken(site, host, seen),
             Area::Ssh => ssh_in_force::untaken(site, host, seen),
@@ -172,7 +172,7 @@ impl Area {
         }
     }
 
-    pub(crate) fn notes(self, site: &Site, seen: &AllSeen) -> Vec<String> {
+    pub(crate) fn notes(self, site: &ClusterSite, seen: &AllSeen) -> Vec<String> {
         match self {
             Area::Users => users::notes(site, seen),
             Area::Ssh => ssh::notes(site, seen),
@@ -186,7 +186,7 @@ impl Area {
 
 /// Returns the lines of all hosts, in their order. A host that is not known now keeps its present lines.
 pub(crate) fn lines_of_all(
-    site: &Site,
+    site: &ClusterSite,
     there: &str,
     fresh: impl Fn(&str) -> Vec<String>,
     is_of: impl Fn(&str, &str) -> bool,

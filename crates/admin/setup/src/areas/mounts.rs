@@ -1,22 +1,22 @@
 //! Plans file systems of servers that all hosts mount, except the server itself. A mount point counts as done only if
 //! the mounted file system comes from the wanted source.
 
-use super::Asked;
-use crate::Mount;
-use crate::site::{AllSeen, Site};
-use homing_steps::{MountEntry, Observed, Question, Wanted};
+use super::AreaResult;
+use crate::MountSection;
+use crate::site::{AllSeen, ClusterSite};
+use homing_steps::{FactQuery, HostRequirement, MountEntry, Observed};
 
 const FSTAB: &str = "/etc/fstab";
 /// Options that the kernel shows for each mount that has them.
 const SHOWN: [&str; 4] = ["ro", "nosuid", "nodev", "noexec"];
 
-pub(super) fn ask(site: &Site, question: &mut Question) {
+pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
     question.files.insert(FSTAB.into());
     question.mounts.extend(site.up.mount.keys().cloned());
     question.sources.extend(site.up.mount.iter().map(|(point, mount)| (point.clone(), mount.source.clone())));
 }
 
-pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
+pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResult {
     let own = site.names(host, seen);
     let is_server = |source: &str| {
         let server = source.rsplit_once(":/").map_or("", |(server, _)| server.trim_matches(['[', ']']));
@@ -28,15 +28,19 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     if !against.is_empty() {
         return Err(against);
     }
-    let line = |(point, m): &(&String, &Mount)| format!("{} {point} {} {} 0 0\n", m.source, m.fstype, m.options);
+    let line = |(point, m): &(&String, &MountSection)| format!("{} {point} {} {} 0 0\n", m.source, m.fstype, m.options);
     let lines = mounts.iter().map(line).collect();
-    let block = Wanted::Block { path: FSTAB.into(), name: "mounts".into(), lines, retire: Vec::new() };
-    let mount = |(point, _): &(&String, &Mount)| Wanted::Mount { point: (*point).clone(), over: None, disk: false };
+    let block = HostRequirement::Block { path: FSTAB.into(), name: "mounts".into(), lines, retire: Vec::new() };
+    let mount = |(point, _): &(&String, &MountSection)| HostRequirement::Mount {
+        point: (*point).clone(),
+        over: None,
+        disk: false,
+    };
     Ok(std::iter::once(block).chain(mounts.iter().map(mount)).collect())
 }
 
 /// Returns the objection to a mount point: something else is mounted there, or it is mounted with other options.
-fn taken(point: &str, wanted: &Mount, there: &Observed) -> Option<String> {
+fn taken(point: &str, wanted: &MountSection, there: &Observed) -> Option<String> {
     let entry = there.mounted.get(point)?;
     if !is_wanted(wanted, entry) {
         return Some(format!(
@@ -49,7 +53,7 @@ fn taken(point: &str, wanted: &Mount, there: &Observed) -> Option<String> {
     Some(format!("{} is mounted at {point} without {lacks}: umount {point} there, then homing up again", entry.source))
 }
 
-fn is_wanted(wanted: &Mount, entry: &MountEntry) -> bool {
+fn is_wanted(wanted: &MountSection, entry: &MountEntry) -> bool {
     if !is_type(&wanted.fstype, &entry.fstype) {
         return false;
     }
@@ -85,8 +89,8 @@ fn plain(source: &str) -> String {
 mod tests {
     use super::*;
 
-    fn mount(source: &str, fstype: &str) -> Mount {
-        Mount { source: source.into(), fstype: fstype.into(), options: "defaults".into() }
+    fn mount(source: &str, fstype: &str) -> MountSection {
+        MountSection { source: source.into(), fstype: fstype.into(), options: "defaults".into() }
     }
 
     fn entry(source: &str, fstype: &str) -> MountEntry {
@@ -122,7 +126,7 @@ mod tests {
 
     #[test]
     fn an_option_that_is_not_in_force_is_named() {
-        let wanted = Mount { options: "defaults,ro".into(), ..mount("n1:/y", "nfs") };
+        let wanted = MountSection { options: "defaults,ro".into(), ..mount("n1:/y", "nfs") };
         let mounted = [("/y".to_string(), entry("n1:/y", "nfs4"))].into();
         let why = taken("/y", &wanted, &Observed { mounted, ..Observed::default() }).unwrap();
         assert!(why.contains("without ro"), "{why}");

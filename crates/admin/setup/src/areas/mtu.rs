@@ -1,15 +1,15 @@
 //! Plans the largest packet of networks: it is the same on all hosts of a network, or left as it is on all. It is set
 //! first; a unit that makes it last is planned when all hosts have it.
 
-use super::Asked;
-use crate::site::{AllSeen, Site};
-use homing_steps::{Lasting, Observed, Question, Wanted, lasting};
+use super::AreaResult;
+use crate::site::{AllSeen, ClusterSite};
+use homing_steps::{FactQuery, HostRequirement, Lasting, Observed, lasting};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 const SETTING: &str = "mtu";
 
-impl Site {
+impl ClusterSite {
     /// Returns the hosts of a network, each with its address there.
     pub fn of_network(&self, network: &str) -> Vec<(String, IpAddr)> {
         let of = |host: &String| Some((host.clone(), *self.addresses.get(host)?.get(network)?));
@@ -26,26 +26,32 @@ impl Site {
     }
 }
 
-pub(super) fn ask(site: &Site, question: &mut Question) {
+pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
     let networks = site.up.mtu.keys();
     question.carriers.extend(networks.flat_map(|n| site.of_network(n)).map(|(_, address)| address.to_string()));
     question.files.insert(Lasting::UP.file.into());
     question.units.insert(Lasting::UP.unit.into());
 }
 
-fn link(there: &Observed, address: IpAddr, bytes: u32) -> Result<(String, String, Wanted), String> {
+fn link(there: &Observed, address: IpAddr, bytes: u32) -> Result<(String, String, HostRequirement), String> {
     let interface = there.carriers.get(&address.to_string()).ok_or_else(|| format!("has no {address}"))?;
     let setting = there.links.get(interface).and_then(|links| links.all().get(SETTING));
     let setting = setting.ok_or_else(|| format!("does not tell the MTU of {interface}"))?;
     if let Some(most) = setting.most.filter(|most| *most < bytes) {
         return Err(format!("takes no more than {most} on {interface}"));
     }
-    let wanted = Wanted::Link { interface: interface.clone(), setting: SETTING.into(), value: bytes.to_string() };
+    let wanted =
+        HostRequirement::Link { interface: interface.clone(), setting: SETTING.into(), value: bytes.to_string() };
     Ok((interface.clone(), setting.value.clone(), wanted))
 }
 
 /// Returns the settings that the hosts of a network lack, by host; or the host that prevents them for all.
-fn of_network(site: &Site, network: &str, bytes: u32, seen: &AllSeen) -> Result<BTreeMap<String, Wanted>, String> {
+fn of_network(
+    site: &ClusterSite,
+    network: &str,
+    bytes: u32,
+    seen: &AllSeen,
+) -> Result<BTreeMap<String, HostRequirement>, String> {
     let (mut lack, mut silent) = (BTreeMap::new(), Vec::new());
     for (host, address) in site.of_network(network) {
         let Some(Ok(there)) = seen.get(&host) else {
@@ -63,7 +69,7 @@ fn of_network(site: &Site, network: &str, bytes: u32, seen: &AllSeen) -> Result<
     }
 }
 
-pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
+pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResult {
     let Some(Ok(there)) = seen.get(host) else { return Ok(Vec::new()) };
     let (mut all, mut now, mut against) = (BTreeMap::new(), Vec::new(), Vec::new());
     let mut waits = false;

@@ -1,15 +1,15 @@
 //! Plans names: each host knows all others by the same names, from a block in /etc/hosts. No host resolves its own
 //! name to 127.0.1.1.
 
-use super::{Asked, lines_of_all};
-use crate::site::{AllSeen, Site, is_loopback};
-use homing_steps::{Observed, Question, Wanted, block_of, retired};
+use super::{AreaResult, lines_of_all};
+use crate::site::{AllSeen, ClusterSite, is_loopback};
+use homing_steps::{FactQuery, HostRequirement, Observed, block_of, retired};
 
 pub(crate) const HOSTS: &str = "/etc/hosts";
 const HOSTNAME: &str = "/etc/hostname";
 const BLOCK: &str = "names";
 
-pub(super) fn ask(site: &Site, question: &mut Question) {
+pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
     question.files.insert(HOSTS.into());
     question.files.extend(site.up.hostname.then(|| HOSTNAME.into()));
 }
@@ -19,7 +19,7 @@ pub(crate) fn is_left(there: &Observed) -> bool {
     there.text(HOSTS).is_some_and(|text| block_of(text, BLOCK).is_some())
 }
 
-pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
+pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResult {
     let Some(Ok(there)) = seen.get(host) else { return Ok(Vec::new()) };
     let mut against = elsewhere(site, host, there);
     let text = there.text(HOSTS).unwrap_or("");
@@ -37,16 +37,16 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     let fresh = |of: &str| entries(site, of, seen);
     let is_of = |of: &str, line: &str| line.split_whitespace().skip(1).any(|n| is_name_of(of, n));
     let block = lines_of_all(site, block_of(text, BLOCK).unwrap_or(""), fresh, is_of);
-    let mut wanted = vec![Wanted::Block { path: HOSTS.into(), name: BLOCK.into(), lines: block, retire }];
+    let mut wanted = vec![HostRequirement::Block { path: HOSTS.into(), name: BLOCK.into(), lines: block, retire }];
     if site.up.hostname {
-        wanted.push(Wanted::file(HOSTNAME, format!("{host}\n")));
-        wanted.push(Wanted::Hostname(host.into()));
+        wanted.push(HostRequirement::file(HOSTNAME, format!("{host}\n")));
+        wanted.push(HostRequirement::Hostname(host.into()));
     }
     Ok(wanted)
 }
 
 /// Returns the lines for one host in the /etc/hosts of all.
-fn entries(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+fn entries(site: &ClusterSite, host: &str, seen: &AllSeen) -> Vec<String> {
     let names = site.names(host, seen);
     let line = |(i, (name, address)): (usize, &(String, String))| {
         let names = if i == 0 { own_names(host, seen).join(" ") } else { name.clone() };
@@ -86,7 +86,7 @@ enum Judged {
     Wrong(String),
 }
 
-fn judge(site: &Site, seen: &AllSeen, line: &str) -> Judged {
+fn judge(site: &ClusterSite, seen: &AllSeen, line: &str) -> Judged {
     let mut fields = line.split('#').next().unwrap_or("").split_whitespace();
     let Some(address) = fields.next() else { return Judged::Fine };
     let names: Vec<&str> = fields.collect();
@@ -107,7 +107,7 @@ fn judge(site: &Site, seen: &AllSeen, line: &str) -> Judged {
 }
 
 /// Returns addresses of the file that the host does not have, and a complaint if no address is known.
-fn elsewhere(site: &Site, host: &str, there: &Observed) -> Vec<String> {
+fn elsewhere(site: &ClusterSite, host: &str, there: &Observed) -> Vec<String> {
     let told: Vec<_> = site.networks(host).collect();
     let has = there.addresses.join(", ");
     if told.is_empty() && there.reached_at.as_deref().is_none_or(is_loopback) {

@@ -1,10 +1,10 @@
 //! Chooses the user whose login shows the settings in force: one of `[up.user]`, else the first ordinary user of the
 //! host.
 
-use crate::site::Site;
+use crate::site::ClusterSite;
 
 /// Returns shell commands that set `u` to that user, or to nothing.
-pub(super) fn choose(site: &Site) -> String {
+pub(super) fn choose(site: &ClusterSite) -> String {
     let named: Vec<&str> = site.up.user.keys().map(String::as_str).collect();
     format!(
         "u=; for n in {}; do ! getent passwd \"$n\" >/dev/null || {{ u=$n; break; }}; done; \

@@ -2,11 +2,11 @@
 //! is the same on all. Debian's package of munge makes a key. All hosts get the controller's key, which travels over
 //! ssh only.
 
-use super::{Asked, lines_of_all};
+use super::{AreaResult, lines_of_all};
 use crate::families::unknown;
-use crate::site::{AllSeen, Site, Slurm};
+use crate::site::{AllSeen, ClusterSite, Slurm};
 use homing_model::text::quoted_unless;
-use homing_steps::{How, Observed, Question, Seen, Wanted};
+use homing_steps::{FactQuery, HostRequirement, How, Observed, PathState};
 
 pub(crate) const CONF: &str = "/etc/slurm/slurm.conf";
 const CGROUP: &str = "/etc/slurm/cgroup.conf";
@@ -27,14 +27,14 @@ const PERCENT: u64 = 95;
 /// States of nodes that take jobs, in sinfo's short form.
 const SERVES: [&str; 4] = ["idle", "mix", "alloc", "comp"];
 
-pub(super) fn ask(site: &Site, question: &mut Question) {
+pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
     question.files.extend([CONF, CGROUP, KEY].map(String::from));
     question.packages.extend([EVERYWHERE, LEADS].into_iter().flat_map(|thing| site.callings(thing)));
     question.units.extend(["munge", "slurmd", CONTROLLER].map(String::from));
     question.outputs.extend([OFFERS, GROUPS].map(String::from));
 }
 
-pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
+pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResult {
     let (Some(Ok(there)), Some(slurm)) = (seen.get(host), &site.up.slurm) else { return Ok(Vec::new()) };
     let everywhere = site.called(there, EVERYWHERE).ok_or_else(|| vec![unknown(there, EVERYWHERE)])?;
     let leads = site.called_one(there, LEADS)?;
@@ -44,12 +44,12 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     }
     let packages: Vec<String> = everywhere.into_iter().chain(is_controller.then_some(leads)).collect();
     if packages.iter().any(|package| !there.packages.contains(package)) {
-        let one = |name: String| Wanted::Package { name, replaces: Vec::new() };
+        let one = |name: String| HostRequirement::Package { name, replaces: Vec::new() };
         return Ok(packages.into_iter().map(one).collect());
     }
     let Some(lead) = leader(site, seen) else { return Err(vec![no_leader(site)]) };
     let key = match lead.files.get(KEY) {
-        Some(Seen::File(key, _)) => key.content.clone(),
+        Some(PathState::File(key, _)) => key.content.clone(),
         _ => return Err(vec![format!("{} has no {KEY}: mungekey --create there", site.controller().unwrap_or(""))]),
     };
     let owner =
@@ -58,9 +58,9 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     let conf = conf(site, slurm, seen, cgroups)?;
     let how = how(there, &conf, &cgroup_conf(cgroups));
     let files = [
-        Wanted::File { path: KEY.into(), content: key, mode: 0o600, owner },
-        Wanted::file(CGROUP, cgroup_conf(cgroups)),
-        Wanted::file(CONF, conf),
+        HostRequirement::File { path: KEY.into(), content: key, mode: 0o600, owner },
+        HostRequirement::file(CGROUP, cgroup_conf(cgroups)),
+        HostRequirement::file(CONF, conf),
     ];
     let units = [Some("munge"), is_controller.then_some(CONTROLLER), Some("slurmd")];
     Ok(files.into_iter().chain(units.into_iter().flatten().flat_map(|unit| runs(unit, how))).collect())
@@ -77,24 +77,24 @@ fn how(there: &Observed, conf: &str, cgroup: &str) -> How {
 
 /// Wants the unit running with its files read. slurmctld accepts a changed number of nodes only when it starts: at a
 /// reconfigure, version 22.05 ends with "You have to restart slurmctld". Jobs go on meanwhile.
-fn runs(unit: &str, of_slurmd: How) -> [Wanted; 2] {
+fn runs(unit: &str, of_slurmd: How) -> [HostRequirement; 2] {
     let paths: &[&str] = if unit == "munge" { &[KEY] } else { &[CONF, CGROUP] };
     let paths = paths.iter().map(|path| path.to_string()).collect();
     let how = if unit == "slurmd" { of_slurmd } else { How::Restart };
-    let reads = Wanted::Reads { unit: unit.into(), paths, how, test: None };
-    [Wanted::Unit { name: unit.into(), on: true }, reads]
+    let reads = HostRequirement::Reads { unit: unit.into(), paths, how, test: None };
+    [HostRequirement::Unit { name: unit.into(), on: true }, reads]
 }
 
 /// Whether the host belongs to another cluster.
 fn is_foreign(there: &Observed) -> bool {
     match there.files.get(CONF) {
-        None | Some(Seen::Absent) => false,
+        None | Some(PathState::Absent) => false,
         _ => !is_left(there),
     }
 }
 
 /// Returns a note that files and units are planned only once the packages are installed.
-pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
+pub(super) fn notes(site: &ClusterSite, seen: &AllSeen) -> Vec<String> {
     let without = |there: &Observed| {
         site.called(there, EVERYWHERE).is_some_and(|all| all.iter().any(|package| !there.packages.contains(package)))
     };
@@ -102,12 +102,12 @@ pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
     bare.then(|| "slurm: its files and units are planned when the packages are there".into()).into_iter().collect()
 }
 
-fn leader<'s>(site: &Site, seen: &'s AllSeen) -> Option<&'s Observed> {
+fn leader<'s>(site: &ClusterSite, seen: &'s AllSeen) -> Option<&'s Observed> {
     let there = seen.get(site.controller()?)?.as_ref().ok()?;
     there.packages.contains(&site.called_one(there, LEADS).ok()?).then_some(there)
 }
 
-fn no_leader(site: &Site) -> String {
+fn no_leader(site: &ClusterSite) -> String {
     format!("{}, which is to lead Slurm, does not answer or has no {CONTROLLER}", site.controller().unwrap_or("a host"))
 }
 
@@ -125,7 +125,7 @@ fn cgroup_conf(cgroups: bool) -> String {
     format!("{HEAD}{rest}")
 }
 
-fn conf(site: &Site, slurm: &Slurm, seen: &AllSeen, cgroups: bool) -> Result<String, Vec<String>> {
+fn conf(site: &ClusterSite, slurm: &Slurm, seen: &AllSeen, cgroups: bool) -> Result<String, Vec<String>> {
     let Some((controller, lead)) = site.controller().zip(leader(site, seen)) else { return Err(vec![no_leader(site)]) };
     let address = site.names(controller, seen).first().map(|(_, address)| format!("({address})")).unwrap_or_default();
     let is_of = |host: &str, line: &str| line.split(' ').next() == Some(&format!("NodeName={host}"));
@@ -152,7 +152,7 @@ fn conf(site: &Site, slurm: &Slurm, seen: &AllSeen, cgroups: bool) -> Result<Str
 }
 
 /// Returns a host's line, from the report of its slurmd.
-fn node(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+fn node(site: &ClusterSite, host: &str, seen: &AllSeen) -> Vec<String> {
     let Some(there) = seen.get(host).and_then(|s| s.as_ref().ok()).filter(|there| !is_foreign(there)) else {
         return Vec::new();
     };
@@ -194,7 +194,7 @@ pub fn drain(host: &str) -> String {
 
 /// Jobs that prevent a host from leaving, by Slurm's numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct BlockingJobs {
     /// Jobs that run there, or are ending.
     pub run: Vec<String>,
     /// Jobs that wait in the queue and name the host (`--nodelist`). A slurmctld that no longer knows the host ends
@@ -203,11 +203,11 @@ pub struct Held {
 }
 
 /// Reads the controller's output of [`drain`].
-pub fn held(said: &str) -> Held {
+pub fn held(said: &str) -> BlockingJobs {
     let of = |word: &str| -> Vec<String> {
         said.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ')).map(String::from).collect()
     };
-    Held { run: of("runs"), queued: of("queued") }
+    BlockingJobs { run: of("runs"), queued: of("queued") }
 }
 
 /// Whether Slurm's file of homing up is on a host.

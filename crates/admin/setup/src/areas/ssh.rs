@@ -2,10 +2,10 @@
 //! users with their own keys (`HostbasedAuthentication`). sshd itself excludes root. A root of one of the hosts can
 //! be any user on all, as the manual warns.
 
-use super::{Asked, lines_of_all, names, ssh_in_force};
-use crate::site::{AllSeen, Site};
+use super::{AreaResult, lines_of_all, names, ssh_in_force};
+use crate::site::{AllSeen, ClusterSite};
 use homing_model::NodeSet;
-use homing_steps::{How, Question, Wanted, block_of};
+use homing_steps::{FactQuery, HostRequirement, How, block_of};
 use std::collections::BTreeMap;
 
 const KNOWN: &str = "/etc/ssh/ssh_known_hosts";
@@ -21,14 +21,14 @@ const UNITS: [&str; 2] = ["ssh", "sshd"];
 /// address.
 const SERVES: &str = "HostbasedAuthentication yes\nHostbasedUsesNameFromPacketOnly yes\n";
 
-pub(super) fn ask(site: &Site, question: &mut Question) {
+pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
     question.outputs.insert(ssh_in_force::command(site));
     question.files.extend([KNOWN, EQUIV, SERVER, SERVER_MAIN, CLIENT, CLIENT_MAIN, "/etc/hosts"].map(String::from));
     question.units.extend(UNITS.map(String::from));
 }
 
 /// Returns all names by which a host may be known.
-fn names_of(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+fn names_of(site: &ClusterSite, host: &str, seen: &AllSeen) -> Vec<String> {
     let mut names = names::own_names(host, seen);
     names.retain(|name| name != host);
     names.insert(0, host.into());
@@ -36,7 +36,7 @@ fn names_of(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
     names
 }
 
-pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
+pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResult {
     let Some(Ok(there)) = seen.get(host) else { return Ok(Vec::new()) };
     let mut against = Vec::new();
     for (main, folder) in [(SERVER_MAIN, "sshd_config.d"), (CLIENT_MAIN, "ssh_config.d")] {
@@ -63,14 +63,23 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
     let equiv = lines_of_all(site, block(EQUIV), fresh, is_of);
     let client =
         format!("EnableSSHKeysign yes\nHost {}\n  HostbasedAuthentication yes\n", equiv.replace('\n', " ").trim_end());
-    let lines =
-        |path: &str, lines: String| Wanted::Block { path: path.into(), name: BLOCK.into(), lines, retire: vec![] };
+    let lines = |path: &str, lines: String| HostRequirement::Block {
+        path: path.into(),
+        name: BLOCK.into(),
+        lines,
+        retire: vec![],
+    };
     Ok(vec![
         lines(KNOWN, known),
         lines(EQUIV, equiv),
-        Wanted::file(CLIENT, client),
-        Wanted::file(SERVER, SERVES),
-        Wanted::Reads { unit: unit.into(), paths: vec![SERVER.into()], how: How::Reload, test: Some("sshd -t".into()) },
+        HostRequirement::file(CLIENT, client),
+        HostRequirement::file(SERVER, SERVES),
+        HostRequirement::Reads {
+            unit: unit.into(),
+            paths: vec![SERVER.into()],
+            how: How::Reload,
+            test: Some("sshd -t".into()),
+        },
     ])
 }
 
@@ -78,7 +87,7 @@ fn first_name(line: &str) -> &str {
     line.split([',', ' ']).next().unwrap_or("")
 }
 
-fn known_lines(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+fn known_lines(site: &ClusterSite, host: &str, seen: &AllSeen) -> Vec<String> {
     let Some(Ok(there)) = seen.get(host) else { return Vec::new() };
     let mut all = names_of(site, host, seen);
     all.extend(site.names(host, seen).into_iter().map(|(_, address)| address));
@@ -87,7 +96,7 @@ fn known_lines(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
 }
 
 /// Returns notes on hosts with the same key: hosts that were copied from one disk can impersonate each other.
-pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
+pub(super) fn notes(site: &ClusterSite, seen: &AllSeen) -> Vec<String> {
     let mut holders: BTreeMap<&String, Vec<String>> = BTreeMap::new();
     for host in &site.hosts {
         let keys = seen.get(host).and_then(|s| s.as_ref().ok()).map(|s| s.host_keys.as_slice()).unwrap_or_default();

@@ -2,17 +2,17 @@
 
 use super::person;
 use crate::host_based::{HOST_BASED, host_based_faults};
-use crate::site::{AllSeen, Site};
+use crate::site::{AllSeen, ClusterSite};
 use homing_model::text::quoted_unless;
 
 /// Returns the command that checks.
-pub(super) fn command(site: &Site) -> String {
+pub(super) fn command(site: &ClusterSite) -> String {
     let hosts: Vec<String> = site.hosts.iter().map(|host| quoted_unless(host, |_| false)).collect();
     format!("set -- {}\n{}{HOST_BASED}", hosts.join(" "), person::choose(site))
 }
 
 /// Returns the reasons why users cannot log in from this host to the next, or why that is not known.
-pub(super) fn untaken(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+pub(super) fn untaken(site: &ClusterSite, host: &str, seen: &AllSeen) -> Vec<String> {
     let Some(Ok(there)) = seen.get(host) else { return Vec::new() };
     let Some(said) = there.outputs.get(&command(site)) else { return Vec::new() };
     let is_there = |peer: &str, user: &str| {
@@ -31,7 +31,7 @@ mod tests {
                         client hostbasedauthentication yes\nclient enablesshkeysign yes\n";
 
     fn of(said: &str) -> Vec<String> {
-        let site = Site { hosts: vec!["n1".into(), "n2".into(), "n3".into()], ..Site::default() };
+        let site = ClusterSite { hosts: vec!["n1".into(), "n2".into(), "n3".into()], ..ClusterSite::default() };
         let alice = Account { uid: 1000, gid: 1000, home: "/home/alice".into(), shell: "/bin/sh".into() };
         let users = [("alice".to_string(), alice)].into();
         let outputs = [(command(&site), said.to_string())].into();

@@ -1,8 +1,8 @@
 //! Plans values of the kernel: now, and at each boot. The steps compare the present values; this area finds other
 //! files that override them at boot.
 
-use crate::site::{AllSeen, Site};
-use homing_steps::{Question, Wanted};
+use crate::site::{AllSeen, ClusterSite};
+use homing_steps::{FactQuery, HostRequirement};
 
 const FILE: &str = "/etc/sysctl.d/60-homing.conf";
 /// Prints the lines of all such files in the order in which systemd-sysctl reads them: sorted by name. Of files with
@@ -11,16 +11,16 @@ const FILES: &str = r#"for f in /etc/sysctl.d/*.conf /run/sysctl.d/*.conf /usr/l
   [ ! -f "$f" ] || echo "${f##*/} $f"
 done | sort -s -u -k1,1 | while read -r _ f; do grep -HnE '^[[:space:]]*-?[[:alnum:]]' "$f"; done"#;
 
-pub(super) fn ask(site: &Site, question: &mut Question) {
+pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
     question.files.insert(FILE.into());
     question.sysctls.extend(site.up.sysctl.keys().cloned());
     question.outputs.insert(FILES.into());
 }
 
-pub(super) fn wanted(site: &Site) -> Vec<Wanted> {
+pub(super) fn wanted(site: &ClusterSite) -> Vec<HostRequirement> {
     let text: String = site.up.sysctl.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
-    let file = Wanted::file(FILE, text);
-    let value = |(key, value): (&String, &String)| Wanted::Sysctl { key: key.clone(), value: value.clone() };
+    let file = HostRequirement::file(FILE, text);
+    let value = |(key, value): (&String, &String)| HostRequirement::Sysctl { key: key.clone(), value: value.clone() };
     std::iter::once(file).chain(site.up.sysctl.iter().map(value)).collect()
 }
 
@@ -29,7 +29,7 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 /// Returns the values that will not be in force after the next boot.
-pub(super) fn untaken(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+pub(super) fn untaken(site: &ClusterSite, host: &str, seen: &AllSeen) -> Vec<String> {
     let Some(Ok(there)) = seen.get(host) else { return Vec::new() };
     let Some(lines) = there.outputs.get(FILES) else { return Vec::new() };
     let one = |(key, value): (&String, &String)| {
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn a_file_that_is_read_later_at_boot_is_named() {
         let up = toml::from_str("[sysctl]\n\"net.ipv4.tcp_rmem\" = \"1 2 3\"\n\"vm.swappiness\" = \"10\"\n").unwrap();
-        let site = Site { hosts: vec!["n1".into()], up, ..Site::default() };
+        let site = ClusterSite { hosts: vec!["n1".into()], up, ..ClusterSite::default() };
         let of = |lines: &str| {
             let outputs = [(FILES.to_string(), lines.to_string())].into();
             untaken(&site, "n1", &[("n1".to_string(), Ok(Observed { outputs, ..Observed::default() }))].into())

@@ -1,16 +1,22 @@
 //! Tests areas on observed states, without hosts.
 
-use crate::site::{AllSeen, Site};
-use crate::{Area, Plan, plan, question};
-use homing_steps::{Account, Change, Copied, FileState, Home, MountState, Observed, Seen, UnitState, block_of};
+use crate::site::{AllSeen, ClusterSite};
+use crate::{Area, SetupPlan, plan, question};
+use homing_steps::{
+    Account, FileState, HomeCopyState, HomeFolder, HostChange, MountState, Observed, PathState, UnitState, block_of,
+};
 
-fn site(hosts: &[&str], up: &str) -> Site {
-    Site { hosts: hosts.iter().map(|h| h.to_string()).collect(), up: toml::from_str(up).unwrap(), ..Site::default() }
+fn site(hosts: &[&str], up: &str) -> ClusterSite {
+    ClusterSite {
+        hosts: hosts.iter().map(|h| h.to_string()).collect(),
+        up: toml::from_str(up).unwrap(),
+        ..ClusterSite::default()
+    }
 }
 
 fn with(mut seen: Observed, path: &str, text: &str) -> Observed {
     let state = FileState { content: text.into(), mode: 0o644, uid: 0, gid: 0 };
-    seen.files.insert(path.into(), Seen::File(state, 1));
+    seen.files.insert(path.into(), PathState::File(state, 1));
     seen
 }
 
@@ -38,7 +44,7 @@ fn all(hosts: u32) -> AllSeen {
 }
 
 /// Plans, and carries the plan out.
-fn carry(seen: &mut AllSeen, site: &Site, areas: &[Area]) -> Plan {
+fn carry(seen: &mut AllSeen, site: &ClusterSite, areas: &[Area]) -> SetupPlan {
     let plan = plan(site, areas, seen);
     for (host, steps) in plan.phases.iter().flat_map(|phase| &phase.steps) {
         let there = seen.get_mut(host).unwrap().as_mut().unwrap();
@@ -73,7 +79,7 @@ source = "n1:/export/home"
 type = "nfs4"
 "#;
 
-fn everything(hosts: u32) -> (Site, AllSeen) {
+fn everything(hosts: u32) -> (ClusterSite, AllSeen) {
     let names: Vec<String> = (1..=hosts).map(|n| format!("n{n}")).collect();
     let site = site(&names.iter().map(String::as_str).collect::<Vec<_>>(), EVERYTHING);
     let mut seen = all(hosts);
@@ -127,14 +133,14 @@ fn a_host_more_changes_only_lines_that_name_it() {
     let grown = plan(&wider, &Area::ALL, &seen);
     let on_old = grown.phases.iter().flat_map(|p| p.steps.get("n2")).flatten();
     for step in on_old {
-        let Change::File { from: Some(from), to: Some(to), .. } = &step.change else { panic!("{step:?}") };
+        let HostChange::File { from: Some(from), to: Some(to), .. } = &step.change else { panic!("{step:?}") };
         let old: Vec<&str> = from.content.text().unwrap().lines().collect();
         let new = to.content.text().unwrap();
         assert!(new.lines().all(|line| old.contains(&line) || line.contains("n3")), "{new}");
     }
     let restarts = |host: &str| {
         let steps = grown.phases.iter().flat_map(|p| p.steps.get(host)).flatten();
-        steps.filter(|s| matches!(s.change, Change::Nudge { .. } | Change::Unit { .. })).count()
+        steps.filter(|s| matches!(s.change, HostChange::Nudge { .. } | HostChange::Unit { .. })).count()
     };
     assert_eq!(restarts("n2"), 0, "nothing is restarted on a host that was there");
 }
@@ -247,7 +253,7 @@ fn with_slurm(n: u32) -> Observed {
     with(seen, "/etc/munge/munge.key", &format!("key of n{n}"))
 }
 
-fn slurm(hosts: u32) -> (Site, AllSeen) {
+fn slurm(hosts: u32) -> (ClusterSite, AllSeen) {
     let names: Vec<String> = (1..=hosts).map(|n| format!("n{n}")).collect();
     let site = site(
         &names.iter().map(String::as_str).collect::<Vec<_>>(),
@@ -267,10 +273,12 @@ fn slurm_has_one_key_one_file_and_nodes_as_the_hosts_are() {
 
     let first = carry(&mut seen, &site, &[Area::Slurm]);
     assert!(first.against.is_empty() && first.notes.is_empty(), "{first:?}");
-    let Some(Seen::File(key, _)) = seen["n2"].as_ref().unwrap().files.get("/etc/munge/munge.key") else { panic!() };
+    let Some(PathState::File(key, _)) = seen["n2"].as_ref().unwrap().files.get("/etc/munge/munge.key") else {
+        panic!()
+    };
     assert_eq!((key.content.text(), key.mode, key.uid, key.gid), (Some("key of n1"), 0o600, 102, 202));
     let restarted = |host: &str| {
-        let steps = first.phases[0].steps[host].iter().filter(|s| matches!(s.change, Change::Nudge { .. }));
+        let steps = first.phases[0].steps[host].iter().filter(|s| matches!(s.change, HostChange::Nudge { .. }));
         steps.map(|s| s.change.thing()).collect::<Vec<_>>()
     };
     assert_eq!(restarted("n2"), ["files of unit munge"], "it ran with another key");
@@ -301,7 +309,7 @@ fn slurm_keeps_a_node_that_does_not_answer_and_takes_no_hosts_of_another_cluster
     let plan = plan(&site, &[Area::Slurm], &seen);
     assert!(plan.against[0].0 == "n2" && plan.against[0].1.contains("not homing's"), "{plan:?}");
     let conf = plan.phases[0].steps["n1"].iter().find_map(|step| match &step.change {
-        Change::File { path, to: Some(to), .. } if path == "/etc/slurm/slurm.conf" => to.content.text(),
+        HostChange::File { path, to: Some(to), .. } if path == "/etc/slurm/slurm.conf" => to.content.text(),
         _ => None,
     });
     assert!(!conf.unwrap().contains("NodeName=n2"), "{conf:?}");
@@ -319,7 +327,7 @@ fn nodes_that_do_not_serve_are_told_as_sinfo_has_them() {
 fn jobs_on_a_host_that_leaves_and_those_queued_for_it_stand_against_that() {
     let script = crate::drain("n3");
     assert!(script.contains("NodeName=n3 State=DRAIN") && script.contains("squeue -h -w n3 "), "{script}");
-    assert_eq!(crate::held(""), crate::Held::default());
+    assert_eq!(crate::held(""), crate::BlockingJobs::default());
     let held = crate::held("runs 7\nruns 8_2\nqueued 9\nslurm_load_jobs error\n");
     assert_eq!((held.run, held.queued), (vec!["7".to_string(), "8_2".into()], vec!["9".to_string()]));
 }
@@ -336,12 +344,12 @@ fn what_a_host_without_its_journal_still_has_is_told() {
 const HOMES: &str = "[volume.homes]\nkind = \"nfs\"\nhosts = \"n1:/export\"\n[homes]\nvolume = \"homes\"\n";
 
 /// Facts of three hosts that mount an NFS volume of n1.
-fn with_homes(up: &str) -> (Site, AllSeen) {
+fn with_homes(up: &str) -> (ClusterSite, AllSeen) {
     let mut site = site(&["n1", "n2", "n3"], up);
     let spec = homing_volume::Spec {
         name: "homes".into(),
-        kind: homing_volume::Kind::Nfs,
-        places: vec![homing_volume::Place { host: "n1".into(), path: "/export".into() }],
+        kind: homing_volume::VolumeKind::Nfs,
+        places: vec![homing_volume::StorageFolder { host: "n1".into(), path: "/export".into() }],
         copies: 1,
         arbiter: false,
         stripe: None,
@@ -365,7 +373,7 @@ fn homes_of<'s>(seen: &'s mut AllSeen, host: &str) -> &'s mut homing_steps::Home
 }
 
 fn holds(seen: &mut AllSeen, host: &str, name: &str) {
-    homes_of(seen, host).homes.push(Home { name: name.into(), holds: true });
+    homes_of(seen, host).homes.push(HomeFolder { name: name.into(), holds: true });
 }
 
 #[test]
@@ -386,7 +394,7 @@ fn homes_are_copied_then_their_host_has_the_copy_and_then_all() {
     };
     assert_eq!(done(&mut seen), ["n1 copy of /home in /homes/home: made and compared"]);
     assert_eq!(done(&mut seen), ["n1 mount /home"]);
-    ["n1", "n2", "n3"].iter().for_each(|h| homes_of(&mut seen, h).copied = Some(Copied::Used("n1".into())));
+    ["n1", "n2", "n3"].iter().for_each(|h| homes_of(&mut seen, h).copied = Some(HomeCopyState::Used("n1".into())));
     assert_eq!(done(&mut seen), ["n2 mount /home", "n3 mount /home"]);
     assert_eq!(done(&mut seen), Vec::<String>::new());
 }
@@ -418,7 +426,7 @@ fn homes_stay_while_it_is_not_clear_whose_are_meant_or_somebody_is_there() {
 fn homes_that_came_back_are_not_hidden_by_older_ones_nor_the_other_way_round() {
     let (site, mut seen) = with_homes(HOMES);
     holds(&mut seen, "n1", "alice");
-    ["n1", "n2", "n3"].iter().for_each(|h| homes_of(&mut seen, h).copied = Some(Copied::Used("n1".into())));
+    ["n1", "n2", "n3"].iter().for_each(|h| homes_of(&mut seen, h).copied = Some(HomeCopyState::Used("n1".into())));
     let told = plan(&site, &[Area::Homes], &seen);
     assert!(told.phases.is_empty() && told.against.len() == 1, "{told:?}");
     assert!(told.against[0].1.contains("move one of both elsewhere"), "{told:?}");
@@ -453,7 +461,7 @@ fn an_mtu_is_of_all_hosts_of_a_network_or_of_none() {
     let mut site = site(&["n1", "n2", "n3"], "[mtu]\nstorage = 9000");
     assert!(site.faults()[0].contains("no [host.NAME] addresses has a network of that name"));
     let link = |n: u32, mtu: &str| {
-        let said = homing_steps::Content::from(mtu).encoded();
+        let said = homing_steps::FileContent::from(mtu).encoded();
         let text = format!("carrier\t10.9.0.{n}\teth1\nlink\teth1\tmtu\t{said}\ndone");
         let told = Observed::read(&text).unwrap();
         Ok(Observed { carriers: told.carriers, links: told.links, ..host(n) })

@@ -1,10 +1,10 @@
 //! Plans users and groups with the same numbers on all hosts. No existing number is changed.
 
-use super::Asked;
-use crate::site::{AllSeen, Site, User};
+use super::AreaResult;
+use crate::site::{AllSeen, ClusterSite, UserSection};
 use homing_model::NodeSet;
 use homing_model::text::quoted_unless;
-use homing_steps::{Account, Observed, Question, Wanted};
+use homing_steps::{Account, FactQuery, HostRequirement, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The numbers that Debian and Red Hat use for people.
@@ -12,7 +12,7 @@ const FREE: std::ops::Range<u32> = 1000..60000;
 
 /// Returns a command that prints three kinds of lines. `own USER HOME OWNER` is an existing home, `at HOME OWNER` a
 /// wanted one, `shell PATH` a program that exists. OWNER is a number, `absent` or `unknown`.
-fn command(site: &Site) -> String {
+fn command(site: &ClusterSite) -> String {
     let names: Vec<&str> = site.up.user.keys().map(String::as_str).collect();
     let homes: Vec<String> =
         site.up.user.iter().map(|(name, user)| quoted_unless(&home(name, user), |_| false)).collect();
@@ -27,15 +27,15 @@ fn command(site: &Site) -> String {
     )
 }
 
-pub(super) fn ask(site: &Site, question: &mut Question) {
+pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
     question.outputs.insert(command(site));
 }
 
-fn home(name: &str, user: &User) -> String {
+fn home(name: &str, user: &UserSection) -> String {
     user.home.clone().unwrap_or_else(|| format!("/home/{name}"))
 }
 
-fn shell(user: &User) -> &str {
+fn shell(user: &UserSection) -> &str {
     user.shell.as_deref().unwrap_or("/bin/bash")
 }
 
@@ -65,7 +65,7 @@ fn unfit(name: &str, account: &Account, said: &str) -> Option<String> {
 }
 
 /// Returns the homes that do not belong to their user.
-pub(super) fn untaken(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
+pub(super) fn untaken(site: &ClusterSite, host: &str, seen: &AllSeen) -> Vec<String> {
     let Some(Ok(there)) = seen.get(host) else { return Vec::new() };
     let Some(said) = there.outputs.get(&command(site)) else { return Vec::new() };
     let one = |fields: Vec<&str>| {
@@ -82,7 +82,7 @@ pub(super) fn untaken(site: &Site, host: &str, seen: &AllSeen) -> Vec<String> {
 }
 
 /// Returns notes on users with another home or shell than the file has, and on users without a home.
-pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
+pub(super) fn notes(site: &ClusterSite, seen: &AllSeen) -> Vec<String> {
     let mut notes: BTreeMap<String, NodeSet> = BTreeMap::new();
     for (host, there) in seen.iter().filter_map(|(host, there)| Some((host, there.as_ref().ok()?))) {
         for (name, user) in &site.up.user {
@@ -109,18 +109,18 @@ pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
 }
 
 /// Plans the same users for each host, except for shells and homes. The steps find further objections.
-pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
+pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResult {
     let mut numbers = Numbers::of(seen);
     let mut against = Vec::new();
     let there = seen.get(host).and_then(|there| there.as_ref().ok());
     let said = there.and_then(|there| there.outputs.get(&command(site)));
-    let mut keep = |found: Result<Wanted, String>| found.map_err(|why| against.push(why)).ok();
-    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut keep = |found: Result<HostRequirement, String>| found.map_err(|why| against.push(why)).ok();
+    let mut wanted: Vec<HostRequirement> = Vec::new();
     let mut gids: BTreeMap<String, u32> = BTreeMap::new();
     for (name, group) in &site.up.group {
         let found = numbers.group(name, group.gid, None);
         gids.extend(found.as_ref().ok().map(|gid| (name.clone(), *gid)));
-        wanted.extend(keep(found.map(|gid| Wanted::Group { name: name.clone(), gid })));
+        wanted.extend(keep(found.map(|gid| HostRequirement::Group { name: name.clone(), gid })));
     }
     let (mut users, mut members) = (Vec::new(), Vec::new());
     for (name, user) in &site.up.user {
@@ -132,7 +132,7 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
             && !gids.contains_key(&group)
         {
             gids.insert(group.clone(), gid);
-            wanted.push(Wanted::Group { name: group, gid });
+            wanted.push(HostRequirement::Group { name: group, gid });
         }
         let account = |uid, gid| Account { uid, gid, home: home(name, user), shell: shell(user).into() };
         let is_new = there.is_some_and(|there| !there.users.contains_key(name));
@@ -140,11 +140,13 @@ pub(super) fn wanted(site: &Site, host: &str, seen: &AllSeen) -> Asked {
             let account = account(uid, gid?);
             match said.filter(|_| is_new).and_then(|said| unfit(name, &account, said)) {
                 Some(why) => Err(why),
-                None => Ok(Wanted::User { name: name.clone(), account }),
+                None => Ok(HostRequirement::User { name: name.clone(), account }),
             }
         });
         users.extend(keep(made));
-        members.extend(user.groups.iter().map(|group| Wanted::Member { user: name.clone(), group: group.clone() }));
+        members.extend(
+            user.groups.iter().map(|group| HostRequirement::Member { user: name.clone(), group: group.clone() }),
+        );
     }
     wanted.extend(users);
     wanted.extend(members);
@@ -224,7 +226,7 @@ mod tests {
     #[test]
     fn a_shell_that_is_not_there_and_a_home_of_somebody_else_are_named() {
         let up = toml::from_str("[user.alice]\nuid = 2001\nshell = \"/bin/zsh\"\n").unwrap();
-        let site = Site { hosts: vec!["n1".into()], up, ..Site::default() };
+        let site = ClusterSite { hosts: vec!["n1".into()], up, ..ClusterSite::default() };
         let look = |said: &str, there: bool| {
             let alice = Account { uid: 2001, gid: 2001, home: "/home/alice".into(), shell: "/bin/sh".into() };
             let users = there.then(|| ("alice".to_string(), alice)).into_iter().collect();

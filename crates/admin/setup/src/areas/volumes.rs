@@ -1,12 +1,12 @@
 //! Decides which volumes are to be made. `homing volume` makes them.
 
-use crate::site::{AllSeen, Site};
+use crate::site::{AllSeen, ClusterSite};
 use crate::volumes::SiteVolume;
-use homing_steps::{MountEntry, Observed, Question};
-use homing_volume::{Kind, Spec, may_be};
+use homing_steps::{FactQuery, MountEntry, Observed};
+use homing_volume::{Spec, VolumeKind, may_be};
 use std::collections::BTreeSet;
 
-pub(super) fn ask(site: &Site, question: &mut Question) {
+pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
     question.mounts.extend(site.volumes.iter().map(|volume| volume.spec.mount.clone()));
 }
 
@@ -19,7 +19,7 @@ pub(super) fn is_mounted(spec: &Spec, host: &str, there: &Observed) -> bool {
 }
 
 /// Returns the volumes that are not mounted on one of their clients which answered.
-pub fn lacking<'s>(site: &'s Site, seen: &AllSeen) -> Vec<&'s SiteVolume> {
+pub fn lacking<'s>(site: &'s ClusterSite, seen: &AllSeen) -> Vec<&'s SiteVolume> {
     let lacks = |volume: &&SiteVolume| {
         let mut clients = volume.spec.clients.iter().filter_map(|host| Some((host, seen.get(host)?.as_ref().ok()?)));
         clients.any(|(host, there)| !is_mounted(&volume.spec, host, there))
@@ -27,7 +27,7 @@ pub fn lacking<'s>(site: &'s Site, seen: &AllSeen) -> Vec<&'s SiteVolume> {
     site.volumes.iter().filter(lacks).collect()
 }
 
-pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
+pub(super) fn notes(site: &ClusterSite, seen: &AllSeen) -> Vec<String> {
     let note = |volume: &SiteVolume| {
         let Spec { name, kind, mount, .. } = &volume.spec;
         format!("volumes: {name} ({kind}) is made by the steps of homing volume, and mounted at {mount}")
@@ -36,15 +36,15 @@ pub(super) fn notes(site: &Site, seen: &AllSeen) -> Vec<String> {
 }
 
 /// Returns the things of the table of families that a host needs for its volumes.
-pub(super) fn things(site: &Site, host: &str) -> BTreeSet<&'static str> {
+pub(super) fn things(site: &ClusterSite, host: &str) -> BTreeSet<&'static str> {
     let of = |spec: &Spec| {
         let serves = spec.places.iter().any(|place| place.host == host);
         let mounts = spec.clients.iter().any(|client| client == host);
-        let leads = spec.kind == Kind::Moosefs && spec.master() == host;
+        let leads = spec.kind == VolumeKind::Moosefs && spec.master() == host;
         match spec.kind {
-            Kind::Gluster => vec![(serves, "gluster.server"), (mounts, "gluster.mount")],
-            Kind::Nfs => vec![(serves, "nfs.server"), (mounts && !serves, "nfs.mount")],
-            Kind::Moosefs => {
+            VolumeKind::Gluster => vec![(serves, "gluster.server"), (mounts, "gluster.mount")],
+            VolumeKind::Nfs => vec![(serves, "nfs.server"), (mounts && !serves, "nfs.mount")],
+            VolumeKind::Moosefs => {
                 vec![(serves, "moosefs.chunkserver"), (mounts, "moosefs.mount"), (leads, "moosefs.master")]
             }
         }

@@ -62,7 +62,7 @@ fn is_language(file: &str) -> bool {
 
 /// The answer of a host.
 #[derive(Debug, Default, PartialEq)]
-pub struct Said {
+pub struct IndexReport {
     /// Missing indexes, in the order in which apt requests them.
     pub lacks: Vec<Index>,
     /// apt's own messages, if nothing is missing.
@@ -70,8 +70,8 @@ pub struct Said {
 }
 
 /// Reads an answer; `Err` for a line that names no index.
-pub fn said(text: &str) -> Result<Said, String> {
-    let mut said = Said::default();
+pub fn said(text: &str) -> Result<IndexReport, String> {
+    let mut said = IndexReport::default();
     for line in text.lines() {
         match line.split_once(' ') {
             Some(("said", words)) => said.words.push(words.into()),
@@ -98,7 +98,7 @@ pub fn union<'a>(lacks: impl Iterator<Item = &'a Index>) -> Vec<Index> {
 
 /// The stage at which a host is queried.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Turn {
+pub enum QueryStage {
     /// Nothing has arrived.
     Anew,
     /// Something has arrived.
@@ -108,11 +108,11 @@ pub enum Turn {
 }
 
 /// Returns a script in which apt takes the indexes that have arrived, and that prints the missing ones.
-pub fn asked(turn: Turn) -> String {
+pub fn asked(turn: QueryStage) -> String {
     let word = match turn {
-        Turn::Anew => "anew",
-        Turn::More => "more",
-        Turn::Last => "last",
+        QueryStage::Anew => "anew",
+        QueryStage::More => "more",
+        QueryStage::Last => "last",
     };
     call("indexes", [word.to_string()]) + "main </dev/null\n"
 }

@@ -1,9 +1,9 @@
 //! The channel to the other end: this program, on the bank's host or the source's.
 
-use crate::ask::{Answer, Ask, Control};
+use crate::ask::{Control, SnapshotReply, SnapshotRequest};
 use crate::serve;
 use homing_launch::wire::{MAX_FRAME, lines};
-use homing_launch::{Carried, Channel, HostPlan, Keeper, Options, Via};
+use homing_launch::{Carried, Channel, ChannelChild, HostPlan, Options, Via};
 use homing_model::Failure;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -27,11 +27,11 @@ pub struct From {
 
 enum Carrier {
     Here(Child),
-    There(Option<Keeper>),
+    There(Option<ChannelChild>),
 }
 
 /// Sends a request to a host. This machine, by its own name or `localhost`, is reached without ssh.
-pub fn ask(host: &str, ask: &Ask) -> Result<(To, From), Failure> {
+pub fn ask(host: &str, ask: &SnapshotRequest) -> Result<(To, From), Failure> {
     let (mut to, from) = match HostPlan::named(host.into(), None).via {
         Via::Local => here(host)?,
         via => {
@@ -47,7 +47,7 @@ pub fn ask(host: &str, ask: &Ask) -> Result<(To, From), Failure> {
 }
 
 /// Returns the only answer of a host.
-pub fn answer(host: &str, question: &Ask) -> Result<Answer, Failure> {
+pub fn answer(host: &str, question: &SnapshotRequest) -> Result<SnapshotReply, Failure> {
     let (_to, mut from) = ask(host, question)?;
     from.hear()
 }
@@ -96,15 +96,15 @@ impl Drop for To {
 
 impl From {
     /// Returns the next answer; a failure of the other end is returned as an error.
-    pub fn hear(&mut self) -> Result<Answer, Failure> {
+    pub fn hear(&mut self) -> Result<SnapshotReply, Failure> {
         let host = &self.host;
         let lost = |why: String| Failure::system(format!("{host} did not answer to the end: {why}"));
         let line = lines::next(&mut self.from, MAX_FRAME).map_err(|e| lost(e.to_string()))?;
         let line = line.ok_or_else(|| lost("the connection ended".into()))?;
         match serde_json::from_slice(&line).map_err(|e| lost(e.to_string()))? {
-            Answer::Failed(why) => Err(Failure::system(format!("{host}: {why}"))),
-            Answer::Advised(why, hint) => Err(Failure::system(format!("{host}: {why}")).hint(hint)),
-            Answer::Busy(why) => Err(Failure::system(format!("{host}: {why}")).hint("wait for it to end")),
+            SnapshotReply::Failed(why) => Err(Failure::system(format!("{host}: {why}"))),
+            SnapshotReply::Advised(why, hint) => Err(Failure::system(format!("{host}: {why}")).hint(hint)),
+            SnapshotReply::Busy(why) => Err(Failure::system(format!("{host}: {why}")).hint("wait for it to end")),
             answer => Ok(answer),
         }
     }

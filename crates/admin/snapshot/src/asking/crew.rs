@@ -1,13 +1,13 @@
 //! Copies a large volume that each of its hosts reads, at the same time.
 
 use super::channel::{self, From, To};
-use super::home::{self, Home};
-use crate::ask::{Answer, Ask, Control};
+use super::home::{self, SourceHome};
+use crate::ask::{Control, SnapshotReply, SnapshotRequest};
 use crate::home::Candidate;
-use crate::split::{Deal, Found, Part, Share, Turn, When, deal, may_read};
+use crate::split::{BrickTurn, CopyPart, Deal, HostFiles, Share, When, deal, may_read};
 use homing_locate::{HostNames, Locator, Spread};
 use homing_model::{Failure, RawText};
-use homing_mounts::Kind;
+use homing_mounts::FileSystemKind;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,15 +24,16 @@ struct Reader {
     host: String,
     /// The source's path there.
     path: RawText,
-    turns: Vec<Turn>,
+    turns: Vec<BrickTurn>,
     is_bank: bool,
     is_home: bool,
 }
 
 impl Readers {
     /// Returns the hosts that can read; `None`: one host reads all. `bank`: the identity of the bank's host.
-    pub fn of(home: &Home, bank: &str, when: When, note: &dyn Fn(&str)) -> Option<Readers> {
-        let (real, line) = home.here.as_ref().filter(|(_, line)| Kind::of(&line.mount) == Kind::Gluster)?;
+    pub fn of(home: &SourceHome, bank: &str, when: When, note: &dyn Fn(&str)) -> Option<Readers> {
+        let (real, line) =
+            home.here.as_ref().filter(|(_, line)| FileSystemKind::of(&line.mount) == FileSystemKind::Gluster)?;
         // The bytes in use on the whole volume: for a small one no host is queried.
         if !when.pays(used(real)?) {
             return None;
@@ -60,16 +61,16 @@ impl Readers {
         (hosts.len() > 1).then(|| Readers { hosts, below: spread.below.as_path().into(), when })
     }
 
-    fn parts(self, found: Vec<(usize, String, Found)>) -> Vec<Part> {
+    fn parts(self, found: Vec<(usize, String, HostFiles)>) -> Vec<CopyPart> {
         let bytes = found.iter().map(|(_, _, found)| found.bytes).sum();
         let others = found.iter().any(|(reader, _, found)| found.files > 0 && !self.hosts[*reader].is_home);
         if !self.when.pays(bytes) || !others {
             return Vec::new();
         }
-        let part = |(reader, mark, found): (usize, String, Found)| {
+        let part = |(reader, mark, found): (usize, String, HostFiles)| {
             let Reader { host, path, is_bank, .. } = &self.hosts[reader];
             let at = (!is_bank).then(|| host.clone());
-            Part { name: host.clone(), host: at, path: path.clone(), list: found.list, mark }
+            CopyPart { name: host.clone(), host: at, path: path.clone(), list: found.list, mark }
         };
         found.into_iter().map(part).collect()
     }
@@ -91,18 +92,18 @@ fn known(spread: Spread) -> Spread {
 
 /// All hosts that take part in a copy; they receive its pauses.
 #[derive(Clone)]
-pub struct Crew(Arc<Mutex<State>>);
+pub struct Crew(Arc<Mutex<CrewState>>);
 
-struct State {
+struct CrewState {
     bank: To,
     /// The channel to the host with the leases.
     lease: Option<To>,
-    readers: Vec<Member>,
+    readers: Vec<CrewReader>,
     leases: u32,
 }
 
 /// A host that reads a part.
-struct Member {
+struct CrewReader {
     /// `None`: it has ended.
     channel: Option<To>,
     runs: bool,
@@ -117,7 +118,7 @@ struct Looking {
 impl Crew {
     /// Returns a crew of the bank's host alone.
     pub fn new(bank: To) -> Crew {
-        Crew(Arc::new(Mutex::new(State { bank, lease: None, readers: Vec::new(), leases: u32::MAX })))
+        Crew(Arc::new(Mutex::new(CrewState { bank, lease: None, readers: Vec::new(), leases: u32::MAX })))
     }
 
     /// Adds a host that has the leases of all.
@@ -150,11 +151,12 @@ impl Crew {
         self.state().bank.control(&Control::Parts(parts))
     }
 
-    fn found(&self, readers: Readers, deal: Deal, note: &dyn Fn(&str)) -> Result<Vec<Part>, Failure> {
+    fn found(&self, readers: Readers, deal: Deal, note: &dyn Fn(&str)) -> Result<Vec<CopyPart>, Failure> {
         let ask = |reader: &Reader| {
             let mark = homing_os::folder::unguessable().map_err(Failure::system)?;
             let (turns, below, deal) = (reader.turns.clone(), readers.below.clone(), deal.clone());
-            let (to, from) = channel::ask(&reader.host, &Ask::Share(Share { turns, below, deal, mark: mark.clone() }))?;
+            let (to, from) =
+                channel::ask(&reader.host, &SnapshotRequest::Share(Share { turns, below, deal, mark: mark.clone() }))?;
             Ok((to, Looking { from, mark }))
         };
         let none = |failure: Failure| note(&format!("has no part of the reading: {}", failure.message));
@@ -164,7 +166,7 @@ impl Crew {
         for (number, asked) in asked.into_iter().enumerate() {
             match asked {
                 Ok((to, look)) => {
-                    state.readers.push(Member { channel: Some(to), runs: true });
+                    state.readers.push(CrewReader { channel: Some(to), runs: true });
                     looking.push((number, look));
                 }
                 Err(failure) => none(failure),
@@ -177,7 +179,7 @@ impl Crew {
         let mut idle = Vec::new();
         for (member, (number, mut look)) in looking.into_iter().enumerate() {
             match look.from.hear() {
-                Ok(Answer::Found(found)) if found.files > 0 => all.push((number, look.mark, found)),
+                Ok(SnapshotReply::Found(found)) if found.files > 0 => all.push((number, look.mark, found)),
                 Ok(_) => idle.push(member),
                 Err(failure) => {
                     none(failure);
@@ -209,12 +211,12 @@ impl Crew {
         drop(gone);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CrewState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl CrewState {
     /// Requests a lease for each host that reads; the copy that goes over everything needs one, too.
     fn want(&mut self) {
         let reading = self.readers.iter().filter(|member| member.channel.is_some()).count();

@@ -1,51 +1,51 @@
 //! Selects the host for a command: the bank's host for plain trees, the source's host for a repository of restic.
 
 use super::channel::{self, From, To};
-use super::home::{self, Home, Known};
-use crate::ask::{Answer, Ask};
-use crate::repository::{Act, FOLDER, Order, Repository, Restore};
+use super::home::{self, ClusterContext, SourceHome};
+use crate::ask::{SnapshotReply, SnapshotRequest};
+use crate::repository::{Act, FOLDER, Repository, RepositoryRequest, Restore};
 use crate::section::Engine;
 use crate::target::Target;
 use homing_model::Failure;
 
 /// A host, and the request to it.
-pub struct Asked {
+pub struct HostRequest {
     /// The host.
     pub host: String,
     /// The request.
-    pub ask: Ask,
+    pub ask: SnapshotRequest,
 }
 
-impl Asked {
+impl HostRequest {
     /// Returns the request for a vault's engine. `act`: the action on a repository; an error if a repository does not
     /// have it.
     pub fn of(
-        known: &Known,
+        known: &ClusterContext,
         target: &Target,
-        plain: Ask,
+        plain: SnapshotRequest,
         act: impl FnOnce() -> Result<Act, Failure>,
-    ) -> Result<Asked, Failure> {
+    ) -> Result<HostRequest, Failure> {
         if target.section.engine == Engine::Rsync {
-            return Ok(Asked { host: target.host.clone(), ask: plain });
+            return Ok(HostRequest { host: target.host.clone(), ask: plain });
         }
         let act = act()?;
         let home = source(known, target)?;
-        Asked::repository(target, home.host, &home.identity, act)
+        HostRequest::repository(target, home.host, &home.identity, act)
     }
 
     /// Returns a restore into a folder of a host. That host reads the repository itself, because the source's host
     /// may be lost.
-    pub fn restore(target: &Target, host: &str, restore: Restore) -> Result<Asked, Failure> {
-        Asked::repository(target, host.into(), &home::identity(host)?, Act::Restore(restore))
+    pub fn restore(target: &Target, host: &str, restore: Restore) -> Result<HostRequest, Failure> {
+        HostRequest::repository(target, host.into(), &home::identity(host)?, Act::Restore(restore))
     }
 
-    fn repository(target: &Target, host: String, identity: &str, act: Act) -> Result<Asked, Failure> {
+    fn repository(target: &Target, host: String, identity: &str, act: Act) -> Result<HostRequest, Failure> {
         let repository = repository(target, identity)?;
-        Ok(Asked { host, ask: Ask::Restic(Box::new(Order { repository, act })) })
+        Ok(HostRequest { host, ask: SnapshotRequest::Restic(Box::new(RepositoryRequest { repository, act })) })
     }
 
     /// Returns the only answer.
-    pub fn answer(&self) -> Result<Answer, Failure> {
+    pub fn answer(&self) -> Result<SnapshotReply, Failure> {
         channel::answer(&self.host, &self.ask)
     }
 
@@ -56,7 +56,7 @@ impl Asked {
 }
 
 /// Returns the host with the bytes, which runs restic.
-pub fn source(known: &Known, target: &Target) -> Result<Home, Failure> {
+pub fn source(known: &ClusterContext, target: &Target) -> Result<SourceHome, Failure> {
     let source = target.section.source.as_deref();
     let source = source.ok_or_else(|| Failure::usage("restic runs where the source is, which nothing tells"))?;
     home::home(source, &target.host, known)

@@ -1,14 +1,14 @@
 //! Finds the host that reads: the one that has the bytes.
 
 use super::channel;
-use crate::ask::{Answer, Ask, Gate, Seen};
+use crate::ask::{Gate, HostView, SnapshotReply, SnapshotRequest};
 use crate::doubt::HostClock;
 use crate::home::{Candidate, candidates};
 use crate::section;
-use homing_lease::Place;
+use homing_lease::LeaseFolder;
 use homing_locate::{HostNames, Locator, Volume};
 use homing_model::{Failure, RawText};
-use homing_mounts::{Kind, MountLine, nfs};
+use homing_mounts::{FileSystemKind, MountLine, nfs};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -18,18 +18,18 @@ use std::path::{Path, PathBuf};
 const FILES: usize = 200;
 
 /// The things that this machine knows of the cluster.
-pub struct Known {
+pub struct ClusterContext {
     /// Its own name.
     pub own: String,
     /// Returns the folder of the leases of a server with these names and one of these volumes.
     pub leases: Box<Leases>,
 }
 
-/// See [`Known::leases`].
-type Leases = dyn Fn(&[String], &[Volume]) -> Option<Place>;
+/// See [`ClusterContext::leases`].
+type Leases = dyn Fn(&[String], &[Volume]) -> Option<LeaseFolder>;
 
 /// The host and folder where a source's bytes are read.
-pub struct Home {
+pub struct SourceHome {
     /// The host.
     pub host: String,
     /// A text that differs between hosts.
@@ -49,7 +49,7 @@ pub struct Home {
 }
 
 /// Finds the host with the bytes of a source.
-pub fn home(source: &str, bank: &str, known: &Known) -> Result<Home, Failure> {
+pub fn home(source: &str, bank: &str, known: &ClusterContext) -> Result<SourceHome, Failure> {
     if let (Some(host), path) = section::source_place(source) {
         let path: RawText = path.as_path().into();
         let seen = look(host, std::slice::from_ref(&path))?;
@@ -57,8 +57,17 @@ pub fn home(source: &str, bank: &str, known: &Known) -> Result<Home, Failure> {
         seen.paths.first().cloned().flatten().ok_or_else(missing)?;
         let gate = gate(host, &[], Path::new("/"), Path::new("/"), known);
         let ahead = seen.clock.duration_since(Timestamp::now());
-        let Seen { identity, rsync, .. } = seen;
-        return Ok(Home { host: host.into(), identity, path, rsync, ahead, gate, passed: Vec::new(), here: None });
+        let HostView { identity, rsync, .. } = seen;
+        return Ok(SourceHome {
+            host: host.into(),
+            identity,
+            path,
+            rsync,
+            ahead,
+            gate,
+            passed: Vec::new(),
+            here: None,
+        });
     }
     let failed = |e: std::io::Error| Failure::usage(format!("{source}: {e}"));
     let real = Path::new(source).canonicalize().map_err(failed)?;
@@ -73,12 +82,12 @@ pub fn home(source: &str, bank: &str, known: &Known) -> Result<Home, Failure> {
     for candidate in candidates(&real, &homing_mounts::identified(line), meta.ino(), bank, &bricks(&real, line)) {
         let host = candidate.host.clone().unwrap_or_else(|| known.own.clone());
         match holds(&host, &candidate) {
-            Ok((Seen { identity, clock, rsync, .. }, path)) => {
+            Ok((HostView { identity, clock, rsync, .. }, path)) => {
                 let ahead = clock.duration_since(Timestamp::now());
                 let root = there(&path, &real, line);
                 let gate = gate(&host, std::slice::from_ref(line), line.mount.point.as_path(), &root, known);
                 let here = Some((real.clone(), line.clone()));
-                return Ok(Home { host, identity, path, rsync, ahead, gate, passed, here });
+                return Ok(SourceHome { host, identity, path, rsync, ahead, gate, passed, here });
             }
             Err(why) => passed.push(why),
         }
@@ -89,7 +98,7 @@ pub fn home(source: &str, bank: &str, known: &Known) -> Result<Home, Failure> {
 
 /// Returns the hosts with bricks of a volume of GlusterFS, those with most of the first files' bytes first.
 fn bricks(real: &Path, line: &MountLine) -> Vec<String> {
-    let locator = if Kind::of(&line.mount) == Kind::Gluster { Locator::new().ok() } else { None };
+    let locator = if FileSystemKind::of(&line.mount) == FileSystemKind::Gluster { Locator::new().ok() } else { None };
     let files = locator.map(|locator| locator.locate_tree(real, FILES).files).unwrap_or_default();
     let mut held: BTreeMap<String, u64> = BTreeMap::new();
     for (host, bytes) in files.iter().flat_map(|file| file.bytes_per_host()) {
@@ -103,8 +112,8 @@ fn bricks(real: &Path, line: &MountLine) -> Vec<String> {
 }
 
 /// Returns whether a host has the folder, and its name there.
-pub fn holds(host: &str, candidate: &Candidate) -> Result<(Seen, RawText), String> {
-    let fits = |paths: &[RawText], seen: &Seen| {
+pub fn holds(host: &str, candidate: &Candidate) -> Result<(HostView, RawText), String> {
+    let fits = |paths: &[RawText], seen: &HostView| {
         let all = paths.iter().zip(&seen.paths);
         all.into_iter()
             .find(|(_, found)| found.as_ref().is_some_and(|found| candidate.proof.holds(found)))
@@ -125,9 +134,9 @@ pub fn holds(host: &str, candidate: &Candidate) -> Result<(Seen, RawText), Strin
     fits(&paths, &seen).ok_or_else(none)
 }
 
-fn look(host: &str, paths: &[RawText]) -> Result<Seen, Failure> {
-    match channel::answer(host, &Ask::Look(paths.to_vec()))? {
-        Answer::Seen(seen) => Ok(seen),
+fn look(host: &str, paths: &[RawText]) -> Result<HostView, Failure> {
+    match channel::answer(host, &SnapshotRequest::Look(paths.to_vec()))? {
+        SnapshotReply::Seen(seen) => Ok(seen),
         other => Err(Failure::system(format!("{host} answered {other:?} to a look at its folders"))),
     }
 }
@@ -138,12 +147,12 @@ pub fn identity(host: &str) -> Result<String, Failure> {
 }
 
 /// Returns the description of a host, without any of its folders.
-pub fn seen(host: &str) -> Result<Seen, Failure> {
+pub fn seen(host: &str) -> Result<HostView, Failure> {
     look(host, &[])
 }
 
 /// Returns the clocks that the bank's host compares its own with: this machine's, and that of the source's host.
-pub fn clocks(known: &Known, home: Option<&Home>) -> Vec<HostClock> {
+pub fn clocks(known: &ClusterContext, home: Option<&SourceHome>) -> Vec<HostClock> {
     let now = Timestamp::now();
     let own = HostClock { host: known.own.clone(), at: now };
     let theirs =
@@ -162,10 +171,10 @@ fn there(path: &RawText, real: &Path, line: &MountLine) -> PathBuf {
 }
 
 /// Returns the leases as that host sees them: its path `root` is this machine's `point`.
-fn gate(host: &str, lines: &[MountLine], point: &Path, root: &Path, known: &Known) -> Option<Gate> {
+fn gate(host: &str, lines: &[MountLine], point: &Path, root: &Path, known: &ClusterContext) -> Option<Gate> {
     let volume = |line: &MountLine| Volume {
         name: homing_mounts::volume_name(&line.mount),
-        kind: Kind::of(&line.mount),
+        kind: FileSystemKind::of(&line.mount),
         mount: line.mount.clone(),
     };
     let place = (known.leases)(&[host.into()], &lines.iter().map(volume).collect::<Vec<_>>())?;

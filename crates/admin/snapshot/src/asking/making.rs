@@ -2,13 +2,13 @@
 
 use super::channel::{self, To};
 use super::crew::{Crew, Readers};
-use super::engine::{Asked, repository};
-use super::home::{self, Home, Known};
+use super::engine::{HostRequest, repository};
+use super::home::{self, ClusterContext, SourceHome};
 use super::reading;
-use crate::ask::{self, Answer, Ask, Freeze, Make, Watch};
-use crate::instant::{Wanted, Way};
-use crate::repository::{self as restic, Act, Order};
-use crate::rsync::{self, At};
+use crate::ask::{self, CopyWatch, Freeze, Make, SnapshotReply, SnapshotRequest};
+use crate::instant::{InstantMethod, InstantPolicy};
+use crate::repository::{self as restic, Act, RepositoryRequest};
+use crate::rsync::{self, HostFolder};
 use crate::section::Engine;
 use crate::split;
 use crate::target::Target;
@@ -19,23 +19,28 @@ pub struct Wishes {
     /// Further patterns to leave out.
     pub exclude: Vec<String>,
     /// The kinds of instant copies.
-    pub instant: Option<Wanted>,
+    pub instant: Option<InstantPolicy>,
     /// When several hosts read a volume.
     pub split: Option<split::When>,
 }
 
 /// The image that was made.
-pub struct Done {
+pub struct CreatedImage {
     /// The host that was read.
     pub source: Option<String>,
     /// The kind of instant copy that was read, if any.
-    pub way: Option<Way>,
+    pub way: Option<InstantMethod>,
     /// The report of its host.
-    pub made: ask::Made,
+    pub made: ask::ImageReport,
 }
 
 /// Makes an image of a vault's source.
-pub fn make(known: &Known, target: &Target, wishes: &Wishes, note: &dyn Fn(&str)) -> Result<Done, Failure> {
+pub fn make(
+    known: &ClusterContext,
+    target: &Target,
+    wishes: &Wishes,
+    note: &dyn Fn(&str),
+) -> Result<CreatedImage, Failure> {
     let is_restic = target.section.engine == Engine::Restic;
     if is_restic && target.section.source.is_none() {
         return Err(Failure::usage("restic runs where the source is, which nothing tells"));
@@ -69,8 +74,8 @@ pub fn make(known: &Known, target: &Target, wishes: &Wishes, note: &dyn Fn(&str)
     // With restic this lock is the only part of the bank's host.
     let _kept = is_restic.then(|| reading::keep(target)).transpose()?;
     let asked = match home.as_ref().filter(|_| is_restic) {
-        Some(home) => Asked { host: home.host.clone(), ask: to_restic(target, home, order)? },
-        None => Asked { host: target.host.clone(), ask: Ask::Make(Box::new(order)) },
+        Some(home) => HostRequest { host: home.host.clone(), ask: to_restic(target, home, order)? },
+        None => HostRequest { host: target.host.clone(), ask: SnapshotRequest::Make(Box::new(order)) },
     };
     let (to, mut from) = asked.begin()?;
     let crew = Crew::new(to);
@@ -79,10 +84,10 @@ pub fn make(known: &Known, target: &Target, wishes: &Wishes, note: &dyn Fn(&str)
     }
     let made = loop {
         match from.hear()? {
-            Answer::Made(made) => break made,
-            Answer::Note(text) => note(&text),
-            Answer::Deal(deal) => crew.deal(readers.take(), deal, note)?,
-            Answer::Ended(number) => crew.ended(number),
+            SnapshotReply::Made(made) => break made,
+            SnapshotReply::Note(text) => note(&text),
+            SnapshotReply::Deal(deal) => crew.deal(readers.take(), deal, note)?,
+            SnapshotReply::Ended(number) => crew.ended(number),
             _ => {}
         }
     };
@@ -90,14 +95,14 @@ pub fn make(known: &Known, target: &Target, wishes: &Wishes, note: &dyn Fn(&str)
     if let Some(instant) = instant {
         instant.remove(note);
     }
-    Ok(Done { source: home.map(|home| home.host), way, made: *made })
+    Ok(CreatedImage { source: home.map(|home| home.host), way, made: *made })
 }
 
 /// Returns the order. `bank`: the identity of its host, if a source is known.
-fn order(target: &Target, wishes: &Wishes, home: Option<&Home>, bank: Option<&str>) -> Result<Make, Failure> {
+fn order(target: &Target, wishes: &Wishes, home: Option<&SourceHome>, bank: Option<&str>) -> Result<Make, Failure> {
     let section = &target.section;
     let local = home.is_some_and(|home| Some(home.identity.as_str()) == bank);
-    let at = |home: &Home| At { host: (!local).then(|| home.host.clone()), path: home.path.clone() };
+    let at = |home: &SourceHome| HostFolder { host: (!local).then(|| home.host.clone()), path: home.path.clone() };
     Ok(Make {
         site: target.site.clone(),
         source: home.map(at),
@@ -116,7 +121,7 @@ fn order(target: &Target, wishes: &Wishes, home: Option<&Home>, bank: Option<&st
 }
 
 /// Returns the same order for a repository.
-fn to_restic(target: &Target, home: &Home, order: Make) -> Result<Ask, Failure> {
+fn to_restic(target: &Target, home: &SourceHome, order: Make) -> Result<SnapshotRequest, Failure> {
     let act = Act::Make(restic::Make {
         source: home.path.clone(),
         instant: order.instant.filter(|_| order.xdev != Some(false)),
@@ -126,18 +131,18 @@ fn to_restic(target: &Target, home: &Home, order: Make) -> Result<Ask, Failure> 
         rules: order.rules,
         clocks: order.clocks,
     });
-    Ok(Ask::Restic(Box::new(Order { repository: repository(target, &home.identity)?, act })))
+    Ok(SnapshotRequest::Restic(Box::new(RepositoryRequest { repository: repository(target, &home.identity)?, act })))
 }
 
 /// Returns the things to watch while the source is read. If its host keeps the bank, too, writes may be homing's own.
-fn watch(home: &Home, order: &Make) -> Watch {
+fn watch(home: &SourceHome, order: &Make) -> CopyWatch {
     let reads_only = order.source.as_ref().is_some_and(|source| source.host.is_none());
-    Watch { gate: home.gate.clone(), folder: home.path.clone(), reads_only, mark: order.mark.clone() }
+    CopyWatch { gate: home.gate.clone(), folder: home.path.clone(), reads_only, mark: order.mark.clone() }
 }
 
 /// An instant copy of the source, kept by its host.
 struct Instant {
-    way: Way,
+    way: InstantMethod,
     path: RawText,
     to: To,
     from: channel::From,
@@ -145,15 +150,21 @@ struct Instant {
 
 impl Instant {
     /// Makes a copy. `None`: its file system has none, or files below it on other file systems are wanted, too.
-    fn make(home: &Home, order: &Make, wanted: Wanted, note: &dyn Fn(&str)) -> Result<Option<Instant>, Failure> {
-        if wanted == Wanted::None || order.xdev == Some(false) {
+    fn make(
+        home: &SourceHome,
+        order: &Make,
+        wanted: InstantPolicy,
+        note: &dyn Fn(&str),
+    ) -> Result<Option<Instant>, Failure> {
+        if wanted == InstantPolicy::None || order.xdev == Some(false) {
             return Ok(None);
         }
-        let (to, mut from) = channel::ask(&home.host, &Ask::Freeze(Freeze { folder: home.path.clone(), wanted }))?;
+        let (to, mut from) =
+            channel::ask(&home.host, &SnapshotRequest::Freeze(Freeze { folder: home.path.clone(), wanted }))?;
         loop {
             match from.hear()? {
-                Answer::Frozen(made) => return Ok(made.map(|(way, path)| Instant { way, path, to, from })),
-                Answer::Note(text) => note(&text),
+                SnapshotReply::Frozen(made) => return Ok(made.map(|(way, path)| Instant { way, path, to, from })),
+                SnapshotReply::Note(text) => note(&text),
                 _ => {}
             }
         }
@@ -164,7 +175,7 @@ impl Instant {
         self.to.close();
         while let Ok(answer) = self.from.hear() {
             match answer {
-                Answer::Note(text) => note(&text),
+                SnapshotReply::Note(text) => note(&text),
                 _ => break,
             }
         }
@@ -179,17 +190,17 @@ struct Lease {
 
 impl Lease {
     /// Takes a lease, and waits until it is granted.
-    fn take(host: &str, watch: Watch, note: &dyn Fn(&str)) -> Result<Lease, Failure> {
-        let (to, mut from) = channel::ask(host, &Ask::Lease(watch))?;
+    fn take(host: &str, watch: CopyWatch, note: &dyn Fn(&str)) -> Result<Lease, Failure> {
+        let (to, mut from) = channel::ask(host, &SnapshotRequest::Lease(watch))?;
         let mut waits = false;
         loop {
             match from.hear()? {
-                Answer::Lease(leases) if leases > 0 => return Ok(Lease { to, from }),
-                Answer::Lease(_) if !waits => {
+                SnapshotReply::Lease(leases) if leases > 0 => return Ok(Lease { to, from }),
+                SnapshotReply::Lease(_) if !waits => {
                     waits = true;
                     note(&format!("waits for others at the file server of {host}"));
                 }
-                Answer::Note(text) => note(&text),
+                SnapshotReply::Note(text) => note(&text),
                 _ => {}
             }
         }
@@ -201,7 +212,7 @@ impl Lease {
         let crew = crew.with_lease(to);
         let pass = move || {
             while let Ok(answer) = from.hear() {
-                if let Answer::Lease(leases) = answer {
+                if let SnapshotReply::Lease(leases) = answer {
                     crew.may_read(leases);
                 }
             }

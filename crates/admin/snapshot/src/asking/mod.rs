@@ -8,7 +8,7 @@ mod making;
 mod reading;
 
 pub use channel::{From, To, answer, ask};
-pub use engine::{Asked, not_with_restic};
-pub use home::Known;
-pub use making::{Done, Wishes, make};
-pub use reading::{Folder, Restore, expire, keep, listed, now, parent, place, restore};
+pub use engine::{HostRequest, not_with_restic};
+pub use home::ClusterContext;
+pub use making::{CreatedImage, Wishes, make};
+pub use reading::{ExaminedFolder, Restore, expire, keep, listed, now, parent, place, restore};

@@ -1,54 +1,54 @@
 //! The requests of commands that read a vault, or restore from it, and their hosts.
 
 use super::channel::{self, From, To};
-use super::engine::{Asked, source};
-use super::home::{self, Known};
-use crate::ask::{self, Answer, Ask, Control, Expire, Expired, Listed, Restored, Seen, Staging};
+use super::engine::{HostRequest, source};
+use super::home::{self, ClusterContext};
+use crate::ask::{self, Control, Expire, Expired, HostView, Listed, Restored, SnapshotReply, SnapshotRequest, Staging};
 use crate::destination::{Presence, RestoreEntry};
 use crate::image::When;
 use crate::repository::{self, Act};
-use crate::rsync::{self, At};
+use crate::rsync::{self, HostFolder};
 use crate::section::{self, Engine};
 use crate::target::Target;
 use homing_model::{Failure, RawText};
 use std::path::PathBuf;
 
 /// Returns the content of a vault.
-pub fn listed(known: &Known, target: &Target) -> Result<Listed, Failure> {
-    let listed = |asked: Asked| match asked.answer()? {
-        Answer::Listed(listed) => Ok(*listed),
+pub fn listed(known: &ClusterContext, target: &Target) -> Result<Listed, Failure> {
+    let listed = |asked: HostRequest| match asked.answer()? {
+        SnapshotReply::Listed(listed) => Ok(*listed),
         other => Err(odd(target, &other)),
     };
-    let bank = || Asked { host: target.host.clone(), ask: Ask::List(target.site.clone()) };
+    let bank = || HostRequest { host: target.host.clone(), ask: SnapshotRequest::List(target.site.clone()) };
     if target.section.engine == Engine::Rsync {
         return listed(bank());
     }
     // The bank's host knows its disk, and the results of trials.
     let of_bank = listed(bank())?;
-    let asked = Asked::of(known, target, Ask::List(target.site.clone()), || Ok(Act::List))?;
+    let asked = HostRequest::of(known, target, SnapshotRequest::List(target.site.clone()), || Ok(Act::List))?;
     let Listed { images, unfinished, .. } = listed(asked)?;
     Ok(Listed { images, unfinished, ..of_bank })
 }
 
-fn odd(target: &Target, answer: &Answer) -> Failure {
+fn odd(target: &Target, answer: &SnapshotReply) -> Failure {
     Failure::system(format!("{} answered {answer:?}", target.host))
 }
 
 /// Returns the present folder of the source, as the bank's host reaches it.
-pub fn now(known: &Known, target: &Target) -> Result<At, Failure> {
+pub fn now(known: &ClusterContext, target: &Target) -> Result<HostFolder, Failure> {
     let source = target.section.source.as_deref();
     let source =
         source.ok_or_else(|| Failure::usage("nothing says where that was").hint("--into DIR, or --with WHEN"))?;
     let home = home::home(source, &target.host, known)?;
     let local = home.identity == home::identity(&target.host)?;
-    Ok(At { host: (!local).then_some(home.host), path: home.path })
+    Ok(HostFolder { host: (!local).then_some(home.host), path: home.path })
 }
 
 /// Returns the folder that contains the target's part of the source.
-pub fn parent(root: At, target: &Target) -> At {
+pub fn parent(root: HostFolder, target: &Target) -> HostFolder {
     let folder = target.below.parent().map_or(PathBuf::new(), PathBuf::from);
     let path = root.path.as_path().join(folder).components().collect::<PathBuf>();
-    At { path: path.as_path().into(), ..root }
+    HostFolder { path: path.as_path().into(), ..root }
 }
 
 /// A restore that the user wants.
@@ -65,9 +65,9 @@ pub struct Restore {
 
 /// Restores files; `named`: the user has named the destination.
 pub fn restore(
-    known: &Known,
+    known: &ClusterContext,
     target: &Target,
-    into: &At,
+    into: &HostFolder,
     named: bool,
     wanted: Restore,
     note: &dyn Fn(&str),
@@ -75,31 +75,32 @@ pub fn restore(
     let Restore { when, below, overwrite, trial } = wanted;
     let stages = !overwrite && !trial;
     let asked = if target.section.engine == Engine::Restic {
-        let order = |into: At| repository::Restore { when, below, into, overwrite, trial };
+        let order = |into: HostFolder| repository::Restore { when, below, into, overwrite, trial };
         from_repository(known, target, into, named, order)?
     } else {
         let (site, ssh) = (target.site.clone(), target.section.ssh.clone());
         let order = ask::Restore { site, when, below, into: near(target, into, note)?, overwrite, trial, ssh };
-        Asked { host: target.host.clone(), ask: Ask::Restore(Box::new(order)) }
+        HostRequest { host: target.host.clone(), ask: SnapshotRequest::Restore(Box::new(order)) }
     };
     let (mut to, mut from) = asked.begin()?;
-    let mut there = Folder::new(into, stages);
+    let mut there = ExaminedFolder::new(into, stages);
     loop {
         match from.hear()? {
-            Answer::Restored(restored) => return Ok(restored),
-            Answer::Examine(entries) => to.control(&Control::Present(there.examine(entries)?))?,
-            Answer::Stage => to.control(&Control::Staged(there.stage()?))?,
-            Answer::Place(done) => to.control(&Control::Placed(there.place(done)?))?,
+            SnapshotReply::Restored(restored) => return Ok(restored),
+            SnapshotReply::Examine(entries) => to.control(&Control::Present(there.examine(entries)?))?,
+            SnapshotReply::Stage => to.control(&Control::Staged(there.stage()?))?,
+            SnapshotReply::Place(done) => to.control(&Control::Placed(there.place(done)?))?,
             _ => {}
         }
     }
 }
 
 /// Returns the destination as the bank's host reaches it: without ssh if it is on the bank's host itself.
-fn near(target: &Target, into: &At, note: &dyn Fn(&str)) -> Result<At, Failure> {
+fn near(target: &Target, into: &HostFolder, note: &dyn Fn(&str)) -> Result<HostFolder, Failure> {
     let bank = home::seen(&target.host)?;
-    let warn =
-        |host: &str, seen: &Seen| rsync::warning(host, seen.rsync.as_deref()).into_iter().for_each(|why| note(&why));
+    let warn = |host: &str, seen: &HostView| {
+        rsync::warning(host, seen.rsync.as_deref()).into_iter().for_each(|why| note(&why))
+    };
     warn(&target.host, &bank);
     let Some(host) = &into.host else { return Ok(into.clone()) };
     let there = home::seen(host)?;
@@ -107,20 +108,20 @@ fn near(target: &Target, into: &At, note: &dyn Fn(&str)) -> Result<At, Failure> 
     if !own {
         warn(host, &there);
     }
-    Ok(At { host: (!own).then(|| host.clone()), path: into.path.clone() })
+    Ok(HostFolder { host: (!own).then(|| host.clone()), path: into.path.clone() })
 }
 
 /// A folder that its own host examines, by a channel that is opened when it is needed.
-pub struct Folder<'a> {
-    at: &'a At,
+pub struct ExaminedFolder<'a> {
+    at: &'a HostFolder,
     stages: bool,
     examiner: Option<(To, From)>,
 }
 
-impl Folder<'_> {
+impl ExaminedFolder<'_> {
     /// Returns a folder of a host as the bank's host reaches it. `stages`: the missing entries will be written there.
-    pub fn new(at: &At, stages: bool) -> Folder<'_> {
-        Folder { at, stages, examiner: None }
+    pub fn new(at: &HostFolder, stages: bool) -> ExaminedFolder<'_> {
+        ExaminedFolder { at, stages, examiner: None }
     }
 
     /// Returns the entries that it has under these names.
@@ -129,7 +130,7 @@ impl Folder<'_> {
     /// Why its host does not answer.
     pub fn examine(&mut self, entries: Vec<RestoreEntry>) -> Result<Vec<Presence>, Failure> {
         match self.request(&Control::Entries(entries))? {
-            Answer::Present(present) => Ok(present),
+            SnapshotReply::Present(present) => Ok(present),
             other => Err(self.odd(&other)),
         }
     }
@@ -140,7 +141,7 @@ impl Folder<'_> {
     /// Why its host does not answer.
     pub fn stage(&mut self) -> Result<Staging, Failure> {
         match self.request(&Control::Stage)? {
-            Answer::Staged(staging) => Ok(staging),
+            SnapshotReply::Staged(staging) => Ok(staging),
             other => Err(self.odd(&other)),
         }
     }
@@ -151,7 +152,7 @@ impl Folder<'_> {
     /// Why its host does not do it.
     pub fn place(&mut self, done: Box<Restored>) -> Result<Box<Restored>, Failure> {
         match self.request(&Control::Place(done))? {
-            Answer::Placed(done) => Ok(done),
+            SnapshotReply::Placed(done) => Ok(done),
             other => Err(self.odd(&other)),
         }
     }
@@ -160,8 +161,8 @@ impl Folder<'_> {
         self.at.host.as_deref().unwrap_or("localhost")
     }
 
-    fn request(&mut self, what: &Control) -> Result<Answer, Failure> {
-        let (host, ask) = (self.host().to_string(), Ask::Examine(self.at.path.clone(), self.stages));
+    fn request(&mut self, what: &Control) -> Result<SnapshotReply, Failure> {
+        let (host, ask) = (self.host().to_string(), SnapshotRequest::Examine(self.at.path.clone(), self.stages));
         let (to, from) = match &mut self.examiner {
             Some(channel) => channel,
             None => self.examiner.insert(channel::ask(&host, &ask)?),
@@ -170,7 +171,7 @@ impl Folder<'_> {
         from.hear()
     }
 
-    fn odd(&self, answer: &Answer) -> Failure {
+    fn odd(&self, answer: &SnapshotReply) -> Failure {
         Failure::system(format!("{} answered {answer:?} about {}", self.host(), self.at.path.display()))
     }
 }
@@ -178,27 +179,27 @@ impl Folder<'_> {
 /// Returns the request for a restore from a repository. restic runs on the host that gets the files: the named one,
 /// else the source's host.
 fn from_repository(
-    known: &Known,
+    known: &ClusterContext,
     target: &Target,
-    into: &At,
+    into: &HostFolder,
     named: bool,
-    order: impl FnOnce(At) -> repository::Restore,
-) -> Result<Asked, Failure> {
-    let there = |path: RawText| At { host: None, path };
+    order: impl FnOnce(HostFolder) -> repository::Restore,
+) -> Result<HostRequest, Failure> {
+    let there = |path: RawText| HostFolder { host: None, path };
     if let Some(host) = into.host.as_deref().filter(|_| named) {
-        return Asked::restore(target, host, order(there(into.path.clone())));
+        return HostRequest::restore(target, host, order(there(into.path.clone())));
     }
     let home = source(known, target)?;
     let into = if named { there(into.path.clone()) } else { parent(there(home.path), target) };
-    Asked::restore(target, &home.host, order(into))
+    HostRequest::restore(target, &home.host, order(into))
 }
 
 /// Parses a destination: /PATH on this machine or HOST:/PATH.
-pub fn place(into: &str) -> Result<At, Failure> {
+pub fn place(into: &str) -> Result<HostFolder, Failure> {
     if let Some((host, path)) = section::place(into) {
-        return Ok(At { host: Some(host.into()), path: path.into() });
+        return Ok(HostFolder { host: Some(host.into()), path: path.into() });
     }
-    let absolute = into.starts_with('/').then(|| At { host: None, path: into.into() });
+    let absolute = into.starts_with('/').then(|| HostFolder { host: None, path: into.into() });
     absolute.ok_or_else(|| Failure::usage(format!("--into {into:?} is neither /PATH nor HOST:/PATH")))
 }
 
@@ -206,7 +207,7 @@ pub fn place(into: &str) -> Result<At, Failure> {
 ///
 /// # Errors
 /// Also that the clock of the host is in doubt.
-pub fn expire(known: &Known, target: &Target, trust: bool) -> Result<Vec<String>, Failure> {
+pub fn expire(known: &ClusterContext, target: &Target, trust: bool) -> Result<Vec<String>, Failure> {
     let is_restic = target.section.engine == Engine::Restic;
     let _kept = is_restic.then(|| keep(target)).transpose()?;
     let source = target.section.source.as_deref().filter(|source| section::place(source).is_some());
@@ -214,10 +215,10 @@ pub fn expire(known: &Known, target: &Target, trust: bool) -> Result<Vec<String>
     let home = source.and_then(|source| home::home(source, &target.host, known).ok());
     let clocks = home::clocks(known, home.as_ref());
     let order = Expire { site: target.site.clone(), clocks: clocks.clone(), trust };
-    let asked = Asked::of(known, target, Ask::Expire(order), || Ok(Act::Expire { clocks, trust }))?;
+    let asked = HostRequest::of(known, target, SnapshotRequest::Expire(order), || Ok(Act::Expire { clocks, trust }))?;
     match asked.answer()? {
-        Answer::Expired(Expired { names, doubt: None }) => Ok(names),
-        Answer::Expired(Expired { doubt: Some(why), .. }) => {
+        SnapshotReply::Expired(Expired { names, doubt: None }) => Ok(names),
+        SnapshotReply::Expired(Expired { doubt: Some(why), .. }) => {
             let what = format!("{}: nothing was removed, whatever has expired: {why}", asked.host);
             let bank = format!("{}:{}", target.host, target.site.bank.display());
             let again = format!("homing snapshot expire {} --to {bank} --trust-clock", target.name);
@@ -230,9 +231,9 @@ pub fn expire(known: &Known, target: &Target, trust: bool) -> Result<Vec<String>
 
 /// Has the bank's host lock a vault, for as long as the returned channel lives.
 pub fn keep(target: &Target) -> Result<(To, From), Failure> {
-    let (to, mut from) = channel::ask(&target.host, &Ask::Keep(target.site.clone()))?;
+    let (to, mut from) = channel::ask(&target.host, &SnapshotRequest::Keep(target.site.clone()))?;
     match from.hear()? {
-        Answer::Kept => Ok((to, from)),
+        SnapshotReply::Kept => Ok((to, from)),
         other => Err(odd(target, &other)),
     }
 }

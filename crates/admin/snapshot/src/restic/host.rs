@@ -1,15 +1,15 @@
 //! The end on the source's host: it runs restic as a child.
 
-use super::words::{self, Node, Snapshot, Summary, plain, tags, unread, with};
-use crate::ask::{Answer, Expired, Listed, Made, Proof};
+use super::words::{self, ResticNode, Snapshot, Summary, plain, tags, unread, with};
+use crate::ask::{Expired, ImageReport, Listed, Proof, SnapshotReply};
 use crate::doubt::{self, ClockReading};
 use crate::expiry;
 use crate::image::{Image, When};
 use crate::keep;
-use crate::manifest::{Change, What};
+use crate::manifest::{ChangeKind, EntryChange};
 use crate::order::misdated;
-use crate::place::Place;
-use crate::repository::{Act, Make, Order, Repository, Restore};
+use crate::place::ImagePart;
+use crate::repository::{Act, Make, Repository, RepositoryRequest, Restore};
 use crate::restore::{self, Destination, NoRecipient};
 use crate::run::{self, Reins};
 use crate::vault::{self, Refused};
@@ -34,23 +34,23 @@ const SAMPLE: usize = 500;
 const INCOMPLETE: i32 = 3;
 
 /// Sends an answer to the other end.
-type Say<'a> = &'a mut dyn FnMut(Answer) -> io::Result<()>;
+type Say<'a> = &'a mut dyn FnMut(SnapshotReply) -> io::Result<()>;
 
 /// Carries out a request to a repository, and returns the last answer.
-pub fn serve(order: &Order, reins: &Reins, zone: &TimeZone, say: Say) -> Result<Answer, Refused> {
+pub fn serve(order: &RepositoryRequest, reins: &Reins, zone: &TimeZone, say: Say) -> Result<SnapshotReply, Refused> {
     let repo = Repo { it: &order.repository, reins, zone };
     secret(&order.repository.password_file)?;
     Ok(match &order.act {
-        Act::Make(make) => Answer::Made(Box::new(repo.make(make, say)?)),
-        Act::List => Answer::Listed(Box::new(repo.list()?)),
+        Act::Make(make) => SnapshotReply::Made(Box::new(repo.make(make, say)?)),
+        Act::List => SnapshotReply::Listed(Box::new(repo.list()?)),
         Act::Expire { clocks, trust } => {
             let readings = ClockReading::of_hosts(clocks, Timestamp::now());
-            Answer::Expired(repo.expire(&readings, *trust)?)
+            SnapshotReply::Expired(repo.expire(&readings, *trust)?)
         }
         Act::Cat(when, path) => repo.cat(when, path, say)?,
         Act::Diff(from, to) => repo.diff(from, to, say)?,
-        Act::Restore(order) => Answer::Restored(repo.restore(order)?),
-        Act::Verify(when, files) => Answer::Verified(repo.verify(when, *files)?),
+        Act::Restore(order) => SnapshotReply::Restored(repo.restore(order)?),
+        Act::Verify(when, files) => SnapshotReply::Verified(repo.verify(when, *files)?),
     })
 }
 
@@ -62,8 +62,8 @@ fn secret(file: &Path) -> Result<(), String> {
     let own = rustix::process::geteuid().as_raw();
     let real = file.canonicalize().map_err(|e| told(&e.to_string()))?;
     let lines = homing_mounts::read().unwrap_or_default();
-    let shared =
-        homing_mounts::holding(&lines, &real).is_some_and(|line| homing_mounts::Kind::of(&line.mount).is_network());
+    let shared = homing_mounts::holding(&lines, &real)
+        .is_some_and(|line| homing_mounts::FileSystemKind::of(&line.mount).is_network());
     match () {
         () if meta.mode() & 0o077 != 0 => Err(told("others may read it (chmod 600)")),
         () if ![0, own].contains(&meta.uid()) => Err(told("it belongs to another user")),
@@ -96,12 +96,12 @@ struct Repo<'a> {
 }
 
 /// How a call ended.
-struct Ended {
+struct ResticExit {
     status: Option<i32>,
     errors: String,
 }
 
-impl Ended {
+impl ResticExit {
     fn ok(self, doing: &str) -> Result<(), String> {
         if self.status == Some(0) { Ok(()) } else { Err(self.why(doing)) }
     }
@@ -117,7 +117,12 @@ impl Ended {
 
 impl Repo<'_> {
     /// Runs restic; passes `each` line of its output.
-    fn run(&self, words: Vec<OsString>, at: &Path, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<Ended> {
+    fn run(
+        &self,
+        words: Vec<OsString>,
+        at: &Path,
+        each: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<ResticExit> {
         let mut errors = tempfile::tempfile()?;
         let mut command = Command::new("restic");
         command.args(words::head(self.it)).args(words).env("LC_ALL", "C").current_dir(at).stdin(Stdio::null());
@@ -138,7 +143,7 @@ impl Repo<'_> {
         let status = running.wait()?;
         let mut text = Vec::new();
         errors.rewind().and_then(|()| errors.read_to_end(&mut text))?;
-        Ok(Ended { status, errors: String::from_utf8_lossy(&text).into_owned() })
+        Ok(ResticExit { status, errors: String::from_utf8_lossy(&text).into_owned() })
     }
 
     /// The same for a command whose output is ignored.
@@ -188,7 +193,7 @@ impl Repo<'_> {
         }
     }
 
-    fn make(&self, order: &Make, say: Say) -> Result<Made, String> {
+    fn make(&self, order: &Make, say: Say) -> Result<ImageReport, String> {
         let since = Instant::now();
         self.begin()?;
         let images = self.images()?;
@@ -231,11 +236,12 @@ impl Repo<'_> {
         }
         readings.push(ClockReading::since(now, since.elapsed(), Timestamp::now()));
         let expired = if whole { self.expire(&readings, false) } else { Ok(Expired::default()) };
-        let lost =
-            |why| say(Answer::Note(format!("what has expired was not removed: {why}"))).map(|()| Expired::default());
+        let lost = |why| {
+            say(SnapshotReply::Note(format!("what has expired was not removed: {why}"))).map(|()| Expired::default())
+        };
         let expired = expired.or_else(lost).map_err(|e| format!("the answer was not taken: {e}"))?;
         let image = self.images()?.pop().map(|(image, _)| image.name).unwrap_or_default();
-        Ok(Made {
+        Ok(ImageReport {
             image,
             reference: before.map(|(image, _)| image.name),
             resumed: false,
@@ -309,39 +315,39 @@ impl Repo<'_> {
         Ok(Expired { names: gone, doubt: None })
     }
 
-    fn cat(&self, when: &When, path: &RawText, say: Say) -> Result<Answer, String> {
+    fn cat(&self, when: &When, path: &RawText, say: Say) -> Result<SnapshotReply, String> {
         let (_, id) = self.pick(when)?;
         let full = RawText([b"/", &path.0[..]].concat());
         let words = |head: &[&str]| {
             let head = head.iter().map(OsString::from);
             head.chain([OsString::from(&id), full.as_os().into()]).collect::<Vec<OsString>>()
         };
-        let nodes =
-            self.lines("ls", words(&["ls", "--json", "--no-lock"]), |line| serde_json::from_str::<Node>(line).ok())?;
-        let is_file = |node: &Node| node.path.as_bytes() == full.0 && node.kind == "file";
+        let nodes = self
+            .lines("ls", words(&["ls", "--json", "--no-lock"]), |line| serde_json::from_str::<ResticNode>(line).ok())?;
+        let is_file = |node: &ResticNode| node.path.as_bytes() == full.0 && node.kind == "file";
         if !nodes.iter().any(is_file) {
             return Err(format!("{} is no regular file of this image", path.display()));
         }
-        let mut each = |piece: &[u8]| say(Answer::Piece(RawText(piece.to_vec())));
+        let mut each = |piece: &[u8]| say(SnapshotReply::Piece(RawText(piece.to_vec())));
         let ended = self.run(words(&["dump", "--no-lock"]), Path::new("/"), &mut each);
-        ended.map_err(|e| format!("restic dump: {e}"))?.ok("dump").map(|()| Answer::Done)
+        ended.map_err(|e| format!("restic dump: {e}"))?.ok("dump").map(|()| SnapshotReply::Done)
     }
 
-    fn diff(&self, from: &When, to: &When, say: Say) -> Result<Answer, String> {
+    fn diff(&self, from: &When, to: &When, say: Say) -> Result<SnapshotReply, String> {
         let (from, to) = (self.pick(from)?.1, self.pick(to)?.1);
         let words = ["diff", "--metadata", "--no-lock", &from, &to].map(OsString::from).into();
         let read = |line: &str| words::difference(line).map(|(what, path)| (what, path.to_string()));
         for (what, path) in self.lines("diff", words, read)? {
             let what = match what {
-                '+' => What::New,
-                '-' => What::Gone,
-                'U' => What::Touched,
-                _ => What::Changed,
+                '+' => ChangeKind::New,
+                '-' => ChangeKind::Gone,
+                'U' => ChangeKind::Touched,
+                _ => ChangeKind::Changed,
             };
-            let told = say(Answer::Change(Change { what, path: path.as_str().into() }));
+            let told = say(SnapshotReply::Change(EntryChange { what, path: path.as_str().into() }));
             told.map_err(|e| format!("the answer was not taken: {e}"))?;
         }
-        Ok(Answer::Done)
+        Ok(SnapshotReply::Done)
     }
 
     /// Restores to a scratch folder first, because restic replaces existing files.
@@ -356,7 +362,7 @@ impl Repo<'_> {
         }
         self.done("restore", words)?;
         like(scratch.path(), order.into.path.as_path())?;
-        let place = Place::below(scratch.path(), &order.below, &image.name)?;
+        let place = ImagePart::below(scratch.path(), &order.below, &image.name)?;
         let Restore { into, overwrite, trial, .. } = order;
         let write = Destination { into, overwrite: *overwrite, trial: *trial, ssh: self.it.ssh.as_deref() };
         // The host that gets the files runs restic.
@@ -373,21 +379,21 @@ impl Repo<'_> {
         let (image, id) = self.pick(when)?;
         self.done("check", vec!["check".into()])?;
         let words = ["ls", "--json", "--no-lock", &id].map(OsString::from).into();
-        let nodes = self.lines("ls", words, |line| serde_json::from_str::<Node>(line).ok())?;
+        let nodes = self.lines("ls", words, |line| serde_json::from_str::<ResticNode>(line).ok())?;
         // restic does not print a name that is not UTF-8 unchanged.
-        let fits = |node: &Node| node.kind == "file" && !node.path.contains(char::REPLACEMENT_CHARACTER);
-        let all: Vec<Node> = nodes.into_iter().filter(fits).collect();
+        let fits = |node: &ResticNode| node.kind == "file" && !node.path.contains(char::REPLACEMENT_CHARACTER);
+        let all: Vec<ResticNode> = nodes.into_iter().filter(fits).collect();
         let sample = crate::verify::chosen(all, files.min(SAMPLE));
         let scratch = self.scratch("/var/tmp".into())?;
         let mut words: Vec<OsString> = ["restore", "--verify", &id, "--target"].map(OsString::from).into();
         words.push(scratch.path().into());
-        let include = |node: &Node| with("--include=", &RawText(plain(node.path.as_bytes())));
+        let include = |node: &ResticNode| with("--include=", &RawText(plain(node.path.as_bytes())));
         words.extend(sample.iter().map(include));
         if !sample.is_empty() {
             self.done("restore", words)?;
         }
-        let path = |node: &Node| scratch.path().join(node.path.trim_start_matches('/'));
-        let back = |node: &Node| {
+        let path = |node: &ResticNode| scratch.path().join(node.path.trim_start_matches('/'));
+        let back = |node: &ResticNode| {
             let meta = fs::symlink_metadata(path(node));
             meta.is_ok_and(|meta| meta.len() == node.size && meta.mtime() == node.mtime.as_second())
         };

@@ -153,7 +153,7 @@ impl Summary {
 
 /// A file in an image, of the output of `ls --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Node {
+pub struct ResticNode {
     /// Its path below the source, with a slash in front.
     pub path: String,
     /// `file`, `dir`, `symlink` and others.

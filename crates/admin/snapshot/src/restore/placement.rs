@@ -32,7 +32,7 @@ pub(super) struct Placement<'a> {
 }
 
 /// The result of a move.
-enum Outcome {
+enum MoveOutcome {
     Moved,
     /// The destination has the same entry. If it is a folder, its entries are moved one by one.
     Same,
@@ -79,18 +79,18 @@ impl Placement<'_> {
         };
         let is_folder = entry.kind == EntryKind::Folder;
         match settle(&entry, mode, from, to) {
-            Outcome::Moved => {}
-            Outcome::Same => {
+            MoveOutcome::Moved => {}
+            MoveOutcome::Same => {
                 self.done.written = self.done.written.saturating_sub(own);
                 if is_folder {
                     return self.complete(from, to, path);
                 }
             }
-            Outcome::Taken(there) => {
+            MoveOutcome::Taken(there) => {
                 let below = if is_folder { count(from) } else { 0 };
                 self.leave(entry, there, own, below);
             }
-            Outcome::Failed(e) => {
+            MoveOutcome::Failed(e) => {
                 let below = if is_folder { count(from) } else { 0 };
                 self.fail(path, own + below, &e);
             }
@@ -131,23 +131,23 @@ impl Placement<'_> {
 }
 
 /// Moves an entry unless its name is taken. Else it examines the entry that has the name.
-fn settle(entry: &RestoreEntry, mode: u32, from: Spot, to: Spot) -> Outcome {
+fn settle(entry: &RestoreEntry, mode: u32, from: Spot, to: Spot) -> MoveOutcome {
     for _ in 0..TRIES {
         let moved = if entry.kind == EntryKind::Folder { move_folder(from, to, mode) } else { move_entry(from, to) };
         let taken = match moved {
-            Ok(()) => return Outcome::Moved,
+            Ok(()) => return MoveOutcome::Moved,
             // A folder that is a mount point of the destination gives XDEV.
             Err(e @ (Errno::EXIST | Errno::XDEV)) => e,
-            Err(e) => return Outcome::Failed(e.into()),
+            Err(e) => return MoveOutcome::Failed(e.into()),
         };
         match presence(entry, to.0, to.1.as_bytes()) {
             Presence::Missing if taken == Errno::EXIST => {}
-            Presence::Missing => return Outcome::Failed(taken.into()),
-            Presence::Same => return Outcome::Same,
-            there => return Outcome::Taken(there),
+            Presence::Missing => return MoveOutcome::Failed(taken.into()),
+            Presence::Same => return MoveOutcome::Same,
+            there => return MoveOutcome::Taken(there),
         }
     }
-    Outcome::Taken(Presence::Unknown("it comes and goes".into()))
+    MoveOutcome::Taken(Presence::Unknown("it comes and goes".into()))
 }
 
 fn move_entry(from: Spot, to: Spot) -> rustix::io::Result<()> {

@@ -15,14 +15,14 @@ use std::process::Command;
 #[test]
 fn rsyncs_words_are_seen_from_the_image() {
     for (line, what, name) in [
-        (">f+++++++++ a b", Some(What::Gone), "a b"),
-        ("cd+++++++++ d/", Some(What::Gone), "d"),
-        (">f.st...... a", Some(What::Changed), "a"),
-        (".f...p..... a", Some(What::Touched), "a"),
+        (">f+++++++++ a b", Some(ChangeKind::Gone), "a b"),
+        ("cd+++++++++ d/", Some(ChangeKind::Gone), "d"),
+        (">f.st...... a", Some(ChangeKind::Changed), "a"),
+        (".f...p..... a", Some(ChangeKind::Touched), "a"),
         (".d..t...... d/", None, "d"),
-        (".d..tp..... d/", Some(What::Touched), "d"),
-        ("*deleting   x/y", Some(What::New), "x/y"),
-        ("cLc.t...... l", Some(What::Changed), "l"),
+        (".d..tp..... d/", Some(ChangeKind::Touched), "d"),
+        ("*deleting   x/y", Some(ChangeKind::New), "x/y"),
+        ("cLc.t...... l", Some(ChangeKind::Changed), "l"),
     ] {
         let (code, path) = itemized(line.as_bytes()).unwrap();
         assert_eq!((difference(&code), path.display().as_str()), (what, name), "{line}");
@@ -133,8 +133,8 @@ impl Pairs {
     }
 }
 
-pub(super) fn restored(place: &Place, into: &Path, far: Option<&Path>, trial: bool) -> Restored {
-    let at = At { host: far.map(|_| "elsewhere".into()), path: into.into() };
+pub(super) fn restored(place: &ImagePart, into: &Path, far: Option<&Path>, trial: bool) -> Restored {
+    let at = HostFolder { host: far.map(|_| "elsewhere".into()), path: into.into() };
     let ssh = far.map(|ssh| ssh.display().to_string());
     let write = Destination { into: &at, overwrite: false, trial, ssh: ssh.as_deref() };
     // The host of the destination does it in this way.
@@ -166,7 +166,7 @@ fn of_all_pairs_of_kinds_none_is_replaced_each_is_named_and_the_rest_is_restored
     let tree = pairs.dir.path().join("tree");
     let ssh = pairs.dir.path().join("ssh");
     far_shell(&ssh);
-    let whole = Place::below(&tree, &"".into(), "image").unwrap();
+    let whole = ImagePart::below(&tree, &"".into(), "image").unwrap();
     for (name, far) in [("here", None), ("far", Some(ssh.as_path()))] {
         let into = pairs.destination(name);
         let before = state(&into);
@@ -205,7 +205,7 @@ fn a_part_that_has_something_else_in_its_place_is_named_and_left() {
     let before = state(&into);
     for (wanted, there) in &pairs.pairs {
         let part = format!("{wanted}.{there}");
-        let place = Place::below(&pairs.dir.path().join("tree"), &part.as_str().into(), "image").unwrap();
+        let place = ImagePart::below(&pairs.dir.path().join("tree"), &part.as_str().into(), "image").unwrap();
         let done = restored(&place, &into, None, false);
         let what = (there != &"folder" || wanted != &"folder").then(|| u64::from(!is_same(wanted, there)));
         assert_eq!(done.left, what.unwrap_or(1), "{part}: {done:?}");
@@ -223,14 +223,14 @@ fn what_takes_a_name_after_it_was_examined_is_left_too() {
     let pairs = Pairs::new();
     let into = pairs.destination("into");
     let before = state(&into);
-    let place = Place::below(&pairs.dir.path().join("tree"), &"".into(), "image").unwrap();
-    let at = At { host: None, path: into.as_path().into() };
+    let place = ImagePart::below(&pairs.dir.path().join("tree"), &"".into(), "image").unwrap();
+    let at = HostFolder { host: None, path: into.as_path().into() };
     // As if the destination had been empty a moment ago: the whole list is passed to rsync.
     let mut list = tempfile::NamedTempFile::new().unwrap();
     for (wanted, there) in &pairs.pairs {
         list.write_all(format!("./{wanted}.{there}\0").as_bytes()).unwrap();
     }
-    let words = rsync::restore_words(Names::Here(list.path()), &place.name, &at, SSH, false);
+    let words = rsync::restore_words(RestoreList::Here(list.path()), &place.name, &at, SSH, false);
     place.run(words, &at, &Reins::default(), &mut |_, _| Ok(())).unwrap();
     assert_eq!(state(&into), before);
 }

@@ -13,10 +13,10 @@ use until::until;
 
 /// Returns the listed files of a brick, sorted.
 fn listed(brick: &Path, exclude: &[&str], since: Option<Timestamp>, (nth, of): (u32, u32)) -> Vec<Vec<u8>> {
-    let turn = Turn { brick: brick.into(), nth, of };
+    let turn = BrickTurn { brick: brick.into(), nth, of };
     let deal = Deal { exclude: exclude.iter().map(|pattern| pattern.to_string()).collect(), since };
     let share = Share { turns: Vec::new(), below: "home".into(), deal, mark: String::new() };
-    let mut found = Found { list: "/".into(), files: 0, bytes: 0 };
+    let mut found = HostFiles { list: "/".into(), files: 0, bytes: 0 };
     let mut out = Vec::new();
     look(&share, &turn, &Reins::default(), &mut out, &mut found).unwrap();
     let mut names: Vec<Vec<u8>> = out.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect();
@@ -71,7 +71,7 @@ fn the_rsync_that_reads_stands_still_while_others_need_the_volume() {
     let share = Share { turns: Vec::new(), below: "".into(), deal, mark: "share".into() };
     let theirs = reins.clone();
     std::thread::spawn(move || hold(&share, &theirs, &mut |answer| tell.send(answer).map_err(io::Error::other)));
-    let Ok(Answer::Found(found)) = told.recv() else { panic!() };
+    let Ok(SnapshotReply::Found(found)) = told.recv() else { panic!() };
     assert_eq!(fs::read(&found.list).unwrap(), b"", "whoever is told of it can read it");
     reins.heed(&Control::Pause);
     // The process begins during the pause.
@@ -90,10 +90,10 @@ fn the_rsync_that_reads_stands_still_while_others_need_the_volume() {
 #[test]
 fn a_folder_that_is_no_brick_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
-    let turn = Turn { brick: dir.path().into(), nth: 0, of: 1 };
+    let turn = BrickTurn { brick: dir.path().into(), nth: 0, of: 1 };
     let deal = Deal { exclude: Vec::new(), since: None };
     let share = Share { turns: Vec::new(), below: "".into(), deal, mark: String::new() };
-    let mut found = Found { list: "/".into(), files: 0, bytes: 0 };
+    let mut found = HostFiles { list: "/".into(), files: 0, bytes: 0 };
     let why = look(&share, &turn, &Reins::default(), &mut Vec::new(), &mut found).unwrap_err();
     assert!(why.contains("brick"), "{why}");
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::plan::plan;
-use crate::wanted::Wanted;
+use crate::wanted::HostRequirement;
 use crate::{MountState, Undone, undo};
 
 const NAME: &str = "/dev/disk/by-id/ata-WD-1";
@@ -8,20 +8,20 @@ const BLANK: &str = "node /dev/sdb\nid WD-1\nmodel WDC WD40\nbytes 4000787030016
 
 fn host(facts: &str) -> Observed {
     let mut seen = Observed::default();
-    seen.disks.extend(Disk::read(facts).map(|disk| (NAME.to_string(), disk)));
+    seen.disks.extend(DiskFacts::read(facts).map(|disk| (NAME.to_string(), disk)));
     seen
 }
 
 fn fs() -> DiskFs {
-    DiskFs { kind: "ext4".into(), uuid: Disk::read(BLANK).unwrap().uuid("n1", NAME) }
+    DiskFs { kind: "ext4".into(), uuid: DiskFacts::read(BLANK).unwrap().uuid("n1", NAME) }
 }
 
 fn own() -> String {
     format!("{BLANK}sign ext4 /dev/sdb {}\n", fs().uuid)
 }
 
-fn wanted(wipe: Option<&str>) -> [Wanted; 1] {
-    [Wanted::Disk { name: NAME.into(), fs: fs(), wipe: wipe.map(String::from) }]
+fn wanted(wipe: Option<&str>) -> [HostRequirement; 1] {
+    [HostRequirement::Disk { name: NAME.into(), fs: fs(), wipe: wipe.map(String::from) }]
 }
 
 /// The description of the single step, or the objections to it.
@@ -182,22 +182,22 @@ fn a_disk_that_is_gone_holds_up_no_way_back() {
     let state = |exists, mounted| MountState { exists, mounted };
     let (from, to) = (state(false, false), state(true, true));
     let mut seen = taken("");
-    let mount = Change::Mount { point: "/data".into(), from, to, over: None, disk: true };
+    let mount = HostChange::Mount { point: "/data".into(), from, to, over: None, disk: true };
     seen.journal.push(("00000002.json".into(), mount));
     seen.mounts.insert("/data".into(), (state(true, false), false));
     let Undone { steps, changed, .. } = undo(&seen);
-    let away = Change::Mount { point: "/data".into(), from: state(true, false), to: from, over: None, disk: true };
+    let away = HostChange::Mount { point: "/data".into(), from: state(true, false), to: from, over: None, disk: true };
     assert_eq!((steps[0].change.clone(), changed.len()), (away, 0));
 }
 
 #[test]
 fn a_uuid_is_of_one_host_and_one_disk() {
-    let disk = Disk::read(BLANK).unwrap();
+    let disk = DiskFacts::read(BLANK).unwrap();
     let uuid = disk.uuid("n1", NAME);
     assert_eq!((uuid.len(), &uuid[14..15], uuid.matches('-').count()), (36, "8", 4));
     assert_eq!(uuid, disk.uuid("n1", "/dev/sdb"), "whatever it is called");
     assert_ne!(uuid, disk.uuid("n2", NAME));
-    assert_ne!(uuid, Disk { id: "WD-2".into(), ..disk }.uuid("n1", NAME));
+    assert_ne!(uuid, DiskFacts { id: "WD-2".into(), ..disk }.uuid("n1", NAME));
 }
 
 /// Runs on this machine, where the root file system lies on a disk.
@@ -214,7 +214,7 @@ fn the_disk_of_the_root_file_system_is_known_for_it() {
     let below = say("lsblk", &["-snro", "NAME,TYPE", &source]);
     let whole: Vec<&str> = below.lines().filter_map(|line| line.strip_suffix(" disk")).collect();
     for name in whole {
-        let question = crate::Question { disks: [format!("/dev/{name}")].into(), ..crate::Question::default() };
+        let question = crate::FactQuery { disks: [format!("/dev/{name}")].into(), ..crate::FactQuery::default() };
         let seen = Observed::read(&say("sh", &["-c", &question.script()])).unwrap();
         let disk = &seen.disks[&format!("/dev/{name}")];
         assert!(disk.is_root && !disk.uses.is_empty(), "{disk:?}");

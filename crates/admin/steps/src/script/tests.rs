@@ -12,29 +12,29 @@ pub(super) fn here(dir: &Path, text: &str) -> String {
 }
 
 /// Runs steps on this machine, with a journal in `dir`; only files are touched by them.
-fn run(dir: &Path, steps: &[Step], void: &[String]) -> Output {
+fn run(dir: &Path, steps: &[ChangeStep], void: &[String]) -> Output {
     let text = here(dir, &script(steps, void, &By::default()));
     Command::new("sh").args(["-c", &text]).output().unwrap()
 }
 
-fn put(path: &Path, from: Option<&str>, to: Option<&str>) -> Change {
+fn put(path: &Path, from: Option<&str>, to: Option<&str>) -> HostChange {
     let owner = std::fs::metadata(path.parent().unwrap()).unwrap();
     let state = |text: &str| FileState { content: text.into(), mode: 0o640, uid: owner.uid(), gid: owner.gid() };
-    Change::File { path: path.display().to_string(), from: from.map(state), to: to.map(state), block: None }
+    HostChange::File { path: path.display().to_string(), from: from.map(state), to: to.map(state), block: None }
 }
 
 #[test]
 fn a_file_is_written_noted_and_put_back() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("it's $HOME");
-    let step = Step { change: put(&path, None, Some("a'b\n$c\n")), undoes: None };
+    let step = ChangeStep { change: put(&path, None, Some("a'b\n$c\n")), undoes: None };
     let done = run(dir.path(), std::slice::from_ref(&step), &[]);
     assert_eq!(String::from_utf8_lossy(&done.stdout), "did 0\n", "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "a'b\n$c\n");
     let entry = dir.path().join("state/up/00000001.json");
-    let noted: Change = serde_json::from_slice(&std::fs::read(&entry).unwrap()).unwrap();
+    let noted: HostChange = serde_json::from_slice(&std::fs::read(&entry).unwrap()).unwrap();
     assert_eq!(noted, step.change);
-    let back = Step { change: noted.inverse().unwrap(), undoes: Some(vec!["00000001.json".into()]) };
+    let back = ChangeStep { change: noted.inverse().unwrap(), undoes: Some(vec!["00000001.json".into()]) };
     let undone = run(dir.path(), &[back], &[]);
     assert!(undone.status.success() && !path.exists(), "{}", String::from_utf8_lossy(&undone.stderr));
     assert!(!dir.path().join("state").exists(), "nothing of the journal is left");
@@ -44,11 +44,11 @@ fn a_file_is_written_noted_and_put_back() {
 fn an_entry_names_the_cluster_file_of_its_set_up() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("f");
-    let step = Step { change: put(&path, None, Some("a\n")), undoes: None };
+    let step = ChangeStep { change: put(&path, None, Some("a\n")), undoes: None };
     let owner = "adm:/etc/it's a cluster.toml";
     let text = here(dir.path(), &script(std::slice::from_ref(&step), &[], &By { owner: Some(owner), ..By::default() }));
     assert!(Command::new("sh").args(["-c", &text]).status().unwrap().success());
-    let question = crate::Question { journal: true, ..Default::default() };
+    let question = crate::FactQuery { journal: true, ..Default::default() };
     let answer = Command::new("sh").args(["-c", &here(dir.path(), &question.script())]).output().unwrap();
     let seen = crate::Observed::read(&String::from_utf8(answer.stdout).unwrap()).unwrap();
     assert_eq!(seen.journal, [("00000001.json".to_string(), step.change)]);
@@ -67,9 +67,9 @@ fn what_nobody_confirms_is_taken_back_by_the_host_itself() {
         std::fs::write(&path, "old").unwrap();
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
         let steps = [put(&path, Some("old"), Some("new")), put(&made, None, Some("x"))];
-        let steps = steps.map(|change| Step { change, undoes: None });
-        let nudge = Change::Nudge { unit: "u".into(), how: How::Reload, test: None };
-        let steps = [steps.to_vec(), vec![Step { change: nudge, undoes: None }]].concat();
+        let steps = steps.map(|change| ChangeStep { change, undoes: None });
+        let nudge = HostChange::Nudge { unit: "u".into(), how: How::Reload, test: None };
+        let steps = [steps.to_vec(), vec![ChangeStep { change: nudge, undoes: None }]].concat();
         let guard = Guard { seconds: 77, token: token.into() };
         let (passed, ended) = (dir.path().join("passed"), dir.path().join("ended"));
         // The test signals that the time has passed, and the timer that it has ended.
@@ -85,9 +85,9 @@ fn what_nobody_confirms_is_taken_back_by_the_host_itself() {
                 .replace("systemctl", &format!("echo >>{} ", read.display()))
         };
         // The undo is in the script as base64.
-        let back = Content(here(back(&steps)).into_bytes()).encoded();
+        let back = FileContent(here(back(&steps)).into_bytes()).encoded();
         let text = script(&steps, &[], &By { guard: Some(&guard), ..By::default() })
-            .replace(&Content(super::back(&steps).into_bytes()).encoded(), &back);
+            .replace(&FileContent(super::back(&steps).into_bytes()).encoded(), &back);
         let done = Command::new("sh").args(["-c", &here(text)]).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
@@ -116,7 +116,7 @@ fn what_somebody_changes_meanwhile_is_left_alone_and_nothing_further_is_done() {
     let (path, other) = (dir.path().join("f"), dir.path().join("g"));
     std::fs::write(&path, "theirs").unwrap();
     let steps = [put(&path, Some("old"), Some("new")), put(&other, None, Some("x"))];
-    let done = run(dir.path(), &steps.map(|change| Step { change, undoes: None }), &[]);
+    let done = run(dir.path(), &steps.map(|change| ChangeStep { change, undoes: None }), &[]);
     let why = format!("outdated\t{} was changed while homing looked at it\n", path.display());
     assert_eq!(String::from_utf8_lossy(&done.stdout), why, "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
@@ -127,10 +127,10 @@ fn what_somebody_changes_meanwhile_is_left_alone_and_nothing_further_is_done() {
 fn who_looked_before_another_does_nothing_more_and_who_looked_last_does() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("f");
-    let steps = [Step { change: put(&path, None, Some("x")), undoes: None }];
+    let steps = [ChangeStep { change: put(&path, None, Some("x")), undoes: None }];
     let sh = |text: &str| Command::new("sh").args(["-c", &here(dir.path(), text)]).output().unwrap();
     let look = |lead: Option<&str>| {
-        let question = crate::Question { lead: lead.map(String::from), ..crate::Question::default() };
+        let question = crate::FactQuery { lead: lead.map(String::from), ..crate::FactQuery::default() };
         sh(&question.script())
     };
     let act = |lead: &str| {
@@ -148,7 +148,7 @@ fn who_looked_before_another_does_nothing_more_and_who_looked_last_does() {
     std::fs::remove_file(&lock).unwrap();
     assert_eq!(act("next-2"), "outdated\tthis host was started anew since homing looked at it\n", "/run was emptied");
     for lead in [None, Some("third-3")] {
-        let question = crate::Question { lead: lead.map(String::from), ..crate::Question::default() };
+        let question = crate::FactQuery { lead: lead.map(String::from), ..crate::FactQuery::default() };
         // The test does not wait long for the lock.
         let text = here(dir.path(), &question.script().replace("-w 300", "-n"));
         let done = Command::new("flock").arg(&lock).args(["sh", "-c", &text]).output().unwrap();
@@ -161,8 +161,8 @@ fn the_tenth_entry_follows_the_ninth() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("f");
     let text = |n: usize| if n == 0 { None } else { Some("x".repeat(n)) };
-    let steps: Vec<Step> = (0..10)
-        .map(|n| Step { change: put(&path, text(n).as_deref(), text(n + 1).as_deref()), undoes: None })
+    let steps: Vec<ChangeStep> = (0..10)
+        .map(|n| ChangeStep { change: put(&path, text(n).as_deref(), text(n + 1).as_deref()), undoes: None })
         .collect();
     assert!(run(dir.path(), &steps, &[]).status.success());
     let mut names: Vec<_> =

@@ -2,14 +2,14 @@
 
 use super::create::{brick_refusals, join, make_folders};
 use super::remove::remove_bricks;
-use super::room::{Room, brick};
+use super::room::{FreeSpace, brick};
 use super::xml::Brick;
-use super::{Answer, HAS_BRICK, UNIT, gluster, missing, mount_line, no_volume, speaker_of, volume};
+use super::{GlusterPlanResult, HAS_BRICK, UNIT, gluster, missing, mount_line, no_volume, speaker_of, volume};
 use crate::mount;
-use crate::observe::{Content, Observed};
+use crate::observe::{Observed, StoreContent};
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
-use crate::step::{Plan, Step, Then, Watch, script};
+use crate::step::{CommandStep, DataMovement, Then, VolumePlan, script};
 
 /// Bricks that exist already are no error: the command may be a repetition.
 const ADD_BRICKS: &str = r#"
@@ -46,21 +46,21 @@ const FEWER: &str = r#"
 
 /// Adds the places of `spec` that have no brick yet. Hosts that are too few for a set of their own share one with the
 /// present hosts that have most room.
-pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Answer {
+pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> GlusterPlanResult {
     let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
     let has = |h: &String| there.bricks.iter().any(|b| b.host == *h);
     let mut new: Vec<String> = spec.servers().into_iter().filter(|h| !has(h)).collect();
     let old: Vec<String> = spec.servers().into_iter().filter(|h| has(h)).collect();
-    let mut plan = Plan::default();
+    let mut plan = VolumePlan::default();
     if new.is_empty() {
         lifted(mount::refusals(spec, seen), allowed)?;
         mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
         if running(spec, seen, "Rebalance") {
-            plan.then = Then::Wait(Watch::Rebalance);
+            plan.then = Then::Wait(DataMovement::Rebalance);
         }
         return Ok(plan);
     }
-    let (mut bricks, mut room, hosts) = (Vec::new(), Room::of(seen), new.clone());
+    let (mut bricks, mut room, hosts) = (Vec::new(), FreeSpace::of(seen), new.clone());
     while !new.is_empty() {
         let mut set: Vec<String> = new.drain(..new.len().min(there.set_size)).collect();
         while set.len() < there.set_size {
@@ -102,31 +102,34 @@ fn task<'a>(spec: &'a Spec, seen: &'a Observed, what: &str) -> Option<Option<&'a
     (!told.is_empty()).then_some(found)
 }
 
-fn add_bricks(plan: &mut Plan, spec: &Spec, host: &str, copies: usize, bricks: &[Brick]) {
+fn add_bricks(plan: &mut VolumePlan, spec: &Spec, host: &str, copies: usize, bricks: &[Brick]) {
     let words: Vec<String> = bricks.iter().map(Brick::word).collect();
     let mut args = vec![spec.name.clone(), copies.to_string()];
     args.extend(words.iter().cloned());
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let why = format!("add {}", words.join(" "));
-    plan.phase("add the bricks", vec![Step::new(host, script(&[HAS_BRICK, ADD_BRICKS].concat(), &args), why)]);
+    plan.phase("add the bricks", vec![CommandStep::new(host, script(&[HAS_BRICK, ADD_BRICKS].concat(), &args), why)]);
 }
 
-fn start_rebalance(plan: &mut Plan, spec: &Spec, host: &str) {
+fn start_rebalance(plan: &mut VolumePlan, spec: &Spec, host: &str) {
     let stop = script(r#"gluster --mode=script volume rebalance "$1" stop; true"#, &[&spec.name]);
-    let step =
-        Step::new(host, gluster(&["volume", "rebalance", &spec.name, "start"]), "move files to where there is room");
+    let step = CommandStep::new(
+        host,
+        gluster(&["volume", "rebalance", &spec.name, "start"]),
+        "move files to where there is room",
+    );
     plan.phase("rebalance", vec![step.undo(stop)]);
-    plan.then = Then::Wait(Watch::Rebalance);
+    plan.then = Then::Wait(DataMovement::Rebalance);
 }
 
 /// Redistributes files over all bricks.
-pub fn rebalance(spec: &Spec, seen: &Observed) -> Answer {
+pub fn rebalance(spec: &Spec, seen: &Observed) -> GlusterPlanResult {
     let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
-    let mut plan = Plan::default();
+    let mut plan = VolumePlan::default();
     if there.sets().count() < 2 {
         plan.notes.push("all files lie in one set of bricks; there is nothing to move".into());
     } else if running(spec, seen, "Rebalance") {
-        plan.then = Then::Wait(Watch::Rebalance);
+        plan.then = Then::Wait(DataMovement::Rebalance);
     } else {
         start_rebalance(&mut plan, spec, &speaker_of(spec, seen)?.0);
     }
@@ -135,12 +138,12 @@ pub fn rebalance(spec: &Spec, seen: &Observed) -> Answer {
 
 /// Moves all files off a host: each of its sets is made anew without it, then emptied into the others. No file has
 /// fewer copies meanwhile.
-pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) -> Answer {
+pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) -> GlusterPlanResult {
     let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
     let sets: Vec<&[Brick]> = there.sets().filter(|set| set.iter().any(|b| b.host == host)).collect();
     let leaving: Vec<Brick> = sets.concat();
     let (speaker, _) = speaker_of(spec, seen)?;
-    let mut plan = Plan::default();
+    let mut plan = VolumePlan::default();
     if leaving.is_empty() {
         let mut rest = spec.clone();
         rest.places.retain(|place| place.host != host);
@@ -157,7 +160,7 @@ pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) 
         return Err(vec![Refusal::never(why)]);
     };
     match going.map(|t| t.status.as_str()) {
-        Some("in progress") => plan.then = Then::Wait(Watch::Drain(leaving.iter().map(Brick::word).collect())),
+        Some("in progress") => plan.then = Then::Wait(DataMovement::Drain(leaving.iter().map(Brick::word).collect())),
         Some("completed") => commit(&mut plan, spec, seen, &speaker, &leaving)?,
         _ => leave(&mut plan, spec, seen, host, &sets, allowed)?,
     }
@@ -165,7 +168,7 @@ pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) 
 }
 
 fn leave(
-    plan: &mut Plan,
+    plan: &mut VolumePlan,
     spec: &Spec,
     seen: &Observed,
     host: &str,
@@ -176,7 +179,7 @@ fn leave(
     let mut others: Vec<String> = there.bricks.iter().map(|b| b.host.clone()).filter(|h| h != host).collect();
     others.sort();
     others.dedup();
-    let (mut room, mut bricks) = (Room::of(seen), Vec::new());
+    let (mut room, mut bricks) = (FreeSpace::of(seen), Vec::new());
     for set in sets {
         let mut hosts: Vec<String> = set.iter().map(|b| b.host.clone()).collect();
         let stays = others.iter().filter(|h| !hosts.contains(h)).count();
@@ -202,15 +205,15 @@ fn leave(
     let mut args = vec![spec.name.as_str()];
     args.extend(words.iter().map(String::as_str));
     let stop = r#"v=$1; shift; gluster --mode=script volume remove-brick "$v" "$@" stop; true"#;
-    let step = Step::new(&speaker, script(START_REMOVAL, &args), format!("empty {}", words.join(" ")));
+    let step = CommandStep::new(&speaker, script(START_REMOVAL, &args), format!("empty {}", words.join(" ")));
     plan.phase("move files away", vec![step.undo(script(stop, &args))]);
-    plan.then = Then::Wait(Watch::Drain(words.clone()));
+    plan.then = Then::Wait(DataMovement::Drain(words.clone()));
     Ok(())
 }
 
 /// No host is left to take the copies: only if the user accepts it, and never the last one.
 fn fewer_copies(
-    plan: &mut Plan,
+    plan: &mut VolumePlan,
     spec: &Spec,
     seen: &Observed,
     host: &str,
@@ -229,12 +232,12 @@ fn fewer_copies(
     Ok(())
 }
 
-fn drop_copies(plan: &mut Plan, spec: &Spec, speaker: &str, left: usize, leaving: &[Brick]) {
+fn drop_copies(plan: &mut VolumePlan, spec: &Spec, speaker: &str, left: usize, leaving: &[Brick]) {
     let words: Vec<String> = leaving.iter().map(Brick::word).collect();
     let left = left.to_string();
     let mut args = vec![spec.name.as_str(), &left];
     args.extend(words.iter().map(String::as_str));
-    let step = Step::new(
+    let step = CommandStep::new(
         speaker,
         script(FEWER, &args),
         format!("keep {left} of each file's copies; give up {}", words.join(" ")),
@@ -244,8 +247,14 @@ fn drop_copies(plan: &mut Plan, spec: &Spec, speaker: &str, left: usize, leaving
     plan.then = Then::Again;
 }
 
-fn commit(plan: &mut Plan, spec: &Spec, seen: &Observed, speaker: &str, leaving: &[Brick]) -> Result<(), Vec<Refusal>> {
-    let left = |b: &&Brick| seen.store(&b.host, &b.path).is_some_and(|s| s.content == Content::Files);
+fn commit(
+    plan: &mut VolumePlan,
+    spec: &Spec,
+    seen: &Observed,
+    speaker: &str,
+    leaving: &[Brick],
+) -> Result<(), Vec<Refusal>> {
+    let left = |b: &&Brick| seen.store(&b.host, &b.path).is_some_and(|s| s.content == StoreContent::Files);
     let left: Vec<String> = leaving.iter().filter(left).map(Brick::word).collect();
     if !left.is_empty() {
         let v = &spec.name;
@@ -259,16 +268,19 @@ fn commit(plan: &mut Plan, spec: &Spec, seen: &Observed, speaker: &str, leaving:
     let mut argv = gluster(&["volume", "remove-brick", &spec.name]);
     argv.extend(leaving.iter().map(Brick::word));
     argv.push("commit".into());
-    plan.phase("let the empty bricks go", vec![Step::new(speaker, argv, "take the empty bricks out of the volume")]);
+    plan.phase(
+        "let the empty bricks go",
+        vec![CommandStep::new(speaker, argv, "take the empty bricks out of the volume")],
+    );
     remove_bricks(plan, leaving);
     plan.then = Then::Again;
     Ok(())
 }
 
 /// Changes the number of copies of the whole volume, one at a time.
-pub fn set_copies(spec: &Spec, seen: &Observed, copies: usize, allowed: &[Danger]) -> Answer {
+pub fn set_copies(spec: &Spec, seen: &Observed, copies: usize, allowed: &[Danger]) -> GlusterPlanResult {
     let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
-    let mut plan = Plan::default();
+    let mut plan = VolumePlan::default();
     let now = there.copies();
     if now == copies {
         return Ok(plan);
@@ -293,7 +305,7 @@ pub fn set_copies(spec: &Spec, seen: &Observed, copies: usize, allowed: &[Danger
         drop_copies(&mut plan, spec, &speaker, now - 1, &leaving);
         return Ok(plan);
     }
-    let (mut room, mut bricks, servers) = (Room::of(seen), Vec::new(), spec.servers());
+    let (mut room, mut bricks, servers) = (FreeSpace::of(seen), Vec::new(), spec.servers());
     for set in there.sets() {
         let without: Vec<String> = set.iter().map(|b| b.host.clone()).collect();
         let Some(host) = room.widest(&servers, &without) else {
@@ -306,14 +318,14 @@ pub fn set_copies(spec: &Spec, seen: &Observed, copies: usize, allowed: &[Danger
     lifted(missing(spec, seen), allowed)?;
     make_folders(&mut plan, seen, &bricks);
     add_bricks(&mut plan, spec, &speaker, now + 1, &bricks);
-    plan.then = Then::Wait(Watch::Heal);
+    plan.then = Then::Wait(DataMovement::Heal);
     Ok(plan)
 }
 
 /// Brings all copies up to date.
-pub fn heal(spec: &Spec, seen: &Observed, full: bool) -> Answer {
+pub fn heal(spec: &Spec, seen: &Observed, full: bool) -> GlusterPlanResult {
     let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
-    let mut plan = Plan::default();
+    let mut plan = VolumePlan::default();
     if there.copies() < 2 {
         plan.notes.push("one copy needs no healing".into());
         return Ok(plan);
@@ -324,11 +336,11 @@ pub fn heal(spec: &Spec, seen: &Observed, full: bool) -> Answer {
     plan.notes.extend(silent.iter().map(|(h, why)| format!("{h} does not answer, its copies stay behind: {why}")));
     let deaf = if silent.is_empty() { "" } else { "yes" };
     let start = script(IN_SPITE, &[deaf, "start", &spec.name, "force"]);
-    plan.phase("start bricks that are down", vec![Step::new(&host, start, "start bricks that are down")]);
+    plan.phase("start bricks that are down", vec![CommandStep::new(&host, start, "start bricks that are down")]);
     let mut words = vec![deaf, spec.name.as_str()];
     words.extend(full.then_some("full"));
     let heal = script(HEAL, &words);
-    plan.phase("heal", vec![Step::new(&host, heal, "copy what was missed")]);
-    plan.then = Then::Wait(Watch::Heal);
+    plan.phase("heal", vec![CommandStep::new(&host, heal, "copy what was missed")]);
+    plan.then = Then::Wait(DataMovement::Heal);
     Ok(plan)
 }

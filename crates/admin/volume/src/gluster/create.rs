@@ -1,13 +1,13 @@
 //! Plans a new volume: from hosts with a disk to a volume that is mounted everywhere.
 
 use super::layout;
-use super::xml::{Brick, Volume};
+use super::xml::{Brick, GlusterVolume};
 use super::{UNIT, gluster, missing, mount_line, speaker, volume};
 use crate::mount;
-use crate::observe::{Content, Observed};
+use crate::observe::{Observed, StoreContent};
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
-use crate::step::{Plan, Step, Then, script, words};
+use crate::step::{CommandStep, Then, VolumePlan, script, words};
 
 /// Options that were measured, each with its reason.
 const OPTIONS: &[(&str, &str)] = &[
@@ -75,7 +75,7 @@ const UNMAKE_BRICKS: &str = r#"
 "#;
 
 /// Plans the steps until the volume is mounted on all clients.
-pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumePlan, Vec<Refusal>> {
     if let Some(there) = volume(spec, seen) {
         return existing(spec, seen, there, allowed);
     }
@@ -87,7 +87,7 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
         refusals.extend(super::stripe::refusals(spec, seen, spec.copies as usize));
     }
     lifted(refusals, allowed)?;
-    let mut plan = Plan::default();
+    let mut plan = VolumePlan::default();
     let known = start_daemons(&mut plan, spec, seen);
     if known {
         plan.then = Then::Again;
@@ -108,7 +108,12 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
 }
 
 /// Completes an existing volume if it is the same one, and refuses another.
-fn existing(spec: &Spec, seen: &Observed, there: &Volume, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+fn existing(
+    spec: &Spec,
+    seen: &Observed,
+    there: &GlusterVolume,
+    allowed: &[Danger],
+) -> Result<VolumePlan, Vec<Refusal>> {
     let wanted: Vec<String> = layout::bricks(spec).iter().map(Brick::word).collect();
     let has: Vec<String> = there.bricks.iter().map(Brick::word).collect();
     if wanted != has || there.copies() != spec.copies as usize {
@@ -120,7 +125,7 @@ fn existing(spec: &Spec, seen: &Observed, there: &Volume, allowed: &[Danger]) ->
         ))]);
     }
     lifted(mount::refusals(spec, seen), allowed)?;
-    let mut plan = Plan::default();
+    let mut plan = VolumePlan::default();
     start_daemons(&mut plan, spec, seen);
     let speaker = speaker(spec, seen).map(|(h, _)| h).unwrap_or_default();
     set_options(&mut plan, spec, &speaker, Some(there));
@@ -144,7 +149,7 @@ pub(super) fn brick_refusals(spec: &Spec, seen: &Observed, bricks: &[Brick]) -> 
                 format!("{} lies on the disk of the system, which a full volume would stop", brick.word()),
             ));
         }
-        if !matches!(store.content, Content::Absent | Content::Empty) {
+        if !matches!(store.content, StoreContent::Absent | StoreContent::Empty) {
             refusals.push(Refusal::danger(
                 Danger::StoreInUse,
                 format!("{} is not empty; it may belong to another volume", brick.word()),
@@ -155,21 +160,21 @@ pub(super) fn brick_refusals(spec: &Spec, seen: &Observed, bricks: &[Brick]) -> 
 }
 
 /// Starts the daemons. Returns whether one that has to be started may know the volume.
-fn start_daemons(plan: &mut Plan, spec: &Spec, seen: &Observed) -> bool {
+fn start_daemons(plan: &mut VolumePlan, spec: &Spec, seen: &Observed) -> bool {
     let idle: Vec<String> = spec.servers().into_iter().filter(|h| !seen.runs(h, UNIT)).collect();
     plan.phase("start the daemons", idle.iter().map(|h| mount::start_unit(h, UNIT)).collect());
     idle.iter().any(|h| seen.host(h).is_some_and(|f| f.glusterd_knows))
 }
 
 /// Makes `hosts` peers; the first host runs the commands.
-pub(super) fn join(plan: &mut Plan, spec: &Spec, seen: &Observed, hosts: &[String]) {
+pub(super) fn join(plan: &mut VolumePlan, spec: &Spec, seen: &Observed, hosts: &[String]) {
     let speaker = speaker(spec, seen).map(|(h, _)| h).or(hosts.first().cloned()).unwrap_or_default();
     let known = |h: &String| seen.host(&speaker).and_then(|f| f.gluster.as_ref()).is_some_and(|c| c.knows(h));
     let new: Vec<&str> = hosts.iter().filter(|h| **h != speaker && !known(h)).map(String::as_str).collect();
     if new.is_empty() {
         return;
     }
-    let probe = Step::new(&speaker, script(PROBE_PEERS, &new), format!("make peers of {}", new.join(", ")));
+    let probe = CommandStep::new(&speaker, script(PROBE_PEERS, &new), format!("make peers of {}", new.join(", ")));
     plan.phase("join the hosts", vec![probe.undo(script(DETACH_PEERS, &new))]);
     let peers = seen.host(&speaker).and_then(|f| f.gluster.as_ref()).map_or(0, |c| c.peers.len());
     let count = (peers + new.len()).to_string();
@@ -177,26 +182,26 @@ pub(super) fn join(plan: &mut Plan, spec: &Spec, seen: &Observed, hosts: &[Strin
     all.extend(spec.servers());
     all.sort();
     all.dedup();
-    let wait = |h: &String| Step::new(h, script(AWAIT_PEERS, &[&count]), "wait until all peers are connected");
+    let wait = |h: &String| CommandStep::new(h, script(AWAIT_PEERS, &[&count]), "wait until all peers are connected");
     plan.phase("wait for the peers", all.iter().map(wait).collect());
 }
 
 /// Makes the bricks' folders; its undo removes only these.
-pub(super) fn make_folders(plan: &mut Plan, seen: &Observed, bricks: &[Brick]) {
+pub(super) fn make_folders(plan: &mut VolumePlan, seen: &Observed, bricks: &[Brick]) {
     let mut hosts: Vec<&str> = bricks.iter().map(|b| b.host.as_str()).collect();
     hosts.sort_unstable();
     hosts.dedup();
     let steps = hosts.iter().filter_map(|host| {
         let absent =
-            |b: &&Brick| b.host == *host && seen.store(host, &b.path).is_none_or(|s| s.content == Content::Absent);
+            |b: &&Brick| b.host == *host && seen.store(host, &b.path).is_none_or(|s| s.content == StoreContent::Absent);
         let paths: Vec<&str> = bricks.iter().filter(absent).map(|b| b.path.as_str()).collect();
-        let make = Step::new(host, script(MAKE_BRICKS, &paths), format!("make {}", paths.join(" ")));
+        let make = CommandStep::new(host, script(MAKE_BRICKS, &paths), format!("make {}", paths.join(" ")));
         (!paths.is_empty()).then(|| make.undo(script(UNMAKE_BRICKS, &paths)))
     });
     plan.phase("make the bricks' folders", steps.collect());
 }
 
-fn define(plan: &mut Plan, spec: &Spec, bricks: &[Brick], allowed: &[Danger]) {
+fn define(plan: &mut VolumePlan, spec: &Spec, bricks: &[Brick], allowed: &[Danger]) {
     let speaker = spec.servers().first().cloned().unwrap_or_default();
     let copies = spec.copies.to_string();
     let mut argv = gluster(&["volume", "create", &spec.name]);
@@ -209,7 +214,7 @@ fn define(plan: &mut Plan, spec: &Spec, bricks: &[Brick], allowed: &[Danger]) {
     if allowed.iter().any(|d| matches!(d, Danger::SystemDisk | Danger::CopiesOnOneHost | Danger::StoreInUse)) {
         argv.push("force".into());
     }
-    let step = Step::new(&speaker, argv, format!("define the volume {}", spec.name));
+    let step = CommandStep::new(&speaker, argv, format!("define the volume {}", spec.name));
     let gone =
         r#"gluster --mode=script volume info "$1" >/dev/null 2>&1 || exit 0; gluster --mode=script volume delete "$1""#;
     plan.phase("define the volume", vec![step.undo(script(gone, &[&spec.name]))]);
@@ -217,7 +222,7 @@ fn define(plan: &mut Plan, spec: &Spec, bricks: &[Brick], allowed: &[Danger]) {
     start(plan, spec, &speaker, false);
 }
 
-fn set_options(plan: &mut Plan, spec: &Spec, speaker: &str, there: Option<&Volume>) {
+fn set_options(plan: &mut VolumePlan, spec: &Spec, speaker: &str, there: Option<&GlusterVolume>) {
     let size = spec.stripe.map(|s| s.to_string());
     let mut wanted: Vec<(&str, &str)> = OPTIONS.iter().chain(&VANISHED).copied().collect();
     if let Some(size) = &size {
@@ -230,14 +235,15 @@ fn set_options(plan: &mut Plan, spec: &Spec, speaker: &str, there: Option<&Volum
     }
     let mut argv = gluster(&["volume", "set", &spec.name]);
     argv.extend(wanted.iter().flat_map(|(k, v)| [k.to_string(), v.to_string()]));
-    plan.phase("set the options", vec![Step::new(speaker, argv, "set the recommended options")]);
+    plan.phase("set the options", vec![CommandStep::new(speaker, argv, "set the recommended options")]);
 }
 
-fn start(plan: &mut Plan, spec: &Spec, speaker: &str, started: bool) {
+fn start(plan: &mut VolumePlan, spec: &Spec, speaker: &str, started: bool) {
     if started {
         return;
     }
-    let step = Step::new(speaker, gluster(&["volume", "start", &spec.name]), format!("start the volume {}", spec.name));
+    let step =
+        CommandStep::new(speaker, gluster(&["volume", "start", &spec.name]), format!("start the volume {}", spec.name));
     let stop = r#"gluster --mode=script volume info "$1" >/dev/null 2>&1 || exit 0
         gluster --mode=script volume stop "$1" force || gluster volume info "$1" | grep -q '^Status: \(Created\|Stopped\)'"#;
     plan.phase("start the volume", vec![step.undo(script(stop, &[&spec.name]))]);

@@ -1,13 +1,13 @@
 //! Removes a host that is gone for good: its bricks are made anew on others, from the remaining copies.
 
 use super::create::make_folders;
-use super::room::{Room, brick};
+use super::room::{FreeSpace, brick};
 use super::xml::Brick;
 use super::{HAS_BRICK, speaker_of, volume};
 use crate::observe::Observed;
 use crate::refuse::Refusal;
 use crate::spec::Spec;
-use crate::step::{Plan, Step, Then, Watch, script};
+use crate::step::{CommandStep, DataMovement, Then, VolumePlan, script};
 
 const REPLACE: &str = r#"
     has_brick "$1" "$3" && exit 0
@@ -19,12 +19,12 @@ const FORGET: &str = r#"
 "#;
 
 /// Replaces the bricks of a host that does not answer, and waits until they are full.
-pub(super) fn let_go(spec: &Spec, seen: &Observed, host: &str, sets: &[&[Brick]]) -> Result<Plan, Vec<Refusal>> {
+pub(super) fn let_go(spec: &Spec, seen: &Observed, host: &str, sets: &[&[Brick]]) -> Result<VolumePlan, Vec<Refusal>> {
     let never = |why: String| vec![Refusal::never(why)];
     let there = volume(spec, seen).ok_or_else(|| never(format!("no host knows a volume {}", spec.name)))?;
     let (speaker, _) = speaker_of(spec, seen)?;
     let awake: Vec<String> = spec.servers().into_iter().filter(|h| seen.host(h).is_some()).collect();
-    let (mut room, mut pairs): (_, Vec<(Brick, Brick)>) = (Room::of(seen), Vec::new());
+    let (mut room, mut pairs): (_, Vec<(Brick, Brick)>) = (FreeSpace::of(seen), Vec::new());
     for set in sets {
         if set.len() == 1 {
             return Err(never(format!("{} holds the only copy of its files: bring {host} back", set[0].word())));
@@ -43,16 +43,16 @@ pub(super) fn let_go(spec: &Spec, seen: &Observed, host: &str, sets: &[&[Brick]]
             hosts.push(at);
         }
     }
-    let mut plan = Plan::default();
+    let mut plan = VolumePlan::default();
     let new: Vec<Brick> = pairs.iter().map(|(_, new)| new.clone()).collect();
     make_folders(&mut plan, seen, &new);
     for (old, new) in &pairs {
         let argv = script(&[HAS_BRICK, REPLACE].concat(), &[&spec.name, &old.word(), &new.word()]);
-        let step = Step::new(&speaker, argv, format!("replace {} by {}", old.word(), new.word()));
+        let step = CommandStep::new(&speaker, argv, format!("replace {} by {}", old.word(), new.word()));
         plan.phase("replace the lost bricks", vec![step]);
     }
-    plan.phase("forget the host", vec![Step::new(&speaker, script(FORGET, &[host]), format!("forget {host}"))]);
+    plan.phase("forget the host", vec![CommandStep::new(&speaker, script(FORGET, &[host]), format!("forget {host}"))]);
     plan.notes.push(format!("{host} does not answer: its folders are still there"));
-    plan.then = Then::Wait(Watch::Heal);
+    plan.then = Then::Wait(DataMovement::Heal);
     Ok(plan)
 }

@@ -1,6 +1,6 @@
 //! Decides where bricks lie: in sets of copies, and never two of one set on one host if there are enough hosts.
 
-use super::xml::{Brick, Volume};
+use super::xml::{Brick, GlusterVolume};
 use crate::spec::Spec;
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ pub(crate) fn free_path(spec: &Spec, base: &str, host: &str, taken: &[Brick]) ->
 }
 
 /// Returns the folder in which `host` gives space to the volume: the one above its first brick.
-pub(crate) fn base_of(spec: &Spec, volume: &Volume, host: &str) -> Option<String> {
+pub(crate) fn base_of(spec: &Spec, volume: &GlusterVolume, host: &str) -> Option<String> {
     let place = spec.places.iter().find(|p| p.host == host).map(|p| p.path.clone());
     let brick = volume.bricks.iter().find(|b| b.host == host);
     place.or_else(|| Some(brick?.path.rsplit_once('/')?.0.to_string()))

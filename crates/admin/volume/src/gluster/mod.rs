@@ -17,12 +17,12 @@ pub use create::{LINKS, VANISHED, create};
 pub use remove::delete;
 pub use stripe::set_stripe;
 
-use crate::mount::Line;
+use crate::mount::FstabLine;
 use crate::observe::{HostFacts, Observed};
 use crate::refuse::Refusal;
 use crate::spec::Spec;
-use crate::step::Plan;
-use xml::{Cluster, Volume};
+use crate::step::VolumePlan;
+use xml::{Cluster, GlusterVolume};
 
 pub(crate) const UNIT: &str = "glusterd";
 
@@ -38,7 +38,7 @@ pub(crate) fn speaker<'a>(spec: &'a Spec, seen: &'a Observed) -> Option<(String,
 }
 
 /// Returns the volume as it is now.
-pub fn volume<'a>(spec: &'a Spec, seen: &'a Observed) -> Option<&'a Volume> {
+pub fn volume<'a>(spec: &'a Spec, seen: &'a Observed) -> Option<&'a GlusterVolume> {
     // A host that has not joined yet knows no volume.
     let views = seen.hosts.values().flatten().filter_map(|f| f.gluster.as_ref());
     views.filter_map(|c| c.volume(&spec.name)).next()
@@ -53,7 +53,7 @@ pub(crate) fn gluster(words: &[&str]) -> Vec<String> {
 
 /// Returns the fstab line of a client. It uses the client's own host if that is a server, else the first server; the
 /// other servers are the backup.
-pub(crate) fn mount_line(spec: &Spec, host: &str) -> Line {
+pub(crate) fn mount_line(spec: &Spec, host: &str) -> FstabLine {
     let servers = spec.servers();
     let first = servers.iter().find(|s| *s == host).or(servers.first()).map_or("", String::as_str);
     let others: Vec<&str> = servers.iter().map(String::as_str).filter(|s| *s != first).take(3).collect();
@@ -61,10 +61,10 @@ pub(crate) fn mount_line(spec: &Spec, host: &str) -> Line {
     if !others.is_empty() {
         options += &format!(",backup-volfile-servers={}", others.join(":"));
     }
-    Line { source: format!("{first}:/{}", spec.name), fstype: "glusterfs", options }
+    FstabLine { source: format!("{first}:/{}", spec.name), fstype: "glusterfs", options }
 }
 
-type Answer = Result<Plan, Vec<Refusal>>;
+type GlusterPlanResult = Result<VolumePlan, Vec<Refusal>>;
 
 fn no_volume(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
     let mut refusals = missing(spec, seen);

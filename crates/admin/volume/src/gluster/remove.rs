@@ -2,10 +2,10 @@
 
 use super::xml::Brick;
 use super::{gluster, speaker, volume};
-use crate::observe::{Content, Observed};
+use crate::observe::{Observed, StoreContent};
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
-use crate::step::{Plan, Step, script};
+use crate::step::{CommandStep, VolumePlan, script};
 
 /// Removes only folders that have `.glusterfs`, the mark of a brick, or are empty.
 const REMOVE: &str = r#"
@@ -17,7 +17,7 @@ const REMOVE: &str = r#"
 "#;
 
 /// Unmounts everywhere, stops, deletes, and removes the bricks' folders.
-pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumePlan, Vec<Refusal>> {
     let there = volume(spec, seen);
     let mut bricks = there.map(|v| v.bricks.clone()).unwrap_or_default();
     for (host, store) in seen
@@ -27,7 +27,7 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
         .flat_map(|(h, f)| f.stores.iter().map(move |s| (h, s)))
     {
         let brick = Brick { host: host.clone(), path: store.path.clone(), arbiter: false };
-        if store.content != Content::Absent && !bricks.iter().any(|b| b.word() == brick.word()) {
+        if store.content != StoreContent::Absent && !bricks.iter().any(|b| b.word() == brick.word()) {
             bricks.push(brick);
         }
     }
@@ -39,29 +39,29 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
     if let (Some(there), Some((host, _))) = (there, speaker(spec, seen)) {
         if there.started {
             let stop = gluster(&["volume", "stop", &spec.name, "force"]);
-            plan.phase("stop the volume", vec![Step::new(&host, stop, "stop its daemons")]);
+            plan.phase("stop the volume", vec![CommandStep::new(&host, stop, "stop its daemons")]);
         }
         let delete = gluster(&["volume", "delete", &spec.name]);
-        plan.phase("delete the volume", vec![Step::new(&host, delete, "forget its definition")]);
+        plan.phase("delete the volume", vec![CommandStep::new(&host, delete, "forget its definition")]);
     }
     remove_bricks(&mut plan, &bricks);
     Ok(plan)
 }
 
 /// Removes folders that were bricks.
-pub(super) fn remove_bricks(plan: &mut Plan, bricks: &[Brick]) {
+pub(super) fn remove_bricks(plan: &mut VolumePlan, bricks: &[Brick]) {
     let mut hosts: Vec<&str> = bricks.iter().map(|b| b.host.as_str()).collect();
     hosts.sort_unstable();
     hosts.dedup();
     let remove = |host: &&str| {
         let paths: Vec<&str> = bricks.iter().filter(|b| b.host == **host).map(|b| b.path.as_str()).collect();
-        Step::new(host, script(REMOVE, &paths), format!("remove {}", paths.join(" ")))
+        CommandStep::new(host, script(REMOVE, &paths), format!("remove {}", paths.join(" ")))
     };
     plan.phase("remove the bricks' folders", hosts.iter().map(remove).collect());
 }
 
 fn with_files(seen: &Observed, bricks: &[Brick]) -> Vec<Refusal> {
-    let holds = |b: &&Brick| seen.store(&b.host, &b.path).is_some_and(|s| s.content == Content::Files);
+    let holds = |b: &&Brick| seen.store(&b.host, &b.path).is_some_and(|s| s.content == StoreContent::Files);
     let holding: Vec<String> = bricks.iter().filter(holds).map(Brick::word).collect();
     if holding.is_empty() {
         return Vec::new();

@@ -1,18 +1,18 @@
 //! Finds room for more bricks: the host that takes the next one, and the folder there.
 
 use super::layout;
-use super::xml::{Brick, Volume};
+use super::xml::{Brick, GlusterVolume};
 use crate::observe::Observed;
 use crate::spec::Spec;
 use std::collections::BTreeMap;
 
 /// Free bytes of the volume's hosts, less the bytes that were promised.
-pub(super) struct Room(BTreeMap<String, u64>);
+pub(super) struct FreeSpace(BTreeMap<String, u64>);
 
-impl Room {
-    pub(super) fn of(seen: &Observed) -> Room {
+impl FreeSpace {
+    pub(super) fn of(seen: &Observed) -> FreeSpace {
         let free = |f: &crate::observe::HostFacts| f.stores.iter().map(|s| s.free).max().unwrap_or(0);
-        Room(seen.hosts.iter().filter_map(|(h, f)| Some((h.clone(), free(f.as_ref().ok()?)))).collect())
+        FreeSpace(seen.hosts.iter().filter_map(|(h, f)| Some((h.clone(), free(f.as_ref().ok()?)))).collect())
     }
 
     /// Returns the host with the most room that is not in `without`.
@@ -27,7 +27,7 @@ impl Room {
     }
 }
 
-pub(super) fn brick(spec: &Spec, there: &Volume, taken: &[Brick], host: &str, arbiter: bool) -> Brick {
+pub(super) fn brick(spec: &Spec, there: &GlusterVolume, taken: &[Brick], host: &str, arbiter: bool) -> Brick {
     let base = layout::base_of(spec, there, host).unwrap_or_else(|| "/brick".into());
     let all: Vec<Brick> = there.bricks.iter().chain(taken).cloned().collect();
     Brick { host: host.into(), path: layout::free_path(spec, &base, host, &all), arbiter }

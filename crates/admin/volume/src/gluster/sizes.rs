@@ -1,7 +1,7 @@
 //! Computes the bytes of a movement from the folders of the bricks. GlusterFS itself counts entries that are behind
 //! and bytes that were moved, but never the remaining bytes.
 
-use super::xml::Volume;
+use super::xml::GlusterVolume;
 use crate::step::script;
 use std::collections::BTreeMap;
 
@@ -28,16 +28,16 @@ const BEHIND: &str = r#"
 "#;
 
 /// Returns the query of each host for the bytes that its bricks hold.
-pub fn held_questions(volume: &Volume) -> Vec<(String, Vec<String>)> {
+pub fn held_questions(volume: &GlusterVolume) -> Vec<(String, Vec<String>)> {
     questions(volume, HELD)
 }
 
 /// Returns the query of each host for the bytes of files that its bricks have and other bricks of their sets lack.
-pub fn behind_questions(volume: &Volume) -> Vec<(String, Vec<String>)> {
+pub fn behind_questions(volume: &GlusterVolume) -> Vec<(String, Vec<String>)> {
     questions(volume, BEHIND)
 }
 
-fn questions(volume: &Volume, text: &str) -> Vec<(String, Vec<String>)> {
+fn questions(volume: &GlusterVolume, text: &str) -> Vec<(String, Vec<String>)> {
     let mut hosts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for brick in &volume.bricks {
         hosts.entry(&brick.host).or_default().push(&brick.path);
@@ -58,14 +58,14 @@ fn of_set(set: &[super::xml::Brick], sizes: &Sizes) -> Option<(u64, u64)> {
 }
 
 /// Returns the bytes of the files in sets with one of these bricks: each is moved once, whatever its copies.
-pub fn to_drain(volume: &Volume, sizes: &Sizes, leaving: &[String]) -> Option<u64> {
+pub fn to_drain(volume: &GlusterVolume, sizes: &Sizes, leaving: &[String]) -> Option<u64> {
     let sets = volume.sets().filter(|set| set.iter().any(|b| leaving.contains(&b.word())));
     sets.map(|set| Some(of_set(set, sizes)?.0)).sum()
 }
 
 /// Returns the bytes that sets hold above an even share. GlusterFS spreads names, not bytes: the moved bytes are only
 /// near this.
-pub fn to_spread(volume: &Volume, sizes: &Sizes) -> Option<u64> {
+pub fn to_spread(volume: &GlusterVolume, sizes: &Sizes) -> Option<u64> {
     let held: Vec<u64> = volume.sets().map(|set| Some(of_set(set, sizes)?.0)).collect::<Option<_>>()?;
     let fair = held.iter().sum::<u64>() / held.len().max(1) as u64;
     Some(held.iter().map(|h| h.saturating_sub(fair)).sum())
@@ -73,7 +73,7 @@ pub fn to_spread(volume: &Volume, sizes: &Sizes) -> Option<u64> {
 
 /// Returns the bytes of files that have a copy behind. Two bricks of a set lack different files; in sets of three or
 /// more, the other bricks all name the same files.
-pub fn behind(volume: &Volume, sizes: &Sizes) -> Option<u64> {
+pub fn behind(volume: &GlusterVolume, sizes: &Sizes) -> Option<u64> {
     let told: Vec<(u64, u64)> = volume.sets().filter_map(|set| of_set(set, sizes)).collect();
     let total = told.iter().map(|(most, sum)| if volume.copies() > 2 { most } else { sum }).sum();
     (!told.is_empty()).then_some(total)
@@ -84,9 +84,14 @@ mod tests {
     use super::super::xml::Brick;
     use super::*;
 
-    fn volume(hosts: &[&str], set_size: usize) -> Volume {
+    fn volume(hosts: &[&str], set_size: usize) -> GlusterVolume {
         let brick = |h: &&str| Brick { host: h.to_string(), path: "/b/data".into(), arbiter: false };
-        Volume { name: "data".into(), set_size, bricks: hosts.iter().map(brick).collect(), ..Volume::default() }
+        GlusterVolume {
+            name: "data".into(),
+            set_size,
+            bricks: hosts.iter().map(brick).collect(),
+            ..GlusterVolume::default()
+        }
     }
 
     fn told(each: &[(&str, u64)]) -> Sizes {

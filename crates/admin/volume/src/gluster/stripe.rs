@@ -1,10 +1,10 @@
 //! Sharding: cuts files into pieces that lie on several sets of bricks.
 
-use super::{Answer, gluster, no_volume, speaker_of, volume};
+use super::{GlusterPlanResult, gluster, no_volume, speaker_of, volume};
 use crate::observe::Observed;
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
-use crate::step::{Plan, Step};
+use crate::step::{CommandStep, VolumePlan};
 
 /// Warns of writes that may never end: without copies, a client before GlusterFS 11 can look forever for a piece that
 /// is just being made. See gluster/glusterfs issues 3688 and 3803; with 10.3 it was seen in one of five writes of 128
@@ -25,13 +25,13 @@ pub(super) fn refusals(spec: &Spec, seen: &Observed, copies: usize) -> Vec<Refus
 }
 
 /// Cuts new files into pieces of `size` bytes; files that exist stay whole.
-pub fn set_stripe(spec: &Spec, seen: &Observed, size: u64, allowed: &[Danger]) -> Answer {
+pub fn set_stripe(spec: &Spec, seen: &Observed, size: u64, allowed: &[Danger]) -> GlusterPlanResult {
     let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
     lifted(refusals(spec, seen, there.copies()), allowed)?;
     let size = size.to_string();
     let argv = gluster(&["volume", "set", &spec.name, "features.shard", "on", "features.shard-block-size", &size]);
-    let mut plan = Plan::default();
-    let step = Step::new(&speaker_of(spec, seen)?.0, argv, format!("cut new files into pieces of {size} bytes"));
+    let mut plan = VolumePlan::default();
+    let step = CommandStep::new(&speaker_of(spec, seen)?.0, argv, format!("cut new files into pieces of {size} bytes"));
     plan.phase("set the size of pieces", vec![step]);
     plan.notes.push(
         "files that exist stay whole; sharding is never turned off again, or sharded files would be cut short".into(),

@@ -1,13 +1,13 @@
 //! Tests plans with recorded answers, without hosts and sockets.
 
 use super::*;
-use crate::execute::{self, News};
+use crate::execute::{self, PlanEvent};
 use crate::refuse::Danger;
-use crate::spec::Place;
+use crate::spec::StorageFolder;
 use crate::spec::tests::spec;
-use crate::step::{Then, Watch};
-use crate::{HostFacts, Plan, Record};
-use homing_steps::{Answer, Call, Executor};
+use crate::step::{DataMovement, Then};
+use crate::{HostFacts, VolumePlan, VolumeRecord};
+use homing_steps::{Call, CallResult, Executor};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -75,11 +75,11 @@ fn running(spec: &Spec, more: &str) -> Observed {
     })
 }
 
-fn lines(plan: &Plan) -> Vec<String> {
+fn lines(plan: &VolumePlan) -> Vec<String> {
     plan.phases.iter().flat_map(|p| &p.steps).map(|s| format!("{}: {}", s.host, crate::shown(&s.argv))).collect()
 }
 
-fn has(plan: &Plan, text: &str) -> bool {
+fn has(plan: &VolumePlan, text: &str) -> bool {
     lines(plan).iter().any(|l| l.contains(text))
 }
 
@@ -177,7 +177,7 @@ fn dangers_are_refused_until_named() {
     refused(store("files", "no"), Danger::StoreInUse);
     refused(store("absent", "no") + "point\tfiles\n", Danger::MountOverFiles);
     let one_host = Spec {
-        places: ["/a", "/b"].map(|p| Place { host: "n1".into(), path: p.into() }).into(),
+        places: ["/a", "/b"].map(|p| StorageFolder { host: "n1".into(), path: p.into() }).into(),
         clients: vec!["n1".into()],
         ..four()
     };
@@ -189,7 +189,7 @@ fn dangers_are_refused_until_named() {
 fn copies_lie_on_different_hosts_whatever_the_order() {
     let mut spec = four();
     spec.places = [("n1", "/a"), ("n1", "/b"), ("n2", "/a"), ("n2", "/b")]
-        .map(|(h, p)| Place { host: h.into(), path: p.into() })
+        .map(|(h, p)| StorageFolder { host: h.into(), path: p.into() })
         .into();
     let bricks = layout::bricks(&spec);
     assert!(layout::doubled(&bricks, 2).is_empty(), "{bricks:?}");
@@ -203,13 +203,13 @@ fn copies_lie_on_different_hosts_whatever_the_order() {
 #[test]
 fn one_host_more_shares_a_set_with_another() {
     let mut spec = four();
-    spec.places.push(Place { host: "n5".into(), path: "/brick".into() });
+    spec.places.push(StorageFolder { host: "n5".into(), path: "/brick".into() });
     spec.clients.push("n5".into());
     let plan = add_host(&spec, &running(&spec, ""), &[]).unwrap();
     let add = lines(&plan).into_iter().find(|l| l.contains("add-brick")).unwrap();
     assert!(add.contains(" data 0 n5:/brick/data n") && add.ends_with(":/brick/data.2"), "{add}");
     assert!(has(&plan, "rebalance data start"));
-    assert_eq!(plan.then, Then::Wait(Watch::Rebalance));
+    assert_eq!(plan.then, Then::Wait(DataMovement::Rebalance));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_drained_host_keeps_all_copies_on_the_way() {
     let plan = drain_host(&spec, &running(&spec, ""), "n4", &[]).unwrap();
     let add = lines(&plan).into_iter().find(|l| l.contains("add-brick")).unwrap();
     assert!(add.contains("n3:/brick/data.2 n") && !add.contains("n4:"), "{add}");
-    let Then::Wait(Watch::Drain(leaving)) = &plan.then else { panic!("{:?}", plan.then) };
+    let Then::Wait(DataMovement::Drain(leaving)) = &plan.then else { panic!("{:?}", plan.then) };
     assert_eq!(leaving, &["n3:/brick/data", "n4:/brick/data"]);
     let going = drain_host(&spec, &running(&spec, &removal("in progress")), "n4", &[]).unwrap();
     assert!(going.phases.is_empty() && matches!(going.then, Then::Wait(_)));
@@ -227,7 +227,7 @@ fn a_drained_host_keeps_all_copies_on_the_way() {
     assert!(left[0].danger.is_none() && left[0].why.contains("n4:/brick/data"), "{left:?}");
     let mut empty = running(&spec, &removal("completed"));
     for facts in empty.hosts.values_mut().flatten() {
-        facts.stores[0].content = crate::observe::Content::Brick;
+        facts.stores[0].content = crate::observe::StoreContent::Brick;
     }
     assert!(has(&drain_host(&spec, &empty, "n4", &[]).unwrap(), "commit"));
 }
@@ -298,7 +298,7 @@ fn a_dead_host_is_replaced_by_one_of_another_set() {
     let plan = drain_host(&spec, &observed, "n4", &[]).unwrap();
     let replace = lines(&plan).into_iter().find(|l| l.contains("replace-brick")).unwrap();
     assert!(replace.contains("n4:/brick/data n1:/brick/data.2") || replace.contains("n4:/brick/data n2:/brick/data.2"));
-    assert_eq!(plan.then, Then::Wait(Watch::Heal));
+    assert_eq!(plan.then, Then::Wait(DataMovement::Heal));
     // Both hosts of the only set, one of them dead: no host is left to take its copies.
     let two = Spec { places: four().places[2..].to_vec(), clients: vec![], ..four() };
     let mut observed = seen(&two, |_| format!("active\tglusterd\n{}", info(&["n3:/brick/data", "n4:/brick/data"], 2)));
@@ -330,7 +330,7 @@ impl Failing {
 }
 
 impl Executor for Failing {
-    fn run(&self, calls: &[(String, Call)]) -> Vec<Answer> {
+    fn run(&self, calls: &[(String, Call)]) -> Vec<CallResult> {
         let mut at = self.at.lock().unwrap();
         *at = at.wrapping_sub(1);
         let fails = *at == 0;
@@ -348,12 +348,12 @@ fn what_was_begun_is_taken_back_last_first() {
     let spec = four();
     let plan = create(&spec, &seen(&spec, |_| store("absent", "no")), &[]).unwrap();
     let folder = std::env::temp_dir().join(format!("homing-volume-record-{}", std::process::id()));
-    let mut record = Record::new(&folder, spec);
-    record.take_up(&crate::Change::Create, &plan, &[Danger::SystemDisk]).unwrap();
+    let mut record = VolumeRecord::new(&folder, spec);
+    record.take_up(&crate::VolumeChange::Create, &plan, &[Danger::SystemDisk]).unwrap();
     let executor = Failing::new(5);
     assert!(execute::carry_out(&executor, &plan, &mut record, &mut |_| {}).is_err());
     // The record as another process loads it.
-    let mut record = Record::load(&folder, "data").unwrap().unwrap();
+    let mut record = VolumeRecord::load(&folder, "data").unwrap().unwrap();
     let pending = record.pending.clone().unwrap();
     assert_eq!((pending.done, pending.begun, pending.allowed), (4, 5, vec![Danger::SystemDisk]));
     let executor = Failing::new(0);
@@ -373,13 +373,13 @@ fn a_daemon_that_is_busy_is_asked_again() {
     let spec = four();
     let plan = create(&spec, &seen(&spec, |_| store("absent", "no")), &[]).unwrap();
     let folder = std::env::temp_dir().join(format!("homing-volume-busy-{}", std::process::id()));
-    let mut record = Record::new(&folder, spec);
-    record.take_up(&crate::Change::Create, &plan, &[Danger::SystemDisk]).unwrap();
+    let mut record = VolumeRecord::new(&folder, spec);
+    record.take_up(&crate::VolumeChange::Create, &plan, &[Danger::SystemDisk]).unwrap();
     let why = "volume create: data: failed: Another transaction is in progress. Please try again after some time.";
     let executor = Failing { why, ..Failing::new(5) };
     let mut waits = Vec::new();
-    let mut news = |news: News| {
-        if let News::Waits(step, why) = news {
+    let mut news = |news: PlanEvent| {
+        if let PlanEvent::Waits(step, why) = news {
             waits.push((crate::shown(&step.argv), why.to_string()));
         }
     };

@@ -6,7 +6,7 @@ use super::{CHUNKSERVER, MASTER, UNMAKE_STORE, marked};
 use crate::observe::{HostFacts, Observed};
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
-use crate::step::{Plan, Step, Then, Watch, script, words};
+use crate::step::{CommandStep, DataMovement, Then, VolumePlan, script, words};
 
 const MARK: &str = r#"
     sed -i 's|^/|*/|' /etc/mfs/mfshdd.cfg && systemctl reload moosefs-chunkserver
@@ -21,8 +21,8 @@ const FORGET: &str = r#"
 "#;
 
 /// Marks a host's disk, waits until every chunk has its copies elsewhere, then stops its chunkserver.
-pub fn drain_host(spec: &Spec, seen: &Observed, host: &str) -> Result<Plan, Vec<Refusal>> {
-    let mut plan = Plan::default();
+pub fn drain_host(spec: &Spec, seen: &Observed, host: &str) -> Result<VolumePlan, Vec<Refusal>> {
+    let mut plan = VolumePlan::default();
     let Some(place) = spec.places.iter().find(|p| p.host == host) else { return Ok(plan) };
     let chunks = chunks_of(spec, seen)?;
     let Some(facts) = seen.host(host) else {
@@ -49,21 +49,30 @@ pub fn drain_host(spec: &Spec, seen: &Observed, host: &str) -> Result<Plan, Vec<
     let ips = addresses(facts, host == spec.master());
     let going = facts.texts.get("mfshdd.cfg").is_some_and(|t| t.lines().any(|l| l.starts_with('*')));
     if !going {
-        let step = Step::new(host, script(MARK, &[]), format!("mark {store} for removal"));
+        let step = CommandStep::new(host, script(MARK, &[]), format!("mark {store} for removal"));
         plan.phase("mark it for removal", vec![step.undo(script(UNMARK, &[]))]);
     }
     if !going || !chunks.can_go(&ips) {
-        plan.then = Then::Wait(Watch::Drain(ips));
+        plan.then = Then::Wait(DataMovement::Drain(ips));
         return Ok(plan);
     }
     let stop = script(UNMAKE_STORE, &[&spec.name, &store]);
-    plan.phase("stop its chunkserver", vec![Step::new(host, stop, format!("stop the chunkserver and remove {store}"))]);
+    plan.phase(
+        "stop its chunkserver",
+        vec![CommandStep::new(host, stop, format!("stop the chunkserver and remove {store}"))],
+    );
     forget(&mut plan, spec, host);
     Ok(plan)
 }
 
 /// Lets a lost host go once the others have made its copies anew.
-fn dead_host(mut plan: Plan, spec: &Spec, seen: &Observed, chunks: &Chunks, host: &str) -> Result<Plan, Vec<Refusal>> {
+fn dead_host(
+    mut plan: VolumePlan,
+    spec: &Spec,
+    seen: &Observed,
+    chunks: &Chunks,
+    host: &str,
+) -> Result<VolumePlan, Vec<Refusal>> {
     let known: Vec<String> = seen
         .hosts
         .iter()
@@ -80,14 +89,14 @@ fn dead_host(mut plan: Plan, spec: &Spec, seen: &Observed, chunks: &Chunks, host
     }
     match chunks.behind() {
         0 => forget(&mut plan, spec, host),
-        _ => plan.then = Then::Wait(Watch::Heal),
+        _ => plan.then = Then::Wait(DataMovement::Heal),
     }
     plan.notes.push(format!("{host} does not answer: its folder is still there, and its chunkserver starts with it"));
     Ok(plan)
 }
 
-fn forget(plan: &mut Plan, spec: &Spec, host: &str) {
-    let step = Step::new(spec.master(), script(FORGET, &[spec.master(), host]), format!("forget {host}"));
+fn forget(plan: &mut VolumePlan, spec: &Spec, host: &str) {
+    let step = CommandStep::new(spec.master(), script(FORGET, &[spec.master(), host]), format!("forget {host}"));
     plan.phase("forget it", vec![step]);
 }
 
@@ -116,8 +125,8 @@ pub fn set_copies(
     (path, copies): (&str, u32),
     goals: &Goals,
     allowed: &[Danger],
-) -> Result<Plan, Vec<Refusal>> {
-    let mut plan = Plan::default();
+) -> Result<VolumePlan, Vec<Refusal>> {
+    let mut plan = VolumePlan::default();
     let mut refusals = Vec::new();
     if copies == 0 || copies > 9 {
         refusals.push(Refusal::never("MooseFS knows goals from 1 to 9"));
@@ -134,8 +143,8 @@ pub fn set_copies(
     lifted(refusals, allowed)?;
     let Some(client) = goals::client(spec, seen) else { return Err(nowhere_mounted()) };
     let argv = words(&["mfssetgoal", "-r", &copies.to_string(), path]);
-    plan.phase("set the goal", vec![Step::new(&client, argv, format!("set the goal of {path} to {copies}"))]);
-    plan.then = Then::Wait(Watch::Heal);
+    plan.phase("set the goal", vec![CommandStep::new(&client, argv, format!("set the goal of {path} to {copies}"))]);
+    plan.then = Then::Wait(DataMovement::Heal);
     Ok(plan)
 }
 
@@ -145,8 +154,8 @@ pub fn nowhere_mounted() -> Vec<Refusal> {
 }
 
 /// Reports how even the disks are: MooseFS moves chunks by itself, and nothing else can be done.
-pub fn rebalance(spec: &Spec, seen: &Observed) -> Result<Plan, Vec<Refusal>> {
-    let mut plan = Plan::default();
+pub fn rebalance(spec: &Spec, seen: &Observed) -> Result<VolumePlan, Vec<Refusal>> {
+    let mut plan = VolumePlan::default();
     let (least, most, above) = chunks_of(spec, seen)?.spread().unwrap_or_default();
     plan.notes.push(format!(
         "MooseFS moves chunks by itself until its disks are alike full: now they are {least:.0} % \
@@ -157,10 +166,11 @@ pub fn rebalance(spec: &Spec, seen: &Observed) -> Result<Plan, Vec<Refusal>> {
 }
 
 /// Starts units that are down, and watches: MooseFS heals by itself.
-pub fn heal(spec: &Spec, seen: &Observed) -> Result<Plan, Vec<Refusal>> {
-    let mut plan = Plan::default();
+pub fn heal(spec: &Spec, seen: &Observed) -> Result<VolumePlan, Vec<Refusal>> {
+    let mut plan = VolumePlan::default();
     let start = |host: &str, unit: &str| {
-        (!seen.runs(host, unit)).then(|| Step::new(host, words(&["systemctl", "start", unit]), format!("start {unit}")))
+        (!seen.runs(host, unit))
+            .then(|| CommandStep::new(host, words(&["systemctl", "start", unit]), format!("start {unit}")))
     };
     plan.phase("start the master", start(spec.master(), MASTER).into_iter().collect());
     let awake = spec.servers().into_iter().filter(|h| seen.host(h).is_some());
@@ -168,6 +178,6 @@ pub fn heal(spec: &Spec, seen: &Observed) -> Result<Plan, Vec<Refusal>> {
     plan.phase_each("start the chunkservers", down.collect());
     plan.notes.push("MooseFS copies by itself; this watches it".into());
     plan.notes.extend(seen.silent().iter().map(|(h, why)| format!("{h} does not answer: {why}")));
-    plan.then = Then::Wait(Watch::Heal);
+    plan.then = Then::Wait(DataMovement::Heal);
     Ok(plan)
 }

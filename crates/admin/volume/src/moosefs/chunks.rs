@@ -10,7 +10,7 @@ struct Cell {
 
 /// A disk of a chunkserver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Disk {
+pub(crate) struct ChunkDisk {
     /// Address of its host, as the master sees it.
     pub(crate) ip: String,
     /// Chunks on it.
@@ -33,7 +33,7 @@ pub(crate) struct Chunks {
     all: Vec<Cell>,
     /// Copies on disks that are not marked for removal.
     regular: Vec<Cell>,
-    pub(crate) disks: Vec<Disk>,
+    pub(crate) disks: Vec<ChunkDisk>,
     /// Chunks without any copy on a host that is up.
     pub(crate) missing: u64,
 }
@@ -60,7 +60,7 @@ pub(crate) fn read(text: &str) -> Option<Chunks> {
                 counted += 1;
             }
             ["regular chunks matrix:", "chunkclass missing:", _] => counted += 1,
-            ["disks:", place, n, _, state, ..] => chunks.disks.push(Disk {
+            ["disks:", place, n, _, state, ..] => chunks.disks.push(ChunkDisk {
                 ip: place.split(':').next()?.into(),
                 chunks: n.parse().ok()?,
                 leaves: state.contains("for removal"),
@@ -93,8 +93,8 @@ impl Chunks {
     /// Returns how full the emptiest and the fullest disk are, percent, and the bytes that disks hold above the mean.
     /// `None` without disks.
     pub(crate) fn spread(&self) -> Option<(f64, f64, u64)> {
-        let disks: Vec<&Disk> = self.disks.iter().filter(|d| d.size > 0 && !d.leaves).collect();
-        let full = |d: &&Disk| d.used as f64 / d.size as f64;
+        let disks: Vec<&ChunkDisk> = self.disks.iter().filter(|d| d.size > 0 && !d.leaves).collect();
+        let full = |d: &&ChunkDisk| d.used as f64 / d.size as f64;
         let mean = disks.iter().map(|d| d.used).sum::<u64>() as f64 / disks.iter().map(|d| d.size).sum::<u64>() as f64;
         let above = disks.iter().map(|d| (d.used as f64 - mean * d.size as f64).max(0.0)).sum::<f64>();
         let least = disks.iter().map(full).min_by(f64::total_cmp)?;
@@ -111,7 +111,7 @@ impl Chunks {
     /// "ready" comes two or three loops over all chunks later, and is wrong for a moment before the first loop. The
     /// counts of copies are right at both times.
     pub(crate) fn can_go(&self, ips: &[String]) -> bool {
-        let its = |d: &&Disk| ips.contains(&d.ip);
+        let its = |d: &&ChunkDisk| ips.contains(&d.ip);
         let there: u64 = self.disks.iter().filter(its).map(|d| d.chunks).sum();
         if self.behind() > 0 || self.missing > 0 {
             return false;

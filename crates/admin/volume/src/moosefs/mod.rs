@@ -8,11 +8,11 @@ mod tests;
 
 pub use change::{drain_host, heal, nowhere_mounted, rebalance, set_copies};
 
-use crate::mount::{self, Line};
-use crate::observe::{Content, HostFacts, Observed};
+use crate::mount::{self, FstabLine};
+use crate::observe::{HostFacts, Observed, StoreContent};
 use crate::refuse::{Danger, Refusal, lifted};
-use crate::spec::{Place, Spec};
-use crate::step::{Plan, Step, script, words};
+use crate::spec::{Spec, StorageFolder};
+use crate::step::{CommandStep, VolumePlan, script, words};
 
 const MASTER: &str = "moosefs-master";
 const CHUNKSERVER: &str = "moosefs-chunkserver";
@@ -62,12 +62,12 @@ const NOTES: &[&str] = &[
 ];
 
 /// Returns the fstab line of a client.
-pub(crate) fn mount_line(spec: &Spec, host: &str) -> Line {
+pub(crate) fn mount_line(spec: &Spec, host: &str) -> FstabLine {
     let mut options = String::from("defaults,_netdev");
     if let Some(label) = label(spec, host) {
         options += &format!(",mfspreflabels={label}");
     }
-    Line { source: format!("{}:", spec.master()), fstype: "moosefs", options }
+    FstabLine { source: format!("{}:", spec.master()), fstype: "moosefs", options }
 }
 
 /// Returns the letter of a host; there are 26.
@@ -85,14 +85,14 @@ fn foreign(facts: &HostFacts, file: &str, name: &str) -> bool {
 }
 
 /// Plans the steps until the volume is mounted on all clients, with its goal.
-pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumePlan, Vec<Refusal>> {
     let mut plan = add_host(spec, seen, allowed)?;
     let mounted = spec.clients.iter().filter(|c| seen.is_mounted(c)).filter_map(|c| seen.host(c));
     // An earlier call may have ended between the mount and the goal. A storage class is a user's own choice.
     let as_wanted = mounted.filter_map(goals::told_of_root).any(|goal| is_fine(goal, spec));
     if let (false, Some(client)) = (as_wanted, spec.clients.first()) {
         let goal = spec.copies.to_string();
-        let step = Step::new(client, words(&["mfssetgoal", &goal, &spec.mount]), format!("set the goal {goal}"));
+        let step = CommandStep::new(client, words(&["mfssetgoal", &goal, &spec.mount]), format!("set the goal {goal}"));
         plan.phase("set the goal", vec![step]);
         plan.notes = NOTES.iter().map(|n| n.to_string()).collect();
     }
@@ -104,7 +104,7 @@ fn is_fine(goal: &str, spec: &Spec) -> bool {
 }
 
 /// Adds hosts; goals stay as they are.
-pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumePlan, Vec<Refusal>> {
     let mut refusals = missing(spec, seen);
     refusals.extend(spec.places.iter().flat_map(|p| store_refusals(spec, seen, p)));
     refusals.extend(mount::refusals(spec, seen));
@@ -113,7 +113,7 @@ pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan
         refusals.push(Refusal::danger(Danger::LastCopy, why));
     }
     lifted(refusals, allowed)?;
-    let mut plan = Plan::default();
+    let mut plan = VolumePlan::default();
     start_master(&mut plan, spec, seen);
     let fresh = start_stores(&mut plan, spec, seen);
     if fresh > 0 {
@@ -121,8 +121,11 @@ pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan
         let wait = r#"i=0; while [ $i -lt 150 ]; do
             [ "$(mfscli -H "$1" -SCS | grep -c 'maintenance_off')" -ge "$2" ] && exit 0
             i=$((i+1)); sleep 0.2; done; mfscli -H "$1" -SCS >&2; exit 1"#;
-        let step =
-            Step::new(spec.master(), script(wait, &[spec.master(), &count]), "wait until all chunkservers are known");
+        let step = CommandStep::new(
+            spec.master(),
+            script(wait, &[spec.master(), &count]),
+            "wait until all chunkservers are known",
+        );
         plan.phase("wait for the chunkservers", vec![step]);
     }
     mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
@@ -152,7 +155,7 @@ fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
     refusals
 }
 
-fn store_refusals(spec: &Spec, seen: &Observed, place: &Place) -> Vec<Refusal> {
+fn store_refusals(spec: &Spec, seen: &Observed, place: &StorageFolder) -> Vec<Refusal> {
     let path = spec.store(place);
     let Some(store) = seen.store(&place.host, &path) else { return Vec::new() };
     let ours = seen.host(&place.host).is_some_and(|f| marked(f, "mfschunkserver.cfg", &spec.name));
@@ -161,14 +164,14 @@ fn store_refusals(spec: &Spec, seen: &Observed, place: &Place) -> Vec<Refusal> {
         let why = format!("{}:{path} lies on the disk of the system, which a full volume would stop", place.host);
         refusals.push(Refusal::danger(Danger::SystemDisk, why));
     }
-    if !matches!(store.content, Content::Absent | Content::Empty) && !ours {
+    if !matches!(store.content, StoreContent::Absent | StoreContent::Empty) && !ours {
         let why = format!("{}:{path} is not empty; it may belong to something else", place.host);
         refusals.push(Refusal::danger(Danger::StoreInUse, why));
     }
     refusals
 }
 
-fn start_master(plan: &mut Plan, spec: &Spec, seen: &Observed) {
+fn start_master(plan: &mut VolumePlan, spec: &Spec, seen: &Observed) {
     let master = spec.master();
     let facts = seen.host(master);
     let ours = facts.is_some_and(|f| marked(f, "mfsmaster.cfg", &spec.name));
@@ -186,7 +189,7 @@ fn start_master(plan: &mut Plan, spec: &Spec, seen: &Observed) {
     );
     let mut args = vec![spec.name.as_str(), if ours { "" } else { "fresh" }];
     args.extend(spec.clients.iter().map(String::as_str));
-    let mut step = Step::new(master, script(&text, &args), "start the master");
+    let mut step = CommandStep::new(master, script(&text, &args), "start the master");
     if !ours {
         step = step.undo(script(UNMAKE_MASTER, &[&spec.name]));
     }
@@ -194,7 +197,7 @@ fn start_master(plan: &mut Plan, spec: &Spec, seen: &Observed) {
 }
 
 /// Adds the new clients to the master's exports.
-pub(crate) fn let_in(plan: &mut Plan, spec: &Spec, seen: &Observed) {
+pub(crate) fn let_in(plan: &mut VolumePlan, spec: &Spec, seen: &Observed) {
     let exports = seen.host(spec.master()).and_then(|f| f.texts.get("mfsexports.cfg"));
     let known = |c: &&str| exports.is_some_and(|t| t.lines().any(|l| l == format!("# {c}")));
     let new: Vec<&str> = spec.clients.iter().map(String::as_str).filter(|c| !known(c)).collect();
@@ -202,12 +205,12 @@ pub(crate) fn let_in(plan: &mut Plan, spec: &Spec, seen: &Observed) {
         return;
     }
     let text = format!("fresh=\n{EXPORTS}\nsystemctl reload {MASTER}");
-    let step = Step::new(spec.master(), script(&text, &new), format!("let in {}", new.join(", ")));
+    let step = CommandStep::new(spec.master(), script(&text, &new), format!("let in {}", new.join(", ")));
     plan.phase("let the clients in", vec![step]);
 }
 
 /// Plans the start of chunkservers, and returns their number.
-fn start_stores(plan: &mut Plan, spec: &Spec, seen: &Observed) -> usize {
+fn start_stores(plan: &mut VolumePlan, spec: &Spec, seen: &Observed) -> usize {
     let text = format!(
         r#"name=$1 master=$2 label=$3 store=$4 leave=$5 unit={CHUNKSERVER}
         mkdir -p /etc/mfs "$store" && chown mfs:mfs -- "$store" || exit
@@ -216,7 +219,7 @@ fn start_stores(plan: &mut Plan, spec: &Spec, seen: &Observed) -> usize {
         echo "$store -$leave" > /etc/mfs/mfshdd.cfg
         {START}"#
     );
-    let idle = |p: &&Place| {
+    let idle = |p: &&StorageFolder| {
         let ours = seen.host(&p.host).is_some_and(|f| marked(f, "mfschunkserver.cfg", &spec.name));
         !(ours && seen.runs(&p.host, CHUNKSERVER))
     };
@@ -227,20 +230,20 @@ fn start_stores(plan: &mut Plan, spec: &Spec, seen: &Observed) -> usize {
         let leave = format!("{}MiB", (size / 20).clamp(64 << 20, 4 << 30) >> 20);
         let label = label(spec, &p.host).map(String::from).unwrap_or_default();
         let argv = script(&text, &[&spec.name, spec.master(), &label, &store, &leave]);
-        let step = Step::new(&p.host, argv, format!("start a chunkserver on {store}"));
+        let step = CommandStep::new(&p.host, argv, format!("start a chunkserver on {store}"));
         step.undo(script(UNMAKE_STORE, &[&spec.name, &store]))
     });
-    let steps: Vec<Step> = steps.collect();
+    let steps: Vec<CommandStep> = steps.collect();
     let count = steps.len();
     plan.phase("start the chunkservers", steps);
     count
 }
 
 /// Deletes the volume with its chunkservers and its master.
-pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, Vec<Refusal>> {
+pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumePlan, Vec<Refusal>> {
     let mut refusals: Vec<Refusal> =
         seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
-    let holds = |p: &&Place| seen.store(&p.host, &spec.store(p)).is_some_and(|s| s.holds_chunks());
+    let holds = |p: &&StorageFolder| seen.store(&p.host, &spec.store(p)).is_some_and(|s| s.holds_chunks());
     let holding: Vec<&str> = spec.places.iter().filter(holds).map(|p| p.host.as_str()).collect();
     if !holding.is_empty() {
         let why = format!("there are chunks of files on {}, and they would be gone", holding.join(", "));
@@ -249,17 +252,24 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Plan, 
     lifted(refusals, allowed)?;
     let mut plan = crate::mount::unmount_for_good(spec, seen);
     let stores = spec.places.iter().filter(|p| {
-        let there = seen.store(&p.host, &spec.store(p)).is_some_and(|s| s.content != Content::Absent);
+        let there = seen.store(&p.host, &spec.store(p)).is_some_and(|s| s.content != StoreContent::Absent);
         there || seen.host(&p.host).is_some_and(|f| marked(f, "mfschunkserver.cfg", &spec.name))
     });
-    let stop = |p: &Place| {
+    let stop = |p: &StorageFolder| {
         let store = spec.store(p);
-        Step::new(&p.host, script(UNMAKE_STORE, &[&spec.name, &store]), format!("stop the chunkserver, remove {store}"))
+        CommandStep::new(
+            &p.host,
+            script(UNMAKE_STORE, &[&spec.name, &store]),
+            format!("stop the chunkserver, remove {store}"),
+        )
     };
     plan.phase("remove the chunkservers", stores.map(stop).collect());
     if seen.host(spec.master()).is_some_and(|f| marked(f, "mfsmaster.cfg", &spec.name)) {
-        let step =
-            Step::new(spec.master(), script(UNMAKE_MASTER, &[&spec.name]), "stop the master, remove its metadata");
+        let step = CommandStep::new(
+            spec.master(),
+            script(UNMAKE_MASTER, &[&spec.name]),
+            "stop the master, remove its metadata",
+        );
         plan.phase("remove the master", vec![step]);
     }
     Ok(plan)

@@ -3,11 +3,11 @@
 use super::*;
 use crate::observe::{self, Observed};
 use crate::spec::tests::spec;
-use crate::spec::{Kind, Spec};
-use crate::step::{Then, Watch};
+use crate::spec::{Spec, VolumeKind};
+use crate::step::{DataMovement, Then};
 
 fn mfs() -> Spec {
-    Spec { kind: Kind::Moosefs, ..spec(&["n1", "n2", "n3"], 2) }
+    Spec { kind: VolumeKind::Moosefs, ..spec(&["n1", "n2", "n3"], 2) }
 }
 
 fn table(which: &str, cells: &[(u64, u64, u64)], missing: u64) -> String {
@@ -53,7 +53,7 @@ fn a_host_goes_when_every_chunk_has_its_copies_elsewhere() {
     let drain = |regular: &[(u64, u64, u64)], state| drain_host(&s, &seen(&s, regular, state, None), "n3").unwrap();
     let begun = drain(&[(2, 2, 40)], "ok");
     assert_eq!(begun.phases.len(), 1);
-    assert_eq!(begun.then, Then::Wait(Watch::Drain(vec!["10.0.0.3".into()])));
+    assert_eq!(begun.then, Then::Wait(DataMovement::Drain(vec!["10.0.0.3".into()])));
     // The disk is marked, but its chunks are not yet: the master still reports "ready".
     let stale = drain(&[(2, 2, 40)], "marked for removal (ready)");
     assert!(stale.phases.is_empty() && stale.then != Then::Done);
@@ -82,7 +82,7 @@ fn a_goal_that_too_few_hosts_can_keep_is_no_drain() {
 fn a_dead_host_is_let_go_when_its_copies_are_made_anew() {
     let s = mfs();
     let behind = drain_host(&s, &seen(&s, &[(2, 1, 3), (2, 2, 37)], "ok", Some("n3")), "n3").unwrap();
-    assert_eq!(behind.then, Then::Wait(Watch::Heal));
+    assert_eq!(behind.then, Then::Wait(DataMovement::Heal));
     let healed = drain_host(&s, &seen(&s, &[(2, 2, 40)], "ok", Some("n3")), "n3").unwrap();
     assert_eq!((healed.phases.len(), healed.then), (1, Then::Done));
 }
@@ -133,7 +133,7 @@ fn giving_up_copies_takes_the_words_as_on_gluster() {
     assert_eq!(refused[0].why, "1 copy of each file below /data/a would remain; now there are 7 with 2 copies");
     assert_eq!(set(1, two, &[Danger::LastCopy]).unwrap().phases.len(), 1);
     assert_eq!(set(2, two, &[]).unwrap().phases.len(), 1);
-    assert_eq!(set(3, two, &[]).unwrap().then, Then::Wait(Watch::Heal));
+    assert_eq!(set(3, two, &[]).unwrap().then, Then::Wait(DataMovement::Heal));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use homing_launch::wire::{FromWorker, ToWorker};
 use homing_launch::{Channel, FAN_OUT, Options, Via};
 use homing_model::{Command, HostFacts, HostSample, RawText, Task};
 use homing_os::names::is_here;
-pub use homing_probe::Answer;
+pub use homing_probe::HostReading;
 use homing_probe::{GPU_INDEX, GPU_USE};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 pub const BETWEEN: Duration = Duration::from_millis(500);
 
 /// Queries many hosts at once for facts and two samples.
-pub fn ask_all(names: &[String]) -> Vec<Answer> {
+pub fn ask_all(names: &[String]) -> Vec<HostReading> {
     homing_os::threads::each_of(names, FAN_OUT, |name| ask(name))
 }
 
@@ -48,7 +48,7 @@ fn note_gpus(facts: &mut HostFacts, printed: &[u8]) {
     facts.indices.extend(found.map(|percent| (GPU_INDEX.to_string(), percent)));
 }
 
-fn ask(name: &str) -> Answer {
+fn ask(name: &str) -> HostReading {
     if is_here(name) {
         let first = homing_probe::sample();
         std::thread::sleep(BETWEEN);

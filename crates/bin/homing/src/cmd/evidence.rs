@@ -17,7 +17,7 @@ pub struct Opening {
 }
 
 /// The content of a journal.
-pub struct Read {
+pub struct JournalContent {
     /// The run's own name.
     pub name: String,
     pub opening: Opening,
@@ -36,12 +36,12 @@ pub fn found(run: &str) -> Result<(PathBuf, String), Failure> {
 }
 
 /// Reads the journal of a run. `keep`: keep all events, too. `count`: add up the resources that it used.
-pub fn read(run: &str, keep: bool, count: bool) -> Result<Read, Failure> {
+pub fn read(run: &str, keep: bool, count: bool) -> Result<JournalContent, Failure> {
     let (dir, name) = found(run)?;
     let (mut tally, mut usage, mut kept) = (Tally::new(), RunUsage::new(&name, i64::MIN), Vec::new());
     let (mut opening, mut failures) = (Opening { dir: dir.clone(), ..Opening::default() }, Failures::default());
     events(&dir, |event| {
-        if let homing_model::event::What::RunStarted { argv, cwd, .. } = &event.what {
+        if let homing_model::event::EventKind::RunStarted { argv, cwd, .. } = &event.what {
             (opening.argv, opening.cwd) = (argv.clone(), cwd.to_path());
         }
         tally.add(&event);
@@ -53,7 +53,7 @@ pub fn read(run: &str, keep: bool, count: bool) -> Result<Read, Failure> {
             kept.push(event);
         }
     })?;
-    Ok(Read { name, opening, tally, failures, usage, kept })
+    Ok(JournalContent { name, opening, tally, failures, usage, kept })
 }
 
 /// Passes on each event of a journal that can be read.

@@ -3,7 +3,7 @@
 //! The same program is copied to the member and started there, in the folder of the same name, with the same words.
 //! Its output and its exit status become those of this process.
 
-use homing_gateway::{Member, Program};
+use homing_gateway::{ClusterMember, Program};
 use homing_launch::{Carried, Options, Via};
 use homing_model::Failure;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ pub fn run(host: &str, words: &[OsString]) -> Result<i32, Failure> {
     let options = Options { carried: Carried::Program, ..Options::default() };
     let program = Program::Carried(carried(host, &options)?);
     let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
-    let member = Member { host: host.into(), ssh: options.ssh };
+    let member = ClusterMember { host: host.into(), ssh: options.ssh };
     let status = member.run(&program, cwd.as_os_str().as_bytes(), words);
     let status = status.map_err(|e| Failure::system(format!("host {host}: cannot start ssh: {e}")))?;
     // The member and its hosts see the new files, but the caches of this machine do not.

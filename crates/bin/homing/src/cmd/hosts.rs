@@ -8,7 +8,7 @@ mod trust;
 
 pub(super) use history::histories;
 
-use super::asked::{Answer, ask_all};
+use super::asked::{HostReading, ask_all};
 use super::queue::EngineArgs;
 use super::targets::HostArgs;
 use crate::cluster::{Cluster, ClusterArgs};
@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "5", value_parser = |text: &str| parse_duration_within("--watch", text, 1.0..=f64::INFINITY), conflicts_with_all = ["history", "schedule"])]
     watch: Option<Duration>,
     #[command(flatten)]
-    history: history::Wanted,
+    history: history::HistoryOptions,
     #[command(flatten)]
     engine: EngineArgs,
 }
@@ -85,7 +85,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         let in_force = InForce::now(cluster, &args.runs);
         in_force.notes.iter().for_each(|why| eprintln!("homing: {why}"));
         let known = switched::all();
-        let is_off = |name: &str, answer: &Answer| answer.is_err() && known.off_s(name).is_some();
+        let is_off = |name: &str, answer: &HostReading| answer.is_err() && known.off_s(name).is_some();
         let InForce { limits, servers, .. } = &in_force;
         if let Some(file) = &args.prometheus {
             metrics::write(
@@ -97,7 +97,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
                 row["io_limit"] = json!(limits.get(n));
                 row
             };
-            let row = |n: &String, a: &Answer| with(n, as_json(n, a, cluster, is_off(n, a)));
+            let row = |n: &String, a: &HostReading| with(n, as_json(n, a, cluster, is_off(n, a)));
             let rows: Vec<Value> = names.iter().zip(&answers).map(|(n, a)| row(n, a)).collect();
             let servers: Vec<Value> = servers.iter().map(Serves::as_json).collect();
             print!("{}", document::line(json!({ "hosts": rows, "servers": servers })));
@@ -115,7 +115,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     }
 }
 
-fn as_json(name: &str, answer: &Answer, cluster: &Cluster, off: bool) -> Value {
+fn as_json(name: &str, answer: &HostReading, cluster: &Cluster, off: bool) -> Value {
     match answer {
         Err(_) if off => json!({"host": name, "status": "off"}),
         Err(reason) => json!({"host": name, "status": "unavail", "reason": reason}),
@@ -166,17 +166,18 @@ fn table(rows: &[[String; 14]]) -> String {
 
 fn print_table(
     names: &[String],
-    answers: &[Answer],
+    answers: &[HostReading],
     limits: &BTreeMap<String, u32>,
     cluster: &Cluster,
-    is_off: impl Fn(&str, &Answer) -> bool,
+    is_off: impl Fn(&str, &HostReading) -> bool,
 ) {
     let row = |first: [&str; 3], rest: [String; 9], last: [String; 2]| -> [String; 14] {
         let cells: Vec<String> = first.into_iter().map(String::from).chain(rest).chain(last).collect();
         cells.try_into().expect("3, 9 and 2 are 14")
     };
-    let known =
-        |(name, answer): (&String, &Answer)| answer.as_ref().map_or(0, |(facts, ..)| gpus_of(name, facts, cluster));
+    let known = |(name, answer): (&String, &HostReading)| {
+        answer.as_ref().map_or(0, |(facts, ..)| gpus_of(name, facts, cluster))
+    };
     let gpus: Vec<u64> = names.iter().zip(answers).map(known).collect();
     let has_gpus = gpus.iter().any(|gpus| *gpus > 0);
     let head = if limits.is_empty() { String::new() } else { "limit".into() };

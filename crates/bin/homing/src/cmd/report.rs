@@ -1,7 +1,7 @@
 //! `homing report`: prints the evidence of a run as lines, as JSON or as a page. It also lists failed tasks, and
 //! compares runs.
 
-use super::evidence::{Read, events, evidence, found, read};
+use super::evidence::{JournalContent, events, evidence, found, read};
 use super::run::again::{failures_json, inputs_of_failed, whole_json};
 use super::runs::to_stdout;
 use crate::cluster::{Cluster, ClusterArgs};
@@ -101,7 +101,7 @@ fn by_size(args: &Args, cluster: &Cluster) -> Result<i32, Failure> {
     let cost = cluster.cost();
     let mut sizes = Sizes::default();
     for run in &args.runs {
-        let Read { name, tally, usage, .. } = read(run, false, true)?;
+        let JournalContent { name, tally, usage, .. } = read(run, false, true)?;
         sizes.add(name, &tally, &Bill::of(usage, cluster));
     }
     if args.json { print_json(&sizes.json(cost)) } else { to_stdout(&sizes.table(cost, columns())) }

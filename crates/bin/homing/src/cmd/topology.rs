@@ -4,7 +4,7 @@ use crate::cmd::bench::TELL;
 use crate::cmd::runs::to_stdout;
 use crate::cmd::targets::Targets;
 use homing_bench::net::Hosts;
-use homing_bench::topology::{self, Found, Way};
+use homing_bench::topology::{self, TopologyQuery, TopologyReport};
 use homing_model::Failure;
 use homing_network::files;
 use std::net::IpAddr;
@@ -63,10 +63,10 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let mut options = args.targets.options()?;
     options.command_timeout.get_or_insert(BESIDES);
     let hosts = Hosts::ask(options, &names, LOADED)?;
-    let way = Way { sudo: args.sudo, community: args.snmp.as_deref(), switches: &args.switch };
+    let way = TopologyQuery { sudo: args.sudo, community: args.snmp.as_deref(), switches: &args.switch };
     let mut found = match args.measure {
-        true => Found::measured(&hosts, homing_os::clock::system_ns() as u64, TELL)?,
-        false => Found::told(&hosts, &way)?,
+        true => TopologyReport::measured(&hosts, homing_os::clock::system_ns() as u64, TELL)?,
+        false => TopologyReport::told(&hosts, &way)?,
     };
     let before = topology::keep(&names, &found.tree)?;
     if args.diff {
@@ -87,7 +87,7 @@ fn put(file: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Writes files for other programs. Slurm loses hosts that its file leaves out.
-fn write(args: &Args, found: &Found, hosts: &Hosts) -> Result<(), Failure> {
+fn write(args: &Args, found: &TopologyReport, hosts: &Hosts) -> Result<(), Failure> {
     let addresses = hosts.known.iter().map(|host| host.name.clone()).zip(hosts.addresses.iter().copied()).collect();
     let texts = [
         (&args.topology_conf, files::slurm_conf(&found.tree)),

@@ -6,7 +6,7 @@ use super::runs::to_stdout;
 use crate::cluster::ClusterArgs;
 use crate::progress::columns;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use homing_account::usage::{Asked, By, Sums, Wanted};
+use homing_account::usage::{JobFilter, Sums, UsageGrouping, UsageRequest};
 use homing_batch::parse_duration;
 use homing_model::{Failure, document, exit};
 use homing_report::Used;
@@ -21,7 +21,7 @@ pub struct Args {
     folders: Vec<PathBuf>,
     /// What is added up: the attempts of each command, host, run or user
     #[arg(long, default_value = "command", value_parser = by())]
-    by: By,
+    by: UsageGrouping,
     /// Also jobs of the queue, or of Slurm by its books, that have ended
     #[arg(long, conflicts_with_all = ["folders", "prometheus"])]
     jobs: bool,
@@ -52,9 +52,10 @@ pub struct Args {
     cluster: ClusterArgs,
 }
 
-fn by() -> impl TypedValueParser<Value = By> {
-    let named = |word: String| By::ALL.into_iter().find(|by| by.word() == word).unwrap_or(By::Command);
-    PossibleValuesParser::new(By::ALL.map(By::word)).map(named)
+fn by() -> impl TypedValueParser<Value = UsageGrouping> {
+    let named =
+        |word: String| UsageGrouping::ALL.into_iter().find(|by| by.word() == word).unwrap_or(UsageGrouping::Command);
+    PossibleValuesParser::new(UsageGrouping::ALL.map(UsageGrouping::word)).map(named)
 }
 
 /// Prints the sums.
@@ -71,13 +72,13 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     if args.jobs {
         let (all, since_ns) = (args.users, sums.since_ns);
         let engine = args.engine.open()?;
-        let wanted = Wanted { all, since_ns, runs: &sums.runs };
+        let wanted = JobFilter { all, since_ns, runs: &sums.runs };
         let jobs = homing_account::usage::lines_of_jobs(engine.as_ref(), &wanted)?;
         jobs.into_iter().for_each(|line| sums.take(line));
     }
     let mut silent = 0;
     if let Some(hosts) = &others {
-        let asked = Asked { jobs: args.jobs, users: args.users, since: args.since };
+        let asked = UsageRequest { jobs: args.jobs, users: args.users, since: args.since };
         let (lines, failed) = homing_account::usage::lines_of_hosts(hosts, &asked);
         lines.into_iter().for_each(|line| sums.take(line));
         silent = failed.len();

@@ -4,7 +4,7 @@ use clap::{Arg, Command};
 
 /// Kinds of names that are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Names {
+pub enum NameKind {
     Runs,
     Jobs,
     Volumes,
@@ -13,11 +13,11 @@ pub enum Names {
 }
 
 /// Returns the candidates for the last word, each of which begins with it. None: the word is a file, or unknown.
-pub fn candidates(grammar: &Command, words: &[String], known: &dyn Fn(Names) -> Vec<String>) -> Vec<String> {
+pub fn candidates(grammar: &Command, words: &[String], known: &dyn Fn(NameKind) -> Vec<String>) -> Vec<String> {
     let Some((last, before)) = words.split_last() else { return Vec::new() };
     // Bash splits --hosts=n1 at the `=`, which becomes a word.
     let last = if last == "=" { "" } else { last };
-    let mut place = Place { command: grammar, path: String::new(), positional: 0, option: None, free: false };
+    let mut place = WordContext { command: grammar, path: String::new(), positional: 0, option: None, free: false };
     before.iter().for_each(|word| place.pass(word));
     let (done, all) = place.all(last, known);
     let begun = &last[done..];
@@ -28,7 +28,7 @@ pub fn candidates(grammar: &Command, words: &[String], known: &dyn Fn(Names) -> 
 /// Describes a candidate for the last word. For a command or an option it is the first sentence of the help.
 pub fn description(grammar: &Command, words: &[String], candidate: &str) -> Option<String> {
     let (_, before) = words.split_last()?;
-    let mut place = Place { command: grammar, path: String::new(), positional: 0, option: None, free: false };
+    let mut place = WordContext { command: grammar, path: String::new(), positional: 0, option: None, free: false };
     before.iter().for_each(|word| place.pass(word));
     let named = |arg: &&Arg| {
         let longs = arg.get_long_and_visible_aliases().unwrap_or_default();
@@ -49,7 +49,7 @@ pub fn description(grammar: &Command, words: &[String], candidate: &str) -> Opti
 }
 
 /// The place of the next word.
-struct Place<'g> {
+struct WordContext<'g> {
     command: &'g Command,
     /// The command's names, below homing.
     path: String,
@@ -61,7 +61,7 @@ struct Place<'g> {
     free: bool,
 }
 
-impl<'g> Place<'g> {
+impl<'g> WordContext<'g> {
     fn pass(&mut self, word: &str) {
         if self.free || word == "=" {
             return;
@@ -110,7 +110,7 @@ impl<'g> Place<'g> {
     }
 
     /// Returns the number of bytes of the word that stay as they are, and all candidates for the rest.
-    fn all(&self, last: &str, known: &dyn Fn(Names) -> Vec<String>) -> (usize, Vec<String>) {
+    fn all(&self, last: &str, known: &dyn Fn(NameKind) -> Vec<String>) -> (usize, Vec<String>) {
         if self.free {
             return (0, Vec::new());
         }
@@ -139,28 +139,28 @@ impl<'g> Place<'g> {
         longs.map(|name| format!("--{name}")).collect()
     }
 
-    fn values(&self, arg: &Arg, last: &str, known: &dyn Fn(Names) -> Vec<String>) -> (usize, Vec<String>) {
+    fn values(&self, arg: &Arg, last: &str, known: &dyn Fn(NameKind) -> Vec<String>) -> (usize, Vec<String>) {
         let possible = arg.get_possible_values();
         if !possible.is_empty() {
             return (0, possible.iter().filter(|v| !v.is_hide_set()).map(|v| v.get_name().to_string()).collect());
         }
         let Some(names) = self.names(arg) else { return (0, Vec::new()) };
         // Only the last part of a node set is completed.
-        let done = if names == Names::Hosts { last.rfind([',', '!', '&']).map_or(0, |at| at + 1) } else { 0 };
+        let done = if names == NameKind::Hosts { last.rfind([',', '!', '&']).map_or(0, |at| at + 1) } else { 0 };
         (done, known(names))
     }
 
     /// Returns the kind of a value, by its name in the help.
-    fn names(&self, arg: &Arg) -> Option<Names> {
+    fn names(&self, arg: &Arg) -> Option<NameKind> {
         let named = arg.get_value_names().and_then(<[_]>::first).map(|name| name.as_str());
         match named.unwrap_or(arg.get_id().as_str()) {
-            "RUN" | "run" => Some(Names::Runs),
-            "ID" | "ID|NAME" | "id" | "ids" => Some(Names::Jobs),
-            "NODESET" | "NODESETS" | "HOST" => Some(Names::Hosts),
-            "VOLUME" => Some(Names::Volumes),
-            "LAB" => Some(Names::Labs),
-            "NAME" if self.path.starts_with("volume") && self.path != "volume create" => Some(Names::Volumes),
-            "NAME" if self.path.starts_with("lab") && self.path != "lab up" => Some(Names::Labs),
+            "RUN" | "run" => Some(NameKind::Runs),
+            "ID" | "ID|NAME" | "id" | "ids" => Some(NameKind::Jobs),
+            "NODESET" | "NODESETS" | "HOST" => Some(NameKind::Hosts),
+            "VOLUME" => Some(NameKind::Volumes),
+            "LAB" => Some(NameKind::Labs),
+            "NAME" if self.path.starts_with("volume") && self.path != "volume create" => Some(NameKind::Volumes),
+            "NAME" if self.path.starts_with("lab") && self.path != "lab up" => Some(NameKind::Labs),
             _ => None,
         }
     }
@@ -184,11 +184,11 @@ mod tests {
         grammar.build();
         let words: Vec<String> = line.split(' ').map(String::from).collect();
         let known = |names| match names {
-            Names::Runs => vec!["last".into(), "20261122-101010-abc".into()],
-            Names::Jobs => vec!["12".into(), "13".into()],
-            Names::Volumes => vec!["data".into(), "home".into()],
-            Names::Hosts => vec!["n1".into(), "n2".into(), "m1".into()],
-            Names::Labs => vec!["lab".into()],
+            NameKind::Runs => vec!["last".into(), "20261122-101010-abc".into()],
+            NameKind::Jobs => vec!["12".into(), "13".into()],
+            NameKind::Volumes => vec!["data".into(), "home".into()],
+            NameKind::Hosts => vec!["n1".into(), "n2".into(), "m1".into()],
+            NameKind::Labs => vec!["lab".into()],
         };
         candidates(&grammar, &words, &known)
     }

@@ -1,6 +1,6 @@
 //! Looks up names for completions. A list that cannot be read is empty.
 
-use super::line::Names;
+use super::line::NameKind;
 use crate::cluster::Cluster;
 use crate::cmd::queue::EngineArgs;
 
@@ -8,15 +8,15 @@ use crate::cmd::queue::EngineArgs;
 const MOST: usize = 200;
 
 /// Returns all names of a kind, the likeliest first.
-pub fn known(names: Names) -> Vec<String> {
+pub fn known(names: NameKind) -> Vec<String> {
     match names {
-        Names::Runs => {
+        NameKind::Runs => {
             ["last".to_string()].into_iter().chain(homing_journal::names(&homing_journal::root())).take(MOST).collect()
         }
-        Names::Jobs => jobs().unwrap_or_default(),
-        Names::Volumes => homing_volume::Record::names(&homing_volume::folder()),
-        Names::Hosts => Cluster::load(None).and_then(|cluster| cluster.hosts(None)).unwrap_or_default(),
-        Names::Labs => homing_lab::names(),
+        NameKind::Jobs => jobs().unwrap_or_default(),
+        NameKind::Volumes => homing_volume::VolumeRecord::names(&homing_volume::folder()),
+        NameKind::Hosts => Cluster::load(None).and_then(|cluster| cluster.hosts(None)).unwrap_or_default(),
+        NameKind::Labs => homing_lab::names(),
     }
 }
 

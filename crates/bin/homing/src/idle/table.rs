@@ -14,7 +14,7 @@ pub enum When {
 }
 
 /// Options of a command, and the condition under which they do nothing.
-pub struct Idle {
+pub struct IdleOptions {
     /// The commands. The words of a command have blanks between them.
     pub commands: &'static [&'static str],
     /// The names of their arguments in the grammar.
@@ -90,125 +90,125 @@ const OF_A_BATCH: &[&str] = &[
 ];
 
 /// All rows.
-pub const TABLE: &[Idle] = &[
-    Idle {
+pub const TABLE: &[IdleOptions] = &[
+    IdleOptions {
         commands: RUNS,
         options: INPUT,
         when: &[With(&["tasks"])],
         instead: "each line of a task file has a command of its own",
     },
-    Idle {
+    IdleOptions {
         commands: RUNS,
         options: &["near", "output", "workdir"],
         when: &[With(&["tasks"])],
         instead: "'inputs', 'outputs' and 'cwd' of a line in the task file",
     },
-    Idle {
+    IdleOptions {
         commands: RUNS,
         options: SLURM,
         when: &[Is("on", &["local", "ssh"])],
         instead: "--on slurm; 'cpus' and 'memory' of a line in a task file hold everywhere",
     },
-    Idle {
+    IdleOptions {
         commands: RUNS,
         options: SLURM,
         when: &[With(&["sshlogin", "sshloginfile"])],
         instead: "--on slurm, without --sshlogin",
     },
-    Idle {
+    IdleOptions {
         commands: RUNS,
         options: &["nodes"],
         when: &[Is("on", &["local", "ssh"]), Without(&["ppn"])],
         instead: "--hosts NODESET; with --ppn it is the number of hosts of a task",
     },
-    Idle {
+    IdleOptions {
         commands: RUNS,
         options: &["sshlogin", "sshloginfile"],
         when: &[Is("on", &["local", "slurm"])],
         instead: "--on ssh",
     },
-    Idle {
+    IdleOptions {
         commands: RUNS,
         options: &["skip_newer"],
         when: &[Without(&["output", "tasks"])],
         instead: "--output PATH names what each task writes",
     },
-    Idle {
+    IdleOptions {
         commands: RUNS,
         options: &["resource"],
         when: &[Without(&["tasks", "gpus_per_task"])],
         instead: "--gpus-per-task N, or 'resources' of a line in a task file, takes of it",
     },
-    Idle {
+    IdleOptions {
         commands: RUNS,
         options: &["container"],
         when: &[With(&["ppn"])],
         instead: "the command itself: homing run --ppn N --nodes N 'podman run ... IMAGE COMMAND'",
     },
-    Idle {
+    IdleOptions {
         commands: RUNS,
         options: &["gpus_per_task"],
         when: &[With(&["ppn"])],
         instead: "homing sub --nodes N --slurm-arg=--gres=gpu:N on Slurm; the queue counts them on one host alone",
     },
-    Idle { commands: &["plan"], options: &["on_exit"], when: &[Without(&["gateway"])], instead: "homing run" },
-    Idle {
+    IdleOptions { commands: &["plan"], options: &["on_exit"], when: &[Without(&["gateway"])], instead: "homing run" },
+    IdleOptions {
         commands: &["run"],
         options: &["on_exit"],
         when: &[With(&["dry_run"])],
         instead: "nothing runs that could end",
     },
-    Idle {
+    IdleOptions {
         commands: RUNS,
         options: &["colsep", "trim", "null", "delimiter", "shuf", "link"],
         when: &[With(&["pipe", "pipepart"])],
         instead: "blocks go to the standard input of commands as they are; --recend TEXT cuts them elsewhere",
     },
-    Idle { commands: &["run"], options: &["json"], when: &[With(&["dry_run"])], instead: "homing plan --json" },
-    Idle {
+    IdleOptions { commands: &["run"], options: &["json"], when: &[With(&["dry_run"])], instead: "homing plan --json" },
+    IdleOptions {
         commands: &["plan"],
         options: &["dry_run"],
         when: &[Without(&["gateway"])],
         instead: "a plan runs nothing; homing run --dry-run prints commands",
     },
-    Idle {
+    IdleOptions {
         commands: &["exec"],
         options: &["outdir", "errdir", "no_label", "regroup", "color", "progress"],
         when: &[With(&["json"])],
         instead: "the document has the host, and both outputs",
     },
-    Idle { commands: &["exec"], options: &["groupbase"], when: &[Without(&["regroup"])], instead: "-r -G" },
-    Idle {
+    IdleOptions { commands: &["exec"], options: &["groupbase"], when: &[Without(&["regroup"])], instead: "-r -G" },
+    IdleOptions {
         commands: &["exec"],
         options: &["regroup"],
         when: &[Without(&["gather", "gather_all", "line_mode", "diff"])],
         instead: "-b -r",
     },
-    Idle {
+    IdleOptions {
         commands: &["exec"],
         options: &["user", "ssh_options", "connect_timeout", "persist", "tree"],
         when: &[Is("worker", &["exec"])],
         instead: "-R exec runs the command here and connects to no host",
     },
-    Idle {
+    IdleOptions {
         commands: &["exec"],
         options: &["no_label"],
         when: &[With(&["diff"])],
         instead: "-b -N prints outputs without hosts",
     },
-    Idle {
+    IdleOptions {
         commands: &["push", "pull"],
         options: &["verify"],
         when: &[With(&["dry_run"])],
         instead: "--checksum compares by content before",
     },
-    Idle {
+    IdleOptions {
         commands: &["push", "pull"],
         options: &["verbose"],
         when: &[With(&["json"])],
         instead: "'changed' of a host is how many",
     },
-    Idle {
+    IdleOptions {
         commands: &["nodeset"],
         options: &[
             "fold",
@@ -225,7 +225,7 @@ pub const TABLE: &[Idle] = &[
         when: &[With(&["list", "list_all", "groupsources"])],
         instead: "-ll lists hosts of groups, -lll counts them",
     },
-    Idle {
+    IdleOptions {
         commands: &["nodeset"],
         options: &[
             "list",
@@ -245,113 +245,133 @@ pub const TABLE: &[Idle] = &[
         when: &[With(&["groupsources"])],
         instead: "it lists the sources alone",
     },
-    Idle { commands: &["nodeset"], options: &["separator"], when: &[With(&["json"])], instead: "'nodes' is a list" },
-    Idle {
+    IdleOptions {
+        commands: &["nodeset"],
+        options: &["separator"],
+        when: &[With(&["json"])],
+        instead: "'nodes' is a list",
+    },
+    IdleOptions {
         commands: &["nodeset"],
         options: &["rangeset"],
         when: &[With(&["all", "group", "list", "list_all"])],
         instead: "numbers are in no group",
     },
-    Idle {
+    IdleOptions {
         commands: &["hosts"],
         options: &["engine"],
         when: &[Without(&["prometheus"])],
         instead: "homing jobs --engine",
     },
-    Idle { commands: &["where"], options: &["null"], when: &[Without(&["files_from"])], instead: "--files-from FILE" },
-    Idle {
+    IdleOptions {
+        commands: &["where"],
+        options: &["null"],
+        when: &[Without(&["files_from"])],
+        instead: "--files-from FILE",
+    },
+    IdleOptions {
         commands: &["report"],
         options: &["cluster", "lab"],
         when: &[Without(&["cost"])],
         instead: "--cost takes prices from it",
     },
-    Idle {
+    IdleOptions {
         commands: &["report"],
         options: &["json", "cost"],
         when: &[Is("html", &["-"])],
         instead: "--html FILE beside them",
     },
-    Idle {
+    IdleOptions {
         commands: &["usage"],
         options: &["engine"],
         when: &[Without(&["jobs"])],
         instead: "--jobs adds up jobs too",
     },
-    Idle { commands: &["usage"], options: &["json"], when: &[With(&["prometheus"])], instead: "one form at a time" },
-    Idle {
+    IdleOptions {
+        commands: &["usage"],
+        options: &["json"],
+        when: &[With(&["prometheus"])],
+        instead: "one form at a time",
+    },
+    IdleOptions {
         commands: &["top"],
         options: &["engine", "cluster", "lab"],
         when: &[Without(&["all", "hosts", "since"])],
         instead: "--all or -w shows hosts and jobs",
     },
-    Idle {
+    IdleOptions {
         commands: &["sub"],
         options: OF_A_BATCH,
         when: &[With(&["again"])],
         instead: "a job that runs again is as it was; homing wait ID waits for it",
     },
-    Idle {
+    IdleOptions {
         commands: &["check"],
         options: TARGETS,
         when: &[With(&["explain", "unmute", "slurm_health"])],
         instead: "it is the same for all hosts, or this one alone",
     },
-    Idle {
+    IdleOptions {
         commands: &["check"],
         options: &["volume", "quick", "deep", "only", "deadline", "json", "prometheus", "tree"],
         when: &[With(&["explain", "mute", "unmute"])],
         instead: "nothing is checked then",
     },
-    Idle {
+    IdleOptions {
         commands: &["check"],
         options: &["mute", "unmute", "slurm_health"],
         when: &[With(&["explain"])],
         instead: "one at a time",
     },
-    Idle {
+    IdleOptions {
         commands: &["check"],
         options: &["unmute", "slurm_health"],
         when: &[With(&["mute"])],
         instead: "one at a time",
     },
-    Idle { commands: &["check"], options: &["slurm_health"], when: &[With(&["unmute"])], instead: "one at a time" },
-    Idle {
+    IdleOptions {
+        commands: &["check"],
+        options: &["slurm_health"],
+        when: &[With(&["unmute"])],
+        instead: "one at a time",
+    },
+    IdleOptions {
         commands: &["check"],
         options: &["quick", "prometheus", "tree"],
         when: &[With(&["slurm_health"])],
         instead: "Slurm reads the state of the node",
     },
-    Idle {
+    IdleOptions {
         commands: &["up"],
         options: &["lab"],
         when: &[With(&["resume"])],
         instead: "the set-up that was interrupted has its own",
     },
-    Idle {
+    IdleOptions {
         commands: &["up"],
         options: &["no_check"],
         when: &[With(&["dry_run", "undo", "diff"])],
         instead: "nothing is checked then",
     },
-    Idle {
+    IdleOptions {
         commands: &["tune net"],
         options: &["seconds", "not_all"],
         when: &[With(&["undo"])],
         instead: "nothing is measured then",
     },
-    Idle {
+    IdleOptions {
         commands: &["topology"],
         options: &["sudo"],
         when: &[With(&["measure"])],
         instead: "lldpd is not queried then",
     },
-    Idle {
+    IdleOptions {
         commands: &["bench volume"],
         options: &["server_block", "tune_sizes", "tune_connections", "apply"],
         when: &[Without(&["tune"])],
         instead: "--tune nfs tries them",
     },
-    Idle {
+    IdleOptions {
         commands: &["bench volume"],
         options: &[
             "path",
@@ -378,20 +398,25 @@ pub const TABLE: &[Idle] = &[
         when: &[With(&["compare"])],
         instead: "nothing is measured then; --html draws both",
     },
-    Idle {
+    IdleOptions {
         commands: &["bench net"],
         options: &["hosts", "exclude", "all", "group", "exclude_group", "hostfile"],
         when: &[Counts("curve", 2)],
         instead: "--curve names its two hosts",
     },
-    Idle {
+    IdleOptions {
         commands: &["volume list", "volume status", "volume balance-report"],
         options: &["dry_run", "yes"],
         when: &[],
         instead: "it changes nothing",
     },
-    Idle { commands: &["runs"], options: &["yes"], when: &[Without(&["prune"])], instead: "only --prune removes runs" },
-    Idle {
+    IdleOptions {
+        commands: &["runs"],
+        options: &["yes"],
+        when: &[Without(&["prune"])],
+        instead: "only --prune removes runs",
+    },
+    IdleOptions {
         commands: &["hosts"],
         options: &["yes"],
         when: &[Without(&["schedule", "trust"])],

@@ -2,7 +2,7 @@
 //! campaign mostly waits for hosts.
 
 use crate::support::{EXE, Lab, missing};
-use homing_campaign::{Place, campaign};
+use homing_campaign::{CampaignEnvironment, campaign};
 use std::ops::Range;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn runs_over_ssh_survive_what_befalls_them() {
 fn survive(seeds: Range<u64>) {
     let lab = Lab::up(&format!("campaign{}", seeds.start), &["--hosts", "3", "--gluster", "1x3"]);
     lab.ok("n1", &format!("{EXE} hosts --hosts 'n[1-3]'"));
-    let place = Place::new(Path::new(EXE), Some(&lab.name)).unwrap();
+    let place = CampaignEnvironment::new(Path::new(EXE), Some(&lab.name)).unwrap();
     let (summary, wrong) = campaign(&place, seeds);
     assert_eq!(wrong, 0, "{summary}");
 }

@@ -7,7 +7,7 @@ use crate::guests::Program;
 use crate::support::{EXE, Lab, err, missing};
 use crate::until::until;
 use homing_locate::{Locator, contract};
-use homing_mounts::Kind;
+use homing_mounts::FileSystemKind;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -220,7 +220,7 @@ fn on_a_host() {
     let dir = PathBuf::from("/data/contract");
     std::fs::create_dir(&dir).unwrap();
     let volume = locator.volume_of(&dir).unwrap();
-    assert_eq!(volume.kind, Kind::Ceph);
+    assert_eq!(volume.kind, FileSystemKind::Ceph);
     assert!(volume.name.starts_with("cephfs:") && volume.name.ends_with("=/") && volume.name.len() > 40, "{volume:?}");
     let hosts = ["n1", "n2", "n3"].map(|name| homing_os::names::addresses(name).remove(0));
     contract::check(&locator, &dir, &BTreeSet::from(hosts));

@@ -5,7 +5,7 @@
 use crate::guests::{Program, best_kind, serving, serving_by};
 use crate::support::{EXE, Lab, err};
 use homing_locate::{Locator, contract};
-use homing_mounts::Kind;
+use homing_mounts::FileSystemKind;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,7 +67,7 @@ fn inside_a_guest_with_rdma() {
 fn keeps_the_contract(locator: &Locator, mount: &str) {
     let dir = PathBuf::from(mount).join(format!("contract{}", mount.len()));
     std::fs::create_dir(&dir).unwrap();
-    assert_eq!(locator.volume_of(&dir).unwrap().kind, Kind::Nfs);
+    assert_eq!(locator.volume_of(&dir).unwrap().kind, FileSystemKind::Nfs);
     contract::check(locator, &dir, &BTreeSet::from(["n1".to_string()]));
 }
 

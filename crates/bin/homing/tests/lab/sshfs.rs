@@ -3,7 +3,7 @@
 
 use crate::support::{EXE, Lab, missing};
 use homing_locate::{Locator, contract};
-use homing_mounts::Kind;
+use homing_mounts::FileSystemKind;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ fn on_a_host() {
     for (mount, server) in [("/data", "n1"), ("/nas", address.as_str())] {
         let dir = PathBuf::from(mount).join("contract");
         std::fs::create_dir(&dir).unwrap();
-        assert_eq!(locator.volume_of(&dir).unwrap().kind, Kind::Sshfs);
+        assert_eq!(locator.volume_of(&dir).unwrap().kind, FileSystemKind::Sshfs);
         contract::check(&locator, &dir, &BTreeSet::from([server.to_string()]));
     }
     let there = |path: &str| locator.locate(Path::new(path)).server_path.map(|path| path.display());
@@ -88,5 +88,5 @@ fn on_a_host() {
             "{layout:?}"
         );
     }
-    assert_eq!(locator.volume_of(Path::new("/here")).unwrap().kind, Kind::Other);
+    assert_eq!(locator.volume_of(Path::new("/here")).unwrap().kind, FileSystemKind::Other);
 }

@@ -4,24 +4,24 @@ use std::path::{Path, PathBuf};
 
 /// Sections, and the type that reads each: the package, its file and the type.
 const SECTIONS: &[(&str, &str, &str, &str)] = &[
-    ("At the top", "cluster", "file.rs", "Settings"),
-    ("`[host.NAME]`, also `[host.\"n[1-4]\"]`", "cluster", "file.rs", "Host"),
-    ("`[server.NAME]`", "dispatch", "source/leases.rs", "Server"),
-    ("`[switch.NAME]`", "cluster", "switches.rs", "Said"),
+    ("At the top", "cluster", "file.rs", "ClusterFile"),
+    ("`[host.NAME]`, also `[host.\"n[1-4]\"]`", "cluster", "file.rs", "HostSection"),
+    ("`[server.NAME]`", "dispatch", "source/leases.rs", "ServerSection"),
+    ("`[switch.NAME]`", "cluster", "switches.rs", "SwitchSection"),
     ("`[queue.NAME]`", "queue", "plan/queue.rs", "Queue"),
     ("`[index.NAME]`", "queue", "index.rs", "Index"),
     ("`[locator.NAME]`", "locate", "own.rs", "OwnLocator"),
     ("`[snapshot.NAME]`", "snapshot", "section.rs", "Section"),
-    ("`[power]`", "cluster", "power.rs", "Power"),
+    ("`[power]`", "cluster", "power.rs", "PowerSection"),
     ("`[power.circuit.NAME]`", "cluster", "power.rs", "Behind"),
     ("`[cost]`", "cluster", "cost.rs", "Cost"),
     ("`[up]`", "setup", "site.rs", "Up"),
-    ("`[up.user.NAME]`", "setup", "site.rs", "User"),
-    ("`[up.group.NAME]`", "setup", "site.rs", "Group"),
-    ("`[up.disk.\"/POINT\"]`", "setup", "disks.rs", "Disk"),
-    ("`[up.volume.NAME]`", "setup", "volumes.rs", "Volume"),
+    ("`[up.user.NAME]`", "setup", "site.rs", "UserSection"),
+    ("`[up.group.NAME]`", "setup", "site.rs", "GroupSection"),
+    ("`[up.disk.\"/POINT\"]`", "setup", "disks.rs", "DiskSection"),
+    ("`[up.volume.NAME]`", "setup", "volumes.rs", "VolumeSection"),
     ("`[up.homes]`", "setup", "volumes.rs", "Homes"),
-    ("`[up.mount.\"/POINT\"]`", "setup", "site.rs", "Mount"),
+    ("`[up.mount.\"/POINT\"]`", "setup", "site.rs", "MountSection"),
     ("`[up.slurm]`", "setup", "site.rs", "Slurm"),
 ];
 
@@ -56,7 +56,7 @@ fn kind(of: &str) -> &'static str {
         of if of.starts_with("BTreeMap<String, String>") => "table of texts",
         of if of.starts_with("BTreeMap<String, u") => "table of numbers",
         of if of.starts_with("BTreeMap<String, IpAddr") => "table of addresses",
-        of if of.starts_with("BTreeMap") || ["Up", "Cost", "Power", "Homes", "Slurm"].contains(&of) => "section",
+        of if of.starts_with("BTreeMap") || ["Up", "Cost", "PowerSection", "Homes", "Slurm"].contains(&of) => "section",
         _ => "text",
     }
 }

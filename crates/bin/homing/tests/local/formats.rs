@@ -88,7 +88,7 @@ const WIRE: &str = "crates/reach/launch/src/wire/mod.rs";
 
 #[test]
 fn every_event_has_its_row() {
-    let code: Rows = variants(EVENT, "What").iter().map(|(name, fields)| (snake(name), names(fields))).collect();
+    let code: Rows = variants(EVENT, "EventKind").iter().map(|(name, fields)| (snake(name), names(fields))).collect();
     assert_eq!(code, table("event"));
 }
 
@@ -109,7 +109,7 @@ fn every_object_has_its_row() {
         (HOST, "HostFacts"),
         (HOST, "Mount"),
         (HOST, "HostSample"),
-        (HOST, "Served"),
+        (HOST, "ServerTraffic"),
         ("crates/ground/model/src/energy.rs", "Energy"),
         (EVENT, "PlannedBytes"),
         (TASK, "IoCounters"),
@@ -126,7 +126,7 @@ fn every_message_has_its_row() {
         let mut code: Rows = variants(WIRE, name).iter().map(|(name, fields)| (name.clone(), names(fields))).collect();
         // Messages that carry an object. The row names the fields of the object.
         for (message, file, object_of) in
-            [("Ended", WIRE, "Ended"), ("Pulse", HOST, "Pulse"), ("Sample", HOST, "HostSample")]
+            [("Ended", WIRE, "AttemptEnd"), ("Pulse", HOST, "Pulse"), ("Sample", HOST, "HostSample")]
         {
             code.entry(message.into()).and_modify(|fields| *fields = object(file, object_of));
         }

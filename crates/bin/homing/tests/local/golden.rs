@@ -95,15 +95,15 @@ fn unchanged<T: serde::de::DeserializeOwned + serde::Serialize>(text: &str) {
 #[test]
 fn the_journal_of_a_set_up_and_its_record_lose_nothing() {
     for n in 1..=7 {
-        unchanged::<homing_steps::Change>(&text("up", &format!("0000000{n}.json")));
+        unchanged::<homing_steps::HostChange>(&text("up", &format!("0000000{n}.json")));
     }
-    unchanged::<homing_setup::Record>(&text("up", "record"));
+    unchanged::<homing_setup::SetupRecord>(&text("up", "record"));
 }
 
 /// The second record was interrupted: it has the plan, and the way back of each step.
 #[test]
 fn volumes_and_an_interrupted_plan_lose_nothing() {
     for name in ["gold.json", "half.json"] {
-        unchanged::<homing_volume::Record>(&text("volumes", name));
+        unchanged::<homing_volume::VolumeRecord>(&text("volumes", name));
     }
 }

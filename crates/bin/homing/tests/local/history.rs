@@ -2,7 +2,7 @@
 
 use crate::world::World;
 use homing_model::HostSample;
-use homing_watch::history::{Record, Ring, SLOTS};
+use homing_watch::history::{Ring, SLOTS, SampleRecord};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -36,7 +36,7 @@ fn ring(world: &World) -> PathBuf {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).next().unwrap()
 }
 
-fn records(ring: &std::path::Path) -> Vec<Record> {
+fn records(ring: &std::path::Path) -> Vec<SampleRecord> {
     Ring::open_to_read(ring).unwrap().unwrap().records().unwrap()
 }
 
@@ -54,7 +54,7 @@ fn what_was_kept_is_shown_as_rates_over_steps() {
     // The samples are from two and a half hours ago, and two.
     for (minutes, sum) in [(150, 1000), (120, 1000 + 3600)] {
         let sample = calls(first.sample.at_ns - minutes * MINUTE_NS, sum);
-        kept.add(&Record { boot: first.boot, sample, ..Record::default() }).unwrap();
+        kept.add(&SampleRecord { boot: first.boot, sample, ..SampleRecord::default() }).unwrap();
     }
     drop(kept);
     assert!(homing(&world, &["--sample"]).status.success());
@@ -82,7 +82,7 @@ fn kept(world: &World, samples: impl Iterator<Item = (i64, HostSample)>) {
     let ring = Ring::open(&path, SLOTS).unwrap().unwrap();
     for (minutes, sample) in samples {
         let sample = HostSample { at_ns: first.sample.at_ns - minutes * MINUTE_NS, ..sample };
-        ring.add(&Record { boot: first.boot, sample, ..Record::default() }).unwrap();
+        ring.add(&SampleRecord { boot: first.boot, sample, ..SampleRecord::default() }).unwrap();
     }
 }
 

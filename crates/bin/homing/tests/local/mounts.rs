@@ -3,7 +3,7 @@
 
 use crate::skipped::skipped;
 use homing_locate::Locator;
-use homing_mounts::{Kind, holding, read};
+use homing_mounts::{FileSystemKind, holding, read};
 use std::path::Path;
 use std::process::Command;
 
@@ -37,16 +37,16 @@ impl Drop for Shown {
     }
 }
 
-fn kind_in_the_table(path: &Path) -> Kind {
-    Kind::of(&holding(&read().unwrap(), &path.canonicalize().unwrap()).unwrap().mount)
+fn kind_in_the_table(path: &Path) -> FileSystemKind {
+    FileSystemKind::of(&holding(&read().unwrap(), &path.canonicalize().unwrap()).unwrap().mount)
 }
 
 #[test]
 fn a_file_system_that_nobody_knows_is_one_to_locate_and_probe_and_runs_here() {
     let Some(shown) = Shown::new() else { return };
     let at = shown.at();
-    assert_eq!(kind_in_the_table(&at), Kind::Other);
-    assert_eq!(Locator::new().unwrap().volume_of(&at).unwrap().kind, Kind::Other);
+    assert_eq!(kind_in_the_table(&at), FileSystemKind::Other);
+    assert_eq!(Locator::new().unwrap().volume_of(&at).unwrap().kind, FileSystemKind::Other);
     let reported = homing_probe::facts().mounts;
     assert!(reported.iter().any(|m| m.point.as_path() == at.canonicalize().unwrap()), "{reported:?}");
     assert!(homing_fence::Fence::at(&at.join("f")).0.is_none());
@@ -57,7 +57,7 @@ fn a_file_system_that_nobody_knows_is_one_to_locate_and_probe_and_runs_here() {
     assert!(out.status.success() && out.stdout == b"content\n", "{said}");
 }
 
-/// Checks each kind of network file system by the one `Kind`: its mount in the table that hosts exchange, and the
+/// Checks each kind of network file system by the one `FileSystemKind`: its mount in the table that hosts exchange, and the
 /// answer of the fence.
 #[test]
 fn each_kind_is_reported_and_has_an_answer_of_the_fence() {
@@ -76,10 +76,10 @@ fn each_kind_is_reported_and_has_an_answer_of_the_fence() {
     ];
     for (nth, (fstype, source, fenced)) in rows.into_iter().enumerate() {
         let lines = homing_mounts::parse(format!("{nth} 0 0:{nth} / /d rw - {fstype} {source} rw\n").as_bytes());
-        let kind = Kind::of(&lines[0].mount);
+        let kind = FileSystemKind::of(&lines[0].mount);
         assert!(kind.is_network(), "{fstype}");
         assert_eq!(homing_mounts::network(lines).len(), 1, "{fstype}");
         assert_eq!(homing_fence::Fence::of(kind).is_some(), fenced, "{fstype}");
     }
-    assert!(!Kind::Local.is_network() && homing_fence::Fence::of(Kind::Local).is_none());
+    assert!(!FileSystemKind::Local.is_network() && homing_fence::Fence::of(FileSystemKind::Local).is_none());
 }

@@ -5,7 +5,7 @@ use crate::local::host;
 use crate::nfs::Nfs;
 use crate::{FileSystem, Locator, contract, volume};
 use homing_model::FileLayout;
-use homing_mounts::{Kind, MountLine, STATS, parse};
+use homing_mounts::{FileSystemKind, MountLine, STATS, parse};
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn kept(told: &str, make: impl Fn(&MountLine) -> Arc<dyn FileSystem>, hosts: &[&
 
 fn on_disk(told: &str, copy: Result<bool, &str>) -> FileLayout {
     let copy = copy.map_err(String::from);
-    kept(told, |line| super::of(line, Kind::of(&line.mount), copy.clone()), &[&host()])
+    kept(told, |line| super::of(line, FileSystemKind::of(&line.mount), copy.clone()), &[&host()])
 }
 
 fn is_here(layout: &FileLayout) -> bool {
@@ -44,8 +44,8 @@ fn gfs2_and_ocfs2_lie_on_no_host() {
         "ocfs2 /dev/sdb1 rw,heartbeat=global,coherency=full,user_xattr,acl",
     ] {
         assert!(reason(on_disk(told, Ok(false))).contains("share: none is nearer"), "{told}");
-        let kind = Kind::of(&parse(format!("1 0 0:1 / /d rw - {told}\n").as_bytes())[0].mount);
-        assert!(kind == Kind::Other && kind.is_network(), "other hosts see the same files");
+        let kind = FileSystemKind::of(&parse(format!("1 0 0:1 / /d rw - {told}\n").as_bytes())[0].mount);
+        assert!(kind == FileSystemKind::Other && kind.is_network(), "other hosts see the same files");
     }
     for alone in ["gfs2 /dev/sdb1 rw,lockproto=lock_nolock", "ocfs2 /dev/sdb1 rw,heartbeat=none,errors=remount-ro"] {
         assert!(is_here(&on_disk(alone, Ok(false))), "{alone}");

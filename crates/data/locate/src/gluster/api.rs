@@ -68,18 +68,18 @@ fn api() -> Result<&'static Api, String> {
 
 /// The content of a brick under a name or an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum BrickEntry {
     /// The file itself.
     File,
     /// Nothing, or only a pointer to another subvolume (a `linkto`).
     Nothing,
 }
 
-impl Kept {
-    fn of(stat: &libc::stat) -> Kept {
+impl BrickEntry {
+    fn of(stat: &libc::stat) -> BrickEntry {
         // DHT's pointers have only the sticky bit, and no data.
         let pointer = stat.st_mode & 0o7777 == 0o1000 && stat.st_size == 0;
-        if pointer { Kept::Nothing } else { Kept::File }
+        if pointer { BrickEntry::Nothing } else { BrickEntry::File }
     }
 }
 
@@ -122,18 +122,18 @@ impl Connection {
     }
 
     /// Returns the content at a path of the brick.
-    pub fn at(&self, path: &CStr) -> io::Result<Kept> {
+    pub fn at(&self, path: &CStr) -> io::Result<BrickEntry> {
         let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
         // SAFETY: the path ends with NUL; `stat` is large enough, and zeroes are a valid one.
         let (status, stat) = unsafe {
             let status = (self.api.lstat)(self.fs, path.as_ptr(), stat.as_mut_ptr());
             (status, stat.assume_init())
         };
-        if status == 0 { Ok(Kept::of(&stat)) } else { nothing_or(io::Error::last_os_error()) }
+        if status == 0 { Ok(BrickEntry::of(&stat)) } else { nothing_or(io::Error::last_os_error()) }
     }
 
     /// Returns the content under an id (GFID), and its attribute `name` if it has one.
-    pub fn by_id(&self, id: &[u8; 16], name: Option<&CStr>) -> io::Result<(Kept, Vec<u8>)> {
+    pub fn by_id(&self, id: &[u8; 16], name: Option<&CStr>) -> io::Result<(BrickEntry, Vec<u8>)> {
         let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
         // SAFETY: an id has 16 bytes; `stat` as above.
         let object = unsafe { (self.api.from_handle)(self.fs, id.as_ptr(), 16, stat.as_mut_ptr()) };
@@ -150,7 +150,7 @@ impl Connection {
         };
         value.truncate(usize::try_from(length).unwrap_or(0));
         // SAFETY: zeroes are a valid `stat`.
-        Ok((Kept::of(&unsafe { stat.assume_init() }), value))
+        Ok((BrickEntry::of(&unsafe { stat.assume_init() }), value))
     }
 
     /// Returns an attribute of a path, `None` if there is no such path or attribute.
@@ -164,10 +164,10 @@ impl Connection {
     }
 }
 
-fn nothing_or(error: io::Error) -> io::Result<Kept> {
+fn nothing_or(error: io::Error) -> io::Result<BrickEntry> {
     // A brick that does not know an id returns "stale", like NFS.
     match error.raw_os_error() {
-        Some(libc::ENOENT | libc::ESTALE) => Ok(Kept::Nothing),
+        Some(libc::ENOENT | libc::ESTALE) => Ok(BrickEntry::Nothing),
         _ => Err(error),
     }
 }

@@ -1,6 +1,6 @@
 //! Queries the bricks themselves about a file, if the mount does not know its place.
 
-use super::api::{Connection, Kept};
+use super::api::{BrickEntry, Connection};
 use super::hash::Ranges;
 use crate::volfile::{Brick, Definition, Sharing};
 use std::ffi::{CStr, CString};
@@ -16,7 +16,7 @@ const SHARDS: &str = ".shard";
 
 /// The place of a file, or of one of its shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum ShardLocation {
     /// The number of the subvolume, and the numbers of its bricks that hold it.
     At(usize, Vec<usize>),
     /// On no brick: a hole.
@@ -41,7 +41,7 @@ impl Bricks {
     }
 
     /// Finds a file, or its first shard.
-    pub fn file(&self, definition: &Definition, id: &Id) -> Held {
+    pub fn file(&self, definition: &Definition, id: &Id) -> ShardLocation {
         self.search(definition, None, &|brick| brick.by_id(id, None).map(|(kept, _)| kept))
     }
 
@@ -49,12 +49,12 @@ impl Bricks {
     pub fn attribute(&self, definition: &Definition, id: &Id, name: &CStr) -> Option<Vec<u8>> {
         data(definition).find_map(|(group, brick)| {
             let (kept, value) = self.connection(definition, group, brick).ok()?.by_id(id, Some(name)).ok()?;
-            (kept == Kept::File && !value.is_empty()).then_some(value)
+            (kept == BrickEntry::File && !value.is_empty()).then_some(value)
         })
     }
 
     /// Finds shard `number` of a file; the first one that is called a shard has number 1.
-    pub fn shard(&self, definition: &Definition, id: &Id, number: u64) -> Held {
+    pub fn shard(&self, definition: &Definition, id: &Id, number: u64) -> ShardLocation {
         let name = format!("{}.{number}", written(id));
         let path = CString::new(format!("/{SHARDS}/{name}")).unwrap_or_default();
         let first = self.shards.get_or_init(|| self.ranges(definition)).of(name.as_bytes());
@@ -77,33 +77,33 @@ impl Bricks {
         ranges
     }
 
-    fn search(&self, definition: &Definition, first: Option<usize>, ask: Ask) -> Held {
+    fn search(&self, definition: &Definition, first: Option<usize>, ask: BrickQuery) -> ShardLocation {
         let others = (0..definition.groups.len()).filter(|group| Some(*group) != first);
         let mut unknown = None;
         for group in first.into_iter().chain(others) {
             match self.group(definition, group, ask) {
-                Held::Nowhere => {}
-                Held::Unknown(why) => unknown = unknown.or(Some(why)),
+                ShardLocation::Nowhere => {}
+                ShardLocation::Unknown(why) => unknown = unknown.or(Some(why)),
                 held => return held,
             }
         }
-        unknown.map_or(Held::Nowhere, Held::Unknown)
+        unknown.map_or(ShardLocation::Nowhere, ShardLocation::Unknown)
     }
 
-    fn group(&self, definition: &Definition, group: usize, ask: Ask) -> Held {
+    fn group(&self, definition: &Definition, group: usize, ask: BrickQuery) -> ShardLocation {
         let (mut holding, mut answered, mut why) = (Vec::new(), 0, String::new());
         for (_, brick) in data(definition).filter(|(g, _)| *g == group) {
             let found = self.connection(definition, group, brick).and_then(|connection| {
                 ask(&connection).map_err(|error| explain(&definition.groups[group].bricks[brick], &error))
             });
             match found {
-                Ok(Kept::File) => holding.push(brick),
-                Ok(Kept::Nothing) => answered += 1,
+                Ok(BrickEntry::File) => holding.push(brick),
+                Ok(BrickEntry::Nothing) => answered += 1,
                 Err(error) => why = error,
             }
         }
         if !holding.is_empty() {
-            return Held::At(group, holding);
+            return ShardLocation::At(group, holding);
         }
         // A copy that lacks a file may wait for its healing, and a dispersed file needs most fragments.
         let bricks = data(definition).filter(|(g, _)| *g == group).count();
@@ -111,7 +111,7 @@ impl Bricks {
             Sharing::Disperse { redundancy } => bricks.saturating_sub(redundancy),
             _ => bricks,
         };
-        if answered >= needed { Held::Nowhere } else { Held::Unknown(why) }
+        if answered >= needed { ShardLocation::Nowhere } else { ShardLocation::Unknown(why) }
     }
 
     fn connection(&self, definition: &Definition, group: usize, brick: usize) -> Result<Arc<Connection>, String> {
@@ -136,7 +136,7 @@ impl Bricks {
     }
 }
 
-type Ask<'a> = &'a dyn Fn(&Connection) -> io::Result<Kept>;
+type BrickQuery<'a> = &'a dyn Fn(&Connection) -> io::Result<BrickEntry>;
 
 /// Returns all bricks that hold data, with the numbers of their subvolumes.
 fn data(definition: &Definition) -> impl Iterator<Item = (usize, usize)> {

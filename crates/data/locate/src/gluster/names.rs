@@ -8,19 +8,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 type Resolve = fn(&str) -> Vec<String>;
 
 /// Names with their addresses. Each name is looked up once.
-pub(super) struct Names {
+pub(super) struct AddressCache {
     resolve: Resolve,
     known: Mutex<HashMap<String, Arc<Vec<String>>>>,
 }
 
-impl Names {
+impl AddressCache {
     /// Resolves names by the host's own rules.
-    pub fn system() -> Names {
-        Names::by(addresses)
+    pub fn system() -> AddressCache {
+        AddressCache::by(addresses)
     }
 
-    pub fn by(resolve: Resolve) -> Names {
-        Names { resolve, known: Mutex::default() }
+    pub fn by(resolve: Resolve) -> AddressCache {
+        AddressCache { resolve, known: Mutex::default() }
     }
 
     /// Returns the index in `defined` of the host that a brick server's name means: by name, by address, or by short
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn by_name_then_address_then_short_name_and_never_between_two() {
-        let names = Names::by(table);
+        let names = AddressCache::by(table);
         assert_eq!(names.pick("N2", &["n1", "n2"]), Some(1));
         assert_eq!(names.pick("gx", &["n1", "10.0.0.1"]), Some(1));
         assert_eq!(names.pick("n1", &["n2.lab", "n1.lab"]), Some(1));

@@ -5,7 +5,7 @@
 //! `>`. DIR is a brick of the definition, and the path below is the same in each entry. A name may imitate entries,
 //! so all ways to cut the value are tried, and the requested path of the file decides between them.
 
-use crate::volfile::{Brick, Definition, Group, Sharing};
+use crate::volfile::{Brick, BrickSet, Definition, Sharing};
 
 const MARK: &[u8] = b"<POSIX(";
 
@@ -20,7 +20,7 @@ struct PathinfoBrick<'d> {
 /// The bricks of the definition that hold the file, including arbiters.
 pub(super) struct Holders<'d> {
     /// `None` if the volume only distributes.
-    pub group: Option<&'d Group>,
+    pub group: Option<&'d BrickSet>,
     pub bricks: Vec<&'d Brick>,
     /// False if only the first brick is certain, as for a file with several names.
     pub all: bool,
@@ -84,7 +84,7 @@ fn head(value: &[u8]) -> &[u8] {
     &value[..at]
 }
 
-fn group_of<'d>(definition: &'d Definition, value: &[u8]) -> Option<&'d Group> {
+fn group_of<'d>(definition: &'d Definition, value: &[u8]) -> Option<&'d BrickSet> {
     let head = String::from_utf8_lossy(head(value)).into_owned();
     definition.groups.iter().find(|g| head.contains(&format!(":{}>", g.name)))
 }

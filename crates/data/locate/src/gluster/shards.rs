@@ -1,7 +1,7 @@
 //! A file that is cut into shards. Its first block is the file itself; each further block is a file below `/.shard`,
 //! placed by the hash of its name.
 
-use super::bricks::Held;
+use super::bricks::ShardLocation;
 use super::replicas;
 use crate::volfile::Definition;
 use homing_model::Extent;
@@ -27,7 +27,7 @@ pub(super) struct Cut {
 pub(super) fn place(
     definition: &Definition,
     cut: &Cut,
-    held: &(dyn Fn(u64) -> Held + Sync),
+    held: &(dyn Fn(u64) -> ShardLocation + Sync),
 ) -> (Vec<Extent>, Option<String>) {
     let blocks = cut.size.div_ceil(cut.block);
     let (mut extents, mut unknown, mut why) = (Vec::<Extent>::new(), 0, String::new());
@@ -35,13 +35,13 @@ pub(super) fn place(
         let offset = number * cut.block;
         let length = cut.block.min(cut.size - offset);
         match found {
-            Held::At(group, bricks) => {
+            ShardLocation::At(group, bricks) => {
                 let group = &definition.groups[group];
                 let holding = bricks.iter().map(|brick| &group.bricks[*brick]);
                 add(&mut extents, Extent { offset, length, replicas: replicas(group, holding) });
             }
-            Held::Nowhere => {}
-            Held::Unknown(reason) => (unknown, why) = (unknown + length, reason),
+            ShardLocation::Nowhere => {}
+            ShardLocation::Unknown(reason) => (unknown, why) = (unknown + length, reason),
         }
     }
     let beyond = cut.size.saturating_sub(MOST.saturating_mul(cut.block));
@@ -63,14 +63,15 @@ fn add(extents: &mut Vec<Extent>, next: Extent) {
     }
 }
 
-fn ask(blocks: u64, held: &(dyn Fn(u64) -> Held + Sync)) -> Vec<(u64, Held)> {
+fn ask(blocks: u64, held: &(dyn Fn(u64) -> ShardLocation + Sync)) -> Vec<(u64, ShardLocation)> {
     let next = AtomicU64::new(0);
     let work = || {
         let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < blocks));
         numbers.map(|number| (number, held(number))).collect::<Vec<_>>()
     };
     let threads: Vec<u64> = (0..THREADS.min(blocks)).collect();
-    let mut found: Vec<(u64, Held)> = homing_os::threads::each(&threads, |_| work()).into_iter().flatten().collect();
+    let mut found: Vec<(u64, ShardLocation)> =
+        homing_os::threads::each(&threads, |_| work()).into_iter().flatten().collect();
     found.sort_unstable_by_key(|(number, _)| *number);
     found
 }
@@ -82,16 +83,16 @@ mod tests {
 
     const VOLUME: &str = include_str!("../../tests/fixtures/rep.vol");
 
-    fn placed(size: u64, held: &(dyn Fn(u64) -> Held + Sync)) -> (Vec<Extent>, Option<String>) {
+    fn placed(size: u64, held: &(dyn Fn(u64) -> ShardLocation + Sync)) -> (Vec<Extent>, Option<String>) {
         place(&volfile::parse(VOLUME).unwrap(), &Cut { size, block: 10 }, held)
     }
 
     #[test]
     fn blocks_on_the_same_bricks_are_one_extent_and_holes_are_none() {
         let (extents, reason) = placed(95, &|n| match n {
-            0..=2 | 8 | 9 => Held::At(0, vec![0, 1]),
-            3 | 7 => Held::Nowhere,
-            _ => Held::At(1, vec![1]),
+            0..=2 | 8 | 9 => ShardLocation::At(0, vec![0, 1]),
+            3 | 7 => ShardLocation::Nowhere,
+            _ => ShardLocation::At(1, vec![1]),
         });
         let spans: Vec<_> = extents.iter().map(|e| (e.offset, e.length)).collect();
         assert_eq!((spans, reason), (vec![(0, 30), (40, 30), (80, 15)], None));
@@ -101,12 +102,12 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_is_told_in_bytes() {
         let (extents, reason) = placed(25, &|n| match n {
-            0 => Held::At(0, vec![0]),
-            _ => Held::Unknown("brick x is down".into()),
+            0 => ShardLocation::At(0, vec![0]),
+            _ => ShardLocation::Unknown("brick x is down".into()),
         });
         assert_eq!(extents.len(), 1);
         assert_eq!(reason.unwrap(), "15 of its bytes could not be placed: brick x is down");
-        let (_, reason) = placed(10 * (MOST + 1), &|_| Held::At(0, vec![0]));
+        let (_, reason) = placed(10 * (MOST + 1), &|_| ShardLocation::At(0, vec![0]));
         assert!(reason.unwrap().contains("10 bytes lie beyond"));
     }
 }

@@ -8,8 +8,8 @@ fn gluster(text: &str) -> Gluster {
     let bricks = Bricks::new(&definition, Path::new("/nowhere"));
     Gluster {
         lines: Vec::new(),
-        volume: Mutex::new(Arc::new(Ok(Known { definition, bricks, mount: PathBuf::new(), graph: None }))),
-        names: Names::by(|_| Vec::new()),
+        volume: Mutex::new(Arc::new(Ok(GlusterConnections { definition, bricks, mount: PathBuf::new(), graph: None }))),
+        names: AddressCache::by(|_| Vec::new()),
     }
 }
 
@@ -17,7 +17,7 @@ fn gluster(text: &str) -> Gluster {
 fn only_an_arbiter_is_no_place() {
     let gluster = gluster(ARBITER);
     let volume = gluster.volume();
-    let Known { definition, .. } = volume.as_ref().as_ref().unwrap();
+    let GlusterConnections { definition, .. } = volume.as_ref().as_ref().unwrap();
     let place = |value: &[u8]| gluster.told(definition, Path::new("/f"), value);
     let reason = place(b"(<REPLICATE:arb-replicate-0> <POSIX(/bricks/3/arb):gxhost:/bricks/3/arb/f>)\0").unwrap_err();
     assert!(reason.contains("arbiter"), "{reason}");

@@ -1,7 +1,7 @@
 //! Parses answers of a NameNode. All of them are untrusted.
 
-use super::http::Answer;
-use crate::own::{self, Part};
+use super::http::HttpResponse;
+use crate::own::{self, LocatorExtent};
 use homing_model::FileLayout;
 use homing_model::text::shown;
 use rustix::io::Errno;
@@ -9,13 +9,13 @@ use serde_json::Value;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-fn json(answer: &Answer) -> Result<Value, String> {
+fn json(answer: &HttpResponse) -> Result<Value, String> {
     serde_json::from_slice(&answer.body).map_err(|e| format!("its answer is no JSON: {e}"))
 }
 
 /// Returns the length of a file (GETFILESTATUS). The inner error is whether no such file exists, and why
 /// there is no file to read.
-pub(super) fn size(answer: &Answer) -> Result<Result<u64, (bool, String)>, String> {
+pub(super) fn size(answer: &HttpResponse) -> Result<Result<u64, (bool, String)>, String> {
     if answer.status != 200 {
         let told = failure(answer);
         let missing = answer.status == 404 && told.starts_with("FileNotFoundException");
@@ -35,7 +35,7 @@ pub(super) fn size(answer: &Answer) -> Result<Result<u64, (bool, String)>, Strin
 }
 
 /// Formats an error of the NameNode.
-fn failure(Answer { status, body }: &Answer) -> String {
+fn failure(HttpResponse { status, body }: &HttpResponse) -> String {
     let said = serde_json::from_slice::<Value>(body).unwrap_or_default();
     let said = &said["RemoteException"];
     match (status, said["exception"].as_str(), said["message"].as_str()) {
@@ -47,7 +47,7 @@ fn failure(Answer { status, body }: &Answer) -> String {
 
 /// Puts the blocks of an answer (to GETFILEBLOCKLOCATIONS, or to the older GET_BLOCK_LOCATIONS) into a layout that
 /// has its size. `near` is the host of DataNodes with a loopback address.
-pub(super) fn blocks(layout: &mut FileLayout, answer: &Answer, near: &str) -> Result<(), String> {
+pub(super) fn blocks(layout: &mut FileLayout, answer: &HttpResponse, near: &str) -> Result<(), String> {
     if answer.status != 200 {
         return Err(failure(answer));
     }
@@ -64,11 +64,11 @@ pub(super) fn blocks(layout: &mut FileLayout, answer: &Answer, near: &str) -> Re
             parts.push(part);
         }
     }
-    own::place(layout, own::Answer { extents: parts, reason: lost, ..own::Answer::default() })
+    own::place(layout, own::LocatorReply { extents: parts, reason: lost, ..own::LocatorReply::default() })
 }
 
 /// Parses a block in either form. Also returns whether all of its copies are damaged.
-fn part(block: &Value, near: &str) -> Option<(Part, bool)> {
+fn part(block: &Value, near: &str) -> Option<(LocatorExtent, bool)> {
     let host = |ip: IpAddr| if ip.is_loopback() { near.into() } else { ip.to_canonical().to_string() };
     let (offset, length, corrupt, addresses) = if let Some(names) = block["names"].as_array() {
         let addresses = names.iter().map(|name| Some(name.as_str()?.parse::<SocketAddr>().ok()?.ip()));
@@ -78,5 +78,5 @@ fn part(block: &Value, near: &str) -> Option<(Part, bool)> {
         (&block["startOffset"], &block["block"]["numBytes"], &block["isCorrupt"], addresses.collect::<Option<_>>()?)
     };
     let hosts = addresses.into_iter().map(host).collect();
-    Some((Part { offset: offset.as_u64()?, length: length.as_u64()?, hosts }, corrupt.as_bool()?))
+    Some((LocatorExtent { offset: offset.as_u64()?, length: length.as_u64()?, hosts }, corrupt.as_bool()?))
 }

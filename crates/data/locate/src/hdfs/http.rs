@@ -12,18 +12,18 @@ use std::time::{Duration, Instant};
 const MOST: usize = 16 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct HttpResponse {
     pub status: u16,
     pub body: Vec<u8>,
 }
 
 /// Connections that the other side keeps open: one per NameNode, for the next query.
 #[derive(Default)]
-pub(super) struct Kept(Mutex<HashMap<Door, TcpStream>>);
+pub(super) struct NameNodeConnections(Mutex<HashMap<Door, TcpStream>>);
 
-impl Kept {
+impl NameNodeConnections {
     /// Sends a query by the kept connection, or to the first of these addresses that accepts.
-    pub fn get(&self, addresses: &[IpAddr], door: &Door, target: &str, until: Instant) -> io::Result<Answer> {
+    pub fn get(&self, addresses: &[IpAddr], door: &Door, target: &str, until: Instant) -> io::Result<HttpResponse> {
         let ask = format!("GET {target} HTTP/1.1\r\nHost: {door}\r\n\r\n");
         let kept = self.lock().remove(door);
         // A connection that was closed meanwhile returns no bytes.
@@ -42,7 +42,7 @@ impl Kept {
         Err(failed)
     }
 
-    fn take(&self, door: &Door, (answer, kept): (Vec<u8>, Option<TcpStream>)) -> io::Result<Answer> {
+    fn take(&self, door: &Door, (answer, kept): (Vec<u8>, Option<TcpStream>)) -> io::Result<HttpResponse> {
         kept.map(|stream| self.lock().insert(door.clone(), stream));
         parse(&answer)
     }
@@ -112,14 +112,14 @@ fn is_whole(bytes: &[u8]) -> bool {
 }
 
 /// Parses a complete answer; rejects one that was cut off.
-pub(super) fn parse(bytes: &[u8]) -> io::Result<Answer> {
+pub(super) fn parse(bytes: &[u8]) -> io::Result<HttpResponse> {
     let (status, head, body) = parts(bytes).ok_or_else(|| odd("it does not answer as HTTP does"))?;
     let whole = match (header(&head, "transfer-encoding"), header(&head, "content-length")) {
         (Some("chunked"), _) => joined(body),
         (_, Some(length)) => length.parse().ok().and_then(|length| Some(body.get(..length)?.to_vec())),
         _ => Some(body.to_vec()),
     };
-    Ok(Answer { status, body: whole.ok_or_else(|| odd("its answer is cut off"))? })
+    Ok(HttpResponse { status, body: whole.ok_or_else(|| odd("its answer is cut off"))? })
 }
 
 /// Joins the chunks of a body; `None` without its last chunk, which is empty.

@@ -1,7 +1,7 @@
 use super::*;
-use crate::{Asked, FileSystem, Finder, Locator, Named, Volume};
+use crate::{CandidatePaths, FileSystem, Finder, LocateRequest, Locator, Volume};
 use homing_model::{Command, Extent, Mount, RawText, Replica, Task};
-use homing_mounts::Kind;
+use homing_mounts::FileSystemKind;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
@@ -241,26 +241,26 @@ fn a_task_reads_what_it_names_on_hdfs_by_the_scheme_alone() {
     ));
     task.inputs.push(RawText::from(file.as_str()));
     task.outputs.push(RawText::from("hdfs://nn/declared"));
-    let named = Named::of(&task, Path::new("/w"), true);
+    let named = CandidatePaths::of(&task, Path::new("/w"), true);
     assert_eq!(named.remote, [PathBuf::from(&file), PathBuf::from(&out)], "declared and a word is once");
     assert!(named.all().all(|path| path.starts_with("/w")), "{named:?}");
     // In the order of the names the missing one would be last.
     let finder = Finder::default().patient(PATIENT);
-    let named = Named { remote: vec![PathBuf::from(&out), PathBuf::from(&file)], ..Named::default() };
+    let named = CandidatePaths { remote: vec![PathBuf::from(&out), PathBuf::from(&file)], ..CandidatePaths::default() };
     let found = finder.inputs(&named);
     assert_eq!((found.bytes, found.remote, found.located, found.untold), (2_500_000, true, true, None));
     assert_eq!(found.shared.get("10.77.1.2"), Some(&2_500_000));
-    let again = Named { remote: vec![PathBuf::from(&file)], ..Named::default() };
+    let again = CandidatePaths { remote: vec![PathBuf::from(&file)], ..CandidatePaths::default() };
     assert_eq!((finder.inputs(&again).bytes, asked.lock().unwrap().len()), (2_500_000, 3), "it is asked for once");
-    let nobody = Named { remote: vec!["swebhdfs://nn/f".into()], ..Named::default() };
+    let nobody = CandidatePaths { remote: vec!["swebhdfs://nn/f".into()], ..CandidatePaths::default() };
     assert!(finder.inputs(&nobody).untold.is_some_and(|why| why.starts_with("swebhdfs://nn/f: ")));
 }
 
 /// A shared volume, all of it on one host.
-struct Server;
+struct HdfsFixture;
 
-impl FileSystem for Server {
-    fn fill(&self, file: &mut Asked) {
+impl FileSystem for HdfsFixture {
+    fn fill(&self, file: &mut LocateRequest) {
         let replicas = vec![Replica { host: "nas".into(), share: 1.0 }];
         file.layout.extents.push(Extent { offset: 0, length: file.layout.size, replicas });
     }
@@ -271,11 +271,11 @@ fn a_folder_beside_a_file_of_hdfs_is_where_the_output_goes() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("of_another_task"), [0; 9_999]).unwrap();
     let mount = Mount { point: "/".into(), fstype: "nfs4".into(), source: "nas:/".into() };
-    let volume = Volume { name: "nfs:nas:/".into(), kind: Kind::Nfs, mount };
-    let locator = Locator::with(dir.path().metadata().unwrap().dev(), volume, Arc::new(Server));
+    let volume = Volume { name: "nfs:nas:/".into(), kind: FileSystemKind::Nfs, mount };
+    let locator = Locator::with(dir.path().metadata().unwrap().dev(), volume, Arc::new(HdfsFixture));
     let (port, _) = namenode(vec![chunked(200, STATUS), chunked(200, BLOCKS)]);
     let line = format!("hadoop fs -get webhdfs://127.0.0.1:{port}/f {}", dir.path().display());
-    let named = Named::of(&Task::of(Command::Shell(line.as_str().into())), Path::new("/w"), true);
+    let named = CandidatePaths::of(&Task::of(Command::Shell(line.as_str().into())), Path::new("/w"), true);
     let found = Finder::over(locator.patient(PATIENT)).inputs(&named);
     assert_eq!((found.bytes, found.shared.get("nas"), found.volumes.len()), (2_500_000, None, 1));
 }

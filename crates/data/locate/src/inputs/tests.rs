@@ -1,13 +1,13 @@
 use super::*;
-use crate::{Asked, FileSystem};
+use crate::{FileSystem, LocateRequest};
 use homing_model::{Command, Extent, Mount, RawText, Replica};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A shared volume over two hosts: a file is on the host that its name begins with.
-struct Shared(Arc<AtomicUsize>);
+struct SharedVolume(Arc<AtomicUsize>);
 
-impl FileSystem for Shared {
-    fn fill(&self, Asked { path, layout, .. }: &mut Asked) {
+impl FileSystem for SharedVolume {
+    fn fill(&self, LocateRequest { path, layout, .. }: &mut LocateRequest) {
         self.0.fetch_add(1, Ordering::Relaxed);
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if name == "striped" {
@@ -25,14 +25,14 @@ impl FileSystem for Shared {
 }
 
 /// A folder of that volume, and how often the volume was queried.
-struct World {
+struct FolderFixture {
     dir: tempfile::TempDir,
     finder: Finder,
     asked: Arc<AtomicUsize>,
 }
 
-impl World {
-    fn new(files: &[(&str, usize)]) -> World {
+impl FolderFixture {
+    fn new(files: &[(&str, usize)]) -> FolderFixture {
         // In memory if possible, because one test makes 100,000 files.
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         for (name, size) in files {
@@ -42,19 +42,19 @@ impl World {
         }
         let asked = Arc::new(AtomicUsize::new(0));
         let mount = Mount { point: "/".into(), fstype: "nfs4".into(), source: "n1:/".into() };
-        let volume = Volume { name: "nfs:n1:/".into(), kind: Kind::Nfs, mount };
+        let volume = Volume { name: "nfs:n1:/".into(), kind: FileSystemKind::Nfs, mount };
         let dev = dir.path().metadata().unwrap().dev();
-        let locator = Locator::with(dev, volume, Arc::new(Shared(asked.clone())));
+        let locator = Locator::with(dev, volume, Arc::new(SharedVolume(asked.clone())));
         let finder = Finder::over(locator);
-        World { dir, finder, asked }
+        FolderFixture { dir, finder, asked }
     }
 
     fn task(&self, line: &str) -> Task {
         Task::of(Command::Shell(line.into()))
     }
 
-    fn inputs(&self, line: &str) -> Inputs {
-        self.finder.inputs(&Named::of(&self.task(line), self.dir.path(), true))
+    fn inputs(&self, line: &str) -> CommandInputs {
+        self.finder.inputs(&CandidatePaths::of(&self.task(line), self.dir.path(), true))
     }
 
     fn shared(&self, line: &str) -> Vec<(String, u64)> {
@@ -72,7 +72,7 @@ fn at(host: &str, bytes: u64) -> Vec<(String, u64)> {
 
 #[test]
 fn a_folder_beside_files_is_where_the_output_goes_however_full_it_is() {
-    let world = World::new(&[("in/n1a", 10), ("out/n2z", 9_999)]);
+    let world = FolderFixture::new(&[("in/n1a", 10), ("out/n2z", 9_999)]);
     let out = world.dir.path().join("out");
     for files in [0, 1_000, 100_000] {
         for name in 0..files {
@@ -89,20 +89,20 @@ fn a_folder_beside_files_is_where_the_output_goes_however_full_it_is() {
 
 #[test]
 fn a_folder_that_is_named_alone_or_declared_is_an_input() {
-    let world = World::new(&[("d/n1a", 10), ("d/sub/n1b", 5), ("n2f", 1)]);
+    let world = FolderFixture::new(&[("d/n1a", 10), ("d/sub/n1b", 5), ("n2f", 1)]);
     for line in ["tar cf - d", "du d", "for f in d/*; do cat $f; done"] {
         assert_eq!(world.shared(line), at("n1", 15), "{line}");
     }
     assert_eq!(world.asked(), 2, "each file of the folder once a run");
     let mut task = world.task("cat n2f");
     task.inputs.push(RawText::from("d"));
-    let declared = world.finder.inputs(&Named::of(&task, world.dir.path(), true));
+    let declared = world.finder.inputs(&CandidatePaths::of(&task, world.dir.path(), true));
     assert_eq!(declared.shared.into_iter().collect::<Vec<_>>(), [("n1".to_string(), 15), ("n2".to_string(), 1)]);
 }
 
 #[test]
 fn each_path_is_located_once_until_it_changes() {
-    let world = World::new(&[("n1a", 10)]);
+    let world = FolderFixture::new(&[("n1a", 10)]);
     for _ in 0..3 {
         assert_eq!(world.shared("cat n1a"), at("n1", 10));
     }
@@ -113,7 +113,7 @@ fn each_path_is_located_once_until_it_changes() {
 
 #[test]
 fn a_reference_counts_once_for_each_host_unless_it_is_too_large_to_keep() {
-    let mut world = World::new(&[("n1ref", 100), ("n1huge", 2_000), ("n2a", 1)]);
+    let mut world = FolderFixture::new(&[("n1ref", 100), ("n1huge", 2_000), ("n2a", 1)]);
     world.finder = Finder { hosts: 2, keeps: 1_000, ..world.finder };
     let bytes: Vec<u64> = (0..4).map(|_| world.inputs("map n1ref n2a").bytes).collect();
     // The same holds for n2a: it looks like a reference.
@@ -125,12 +125,12 @@ fn a_reference_counts_once_for_each_host_unless_it_is_too_large_to_keep() {
 
 #[test]
 fn more_paths_than_are_remembered_are_located_all_the_same() {
-    let world = World::new(&[("n1a", 10)]);
+    let world = FolderFixture::new(&[("n1a", 10)]);
     for name in 0..MOST_KNOWN + 10 {
         world
             .finder
             .known()
-            .insert(format!("/{name}").into(), Known { folder: true, mark: (0, 0, 0, 0), place: None, named: 9 });
+            .insert(format!("/{name}").into(), PathFacts { folder: true, mark: (0, 0, 0, 0), place: None, named: 9 });
     }
     assert_eq!(world.shared("cat n1a"), at("n1", 10));
     assert!(world.finder.known().len() <= MOST_KNOWN);
@@ -141,7 +141,7 @@ fn declared_inputs_words_and_patterns_are_kept_apart() {
     let named = |line: &str, inputs: &[&str]| {
         let mut task = Task::of(Command::Shell(line.into()));
         task.inputs = inputs.iter().map(|i| RawText::from(*i)).collect();
-        Named::of(&task, Path::new("/w"), true)
+        CandidatePaths::of(&task, Path::new("/w"), true)
     };
     let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
     let copy = named("cp in/a /d/out/", &["ref", "in/a"]);
@@ -152,11 +152,11 @@ fn declared_inputs_words_and_patterns_are_kept_apart() {
 
 #[test]
 fn a_block_of_a_file_counts_where_its_own_bytes_lie() {
-    let world = World::new(&[("striped", 900), ("n2ref", 5)]);
+    let world = FolderFixture::new(&[("striped", 900), ("n2ref", 5)]);
     let path = world.dir.path().join("striped");
     let line = format!("dd if={} | (tool n2ref)", path.display());
     let at_block = |offset, length| {
-        let named = Named::of(&world.task(&line), world.dir.path(), true);
+        let named = CandidatePaths::of(&world.task(&line), world.dir.path(), true);
         let found = world.finder.inputs(&named.reading(Block { path: path.clone(), offset, length }));
         assert_eq!(found.bytes, length + 5);
         found.shared.into_iter().collect::<Vec<_>>()

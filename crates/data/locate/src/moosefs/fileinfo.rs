@@ -1,13 +1,13 @@
 //! `mfsfileinfo`: slower, but it fits the installed version's protocol.
 
-use super::master::{Chunk, CopyState};
+use super::master::{ChunkState, CopyState};
 use std::net::Ipv4Addr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Returns the chunks of one file.
-pub(super) fn chunks(path: &Path) -> Result<Vec<Chunk>, String> {
+pub(super) fn chunks(path: &Path) -> Result<Vec<ChunkState>, String> {
     // Absolute, so that no name is taken for an option.
     let path = std::path::absolute(path).map_err(|e| format!("cannot tell the working directory: {e}"))?;
     let mut program = Command::new("mfsfileinfo");
@@ -21,16 +21,16 @@ pub(super) fn chunks(path: &Path) -> Result<Vec<Chunk>, String> {
 
 /// Parses the output. It begins with the file's name as it was given. The name is skipped, because it may contain
 /// anything.
-fn parse(text: &[u8], name: &[u8]) -> Option<Vec<Chunk>> {
+fn parse(text: &[u8], name: &[u8]) -> Option<Vec<ChunkState>> {
     let text = std::str::from_utf8(text.strip_prefix(name)?.strip_prefix(b":\n")?).ok()?;
-    let mut chunks: Vec<Chunk> = Vec::new();
+    let mut chunks: Vec<ChunkState> = Vec::new();
     for line in text.lines() {
         if let Some(copy) = line.strip_prefix("\t\tcopy ") {
-            let Some(Chunk::Copies(copies)) = chunks.last_mut() else { return None };
+            let Some(ChunkState::Copies(copies)) = chunks.last_mut() else { return None };
             copies.push(one(copy)?);
         } else if let Some(chunk) = line.strip_prefix("\tchunk ") {
             let empty = chunk.ends_with(": empty");
-            chunks.push(if empty { Chunk::Empty } else { Chunk::Copies(Vec::new()) });
+            chunks.push(if empty { ChunkState::Empty } else { ChunkState::Copies(Vec::new()) });
         } else if !line.starts_with("\t\tno valid copies") && !line.starts_with("\tno chunks") {
             return None;
         }
@@ -64,7 +64,7 @@ mod tests {
         );
         let copies = [(1, CopyState::Valid), (2, CopyState::Leaving), (3, CopyState::Useless)];
         let copies = copies.map(|(n, state)| (Ipv4Addr::new(10, 77, 1, n), state)).to_vec();
-        let chunks = vec![Chunk::Copies(copies), Chunk::Empty, Chunk::Copies(vec![])];
+        let chunks = vec![ChunkState::Copies(copies), ChunkState::Empty, ChunkState::Copies(vec![])];
         assert_eq!(parse(text.as_bytes(), name.as_bytes()), Some(chunks));
         assert_eq!(parse(b"/data/y [0]: No such file\n", b"/data/y"), None);
     }

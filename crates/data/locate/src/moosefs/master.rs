@@ -51,7 +51,7 @@ impl CopyState {
 
 /// The state of one chunk of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Chunk {
+pub(super) enum ChunkState {
     /// Never written: a hole.
     Empty,
     /// On chunkservers that are connected to the master.
@@ -114,7 +114,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Returns one answer for each inode and chunk index, in order.
-    pub fn check(&mut self, asks: &[(u32, u32)]) -> io::Result<Vec<Chunk>> {
+    pub fn check(&mut self, asks: &[(u32, u32)]) -> io::Result<Vec<ChunkState>> {
         let mut chunks = Vec::with_capacity(asks.len());
         for some in asks.chunks(WINDOW) {
             let first = self.asked;
@@ -174,9 +174,9 @@ fn packet(kind: u32, body: &[u8]) -> Vec<u8> {
 }
 
 /// Parses `status:8`, or `chunkid:64 version:32 N*[ip:32 port:16 type:8]`.
-fn chunk(body: &[u8]) -> Option<Chunk> {
+fn chunk(body: &[u8]) -> Option<ChunkState> {
     if let [status] = body {
-        return Some(Chunk::Refused(meaning(*status)));
+        return Some(ChunkState::Refused(meaning(*status)));
     }
     let (id, rest) = body.split_first_chunk::<8>()?;
     let (_version, rest) = rest.split_first_chunk::<4>()?;
@@ -184,10 +184,10 @@ fn chunk(body: &[u8]) -> Option<Chunk> {
         return None;
     }
     if *id == [0; 8] {
-        return Some(Chunk::Empty);
+        return Some(ChunkState::Empty);
     }
     let copies = rest.chunks_exact(7).map(|c| (Ipv4Addr::new(c[0], c[1], c[2], c[3]), CopyState::of(c[6])));
-    Some(Chunk::Copies(copies.collect()))
+    Some(ChunkState::Copies(copies.collect()))
 }
 
 /// Describes MFS_ERROR_* values that can occur here.
@@ -220,9 +220,9 @@ mod tests {
         body.extend([10, 0, 0, 1, 0x24, 0xce, 0, 10, 0, 0, 2, 0x24, 0xce, 1, 10, 0, 0, 3, 0x24, 0xce, 3]);
         let copies = [(1, CopyState::Valid), (2, CopyState::Leaving), (3, CopyState::Useless)];
         let copies = copies.map(|(n, state)| (Ipv4Addr::new(10, 0, 0, n), state)).to_vec();
-        assert_eq!(chunk(&body), Some(Chunk::Copies(copies)));
-        assert_eq!(chunk(&[0; 12]), Some(Chunk::Empty));
-        assert_eq!(chunk(&[3]), Some(Chunk::Refused("no such file".into())));
+        assert_eq!(chunk(&body), Some(ChunkState::Copies(copies)));
+        assert_eq!(chunk(&[0; 12]), Some(ChunkState::Empty));
+        assert_eq!(chunk(&[3]), Some(ChunkState::Refused("no such file".into())));
         assert_eq!(chunk(&body[..14]), None);
         assert_eq!(chunk(&[0; 5]), None);
     }

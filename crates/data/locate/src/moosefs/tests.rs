@@ -13,8 +13,8 @@ fn layout(size: u64) -> FileLayout {
     }
 }
 
-fn copies(list: &[(u8, CopyState)]) -> Chunk {
-    Chunk::Copies(list.iter().map(|(n, state)| (Ipv4Addr::new(10, 0, 0, *n), *state)).collect())
+fn copies(list: &[(u8, CopyState)]) -> ChunkState {
+    ChunkState::Copies(list.iter().map(|(n, state)| (Ipv4Addr::new(10, 0, 0, *n), *state)).collect())
 }
 
 use CopyState::{Leaving, Useless, Valid};
@@ -42,11 +42,11 @@ fn a_copy_that_leaves_counts_when_it_is_the_only_one() {
 #[test]
 fn holes_and_lost_chunks_are_told_and_the_rest_is_placed() {
     let mut file = layout(3 * CHUNK);
-    place(&[Chunk::Empty, copies(&[(1, Valid)]), copies(&[(2, Useless)])], &mut file);
+    place(&[ChunkState::Empty, copies(&[(1, Valid)]), copies(&[(2, Useless)])], &mut file);
     assert_eq!(file.extents.len(), 1);
     assert!(file.reason.as_deref().is_some_and(|r| r.contains("1 of its chunks (2)")), "{file:?}");
     let mut file = layout(CHUNK + 1);
-    place(&[Chunk::Empty, copies(&[(1, Valid)])], &mut file);
+    place(&[ChunkState::Empty, copies(&[(1, Valid)])], &mut file);
     assert!(file.reason.as_deref().is_some_and(|r| r.contains("hole")), "{file:?}");
     let mut file = layout(CHUNK + 1);
     place(&[copies(&[(1, Valid)])], &mut file);

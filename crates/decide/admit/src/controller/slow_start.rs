@@ -1,11 +1,16 @@
 //! The slow start: the number doubles as long as no task waits for storage, or storage serves more.
 
-use super::{Controller, Phase, Served, mb, told};
-use crate::span::{Look, Span};
+use super::{Controller, SearchPhase, ServedRate, mb, told};
+use crate::span::{AdmissionSample, Span};
 use homing_model::event::NO_WAIT;
 
 impl Controller {
-    pub(super) fn slow_start(&mut self, look: &Look, span: &Span, before: Option<Served>) -> Option<String> {
+    pub(super) fn slow_start(
+        &mut self,
+        look: &AdmissionSample,
+        span: &Span,
+        before: Option<ServedRate>,
+    ) -> Option<String> {
         self.note_start(look, span);
         let (quiet, starts) = (span.pressure() <= self.tuning.quiet, self.only_starts(look, span));
         if look.pulse.at_us < self.changed_us + self.starts_us {
@@ -26,7 +31,7 @@ impl Controller {
         if young && (few || self.looks < self.tuning.looks) {
             return None;
         }
-        let now = Served { tasks: look.load.in_flight, rate: span.rate };
+        let now = ServedRate { tasks: look.load.in_flight, rate: span.rate };
         let plain =
             before.is_none_or(|b| now.rate < b.rate * self.tuning.plain || now.rate >= b.rate * self.tuning.gain);
         if young && !plain {
@@ -39,7 +44,7 @@ impl Controller {
                 Some(why)
             }
             Some(before) if now.rate < before.rate * self.tuning.gain => {
-                self.phase = Phase::Settled { best: Some(now) };
+                self.phase = SearchPhase::Settled { best: Some(now) };
                 self.restart(look);
                 None
             }
@@ -48,7 +53,7 @@ impl Controller {
     }
 
     /// Learns from the first task how long programs take to begin.
-    fn note_start(&mut self, look: &Look, span: &Span) {
+    fn note_start(&mut self, look: &AdmissionSample, span: &Span) {
         if self.n == 1 && self.starts_us == 0 && span.got as f64 >= self.enough(look) / 8.0 {
             let since = look.pulse.at_us - self.began_us.unwrap_or(look.pulse.at_us);
             self.starts_us = since.min(self.tuning.starts_us);
@@ -56,18 +61,18 @@ impl Controller {
     }
 
     /// Returns the bytes after which a task reads its inputs, no longer its program.
-    fn enough(&self, look: &Look) -> f64 {
+    fn enough(&self, look: &AdmissionSample) -> f64 {
         let half = look.load.inputs as f64 / f64::from(look.load.in_flight.max(1)) / 2.0;
         half.min(self.tuning.step_bytes)
     }
 
     /// Whether tasks with inputs may not have begun to read them: such tasks do not wait for storage either.
-    fn only_starts(&self, look: &Look, span: &Span) -> bool {
+    fn only_starts(&self, look: &AdmissionSample, span: &Span) -> bool {
         let few = (span.got as f64) < self.enough(look) * f64::from(look.load.in_flight);
         few && look.pulse.at_us < self.changed_us.max(self.began_us.unwrap_or(0)) + self.tuning.starts_us
     }
 
-    fn double(&mut self, look: &Look, served: Option<Served>) -> Option<String> {
+    fn double(&mut self, look: &AdmissionSample, served: Option<ServedRate>) -> Option<String> {
         self.restart(look);
         if look.load.in_flight < self.n && look.load.waiting > 0 {
             return None;
@@ -75,10 +80,10 @@ impl Controller {
         let most = self.settings.open_at.min(self.settings.most);
         let next = (self.n * 2).min(self.cap(look));
         if self.n >= most {
-            self.phase = Phase::Settled { best: served };
+            self.phase = SearchPhase::Settled { best: served };
             self.go(self.settings.most, look);
         } else if next > self.n {
-            self.phase = Phase::SlowStart { before: served };
+            self.phase = SearchPhase::SlowStart { before: served };
             self.go(if next >= most { self.settings.most.min(next) } else { next }, look);
         }
         Some(match served {

@@ -5,8 +5,8 @@ pub mod cache;
 pub mod devices;
 
 use cache::{Cache, Found};
-use homing_admit::{Controller, Load, Settings, Tuning};
-use homing_model::Pulse;
+use homing_admit::{AdmissionSettings, Controller, TaskLoad, Tuning};
+use homing_model::StorageSample;
 
 /// Bytes that a task reads before it computes on them: the most that read-ahead brings.
 const CHUNK: f64 = 131_072.0 * 8.0;
@@ -150,7 +150,8 @@ pub fn tuned(device: Device, batch: Batch, limit: &Limit, seed: u64, tuning: Tun
         mood: 1.0,
     };
     let learnt = if let Limit::Auto(learnt) = limit { *learnt } else { None };
-    let mut controller = Controller::tuned(Settings { most: batch.slots, open_at: batch.slots, learnt }, tuning);
+    let mut controller =
+        Controller::tuned(AdmissionSettings { most: batch.slots, open_at: batch.slots, learnt }, tuning);
     let (mut looks, mut next_look) = (0, 0);
     for ms in 0.. {
         assert!(ms < 3_600_000, "the batch does not end");
@@ -200,25 +201,25 @@ impl Bed {
         }
     }
 
-    fn look(&mut self, now_us: u64) -> (Pulse, Load) {
+    fn look(&mut self, now_us: u64) -> (StorageSample, TaskLoad) {
         self.looked += self.running.len() as u64;
         self.stood += self.running.iter().filter(|t| t.loads > 0.0 || t.reads > 0.0).count() as u64;
         if self.running.iter().any(|t| t.asked > 1.75 * t.file) {
             self.again_seen = Some(true);
         }
-        let pulse = Pulse {
+        let pulse = StorageSample {
             at_us: now_us,
             io_some_us: Some(self.stall_us as u64),
             looked: self.looked,
-            stood: self.stood,
+            blocked_on_io: self.stood,
             moved: Some(self.moved as u64),
             reread: Some(self.again as u64),
             read: self.read as u64,
             cached: self.cached as u64,
             room: self.batch.room.map(|bytes| bytes as u64),
-            ..Pulse::default()
+            ..StorageSample::default()
         };
-        let load = Load {
+        let load = TaskLoad {
             in_flight: self.running.len() as u32,
             waiting: self.waiting as usize,
             task_us: self.task_us as u64,

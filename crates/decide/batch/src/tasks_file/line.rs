@@ -12,7 +12,7 @@ use std::time::Duration;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Line {
+pub(super) struct TaskFileLine {
     pub name: Option<RawText>,
     command: Option<RawText>,
     argv: Option<Vec<RawText>>,
@@ -49,7 +49,7 @@ enum Amount {
 }
 
 /// Settings that are the same for all lines of a file.
-pub(super) struct Setting {
+pub(super) struct TaskDefaults {
     /// The run's working directory.
     pub cwd: PathBuf,
     /// Functions of the shell with which commands may begin.
@@ -58,8 +58,8 @@ pub(super) struct Setting {
     pub resources: BTreeMap<String, u64>,
 }
 
-impl Line {
-    pub fn parse(text: &[u8]) -> Result<Line, String> {
+impl TaskFileLine {
+    pub fn parse(text: &[u8]) -> Result<TaskFileLine, String> {
         match text.trim_ascii_start() {
             [b'[', ..] => Err("a JSON array is no task: each task is one object on a line of its own, as \
                                `jq -c '.[]' FILE` prints them"
@@ -106,7 +106,7 @@ impl Line {
     }
 
     /// Makes task number `id`, which runs after these.
-    pub fn task(self, id: TaskId, after: Vec<TaskId>, setting: &Setting) -> Result<Task, String> {
+    pub fn task(self, id: TaskId, after: Vec<TaskId>, setting: &TaskDefaults) -> Result<Task, String> {
         let command = match (self.command, self.argv) {
             (Some(command), None) => command_from_line(&command.0, &setting.functions),
             (None, Some(argv)) if !argv.is_empty() => Command::Argv(argv),

@@ -12,16 +12,16 @@ const LONGEST_TASK: usize = 6 * LONGEST_LINE;
 /// section 8.1).
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-pub(super) struct Lines {
+pub(super) struct TaskFileReader {
     reader: Box<dyn BufRead + Send>,
     name: String,
     /// The number of the last read line, from 1.
     pub line: u64,
 }
 
-impl Lines {
-    pub fn new(reader: Box<dyn BufRead + Send>, name: String) -> Lines {
-        Lines { reader, name, line: 0 }
+impl TaskFileReader {
+    pub fn new(reader: Box<dyn BufRead + Send>, name: String) -> TaskFileReader {
+        TaskFileReader { reader, name, line: 0 }
     }
 
     pub fn next(&mut self) -> Result<Option<Vec<u8>>, BatchError> {

@@ -2,10 +2,10 @@
 //! and a mistake on any line is an error before anything runs. In a stream, a task knows only the lines before its
 //! own.
 
-use super::line::{Line, Setting};
-use super::lines::Lines;
+use super::line::{TaskDefaults, TaskFileLine};
+use super::lines::TaskFileReader;
 use crate::error::BatchError;
-use homing_model::graph::{Clash, Maker, Makers, Other, Unknown, circle};
+use homing_model::graph::{Clash, Maker, Makers, Other, UnknownTask, circle};
 use homing_model::{RawText, TaskId};
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 /// The known links.
-pub(super) enum Links {
+pub(super) enum TaskLinks {
     /// There are none.
     None,
     /// All links are known, and the number of tasks.
@@ -22,20 +22,20 @@ pub(super) enum Links {
     Coming(Makers),
 }
 
-impl Links {
+impl TaskLinks {
     /// Reads the links of a file, to its end.
-    pub fn of_file(path: &Path, name: &str, setting: &Setting) -> Result<Links, BatchError> {
+    pub fn of_file(path: &Path, name: &str, setting: &TaskDefaults) -> Result<TaskLinks, BatchError> {
         let open = || {
             let opened = File::open(path).map_err(|source| BatchError::Read { name: name.into(), source })?;
-            Ok(Lines::new(Box::new(BufReader::with_capacity(1 << 16, opened)), name.into()))
+            Ok(TaskFileReader::new(Box::new(BufReader::with_capacity(1 << 16, opened)), name.into()))
         };
         if !may_have_some(open()?, setting)? {
-            return Ok(Links::None);
+            return Ok(TaskLinks::None);
         }
         let (mut all, mut makers, mut lines) = (open()?, Makers::default(), Vec::new());
         while let Some(line) = all.next()? {
             let task = lines.len() as TaskId + 1;
-            let known = Line::parse(&line).and_then(|line| line.known(task, all.line, &mut makers, setting));
+            let known = TaskFileLine::parse(&line).and_then(|line| line.known(task, all.line, &mut makers, setting));
             lines.push((all.line, known.map_err(|reason| all.wrong(reason))?));
         }
         let mut after = HashMap::new();
@@ -51,16 +51,22 @@ impl Links {
             (all.line, _) = lines[way[0] as usize - 1];
             return Err(all.wrong(in_a_circle(&way.iter().map(called).collect::<Vec<_>>())));
         }
-        Ok(if after.is_empty() { Links::None } else { Links::Known { after, tasks: lines.len() as u64 } })
+        Ok(if after.is_empty() { TaskLinks::None } else { TaskLinks::Known { after, tasks: lines.len() as u64 } })
     }
 
     /// Returns the tasks that task `task`, on this line, runs after.
-    pub fn after(&mut self, task: TaskId, at: u64, line: &Line, setting: &Setting) -> Result<Vec<TaskId>, String> {
+    pub fn after(
+        &mut self,
+        task: TaskId,
+        at: u64,
+        line: &TaskFileLine,
+        setting: &TaskDefaults,
+    ) -> Result<Vec<TaskId>, String> {
         match self {
-            Links::None => Ok(Vec::new()),
-            Links::Known { after, .. } => Ok(after.remove(&task).unwrap_or_default()),
-            Links::Coming(_) if !line.may_link() => Ok(Vec::new()),
-            Links::Coming(makers) => {
+            TaskLinks::None => Ok(Vec::new()),
+            TaskLinks::Known { after, .. } => Ok(after.remove(&task).unwrap_or_default()),
+            TaskLinks::Coming(_) if !line.may_link() => Ok(Vec::new()),
+            TaskLinks::Coming(makers) => {
                 let needs = line.wants(setting).needs(task, makers)?;
                 line.add_to(makers, Maker { task, line: at }, setting)?;
                 Ok(needs)
@@ -69,19 +75,19 @@ impl Links {
     }
 }
 
-impl Line {
+impl TaskFileLine {
     /// Adds it to the known tasks, and checks whether it makes a task.
-    fn known(self, task: TaskId, at: u64, makers: &mut Makers, setting: &Setting) -> Result<Wants, String> {
+    fn known(self, task: TaskId, at: u64, makers: &mut Makers, setting: &TaskDefaults) -> Result<Wants, String> {
         self.add_to(makers, Maker { task, line: at }, setting)?;
         let wants = self.wants(setting);
         self.task(task, Vec::new(), setting).map(|_| wants)
     }
 
-    fn wants(&self, setting: &Setting) -> Wants {
+    fn wants(&self, setting: &TaskDefaults) -> Wants {
         Wants { after: self.after(), inputs: self.inputs(&setting.cwd) }
     }
 
-    fn add_to(&self, makers: &mut Makers, maker: Maker, setting: &Setting) -> Result<(), String> {
+    fn add_to(&self, makers: &mut Makers, maker: Maker, setting: &TaskDefaults) -> Result<(), String> {
         let outputs: Vec<PathBuf> = self.outputs(&setting.cwd);
         makers.add(maker, self.name.as_ref(), outputs.iter().map(PathBuf::as_path)).map_err(|clash| match clash {
             Clash::Name(name, first) => format!("the task on line {} is called {:?} too", first.line, name.display()),
@@ -101,7 +107,7 @@ struct Wants {
 impl Wants {
     fn needs(&self, task: TaskId, makers: &Makers) -> Result<Vec<TaskId>, String> {
         let inputs = self.inputs.iter().map(PathBuf::as_path);
-        makers.needs(task, &self.after, inputs).map_err(|Unknown(other)| match other {
+        makers.needs(task, &self.after, inputs).map_err(|UnknownTask(other)| match other {
             Other::Name(name) => format!("'after' names {:?}, and no task is called so", name.display()),
             Other::Number(number) => format!("'after' names task {number}, and there is none of that number"),
         })
@@ -116,10 +122,10 @@ fn in_a_circle(names: &[String]) -> String {
 
 /// Reads a file to its end before anything runs. Fails at the first line that makes no task; returns whether some
 /// task may be linked with another. It keeps nothing: a file may have millions of lines.
-fn may_have_some(mut all: Lines, setting: &Setting) -> Result<bool, BatchError> {
+fn may_have_some(mut all: TaskFileReader, setting: &TaskDefaults) -> Result<bool, BatchError> {
     let mut some = false;
     while let Some(text) = all.next()? {
-        let task = Line::parse(&text).and_then(|line| {
+        let task = TaskFileLine::parse(&text).and_then(|line| {
             some |= line.waits_or_makes();
             line.task(1, Vec::new(), setting)
         });

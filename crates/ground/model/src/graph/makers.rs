@@ -33,7 +33,7 @@ pub enum Clash {
 
 /// The named task does not exist.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Unknown(pub Other);
+pub struct UnknownTask(pub Other);
 
 /// The names and outputs of the known tasks.
 #[derive(Debug, Default)]
@@ -79,8 +79,8 @@ impl Makers {
         task: TaskId,
         after: &[Other],
         inputs: impl Iterator<Item = &'a Path>,
-    ) -> Result<Vec<TaskId>, Unknown> {
-        let named = |other: &Other| self.named(other).ok_or_else(|| Unknown(other.clone()));
+    ) -> Result<Vec<TaskId>, UnknownTask> {
+        let named = |other: &Other| self.named(other).ok_or_else(|| UnknownTask(other.clone()));
         let mut needs = after.iter().map(named).collect::<Result<Vec<_>, _>>()?;
         // A task that waits for itself by name is a mistake; a task that changes a file in place is not.
         for input in inputs.map(plain) {
@@ -138,7 +138,7 @@ mod tests {
         makers
     }
 
-    fn needs(after: &[Other], inputs: &[&str]) -> Result<Vec<TaskId>, Unknown> {
+    fn needs(after: &[Other], inputs: &[&str]) -> Result<Vec<TaskId>, UnknownTask> {
         known().needs(3, after, inputs.iter().map(Path::new))
     }
 
@@ -155,7 +155,7 @@ mod tests {
     fn others_are_named_by_name_or_number() {
         assert_eq!(needs(&[Other::Name("cut".into()), Other::Number(2)], &[]), Ok(vec![1, 2]));
         for other in [Other::Name("cat".into()), Other::Number(0), Other::Number(3)] {
-            assert_eq!(needs(std::slice::from_ref(&other), &[]), Err(Unknown(other)));
+            assert_eq!(needs(std::slice::from_ref(&other), &[]), Err(UnknownTask(other)));
         }
     }
 

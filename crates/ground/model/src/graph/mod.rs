@@ -7,6 +7,6 @@ mod order;
 mod waits;
 
 pub use circle::circle;
-pub use makers::{Clash, Maker, Makers, Other, Unknown, plain};
+pub use makers::{Clash, Maker, Makers, Other, UnknownTask, plain};
 pub use order::in_order;
-pub use waits::{Ended, Place, Waits};
+pub use waits::{TaskEndEffect, TaskReadiness, TaskWaits};

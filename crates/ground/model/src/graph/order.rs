@@ -1,7 +1,7 @@
 //! The order in which tasks that run after others can run.
 
 use crate::Task;
-use crate::graph::{Place, Waits};
+use crate::graph::{TaskReadiness, TaskWaits};
 use std::collections::HashMap;
 
 /// Passes each task to `each` as soon as all tasks that it runs after were passed, otherwise in their order.
@@ -9,10 +9,10 @@ pub fn in_order<E>(
     tasks: impl Iterator<Item = Result<Task, E>>,
     mut each: impl FnMut(&Task) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (mut waits, mut waiting) = (Waits::default(), HashMap::new());
+    let (mut waits, mut waiting) = (TaskWaits::default(), HashMap::new());
     for task in tasks {
         let task = task?;
-        if waits.add(task.id, &task.after) != Place::Ready {
+        if waits.add(task.id, &task.after) != TaskReadiness::Ready {
             waiting.insert(task.id, task);
             continue;
         }

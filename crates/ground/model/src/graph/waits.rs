@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Tasks that wait for others. Of tasks without waiters it keeps one bit: whether they succeeded.
 #[derive(Debug, Default)]
-pub struct Waits {
+pub struct TaskWaits {
     /// A bit for each task that succeeded.
     well: Vec<u64>,
     /// Tasks that will never succeed, each with the failed task that is the reason: itself or another.
@@ -18,48 +18,48 @@ pub struct Waits {
 
 /// Whether a task may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TaskReadiness {
     /// It may run.
     Ready,
-    /// [`Waits::ended`] will name it.
+    /// [`TaskWaits::ended`] will name it.
     Waits,
     /// It cannot run any more, because this task has failed. It has ended, and the caller must report that to
-    /// [`Waits::ended`].
+    /// [`TaskWaits::ended`].
     Never(TaskId),
 }
 
 /// The effect of a task's end on other tasks.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct TaskEndEffect {
     /// These may run now, by number.
     pub ready: Vec<TaskId>,
-    /// These will never run, by number, because of [`Waits::root`].
+    /// These will never run, by number, because of [`TaskWaits::root`].
     pub never: Vec<TaskId>,
 }
 
-impl Waits {
+impl TaskWaits {
     /// Adds a task that runs after the tasks of `after` have succeeded.
-    pub fn add(&mut self, task: TaskId, after: &[TaskId]) -> Place {
+    pub fn add(&mut self, task: TaskId, after: &[TaskId]) -> TaskReadiness {
         if let Some(root) = after.iter().find_map(|other| self.never.get(other)).copied() {
             self.never.insert(task, root);
-            return Place::Never(root);
+            return TaskReadiness::Never(root);
         }
         let mut open: Vec<TaskId> = after.iter().copied().filter(|other| !self.is_well(*other)).collect();
         open.sort_unstable();
         open.dedup();
         if open.is_empty() {
-            return Place::Ready;
+            return TaskReadiness::Ready;
         }
         self.left.insert(task, open.len());
         open.into_iter().for_each(|other| self.waiters.entry(other).or_default().push(task));
-        Place::Waits
+        TaskReadiness::Waits
     }
 
     /// Records the end of a task.
-    pub fn ended(&mut self, task: TaskId, well: bool) -> Ended {
+    pub fn ended(&mut self, task: TaskId, well: bool) -> TaskEndEffect {
         if !well {
             let never = self.give_up(task);
-            return Ended { never, ..Ended::default() };
+            return TaskEndEffect { never, ..TaskEndEffect::default() };
         }
         let (word, bit) = ((task / 64) as usize, 1 << (task % 64));
         if word >= self.well.len() {
@@ -69,7 +69,7 @@ impl Waits {
         let mut ready = self.waiters.remove(&task).unwrap_or_default();
         ready.retain(|waiter| self.is_free(*waiter));
         ready.sort_unstable();
-        Ended { ready, ..Ended::default() }
+        TaskEndEffect { ready, ..TaskEndEffect::default() }
     }
 
     /// Returns the failure because of which a task failed or was never run.
@@ -120,24 +120,24 @@ mod tests {
 
     #[test]
     fn a_task_is_ready_when_the_last_that_it_waits_for_has_ended_well() {
-        let mut waits = Waits::default();
-        assert_eq!(waits.add(1, &[]), Place::Ready);
-        assert_eq!(waits.add(3, &[1, 2, 1]), Place::Waits);
-        assert_eq!(waits.ended(1, true), Ended::default());
-        assert_eq!(waits.ended(2, true), Ended { ready: vec![3], never: vec![] });
-        assert_eq!((waits.add(4, &[2]), waits.waiting()), (Place::Ready, 0));
+        let mut waits = TaskWaits::default();
+        assert_eq!(waits.add(1, &[]), TaskReadiness::Ready);
+        assert_eq!(waits.add(3, &[1, 2, 1]), TaskReadiness::Waits);
+        assert_eq!(waits.ended(1, true), TaskEndEffect::default());
+        assert_eq!(waits.ended(2, true), TaskEndEffect { ready: vec![3], never: vec![] });
+        assert_eq!((waits.add(4, &[2]), waits.waiting()), (TaskReadiness::Ready, 0));
     }
 
     #[test]
     fn what_waits_for_a_failure_names_it_however_far_off() {
-        let mut waits = Waits::default();
-        assert_eq!(waits.add(2, &[1]), Place::Waits);
-        assert_eq!(waits.add(3, &[2, 9]), Place::Waits);
-        assert_eq!(waits.ended(1, false), Ended { ready: vec![], never: vec![2, 3] });
-        assert_eq!(waits.add(6, &[4]), Place::Waits);
-        assert_eq!((waits.add(4, &[3]), waits.root(3)), (Place::Never(1), Some(1)));
-        assert_eq!(waits.ended(4, false), Ended { ready: vec![], never: vec![6] });
+        let mut waits = TaskWaits::default();
+        assert_eq!(waits.add(2, &[1]), TaskReadiness::Waits);
+        assert_eq!(waits.add(3, &[2, 9]), TaskReadiness::Waits);
+        assert_eq!(waits.ended(1, false), TaskEndEffect { ready: vec![], never: vec![2, 3] });
+        assert_eq!(waits.add(6, &[4]), TaskReadiness::Waits);
+        assert_eq!((waits.add(4, &[3]), waits.root(3)), (TaskReadiness::Never(1), Some(1)));
+        assert_eq!(waits.ended(4, false), TaskEndEffect { ready: vec![], never: vec![6] });
         assert_eq!((waits.root(4), waits.root(6), waits.root(9)), (Some(1), Some(1), None));
-        assert_eq!((waits.ended(9, true), waits.waiting()), (Ended::default(), 0));
+        assert_eq!((waits.ended(9, true), waits.waiting()), (TaskEndEffect::default(), 0));
     }
 }

@@ -42,7 +42,8 @@ pub(super) fn contiguous<'a>(names: impl Iterator<Item = &'a Name>) -> Vec<Vec<S
 
 /// Cuts ascending numbers where one is missing or the padding changes.
 fn without_gaps(numbers: Vec<&str>) -> Vec<Vec<String>> {
-    let numbers_of = |run: Run| (run.first..=run.last).map(|n| format!("{n:0width$}", width = run.width)).collect();
+    let numbers_of =
+        |run: NumberRun| (run.first..=run.last).map(|n| format!("{n:0width$}", width = run.width)).collect();
     Cutter::runs(&numbers, None).into_iter().map(numbers_of).collect()
 }
 
@@ -212,7 +213,7 @@ impl FoldStyle {
 }
 
 /// Numbers at equal distances, all of one width or all without padding.
-struct Run {
+struct NumberRun {
     first: u64,
     last: u64,
     step: u64,
@@ -220,9 +221,9 @@ struct Run {
     width: usize,
 }
 
-impl Run {
+impl NumberRun {
     fn text(&self) -> String {
-        let Run { first, last, step, width } = self;
+        let NumberRun { first, last, step, width } = self;
         match (first == last, step) {
             (true, _) => format!("{first:0width$}"),
             (false, 1) => format!("{first:0width$}-{last:0width$}"),
@@ -236,7 +237,7 @@ impl Run {
 /// its padding: `[00,10-99,100]`, but `[00-01,10-100]`.
 struct Cutter {
     autostep: Option<u64>,
-    runs: Vec<Run>,
+    runs: Vec<NumberRun>,
     first: u64,
     last: u64,
     /// Distance of the numbers since `first`, if there are two.
@@ -246,7 +247,7 @@ struct Cutter {
 }
 
 impl Cutter {
-    fn runs(numbers: &[&str], autostep: Option<u64>) -> Vec<Run> {
+    fn runs(numbers: &[&str], autostep: Option<u64>) -> Vec<NumberRun> {
         let mut cutter: Option<Cutter> = None;
         for text in numbers {
             let (number, digits, padded) = (text.parse().unwrap_or(0), text.len(), padded(text));
@@ -300,12 +301,12 @@ impl Cutter {
         let (first, step) = (self.first, self.step.unwrap_or(1).max(1));
         let width = if self.padded { self.digits } else { 0 };
         if self.is_run() {
-            self.runs.push(Run { first, last, step, width });
+            self.runs.push(NumberRun { first, last, step, width });
             return;
         }
         let mut number = first;
         while number <= last {
-            self.runs.push(Run { first: number, last: number, step: 1, width });
+            self.runs.push(NumberRun { first: number, last: number, step: 1, width });
             number += step;
         }
     }
@@ -314,7 +315,7 @@ impl Cutter {
 /// Returns `1`, or `[1-3,7]`.
 fn span(numbers: &[&str], autostep: Option<u64>) -> String {
     let runs = Cutter::runs(numbers, autostep);
-    let folded = runs.iter().map(Run::text).collect::<Vec<_>>().join(",");
+    let folded = runs.iter().map(NumberRun::text).collect::<Vec<_>>().join(",");
     if matches!(&runs[..], [run] if run.first == run.last) { folded } else { format!("[{folded}]") }
 }
 

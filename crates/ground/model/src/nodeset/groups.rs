@@ -1,7 +1,7 @@
 //! The sources of the names behind `@` and `*`.
 
 /// A source of groups. Errors are one line for the user.
-pub trait Groups {
+pub trait NodeGroups {
     /// Returns the node set text of a group; `None` if there is none of that name.
     fn group(&self, source: Option<&str>, name: &str) -> Result<Option<String>, String>;
 
@@ -15,7 +15,7 @@ pub trait Groups {
 /// No groups at all.
 pub struct NoGroups;
 
-impl Groups for NoGroups {
+impl NodeGroups for NoGroups {
     fn group(&self, _: Option<&str>, _: &str) -> Result<Option<String>, String> {
         Ok(None)
     }

@@ -1,6 +1,6 @@
 //! Parses node sets.
 
-use super::groups::{Groups, matches};
+use super::groups::{NodeGroups, matches};
 use super::name::MOST_DIGITS;
 use super::{MOST, NodeSet, NodeSetError};
 use std::cell::Cell;
@@ -20,7 +20,7 @@ fn wrong(position: usize, message: impl Into<String>) -> NodeSetError {
 /// The settings and counters of one parse.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
-    pub(super) groups: &'a dyn Groups,
+    pub(super) groups: &'a dyn NodeGroups,
     /// The group source for names without a source.
     pub(super) source: Option<&'a str>,
     pub(super) depth: usize,

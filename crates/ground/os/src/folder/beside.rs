@@ -153,11 +153,13 @@ fn open_existing(folder: &OwnedFd, name: &OsStr, append: OFlags) -> io::Result<T
     let file = match rustix::fs::openat(folder, name, write | OFlags::NOFOLLOW, Mode::empty()) {
         // FreeBSD has another error number for a link.
         Err(Errno::LOOP | Errno::MLINK) => match read_link(folder, name)? {
-            Link::Gone => return Ok(There::Gone),
-            Link::To(_, meta) if !trusted(&meta) => return Err(refused("it is a symbolic link of another user")),
-            Link::To(target, _) => return Ok(There::LinkTo(target)),
+            SymlinkTarget::Gone => return Ok(There::Gone),
+            SymlinkTarget::To(_, meta) if !trusted(&meta) => {
+                return Err(refused("it is a symbolic link of another user"));
+            }
+            SymlinkTarget::To(target, _) => return Ok(There::LinkTo(target)),
             // A link to a descriptor of this process, which is in no folder.
-            Link::Magic => rustix::fs::openat(folder, name, write, Mode::empty()).map_err(unread)?,
+            SymlinkTarget::Magic => rustix::fs::openat(folder, name, write, Mode::empty()).map_err(unread)?,
         },
         Err(Errno::NOENT) => return Ok(There::Gone),
         opened => opened.map_err(unread)?,
@@ -192,7 +194,7 @@ fn unread(e: Errno) -> io::Error {
 }
 
 /// The result of reading a name as a link.
-enum Link {
+enum SymlinkTarget {
     To(PathBuf, Stat),
     /// A link in /proc. Opening it leads to its object, and not to the path in its text.
     Magic,
@@ -201,32 +203,32 @@ enum Link {
 
 /// Reads owner and text of one and the same link.
 #[cfg(target_os = "linux")]
-fn read_link(folder: &OwnedFd, name: &OsStr) -> io::Result<Link> {
+fn read_link(folder: &OwnedFd, name: &OsStr) -> io::Result<SymlinkTarget> {
     let link = match rustix::fs::openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
     {
-        Err(Errno::NOENT) => return Ok(Link::Gone),
+        Err(Errno::NOENT) => return Ok(SymlinkTarget::Gone),
         link => link?,
     };
     let meta = rustix::fs::fstat(&link)?;
     if !FileType::from_raw_mode(meta.st_mode).is_symlink() {
-        return Ok(Link::Gone);
+        return Ok(SymlinkTarget::Gone);
     }
     if rustix::fs::fstatfs(&link)?.f_type == rustix::fs::PROC_SUPER_MAGIC {
-        return Ok(Link::Magic);
+        return Ok(SymlinkTarget::Magic);
     }
     let target = rustix::fs::readlinkat(&link, "", Vec::new())?;
-    Ok(Link::To(OsString::from_vec(target.into_bytes()).into(), meta))
+    Ok(SymlinkTarget::To(OsString::from_vec(target.into_bytes()).into(), meta))
 }
 
 /// Other systems cannot open a link, so owner and text are read one after the other.
 #[cfg(not(target_os = "linux"))]
-fn read_link(folder: &OwnedFd, name: &OsStr) -> io::Result<Link> {
+fn read_link(folder: &OwnedFd, name: &OsStr) -> io::Result<SymlinkTarget> {
     match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(meta) if FileType::from_raw_mode(meta.st_mode).is_symlink() => {
             let target = rustix::fs::readlinkat(folder, name, Vec::new())?;
-            Ok(Link::To(OsString::from_vec(target.into_bytes()).into(), meta))
+            Ok(SymlinkTarget::To(OsString::from_vec(target.into_bytes()).into(), meta))
         }
-        Ok(_) | Err(Errno::NOENT) => Ok(Link::Gone),
+        Ok(_) | Err(Errno::NOENT) => Ok(SymlinkTarget::Gone),
         Err(e) => Err(e.into()),
     }
 }
@@ -258,9 +260,9 @@ fn walk_from(from: OwnedFd, path: &Path, make: Option<Mode>) -> io::Result<Owned
                 }
             }
             Err(Errno::LOOP | Errno::MLINK | Errno::NOTDIR) => match read_link(&folder, &name)? {
-                Link::Gone => return Err(Errno::NOTDIR.into()),
-                Link::Magic => folder = rustix::fs::openat(&folder, &*name, FOLDER, Mode::empty())?,
-                Link::To(target, meta) => {
+                SymlinkTarget::Gone => return Err(Errno::NOTDIR.into()),
+                SymlinkTarget::Magic => folder = rustix::fs::openat(&folder, &*name, FOLDER, Mode::empty())?,
+                SymlinkTarget::To(target, meta) => {
                     hops += 1;
                     if hops > HOPS {
                         return Err(Errno::LOOP.into());

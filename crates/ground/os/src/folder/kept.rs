@@ -8,12 +8,12 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// Such a file. All users may read it, because the node exporter is another user.
-pub struct Kept(PathBuf);
+pub struct RecordFile(PathBuf);
 
-impl Kept {
+impl RecordFile {
     /// Returns the record of that name.
-    pub fn of(name: &str) -> Kept {
-        Kept(cluster_state().join(name))
+    pub fn of(name: &str) -> RecordFile {
+        RecordFile(cluster_state().join(name))
     }
 
     /// Reads the record; returns the default if there is no file.
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn what_is_damaged_is_told_with_what_to_remove_and_what_is_missing_is_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let kept = Kept(dir.path().join("x.json"));
+        let kept = RecordFile(dir.path().join("x.json"));
         assert!(kept.load::<Vec<u32>>().unwrap().is_empty());
         std::fs::write(&kept.0, "[1, 2]").unwrap();
         assert_eq!(kept.load::<Vec<u32>>().unwrap(), [1_u32, 2]);

@@ -26,7 +26,7 @@ const NONE: libc::c_short = libc::F_UNLCK as libc::c_short;
 
 /// A lock that is held until dropped, and by each process that inherits its descriptor.
 #[derive(Debug)]
-pub struct Held(File);
+pub struct FileLock(File);
 
 /// Opens a regular file to lock it. Follows no link and creates no file.
 fn existing(path: &Path) -> io::Result<File> {
@@ -160,24 +160,24 @@ fn held_as(file: &File, kind: libc::c_short, end: u32) -> io::Result<Vec<u32>> {
     Ok(found)
 }
 
-impl Held {
+impl FileLock {
     /// Takes the lock now, or returns `None`.
-    pub fn try_take(path: &Path) -> io::Result<Option<Held>> {
-        Held::of(file(path, 0o600)?, &[WHOLE])
+    pub fn try_take(path: &Path) -> io::Result<Option<FileLock>> {
+        FileLock::of(file(path, 0o600)?, &[WHOLE])
     }
 
     /// Takes these bytes of a file now, or none of them.
-    pub fn of(file: File, ranges: &[Bytes]) -> io::Result<Option<Held>> {
-        Ok(try_lock(&file, ranges)?.then_some(Held(file)))
+    pub fn of(file: File, ranges: &[Bytes]) -> io::Result<Option<FileLock>> {
+        Ok(try_lock(&file, ranges)?.then_some(FileLock(file)))
     }
 
     /// Waits for the lock and takes it.
-    pub fn take(path: &Path) -> io::Result<Held> {
+    pub fn take(path: &Path) -> io::Result<FileLock> {
         let file = file(path, 0o600)?;
         loop {
             match call(&file, F_OFD_SETLKW, WHOLE) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                other => return other.map(|_| Held(file)),
+                other => return other.map(|_| FileLock(file)),
             }
         }
     }
@@ -204,11 +204,11 @@ impl Held {
     }
 
     /// Takes over an inherited lock, and does not pass it on.
-    pub fn inherit(fd: RawFd) -> io::Result<Held> {
+    pub fn inherit(fd: RawFd) -> io::Result<FileLock> {
         // SAFETY: the number comes from the runner that started this process for the purpose.
         let file = unsafe { File::from_raw_fd(fd) };
         rustix::io::fcntl_setfd(file.as_fd(), rustix::io::FdFlags::CLOEXEC)?;
-        Ok(Held(file))
+        Ok(FileLock(file))
     }
 }
 
@@ -220,28 +220,28 @@ mod tests {
     fn held_until_dropped_and_asking_takes_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("l");
-        assert_eq!(Held::is_held(&path), Some(false));
-        let held = Held::try_take(&path).unwrap().unwrap();
-        assert_eq!(Held::is_held(&path), Some(true));
-        assert!(Held::try_take(&path).unwrap().is_none());
+        assert_eq!(FileLock::is_held(&path), Some(false));
+        let held = FileLock::try_take(&path).unwrap().unwrap();
+        assert_eq!(FileLock::is_held(&path), Some(true));
+        assert!(FileLock::try_take(&path).unwrap().is_none());
         assert!(held.is_at(&path));
         std::fs::rename(&path, dir.path().join("moved")).unwrap();
         assert!(!held.is_at(&path));
         file(&path, 0o600).unwrap();
         assert!(!held.is_at(&path), "another file of the same name");
         drop(held);
-        assert_eq!(Held::is_held(&path), Some(false));
+        assert_eq!(FileLock::is_held(&path), Some(false));
         std::os::unix::fs::symlink(&path, dir.path().join("s")).unwrap();
-        assert!(Held::try_take(&dir.path().join("s")).is_err());
+        assert!(FileLock::try_take(&dir.path().join("s")).is_err());
     }
 
     #[test]
     fn bytes_are_locked_one_by_one_and_a_reader_sees_which() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("l");
-        let _first = Held::of(file(&path, 0o644).unwrap(), &[(1, Some(2)), (4, Some(6))]).unwrap().unwrap();
-        assert!(Held::of(file(&path, 0o644).unwrap(), &[(3, Some(5))]).unwrap().is_none(), "one is not free");
-        let _second = Held::of(file(&path, 0o644).unwrap(), &[(2, Some(3))]).unwrap().unwrap();
+        let _first = FileLock::of(file(&path, 0o644).unwrap(), &[(1, Some(2)), (4, Some(6))]).unwrap().unwrap();
+        assert!(FileLock::of(file(&path, 0o644).unwrap(), &[(3, Some(5))]).unwrap().is_none(), "one is not free");
+        let _second = FileLock::of(file(&path, 0o644).unwrap(), &[(2, Some(3))]).unwrap().unwrap();
         let read = File::open(&path).unwrap();
         assert_eq!(held_bytes(&read, 100).unwrap(), [1, 2, 4, 5]);
         assert_eq!(held_bytes(&read, 5).unwrap(), [1, 2, 4]);
@@ -255,11 +255,11 @@ mod tests {
         let (first, second) = (open(), open());
         let byte = (3, Some(4));
         assert!(try_share(&first, byte).unwrap() && try_share(&second, byte).unwrap());
-        assert!(Held::of(open(), &[byte]).unwrap().is_none());
+        assert!(FileLock::of(open(), &[byte]).unwrap().is_none());
         let read = File::open(&path).unwrap();
         assert_eq!((held_bytes(&read, 9).unwrap(), unshared_bytes(&read, 9).unwrap()), (vec![3], vec![]));
         [&first, &second].iter().for_each(|file| give_back(file, byte).unwrap());
-        let _alone = Held::of(open(), &[byte]).unwrap().unwrap();
+        let _alone = FileLock::of(open(), &[byte]).unwrap().unwrap();
         assert!(!try_share(&first, byte).unwrap());
         assert_eq!(unshared_bytes(&read, 9).unwrap(), [3]);
     }

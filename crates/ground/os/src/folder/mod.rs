@@ -17,7 +17,7 @@ mod vacant;
 pub use crate::names::make_folder;
 pub use access::{unreadable, unwritable};
 pub use beside::{Existing, OpenFolder, make_file, make_folders, write_file};
-pub use kept::Kept;
+pub use kept::RecordFile;
 pub use plain::{open_plain, open_plain_as};
 pub use reserve::Reserve;
 pub use state::{cluster_state, cluster_state_of, state, state_from, write_whole};

@@ -58,7 +58,7 @@ fn parse(text: &str, uid: u32) -> Option<Account> {
 }
 
 /// A line of `passwd(5)`.
-struct Entry<'t> {
+struct PasswdEntry<'t> {
     name: &'t str,
     id: &'t str,
     group: &'t str,
@@ -66,11 +66,11 @@ struct Entry<'t> {
 }
 
 /// Returns the entries that are complete and have a name.
-fn entries(text: &str) -> impl Iterator<Item = Entry<'_>> {
+fn entries(text: &str) -> impl Iterator<Item = PasswdEntry<'_>> {
     text.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
         let [name, _, id, group, _, home, ..] = fields[..] else { return None };
-        (!name.is_empty()).then_some(Entry { name, id, group, home })
+        (!name.is_empty()).then_some(PasswdEntry { name, id, group, home })
     })
 }
 

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(6);
 
 /// The rules by which a process is guarded.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub struct GuardRules {
     /// A process that has not [renewed](Guarded::renew) for so long is killed, because it hangs or is stopped.
     pub lease: Option<Duration>,
     /// The signal that the process gets when its guard is killed; without one it continues unguarded.
@@ -28,7 +28,7 @@ pub struct Terms {
 
 /// How a guarded process ended, and the processes that it left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct GuardReport {
     /// Its wait status.
     pub status: libc::c_int,
     /// Whether its lease had expired.
@@ -74,7 +74,7 @@ fn boot_ms() -> u64 {
 /// Splits this process, which must have one thread only, into a guard and a guarded child, and returns in the child.
 /// The guard keeps the process id that others know. It passes on SIGTERM and SIGHUP as SIGTERM. It exits with the
 /// status that `last` derives from the child's end, and never returns.
-pub fn guarded(terms: Terms, last: impl FnOnce(End) -> i32) -> io::Result<Guarded> {
+pub fn guarded(terms: GuardRules, last: impl FnOnce(GuardReport) -> i32) -> io::Result<Guarded> {
     become_subreaper();
     let guarded = Guarded::shared()?;
     let guard = std::process::id();
@@ -93,8 +93,8 @@ pub fn guarded(terms: Terms, last: impl FnOnce(End) -> i32) -> io::Result<Guarde
 /// As [`guarded`], for a process that is killed with its guard. The guard exits with the status of the process. It
 /// calls `after` when no process of it is left, or the remaining processes are spared.
 pub fn guarded_to_the_end(spares: bool, after: impl FnOnce()) -> io::Result<()> {
-    let terms = Terms { lease: None, orphaned: Some(libc::SIGKILL), spares };
-    let last = |end: End| {
+    let terms = GuardRules { lease: None, orphaned: Some(libc::SIGKILL), spares };
+    let last = |end: GuardReport| {
         after();
         libc::WEXITSTATUS(end.status)
     };
@@ -128,7 +128,7 @@ fn block() -> io::Result<libc::sigset_t> {
 }
 
 /// Prepares the child. It gets its own process group, so that a signal to the group does not reach its guard.
-fn leave_group(terms: Terms, guard: u32, mask: &libc::sigset_t) {
+fn leave_group(terms: GuardRules, guard: u32, mask: &libc::sigset_t) {
     // SAFETY: plain numbers, and a set that outlives the call.
     unsafe {
         libc::setpgid(0, 0);
@@ -145,7 +145,7 @@ fn leave_group(terms: Terms, guard: u32, mask: &libc::sigset_t) {
 }
 
 /// Runs the guard: waits for the child's end, then for the end of all that it started.
-fn watch(child: libc::pid_t, guarded: Guarded, terms: Terms) -> End {
+fn watch(child: libc::pid_t, guarded: Guarded, terms: GuardRules) -> GuardReport {
     rustix::thread::set_name(c"homing-guard").unwrap_or_default();
     let (mut told, mut over, mut hung, mut status) = (None::<Instant>, None::<Instant>, false, 0);
     loop {
@@ -167,7 +167,7 @@ fn watch(child: libc::pid_t, guarded: Guarded, terms: Terms) -> End {
         }
     }
     let left = if terms.spares && status == 0 { Vec::new() } else { sweep(Duration::ZERO).err().unwrap_or_default() };
-    End { status, hung, left }
+    GuardReport { status, hung, left }
 }
 
 /// Returns the next awaited signal; `None` if none came within the interval of checks.

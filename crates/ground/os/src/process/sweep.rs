@@ -37,7 +37,7 @@ fn zombie() -> Result<Option<libc::pid_t>, ()> {
 /// Reaps orphans that have ended, which became children of this process. The leaders of tasks (`is_task`) are left to
 /// the slots that wait for them. A zombie that leads a process group may be such a leader of a task that has just
 /// begun. It is reaped only if the last call has `seen` it already: then it is a daemon.
-pub fn bury(is_task: impl Fn(libc::pid_t) -> bool, seen: &mut Option<libc::pid_t>) {
+pub fn reap_orphans(is_task: impl Fn(libc::pid_t) -> bool, seen: &mut Option<libc::pid_t>) {
     while let Ok(Some(pid)) = zombie() {
         // SAFETY: a plain number; a zombie still has its group.
         let leads = unsafe { libc::getpgid(pid) } == pid;

@@ -1,10 +1,10 @@
 //! The host's end of the channel: runs a job of another machine as a job of this host's own queue.
 
-use super::{News, SILENCE, Word};
+use super::{RemoteJobMessage, SILENCE, Word};
 use crate::engine::Engine;
-use crate::job::{End, Origin};
-use crate::process::Process;
-use crate::{Job, Part, QueueError, State};
+use crate::job::{JobEnd, Origin};
+use crate::process::ProcessIdentity;
+use crate::{ElementState, Job, JobElement, QueueError};
 use homing_model::RawText;
 use homing_os::names::{VariableOrigin, origin_of_work};
 use std::ffi::{OsStr, OsString};
@@ -39,9 +39,9 @@ pub fn serve(
     let (mut spec, mut private) = *asked;
     private.env = at_home(private.env, std::env::vars_os());
     if let Some(why) = refusal(engine, &spec.queue)? {
-        return tell(news, &News::Refused(why));
+        return tell(news, &RemoteJobMessage::Refused(why));
     }
-    spec.origin = Some(Origin { id, index, process: Process::own() });
+    spec.origin = Some(Origin { id, index, process: ProcessIdentity::own() });
     let id = engine.submit(&spec, &private)?;
     let followed = Follower { engine, id, news, sent: SentNews::default(), counts_from: None }.follow(&words);
     if followed.is_err() {
@@ -85,11 +85,11 @@ fn refusal(engine: &dyn Engine, queue: &str) -> Result<Option<String>, QueueErro
 
 /// Returns the line of a host that could not be reached, for the job's keeper.
 pub fn unasked(why: &str) -> Vec<u8> {
-    let line = serde_json::to_vec(&News::Waits(why.into())).unwrap_or_default();
+    let line = serde_json::to_vec(&RemoteJobMessage::Waits(why.into())).unwrap_or_default();
     [line, b"\n".to_vec()].concat()
 }
 
-fn tell(news: &mut dyn Write, what: &News) -> Result<(), QueueError> {
+fn tell(news: &mut dyn Write, what: &RemoteJobMessage) -> Result<(), QueueError> {
     let sent = homing_launch::wire::lines::say(news, what, &[]);
     sent.map_err(|e| QueueError::Program(format!("whoever sent the job has gone: {e}")))
 }
@@ -156,27 +156,30 @@ impl Follower<'_> {
     }
 
     /// Sends the news; returns whether the job has ended.
-    fn look(&mut self, job: &Job, part: &Part) -> Result<bool, QueueError> {
+    fn look(&mut self, job: &Job, part: &JobElement) -> Result<bool, QueueError> {
         match &part.start {
             None if !part.state.is_over() => self.reason(job)?,
             None => {}
             Some(start) if !std::mem::replace(&mut self.sent.started, true) => {
-                tell(self.news, &News::Started(start.host.clone()))?;
+                tell(self.news, &RemoteJobMessage::Started(start.host.clone()))?;
             }
             Some(_) => {}
         }
         if !part.state.is_over() && self.sent.loaded != part.stopped_by {
             self.sent.loaded.clone_from(&part.stopped_by);
-            tell(self.news, &News::Loaded(part.stopped_by.clone()))?;
+            tell(self.news, &RemoteJobMessage::Loaded(part.stopped_by.clone()))?;
         }
         let over = part.state.is_over();
         self.outputs(job, part, over)?;
         match (&part.end, part.state) {
-            (Some(end), State::Done | State::Exit) => {
+            (Some(end), ElementState::Done | ElementState::Exit) => {
                 let since = self.counts_from.map(|from| (crate::host_name(), received().saturating_sub(from)));
-                tell(self.news, &News::Ended(End { received: since.into_iter().collect(), ..end.clone() }))?;
+                tell(
+                    self.news,
+                    &RemoteJobMessage::Ended(JobEnd { received: since.into_iter().collect(), ..end.clone() }),
+                )?;
             }
-            (_, State::Lost) => return Err(QueueError::Program("the job was interrupted".into())),
+            (_, ElementState::Lost) => return Err(QueueError::Program("the job was interrupted".into())),
             _ => return Ok(false),
         }
         // The output was sent, and is kept where the job was submitted.
@@ -192,15 +195,15 @@ impl Follower<'_> {
         let text = found.values().next().map_or(String::new(), ToString::to_string);
         let new = self.sent.reason.as_ref().is_none_or(|(sent, _)| *sent != text);
         self.sent.reason = Some((text.clone(), Instant::now()));
-        if new { tell(self.news, &News::Waits(text)) } else { Ok(()) }
+        if new { tell(self.news, &RemoteJobMessage::Waits(text)) } else { Ok(()) }
     }
 
-    fn files(&self, job: &Job, part: &Part) -> [PathBuf; 2] {
+    fn files(&self, job: &Job, part: &JobElement) -> [PathBuf; 2] {
         ["out", "err"].map(|stream| job.output(part, stream))
     }
 
     /// Sends the output that is not sent yet: a piece of each file, or all of it at the end.
-    fn outputs(&mut self, job: &Job, part: &Part, all: bool) -> Result<(), QueueError> {
+    fn outputs(&mut self, job: &Job, part: &JobElement, all: bool) -> Result<(), QueueError> {
         for (nth, path) in self.files(job, part).iter().enumerate() {
             loop {
                 let piece = piece(path, self.sent.streams[nth]).map_err(QueueError::io("read", path))?;
@@ -208,7 +211,11 @@ impl Follower<'_> {
                     break;
                 }
                 self.sent.streams[nth] += piece.len() as u64;
-                let what = if nth == 0 { News::Out(RawText(piece)) } else { News::Err(RawText(piece)) };
+                let what = if nth == 0 {
+                    RemoteJobMessage::Out(RawText(piece))
+                } else {
+                    RemoteJobMessage::Err(RawText(piece))
+                };
                 tell(self.news, &what)?;
                 if !all {
                     break;

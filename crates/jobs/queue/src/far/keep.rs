@@ -1,6 +1,6 @@
 //! The keeper's end: a channel to the host, and the news that come back over it.
 
-use super::{BEAT, News, Word};
+use super::{BEAT, RemoteJobMessage, Word};
 use homing_launch::wire::{MAX_FRAME, lines};
 use std::io::{self, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) struct Far {
     child: Child,
     words: Sender<Word>,
-    news: Receiver<News>,
+    news: Receiver<RemoteJobMessage>,
 }
 
 impl Far {
@@ -35,7 +35,7 @@ impl Far {
     }
 
     /// Returns the next news within a time. The error means that no more will come.
-    pub fn next(&self, within: Duration) -> Result<Option<News>, ()> {
+    pub fn next(&self, within: Duration) -> Result<Option<RemoteJobMessage>, ()> {
         match self.news.recv_timeout(within) {
             Ok(news) => Ok(Some(news)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -64,7 +64,7 @@ fn speak(mut to: ChildStdin, words: &Receiver<Word>) {
     }
 }
 
-fn hear(from: ChildStdout, news: &Sender<News>) {
+fn hear(from: ChildStdout, news: &Sender<RemoteJobMessage>) {
     let mut from = BufReader::new(from);
     while let Ok(Some(line)) = lines::next(&mut from, MAX_FRAME) {
         // Unreadable news come from a newer version and change nothing here.

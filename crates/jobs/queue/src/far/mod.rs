@@ -13,7 +13,7 @@ pub(crate) use host::GO;
 pub use host::{serve, unasked};
 pub(crate) use keep::Far;
 
-use crate::job::End;
+use crate::job::JobEnd;
 use crate::{JobSpec, Private};
 use homing_model::RawText;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub(crate) enum Word {
 /// A line from the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum News {
+pub(crate) enum RemoteJobMessage {
     /// It waits, for this reason.
     Waits(String),
     /// It runs, on a host of this name.
@@ -57,7 +57,7 @@ pub(crate) enum News {
     /// Bytes of its standard error.
     Err(RawText),
     /// It has ended.
-    Ended(End),
+    Ended(JobEnd),
     /// It will not run there, for this reason.
     Refused(String),
 }

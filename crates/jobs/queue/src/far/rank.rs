@@ -1,9 +1,9 @@
 //! Runs commands of a job over several hosts on hosts other than its first, as processes of the job. Each command
 //! lives as long as the process that requested it, and all its descendants end with it.
 
-use super::News;
+use super::RemoteJobMessage;
 use crate::QueueError;
-use crate::job::{End, Kill};
+use crate::job::{JobEnd, Kill};
 use homing_launch::wire::{MAX_FRAME, lines};
 use homing_model::RawText;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, news: &mut dyn Write) ->
     let (to, told) = channel();
     let mut child = match start(&rank, &to) {
         Ok(child) => child,
-        Err(why) => return tell(news, &News::Refused(why)),
+        Err(why) => return tell(news, &RemoteJobMessage::Refused(why)),
     };
     let gone = to.clone();
     let listen = move || {
@@ -64,7 +64,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, news: &mut dyn Write) ->
                     exit = Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
                 }
                 if let Some(exit) = exit.filter(|_| homing_os::process::descendants(own()).is_empty()) {
-                    return tell(news, &News::Ended(End { exit, ..End::default() }));
+                    return tell(news, &RemoteJobMessage::Ended(JobEnd { exit, ..JobEnd::default() }));
                 }
             }
         }
@@ -77,7 +77,7 @@ fn own() -> libc::pid_t {
     std::process::id() as libc::pid_t
 }
 
-fn start(rank: &Rank, to: &Sender<Option<News>>) -> Result<Child, String> {
+fn start(rank: &Rank, to: &Sender<Option<RemoteJobMessage>>) -> Result<Child, String> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(rank.line.as_os()).current_dir(rank.cwd.as_path());
     command.envs(rank.env.iter().map(|(name, value)| (name.as_os(), value.as_os())));
@@ -85,7 +85,7 @@ fn start(rank: &Rank, to: &Sender<Option<News>>) -> Result<Child, String> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(rank.umask));
     let mut child = command.spawn().map_err(|e| format!("cannot start it in {}: {e}", rank.cwd.display()))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
-    let pass = |stream: Option<Box<dyn Read + Send>>, what: fn(RawText) -> News| {
+    let pass = |stream: Option<Box<dyn Read + Send>>, what: fn(RawText) -> RemoteJobMessage| {
         let (Some(mut stream), to) = (stream, to.clone()) else { return Ok(()) };
         let read = move || {
             let mut bytes = vec![0; 64 << 10];
@@ -95,12 +95,12 @@ fn start(rank: &Rank, to: &Sender<Option<News>>) -> Result<Child, String> {
         };
         homing_os::threads::begin(read).map(drop).map_err(|e| e.to_string())
     };
-    pass(out.map(|out| Box::new(out) as Box<dyn Read + Send>), News::Out)?;
-    pass(err.map(|err| Box::new(err) as Box<dyn Read + Send>), News::Err)?;
+    pass(out.map(|out| Box::new(out) as Box<dyn Read + Send>), RemoteJobMessage::Out)?;
+    pass(err.map(|err| Box::new(err) as Box<dyn Read + Send>), RemoteJobMessage::Err)?;
     Ok(child)
 }
 
-fn tell(news: &mut dyn Write, what: &News) -> Result<(), QueueError> {
+fn tell(news: &mut dyn Write, what: &RemoteJobMessage) -> Result<(), QueueError> {
     let told = lines::say(news, what, &[]);
     told.map_err(|e| QueueError::Program(format!("whoever asked for the command has gone: {e}")))
 }
@@ -142,10 +142,10 @@ fn fatal(action: &str, host: &str, exit: i32) -> Option<String> {
 pub fn follow(mut from: impl BufRead) -> Result<i32, String> {
     while let Ok(Some(line)) = lines::next(&mut from, MAX_FRAME) {
         match serde_json::from_slice(&line) {
-            Ok(News::Out(text)) => io::stdout().write_all(&text.0).and_then(|()| io::stdout().flush()),
-            Ok(News::Err(text)) => io::stderr().write_all(&text.0),
-            Ok(News::Ended(end)) => return Ok(end.exit),
-            Ok(News::Refused(why)) => return Err(why),
+            Ok(RemoteJobMessage::Out(text)) => io::stdout().write_all(&text.0).and_then(|()| io::stdout().flush()),
+            Ok(RemoteJobMessage::Err(text)) => io::stderr().write_all(&text.0),
+            Ok(RemoteJobMessage::Ended(end)) => return Ok(end.exit),
+            Ok(RemoteJobMessage::Refused(why)) => return Err(why),
             _ => Ok(()),
         }
         .map_err(|e| format!("cannot pass its output on: {e}"))?;

@@ -3,7 +3,7 @@
 
 use super::WINDOW;
 use crate::Storage;
-use crate::depend::{self, ElementStates, Known, Verdict};
+use crate::depend::{self, ConditionVerdict, ElementStates, JobLookup};
 use crate::entry::Job;
 use crate::plan::Config;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,7 +16,7 @@ const CONDITIONS: usize = 512;
 
 /// All that decides whether a waiting job may start, except its place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Kind {
+pub(super) struct JobClass {
     queue: String,
     host: Option<String>,
     slots: u32,
@@ -28,10 +28,10 @@ pub(super) struct Kind {
     limited: Option<u64>,
 }
 
-impl Kind {
-    pub fn of(job: &Job) -> Kind {
+impl JobClass {
+    pub fn of(job: &Job) -> JobClass {
         let spec = &job.spec;
-        Kind {
+        JobClass {
             queue: spec.queue.clone(),
             host: spec.host.clone(),
             slots: spec.slots,
@@ -45,24 +45,24 @@ impl Kind {
 }
 
 /// The waiting jobs of a kind, by order and number.
-struct Waiting {
+struct WaitingJobs {
     jobs: BTreeSet<(i64, u64)>,
-    verdict: Verdict,
+    verdict: ConditionVerdict,
 }
 
 /// All waiting jobs.
 #[derive(Default)]
 pub(super) struct Kinds {
-    kinds: BTreeMap<Arc<Kind>, Waiting>,
+    kinds: BTreeMap<Arc<JobClass>, WaitingJobs>,
     /// The kind and order of each job.
-    places: HashMap<u64, (Arc<Kind>, i64)>,
+    places: HashMap<u64, (Arc<JobClass>, i64)>,
     /// The next turns of kinds and of conditions.
     turns: (usize, usize),
 }
 
 impl Kinds {
     /// Moves a job to its present kind and order; with `None` removes it, because it does not wait any more.
-    pub fn put(&mut self, id: u64, wanted: Option<(Kind, i64)>) {
+    pub fn put(&mut self, id: u64, wanted: Option<(JobClass, i64)>) {
         if let Some((kind, order)) = self.places.get(&id) {
             if wanted.as_ref().is_some_and(|(new, place)| *new == **kind && place == order) {
                 return;
@@ -78,8 +78,8 @@ impl Kinds {
         }
         let Some((kind, order)) = wanted else { return };
         let kind = self.kinds.get_key_value(&kind).map_or_else(|| Arc::new(kind), |(known, _)| known.clone());
-        let verdict = if kind.after.is_some() { Verdict::Waits } else { Verdict::Holds };
-        let waiting = self.kinds.entry(kind.clone()).or_insert(Waiting { jobs: BTreeSet::new(), verdict });
+        let verdict = if kind.after.is_some() { ConditionVerdict::Waits } else { ConditionVerdict::Holds };
+        let waiting = self.kinds.entry(kind.clone()).or_insert(WaitingJobs { jobs: BTreeSet::new(), verdict });
         waiting.jobs.insert((order, id));
         self.places.insert(id, (kind, order));
     }
@@ -87,19 +87,19 @@ impl Kinds {
     /// Whether a job is among the first of its kind.
     pub fn is_near_front(&self, id: u64) -> bool {
         let Some((kind, order)) = self.places.get(&id) else { return false };
-        let before = |waiting: &Waiting| waiting.jobs.range(..(*order, id)).take(WINDOW).count();
+        let before = |waiting: &WaitingJobs| waiting.jobs.range(..(*order, id)).take(WINDOW).count();
         self.kinds.get(kind).is_some_and(|waiting| before(waiting) < WINDOW)
     }
 
     /// Whether some jobs wait for other jobs.
     pub fn wait_for_conditions(&self) -> bool {
-        self.kinds.values().any(|waiting| waiting.verdict == Verdict::Waits)
+        self.kinds.values().any(|waiting| waiting.verdict == ConditionVerdict::Waits)
     }
 
     /// Decides conditions again; `states` returns the states of a job that they name.
     pub fn judge(&mut self, states: &dyn Fn(&str) -> ElementStates) {
         struct States<'a>(&'a dyn Fn(&str) -> ElementStates);
-        impl Known for States<'_> {
+        impl JobLookup for States<'_> {
             fn parts(&self, job: &str) -> ElementStates {
                 if job.is_empty() { Vec::new() } else { self.0(job) }
             }
@@ -116,8 +116,8 @@ impl Kinds {
     /// kinds, half of the choice are the kinds whose first jobs come first. The others come in turn, because all of
     /// the former may be blocked.
     pub fn front(&mut self, config: &Config) -> BTreeSet<u64> {
-        let priority = |kind: &Kind| config.queues.get(&kind.queue).map_or(0, |queue| queue.priority);
-        let may = self.kinds.iter().filter(|(_, waiting)| waiting.verdict != Verdict::Waits);
+        let priority = |kind: &JobClass| config.queues.get(&kind.queue).map_or(0, |queue| queue.priority);
+        let may = self.kinds.iter().filter(|(_, waiting)| waiting.verdict != ConditionVerdict::Waits);
         let mut kinds: Vec<_> = may.collect();
         let first_of = |jobs: &BTreeSet<(i64, u64)>| jobs.iter().take(WINDOW).map(|(_, id)| *id).collect::<Vec<u64>>();
         if kinds.len() <= KINDS {
@@ -141,11 +141,11 @@ fn next_turn(turn: &mut usize, all: usize, most: usize) -> impl Iterator<Item = 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::State;
+    use crate::state::ElementState;
 
-    fn kind(queue: &str, after: Option<&str>) -> Kind {
+    fn kind(queue: &str, after: Option<&str>) -> JobClass {
         let after = after.map(String::from);
-        Kind {
+        JobClass {
             queue: queue.into(),
             host: None,
             slots: 1,
@@ -181,9 +181,9 @@ mod tests {
         let mut kinds = Kinds::default();
         kinds.put(2, Some((kind("a", Some("done(1)")), 0)));
         assert!(kinds.front(&Config::default()).is_empty() && kinds.wait_for_conditions());
-        kinds.judge(&|_| vec![(State::Run, None)]);
+        kinds.judge(&|_| vec![(ElementState::Run, None)]);
         assert!(kinds.front(&Config::default()).is_empty());
-        for (state, exit) in [(State::Done, 0), (State::Exit, 1)] {
+        for (state, exit) in [(ElementState::Done, 0), (ElementState::Exit, 1)] {
             kinds.judge(&|_| vec![(state, Some(exit))]);
             // A job that can never start is in the front too: its runner ends it.
             assert_eq!(kinds.front(&Config::default()), [2].into());

@@ -2,24 +2,24 @@
 
 use super::WINDOW;
 use crate::depend::ElementStates;
-use crate::entry::{Job, Part};
+use crate::entry::{Job, JobElement};
 use crate::files;
 use crate::read::Reader;
-use crate::state::State;
-use crate::{Spool, amend};
+use crate::state::ElementState;
+use crate::{JobSpool, amend};
 use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 /// A job as the runner of its user knows it.
-pub(super) struct Line {
+pub(super) struct QueuedJob {
     /// The job with the elements that are at work, stopped or at the front; `job.parts` has no others.
     pub job: Job,
     /// Indices that wait behind those, ascending. They had no records when the folder was listed.
     rest: VecDeque<u32>,
     /// Index, state and exit status of elements that have ended.
-    ended: Vec<(u32, State, i32)>,
+    ended: Vec<(u32, ElementState, i32)>,
     /// The time of the last change of its folder, if nothing outside the folder can change the job.
     settled: Option<i64>,
     /// The last start of one of its elements in this boot, also of an ended one, as time after the boot.
@@ -29,14 +29,14 @@ pub(super) struct Line {
 /// Records of an element, without index and suffix.
 const RECORDS: [&str; 5] = ["start", "end", "stop", "load", "ask"];
 
-impl Line {
+impl QueuedJob {
     /// Reads it for the first time.
-    pub fn read(spool: &Spool, id: u64, boot: &str) -> Option<Line> {
+    pub fn read(spool: &JobSpool, id: u64, boot: &str) -> Option<QueuedJob> {
         let uid = files::uid();
         let dir = spool.places.job(uid, id);
         let (changed, settled) = changed(&dir, uid)?;
         let spec = spool.own_spec(&dir)?;
-        let mut line = Line {
+        let mut line = QueuedJob {
             job: Job { id, uid, spec, parts: Vec::new(), dir },
             rest: VecDeque::new(),
             ended: Vec::new(),
@@ -55,7 +55,7 @@ impl Line {
             None => vec![0],
         };
         let read = |index: u32| Reader::by_look(&line.job.dir, boot).part(index);
-        let parts: Vec<Part> = touched.into_iter().map(read).collect();
+        let parts: Vec<JobElement> = touched.into_iter().map(read).collect();
         parts.into_iter().for_each(|part| line.add(part));
         line.fill(boot);
         line.settled = Some(changed).filter(|_| settled && line.is_settled());
@@ -63,7 +63,7 @@ impl Line {
     }
 
     /// Reads again the things that may have changed; returns whether the job still exists.
-    pub fn look(&mut self, spool: &Spool, boot: &str) -> bool {
+    pub fn look(&mut self, spool: &JobSpool, boot: &str) -> bool {
         let Some((changed, settled)) = changed(&self.job.dir, self.job.uid) else { return false };
         if self.settled == Some(changed) {
             return true;
@@ -75,19 +75,19 @@ impl Line {
             }
         }
         let parts = std::mem::take(&mut self.job.parts);
-        let read = |part: Part| Reader::by_look(&self.job.dir, boot).part(part.index);
-        let parts: Vec<Part> = parts.into_iter().map(read).collect();
+        let read = |part: JobElement| Reader::by_look(&self.job.dir, boot).part(part.index);
+        let parts: Vec<JobElement> = parts.into_iter().map(read).collect();
         parts.into_iter().for_each(|part| self.add(part));
         self.fill(boot);
         self.settled = Some(changed).filter(|_| settled && self.is_settled());
         true
     }
 
-    fn add(&mut self, part: Part) {
+    fn add(&mut self, part: JobElement) {
         let started = part.start.as_ref().filter(|start| start.process.boot_id == files::boot_id());
         self.began = self.began.max(started.map_or(Duration::ZERO, |start| start.process.began()));
         match (part.state, &part.end) {
-            (State::Done | State::Exit, end) => {
+            (ElementState::Done | ElementState::Exit, end) => {
                 self.ended.push((part.index, part.state, end.as_ref().map_or(255, |end| end.exit)));
             }
             _ => self.job.parts.push(part),
@@ -96,12 +96,12 @@ impl Line {
 
     /// Reads waiting elements until as many are known as may start in one round.
     fn fill(&mut self, boot: &str) {
-        let mut waiting = self.job.parts.iter().filter(|part| part.state == State::Pend).count();
+        let mut waiting = self.job.parts.iter().filter(|part| part.state == ElementState::Pend).count();
         while waiting < WINDOW
             && let Some(index) = self.rest.pop_front()
         {
             let part = Reader::by_look(&self.job.dir, boot).part(index);
-            waiting += usize::from(part.state == State::Pend);
+            waiting += usize::from(part.state == ElementState::Pend);
             self.add(part);
         }
     }
@@ -109,8 +109,8 @@ impl Line {
     /// Whether the folder alone decides its state. The state of an element with a lock depends on the process that
     /// holds it.
     fn is_settled(&self) -> bool {
-        let told = |part: &Part| {
-            matches!(part.state, State::Pend | State::Psusp)
+        let told = |part: &JobElement| {
+            matches!(part.state, ElementState::Pend | ElementState::Psusp)
                 && !self.job.dir.join(format!("lock.{}", part.index)).exists()
         };
         self.job.parts.iter().all(told)
@@ -123,20 +123,20 @@ impl Line {
 
     /// Whether an element could start if nothing else blocked it.
     pub fn waits(&self) -> bool {
-        self.job.parts.iter().any(|part| part.state == State::Pend)
+        self.job.parts.iter().any(|part| part.state == ElementState::Pend)
     }
 
     /// Whether each round must look at it: it runs, a host was requested to start it, it was lost, or it ends with
     /// another process.
     pub fn is_at_work(&self) -> bool {
-        let idle = |part: &Part| matches!(part.state, State::Pend | State::Psusp) && !part.kept;
+        let idle = |part: &JobElement| matches!(part.state, ElementState::Pend | ElementState::Psusp) && !part.kept;
         let spec = &self.job.spec;
         spec.origin.is_some() || spec.bound.is_some() || !self.job.parts.iter().all(idle)
     }
 
     /// Returns the number of waiting elements, stopped ones included.
     pub fn waiting(&self) -> usize {
-        let waits = |part: &&Part| matches!(part.state, State::Pend | State::Psusp);
+        let waits = |part: &&JobElement| matches!(part.state, ElementState::Pend | ElementState::Psusp);
         self.rest.len() + self.job.parts.iter().filter(waits).count()
     }
 
@@ -152,9 +152,9 @@ impl Line {
 
     /// Returns state and exit status of each element, or of one, for the conditions of other jobs.
     pub fn states(&self, index: Option<u32>) -> ElementStates {
-        let open = |part: &Part| (part.index, part.state, part.end.as_ref().map(|end| end.exit));
+        let open = |part: &JobElement| (part.index, part.state, part.end.as_ref().map(|end| end.exit));
         let ended = self.ended.iter().map(|(index, state, exit)| (*index, *state, Some(*exit)));
-        let rest = self.rest.iter().map(|index| (*index, State::Pend, None));
+        let rest = self.rest.iter().map(|index| (*index, ElementState::Pend, None));
         let all = self.job.parts.iter().map(open).chain(ended).chain(rest);
         all.filter(|(at, ..)| index.is_none_or(|index| index == *at)).map(|(_, state, exit)| (state, exit)).collect()
     }

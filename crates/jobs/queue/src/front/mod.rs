@@ -12,11 +12,11 @@ mod tests;
 use crate::bell::Rung;
 use crate::depend::ElementStates;
 use crate::entry::Job;
-use crate::plan::{Config, View};
-use crate::state::State;
-use crate::{Spool, array, files};
-use kinds::{Kind, Kinds};
-use line::Line;
+use crate::plan::{Config, JobView};
+use crate::state::ElementState;
+use crate::{JobSpool, array, files};
+use kinds::{JobClass, Kinds};
+use line::QueuedJob;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ const LIST_SHARE: u32 = 20;
 #[derive(Default)]
 pub(crate) struct Front {
     /// Jobs that are read: at work, or near the front of their kind.
-    near: BTreeMap<u64, Line>,
+    near: BTreeMap<u64, QueuedJob>,
     /// Jobs without elements that wait, or were stopped, behind those; each with the time of its last change, if
     /// known.
     behind: BTreeMap<u64, Option<i64>>,
@@ -62,7 +62,7 @@ pub(crate) struct Front {
 
 impl Front {
     /// Returns the jobs of this round, by number, each with the elements that are at work or at the front.
-    pub fn look(&mut self, spool: &Spool, config: &Config, rung: &Rung) -> Vec<Job> {
+    pub fn look(&mut self, spool: &JobSpool, config: &Config, rung: &Rung) -> Vec<Job> {
         let boot = files::boot_id();
         self.hear(spool, rung);
         self.read_new(spool, &boot);
@@ -92,7 +92,7 @@ impl Front {
     }
 
     /// Returns these jobs as the decision sees them.
-    pub fn views(&self, spool: &Spool, jobs: &[Job]) -> Vec<View> {
+    pub fn views(&self, spool: &JobSpool, jobs: &[Job]) -> Vec<JobView> {
         spool.views_by(jobs, |_, text| if text.is_empty() { Vec::new() } else { self.states(spool, text) })
     }
 
@@ -113,12 +113,12 @@ impl Front {
 
     /// Returns the number of waiting elements; `None` while some jobs were not read.
     pub fn waiting(&self) -> Option<usize> {
-        let near: usize = self.near.values().map(Line::waiting).sum();
+        let near: usize = self.near.values().map(QueuedJob::waiting).sum();
         self.unread.is_empty().then_some(near + self.behind.len())
     }
 
     /// Returns state and exit status of the elements of a job, by its number or name, for conditions.
-    pub fn states(&self, spool: &Spool, text: &str) -> ElementStates {
+    pub fn states(&self, spool: &JobSpool, text: &str) -> ElementStates {
         let (id, index) = match array::job_id(text) {
             Some(found) => found,
             None => match self.names.get(text) {
@@ -130,14 +130,14 @@ impl Front {
             return line.states(index);
         }
         if self.behind.contains_key(&id) {
-            return vec![(State::Pend, None)];
+            return vec![(ElementState::Pend, None)];
         }
         let Ok(job) = spool.job(id) else { return Vec::new() };
         job.meant(index).map(|part| (part.state, part.end.as_ref().map(|end| end.exit))).collect()
     }
 
     /// Takes in the events of the bell, and jobs that were put back. Now and then lists the whole folder.
-    fn hear(&mut self, spool: &Spool, rung: &Rung) {
+    fn hear(&mut self, spool: &JobSpool, rung: &Rung) {
         let again = spool.put_back_at();
         if std::mem::replace(&mut self.again, again) != again {
             *self = Front { again, began: std::mem::take(&mut self.began), ..Front::default() };
@@ -183,7 +183,7 @@ impl Front {
         }
     }
 
-    fn read_new(&mut self, spool: &Spool, boot: &str) {
+    fn read_new(&mut self, spool: &JobSpool, boot: &str) {
         for _ in 0..FIRST_LOOKS {
             let Some(id) = self.unread.pop_first() else { return };
             self.read_and_sort(spool, id, boot);
@@ -191,16 +191,16 @@ impl Front {
     }
 
     /// Reads a job, and drops it if it waits behind the front: 100,000 jobs would take 200 MB.
-    fn read_and_sort(&mut self, spool: &Spool, id: u64, boot: &str) {
+    fn read_and_sort(&mut self, spool: &JobSpool, id: u64, boot: &str) {
         self.read(spool, id, boot);
         if self.near.get(&id).is_some_and(|line| !line.is_at_work() && !self.kinds.is_near_front(id)) {
             self.put_behind(id);
         }
     }
 
-    fn read(&mut self, spool: &Spool, id: u64, boot: &str) {
+    fn read(&mut self, spool: &JobSpool, id: u64, boot: &str) {
         self.behind.remove(&id);
-        let Some(line) = Line::read(spool, id, boot) else { return self.kinds.put(id, None) };
+        let Some(line) = QueuedJob::read(spool, id, boot) else { return self.kinds.put(id, None) };
         let name = &line.job.spec.name;
         if !name.is_empty() && self.names.get(name).is_none_or(|newest| *newest < id) {
             self.names.insert(name.clone(), id);
@@ -215,7 +215,7 @@ impl Front {
         let last = self.began.entry(line.job.spec.host.clone()).or_default();
         *last = line.began.max(*last);
         if there && !line.is_over() {
-            let wanted = line.waits().then(|| (Kind::of(&line.job), line.job.spec.order));
+            let wanted = line.waits().then(|| (JobClass::of(&line.job), line.job.spec.order));
             return self.kinds.put(id, wanted);
         }
         self.kinds.put(id, None);
@@ -234,7 +234,7 @@ impl Front {
     }
 
     /// Looks at a few jobs behind the front, and reads the changed ones again.
-    fn look_behind(&mut self, spool: &Spool, boot: &str) {
+    fn look_behind(&mut self, spool: &JobSpool, boot: &str) {
         let after = self.behind.range(self.turn + 1..).take(SECOND_LOOKS);
         let some: Vec<(u64, Option<i64>)> = after.map(|(id, changed)| (*id, *changed)).collect();
         self.turn = some.last().map_or(0, |(id, _)| *id);
@@ -247,7 +247,7 @@ impl Front {
     }
 
     /// Decides again about jobs that wait for other jobs.
-    fn judge(&mut self, spool: &Spool) {
+    fn judge(&mut self, spool: &JobSpool) {
         // A name may be that of a job that was not read.
         if self.unread.is_empty() {
             let mut kinds = std::mem::take(&mut self.kinds);

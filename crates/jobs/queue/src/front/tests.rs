@@ -3,16 +3,16 @@ use crate::job::JobSpec;
 use crate::{Amend, Private, waiting};
 use tempfile::TempDir;
 
-struct World {
-    spool: Spool,
+struct FrontFixture {
+    spool: JobSpool,
     front: Front,
     _dir: TempDir,
 }
 
-impl World {
-    fn new() -> World {
+impl FrontFixture {
+    fn new() -> FrontFixture {
         let (dir, base) = crate::places::new_shared();
-        World { spool: Spool::at(base).unwrap(), front: Front::default(), _dir: dir }
+        FrontFixture { spool: JobSpool::at(base).unwrap(), front: Front::default(), _dir: dir }
     }
 
     fn submit(&self, more: &str) -> u64 {
@@ -43,7 +43,7 @@ impl World {
 
 #[test]
 fn a_job_that_has_ended_is_looked_at_once() {
-    let mut world = World::new();
+    let mut world = FrontFixture::new();
     let ids = [world.submit(""), world.submit("")];
     assert_eq!(world.ids(), ids);
     world.end(ids[0], 0);
@@ -57,15 +57,15 @@ fn a_job_that_has_ended_is_looked_at_once() {
 
 #[test]
 fn the_last_start_is_known_of_what_has_ended_too() {
-    use crate::job::{End, Start};
-    use crate::process::Process;
-    let mut world = World::new();
+    use crate::job::{JobEnd, Start};
+    use crate::process::ProcessIdentity;
+    let mut world = FrontFixture::new();
     let id = world.submit("");
     world.look();
     let dir = world.spool.job(id).unwrap().dir;
-    let start = Start { at_ns: 1, host: "h".into(), process: Process::own() };
+    let start = Start { at_ns: 1, host: "h".into(), process: ProcessIdentity::own() };
     files::write_json(&dir.join("start.0.json"), &start, 0o644).unwrap();
-    files::write_json(&dir.join("end.0.json"), &End::default(), 0o644).unwrap();
+    files::write_json(&dir.join("end.0.json"), &JobEnd::default(), 0o644).unwrap();
     let began = BTreeMap::from([(None, start.process.began())]);
     // First by a runner that has seen it wait, then by one that starts later.
     for _ in 0..2 {
@@ -77,7 +77,7 @@ fn the_last_start_is_known_of_what_has_ended_too() {
 
 #[test]
 fn of_a_long_array_the_front_is_looked_at_and_what_ended_behind_it_does_not_start() {
-    let mut world = World::new();
+    let mut world = FrontFixture::new();
     let id = world.submit(r#","array":{"indices":"1-5000"}"#);
     let parts = |job: &Job| job.parts.iter().map(|part| part.index).collect::<Vec<u32>>();
     let jobs = world.look();
@@ -99,7 +99,7 @@ fn of_a_long_array_the_front_is_looked_at_and_what_ended_behind_it_does_not_star
 
 #[test]
 fn of_many_jobs_the_first_of_each_kind_are_looked_at_whoever_is_moved_among_them() {
-    let mut world = World::new();
+    let mut world = FrontFixture::new();
     let ids: Vec<u64> = (0..3 * WINDOW).map(|_| world.submit("")).collect();
     let other = world.submit(r#","require":["mem>1"]"#);
     let all = world.ids();
@@ -123,7 +123,7 @@ fn of_many_jobs_the_first_of_each_kind_are_looked_at_whoever_is_moved_among_them
 
 #[test]
 fn a_condition_is_that_of_all_elements_also_of_those_that_are_not_looked_at() {
-    let mut world = World::new();
+    let mut world = FrontFixture::new();
     let id = world.submit(r#","array":{"indices":"1-200"}"#);
     let next = world.submit(&format!(r#","after":"ended({id})""#));
     let named = world.submit(r#","name":"first""#);
@@ -141,7 +141,7 @@ fn a_condition_is_that_of_all_elements_also_of_those_that_are_not_looked_at() {
 
 #[test]
 fn one_user_has_no_more_waiting_than_the_bound_and_what_has_ended_makes_room() {
-    let mut world = World::new();
+    let mut world = FrontFixture::new();
     let half = format!(r#","array":{{"indices":"1-{}"}}"#, waiting::MOST_WAITING / 2);
     let ids = [world.submit(&half), world.submit(&half)];
     let spec = (*world.spool.job(ids[0]).unwrap().spec).clone();

@@ -1,7 +1,7 @@
 //! Carries out the settings of a queue around its jobs: commands before and after, a starter, and processor limits.
 
 use super::{Keeper, ended, exit_of};
-use crate::job::End;
+use crate::job::JobEnd;
 use homing_model::RawText;
 use homing_model::text::quoted;
 use std::fs::File;
@@ -17,15 +17,15 @@ const USER_COMMAND: &[u8] = b"%USRCMD";
 
 impl Keeper<'_> {
     /// Runs the queue's pre_exec. Returns the job's end if the job must not start.
-    pub(super) fn prepare(&self, record: &File) -> Result<Option<End>, String> {
+    pub(super) fn prepare(&self, record: &File) -> Result<Option<JobEnd>, String> {
         let Some(child) = self.beside(&self.queue.pre_exec)? else { return Ok(None) };
         let (status, reason, _) = self.wait(child, record, self.orders());
         self.sweep();
         let failed = || format!("the pre_exec of queue {} ended with {}", self.spec.queue, exit_of(status));
         Ok(match reason {
-            Some(reason) => Some(End { exit: 130, reason: Some(reason), ..ended() }),
+            Some(reason) => Some(JobEnd { exit: 130, reason: Some(reason), ..ended() }),
             None if status.success() => None,
-            None => Some(End { exit: NOT_PREPARED, reason: Some(failed()), ..ended() }),
+            None => Some(JobEnd { exit: NOT_PREPARED, reason: Some(failed()), ..ended() }),
         })
     }
 

@@ -2,10 +2,10 @@
 
 use super::orders::{Hand, Orders};
 use super::{Keeper, LOOK, ended};
-use crate::far::{Far, News};
+use crate::far::{Far, RemoteJobMessage};
 use crate::files::{Reserved, write_json, write_json_soon};
-use crate::job::{End, Start, Stop};
-use crate::process::Process;
+use crate::job::{JobEnd, Start, Stop};
+use crate::process::ProcessIdentity;
 use crate::{QueueError, files};
 use homing_model::RawText;
 use std::fs::{self, File};
@@ -29,14 +29,14 @@ impl Keeper<'_> {
     pub(super) fn see_through(
         &self,
         host: &str,
-        converse: impl FnOnce(&mut There) -> Result<Option<End>, String>,
+        converse: impl FnOnce(&mut There) -> Result<Option<JobEnd>, String>,
     ) -> Result<(), QueueError> {
         let place = Reserved::new(&self.record("end"), 0o644);
         let place = place.map_err(QueueError::io("reserve the record of the end in", self.dir))?;
         let mut there = There { keeper: self, host, started: None, files: None };
         let end = match converse(&mut there) {
             Ok(end) => end,
-            Err(reason) => Some(End { exit: 255, reason: Some(reason), ..ended() }),
+            Err(reason) => Some(JobEnd { exit: 255, reason: Some(reason), ..ended() }),
         };
         let Some(mut end) = end else {
             homing_os::say!("homing: job {}: the connection to {host} has ended before the job", self.id);
@@ -57,9 +57,9 @@ impl Keeper<'_> {
     }
 
     /// Returns its end; none if the channel ended first and no user had requested the end.
-    fn converse(&self, host: &str, there: &mut There) -> Result<Option<End>, String> {
+    fn converse(&self, host: &str, there: &mut There) -> Result<Option<JobEnd>, String> {
         // Until the host answers, the job waits.
-        there.note(News::Waits(String::new()))?;
+        there.note(RemoteJobMessage::Waits(String::new()))?;
         let far = Far::open(self.channel(host)?, self.sent(self.spec.clone())?)
             .map_err(|e| format!("cannot ask {host}: {e}"))?;
         let mut orders = Orders::new(Hand::Far(&far), self.dir, self.index, &self.spec);
@@ -68,8 +68,8 @@ impl Keeper<'_> {
             orders.carry_out();
             match news {
                 Ok(None) => {}
-                Ok(Some(News::Ended(end))) => return Ok(Some(orders.ended_by(end))),
-                Ok(Some(News::Refused(why))) => return Err(why),
+                Ok(Some(RemoteJobMessage::Ended(end))) => return Ok(Some(orders.ended_by(end))),
+                Ok(Some(RemoteJobMessage::Refused(why))) => return Err(why),
                 Ok(Some(news)) => there.note(news)?,
                 Err(()) => return Ok(orders.killed()),
             }
@@ -87,22 +87,24 @@ pub(super) struct There<'a> {
 }
 
 impl There<'_> {
-    pub fn note(&mut self, news: News) -> Result<(), String> {
+    pub fn note(&mut self, news: RemoteJobMessage) -> Result<(), String> {
         let cannot = |e: std::io::Error| format!("cannot write into {}: {e}", self.keeper.dir.display());
         match news {
-            News::Waits(by) if self.started.is_none() => {
+            RemoteJobMessage::Waits(by) if self.started.is_none() => {
                 let by = if by.is_empty() { format!("{} has not started it yet", self.host) } else { by };
                 write_json(&self.keeper.record("ask"), &Stop { by }, 0o644).map_err(cannot)
             }
-            News::Started(_) => self.begin(),
-            News::Loaded(Some(by)) => write_json(&self.keeper.record("load"), &Stop { by }, 0o644).map_err(cannot),
-            News::Loaded(None) => {
+            RemoteJobMessage::Started(_) => self.begin(),
+            RemoteJobMessage::Loaded(Some(by)) => {
+                write_json(&self.keeper.record("load"), &Stop { by }, 0o644).map_err(cannot)
+            }
+            RemoteJobMessage::Loaded(None) => {
                 let _ = fs::remove_file(self.keeper.record("load"));
                 Ok(())
             }
-            News::Out(text) => self.write(0, &text),
-            News::Err(text) => self.write(1, &text),
-            News::Waits(_) | News::Ended(_) | News::Refused(_) => Ok(()),
+            RemoteJobMessage::Out(text) => self.write(0, &text),
+            RemoteJobMessage::Err(text) => self.write(1, &text),
+            RemoteJobMessage::Waits(_) | RemoteJobMessage::Ended(_) | RemoteJobMessage::Refused(_) => Ok(()),
         }
     }
 
@@ -116,7 +118,7 @@ impl There<'_> {
         };
         self.files = Some([out, err]);
         let at_ns = homing_os::clock::system_ns();
-        let start = Start { at_ns, host: self.host.into(), process: Process::own() };
+        let start = Start { at_ns, host: self.host.into(), process: ProcessIdentity::own() };
         let written = write_json_soon(&keeper.record("start"), &start, 0o644);
         written.and_then(|record| record.sync_data()).map_err(|e| format!("cannot write down its start: {e}"))?;
         let _ = fs::remove_file(keeper.record("ask"));

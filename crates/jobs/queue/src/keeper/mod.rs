@@ -12,11 +12,11 @@ mod several;
 use crate::amend::amended;
 use crate::far::GO;
 use crate::files::{self, Reserved, read_json, step, write_json_soon};
-use crate::job::{End, JobSpec, Private, Start, Style};
+use crate::job::{JobEnd, JobSpec, Private, Start, Style};
 use crate::plan::Queue;
-use crate::process::Process;
+use crate::process::ProcessIdentity;
 use crate::{QueueError, report};
-use homing_os::folder::lock::Held;
+use homing_os::folder::lock::FileLock;
 use homing_os::folder::{Existing, make_file};
 use orders::{Hand, Orders};
 pub(crate) use several::hostfile;
@@ -44,11 +44,11 @@ pub fn keep(
     gpus: fn() -> u32,
 ) -> Result<(), QueueError> {
     files::play("keeper");
-    let locks: io::Result<Vec<Held>> = fds.iter().map(|fd| Held::inherit(*fd)).collect();
+    let locks: io::Result<Vec<FileLock>> = fds.iter().map(|fd| FileLock::inherit(*fd)).collect();
     let _locks = locks.map_err(QueueError::io("take over the locks of", dir))?;
     let _ = rustix::process::setsid();
     // The guard holds the locks as well, so that no slot is given away before all processes have ended.
-    let terms = homing_os::process::Terms { lease: None, orphaned: None, spares: false };
+    let terms = homing_os::process::GuardRules { lease: None, orphaned: None, spares: false };
     homing_os::process::guarded(terms, |_| 0).map_err(QueueError::io("start a guard for the keeper of", dir))?;
     let mine = fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir() && m.uid() == files::uid());
     let read =
@@ -74,7 +74,7 @@ impl Keeper<'_> {
         if let Some(host) = keeper.elsewhere() {
             return keeper.keep_elsewhere(host);
         }
-        let start = Start { at_ns, host: keeper.host(), process: Process::own() };
+        let start = Start { at_ns, host: keeper.host(), process: ProcessIdentity::own() };
         let write = |name: &str| dir.join(format!("{name}.{index}.json"));
         // Reserved before the start, so that a job that fills the disk has an end too.
         let place =
@@ -82,7 +82,8 @@ impl Keeper<'_> {
         let record = write_json_soon(&write("start"), &start, 0o644).map_err(QueueError::io("write", dir))?;
         step("started");
         let begun = homing_os::clock::since_boot();
-        let mut end = keeper.run(&record).unwrap_or_else(|reason| End { exit: 255, reason: Some(reason), ..ended() });
+        let mut end =
+            keeper.run(&record).unwrap_or_else(|reason| JobEnd { exit: 255, reason: Some(reason), ..ended() });
         // Not the present time of the clock, because a user may have set it since.
         end.at_ns = at_ns + homing_os::clock::since_boot().saturating_sub(begun).as_nanos() as i64;
         step("ended");
@@ -107,8 +108,8 @@ fn limit(spec: &mut JobSpec, queue: &Queue) {
 }
 
 /// Returns an end; its duration is not known yet.
-fn ended() -> End {
-    End::default()
+fn ended() -> JobEnd {
+    JobEnd::default()
 }
 
 struct Keeper<'a> {
@@ -129,16 +130,16 @@ impl Keeper<'_> {
         self.spec.host.clone().unwrap_or_else(files::host_name)
     }
 
-    fn run(&self, record: &File) -> Result<End, String> {
+    fn run(&self, record: &File) -> Result<JobEnd, String> {
         if let Some(reason) = self.spec.gated.then(|| self.wait_for_go()).flatten() {
-            return Ok(End { exit: 130, reason: Some(reason), ..ended() });
+            return Ok(JobEnd { exit: 130, reason: Some(reason), ..ended() });
         }
         if let Some(reason) = self.spec.forsaken(&files::boot_id()) {
-            return Ok(End { exit: 130, reason: Some(reason.into()), ..ended() });
+            return Ok(JobEnd { exit: 130, reason: Some(reason.into()), ..ended() });
         }
         let _gpus = match self.take_gpus()? {
             Ok(leases) => leases,
-            Err(reason) => return Ok(End { exit: 130, reason: Some(reason), ..ended() }),
+            Err(reason) => return Ok(JobEnd { exit: 130, reason: Some(reason), ..ended() }),
         };
         if let Some(end) = self.prepare(record)? {
             return Ok(end);
@@ -161,7 +162,7 @@ impl Keeper<'_> {
         let reason = reason.or_else(|| self.over_cpu_limit(exit));
         self.finish(record);
         let full = || (exit != 0).then(|| self.full(&written)).flatten();
-        Ok(End { exit, reason: reason.or_else(full), cpu_ms, max_rss_kib, ..ended() })
+        Ok(JobEnd { exit, reason: reason.or_else(full), cpu_ms, max_rss_kib, ..ended() })
     }
 
     fn orders(&self) -> Orders<'_> {
@@ -230,7 +231,7 @@ impl Keeper<'_> {
     }
 
     /// Appends LSF's report to the output file.
-    fn append_report(&self, start: &Start, end: &End) {
+    fn append_report(&self, start: &Start, end: &JobEnd) {
         if self.spec.stdout.is_none() || self.spec.style != Style::Lsf {
             return;
         }

@@ -2,7 +2,7 @@
 
 use super::Keeper;
 use crate::files::read_json;
-use crate::job::End;
+use crate::job::JobEnd;
 use homing_os::process::run_hook;
 use std::process::Command;
 use std::time::Duration;
@@ -14,7 +14,7 @@ impl Keeper<'_> {
     /// Runs the command, if the job has one and its end is recorded. Reports its failure.
     pub(super) fn notify(&self) {
         let Some(line) = &self.private.on_exit else { return };
-        let Some((end, _)) = read_json::<End>(&self.dir.join(format!("end.{}.json", self.index))) else { return };
+        let Some((end, _)) = read_json::<JobEnd>(&self.dir.join(format!("end.{}.json", self.index))) else { return };
         let mut shell = Command::new("/bin/sh");
         shell.env_clear().envs(self.private.env.iter().map(|(name, value)| (name.as_os(), value.as_os())));
         shell.current_dir(self.spec.cwd.as_path()).env("HOMING_JOB", self.id.to_string());

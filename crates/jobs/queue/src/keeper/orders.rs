@@ -3,7 +3,7 @@
 use super::ended;
 use crate::far::{Far, Word};
 use crate::files::{self, read_json};
-use crate::job::{End, JobSpec, Kill, Share};
+use crate::job::{JobEnd, JobSpec, Kill, Share};
 use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A share that was requested or is held.
-pub(super) struct Held<'a> {
+pub(super) struct RemoteShare<'a> {
     pub share: &'a Share,
     pub far: Far,
 }
@@ -22,7 +22,7 @@ pub(super) enum Hand<'a> {
     Here,
     Far(&'a Far),
     /// All hosts of a job over several hosts.
-    Several(&'a RefCell<Vec<Held<'a>>>),
+    Several(&'a RefCell<Vec<RemoteShare<'a>>>),
 }
 
 impl Hand<'_> {
@@ -157,13 +157,13 @@ impl Orders<'_> {
     }
 
     /// Returns the end that its host reports, with the reason that was given here, if any.
-    pub fn ended_by(&mut self, end: End) -> End {
-        End { reason: self.reason.take().or(end.reason), ..end }
+    pub fn ended_by(&mut self, end: JobEnd) -> JobEnd {
+        JobEnd { reason: self.reason.take().or(end.reason), ..end }
     }
 
     /// Returns the end of a job whose channel has ended, if its end was requested.
-    pub fn killed(&mut self) -> Option<End> {
-        self.reason.take().map(|reason| End { exit: 130, reason: Some(reason), ..ended() })
+    pub fn killed(&mut self) -> Option<JobEnd> {
+        self.reason.take().map(|reason| JobEnd { exit: 130, reason: Some(reason), ..ended() })
     }
 
     /// Ends it, for a reason that is not its user's.

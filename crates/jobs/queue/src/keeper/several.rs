@@ -6,11 +6,11 @@
 //! slots and to return them when the rest is not free; it starves wide jobs.
 
 use super::elsewhere::There;
-use super::orders::{Hand, Held, Orders};
+use super::orders::{Hand, Orders, RemoteShare};
 use super::{Keeper, LOOK};
 use crate::QueueError;
-use crate::far::{Far, News, Word};
-use crate::job::{End, JobSpec, Share};
+use crate::far::{Far, RemoteJobMessage, Word};
+use crate::job::{JobEnd, JobSpec, Share};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ impl Keeper<'_> {
     }
 
     /// Returns its end; none if a channel ended first and no user had requested the end.
-    fn gather(&self, shares: &[Share], there: &mut There) -> Result<Option<End>, String> {
+    fn gather(&self, shares: &[Share], there: &mut There) -> Result<Option<JobEnd>, String> {
         let held = RefCell::new(Vec::new());
         let mut orders = Orders::new(Hand::Several(&held), self.dir, self.index, &self.spec);
         let mut shares: Vec<&Share> = shares.iter().collect();
@@ -39,39 +39,39 @@ impl Keeper<'_> {
         // Requests that came while the last slots were taken must not find it started.
         orders.carry_out();
         if orders.reason.is_none() {
-            there.note(News::Started(there.host.into()))?;
+            there.note(RemoteJobMessage::Started(there.host.into()))?;
             held.borrow().iter().for_each(|held| held.far.order(Word::Count));
             held.borrow()[first].far.order(Word::Go);
         }
         let end = follow(first, &held, &mut orders, there)?;
         let received = release(first, &held);
-        let own = |end: &End| under(&held.borrow()[first].share.host, end);
-        Ok(end.map(|end| End { received: own(&end).into_iter().chain(received).collect(), ..end }))
+        let own = |end: &JobEnd| under(&held.borrow()[first].share.host, end);
+        Ok(end.map(|end| JobEnd { received: own(&end).into_iter().chain(received).collect(), ..end }))
     }
 
     /// Takes a share, however long that takes. Returns the job's end if it ended meanwhile.
     fn take<'a>(
         &self,
         share: &'a Share,
-        held: &RefCell<Vec<Held<'a>>>,
+        held: &RefCell<Vec<RemoteShare<'a>>>,
         orders: &mut Orders,
         there: &mut There,
-    ) -> Result<Option<Option<End>>, String> {
+    ) -> Result<Option<Option<JobEnd>>, String> {
         let host = &share.host;
         let far = Far::open(self.channel(host)?, self.sent(self.of_share(share))?);
         let far = far.map_err(|e| format!("cannot ask {host}: {e}"))?;
-        held.borrow_mut().push(Held { share, far });
+        held.borrow_mut().push(RemoteShare { share, far });
         loop {
             orders.carry_out();
             let news = held.borrow().last().map_or(Err(()), |held| held.far.next(LOOK));
             match news {
-                Ok(Some(News::Started(_))) => return Ok(None),
-                Ok(Some(News::Waits(by))) => {
+                Ok(Some(RemoteJobMessage::Started(_))) => return Ok(None),
+                Ok(Some(RemoteJobMessage::Waits(by))) => {
                     let by = if by.is_empty() { "has not given its slots yet".into() } else { by };
-                    there.note(News::Waits(format!("{host}: {by}")))?;
+                    there.note(RemoteJobMessage::Waits(format!("{host}: {by}")))?;
                 }
-                Ok(Some(News::Refused(why))) => return Err(why),
-                Ok(Some(News::Ended(end))) => return Ok(Some(Some(orders.ended_by(end)))),
+                Ok(Some(RemoteJobMessage::Refused(why))) => return Err(why),
+                Ok(Some(RemoteJobMessage::Ended(end))) => return Ok(Some(Some(orders.ended_by(end)))),
                 Ok(_) => {}
                 Err(()) => return Ok(Some(orders.killed())),
             }
@@ -92,16 +92,16 @@ impl Keeper<'_> {
 /// Follows the share that was started, from its start to its end.
 fn follow(
     first: usize,
-    held: &RefCell<Vec<Held>>,
+    held: &RefCell<Vec<RemoteShare>>,
     orders: &mut Orders,
     there: &mut There,
-) -> Result<Option<End>, String> {
+) -> Result<Option<JobEnd>, String> {
     loop {
         orders.carry_out();
         let news = held.borrow()[first].far.next(LOOK);
         match news {
             Ok(None) => {}
-            Ok(Some(News::Ended(end))) => return Ok(Some(orders.ended_by(end))),
+            Ok(Some(RemoteJobMessage::Ended(end))) => return Ok(Some(orders.ended_by(end))),
             Ok(Some(news)) => there.note(news)?,
             Err(()) => return Ok(orders.killed()),
         }
@@ -116,10 +116,10 @@ fn follow(
 }
 
 /// Returns the loss of a share that is held for the job.
-fn lost(held: &[Held]) -> Option<String> {
-    held.iter().find_map(|Held { share, far }| match far.next(Duration::ZERO) {
+fn lost(held: &[RemoteShare]) -> Option<String> {
+    held.iter().find_map(|RemoteShare { share, far }| match far.next(Duration::ZERO) {
         Err(()) => Some(format!("the connection to {} has ended, where it has slots", share.host)),
-        Ok(Some(News::Ended(end))) => {
+        Ok(Some(RemoteJobMessage::Ended(end))) => {
             let why = end.reason.unwrap_or_else(|| "ended".into());
             Some(format!("its slots on {}: {why}", share.host))
         }
@@ -128,16 +128,16 @@ fn lost(held: &[Held]) -> Option<String> {
 }
 
 /// Releases the other shares, and waits for their hosts to confirm. Returns the bytes that each has received.
-fn release(first: usize, held: &RefCell<Vec<Held>>) -> BTreeMap<String, u64> {
+fn release(first: usize, held: &RefCell<Vec<RemoteShare>>) -> BTreeMap<String, u64> {
     let held = held.borrow();
     let others = || held.iter().enumerate().filter(|(at, _)| *at != first).map(|(_, held)| held);
     others().for_each(|held| held.far.order(Word::End));
     let until = Instant::now() + FAREWELL;
     let mut received = BTreeMap::new();
-    for Held { share, far } in others() {
+    for RemoteShare { share, far } in others() {
         while Instant::now() < until {
             match far.next(LOOK) {
-                Ok(Some(News::Ended(end))) => {
+                Ok(Some(RemoteJobMessage::Ended(end))) => {
                     received.extend(under(&share.host, &end));
                     break;
                 }
@@ -150,7 +150,7 @@ fn release(first: usize, held: &RefCell<Vec<Held>>) -> BTreeMap<String, u64> {
 }
 
 /// Returns the bytes that a host has received, with the job's name for the host.
-fn under(host: &str, end: &End) -> Option<(String, u64)> {
+fn under(host: &str, end: &JobEnd) -> Option<(String, u64)> {
     end.received.values().next().map(|received| (host.into(), *received))
 }
 

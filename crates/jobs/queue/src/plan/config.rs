@@ -1,7 +1,7 @@
 //! Queues and slots, as the cluster file has them.
 
 use super::Queue;
-use crate::control::{Control, Order, Target};
+use crate::control::{Control, ControlOrder, Target};
 use crate::index::Index;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// the administrator's own settings, and loosen nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Terms {
+pub struct SubmitterSettings {
     /// Slots of the host, if the submitter's cluster files have them.
     pub slots: Option<u32>,
     /// The submitter's queues.
@@ -53,7 +53,7 @@ impl Config {
         order.or_else(|| self.queues.get(queue).filter(|q| q.closed).map(|_| "Queue has been closed".into()))
     }
     /// Returns the order that closes a host, this machine when `None`.
-    pub fn closed_host(&self, host: Option<&str>) -> Option<&Order> {
+    pub fn closed_host(&self, host: Option<&str>) -> Option<&ControlOrder> {
         self.control.shut(Target::Host, host.unwrap_or(&self.name))
     }
     /// Returns the queue for jobs that name none.

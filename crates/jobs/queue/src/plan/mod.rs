@@ -13,21 +13,21 @@ mod usage;
 mod window;
 
 pub use block::Block;
-pub use config::{Config, Terms};
+pub use config::{Config, SubmitterSettings};
 pub use parts::{Piece, by_parts, by_rank};
 pub use queue::Queue;
 pub use shared::full_servers;
 pub(crate) use shared::is_queue;
-pub use spread::{Room, spread};
+pub use spread::{HostRoom, spread};
 pub use usage::{Leased, Usage};
 pub use window::Windows;
 
 use crate::Storage;
 use crate::control::Target;
-use crate::depend::Verdict;
-use crate::load::Load;
-use crate::state::State;
-use homing_lease::Wish;
+use crate::depend::ConditionVerdict;
+use crate::load::LoadIndices;
+use crate::state::ElementState;
+use homing_lease::LeaseDemand;
 use homing_model::resource::{PARTS, shown_amount};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ use std::time::Duration;
 
 /// A job, or an element of an array, as the decision sees it.
 #[derive(Clone, Debug)]
-pub struct View {
+pub struct JobView {
     /// Job id.
     pub id: u64,
     /// Index, 0 without an array.
@@ -53,11 +53,11 @@ pub struct View {
     /// The most elements of its array at once.
     pub limit: Option<u32>,
     /// Its state.
-    pub state: State,
+    pub state: ElementState,
     /// Whether its host was requested to start it, and has not answered yet.
     pub asks: bool,
     /// The verdict on its condition.
-    pub after: Verdict,
+    pub after: ConditionVerdict,
     /// The host that it must run on, if that is not this machine.
     pub host: Option<String>,
     /// Load expressions that must hold.
@@ -69,14 +69,14 @@ pub struct View {
 }
 
 /// Returns why a job may not start, even if it is its turn and slots are free.
-pub fn blocked(config: &Config, usage: &Usage, it: &View, load: &Load) -> Option<Block> {
-    if it.state == State::Psusp {
+pub fn blocked(config: &Config, usage: &Usage, it: &JobView, load: &LoadIndices) -> Option<Block> {
+    if it.state == ElementState::Psusp {
         return Some(Block::Stopped);
     }
     match it.after {
-        Verdict::Waits => return Some(Block::After),
-        Verdict::Never => return Some(Block::Never),
-        Verdict::Holds => {}
+        ConditionVerdict::Waits => return Some(Block::After),
+        ConditionVerdict::Never => return Some(Block::Never),
+        ConditionVerdict::Holds => {}
     }
     let Some(queue) = config.queues.get(&it.queue).filter(|q| !q.closed) else { return Some(Block::Closed) };
     if config.barred.contains(&(it.uid, it.queue.clone())) {
@@ -164,7 +164,13 @@ pub struct Want {
 ///
 /// It may need more slots than are free. Then it waits for them, and no job overtakes it: a wide job would never
 /// start otherwise.
-pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<String>, load: &Load) -> Standing {
+pub fn standing(
+    config: &Config,
+    usage: &Usage,
+    own: &[JobView],
+    host: &Option<String>,
+    load: &LoadIndices,
+) -> Standing {
     let mut stands = Standing { host: host.clone(), ..Standing::default() };
     let here = own.iter().filter(|v| v.host == *host);
     for view in here.clone() {
@@ -173,8 +179,8 @@ pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<Stri
             *stands.used.entry(view.queue.clone()).or_default() += view.slots;
         }
     }
-    let priority = |v: &View| config.queues.get(&v.queue).map_or(0, |q| q.priority);
-    let may = here.filter(|v| matches!(v.state, State::Pend | State::Psusp));
+    let priority = |v: &JobView| config.queues.get(&v.queue).map_or(0, |q| q.priority);
+    let may = here.filter(|v| matches!(v.state, ElementState::Pend | ElementState::Psusp));
     let may = may.filter(|v| blocked(config, usage, v, load).is_none());
     let first = may.min_by_key(|v| (-priority(v), v.order, v.id, v.index));
     stands.wants = first.map(|v| Want { id: v.id, index: v.index, slots: v.slots });
@@ -187,15 +193,15 @@ pub fn standing(config: &Config, usage: &Usage, own: &[View], host: &Option<Stri
 pub fn wishes(
     config: &Config,
     usage: &Usage,
-    own: &[View],
-    load: &Load,
+    own: &[JobView],
+    load: &LoadIndices,
     free_slots: u32,
-) -> BTreeMap<Storage, (Wish, u32)> {
+) -> BTreeMap<Storage, (LeaseDemand, u32)> {
     let usage = usage.clone().with(BTreeMap::new());
-    let mut wishes: BTreeMap<Storage, (Wish, u32)> = BTreeMap::new();
+    let mut wishes: BTreeMap<Storage, (LeaseDemand, u32)> = BTreeMap::new();
     for view in own {
         let runs = view.state.is_running();
-        if !runs && view.state != State::Pend {
+        if !runs && view.state != ElementState::Pend {
             continue;
         }
         let could = !runs && view.slots <= free_slots.max(1) && blocked(config, &usage, view, load).is_none();
@@ -215,7 +221,7 @@ pub fn wishes(
 
 /// Returns the names, for people, of the storage server and queue of which an element takes leases before it starts
 /// here.
-pub fn leased_by(config: &Config, it: &View) -> Vec<String> {
+pub fn leased_by(config: &Config, it: &JobView) -> Vec<String> {
     shared::taken(config, &Usage::default(), it).into_iter().map(|(storage, ..)| storage.name).collect()
 }
 
@@ -225,13 +231,13 @@ const ASKING: usize = 4;
 
 /// Returns the element whose start another host is requested next: of the queue of highest priority, then the oldest.
 /// Elements that cannot start there block only their like.
-pub fn next_to_ask<'a>(config: &Config, usage: &Usage, own: &'a [View], host: &str) -> Option<&'a View> {
+pub fn next_to_ask<'a>(config: &Config, usage: &Usage, own: &'a [JobView], host: &str) -> Option<&'a JobView> {
     let there = || own.iter().filter(|v| v.host.as_deref() == Some(host));
-    let kind = |v: &'a View| (&v.queue, v.slots, &v.require);
-    let asking = |it: &'a View| there().filter(|v| v.asks && kind(v) == kind(it)).count();
-    let priority = |v: &View| config.queues.get(&v.queue).map_or(0, |q| q.priority);
-    let may = there().filter(|v| v.state == State::Pend && !v.asks);
-    let may = may.filter(|v| blocked(config, usage, v, &Load::default()).is_none() && asking(v) < ASKING);
+    let kind = |v: &'a JobView| (&v.queue, v.slots, &v.require);
+    let asking = |it: &'a JobView| there().filter(|v| v.asks && kind(v) == kind(it)).count();
+    let priority = |v: &JobView| config.queues.get(&v.queue).map_or(0, |q| q.priority);
+    let may = there().filter(|v| v.state == ElementState::Pend && !v.asks);
+    let may = may.filter(|v| blocked(config, usage, v, &LoadIndices::default()).is_none() && asking(v) < ASKING);
     may.min_by_key(|v| (-priority(v), v.order, v.id, v.index))
 }
 

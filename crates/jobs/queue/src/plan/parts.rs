@@ -1,6 +1,6 @@
 //! Orders the hosts of a job if the parts of its inputs lie on different hosts. Pure.
 
-use super::Room;
+use super::HostRoom;
 use super::spread::{likeliest, spread};
 use crate::job::{Reads, Share};
 use std::cmp::Reverse;
@@ -20,7 +20,7 @@ pub struct Piece {
 /// nothing, because another order would not fit them either. A part that no host holds gets the hosts of [`spread`].
 /// A host that has only this part comes before one that has later parts too.
 pub fn by_parts(
-    rooms: &[Room],
+    rooms: &[HostRoom],
     pieces: &[Piece],
     least: u32,
     most: u32,
@@ -37,9 +37,9 @@ pub fn by_parts(
     let mut ordered: Vec<Share> = Vec::new();
     let mut next = 0;
     while next < ranks {
-        let slots = |room: &Room| room.slots.min(per_host.unwrap_or(u32::MAX)).min(ranks - next);
-        let at_home = |room: &Room| held(pieces, &room.host, before(next)..before(next + slots(room)));
-        let later = |room: &Room| held(pieces, &room.host, before(next + slots(room))..total);
+        let slots = |room: &HostRoom| room.slots.min(per_host.unwrap_or(u32::MAX)).min(ranks - next);
+        let at_home = |room: &HostRoom| held(pieces, &room.host, before(next)..before(next + slots(room)));
+        let later = |room: &HostRoom| held(pieces, &room.host, before(next + slots(room))..total);
         let best = free.iter().enumerate().min_by_key(|(_, room)| (Reverse(at_home(room)), later(room)));
         let Some((at, _)) = best else { break };
         let room = free.remove(at);
@@ -89,8 +89,8 @@ fn held(pieces: &[Piece], host: &str, range: Range<u64>) -> u64 {
 mod tests {
     use super::*;
 
-    fn rooms(hosts: u32, slots: u32) -> Vec<Room> {
-        (1..=hosts).map(|n| Room { host: format!("n{n}"), slots, asked: 0, bytes: 0 }).collect()
+    fn rooms(hosts: u32, slots: u32) -> Vec<HostRoom> {
+        (1..=hosts).map(|n| HostRoom { host: format!("n{n}"), slots, asked: 0, bytes: 0 }).collect()
     }
     /// Parses `n3 n1+n2`: two pieces of 10 bytes, the second with two copies.
     fn pieces(text: &str) -> Vec<Piece> {

@@ -4,7 +4,7 @@ use crate::job::Share;
 
 /// The resources of a host for such a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct HostRoom {
     /// Its name.
     pub host: String,
     /// All its slots: the used ones will be free later.
@@ -18,8 +18,8 @@ pub struct Room {
 /// Returns from `least` to `most` slots, at most `per_host` on each host. The hosts with most bytes come first, among
 /// equals the least crowded, then in the order of the list. One host is enough if it has room for all and `per_host`
 /// permits it. The error is the number of slots that would fit.
-pub fn spread(rooms: &[Room], least: u32, most: u32, per_host: Option<u32>) -> Result<Vec<Share>, u32> {
-    let room = |room: &Room| room.slots.min(per_host.unwrap_or(u32::MAX));
+pub fn spread(rooms: &[HostRoom], least: u32, most: u32, per_host: Option<u32>) -> Result<Vec<Share>, u32> {
+    let room = |room: &HostRoom| room.slots.min(per_host.unwrap_or(u32::MAX));
     let sorted = likeliest(rooms);
     if let Some(one) = sorted.iter().find(|r| room(r) >= most) {
         return Ok(vec![Share { host: one.host.clone(), slots: most }]);
@@ -36,9 +36,9 @@ pub fn spread(rooms: &[Room], least: u32, most: u32, per_host: Option<u32>) -> R
 }
 
 /// Returns the hosts that have slots: most bytes first, among equals the least crowded.
-pub(super) fn likeliest(rooms: &[Room]) -> Vec<&Room> {
-    let crowd = |room: &Room| u64::from(room.asked) * 100 / u64::from(room.slots.max(1));
-    let mut sorted: Vec<&Room> = rooms.iter().filter(|r| r.slots > 0).collect();
+pub(super) fn likeliest(rooms: &[HostRoom]) -> Vec<&HostRoom> {
+    let crowd = |room: &HostRoom| u64::from(room.asked) * 100 / u64::from(room.slots.max(1));
+    let mut sorted: Vec<&HostRoom> = rooms.iter().filter(|r| r.slots > 0).collect();
     sorted.sort_by_key(|r| (std::cmp::Reverse(r.bytes), crowd(r)));
     sorted
 }
@@ -47,8 +47,8 @@ pub(super) fn likeliest(rooms: &[Room]) -> Vec<&Room> {
 mod tests {
     use super::*;
 
-    fn rooms(all: &[(&str, u32, u32, u64)]) -> Vec<Room> {
-        let room = |&(host, slots, asked, bytes): &(&str, _, _, _)| Room { host: host.into(), slots, asked, bytes };
+    fn rooms(all: &[(&str, u32, u32, u64)]) -> Vec<HostRoom> {
+        let room = |&(host, slots, asked, bytes): &(&str, _, _, _)| HostRoom { host: host.into(), slots, asked, bytes };
         all.iter().map(room).collect()
     }
     fn told(shares: Result<Vec<Share>, u32>) -> Result<String, u32> {

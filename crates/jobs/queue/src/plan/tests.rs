@@ -1,12 +1,12 @@
 use super::*;
-use crate::control::{Control, Order};
+use crate::control::{Control, ControlOrder};
 
 fn config() -> Config {
     let queues = BTreeMap::from([("q".into(), Queue::default())]);
     Config { slots: 2, queues, name: "here".into(), ..Config::default() }
 }
-fn view(id: u64, uid: u32) -> View {
-    View {
+fn view(id: u64, uid: u32) -> JobView {
+    JobView {
         id,
         index: 0,
         uid,
@@ -15,9 +15,9 @@ fn view(id: u64, uid: u32) -> View {
         gpu_parts: 0,
         order: 0,
         limit: None,
-        state: State::Pend,
+        state: ElementState::Pend,
         asks: false,
-        after: Verdict::Holds,
+        after: ConditionVerdict::Holds,
         host: None,
         require: vec![],
         storage: None,
@@ -28,44 +28,44 @@ fn view(id: u64, uid: u32) -> View {
 #[test]
 fn jobs_start_while_graphics_processors_are_free_and_others_pass_those_that_wait() {
     let config = Config { slots: 8, gpus: 2, ..config() };
-    let mut all: Vec<View> = (1..=3).map(|id| View { gpu_parts: 100, ..view(id, 10) }).collect();
+    let mut all: Vec<JobView> = (1..=3).map(|id| JobView { gpu_parts: 100, ..view(id, 10) }).collect();
     all.push(view(4, 10));
-    all.push(View { gpu_parts: 300, ..view(5, 10) });
-    all.push(View { host: Some("n2".into()), gpu_parts: 300, ..view(6, 10) });
+    all.push(JobView { gpu_parts: 300, ..view(5, 10) });
+    all.push(JobView { host: Some("n2".into()), gpu_parts: 300, ..view(6, 10) });
     for id in [1, 2] {
         assert_eq!(next(&config, &all, |_| true).map(|v| v.id), Some(id));
-        all[id as usize - 1].state = State::Run;
+        all[id as usize - 1].state = ElementState::Run;
     }
     assert_eq!(why(&config, &all, &all[2]), Some(Block::Gpus));
     assert_eq!(next(&config, &all, |_| true).map(|v| v.id), Some(4));
     assert_eq!(why(&config, &all, &all[4]), Some(Block::Beyond("gpu=3".into())));
     assert_eq!(why(&config, &all, &all[5]), None, "another host counts its own");
-    let half = View { gpu_parts: 50, ..view(7, 10) };
+    let half = JobView { gpu_parts: 50, ..view(7, 10) };
     assert_eq!(why(&config, &all, &half), Some(Block::Gpus));
-    all[0].state = State::Pend;
+    all[0].state = ElementState::Pend;
     assert_eq!(why(&config, &all, &half), None);
 }
 
 /// Returns the job of all users that starts next.
-fn next<'a>(config: &Config, all: &'a [View], present: impl Fn(u32) -> bool) -> Option<&'a View> {
+fn next<'a>(config: &Config, all: &'a [JobView], present: impl Fn(u32) -> bool) -> Option<&'a JobView> {
     let usage = Usage::of(all);
     let users: std::collections::BTreeSet<u32> = all.iter().map(|v| v.uid).filter(|uid| present(*uid)).collect();
     let own = |uid| all.iter().filter(|v| v.uid == uid).cloned().collect::<Vec<_>>();
-    let stands = |uid| standing(config, &usage, &own(uid), &None, &Load::default());
+    let stands = |uid| standing(config, &usage, &own(uid), &None, &LoadIndices::default());
     let standings: Vec<(u32, Standing)> = users.into_iter().map(|uid| (uid, stands(uid))).collect();
     let (uid, want) = whose_turn(standings.iter().map(|(uid, s)| (*uid, s)))?;
     all.iter().find(|v| (v.uid, v.id, v.index) == (uid, want.id, want.index))
 }
-fn why(config: &Config, all: &[View], it: &View) -> Option<Block> {
-    blocked(config, &Usage::of(all), it, &Load::default())
+fn why(config: &Config, all: &[JobView], it: &JobView) -> Option<Block> {
+    blocked(config, &Usage::of(all), it, &LoadIndices::default())
 }
 
 /// Runs all jobs, each for one round, on `slots` slots; returns the order of starts.
-fn simulate(config: &Config, mut all: Vec<View>) -> Vec<u64> {
+fn simulate(config: &Config, mut all: Vec<JobView>) -> Vec<u64> {
     let (mut order, mut clock) = (Vec::new(), 1);
-    while all.iter().any(|v| v.state == State::Pend) {
+    while all.iter().any(|v| v.state == ElementState::Pend) {
         loop {
-            let used: u32 = all.iter().filter(|v| v.state == State::Run).map(|v| v.slots).sum();
+            let used: u32 = all.iter().filter(|v| v.state == ElementState::Run).map(|v| v.slots).sum();
             assert!(used <= config.slots, "slots exceeded");
             let Some(found) = next(config, &all, |_| true) else { break };
             if found.slots > config.slots - used {
@@ -74,11 +74,12 @@ fn simulate(config: &Config, mut all: Vec<View>) -> Vec<u64> {
             let key = (found.id, found.index);
             order.push(found.id);
             let chosen = all.iter_mut().find(|v| (v.id, v.index) == key).unwrap();
-            (chosen.state, chosen.began) = (State::Run, Duration::from_secs(clock));
+            (chosen.state, chosen.began) = (ElementState::Run, Duration::from_secs(clock));
             clock += 1;
         }
         // The element that has run longest ends.
-        all.iter_mut().filter(|v| v.state == State::Run).min_by_key(|v| v.began).unwrap().state = State::Done;
+        all.iter_mut().filter(|v| v.state == ElementState::Run).min_by_key(|v| v.began).unwrap().state =
+            ElementState::Done;
     }
     order
 }
@@ -105,8 +106,8 @@ fn a_wide_job_is_not_overtaken_and_a_too_wide_one_blocks_nobody() {
 fn limits_hold() {
     let mut config = config();
     config.slots = 10;
-    let mut all: Vec<View> = (1..=6).map(|id| view(id, 10 + (id % 2) as u32)).collect();
-    all[0].state = State::Run;
+    let mut all: Vec<JobView> = (1..=6).map(|id| view(id, 10 + (id % 2) as u32)).collect();
+    all[0].state = ElementState::Run;
     for (queue, block) in [
         (Queue { slots: Some(1), ..Queue::default() }, Block::QueueLimit),
         (Queue { per_host: Some(1), ..Queue::default() }, Block::HostLimit),
@@ -116,22 +117,22 @@ fn limits_hold() {
         assert_eq!(why(&config, &all, &all[1]), Some(block));
     }
     config.queues.insert("q".into(), Queue::default());
-    let order = Order { shut: true, by: "root".into(), at_ns: 0, why: None };
+    let order = ControlOrder { shut: true, by: "root".into(), at_ns: 0, why: None };
     let shut = |target, name: &str| Control::default().with(target, &[name.to_string()], &order);
-    let by = |control: Control, it: &View| why(&Config { control, ..config.clone() }, &all, it);
+    let by = |control: Control, it: &JobView| why(&Config { control, ..config.clone() }, &all, it);
     assert_eq!(by(shut(Target::Dispatch, "q"), &all[1]), Some(Block::Inactive(order.to_string())));
     assert_eq!(by(shut(Target::Host, "here"), &all[1]), Some(Block::ClosedHost(order.to_string())));
     assert_eq!(by(shut(Target::Submission, "q"), &all[1]), None, "what waits in a closed queue starts");
     assert_eq!(by(shut(Target::Host, "n2"), &all[1]), None);
-    let there = View { host: Some("n2".into()), ..all[1].clone() };
+    let there = JobView { host: Some("n2".into()), ..all[1].clone() };
     assert_eq!(by(shut(Target::Host, "n2"), &there), Some(Block::ClosedHost(order.to_string())));
     config.queues.insert("q".into(), Queue { per_user: Some(1), ..Queue::default() });
     assert_eq!(why(&config, &all, &all[2]), Some(Block::UserLimit));
     assert_eq!(next(&config, &all, |_| true).unwrap().id, 2);
     // An array's own limit.
     config.queues.insert("q".into(), Queue::default());
-    let mut elements: Vec<View> = (1..=3).map(|i| View { index: i, limit: Some(1), ..view(7, 10) }).collect();
-    elements[0].state = State::Run;
+    let mut elements: Vec<JobView> = (1..=3).map(|i| JobView { index: i, limit: Some(1), ..view(7, 10) }).collect();
+    elements[0].state = ElementState::Run;
     assert_eq!(why(&config, &elements, &elements[1]), Some(Block::ArrayLimit));
 }
 
@@ -141,7 +142,7 @@ fn thresholds_hold_dispatch() {
     let load = BTreeMap::from([("bio".to_string(), "1500/4000".to_string())]);
     config.queues.insert("q".into(), Queue { load, ..Queue::default() });
     let all = [view(1, 10)];
-    let at = |bio: f64| blocked(&config, &Usage::of(&all), &all[0], &Load::of(&[("bio", bio)]));
+    let at = |bio: f64| blocked(&config, &Usage::of(&all), &all[0], &LoadIndices::of(&[("bio", bio)]));
     assert_eq!(at(1500.0), None);
     assert_eq!(at(1501.0), Some(Block::Load("bio".into())));
     // An unknown index is not beyond any threshold: a kernel without the counter must not stop the queue.
@@ -160,32 +161,33 @@ fn storage(limit: Option<u32>) -> Storage {
 
 #[test]
 fn jobs_of_a_storage_server_start_while_they_have_leases_of_it() {
-    let mut all: Vec<View> = (1..=4).map(|id| View { storage: Some(storage(Some(8))), ..view(id, 10) }).collect();
-    all[0].state = State::Run;
+    let mut all: Vec<JobView> = (1..=4).map(|id| JobView { storage: Some(storage(Some(8))), ..view(id, 10) }).collect();
+    all[0].state = ElementState::Run;
     all[3].storage = None;
     let leased = |may_use| BTreeMap::from([(storage(Some(8)), Leased { may_use, why: "nas serves 8 of 8".into() })]);
-    let why = |may_use, it: &View| blocked(&config(), &Usage::of(&all).with(leased(may_use)), it, &Load::default());
+    let why =
+        |may_use, it: &JobView| blocked(&config(), &Usage::of(&all).with(leased(may_use)), it, &LoadIndices::default());
     assert_eq!(why(1, &all[1]), Some(Block::Storage("nas serves 8 of 8".into())));
     assert_eq!(why(2, &all[1]), None);
     assert_eq!(why(0, &all[3]), None, "it uses no server");
-    let far = View { host: Some("n2".into()), ..all[1].clone() };
+    let far = JobView { host: Some("n2".into()), ..all[1].clone() };
     assert_eq!(why(0, &far), None, "its host asks for its leases");
-    assert_eq!(blocked(&config(), &Usage::of(&all), &all[1], &Load::default()), None, "no leases are to be had");
+    assert_eq!(blocked(&config(), &Usage::of(&all), &all[1], &LoadIndices::default()), None, "no leases are to be had");
 }
 
 #[test]
 fn a_lease_is_wished_for_each_job_that_runs_or_could() {
-    let mut all: Vec<View> = (1..=5).map(|id| View { storage: Some(storage(None)), ..view(id, 10) }).collect();
-    all[0].state = State::Run;
-    all[1].after = Verdict::Waits;
-    all[2].state = State::Done;
-    let wished = |own: &[View], load: &Load, free| wishes(&config(), &Usage::of(own), own, load, free);
-    let wish = |free| wished(&all, &Load::default(), free)[&storage(None)].0;
+    let mut all: Vec<JobView> = (1..=5).map(|id| JobView { storage: Some(storage(None)), ..view(id, 10) }).collect();
+    all[0].state = ElementState::Run;
+    all[1].after = ConditionVerdict::Waits;
+    all[2].state = ElementState::Done;
+    let wished = |own: &[JobView], load: &LoadIndices, free| wishes(&config(), &Usage::of(own), own, load, free);
+    let wish = |free| wished(&all, &LoadIndices::default(), free)[&storage(None)].0;
     assert_eq!((wish(8).used, wish(8).wanted), (1, 3));
     assert_eq!((wish(1).used, wish(1).wanted), (1, 2), "one slot is free");
-    assert!(wished(&all[2..3], &Load::default(), 8).is_empty(), "what has ended gives its lease back");
+    assert!(wished(&all[2..3], &LoadIndices::default(), 8).is_empty(), "what has ended gives its lease back");
     all.iter_mut().for_each(|view| view.require = vec!["mem>100".into()]);
-    let full = Load::of(&[("mem", 50.0)]);
+    let full = LoadIndices::of(&[("mem", 50.0)]);
     assert_eq!(
         wished(&all, &full, 8)[&storage(None)].0.wanted,
         1,
@@ -198,27 +200,27 @@ fn a_queue_with_leases_counts_slots_over_all_hosts() {
     let mut config = config();
     let queue = Queue { slots: Some(8), per_user: Some(4), leases: Some("/data/l".into()), ..Queue::default() };
     config.queues.insert("q".into(), queue.clone());
-    let mut all: Vec<View> = (1..=3).map(|id| View { slots: 2, ..view(id, 10) }).collect();
-    all[0].state = State::Run;
-    let wishes = |config: &Config| wishes(config, &Usage::of(&all), &all, &Load::default(), 16);
+    let mut all: Vec<JobView> = (1..=3).map(|id| JobView { slots: 2, ..view(id, 10) }).collect();
+    all[0].state = ElementState::Run;
+    let wishes = |config: &Config| wishes(config, &Usage::of(&all), &all, &LoadIndices::default(), 16);
     let told = wishes(&config).into_iter();
     let told = told.map(|(s, (wish, least))| (s.server, s.limit, wish.used, wish.wanted, least)).collect::<Vec<_>>();
     // Its own limit permits the user one more job of two slots.
     assert_eq!(told, [("queue-q".into(), Some(8), 2, 6, 2), ("queue-q.10".into(), Some(4), 2, 6, 2)]);
     let leased = |all_may: u32, user_may: u32| {
-        let of = |(storage, _): (Storage, (Wish, u32))| {
+        let of = |(storage, _): (Storage, (LeaseDemand, u32))| {
             let may_use = if storage.server == "queue-q" { all_may } else { user_may };
             (storage.clone(), Leased { may_use, why: storage.name })
         };
         Usage::of(&all).with(wishes(&config).into_iter().map(of).collect())
     };
-    let why = |usage: &Usage, it: &View| blocked(&config, usage, it, &Load::default());
+    let why = |usage: &Usage, it: &JobView| blocked(&config, usage, it, &LoadIndices::default());
     assert_eq!(why(&leased(4, 4), &all[1]), None);
     assert_eq!(why(&leased(3, 4), &all[1]), Some(Block::Storage("queue q".into())), "one lease is missing");
     let full = leased(8, 2);
     assert_eq!(why(&full, &all[1]), Some(Block::Storage("queue q for its user".into())));
     assert_eq!(full_servers(&config, &full, &all).into_keys().collect::<Vec<_>>(), ["queue q for its user"]);
-    let far = View { host: Some("n2".into()), ..all[1].clone() };
+    let far = JobView { host: Some("n2".into()), ..all[1].clone() };
     assert_eq!(why(&leased(0, 0), &far), None, "its host asks for its leases");
     config.queues.insert("q".into(), Queue { leases: None, ..queue });
     assert!(wishes(&config).is_empty(), "each host counts its own");
@@ -227,8 +229,8 @@ fn a_queue_with_leases_counts_slots_over_all_hosts() {
 #[test]
 fn a_requirement_beyond_the_host_is_told_apart_from_one_that_waits() {
     let mut asks = view(1, 1);
-    let load = Load::of(&[("mem", 100.0), ("maxmem", 1000.0)]);
-    let why = |asks: &View| blocked(&config(), &Usage::default(), asks, &load);
+    let load = LoadIndices::of(&[("mem", 100.0), ("maxmem", 1000.0)]);
+    let why = |asks: &JobView| blocked(&config(), &Usage::default(), asks, &load);
     for (text, block) in [
         ("select[mem>=500]", Some(Block::Require("select[mem>=500]".into()))),
         ("select[mem>=5000]", Some(Block::Beyond("select[mem>=5000]".into()))),
@@ -242,6 +244,6 @@ fn a_requirement_beyond_the_host_is_told_apart_from_one_that_waits() {
 
 #[test]
 fn of_a_users_jobs_of_a_queue_the_one_with_the_smallest_order_is_first() {
-    let all = vec![view(1, 1), View { order: 1, ..view(2, 1) }, View { order: -1, ..view(3, 1) }, view(4, 1)];
+    let all = vec![view(1, 1), JobView { order: 1, ..view(2, 1) }, JobView { order: -1, ..view(3, 1) }, view(4, 1)];
     assert_eq!(simulate(&Config { slots: 1, ..config() }, all), [3, 1, 4, 2]);
 }

@@ -1,6 +1,6 @@
 //! Counts slots in use.
 
-use super::View;
+use super::JobView;
 use crate::Storage;
 use std::collections::{BTreeMap, HashMap};
 
@@ -50,13 +50,13 @@ impl Usage {
     }
     /// Counts the running ones of these, and those that may start at any moment because their host was requested to
     /// start them.
-    pub fn of<'a>(views: impl IntoIterator<Item = &'a View>) -> Usage {
+    pub fn of<'a>(views: impl IntoIterator<Item = &'a JobView>) -> Usage {
         let mut usage = Usage::default();
         views.into_iter().filter(|v| v.state.is_running() || v.asks).for_each(|v| usage.start(v));
         usage
     }
     /// Adds an element that runs.
-    pub fn start(&mut self, it: &View) {
+    pub fn start(&mut self, it: &JobView) {
         self.add(it.uid, &it.queue, &it.host, it.slots);
         *self.elements.entry((it.uid, it.id)).or_default() += 1;
         if it.host.is_none() {

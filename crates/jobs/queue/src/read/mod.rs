@@ -4,12 +4,12 @@ mod reader;
 mod views;
 
 use crate::amend::{AMEND, amended_of};
-use crate::cache::Kept;
-use crate::entry::{Job, Part};
+use crate::cache::CachedJob;
+use crate::entry::{Job, JobElement};
 use crate::files::{self, read_short};
 use crate::job::JobSpec;
-use crate::state::State;
-use crate::{QueueError, Spool, array};
+use crate::state::ElementState;
+use crate::{JobSpool, QueueError, array};
 use homing_model::RawText;
 pub(crate) use reader::Reader;
 use std::collections::HashMap;
@@ -61,7 +61,7 @@ fn one_line(text: &str) -> String {
     RawText::from(text).display()
 }
 
-impl Spool {
+impl JobSpool {
     /// Returns all jobs as they are now, by number; of each other user the newest, up to a bound.
     pub fn jobs(&self) -> Result<Vec<Job>, QueueError> {
         let mut jobs: Vec<Job> = self.places.users().into_iter().flat_map(|uid| self.jobs_of(uid)).collect();
@@ -124,9 +124,9 @@ impl Spool {
         let spec = if names.contains(AMEND) { self.changed_spec(uid, &dir, &spec) } else { spec };
         // An end is final as long as its record exists.
         let ended = before.map(|kept| kept.job.parts.as_slice()).unwrap_or_default().iter();
-        let ended = ended.filter(|p| matches!(p.state, State::Done | State::Exit));
+        let ended = ended.filter(|p| matches!(p.state, ElementState::Done | ElementState::Exit));
         let ended = ended.filter(|p| names.contains(&format!("end.{}.json", p.index)));
-        let ended: HashMap<u32, &Part> = ended.map(|p| (p.index, p)).collect();
+        let ended: HashMap<u32, &JobElement> = ended.map(|p| (p.index, p)).collect();
         // The job was removed meanwhile, even if the cache has it.
         if !names.contains("job.json") {
             return None;
@@ -135,16 +135,16 @@ impl Spool {
         let indices = spec.array.as_ref().map_or(&[0][..], |a| &a.indices);
         let most = if uid == files::uid() { usize::MAX } else { MOST_OF_ANOTHER };
         let part = |index: &u32| ended.get(index).map_or_else(|| reader.part(*index), |part| (*part).clone());
-        let parts: Vec<Part> = indices.iter().take(most).map(part).collect();
+        let parts: Vec<JobElement> = indices.iter().take(most).map(part).collect();
         // The state of an element with a lock depends on the process that holds it, which the folder does not show.
-        let told = |p: &Part| match p.state {
-            State::Done | State::Exit => true,
-            State::Pend | State::Psusp => !reader.holds(&format!("lock.{}", p.index)),
+        let told = |p: &JobElement| match p.state {
+            ElementState::Done | ElementState::Exit => true,
+            ElementState::Pend | ElementState::Psusp => !reader.holds(&format!("lock.{}", p.index)),
             _ => false,
         };
         let settled = Some(changed).filter(|_| settled && parts.iter().all(told));
         let job = Job { id, uid, spec, parts, dir: reader.dir.to_path_buf() };
-        kept.insert((uid, id), Kept { job: job.clone(), settled });
+        kept.insert((uid, id), CachedJob { job: job.clone(), settled });
         Some(job)
     }
 

@@ -1,10 +1,10 @@
 //! Reads one element from the records and the lock in its job's folder.
 
-use super::{Part, one_line};
+use super::{JobElement, one_line};
 use crate::files::read_json;
-use crate::job::{End, Start, Stop};
+use crate::job::{JobEnd, Start, Stop};
 use crate::state::{Facts, state};
-use homing_os::folder::lock::Held;
+use homing_os::folder::lock::FileLock;
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
@@ -45,9 +45,9 @@ impl<'a> Reader<'a> {
 
     /// Reads an element. A change meanwhile can only make it look older, because the end is read last, after the
     /// lock.
-    pub fn part(&self, index: u32) -> Part {
-        let mut part = Part::new(index);
-        part.end = self.has("end", index).then(|| self.record::<End>("end", index)).flatten();
+    pub fn part(&self, index: u32) -> JobElement {
+        let mut part = JobElement::new(index);
+        part.end = self.has("end", index).then(|| self.record::<JobEnd>("end", index)).flatten();
         part.start = self.has("start", index).then(|| self.record::<Start>("start", index)).flatten();
         let mut facts = Facts {
             started: part.start.is_some(),
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
             facts.asked = part.asked.is_some();
             if facts.started && !facts.kept {
                 // It may have ended between the first look and the lock.
-                part.end = self.record::<End>("end", index);
+                part.end = self.record::<JobEnd>("end", index);
                 facts.exit = part.end.as_ref().map(|e| e.exit);
             }
         }
@@ -83,8 +83,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether a keeper has it. Only its owner can test the lock; other users look for the process.
-    fn is_kept(&self, part: &Part) -> bool {
-        Held::is_held(&self.dir.join(format!("lock.{}", part.index)))
+    fn is_kept(&self, part: &JobElement) -> bool {
+        FileLock::is_held(&self.dir.join(format!("lock.{}", part.index)))
             .unwrap_or_else(|| part.start.as_ref().is_some_and(|s| s.process.is_alive(self.boot)))
     }
 }

@@ -1,30 +1,30 @@
 //! Jobs as the decision sees them, with the verdicts on their conditions.
 
 use super::Job;
-use crate::depend::{self, ElementStates, Verdict};
+use crate::depend::{self, ConditionVerdict, ElementStates};
 use crate::files;
 use crate::job::Start;
-use crate::plan::View;
-use crate::{Spool, array};
+use crate::plan::JobView;
+use crate::{JobSpool, array};
 
-impl Spool {
+impl JobSpool {
     /// Returns the views of all jobs.
-    pub fn views(&self, jobs: &[Job]) -> Vec<View> {
-        self.views_by(jobs, |uid, text| Seen { spool: self, jobs, uid }.parts(text))
+    pub fn views(&self, jobs: &[Job]) -> Vec<JobView> {
+        self.views_by(jobs, |uid, text| SpoolLookup { spool: self, jobs, uid }.parts(text))
     }
 
     /// Returns the views; `states` returns the states of a job that a user's condition names.
-    pub(crate) fn views_by(&self, jobs: &[Job], states: impl Fn(u32, &str) -> ElementStates) -> Vec<View> {
+    pub(crate) fn views_by(&self, jobs: &[Job], states: impl Fn(u32, &str) -> ElementStates) -> Vec<JobView> {
         let (mut views, boot) = (Vec::new(), files::boot_id());
         let began = |start: &Start| (start.process.boot_id == boot).then(|| start.process.began());
         for job in jobs {
             let after = match &job.spec.after {
                 Some(text) if job.parts.iter().any(|p| !p.state.is_over()) => {
-                    depend::judge(text, &By(&|text: &str| states(job.uid, text)))
+                    depend::judge(text, &FunctionLookup(&|text: &str| states(job.uid, text)))
                 }
-                _ => Verdict::Holds,
+                _ => ConditionVerdict::Holds,
             };
-            views.extend(job.parts.iter().map(|part| View {
+            views.extend(job.parts.iter().map(|part| JobView {
                 id: job.id,
                 index: part.index,
                 uid: job.uid,
@@ -47,9 +47,9 @@ impl Spool {
 }
 
 /// Answers by a function.
-struct By<'a>(&'a dyn Fn(&str) -> ElementStates);
+struct FunctionLookup<'a>(&'a dyn Fn(&str) -> ElementStates);
 
-impl depend::Known for By<'_> {
+impl depend::JobLookup for FunctionLookup<'_> {
     fn parts(&self, job: &str) -> ElementStates {
         (self.0)(job)
     }
@@ -57,13 +57,13 @@ impl depend::Known for By<'_> {
 
 /// The jobs that one user's conditions may name: every job by its number, the user's own by name. `jobs` are the jobs
 /// that were read already, which need not be all.
-struct Seen<'a> {
-    spool: &'a Spool,
+struct SpoolLookup<'a> {
+    spool: &'a JobSpool,
     jobs: &'a [Job],
     uid: u32,
 }
 
-impl Seen<'_> {
+impl SpoolLookup<'_> {
     fn parts(&self, text: &str) -> ElementStates {
         let by_id = array::job_id(text);
         let read = match by_id {

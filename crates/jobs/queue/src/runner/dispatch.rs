@@ -3,13 +3,13 @@
 use super::Runner;
 use crate::files::{self, read_json, step, write_json_soon};
 use crate::job::{Kill, Stop};
-use crate::load::Load;
+use crate::load::LoadIndices;
 use crate::neighbours::Presence;
-use crate::plan::{self, Config, Queue, Standing, Usage, View, Want};
-use crate::state::State;
+use crate::plan::{self, Config, JobView, Queue, Standing, Usage, Want};
+use crate::state::ElementState;
 use crate::{Job, QueueError, Storage, seats, slots};
-use homing_lease::Wish;
-use homing_os::folder::lock::Held;
+use homing_lease::LeaseDemand;
+use homing_os::folder::lock::FileLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
@@ -18,12 +18,12 @@ impl Runner<'_> {
     pub(super) fn dispatch(
         &mut self,
         config: &Config,
-        load: &Load,
+        load: &LoadIndices,
         jobs: &[Job],
-        mut views: Vec<View>,
+        mut views: Vec<JobView>,
     ) -> Result<usize, QueueError> {
-        self.failed.forget_all_but(views.iter().filter(|v| v.state == State::Pend));
-        views.retain(|v| !(v.state == State::Pend && self.failed.must_wait(v.id, v.index)));
+        self.failed.forget_all_but(views.iter().filter(|v| v.state == ElementState::Pend));
+        views.retain(|v| !(v.state == ElementState::Pend && self.failed.must_wait(v.id, v.index)));
         let unended = views.iter().filter(|v| !v.state.is_over());
         let hosts: BTreeSet<Option<String>> = unended.map(|v| v.host.clone()).collect();
         for view in &views {
@@ -60,7 +60,12 @@ impl Runner<'_> {
     }
 
     /// Returns the wishes of this user's jobs for leases of storage servers and queues.
-    fn wishes(&mut self, config: &Config, views: &[View], load: &Load) -> BTreeMap<Storage, (Wish, u32)> {
+    fn wishes(
+        &mut self,
+        config: &Config,
+        views: &[JobView],
+        load: &LoadIndices,
+    ) -> BTreeMap<Storage, (LeaseDemand, u32)> {
         if views.iter().all(|v| plan::leased_by(config, v).is_empty()) {
             return BTreeMap::new();
         }
@@ -72,7 +77,7 @@ impl Runner<'_> {
 
     /// Returns the slots in use: of this user's elements, and as the other runners report theirs. Also returns the
     /// others' standings on a host: those of users, and on this host those of runs.
-    fn around(&mut self, own: &[View], host: &Option<String>) -> (Usage, Vec<(u32, Standing)>) {
+    fn around(&mut self, own: &[JobView], host: &Option<String>) -> (Usage, Vec<(u32, Standing)>) {
         let mut usage = Usage::of(own).with(self.leases.clone());
         let places = &self.spool.places;
         let mut others = if host.is_none() { seats::waiting_runs(places, &places.users()) } else { Vec::new() };
@@ -149,9 +154,9 @@ impl Runner<'_> {
     }
 
     /// Passes the job's lock and its slots to a keeper. Without slots the job is for another host.
-    fn start(&mut self, job: &Job, index: u32, slots: Option<(&Held, Option<&Queue>)>) -> Result<bool, QueueError> {
+    fn start(&mut self, job: &Job, index: u32, slots: Option<(&FileLock, Option<&Queue>)>) -> Result<bool, QueueError> {
         let path = job.dir.join(format!("lock.{index}"));
-        let held = Held::try_take(&path).map_err(QueueError::io("lock", &path))?;
+        let held = FileLock::try_take(&path).map_err(QueueError::io("lock", &path))?;
         let Some(lock) = held else { return Ok(false) };
         // Since the spool was read, it may have been killed, held back, or started by an earlier runner.
         let names = ["start", "end", "stop"].map(|name| format!("{name}.{index}.json"));
@@ -200,9 +205,9 @@ impl Runner<'_> {
 /// The basis of a runner's decisions: this user's elements, as they were read, and the starts since then.
 struct Decision<'a> {
     config: &'a Config,
-    load: &'a Load,
+    load: &'a LoadIndices,
     jobs: &'a [Job],
-    views: Vec<View>,
+    views: Vec<JobView>,
     last_us: BTreeMap<Option<String>, u64>,
 }
 
@@ -215,7 +220,7 @@ impl Decision<'_> {
     fn started(&mut self, want: &Want) {
         let view = self.views.iter_mut().find(|v| (v.id, v.index) == (want.id, want.index));
         if let Some(view) = view {
-            (view.state, view.began) = (State::Run, homing_os::clock::since_boot());
+            (view.state, view.began) = (ElementState::Run, homing_os::clock::since_boot());
         }
     }
 }

@@ -8,14 +8,14 @@ mod upkeep;
 use crate::bell::{Bell, Rung};
 use crate::files::{self, RUNNER_LOCK, step};
 use crate::front::Front;
-use crate::load::{self, Load};
+use crate::load::{self, LoadIndices};
 use crate::neighbours::{Neighbours, Presence};
-use crate::plan::{self, Block, Config, Leased, Queue, Standing, Usage, View};
-use crate::retry::Failed;
-use crate::state::State;
-use crate::turn::Turn;
-use crate::{QueueError, Spool, Storage, slots};
-use homing_os::folder::lock::Held;
+use crate::plan::{self, Block, Config, JobView, Leased, Queue, Standing, Usage};
+use crate::retry::KeeperRetries;
+use crate::state::ElementState;
+use crate::turn::UserTurn;
+use crate::{JobSpool, QueueError, Storage, slots};
+use homing_os::folder::lock::FileLock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -33,7 +33,7 @@ const FULL: Duration = Duration::from_secs(1);
 /// Runs until no work of this user is left. `config` is called each round, so that a changed cluster file is noticed.
 /// `keeper` are the words that start a keeper, `runner` the program and the word that start a runner.
 pub fn run(
-    spool: &Spool,
+    spool: &JobSpool,
     config: &mut dyn FnMut() -> Config,
     keeper: &[PathBuf],
     runner: (&Path, &str),
@@ -47,9 +47,9 @@ pub fn run(
     let lock = own.join(RUNNER_LOCK);
     let mut told = false;
     loop {
-        let held = Held::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
+        let held = FileLock::try_take(&lock).map_err(QueueError::io("lock", &lock))?;
         let Some(held) = held else { return Ok(()) };
-        let servers = storage::Servers::of_runner(&own, runner);
+        let servers = storage::StorageServers::of_runner(&own, runner);
         match Runner::new(spool, keeper, &own, servers).serve(&held, &mut config) {
             // If the runner ended here, the jobs would wait even with room again, until their user's next command.
             Err(full) if full.is_full() => {
@@ -65,7 +65,7 @@ pub fn run(
         // it.
         let (mut front, config) = (Front::default(), config());
         let jobs = front.look(spool, &config, &Rung::default());
-        if !has_work(&front.views(spool, &jobs), &front, &config, &Load::default()) {
+        if !has_work(&front.views(spool, &jobs), &front, &config, &LoadIndices::default()) {
             return Ok(());
         }
     }
@@ -79,7 +79,7 @@ fn close_inherited() {
 }
 
 /// Whether any of these, or more of the front, runs or may start without an action of a user.
-fn has_work(own: &[View], front: &Front, config: &Config, load: &Load) -> bool {
+fn has_work(own: &[JobView], front: &Front, config: &Config, load: &LoadIndices) -> bool {
     let usage = Usage::default();
     if front.has_more() {
         return true;
@@ -100,16 +100,16 @@ fn reap() {
 }
 
 struct Runner<'a> {
-    spool: &'a Spool,
+    spool: &'a JobSpool,
     keeper: &'a [PathBuf],
     bell: Bell,
     /// This user's folder.
     own: PathBuf,
     /// The live keepers.
     keepers: Vec<OwnedFd>,
-    turn: Turn,
+    turn: UserTurn,
     neighbours: Neighbours,
-    servers: storage::Servers,
+    servers: storage::StorageServers,
     /// The leases that its jobs may use.
     leases: BTreeMap<Storage, Leased>,
     /// The last standing that was published.
@@ -118,33 +118,33 @@ struct Runner<'a> {
     last_us: BTreeMap<Option<String>, u64>,
     /// Starts whose leftovers were looked for.
     buried: BTreeSet<(u64, u32, i64)>,
-    failed: Failed,
+    failed: KeeperRetries,
     /// When the number of waiting elements was last recorded.
     counted: Instant,
 }
 
 impl<'a> Runner<'a> {
-    fn new(spool: &'a Spool, keeper: &'a [PathBuf], own: &Path, servers: storage::Servers) -> Runner<'a> {
+    fn new(spool: &'a JobSpool, keeper: &'a [PathBuf], own: &Path, servers: storage::StorageServers) -> Runner<'a> {
         Runner {
             spool,
             keeper,
             bell: Bell::new(own),
             own: own.to_path_buf(),
             keepers: Vec::new(),
-            turn: Turn::default(),
+            turn: UserTurn::default(),
             neighbours: Neighbours::default(),
             servers,
             leases: BTreeMap::new(),
             told: Default::default(),
             last_us: BTreeMap::new(),
             buried: BTreeSet::new(),
-            failed: Failed::default(),
+            failed: KeeperRetries::default(),
             counted: Instant::now(),
         }
     }
 
     /// Starts jobs until there is no more work, or until `held`, the lock in the runner's folder, was removed.
-    fn serve(&mut self, held: &Held, config: &mut dyn FnMut() -> Config) -> Result<(), QueueError> {
+    fn serve(&mut self, held: &FileLock, config: &mut dyn FnMut() -> Config) -> Result<(), QueueError> {
         Presence::own(Vec::new(), BTreeMap::new())
             .publish(&self.own)
             .map_err(QueueError::io("write into", &self.own))?;
@@ -169,15 +169,17 @@ impl<'a> Runner<'a> {
             }
             // A first look takes a while, and most queues have no thresholds.
             let wanted = config.queues.values().any(Queue::asks_load)
-                || jobs.iter().any(|j| !j.spec.require.is_empty() && j.parts.iter().any(|p| p.state == State::Pend));
+                || jobs
+                    .iter()
+                    .any(|j| !j.spec.require.is_empty() && j.parts.iter().any(|p| p.state == ElementState::Pend));
             let load = match wanted {
                 true => {
-                    watch = watch.filter(|watch: &load::Watch| watch.watches(&config.index));
+                    watch = watch.filter(|watch: &load::LoadMonitor| watch.watches(&config.index));
                     watch.get_or_insert_with(|| load::watch(&config.index)).now().clone()
                 }
-                false => Load::default(),
+                false => LoadIndices::default(),
             };
-            self.bury(&jobs);
+            self.kill_descendants(&jobs);
             upkeep::heed_load(&jobs, &config, &load);
             for (host, began) in front.began() {
                 let last = self.last_us.entry(host.clone()).or_default();

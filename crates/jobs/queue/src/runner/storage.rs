@@ -4,7 +4,7 @@
 use crate::Storage;
 use crate::files::{uid, user_name};
 use crate::plan::{Leased, is_queue};
-use homing_lease::{News, Outlook, Place, SOON, Successor, Wish, has_in_use, keep_in_line, serves};
+use homing_lease::{LeaseDemand, LeaseEvent, LeaseFolder, Outlook, SOON, Successor, has_in_use, keep_in_line, serves};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,18 +15,18 @@ use std::time::{Duration, Instant};
 
 /// The storage servers and queues in use.
 #[derive(Default)]
-pub(super) struct Servers {
+pub(super) struct StorageServers {
     /// The runner that takes over the leases if this one is killed, because its jobs go on meanwhile.
     next: Option<Successor>,
     lessees: BTreeMap<Storage, Lessee>,
     /// The state of each group of leases, by [`group`].
-    idle: BTreeMap<String, Idle>,
+    idle: BTreeMap<String, IdleLeases>,
 }
 
 struct Lessee {
-    wishes: Sender<(u64, Wish)>,
-    told: Option<(u64, Wish)>,
-    heard: Arc<Mutex<Heard>>,
+    wishes: Sender<(u64, LeaseDemand)>,
+    told: Option<(u64, LeaseDemand)>,
+    heard: Arc<Mutex<LeaseStatus>>,
     begun: Instant,
     /// Closed when its thread has returned its leases.
     ended: Receiver<()>,
@@ -34,7 +34,7 @@ struct Lessee {
 
 /// Leases that are too few for any job to start with.
 #[derive(Default)]
-struct Idle {
+struct IdleLeases {
     /// Since when they are held.
     since: Option<Instant>,
     /// Until when they are left to others.
@@ -55,7 +55,7 @@ const DOUBLINGS: u32 = 3;
 /// A runner waits no longer at its end for a silent file server.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-impl Idle {
+impl IdleLeases {
     /// Returns whether leases are left to others now. `few`: the held ones are too few for any job to start.
     fn rests(&mut self, few: bool, now: Instant, chance: u64) -> bool {
         if self.until.is_some_and(|until| now < until) {
@@ -87,26 +87,26 @@ fn group(storage: &Storage) -> &str {
 
 /// The last news of the thread.
 #[derive(Clone, Default)]
-struct Heard {
+struct LeaseStatus {
     turn: u64,
     may_use: Option<u32>,
     outlook: Outlook,
     without: bool,
 }
 
-impl Servers {
+impl StorageServers {
     /// Makes the servers of a runner with this folder of its user; this program and word start its successor.
-    pub(super) fn of_runner(own: &Path, (program, word): (&Path, &str)) -> Servers {
+    pub(super) fn of_runner(own: &Path, (program, word): (&Path, &str)) -> StorageServers {
         // A user may have more than one queue on a host.
         let line = fs::metadata(own).ok().map(|meta| format!("queue-{:x}-{:x}", meta.dev(), meta.ino()));
-        let mut servers = Servers::default();
+        let mut servers = StorageServers::default();
         servers.next = line.map(|line| Successor { line, program: program.into(), word: word.into() });
         servers
     }
 
     /// Passes the wishes on, and returns the leases that may be used now. Leases of servers that no job uses any more
     /// are returned.
-    pub(super) fn turn(&mut self, wishes: BTreeMap<Storage, (Wish, u32)>) -> BTreeMap<Storage, Leased> {
+    pub(super) fn turn(&mut self, wishes: BTreeMap<Storage, (LeaseDemand, u32)>) -> BTreeMap<Storage, Leased> {
         self.lessees.retain(|storage, _| wishes.contains_key(storage));
         self.idle.retain(|name, _| wishes.keys().any(|storage| group(storage) == name));
         for storage in wishes.keys().filter(|storage| !self.lessees.contains_key(storage)).collect::<Vec<_>>() {
@@ -115,7 +115,7 @@ impl Servers {
         let rest = self.rest(&wishes, Instant::now());
         let mut leases = BTreeMap::new();
         for (storage, (wish, _)) in wishes {
-            let wish = if rest.contains(group(&storage)) { Wish { wanted: wish.used, ..wish } } else { wish };
+            let wish = if rest.contains(group(&storage)) { LeaseDemand { wanted: wish.used, ..wish } } else { wish };
             let leased = self.lessees.get_mut(&storage).and_then(|lessee| lessee.turn(&storage, wish));
             leases.extend(leased.map(|leased| (storage, leased)));
         }
@@ -123,7 +123,7 @@ impl Servers {
     }
 
     /// Returns the groups whose leases are left to others now.
-    fn rest(&mut self, wishes: &BTreeMap<Storage, (Wish, u32)>, now: Instant) -> BTreeSet<String> {
+    fn rest(&mut self, wishes: &BTreeMap<Storage, (LeaseDemand, u32)>, now: Instant) -> BTreeSet<String> {
         // By group: leases held beyond the used ones, and whether they are too few.
         let mut groups: BTreeMap<&str, (u32, bool)> = BTreeMap::new();
         for (storage, (wish, least)) in wishes {
@@ -142,7 +142,7 @@ impl Servers {
 }
 
 /// Waits until the leases are returned. Otherwise the runner would seem killed, and a successor would hold them.
-impl Drop for Servers {
+impl Drop for StorageServers {
     fn drop(&mut self) {
         let until = Instant::now() + FAREWELL;
         let ended: Vec<_> = std::mem::take(&mut self.lessees).into_values().map(|lessee| lessee.ended).collect();
@@ -155,7 +155,7 @@ impl Drop for Servers {
 impl Lessee {
     fn begin(storage: &Storage, next: Option<Successor>) -> Lessee {
         let ((wishes, taken), (lives, ended)) = (channel(), channel());
-        let heard = Arc::new(Mutex::new(Heard::default()));
+        let heard = Arc::new(Mutex::new(LeaseStatus::default()));
         let (theirs, name) = (heard.clone(), storage.name.clone());
         let tell = move |news| {
             note(&name, &news);
@@ -163,13 +163,13 @@ impl Lessee {
             true
         };
         let folder = storage.leases.to_path();
-        let place = Place { folder, server: storage.server.clone(), limit: storage.limit, unfit: None };
+        let place = LeaseFolder { folder, server: storage.server.clone(), limit: storage.limit, unfit: None };
         let keep = move || {
             let _lives: Sender<()> = lives;
             keep_in_line(place, next.as_ref(), &taken, tell);
         };
         if let Err(e) = homing_os::threads::begin(keep) {
-            let without = News::Without(e.to_string());
+            let without = LeaseEvent::Without(e.to_string());
             note(&storage.name, &without);
             lock(&heard).hear(without);
         }
@@ -182,7 +182,7 @@ impl Lessee {
     }
 
     /// Returns the leases that may be used; `None`: there is no limit.
-    fn turn(&mut self, storage: &Storage, wish: Wish) -> Option<Leased> {
+    fn turn(&mut self, storage: &Storage, wish: LeaseDemand) -> Option<Leased> {
         let heard = lock(&self.heard).clone();
         if heard.without {
             return None;
@@ -193,8 +193,8 @@ impl Lessee {
         }
         let Some(may_use) = heard.may_use else {
             if self.begun.elapsed() > SOON {
-                note(&storage.name, &News::silent());
-                lock(&self.heard).hear(News::silent());
+                note(&storage.name, &LeaseEvent::silent());
+                lock(&self.heard).hear(LeaseEvent::silent());
             }
             let why = format!("the leases of {} are asked for", storage.name);
             return Some(Leased { may_use: 0, why });
@@ -203,13 +203,13 @@ impl Lessee {
     }
 }
 
-impl Heard {
-    fn hear(&mut self, news: News) {
+impl LeaseStatus {
+    fn hear(&mut self, news: LeaseEvent) {
         match news {
-            News::MayUse { turn, may_use } => (self.turn, self.may_use) = (turn, Some(may_use)),
-            News::Outlook(outlook) => self.outlook = outlook,
-            News::Without(_) => self.without = true,
-            News::Note(_) => {}
+            LeaseEvent::MayUse { turn, may_use } => (self.turn, self.may_use) = (turn, Some(may_use)),
+            LeaseEvent::Outlook(outlook) => self.outlook = outlook,
+            LeaseEvent::Without(_) => self.without = true,
+            LeaseEvent::Note(_) => {}
         }
     }
 
@@ -222,17 +222,17 @@ impl Heard {
 }
 
 /// Writes news to the runner's log.
-fn note(name: &str, news: &News) {
+fn note(name: &str, news: &LeaseEvent) {
     match news {
-        News::Note(text) => homing_os::say!("homing: leases of {name}: {text}"),
-        News::Without(why) => {
+        LeaseEvent::Note(text) => homing_os::say!("homing: leases of {name}: {text}"),
+        LeaseEvent::Without(why) => {
             homing_os::say!("homing: jobs start without leases of {name}: {why}")
         }
-        News::MayUse { .. } | News::Outlook(_) => {}
+        LeaseEvent::MayUse { .. } | LeaseEvent::Outlook(_) => {}
     }
 }
 
-fn lock(heard: &Mutex<Heard>) -> std::sync::MutexGuard<'_, Heard> {
+fn lock(heard: &Mutex<LeaseStatus>) -> std::sync::MutexGuard<'_, LeaseStatus> {
     heard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -242,7 +242,11 @@ mod tests {
     use homing_lease::{FOLDER, Leases};
 
     /// Waits until the server's jobs may use `wanted`. The bound is generous, so that only a fault reaches it.
-    fn until(servers: &mut Servers, wishes: &BTreeMap<Storage, (Wish, u32)>, wanted: Option<u32>) -> Option<Leased> {
+    fn until(
+        servers: &mut StorageServers,
+        wishes: &BTreeMap<Storage, (LeaseDemand, u32)>,
+        wanted: Option<u32>,
+    ) -> Option<Leased> {
         let begun = Instant::now();
         loop {
             let leased = servers.turn(wishes.clone()).into_values().next();
@@ -267,12 +271,12 @@ mod tests {
     fn jobs_and_runs_share_the_leases_of_a_server() {
         let dir = tempfile::tempdir().unwrap();
         let nas = storage(dir.path());
-        let place = Place { folder: nas.leases.to_path(), server: "nfs".into(), limit: Some(2), unfit: None };
+        let place = LeaseFolder { folder: nas.leases.to_path(), server: "nfs".into(), limit: Some(2), unfit: None };
         let (mut run, _) = Leases::open(place).unwrap();
-        let one = Wish { wanted: 1, used: 1, limit: None };
+        let one = LeaseDemand { wanted: 1, used: 1, limit: None };
         run.turn(one, false, Instant::now()).unwrap();
-        let wishes = BTreeMap::from([(nas, (Wish { wanted: 3, used: 0, limit: None }, 1))]);
-        let mut servers = Servers::default();
+        let wishes = BTreeMap::from([(nas, (LeaseDemand { wanted: 3, used: 0, limit: None }, 1))]);
+        let mut servers = StorageServers::default();
         until(&mut servers, &wishes, Some(1));
         // The text comes with the next look.
         let begun = Instant::now();
@@ -287,7 +291,7 @@ mod tests {
 
     #[test]
     fn too_few_leases_for_a_wide_job_are_left_to_others_for_a_while() {
-        let (mut idle, begun) = (Idle::default(), Instant::now());
+        let (mut idle, begun) = (IdleLeases::default(), Instant::now());
         let mut rests = |ms, few| idle.rests(few, begun + Duration::from_millis(ms), 700);
         assert_eq!([rests(0, true), rests(900, true)], [false, false]);
         assert!(rests(1_100, true), "another host may need them");
@@ -307,7 +311,7 @@ mod tests {
     fn jobs_start_without_leases_where_there_can_be_none() {
         let dir = tempfile::tempdir().unwrap();
         let nas = Storage { leases: dir.path().join("none/there").as_path().into(), ..storage(dir.path()) };
-        let wishes = BTreeMap::from([(nas, (Wish { wanted: 3, used: 0, limit: None }, 1))]);
-        until(&mut Servers::default(), &wishes, None);
+        let wishes = BTreeMap::from([(nas, (LeaseDemand { wanted: 3, used: 0, limit: None }, 1))]);
+        until(&mut StorageServers::default(), &wishes, None);
     }
 }

@@ -2,20 +2,20 @@
 
 use super::Runner;
 use crate::files::{self, write_json};
-use crate::load::Load;
-use crate::plan::{Config, View};
-use crate::state::State;
+use crate::load::LoadIndices;
+use crate::plan::{Config, JobView};
+use crate::state::ElementState;
 use crate::{Job, QueueError, Style};
 
 impl Runner<'_> {
     /// Ends the processes of jobs whose keepers were killed, before their slots are given away.
-    pub(super) fn bury(&mut self, jobs: &[Job]) {
+    pub(super) fn kill_descendants(&mut self, jobs: &[Job]) {
         let boot = files::boot_id();
         for job in jobs.iter().filter(|j| j.uid == files::uid()) {
-            for part in job.parts.iter().filter(|p| p.state == State::Lost) {
+            for part in job.parts.iter().filter(|p| p.state == ElementState::Lost) {
                 let Some(start) = part.start.as_ref().filter(|s| s.process.boot_id == boot) else { continue };
                 if self.buried.insert((job.id, part.index, start.at_ns)) {
-                    crate::tree::bury(&job.dir, part.index);
+                    crate::tree::kill_descendants(&job.dir, part.index);
                 }
             }
         }
@@ -28,7 +28,7 @@ impl Runner<'_> {
         let boot = files::boot_id();
         let own = jobs.iter().filter(|j| j.uid == files::uid());
         for (job, why) in own.filter_map(|job| Some((job, job.spec.forsaken(&boot)?))) {
-            for part in job.parts.iter().filter(|p| matches!(p.state, State::Pend | State::Psusp)) {
+            for part in job.parts.iter().filter(|p| matches!(p.state, ElementState::Pend | ElementState::Psusp)) {
                 self.spool.end_unstarted(job, part.index, why)?;
                 count += 1;
             }
@@ -37,10 +37,12 @@ impl Runner<'_> {
     }
 
     /// Ends jobs that can never start, for `homing sub --after`. LSF leaves such jobs pending.
-    pub(super) fn end_hopeless(&self, jobs: &[Job], views: &[View]) -> Result<usize, QueueError> {
+    pub(super) fn end_hopeless(&self, jobs: &[Job], views: &[JobView]) -> Result<usize, QueueError> {
         let mut count = 0;
         let mine = |j: &&Job| j.uid == files::uid() && j.spec.style == Style::Homing && j.spec.after.is_some();
-        for view in views.iter().filter(|v| v.state == State::Pend && v.after == crate::depend::Verdict::Never) {
+        for view in
+            views.iter().filter(|v| v.state == ElementState::Pend && v.after == crate::depend::ConditionVerdict::Never)
+        {
             if let Some(job) = jobs.iter().filter(mine).find(|j| j.id == view.id) {
                 let after = job.spec.after.clone().unwrap_or_default();
                 let reason = format!("it waited for {after}, which cannot come true any more");
@@ -53,7 +55,7 @@ impl Runner<'_> {
 }
 
 /// Suspends running jobs of a queue whose second threshold is crossed, and resumes them below the first.
-pub(super) fn heed_load(jobs: &[Job], config: &Config, load: &Load) {
+pub(super) fn heed_load(jobs: &[Job], config: &Config, load: &LoadIndices) {
     for job in jobs.iter().filter(|j| j.uid == files::uid() && j.spec.host.is_none()) {
         let Some(queue) = config.queues.get(&job.spec.queue) else { continue };
         for part in job.parts.iter().filter(|p| p.state.is_running()) {

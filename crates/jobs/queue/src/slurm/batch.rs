@@ -8,7 +8,7 @@ use homing_lsf::require::Requirement;
 use homing_model::resource::PARTS;
 use homing_model::text::quoted;
 use homing_model::{Command, RawText};
-use homing_slurm::Node;
+use homing_slurm::SlurmNode;
 use std::collections::BTreeMap;
 
 /// Reduces the hosts that a job should be near to a request that this Slurm can express; returns a note for the user.
@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 /// nodes at once).
 pub(super) fn fit(
     spec: &mut JobSpec,
-    nodes: &[Node],
+    nodes: &[SlurmNode],
     features: &BTreeMap<String, Vec<String>>,
 ) -> Result<Option<String>, String> {
     let wanted = std::mem::take(&mut spec.near);
-    let fits = |n: &&Node| wanted.iter().any(|host| n.is_called(host));
-    let known: Vec<&Node> = nodes.iter().filter(fits).collect();
+    let fits = |n: &&SlurmNode| wanted.iter().any(|host| n.is_called(host));
+    let known: Vec<&SlurmNode> = nodes.iter().filter(fits).collect();
     let usable: Vec<String> = known.iter().filter(|n| n.is_usable(false)).map(|n| n.name.clone()).collect();
     if usable.is_empty() {
         let what = if known.is_empty() { "is a node of this partition" } else { "can be used now" };

@@ -28,24 +28,26 @@ pub struct Joined {
 
 /// A message of salloc.
 #[derive(Debug, PartialEq)]
-enum News {
+enum SallocMessage {
     Job(u64, bool),
     Bad(String),
     Nothing,
 }
 
-fn news(line: &str) -> News {
-    let Some(said) = line.trim_end().strip_prefix("salloc: ") else { return News::Bad(line.trim_end().into()) };
+fn news(line: &str) -> SallocMessage {
+    let Some(said) = line.trim_end().strip_prefix("salloc: ") else {
+        return SallocMessage::Bad(line.trim_end().into());
+    };
     let number = |head: &str| said.strip_prefix(head)?.trim().parse().ok();
     if let Some(id) = number("Granted job allocation ") {
-        return News::Job(id, true);
+        return SallocMessage::Job(id, true);
     }
     if let Some(id) = number("Pending job allocation ") {
-        return News::Job(id, false);
+        return SallocMessage::Job(id, false);
     }
     match said.contains("error:") || said.contains("revoked") || said.contains("unrecognized") {
-        true => News::Bad(said.trim_start_matches("error: ").into()),
-        false => News::Nothing,
+        true => SallocMessage::Bad(said.trim_start_matches("error: ").into()),
+        false => SallocMessage::Nothing,
     }
 }
 
@@ -89,7 +91,7 @@ impl Joined {
         let (mut id, mut line, mut complaint) = (None, Vec::new(), None);
         while self.said.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
             match news(&String::from_utf8_lossy(&line)) {
-                News::Job(number, granted) => {
+                SallocMessage::Job(number, granted) => {
                     if id.is_none() {
                         submitted(number);
                     }
@@ -99,9 +101,9 @@ impl Joined {
                     }
                 }
                 // salloc may report that an allocation was revoked which ended by itself.
-                News::Bad(_) if self.go.is_none() => {}
-                News::Bad(said) => complaint = Some(said),
-                News::Nothing => {}
+                SallocMessage::Bad(_) if self.go.is_none() => {}
+                SallocMessage::Bad(said) => complaint = Some(said),
+                SallocMessage::Nothing => {}
             }
             line.clear();
         }
@@ -160,11 +162,11 @@ mod tests {
 
     #[test]
     fn what_salloc_says() {
-        assert_eq!(news("salloc: Pending job allocation 12\n"), News::Job(12, false));
-        assert_eq!(news("salloc: Granted job allocation 12\n"), News::Job(12, true));
-        assert_eq!(news("salloc: job 12 queued and waiting for resources\n"), News::Nothing);
+        assert_eq!(news("salloc: Pending job allocation 12\n"), SallocMessage::Job(12, false));
+        assert_eq!(news("salloc: Granted job allocation 12\n"), SallocMessage::Job(12, true));
+        assert_eq!(news("salloc: job 12 queued and waiting for resources\n"), SallocMessage::Nothing);
         let refusal = "salloc: error: Job submit/allocate failed: Invalid qos specification\n";
-        assert_eq!(news(refusal), News::Bad("Job submit/allocate failed: Invalid qos specification".into()));
+        assert_eq!(news(refusal), SallocMessage::Bad("Job submit/allocate failed: Invalid qos specification".into()));
     }
 
     #[test]

@@ -13,9 +13,9 @@ pub use interactive::Joined;
 
 use crate::engine::{Engine, Machine};
 use crate::plan::{Block, Config, Queue};
-use crate::state::State;
-use crate::{Job, JobSpec, Part, Private, QueueError};
-use homing_slurm::{Node, ask};
+use crate::state::ElementState;
+use crate::{Job, JobElement, JobSpec, Private, QueueError};
+use homing_slurm::{SlurmNode, ask};
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn name(job: &Job, index: Option<u32>) -> String {
     }
 }
 
-fn meant(job: &Job, index: Option<u32>) -> impl Iterator<Item = &Part> {
+fn meant(job: &Job, index: Option<u32>) -> impl Iterator<Item = &JobElement> {
     job.parts.iter().filter(move |p| index.is_none_or(|i| i == p.index))
 }
 
@@ -86,7 +86,7 @@ impl Engine for Slurm {
 
     fn machines(&self) -> Result<Vec<Machine>, QueueError> {
         let nodes = ask::nodes(None).map_err(failed)?;
-        let machine = |n: Node| Machine {
+        let machine = |n: SlurmNode| Machine {
             open: n.is_usable(false),
             name: n.name,
             slots: Some(n.cpus),
@@ -145,7 +145,7 @@ impl Engine for Slurm {
 
     /// Sends signals: Slurm's own suspension is for its operators, but any user may signal the processes of their jobs.
     fn stop(&self, job: &Job, index: Option<u32>, stop: bool) -> Result<(), QueueError> {
-        let waits = meant(job, index).any(|p| matches!(p.state, State::Pend | State::Psusp));
+        let waits = meant(job, index).any(|p| matches!(p.state, ElementState::Pend | ElementState::Psusp));
         let runs = meant(job, index).any(|p| p.state.is_running());
         let id = name(job, index);
         if waits {
@@ -160,7 +160,8 @@ impl Engine for Slurm {
 
     /// Slurm ends a running job before it requeues it.
     fn again(&self, job: &Job, index: Option<u32>, ended: bool) -> Result<usize, QueueError> {
-        let is_meant = |state: State| state == State::Lost || ended && (state.is_over() || state.is_running());
+        let is_meant =
+            |state: ElementState| state == ElementState::Lost || ended && (state.is_over() || state.is_running());
         let back: Vec<u32> = meant(job, index).filter(|p| is_meant(p.state)).map(|p| p.index).collect();
         for index in &back {
             order("requeueing the job", &["scontrol", "requeue", &name(job, Some(*index))])?;

@@ -3,11 +3,11 @@
 use super::batch::default_name;
 use super::comment::{SlurmComment, parsed};
 use crate::array::{self, Array};
-use crate::job::{End, Start};
+use crate::job::{JobEnd, Start};
 use crate::plan::{Block, Queue};
-use crate::process::Process;
-use crate::state::State;
-use crate::{Job, JobSpec, Part};
+use crate::process::ProcessIdentity;
+use crate::state::ElementState;
+use crate::{Job, JobElement, JobSpec};
 use homing_lease as lease;
 use homing_model::exit::USAGE;
 use homing_model::{Command, RawText};
@@ -77,16 +77,16 @@ fn time(text: &str) -> Option<i64> {
     i64::try_from(zoned.timestamp().as_nanosecond()).ok()
 }
 
-fn state(state: &str, reason: &str) -> State {
+fn state(state: &str, reason: &str) -> ElementState {
     match state {
-        "PENDING" | "REQUEUED" | "SPECIAL_EXIT" if reason.starts_with("JobHeld") => State::Psusp,
-        "REQUEUE_HOLD" => State::Psusp,
-        "PENDING" | "REQUEUED" | "SPECIAL_EXIT" | "REQUEUE_FED" => State::Pend,
-        "SUSPENDED" | "STOPPED" => State::Ususp,
-        "COMPLETED" => State::Done,
-        "NODE_FAIL" | "BOOT_FAIL" | "PREEMPTED" | "REVOKED" => State::Lost,
-        "FAILED" | "CANCELLED" | "TIMEOUT" | "OUT_OF_MEMORY" | "DEADLINE" => State::Exit,
-        _ => State::Run,
+        "PENDING" | "REQUEUED" | "SPECIAL_EXIT" if reason.starts_with("JobHeld") => ElementState::Psusp,
+        "REQUEUE_HOLD" => ElementState::Psusp,
+        "PENDING" | "REQUEUED" | "SPECIAL_EXIT" | "REQUEUE_FED" => ElementState::Pend,
+        "SUSPENDED" | "STOPPED" => ElementState::Ususp,
+        "COMPLETED" => ElementState::Done,
+        "NODE_FAIL" | "BOOT_FAIL" | "PREEMPTED" | "REVOKED" => ElementState::Lost,
+        "FAILED" | "CANCELLED" | "TIMEOUT" | "OUT_OF_MEMORY" | "DEADLINE" => ElementState::Exit,
+        _ => ElementState::Run,
     }
 }
 
@@ -125,13 +125,13 @@ fn places(folder: &str, output: &str, host: &str) -> String {
 
 /// Returns the jobs by number; the records of one array are one job.
 pub(super) fn jobs(text: &str) -> Vec<Job> {
-    let mut jobs: BTreeMap<u64, (JobSpec, u32, Vec<Part>)> = BTreeMap::new();
+    let mut jobs: BTreeMap<u64, (JobSpec, u32, Vec<JobElement>)> = BTreeMap::new();
     for line in text.lines() {
         let fields = fields(line);
         let Some((id, uid, spec, parts)) = record(&fields) else { continue };
         jobs.entry(id).or_insert_with(|| (spec, uid, Vec::new())).2.extend(parts);
     }
-    let job = |(id, (mut spec, uid, mut parts)): (u64, (JobSpec, u32, Vec<Part>))| {
+    let job = |(id, (mut spec, uid, mut parts)): (u64, (JobSpec, u32, Vec<JobElement>))| {
         parts.sort_by_key(|p| p.index);
         if let Some(array) = &mut spec.array {
             array.indices = parts.iter().map(|p| p.index).collect();
@@ -141,7 +141,7 @@ pub(super) fn jobs(text: &str) -> Vec<Job> {
     jobs.into_iter().map(job).collect()
 }
 
-fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>)> {
+fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<JobElement>)> {
     let get = |name: &str| fields.get(name).copied().unwrap_or_default();
     let id = if get("ArrayJobId").is_empty() { get("JobId") } else { get("ArrayJobId") };
     let (user, uid) = get("UserId").trim_end_matches(')').rsplit_once('(')?;
@@ -170,26 +170,26 @@ fn record(fields: &BTreeMap<&str, &str>) -> Option<(u64, u32, JobSpec, Vec<Part>
         ..JobSpec::default()
     };
     let one = part(fields);
-    let parts = indices.into_iter().map(|index| Part { index, ..one.clone() }).collect();
+    let parts = indices.into_iter().map(|index| JobElement { index, ..one.clone() }).collect();
     Some((id.parse().ok()?, uid.parse().ok()?, spec, parts))
 }
 
-fn part(fields: &BTreeMap<&str, &str>) -> Part {
+fn part(fields: &BTreeMap<&str, &str>) -> JobElement {
     let get = |name: &str| fields.get(name).copied().unwrap_or_default();
-    let mut part = Part::new(0);
+    let mut part = JobElement::new(0);
     part.state = state(get("JobState"), get("Reason"));
     let host = if get("BatchHost").is_empty() { get("NodeList") } else { get("BatchHost") };
     // A waiting job may have a planned start, but no host.
-    let started = time(get("StartTime")).filter(|_| !host.is_empty() && part.state != State::Pend);
-    part.start = started.map(|at_ns| Start { at_ns, host: host.into(), process: Process::default() });
+    let started = time(get("StartTime")).filter(|_| !host.is_empty() && part.state != ElementState::Pend);
+    part.start = started.map(|at_ns| Start { at_ns, host: host.into(), process: ProcessIdentity::default() });
     if part.state.is_over() {
         let (exit, reason) = exit(get("ExitCode"), get("JobState"), get("Reason"), part.start.is_some());
-        let reason = if part.state == State::Lost { Some(get("JobState").to_string()) } else { reason };
-        let is_launched = get("Reason") != NOT_LAUNCHED || part.state != State::Exit;
+        let reason = if part.state == ElementState::Lost { Some(get("JobState").to_string()) } else { reason };
+        let is_launched = get("Reason") != NOT_LAUNCHED || part.state != ElementState::Exit;
         let needs = || places(get("WorkDir"), get("StdOut"), host);
         let reason = if is_launched { reason } else { reason.map(|why| format!("{why}; {}", needs())) };
         let at_ns = time(get("EndTime")).unwrap_or(0);
-        part.end = Some(End { at_ns, exit, reason, cpu_ms: 0, max_rss_kib: 0, received: Default::default() });
+        part.end = Some(JobEnd { at_ns, exit, reason, cpu_ms: 0, max_rss_kib: 0, received: Default::default() });
     }
     let file = |name: &str| Some(get(name)).filter(|f| !f.is_empty()).map(PathBuf::from);
     (part.out, part.err) = (file("StdOut"), file("StdErr"));
@@ -292,11 +292,11 @@ JobId=19 JobName=echo UserId=root(0) GroupId=root(0) JobState=CANCELLED Reason=D
         assert_eq!((first.id, first.uid, first.spec.name.as_str()), (1, 0, "a b StdOut=x"));
         assert_eq!(first.spec.command.display(), "echo \"hi there\" | sort");
         let part = &first.parts[0];
-        assert_eq!((part.state, part.end.as_ref().unwrap().exit), (State::Exit, 7));
+        assert_eq!((part.state, part.end.as_ref().unwrap().exit), (ElementState::Exit, 7));
         assert_eq!(part.end.as_ref().unwrap().at_ns - part.start.as_ref().unwrap().at_ns, 1_000_000_000);
         assert_eq!(first.output(part, "out"), PathBuf::from("/data/slurm-1.out"));
-        let parts: Vec<(u32, State)> = all[1].parts.iter().map(|p| (p.index, p.state)).collect();
-        assert_eq!(parts, [(2, State::Run), (3, State::Pend), (7, State::Pend)]);
+        let parts: Vec<(u32, ElementState)> = all[1].parts.iter().map(|p| (p.index, p.state)).collect();
+        assert_eq!(parts, [(2, ElementState::Run), (3, ElementState::Pend), (7, ElementState::Pend)]);
         assert_eq!(all[1].parts[0].start.as_ref().unwrap().host, "n2");
         assert_eq!((all[1].uid, all[1].spec.array.as_ref().unwrap().limit), (1000, Some(2)));
         assert_eq!(block(SHOWN, 7, || unreachable!()), Some(Block::ArrayLimit));
@@ -320,9 +320,9 @@ JobId=19 JobName=echo UserId=root(0) GroupId=root(0) JobState=CANCELLED Reason=D
         assert_eq!(exit("0:15", "TIMEOUT", "TimeLimit", true).1.as_deref(), Some("time limit"));
         assert_eq!(exit("3:0", "FAILED", "NonZeroExitCode", true), (3, None));
         assert_eq!(exit("0:9", "FAILED", "RaisedSignal:9(Killed)", true), (137, None));
-        assert_eq!(state("PENDING", "JobHeldUser"), State::Psusp);
-        assert_eq!(state("COMPLETING", "None"), State::Run);
-        assert_eq!(state("NODE_FAIL", "NodeDown"), State::Lost);
+        assert_eq!(state("PENDING", "JobHeldUser"), ElementState::Psusp);
+        assert_eq!(state("COMPLETING", "None"), ElementState::Run);
+        assert_eq!(state("NODE_FAIL", "NodeDown"), ElementState::Lost);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Surface;
 use crate::nemesis;
-use crate::place::Place;
+use crate::place::CampaignEnvironment;
 use crate::processes::{self, MARK};
 use crate::scenario::KILL;
 use std::cell::RefCell;
@@ -23,7 +23,7 @@ pub const YEAR: i64 = 31_536_000;
 
 /// The result of a call of homing.
 #[derive(Debug)]
-pub struct Answer {
+pub struct CallOutput {
     /// Its exit status; -1 if a signal ended it.
     pub status: i32,
     /// Standard output, then standard error.
@@ -45,7 +45,7 @@ pub struct Ground {
 
 impl Ground {
     /// Makes the folder: a home, a source and a bank of images, a queue, and a cluster file with all of them.
-    pub fn new(place: &Place, surface: Surface) -> io::Result<Ground> {
+    pub fn new(place: &CampaignEnvironment, surface: Surface) -> io::Result<Ground> {
         let folder = tempfile::tempdir()?;
         let mark = format!("scene-{surface:?}-{}", folder.path().display());
         let ground = Ground {
@@ -97,10 +97,10 @@ impl Ground {
     }
 
     /// Calls homing and waits for its end. A call that hangs is a violation.
-    pub fn homing(&self, words: &[&str]) -> io::Result<Answer> {
+    pub fn homing(&self, words: &[&str]) -> io::Result<CallOutput> {
         let mut child = self.begin(words)?;
         let status = self.end(&mut child, words)?;
-        Ok(Answer { status, text: self.printed(&child) })
+        Ok(CallOutput { status, text: self.printed(&child) })
     }
 
     /// Starts homing in a process group of its own.
@@ -150,7 +150,7 @@ impl Ground {
     }
 
     /// Calls homing, which must end with 0.
-    pub fn fine(&self, words: &[&str]) -> io::Result<Answer> {
+    pub fn fine(&self, words: &[&str]) -> io::Result<CallOutput> {
         let answer = self.homing(words)?;
         self.must(answer.status == 0, || format!("{words:?} ended with {}: {}", answer.status, answer.text));
         Ok(answer)
@@ -169,7 +169,7 @@ impl Ground {
     }
 
     /// Makes an image of the source. Its name is of a second that no other image has.
-    pub fn image(&self) -> io::Result<Answer> {
+    pub fn image(&self) -> io::Result<CallOutput> {
         loop {
             let answer = self.homing(&["snapshot", "src"])?;
             if answer.status == 0 || !answer.text.contains("there is an image") {

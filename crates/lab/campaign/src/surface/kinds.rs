@@ -1,7 +1,7 @@
 //! A restore onto a tree that differs in kind.
 
 use super::ground::Ground;
-use super::planted::{self, Kind};
+use super::planted::{self, PlantedKind};
 use crate::random::Random;
 use std::{fs, io};
 
@@ -17,9 +17,9 @@ pub fn play(ground: &Ground, random: &mut Random) -> io::Result<()> {
     let mut pairs = Vec::new();
     for number in 0..NAMES {
         let name = format!("{}{number}", random.of(&["n", "-n", "n+", "$(touch pwned)", "new\nline"]));
-        let kind = random.of(&Kind::ALL);
+        let kind = random.of(&PlantedKind::ALL);
         kind.make(&src.join(&name), "from the image", &victims)?;
-        let there = random.percent(75).then(|| random.of(&Kind::ALL));
+        let there = random.percent(75).then(|| random.of(&PlantedKind::ALL));
         if let Some(there) = there {
             there.make(&back.join(&name), "precious", &victims)?;
         }
@@ -46,9 +46,9 @@ pub fn play(ground: &Ground, random: &mut Random) -> io::Result<()> {
             let same = after.as_deref().map(planted::sort) == wanted.as_deref().map(planted::sort);
             ground.must(same, || format!("{pair}: {wanted:?} did not come back, but {after:?}"));
         }
-        let folders = [Kind::Folder, Kind::Empty];
-        let is_folder = |kind: &Kind| folders.contains(kind);
-        let goes_in = *kind == Kind::Folder && there.as_ref().is_none_or(is_folder);
+        let folders = [PlantedKind::Folder, PlantedKind::Empty];
+        let is_folder = |kind: &PlantedKind| folders.contains(kind);
+        let goes_in = *kind == PlantedKind::Folder && there.as_ref().is_none_or(is_folder);
         ground.must(!goes_in || within(name).exists(), || format!("{pair}: what is in the folder did not come back"));
         let other = there.is_some_and(|there| there != *kind && !(is_folder(&there) && is_folder(kind)));
         // A name with a line break is printed with an escape.

@@ -9,8 +9,8 @@ mod neighbour;
 mod planted;
 mod shell;
 
-use crate::model::Column;
-use crate::place::Place;
+use crate::model::SummaryColumn;
+use crate::place::CampaignEnvironment;
 use crate::random::Random;
 use crate::scenario::Terrain;
 use ground::Ground;
@@ -57,14 +57,14 @@ impl Surface {
     }
 
     /// Returns the column that counts its violations.
-    pub fn column(self) -> Column {
+    pub fn column(self) -> SummaryColumn {
         match self {
-            Surface::Neighbour => Column::Planted,
-            Surface::ClockOfImages => Column::Images,
-            Surface::ClockOfJobs => Column::Jobs,
-            Surface::BashAsSh => Column::Bash,
-            Surface::FewInodes => Column::Inodes,
-            Surface::OtherKinds => Column::Replaced,
+            Surface::Neighbour => SummaryColumn::Planted,
+            Surface::ClockOfImages => SummaryColumn::Images,
+            Surface::ClockOfJobs => SummaryColumn::Jobs,
+            Surface::BashAsSh => SummaryColumn::Bash,
+            Surface::FewInodes => SummaryColumn::Inodes,
+            Surface::OtherKinds => SummaryColumn::Replaced,
         }
     }
 
@@ -81,7 +81,7 @@ impl Surface {
     }
 
     /// Plays the scene in a thread of its own, which may get a mount namespace. Returns each violation as a line.
-    pub fn play(self, place: &Place, seed: u64) -> io::Result<Vec<String>> {
+    pub fn play(self, place: &CampaignEnvironment, seed: u64) -> io::Result<Vec<String>> {
         let place = place.clone();
         let played = std::thread::spawn(move || {
             let ground = Ground::new(&place, self)?;

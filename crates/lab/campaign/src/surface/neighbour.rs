@@ -37,13 +37,13 @@ const TAILS: [&str; 8] = [
     "$(cd;touch pwned)",
 ];
 
-struct Folder {
+struct NeighbourFolder {
     path: PathBuf,
     names: Vec<String>,
     planted: usize,
 }
 
-impl Folder {
+impl NeighbourFolder {
     /// Plants one thing: at a name that homing will make, or beside an existing name.
     fn plant(&mut self, victims: &Path, random: &mut Random) {
         if self.planted >= MOST {
@@ -99,7 +99,7 @@ fn neighbour(ground: &Path, seed: u64, ends: &AtomicBool) {
         }
     }
     let mut random = Random::new(seed);
-    let mut folders = OPEN.map(|name| Folder { path: ground.join(name), names: names(name), planted: 0 });
+    let mut folders = OPEN.map(|name| NeighbourFolder { path: ground.join(name), names: names(name), planted: 0 });
     while !ends.load(Ordering::Relaxed) {
         let at = random.within(0, folders.len() as u64) as usize;
         folders[at].plant(&ground.join("victims"), &mut random);

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// A kind of thing under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PlantedKind {
     /// A regular file.
     File,
     /// A symbolic link to a file elsewhere.
@@ -24,19 +24,26 @@ pub enum Kind {
     Empty,
 }
 
-impl Kind {
+impl PlantedKind {
     /// All kinds.
-    pub const ALL: [Kind; 6] = [Kind::File, Kind::Link, Kind::LinkToFolder, Kind::Pipe, Kind::Folder, Kind::Empty];
+    pub const ALL: [PlantedKind; 6] = [
+        PlantedKind::File,
+        PlantedKind::Link,
+        PlantedKind::LinkToFolder,
+        PlantedKind::Pipe,
+        PlantedKind::Folder,
+        PlantedKind::Empty,
+    ];
 
     /// Makes one. Links lead to `file` and `folder` in the folder of victims.
     pub fn make(self, at: &Path, content: &str, victims: &Path) -> io::Result<()> {
         match self {
-            Kind::File => fs::write(at, content),
-            Kind::Link => symlink(victims.join("file"), at),
-            Kind::LinkToFolder => symlink(victims.join("folder"), at),
-            Kind::Pipe => pipe(at),
-            Kind::Folder => fs::create_dir(at).and_then(|()| fs::write(at.join("within"), content)),
-            Kind::Empty => fs::create_dir(at),
+            PlantedKind::File => fs::write(at, content),
+            PlantedKind::Link => symlink(victims.join("file"), at),
+            PlantedKind::LinkToFolder => symlink(victims.join("folder"), at),
+            PlantedKind::Pipe => pipe(at),
+            PlantedKind::Folder => fs::create_dir(at).and_then(|()| fs::write(at.join("within"), content)),
+            PlantedKind::Empty => fs::create_dir(at),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Errand;
 use super::words::LeaderMessage;
-use crate::{Outcome, What};
+use crate::{CommandOutcome, HostEventKind};
 
 const STRANGER: &str = "it tells of a host that was not given to it";
 
@@ -19,10 +19,10 @@ pub(super) struct Branch {
 
 /// The event in a message of the leader.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum LeaderEvent {
     Nothing,
     /// For the machine above.
-    Event(usize, What),
+    Event(usize, HostEventKind),
     Alive(Vec<usize>),
     Note(String),
     End,
@@ -34,33 +34,33 @@ impl Branch {
     }
 
     /// Returns the event in a message. `Err`: the message breaks the protocol.
-    pub fn hear(&mut self, errand: &impl Errand, told: LeaderMessage) -> Result<Heard, String> {
+    pub fn hear(&mut self, errand: &impl Errand, told: LeaderMessage) -> Result<LeaderEvent, String> {
         let (host, what) = match told {
             LeaderMessage::Alive(hosts) if hosts.iter().all(|host| *host < self.ended.len()) => {
-                return Ok(Heard::Alive(hosts));
+                return Ok(LeaderEvent::Alive(hosts));
             }
             LeaderMessage::Alive(_) => return Err(STRANGER.into()),
-            LeaderMessage::Note(text) => return Ok(Heard::Note(text)),
-            LeaderMessage::End if self.ended.iter().all(|ended| *ended) => return Ok(Heard::End),
+            LeaderMessage::Note(text) => return Ok(LeaderEvent::Note(text)),
+            LeaderMessage::End if self.ended.iter().all(|ended| *ended) => return Ok(LeaderEvent::End),
             LeaderMessage::End => return Err("it says that all is done, and has not told of all".into()),
             LeaderMessage::Folder(_) => return Err("it names a second folder".into()),
-            LeaderMessage::Begun(host) => (host, What::Begun),
-            LeaderMessage::Out(host, bytes) => (host, What::Stdout(bytes.0)),
-            LeaderMessage::Err(host, bytes) => (host, What::Stderr(bytes.0)),
-            LeaderMessage::Done(host, outcome, elapsed) => (host, What::Done(outcome, elapsed)),
+            LeaderMessage::Begun(host) => (host, HostEventKind::Begun),
+            LeaderMessage::Out(host, bytes) => (host, HostEventKind::Stdout(bytes.0)),
+            LeaderMessage::Err(host, bytes) => (host, HostEventKind::Stderr(bytes.0)),
+            LeaderMessage::Done(host, outcome, elapsed) => (host, HostEventKind::Done(outcome, elapsed)),
         };
         match self.ended.get_mut(host) {
             None => return Err(STRANGER.into()),
             Some(true) => return Err("it tells of a host twice".into()),
-            Some(ended) => *ended = matches!(what, What::Done(..)),
+            Some(ended) => *ended = matches!(what, HostEventKind::Done(..)),
         }
         match what {
-            _ if self.spares_leader && host == 0 => Ok(Heard::Nothing),
-            What::Done(outcome, _) if errand.is_open(&outcome) => {
+            _ if self.spares_leader && host == 0 => Ok(LeaderEvent::Nothing),
+            HostEventKind::Done(outcome, _) if errand.is_open(&outcome) => {
                 self.unserved.push((host, why(outcome)));
-                Ok(Heard::Nothing)
+                Ok(LeaderEvent::Nothing)
             }
-            what => Ok(Heard::Event(host, what)),
+            what => Ok(LeaderEvent::Event(host, what)),
         }
     }
 
@@ -81,9 +81,9 @@ impl Branch {
     }
 }
 
-fn why(outcome: Outcome) -> String {
+fn why(outcome: CommandOutcome) -> String {
     match outcome {
-        Outcome::Unreachable(why) | Outcome::Lost(why) => why,
+        CommandOutcome::Unreachable(why) | CommandOutcome::Lost(why) => why,
         other => other.to_string(),
     }
 }
@@ -91,7 +91,7 @@ fn why(outcome: Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Remote, Spool, Stream};
+    use crate::{InputSpool, PoolEvents, Remote};
     use serde::{Deserialize, Serialize};
     use std::sync::Arc;
     use std::time::Duration;
@@ -100,15 +100,15 @@ mod tests {
     struct Nothing;
 
     impl Errand for Nothing {
-        fn begin(&self, _: &Remote, _: &[String]) -> Stream {
+        fn begin(&self, _: &Remote, _: &[String]) -> PoolEvents {
             unreachable!()
         }
-        fn from(&self, _: &str, _: Option<Arc<Spool>>) -> Nothing {
+        fn from(&self, _: &str, _: Option<Arc<InputSpool>>) -> Nothing {
             Nothing
         }
     }
 
-    fn done(host: usize, outcome: Outcome) -> LeaderMessage {
+    fn done(host: usize, outcome: CommandOutcome) -> LeaderMessage {
         LeaderMessage::Done(host, outcome, Duration::ZERO)
     }
 
@@ -116,11 +116,11 @@ mod tests {
     fn a_leader_tells_of_its_own_hosts_alone_and_of_each_once() {
         let mut branch = Branch::new(3, false);
         let mut hear = |told| branch.hear(&Nothing, told);
-        assert!(matches!(hear(LeaderMessage::Begun(0)), Ok(Heard::Event(0, What::Begun))));
-        assert!(matches!(hear(done(0, Outcome::Exited(0))), Ok(Heard::Event(0, What::Done(..)))));
-        assert!(hear(done(0, Outcome::Exited(0))).unwrap_err().contains("twice"));
-        assert!(hear(done(3, Outcome::Exited(0))).unwrap_err().contains("not given"));
-        assert!(matches!(hear(LeaderMessage::Alive(vec![1, 2])), Ok(Heard::Alive(hosts)) if hosts == [1, 2]));
+        assert!(matches!(hear(LeaderMessage::Begun(0)), Ok(LeaderEvent::Event(0, HostEventKind::Begun))));
+        assert!(matches!(hear(done(0, CommandOutcome::Exited(0))), Ok(LeaderEvent::Event(0, HostEventKind::Done(..)))));
+        assert!(hear(done(0, CommandOutcome::Exited(0))).unwrap_err().contains("twice"));
+        assert!(hear(done(3, CommandOutcome::Exited(0))).unwrap_err().contains("not given"));
+        assert!(matches!(hear(LeaderMessage::Alive(vec![1, 2])), Ok(LeaderEvent::Alive(hosts)) if hosts == [1, 2]));
         assert!(hear(LeaderMessage::Alive(vec![1, 3])).unwrap_err().contains("not given"));
         assert!(hear(LeaderMessage::Begun(usize::MAX)).is_err() && hear(LeaderMessage::Folder("/x".into())).is_err());
         assert!(hear(LeaderMessage::End).unwrap_err().contains("not told of all"));
@@ -131,21 +131,24 @@ mod tests {
     fn a_leader_that_is_served_by_who_asks_it_tells_nothing_of_itself() {
         let mut branch = Branch::new(2, true);
         assert_eq!(branch.open(), [1]);
-        assert!(matches!(branch.hear(&Nothing, LeaderMessage::Begun(0)), Ok(Heard::Nothing)));
-        assert!(matches!(branch.hear(&Nothing, done(0, Outcome::Killed)), Ok(Heard::Nothing)));
-        assert!(matches!(branch.hear(&Nothing, LeaderMessage::Begun(1)), Ok(Heard::Event(1, What::Begun))));
+        assert!(matches!(branch.hear(&Nothing, LeaderMessage::Begun(0)), Ok(LeaderEvent::Nothing)));
+        assert!(matches!(branch.hear(&Nothing, done(0, CommandOutcome::Killed)), Ok(LeaderEvent::Nothing)));
+        assert!(matches!(
+            branch.hear(&Nothing, LeaderMessage::Begun(1)),
+            Ok(LeaderEvent::Event(1, HostEventKind::Begun))
+        ));
         assert_eq!((branch.give_up(), branch.open()), (vec![1], vec![]));
     }
 
     #[test]
     fn a_host_that_the_leader_does_not_reach_is_left_to_another_way() {
         let mut branch = Branch::new(3, false);
-        branch.hear(&Nothing, done(1, Outcome::Unreachable("no route".into()))).unwrap();
-        branch.hear(&Nothing, done(2, Outcome::Exited(3))).unwrap();
+        branch.hear(&Nothing, done(1, CommandOutcome::Unreachable("no route".into()))).unwrap();
+        branch.hear(&Nothing, done(2, CommandOutcome::Exited(3))).unwrap();
         assert_eq!(branch.open(), [0, 1], "what failed there fails from here too");
         assert_eq!(branch.unserved, [(1, "no route".to_string())]);
-        branch.hear(&Nothing, done(0, Outcome::TimedOut)).unwrap();
-        assert!(matches!(branch.hear(&Nothing, LeaderMessage::End), Ok(Heard::End)));
+        branch.hear(&Nothing, done(0, CommandOutcome::TimedOut)).unwrap();
+        assert!(matches!(branch.hear(&Nothing, LeaderMessage::End), Ok(LeaderEvent::End)));
         assert_eq!((Branch::new(2, false).give_up(), branch.give_up()), (vec![0, 1], vec![]));
     }
 }

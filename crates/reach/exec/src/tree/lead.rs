@@ -1,10 +1,10 @@
 //! One branch, from this side: the channel to its leader, from the first message to the last.
 
-use super::branch::{Branch, Heard};
-use super::words::{Ask, LeaderMessage, Mouth, Say, hear};
+use super::branch::{Branch, LeaderEvent};
+use super::words::{LeaderMessage, LeaderRequest, Mouth, Say, hear};
 use super::{All, Errand, LOOK, Left, WORD};
-use crate::pool::{Event, Giver, PIECES, Waiting, What};
-use crate::{Outcome, Spool};
+use crate::pool::{Giver, HostEventKind, HostProgress, NoEvent, PIECES};
+use crate::{CommandOutcome, InputSpool};
 use homing_launch::{Carried, Channel, Options, Via};
 use homing_model::text::{keep_tail, shown};
 use std::io::BufRead;
@@ -54,7 +54,7 @@ impl<E: Errand> Lead<'_, E> {
         let names: Vec<String> = self.of.iter().map(|host| all.hosts[*host].clone()).collect();
         let errand = all.errand.only(&names[1..]).map_err(|e| format!("what it is to pass on: {e}"))?;
         let input = errand.input();
-        let ask = Ask::new(errand, names, all.remote.options());
+        let ask = LeaderRequest::new(errand, names, all.remote.options());
         to.say(&ask, &[]).map_err(|e| format!("asking it: {e}"))?;
         let folder = match self.next(&heard)? {
             LeaderMessage::Folder(folder) if is_plain(&folder) => folder,
@@ -78,8 +78,8 @@ impl<E: Errand> Lead<'_, E> {
             let host = self.of[host];
             let name = &self.all.hosts[host];
             let lost = format!("host {name}: whether the command has run is not known: {leader} leads no more: {why}");
-            let what = What::Done(Outcome::Lost(lost), Duration::ZERO);
-            let _ = self.send(Event { host, giver: Giver::Leader(self.of[0]), what });
+            let what = HostEventKind::Done(CommandOutcome::Lost(lost), Duration::ZERO);
+            let _ = self.send(HostProgress { host, giver: Giver::Leader(self.of[0]), what });
         }
     }
 
@@ -97,15 +97,17 @@ impl<E: Errand> Lead<'_, E> {
         let mut said = Vec::new();
         loop {
             match stream.next_within(LOOK) {
-                Err(Waiting) if self.all.is_cancelled() => return Err("nobody wants it any more".into()),
-                Err(Waiting) => {}
+                Err(NoEvent) if self.all.is_cancelled() => return Err("nobody wants it any more".into()),
+                Err(NoEvent) => {}
                 Ok(None) => return Ok(()),
-                Ok(Some(Event { what: What::Stderr(bytes), .. })) => keep_tail(&mut said, &bytes, WORDS),
-                Ok(Some(Event { what: What::Done(outcome, _), .. })) if !outcome.is_ok() => {
+                Ok(Some(HostProgress { what: HostEventKind::Stderr(bytes), .. })) => {
+                    keep_tail(&mut said, &bytes, WORDS)
+                }
+                Ok(Some(HostProgress { what: HostEventKind::Done(outcome, _), .. })) if !outcome.is_ok() => {
                     let said = crate::last_lines(&String::from_utf8_lossy(&said));
                     return Err(format!("it could not be given what it is to pass on: {outcome} {}", shown(&said)));
                 }
-                Ok(Some(event)) => self.send(Event { host: self.of[0], giver: Giver::Load, ..event })?,
+                Ok(Some(event)) => self.send(HostProgress { host: self.of[0], giver: Giver::Load, ..event })?,
             }
         }
     }
@@ -115,11 +117,13 @@ impl<E: Errand> Lead<'_, E> {
         loop {
             let told = self.next(heard)?;
             match self.branch.hear(&self.all.errand, told)? {
-                Heard::Nothing => {}
-                Heard::End => return Ok(()),
-                Heard::Event(host, what) => self.pass(host, what)?,
-                Heard::Alive(hosts) => hosts.into_iter().try_for_each(|host| self.pass(host, What::Alive))?,
-                Heard::Note(text) => {
+                LeaderEvent::Nothing => {}
+                LeaderEvent::End => return Ok(()),
+                LeaderEvent::Event(host, what) => self.pass(host, what)?,
+                LeaderEvent::Alive(hosts) => {
+                    hosts.into_iter().try_for_each(|host| self.pass(host, HostEventKind::Alive))?
+                }
+                LeaderEvent::Note(text) => {
                     let text: String = shown(&text).chars().take(WORDS).collect();
                     (self.all.note)(&format!("{}: {text}", self.all.hosts[self.of[0]]));
                 }
@@ -127,11 +131,11 @@ impl<E: Errand> Lead<'_, E> {
         }
     }
 
-    fn pass(&self, host: usize, what: What) -> Result<(), String> {
-        self.send(Event { host: self.of[host], giver: Giver::Leader(self.of[0]), what })
+    fn pass(&self, host: usize, what: HostEventKind) -> Result<(), String> {
+        self.send(HostProgress { host: self.of[host], giver: Giver::Leader(self.of[0]), what })
     }
 
-    fn send(&self, event: Event) -> Result<(), String> {
+    fn send(&self, event: HostProgress) -> Result<(), String> {
         self.all.to.send(event).map_err(|_| "nobody wants it any more".into())
     }
 
@@ -157,7 +161,7 @@ impl<E: Errand> Lead<'_, E> {
 struct Fed(Arc<AtomicBool>);
 
 impl Fed {
-    fn begin(input: Option<Arc<Spool>>, mut to: Mouth) -> Result<Fed, String> {
+    fn begin(input: Option<Arc<InputSpool>>, mut to: Mouth) -> Result<Fed, String> {
         let fed = Fed(Arc::default());
         let Some(input) = input else { return Ok(fed) };
         let stop = fed.0.clone();

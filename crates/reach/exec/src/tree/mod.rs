@@ -11,9 +11,9 @@ mod words;
 pub use homing_launch::WIDTH;
 pub use serve::serve;
 
-use crate::pool::{Event, Giver, PIECES, Stream, Waiting, What};
+use crate::pool::{Giver, HostEventKind, HostProgress, NoEvent, PIECES, PoolEvents};
 use crate::wait::{Cancel, Woken, ready};
-use crate::{Outcome, Remote, Spool};
+use crate::{CommandOutcome, InputSpool, Remote};
 use homing_os::names::is_here;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -32,11 +32,11 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The work on each host, and the way in which a leader gets its data.
 pub trait Errand: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Begins it on these hosts from this machine.
-    fn begin(&self, remote: &Remote, hosts: &[String]) -> Stream;
+    fn begin(&self, remote: &Remote, hosts: &[String]) -> PoolEvents;
 
     /// Puts its data into a folder of the leader.
-    fn load(&self, _: &Remote, _leader: &str, _folder: &str) -> Stream {
-        Stream::nothing()
+    fn load(&self, _: &Remote, _leader: &str, _folder: &str) -> PoolEvents {
+        PoolEvents::nothing()
     }
 
     /// Returns the errand for these hosts only, which is sent to their leader.
@@ -50,13 +50,13 @@ pub trait Errand: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     }
 
     /// Returns the standard input of all hosts, which leaders are sent as it comes.
-    fn input(&self) -> Option<Arc<Spool>> {
+    fn input(&self) -> Option<Arc<InputSpool>> {
         None
     }
 
     /// Returns the errand as the leader runs it, with its data in that folder and the hosts' standard input in its
     /// own spool.
-    fn from(&self, folder: &str, input: Option<Arc<Spool>>) -> Self;
+    fn from(&self, folder: &str, input: Option<Arc<InputSpool>>) -> Self;
 
     /// Whether it may begin again on hosts where its progress is unknown.
     fn can_be_repeated(&self) -> bool {
@@ -64,8 +64,8 @@ pub trait Errand: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     }
 
     /// Whether another way to the host may give a better outcome.
-    fn is_open(&self, outcome: &Outcome) -> bool {
-        matches!(outcome, Outcome::Unreachable(_) | Outcome::Lost(_))
+    fn is_open(&self, outcome: &CommandOutcome) -> bool {
+        matches!(outcome, CommandOutcome::Unreachable(_) | CommandOutcome::Lost(_))
     }
 }
 
@@ -74,7 +74,7 @@ pub type Note = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Remote {
     /// Like [`Remote::stream`], along a tree if one machine cannot serve all hosts ([`crate::Options::tree`]).
-    pub fn stream_tree<E: Errand>(&self, hosts: &[String], errand: E, note: Note) -> Stream {
+    pub fn stream_tree<E: Errand>(&self, hosts: &[String], errand: E, note: Note) -> PoolEvents {
         let (mut here, far): (Vec<usize>, Vec<usize>) = (0..hosts.len()).partition(|host| is_here(&hosts[*host]));
         let branches = homing_launch::branches(far.len(), self.options().tree);
         if branches.is_empty() {
@@ -87,14 +87,14 @@ impl Remote {
         let (to, events) = sync_channel(PIECES);
         let (cancel, write) = match Cancel::new() {
             Ok(ends) => ends,
-            Err(why) => return Stream::refused(hosts.len(), &why),
+            Err(why) => return PoolEvents::refused(hosts.len(), &why),
         };
         let remote = Remote { shared: self.shared.clone() };
         let all = Arc::new(All { remote, hosts: hosts.to_vec(), errand, note, cancel, to });
         let left = begin(&all, branches.into_iter().map(|branch| far[branch].to_vec()));
         match all.begin_here(here, spared, left) {
-            Ok(threads) => Stream::new(events, write, threads),
-            Err(e) => Stream::refused(hosts.len(), &e.to_string()),
+            Ok(threads) => PoolEvents::new(events, write, threads),
+            Err(e) => PoolEvents::refused(hosts.len(), &e.to_string()),
         }
     }
 }
@@ -126,7 +126,7 @@ struct All<E> {
     errand: E,
     note: Note,
     cancel: Cancel,
-    to: SyncSender<Event>,
+    to: SyncSender<HostProgress>,
 }
 
 impl<E: Errand> All<E> {
@@ -187,10 +187,10 @@ impl<E: Errand> All<E> {
         while !self.is_cancelled() {
             match stream.next_within(LOOK) {
                 Ok(None) => break,
-                Err(Waiting) => {}
+                Err(NoEvent) => {}
                 Ok(Some(event)) => {
-                    let (host, is_end) = (hosts[event.host], matches!(event.what, What::Done(..)));
-                    if self.to.send(Event { host, giver: Giver::Here, ..event }).is_err() {
+                    let (host, is_end) = (hosts[event.host], matches!(event.what, HostEventKind::Done(..)));
+                    if self.to.send(HostProgress { host, giver: Giver::Here, ..event }).is_err() {
                         break;
                     }
                     if is_end {

@@ -1,10 +1,10 @@
 //! The leader's end of a branch, on its standard input and output.
 
 use super::at_work::AtWork;
-use super::words::{Ask, LeaderMessage, Say, hear, say, take_input};
+use super::words::{LeaderMessage, LeaderRequest, Say, hear, say, take_input};
 use super::{Errand, LOOK};
-use crate::pool::{Event, Giver, Waiting, What};
-use crate::{Options, Remote, Spool};
+use crate::pool::{Giver, HostEventKind, HostProgress, NoEvent};
+use crate::{InputSpool, Options, Remote};
 use homing_model::RawText;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
@@ -25,13 +25,13 @@ pub fn serve<E: Errand>(
     mut to: impl Write,
     folder: &Path,
 ) -> io::Result<bool> {
-    let Some(ask) = hear::<Ask<E>>(&mut from)? else { return Ok(false) };
+    let Some(ask) = hear::<LeaderRequest<E>>(&mut from)? else { return Ok(false) };
     let name = folder.to_str().ok_or_else(|| io::Error::other("the folder for temporary files is no UTF-8"))?;
     say(&mut to, &LeaderMessage::Folder(name.into()))?;
     if hear(&mut from)? != Some(Say::Go) {
         return Ok(false);
     }
-    let input = if ask.reads { Some(Spool::empty(folder)?) } else { None };
+    let input = if ask.reads { Some(InputSpool::empty(folder)?) } else { None };
     let gone = Arc::new(AtomicBool::new(false));
     let (end, taken) = (gone.clone(), input.clone());
     homing_os::threads::begin(move || {
@@ -45,8 +45,8 @@ pub fn serve<E: Errand>(
 }
 
 fn pass_on<E: Errand>(
-    ask: Ask<E>,
-    input: Option<Arc<Spool>>,
+    ask: LeaderRequest<E>,
+    input: Option<Arc<InputSpool>>,
     to: &mut impl Write,
     folder: &Path,
     gone: &AtomicBool,
@@ -81,7 +81,7 @@ fn pass_on<E: Errand>(
                 at_work.hear(&event);
                 told(event).map_or(Ok(()), |told| say(to, &told))?;
             }
-            Err(Waiting) => {}
+            Err(NoEvent) => {}
         }
         if beaten.elapsed() > BEAT {
             say(to, &LeaderMessage::Alive(at_work.take()))?;
@@ -91,15 +91,15 @@ fn pass_on<E: Errand>(
     Ok(false)
 }
 
-fn told(Event { host, giver, what }: Event) -> Option<LeaderMessage> {
+fn told(HostProgress { host, giver, what }: HostProgress) -> Option<LeaderMessage> {
     if giver == Giver::Load {
         return None;
     }
     Some(match what {
-        What::Begun => LeaderMessage::Begun(host),
-        What::Alive => return None,
-        What::Stdout(bytes) => LeaderMessage::Out(host, RawText(bytes)),
-        What::Stderr(bytes) => LeaderMessage::Err(host, RawText(bytes)),
-        What::Done(outcome, elapsed) => LeaderMessage::Done(host, outcome, elapsed),
+        HostEventKind::Begun => LeaderMessage::Begun(host),
+        HostEventKind::Alive => return None,
+        HostEventKind::Stdout(bytes) => LeaderMessage::Out(host, RawText(bytes)),
+        HostEventKind::Stderr(bytes) => LeaderMessage::Err(host, RawText(bytes)),
+        HostEventKind::Done(outcome, elapsed) => LeaderMessage::Done(host, outcome, elapsed),
     })
 }

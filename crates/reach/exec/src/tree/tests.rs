@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Options, Spool};
+use crate::{InputSpool, Options};
 use serde::Deserialize;
 use std::sync::Mutex;
 
@@ -9,23 +9,23 @@ use std::sync::Mutex;
 struct ClosesSlowly;
 
 impl Errand for ClosesSlowly {
-    fn begin(&self, _: &Remote, hosts: &[String]) -> Stream {
+    fn begin(&self, _: &Remote, hosts: &[String]) -> PoolEvents {
         let (to, events) = sync_channel(PIECES);
         let (_, write) = Cancel::new().unwrap();
         let hosts = hosts.len();
         let linger = move || {
             for host in 0..hosts {
-                let what = What::Done(Outcome::Exited(0), Duration::ZERO);
-                to.send(Event { host, giver: Giver::Here, what }).unwrap();
+                let what = HostEventKind::Done(CommandOutcome::Exited(0), Duration::ZERO);
+                to.send(HostProgress { host, giver: Giver::Here, what }).unwrap();
             }
-            while to.send(Event { host: 0, giver: Giver::Here, what: What::Alive }).is_ok() {
+            while to.send(HostProgress { host: 0, giver: Giver::Here, what: HostEventKind::Alive }).is_ok() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         };
-        Stream::new(events, write, vec![homing_os::threads::begin(linger).unwrap()])
+        PoolEvents::new(events, write, vec![homing_os::threads::begin(linger).unwrap()])
     }
 
-    fn from(&self, _: &str, _: Option<Arc<Spool>>) -> ClosesSlowly {
+    fn from(&self, _: &str, _: Option<Arc<InputSpool>>) -> ClosesSlowly {
         ClosesSlowly
     }
 }
@@ -46,8 +46,8 @@ fn hosts_that_were_served_from_here_are_told_also_where_nobody_waits_for_connect
     let (give, left) = channel();
     give.send(Left { hosts: vec![1], whys: vec![("n1".into(), "n1 leads no more: killed".into())] }).unwrap();
     let threads = all.begin_here(vec![], vec![], left).unwrap();
-    let mut stream = Stream::new(events, write, threads);
-    let is_end = |event: Event| matches!(event.what, What::Done(..)).then_some(event.host);
+    let mut stream = PoolEvents::new(events, write, threads);
+    let is_end = |event: HostProgress| matches!(event.what, HostEventKind::Done(..)).then_some(event.host);
     assert_eq!(stream.by_ref().find_map(is_end), Some(1));
     // The caller has received all ends; that of the leader's thread, which has `give`, comes later.
     drop(stream);

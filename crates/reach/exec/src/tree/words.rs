@@ -1,7 +1,7 @@
 //! The messages between the two ends of a branch: lines of JSON.
 
 use super::Errand;
-use crate::{Options, Outcome, Spool};
+use crate::{CommandOutcome, InputSpool, Options};
 use homing_launch::wire::lines;
 use homing_model::RawText;
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ const LONGEST: usize = 1 << 20;
 /// The request to a leader, in its first line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Ask<E> {
+pub(super) struct LeaderRequest<E> {
     pub errand: E,
     pub width: usize,
     /// The hosts of the branch; the leader itself comes first.
@@ -28,11 +28,11 @@ pub(super) struct Ask<E> {
     pub reads: bool,
 }
 
-impl<E: Errand> Ask<E> {
-    pub fn new(errand: E, hosts: Vec<String>, options: &Options) -> Ask<E> {
+impl<E: Errand> LeaderRequest<E> {
+    pub fn new(errand: E, hosts: Vec<String>, options: &Options) -> LeaderRequest<E> {
         let Options { tree: width, fan_out, connect_timeout, command_timeout, .. } = *options;
         let reads = errand.input().is_some();
-        Ask { errand, width, hosts, fan_out, connect_timeout, command_timeout, reads }
+        LeaderRequest { errand, width, hosts, fan_out, connect_timeout, command_timeout, reads }
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) enum LeaderMessage {
     Begun(usize),
     Out(usize, RawText),
     Err(usize, RawText),
-    Done(usize, Outcome, Duration),
+    Done(usize, CommandOutcome, Duration),
     /// A line for the user.
     Note(String),
     /// The last message.
@@ -92,7 +92,7 @@ impl Write for Mouth {
 
 /// Reads the input for the hosts into `to`, until the end of the input or of the channel. Returns false for the
 /// latter.
-pub(super) fn take_input(from: &mut impl BufRead, to: Option<&Spool>) -> io::Result<bool> {
+pub(super) fn take_input(from: &mut impl BufRead, to: Option<&InputSpool>) -> io::Result<bool> {
     let mut bytes = Vec::new();
     loop {
         match (hear::<Say>(from)?, to) {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn what_is_to_be_read_ends_when_that_is_said_and_not_before() {
         let taken = |text: &str| {
-            let spool = Spool::empty(&std::env::temp_dir()).unwrap();
+            let spool = InputSpool::empty(&std::env::temp_dir()).unwrap();
             let whole = take_input(&mut text.as_bytes(), Some(&spool));
             let mut read = Vec::new();
             let ended = spool.feed(&mut read, &true.into());

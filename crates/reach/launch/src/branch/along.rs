@@ -1,6 +1,6 @@
 //! Divides the hosts into those that this machine connects to and those along a tree.
 
-use super::hosts::{Member, Note};
+use super::hosts::{BranchMember, Note};
 use super::split::branches;
 use crate::{Options, Via, attend};
 use std::io;
@@ -10,19 +10,19 @@ use std::sync::Arc;
 /// machine waits for hosts that are switched off. `note` receives a line for the user about hosts that the tree did
 /// not reach.
 pub fn attend_all(
-    hosts: impl IntoIterator<Item = Member>,
+    hosts: impl IntoIterator<Item = BranchMember>,
     width: usize,
     options: &Options,
     note: impl Fn(String) + Send + Sync + 'static,
 ) -> io::Result<()> {
     let along =
-        |host: &Member| matches!(host.plan.via, Via::Ssh { .. }) && !options.asleep.contains_key(&host.plan.name);
-    let (far, mut here): (Vec<Member>, Vec<Member>) = hosts.into_iter().partition(along);
+        |host: &BranchMember| matches!(host.plan.via, Via::Ssh { .. }) && !options.asleep.contains_key(&host.plan.name);
+    let (far, mut here): (Vec<BranchMember>, Vec<BranchMember>) = hosts.into_iter().partition(along);
     let lengths: Vec<usize> = branches(far.len(), width).into_iter().map(|branch| branch.len()).collect();
     let mut far = far.into_iter();
     let note: Note = Arc::new(note);
     for length in lengths {
-        let branch: Vec<Member> = far.by_ref().take(length).collect();
+        let branch: Vec<BranchMember> = far.by_ref().take(length).collect();
         match length {
             // A branch of one host needs no leader.
             1 => here.extend(branch),
@@ -30,5 +30,5 @@ pub fn attend_all(
         }
     }
     here.extend(far);
-    here.into_iter().try_for_each(|Member { plan, tell }| attend(plan, options.clone(), move |heard| tell(heard)))
+    here.into_iter().try_for_each(|BranchMember { plan, tell }| attend(plan, options.clone(), move |heard| tell(heard)))
 }

@@ -1,6 +1,6 @@
 //! Hosts that are to be connected to, and the lines about those that the tree does not reach.
 
-use crate::{Heard, HostPlan};
+use crate::{HostEvent, HostPlan};
 use homing_model::alike::{folded, label};
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use std::sync::Arc;
 pub(super) type Note = Arc<dyn Fn(String) + Send + Sync>;
 
 /// A host, and the receiver of its events.
-pub struct Member {
+pub struct BranchMember {
     /// The host.
     pub plan: HostPlan,
     /// Receives an event; returns whether a reader is left.
-    pub tell: Arc<dyn Fn(Heard) -> bool + Send + Sync>,
+    pub tell: Arc<dyn Fn(HostEvent) -> bool + Send + Sync>,
 }
 
 /// Returns a line on hosts that are served without a leader. `whys` has pairs of a host and its reason.

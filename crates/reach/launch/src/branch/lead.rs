@@ -1,15 +1,15 @@
 //! One branch, from the coordinator's side: the channel to its leader, and the events of each member over it.
 
 use super::LEADER;
-use super::hosts::{Member, Note, beside_the_tree};
-use super::link::{Leader, Link, Listening, Speaking};
-use super::members::{Members, News};
+use super::hosts::{BranchMember, Note, beside_the_tree};
+use super::link::{Leader, Listening, MemberLink, Speaking};
+use super::members::{MemberEvent, Members};
 use crate::attend::{carry, frame, write};
-use crate::end::{End, Left};
-use crate::keeper::Keeper;
+use crate::channel_child::ChannelChild;
+use crate::end::{ChannelEnd, Left};
 use crate::wire::WireError;
 use crate::wire::branch::{self, FromLeader, ToLeader};
-use crate::{Carried, Channel, Heard, LaunchError, Options, Via};
+use crate::{Carried, Channel, HostEvent, LaunchError, Options, Via};
 use homing_model::HostFacts;
 use std::io::{self, BufRead};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 const PIECES: usize = 16;
 
 /// Makes one of these hosts the leader of all, in a separate thread.
-pub(super) fn lead(mut members: Vec<Member>, options: Options, note: Note) -> io::Result<()> {
+pub(super) fn lead(mut members: Vec<BranchMember>, options: Options, note: Note) -> io::Result<()> {
     let led = move || {
         let mut whys = Vec::new();
         match open(&mut members, &options, &mut whys) {
@@ -32,7 +32,7 @@ pub(super) fn lead(mut members: Vec<Member>, options: Options, note: Note) -> io
             None => {
                 note(beside_the_tree("connected to", members.iter().map(|m| m.plan.name.clone()), &whys));
                 for member in members {
-                    (member.tell)(Heard::Astray { reason: "nobody leads its branch".into() });
+                    (member.tell)(HostEvent::Astray { reason: "nobody leads its branch".into() });
                 }
             }
         }
@@ -42,15 +42,15 @@ pub(super) fn lead(mut members: Vec<Member>, options: Options, note: Note) -> io
 
 /// Opens the channel to the first host that can lead, and removes the hosts before it from `members`. A removed host
 /// counts as refused: leader and worker are the same program, so it could not have a worker either.
-fn open(members: &mut Vec<Member>, options: &Options, whys: &mut Vec<(String, String)>) -> Option<Channel> {
+fn open(members: &mut Vec<BranchMember>, options: &Options, whys: &mut Vec<(String, String)>) -> Option<Channel> {
     let options = Options { role: LEADER, carried: Carried::Worker, ..options.clone() };
     while members.len() > 1 && whys.len() < TRIES {
-        let Member { plan, tell } = &members[0];
+        let BranchMember { plan, tell } = &members[0];
         match crate::open(&plan.name, &plan.via, &options) {
             Ok(channel) => return Some(channel),
             Err(error) => {
                 whys.push((plan.name.clone(), error.to_string()));
-                tell(Heard::Refused(error));
+                tell(HostEvent::Refused(error));
                 members.remove(0);
             }
         }
@@ -59,7 +59,7 @@ fn open(members: &mut Vec<Member>, options: &Options, whys: &mut Vec<(String, St
 }
 
 /// Serves one leader from the first message to the last.
-fn through(hosts: Vec<Member>, opened: Channel, options: &Options, note: Note) {
+fn through(hosts: Vec<BranchMember>, opened: Channel, options: &Options, note: Note) {
     let Channel { facts, to, from, keeper, .. } = opened;
     let (say, said) = channel();
     let leader = Arc::new(Leader::new(hosts.len(), say));
@@ -81,21 +81,22 @@ fn through(hosts: Vec<Member>, opened: Channel, options: &Options, note: Note) {
         }
     };
     let via = &branch.hosts[0].plan.via;
-    let why = wrong.err().unwrap_or_else(|| End { why: "its channel has ended".into(), ..witness.end(via) }.reason());
+    let why =
+        wrong.err().unwrap_or_else(|| ChannelEnd { why: "its channel has ended".into(), ..witness.end(via) }.reason());
     branch.give_up(&why);
     keeper.end(FAREWELL);
     leader.gone();
 }
 
 /// The messages of a leader that arrived together.
-type Said = Result<Vec<FromLeader>, WireError>;
+type LeaderMessages = Result<Vec<FromLeader>, WireError>;
 
 /// Reads in a separate thread, so that the receiver can give up waiting. Reads at most a few messages ahead.
-fn heard(mut from: Box<dyn BufRead + Send>) -> io::Result<Receiver<Said>> {
+fn heard(mut from: Box<dyn BufRead + Send>) -> io::Result<Receiver<LeaderMessages>> {
     let (tell, said) = sync_channel(1);
     homing_os::threads::begin(move || {
         loop {
-            let words: Said = crate::wire::receive_some(&mut from);
+            let words: LeaderMessages = crate::wire::receive_some(&mut from);
             let ends = !matches!(&words, Ok(words) if !words.is_empty());
             if tell.send(words).is_err() || ends {
                 return;
@@ -107,7 +108,7 @@ fn heard(mut from: Box<dyn BufRead + Send>) -> io::Result<Receiver<Said>> {
 
 /// A branch while its leader is connected.
 struct Branch {
-    hosts: Vec<Member>,
+    hosts: Vec<BranchMember>,
     members: Members,
     /// The output of the workers, for the threads that read it.
     inboxes: Vec<Option<SyncSender<Vec<u8>>>>,
@@ -120,8 +121,8 @@ struct Branch {
 
 impl Branch {
     fn ask(&self, options: &Options) -> ToLeader {
-        let member = |host: &Member| match &host.plan.via {
-            Via::Ssh { target } => branch::Member { name: host.plan.name.clone(), target: target.clone() },
+        let member = |host: &BranchMember| match &host.plan.via {
+            Via::Ssh { target } => branch::MemberTarget { name: host.plan.name.clone(), target: target.clone() },
             _ => unreachable!("a branch is of hosts that are reached by ssh"),
         };
         let connect_timeout_s = options.connect_timeout_s;
@@ -130,7 +131,7 @@ impl Branch {
 
     /// Passes on the leader's messages until its channel ends. `Err`: a message breaks the protocol, or nothing came
     /// for `patience` while members are awaited. A leader reports a host that does not answer within that time.
-    fn follow(&mut self, said: &Receiver<Said>, patience: Duration) -> Result<(), String> {
+    fn follow(&mut self, said: &Receiver<LeaderMessages>, patience: Duration) -> Result<(), String> {
         loop {
             let awaits = !self.members.all_answered();
             let said = match said.recv_timeout(if awaits { patience } else { Duration::MAX }) {
@@ -150,30 +151,30 @@ impl Branch {
         }
     }
 
-    fn take(&mut self, member: usize, news: News) {
+    fn take(&mut self, member: usize, news: MemberEvent) {
         match news {
-            News::Up(facts) => self.up(member, *facts),
-            News::Bytes(bytes) => {
+            MemberEvent::Up(facts) => self.up(member, *facts),
+            MemberEvent::Bytes(bytes) => {
                 // An inbox without a reader belongs to a link that is being ended.
                 let _ = self.inboxes[member].as_ref().map(|inbox| inbox.send(bytes));
             }
-            News::Unreached(why) => {
+            MemberEvent::Unreached(why) => {
                 self.whys.push((self.hosts[member].plan.name.clone(), why.clone()));
                 self.strays(member, why);
             }
-            News::Ended { reason, all_ended } => {
+            MemberEvent::Ended { reason, all_ended } => {
                 let left = if all_ended { Left::Nothing } else { Left::Unknown };
-                self.leader.ended(member, End { why: reason, said: None, left });
+                self.leader.ended(member, ChannelEnd { why: reason, said: None, left });
                 self.inboxes[member] = None;
             }
         }
     }
 
     fn up(&mut self, member: usize, facts: HostFacts) {
-        let Member { plan, tell } = &self.hosts[member];
+        let BranchMember { plan, tell } = &self.hosts[member];
         let (inbox, words) = sync_channel(PIECES);
-        let link = Link { leader: self.leader.clone(), member };
-        let keeper = Keeper::led(Arc::new(link.clone()));
+        let link = MemberLink { leader: self.leader.clone(), member };
+        let keeper = ChannelChild::led(Arc::new(link.clone()));
         let (to, from) = (Box::new(Speaking(link)), Box::new(Listening::to(words)));
         let channel = Channel { facts, to, from, keeper, obituary: None };
         let (name, via, told) = (plan.name.clone(), plan.via.clone(), tell.clone());
@@ -181,7 +182,7 @@ impl Branch {
         match homing_os::threads::begin(carried) {
             Ok(_) => self.inboxes[member] = Some(inbox),
             Err(source) => {
-                tell(Heard::Refused(LaunchError::Thread { host: plan.name.clone(), source }));
+                tell(HostEvent::Refused(LaunchError::Thread { host: plan.name.clone(), source }));
             }
         }
     }
@@ -190,9 +191,9 @@ impl Branch {
     /// reports it.
     fn strays(&mut self, member: usize, reason: String) {
         self.astray.push(member);
-        self.leader.ended(member, End { why: reason.clone(), said: None, left: Left::Unled });
+        self.leader.ended(member, ChannelEnd { why: reason.clone(), said: None, left: Left::Unled });
         if self.inboxes[member].take().is_none() {
-            (self.hosts[member].tell)(Heard::Astray { reason });
+            (self.hosts[member].tell)(HostEvent::Astray { reason });
         }
     }
 

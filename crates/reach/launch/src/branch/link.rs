@@ -1,8 +1,8 @@
 //! The ends of a member's channel on the coordinator's side: its input, its output, and its end.
 
 use crate::attend::frame;
-use crate::end::{End, LAST_WORDS, Left};
-use crate::keeper::Led;
+use crate::channel_child::Led;
+use crate::end::{ChannelEnd, LAST_WORDS, Left};
 use crate::wire::CHUNK;
 use crate::wire::branch::ToLeader;
 use std::io::{self, BufRead, Read, Write};
@@ -12,19 +12,19 @@ use std::time::Duration;
 
 /// A leader, shared by all that send to it and to its members.
 pub(super) struct Leader {
-    state: Mutex<State>,
+    state: Mutex<LeaderState>,
     changed: Condvar,
 }
 
-struct State {
+struct LeaderState {
     /// Frames for it; `None` when all members of its branch have ended.
     to: Option<Sender<Vec<u8>>>,
-    ends: Vec<Option<End>>,
+    ends: Vec<Option<ChannelEnd>>,
     /// The process that carries its channel has ended.
     gone: bool,
 }
 
-impl State {
+impl LeaderState {
     fn all_ended(&self) -> bool {
         self.ends.iter().all(Option::is_some)
     }
@@ -32,11 +32,11 @@ impl State {
 
 impl Leader {
     pub fn new(members: usize, to: Sender<Vec<u8>>) -> Leader {
-        let state = State { to: Some(to), ends: vec![None; members], gone: false };
+        let state = LeaderState { to: Some(to), ends: vec![None; members], gone: false };
         Leader { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LeaderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -50,7 +50,7 @@ impl Leader {
     }
 
     /// Records the end of a member's channel. When all have ended, the channel to the leader ends, too.
-    pub fn ended(&self, member: usize, end: End) {
+    pub fn ended(&self, member: usize, end: ChannelEnd) {
         let mut state = self.lock();
         state.ends[member].get_or_insert(end);
         if state.all_ended() {
@@ -67,22 +67,22 @@ impl Leader {
 
 /// One member of a leader's branch.
 #[derive(Clone)]
-pub(super) struct Link {
+pub(super) struct MemberLink {
     pub leader: Arc<Leader>,
     pub member: usize,
 }
 
-impl Link {
+impl MemberLink {
     fn number(&self) -> u32 {
         self.member as u32
     }
 }
 
-impl Led for Link {
+impl Led for MemberLink {
     fn end(&self, grace: Duration) {
         let state = self.leader.lock();
         // The last member also waits for the leader.
-        let waits = |state: &mut State| match state.ends[self.member] {
+        let waits = |state: &mut LeaderState| match state.ends[self.member] {
             Some(_) => state.all_ended() && !state.gone,
             None => true,
         };
@@ -95,17 +95,18 @@ impl Led for Link {
         }
     }
 
-    fn ended(&self) -> End {
+    fn ended(&self) -> ChannelEnd {
         let state = self.leader.lock();
         let waited = self.leader.changed.wait_timeout_while(state, LAST_WORDS, |s| s.ends[self.member].is_none());
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let unknown = || End { why: "its leader has not told of its end".into(), said: None, left: Left::Unknown };
+        let unknown =
+            || ChannelEnd { why: "its leader has not told of its end".into(), said: None, left: Left::Unknown };
         state.ends[self.member].clone().unwrap_or_else(unknown)
     }
 }
 
 /// The input of a member's worker; the input ends when this is dropped.
-pub(super) struct Speaking(pub Link);
+pub(super) struct Speaking(pub MemberLink);
 
 impl Write for Speaking {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -26,7 +26,7 @@ enum Standing {
 
 /// An event of a member.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum MemberEvent {
     Up(Box<HostFacts>),
     Unreached(String),
     Bytes(Vec<u8>),
@@ -39,15 +39,15 @@ impl Members {
     }
 
     /// Returns the event in a message. `Err`: the message breaks the protocol.
-    pub fn hear(&mut self, said: FromLeader) -> Result<(usize, News), String> {
+    pub fn hear(&mut self, said: FromLeader) -> Result<(usize, MemberEvent), String> {
         use Standing::{Awaited, Over, Up};
         let (member, then, now, news) = match said {
-            FromLeader::Up { member, facts } => (member, Awaited, Up, News::Up(self.facts(&facts)?)),
-            FromLeader::Unreached { member, why } => (member, Awaited, Over, News::Unreached(words(&why))),
+            FromLeader::Up { member, facts } => (member, Awaited, Up, MemberEvent::Up(self.facts(&facts)?)),
+            FromLeader::Unreached { member, why } => (member, Awaited, Over, MemberEvent::Unreached(words(&why))),
             FromLeader::Bytes { bytes, .. } if bytes.len() > CHUNK => return Err("it sends more than it may".into()),
-            FromLeader::Bytes { member, bytes } => (member, Up, Up, News::Bytes(bytes)),
+            FromLeader::Bytes { member, bytes } => (member, Up, Up, MemberEvent::Bytes(bytes)),
             FromLeader::Ended { member, reason, all_ended } => {
-                (member, Up, Over, News::Ended { reason: words(&reason), all_ended })
+                (member, Up, Over, MemberEvent::Ended { reason: words(&reason), all_ended })
             }
         };
         let member = member as usize;
@@ -105,9 +105,9 @@ mod tests {
     #[test]
     fn a_leader_tells_of_its_own_hosts_alone_and_of_each_in_its_order() {
         let mut members = Members::new(3, None);
-        assert!(matches!(members.hear(up(0)), Ok((0, News::Up(_)))));
+        assert!(matches!(members.hear(up(0)), Ok((0, MemberEvent::Up(_)))));
         assert!(members.hear(up(0)).is_err(), "it is up already");
-        assert!(matches!(members.hear(bytes(0, CHUNK)), Ok((0, News::Bytes(bytes))) if bytes.len() == CHUNK));
+        assert!(matches!(members.hear(bytes(0, CHUNK)), Ok((0, MemberEvent::Bytes(bytes))) if bytes.len() == CHUNK));
         assert!(members.hear(bytes(0, CHUNK + 1)).is_err());
         assert!(members.hear(bytes(1, 1)).is_err() && members.hear(ended(1)).is_err(), "it is not up");
         for member in [3, u32::MAX] {
@@ -115,9 +115,9 @@ mod tests {
         }
         assert!(members.hear(FromLeader::Up { member: 1, facts: "{}".into() }).is_err());
         let unreached = FromLeader::Unreached { member: 1, why: "no route".into() };
-        assert!(matches!(members.hear(unreached), Ok((1, News::Unreached(why))) if why == "no route"));
+        assert!(matches!(members.hear(unreached), Ok((1, MemberEvent::Unreached(why))) if why == "no route"));
         assert!(members.hear(up(1)).is_err(), "it could not be opened");
-        let Ok((0, News::Ended { reason, all_ended: true })) = members.hear(ended(0)) else { panic!() };
+        let Ok((0, MemberEvent::Ended { reason, all_ended: true })) = members.hear(ended(0)) else { panic!() };
         assert_eq!(reason.len(), WORDS);
         assert!(members.hear(bytes(0, 1)).is_err(), "it has ended");
         assert!(!members.all_answered());
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn the_clock_of_a_member_is_compared_through_that_of_its_leader() {
         let ahead = |leader| match Members::new(1, leader).hear(up(0)) {
-            Ok((0, News::Up(facts))) => facts.ahead,
+            Ok((0, MemberEvent::Up(facts))) => facts.ahead,
             other => panic!("{other:?}"),
         };
         assert_eq!(ahead(Some(Ahead { least_ns: 100, most_ns: 200 })), Some(Ahead { least_ns: 95, most_ns: 207 }));

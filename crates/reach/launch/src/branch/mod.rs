@@ -15,7 +15,7 @@ mod serve;
 mod split;
 
 pub use along::attend_all;
-pub use hosts::{Member, beside_the_tree, from_here};
+pub use hosts::{BranchMember, beside_the_tree, from_here};
 pub use serve::serve;
 pub use split::{WIDTH, branches};
 

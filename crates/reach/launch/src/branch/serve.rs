@@ -1,9 +1,9 @@
 //! The leader's end of a branch, on its standard input and output.
 
 use crate::attend::write;
+use crate::channel_child::ChannelChild;
 use crate::end::Left;
-use crate::keeper::Keeper;
-use crate::wire::branch::{FromLeader, Member, ToLeader};
+use crate::wire::branch::{FromLeader, MemberTarget, ToLeader};
 use crate::wire::{CHUNK, WireError};
 use crate::{Channel, Options, Via};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -28,10 +28,10 @@ pub fn serve(
     let Some(ToLeader::Lead { members, connect_timeout_s }) = crate::wire::receive(&mut from)? else { return Ok(()) };
     let voice = Voice(Arc::new(Mutex::new(Some(to))));
     let options = Options { connect_timeout_s, leased: true, ..Options::default() };
-    let ways: Vec<Arc<Way>> = members.iter().map(|_| Arc::new(Way::default())).collect();
+    let ways: Vec<Arc<MemberChannel>> = members.iter().map(|_| Arc::new(MemberChannel::default())).collect();
     let mut threads = Vec::new();
     for (at, (member, way)) in members.into_iter().zip(&ways).enumerate() {
-        let (host, refused) = (Host { at: at as u32, voice: voice.clone(), way: way.clone() }, voice.clone());
+        let (host, refused) = (MemberSink { at: at as u32, voice: voice.clone(), way: way.clone() }, voice.clone());
         let options = options.clone();
         match homing_os::threads::begin(move || host.attend(member, &options)) {
             Ok(thread) => threads.push(thread),
@@ -47,7 +47,7 @@ pub fn serve(
 }
 
 /// Passes on the coordinator's messages to the members until the input ends.
-fn obey(from: &mut impl BufRead, ways: &[Arc<Way>], heard: impl Fn()) -> Result<(), WireError> {
+fn obey(from: &mut impl BufRead, ways: &[Arc<MemberChannel>], heard: impl Fn()) -> Result<(), WireError> {
     let unknown = |member| WireError::Garbled(format!("a member of number {member}"));
     let way = |member: u32| ways.get(member as usize).ok_or_else(|| unknown(member));
     loop {
@@ -99,20 +99,20 @@ impl<W: Write> Voice<W> {
 
 /// The channel to a member's worker.
 #[derive(Default)]
-struct Way(Mutex<Ends>);
+struct MemberChannel(Mutex<MemberPipes>);
 
 #[derive(Default)]
-struct Ends {
+struct MemberPipes {
     /// Queues bytes that a slow member has not read yet, as the coordinator would.
     to: Option<Sender<Vec<u8>>>,
-    keeper: Option<Keeper>,
+    keeper: Option<ChannelChild>,
     /// Whether no message may be sent there any more.
     closed: bool,
 }
 
-impl Way {
+impl MemberChannel {
     /// Sets both ends, unless the member is no longer wanted; returns whether it did.
-    fn open(&self, to: Sender<Vec<u8>>, keeper: Keeper) -> bool {
+    fn open(&self, to: Sender<Vec<u8>>, keeper: ChannelChild) -> bool {
         let mut ends = lock(&self.0);
         if !ends.closed {
             (ends.to, ends.keeper) = (Some(to), Some(keeper));
@@ -143,15 +143,15 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A member, and the output for its events.
-struct Host<W> {
+struct MemberSink<W> {
     at: u32,
     voice: Voice<W>,
-    way: Arc<Way>,
+    way: Arc<MemberChannel>,
 }
 
-impl<W: Write> Host<W> {
+impl<W: Write> MemberSink<W> {
     /// Serves a member from its connection to its end.
-    fn attend(&self, member: Member, options: &Options) {
+    fn attend(&self, member: MemberTarget, options: &Options) {
         let at = self.at;
         let unreached = |why: String| self.voice.say(&FromLeader::Unreached { member: at, why });
         // The first member is this host.

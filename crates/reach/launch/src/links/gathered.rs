@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 const GATHERED: Duration = Duration::from_secs(1);
 
 /// Lines that were not yet shown.
-pub(super) struct Gathered {
+pub(super) struct PendingNotes {
     untold: Vec<(String, String)>,
     since: Instant,
 }
 
-impl Gathered {
-    pub fn new(now: Instant) -> Gathered {
-        Gathered { untold: Vec::new(), since: now }
+impl PendingNotes {
+    pub fn new(now: Instant) -> PendingNotes {
+        PendingNotes { untold: Vec::new(), since: now }
     }
 
     pub fn add(&mut self, host: &str, text: String, now: Instant) {

@@ -3,7 +3,7 @@
 
 use crate::silence::Silence;
 use crate::wire::{FromWorker, HOST_LOST_S, ToWorker, WireError};
-use crate::{Fate, Heard, HostPlan, Keeper, LaunchError};
+use crate::{ChannelChild, HostEvent, HostPlan, LaunchError, SlurmEnd};
 use homing_model::HostFacts;
 use std::ops::{Deref, DerefMut};
 use std::sync::mpsc::Sender;
@@ -27,7 +27,7 @@ pub enum HostNews {
     Astray(String),
     /// No task runs there any more, or its worker's lease is over. May come twice; the second time with Slurm's
     /// reason.
-    Lost(String, Option<Fate>),
+    Lost(String, Option<SlurmEnd>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,20 +40,20 @@ pub(super) enum Standing {
 }
 
 /// One host, with the owner's own state of it.
-pub struct Link<T> {
+pub struct HostLink<T> {
     /// The host.
     pub plan: HostPlan,
     /// Frames for the next flush.
     pub out: Vec<u8>,
     standing: Standing,
     pub(super) to: Option<Sender<Vec<u8>>>,
-    keeper: Option<Keeper>,
+    keeper: Option<ChannelChild>,
     pub(super) heard: Instant,
     pub(super) followed: bool,
     of: T,
 }
 
-impl<T> Deref for Link<T> {
+impl<T> Deref for HostLink<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -61,16 +61,16 @@ impl<T> Deref for Link<T> {
     }
 }
 
-impl<T> DerefMut for Link<T> {
+impl<T> DerefMut for HostLink<T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.of
     }
 }
 
-impl<T> Link<T> {
-    pub(super) fn to(of: T, plan: HostPlan, now: Instant) -> Link<T> {
+impl<T> HostLink<T> {
+    pub(super) fn to(of: T, plan: HostPlan, now: Instant) -> HostLink<T> {
         let (out, to, keeper) = (Vec::new(), None, None);
-        Link { plan, out, standing: Standing::Pending, to, keeper, heard: now, followed: false, of }
+        HostLink { plan, out, standing: Standing::Pending, to, keeper, heard: now, followed: false, of }
     }
 
     /// Whether it may still come up.
@@ -118,32 +118,32 @@ impl<T> Link<T> {
         })
     }
 
-    pub(super) fn hear(&mut self, heard: Heard, now: Instant) -> Option<HostNews> {
+    pub(super) fn hear(&mut self, heard: HostEvent, now: Instant) -> Option<HostNews> {
         use Standing::{Cut, Lost, Pending, Up};
         Some(match (heard, self.standing) {
-            (Heard::Up { facts, to, keeper }, Pending) => {
+            (HostEvent::Up { facts, to, keeper }, Pending) => {
                 (self.standing, self.to, self.keeper, self.heard) = (Up, Some(to), Some(keeper), now);
                 HostNews::Up(facts)
             }
-            (Heard::Refused(error), Pending) => HostNews::Refused(error),
-            (Heard::From(messages), Up) => {
+            (HostEvent::Refused(error), Pending) => HostNews::Refused(error),
+            (HostEvent::From(messages), Up) => {
                 self.heard = now;
                 // A host that was closed may still send messages.
                 self.is_up().then_some(HostNews::From(messages))?
             }
-            (Heard::Cut { reason }, Up) => {
+            (HostEvent::Cut { reason }, Up) => {
                 self.unlink(Cut, ENDS_WITHIN);
                 HostNews::Cut(format!(
                     "{reason}; what ran there may run for up to {HOST_LOST_S} s and is not run elsewhere before"
                 ))
             }
-            (Heard::Astray { reason }, Up) => {
+            (HostEvent::Astray { reason }, Up) => {
                 self.unlink(Cut, ENDS_WITHIN);
                 HostNews::Astray(reason)
             }
             // The silence was that of its leader.
-            (Heard::Astray { reason }, Lost) if !self.followed => HostNews::Astray(reason),
-            (Heard::Gone { reason, fate }, Up | Cut | Lost) => {
+            (HostEvent::Astray { reason }, Lost) if !self.followed => HostNews::Astray(reason),
+            (HostEvent::Gone { reason, fate }, Up | Cut | Lost) => {
                 self.unlink(Lost, ENDS_WITHIN);
                 HostNews::Lost(fate.as_ref().map_or(reason, |fate| fate.text.clone()), fate)
             }

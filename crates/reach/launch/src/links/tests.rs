@@ -1,10 +1,10 @@
 //! No process, no socket: the events are made up, and a fake records the hosts that it was to connect to.
 
 use super::*;
-use crate::end::{End, Left};
-use crate::keeper::Led;
+use crate::channel_child::Led;
+use crate::end::{ChannelEnd, Left};
 use crate::wire::{FromWorker, ToWorker};
-use crate::{Fate, Keeper};
+use crate::{ChannelChild, SlurmEnd};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 
@@ -13,13 +13,13 @@ struct Nobody;
 impl Led for Nobody {
     fn end(&self, _: Duration) {}
 
-    fn ended(&self) -> End {
-        End { why: String::new(), said: None, left: Left::Nothing }
+    fn ended(&self) -> ChannelEnd {
+        ChannelEnd { why: String::new(), said: None, left: Left::Nothing }
     }
 }
 
-struct World {
-    links: Links<()>,
+struct LinksFixture {
+    links: HostLinks<()>,
     reached: Arc<Mutex<Vec<usize>>>,
     begun: Instant,
 }
@@ -28,7 +28,7 @@ fn plan(name: &str) -> HostPlan {
     HostPlan { name: name.into(), via: Via::Ssh { target: name.into() }, slots: None }
 }
 
-fn world(hosts: &[&str]) -> World {
+fn world(hosts: &[&str]) -> LinksFixture {
     let reached = Arc::<Mutex<Vec<usize>>>::default();
     let reaches = reached.clone();
     let reach = move |at, plan: HostPlan| match plan.name.as_str() {
@@ -38,36 +38,36 @@ fn world(hosts: &[&str]) -> World {
             Ok(())
         }
     };
-    World {
-        links: Links::new(|_| (), hosts.iter().map(|name| plan(name)).collect(), reach),
+    LinksFixture {
+        links: HostLinks::new(|_| (), hosts.iter().map(|name| plan(name)).collect(), reach),
         reached,
         begun: Instant::now(),
     }
 }
 
-fn up() -> (Heard, Receiver<Vec<u8>>) {
+fn up() -> (HostEvent, Receiver<Vec<u8>>) {
     let (to, from) = channel();
-    (Heard::Up { facts: Box::default(), to, keeper: Keeper::led(Arc::new(Nobody)) }, from)
+    (HostEvent::Up { facts: Box::default(), to, keeper: ChannelChild::led(Arc::new(Nobody)) }, from)
 }
 
-fn cut() -> Heard {
-    Heard::Cut { reason: "no way".into() }
+fn cut() -> HostEvent {
+    HostEvent::Cut { reason: "no way".into() }
 }
 
-fn astray() -> Heard {
-    Heard::Astray { reason: "nobody leads".into() }
+fn astray() -> HostEvent {
+    HostEvent::Astray { reason: "nobody leads".into() }
 }
 
-fn gone() -> Heard {
-    Heard::Gone { reason: "it ended".into(), fate: None }
+fn gone() -> HostEvent {
+    HostEvent::Gone { reason: "it ended".into(), fate: None }
 }
 
-fn words() -> Heard {
-    Heard::From(vec![FromWorker::Pong])
+fn words() -> HostEvent {
+    HostEvent::From(vec![FromWorker::Pong])
 }
 
-fn refused() -> Heard {
-    Heard::Refused(LaunchError::NotNeeded { host: "n1".into() })
+fn refused() -> HostEvent {
+    HostEvent::Refused(LaunchError::NotNeeded { host: "n1".into() })
 }
 
 /// Returns a short text for an event.
@@ -83,8 +83,8 @@ fn short(news: Option<HostNews>) -> String {
     }
 }
 
-impl World {
-    fn hear(&mut self, at: usize, heard: Heard) -> String {
+impl LinksFixture {
+    fn hear(&mut self, at: usize, heard: HostEvent) -> String {
         short(self.links.hear(at, heard, self.begun))
     }
 
@@ -156,8 +156,11 @@ fn a_host_that_is_silent_is_lost_and_not_heard_any_more() {
 fn what_slurm_says_of_its_end_counts_more() {
     let mut world = world(&["n1"]);
     let _from = world.up(0);
-    let fate = Some(Fate { text: "Slurm ended job 7: CANCELLED".into(), counts: false, ask_again: false });
-    assert_eq!(world.hear(0, Heard::Gone { reason: "status 143".into(), fate }), "lost: Slurm ended job 7: CANCELLED");
+    let fate = Some(SlurmEnd { text: "Slurm ended job 7: CANCELLED".into(), counts: false, ask_again: false });
+    assert_eq!(
+        world.hear(0, HostEvent::Gone { reason: "status 143".into(), fate }),
+        "lost: Slurm ended job 7: CANCELLED"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A host of a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Member {
+pub struct MemberTarget {
     /// The name that the user gave it.
     pub name: String,
     /// The destination for the leader's `ssh`.
@@ -19,7 +19,7 @@ pub enum ToLeader {
     /// First message, sent once: the hosts that it leads.
     Lead {
         /// The hosts of the branch; the first is the leader's own host.
-        members: Vec<Member>,
+        members: Vec<MemberTarget>,
         /// Seconds that its ssh may take to connect.
         connect_timeout_s: u32,
     },

@@ -9,7 +9,7 @@ pub mod lines;
 pub mod stub;
 
 use homing_lease::UnitWish;
-use homing_model::{Change, HostFacts, HostSample, IoCounters, IoWait, Outcome, Pulse, RawText, Task};
+use homing_model::{FileChange, HostFacts, HostSample, IoCounters, IoWait, Outcome, RawText, StorageSample, Task};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::fmt::{Debug, Write as _};
 use std::io::{self, BufRead, Read, Write};
@@ -59,7 +59,7 @@ pub const HEARTBEAT_S: u64 = 5;
 
 /// Which stream a chunk of output came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stream {
+pub enum OutputStream {
     /// Standard output.
     Out,
     /// Standard error.
@@ -108,7 +108,7 @@ pub enum ToWorker {
         weigh: bool,
         /// Changes by other hosts that this host must see before the task starts, after those of
         /// [`ToWorker::Written`].
-        fence: Vec<Change>,
+        fence: Vec<FileChange>,
         /// Units of the host's resources that the worker leases for it, and names in its environment.
         units: Vec<UnitWish>,
     },
@@ -126,8 +126,9 @@ pub enum ToWorker {
         /// The attempt.
         ticket: u64,
     },
-    /// Check whether this host has the files of a volume that is not mounted here. Answered by `Stands`.
-    Stand {
+    /// Check whether this host has the files of a volume that is not mounted here. The answer is
+    /// [`FromWorker::HasVolume`].
+    HasVolume {
         /// The number of the check.
         ask: u64,
         /// The mount point on the other hosts.
@@ -161,7 +162,7 @@ pub enum ToWorker {
     /// of a fence that is too long for the next `Run`.
     Written {
         /// Files made, changed or removed.
-        changes: Vec<Change>,
+        changes: Vec<FileChange>,
     },
     /// Part of the standard input of a task whose `Run` follows.
     Input {
@@ -176,18 +177,18 @@ pub enum ToWorker {
 /// Messages from worker to coordinator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
-    /// Part of a running task's output. The small output of a short task travels in `Ended` instead.
+    /// Part of a running task's output. The small output of a short task travels in `AttemptEnd` instead.
     Output {
         /// The attempt.
         ticket: u64,
         /// Which stream.
-        stream: Stream,
+        stream: OutputStream,
         /// At most `CHUNK` bytes.
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
     /// An attempt ended; this is the last message about it.
-    Ended(Ended),
+    Ended(AttemptEnd),
     /// The attempt did not start here and should be tried elsewhere.
     Unfit {
         /// The attempt.
@@ -195,8 +196,8 @@ pub enum FromWorker {
         /// The path that is missing here.
         missing: RawText,
     },
-    /// Answer to `Stand`.
-    Stands {
+    /// Answer to [`ToWorker::HasVolume`].
+    HasVolume {
         /// The number of the check.
         ask: u64,
         /// Whether tasks see the volume's files here from now on.
@@ -213,7 +214,7 @@ pub enum FromWorker {
     /// Last message.
     Bye,
     /// The measurements that admission uses.
-    Pulse(Pulse),
+    Pulse(StorageSample),
     /// The bytes that an NFS server has exchanged with this host have grown; always sent before the pulse of that
     /// time.
     Served {
@@ -222,12 +223,12 @@ pub enum FromWorker {
         /// Bytes from it and to it since its volumes were mounted here.
         bytes: u64,
     },
-    /// Files that a recipe changed, synced; always sent before its `Ended`. A long list comes in parts.
+    /// Files that a recipe changed, synced; always sent before its `AttemptEnd`. A long list comes in parts.
     Changed {
         /// The attempt.
         ticket: u64,
         /// Files made, changed or removed.
-        changes: Vec<Change>,
+        changes: Vec<FileChange>,
         /// Microseconds spent to see others' files before it and to sync its own after it; 0 in all parts but one.
         fence_us: u64,
     },
@@ -236,7 +237,7 @@ pub enum FromWorker {
         /// The attempt.
         ticket: u64,
         /// The file.
-        change: Change,
+        change: FileChange,
         /// For people.
         why: String,
     },
@@ -244,7 +245,7 @@ pub enum FromWorker {
 
 /// The end of an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct AttemptEnd {
     /// The attempt.
     pub ticket: u64,
     /// How it ended.
@@ -264,7 +265,7 @@ pub struct Ended {
     /// Declared outputs that were moved aside because the attempt failed, as `(from, to)`.
     pub set_aside: Vec<(RawText, RawText)>,
     /// Declared outputs on shared file systems as it left them, synced.
-    pub wrote: Vec<Change>,
+    pub wrote: Vec<FileChange>,
 }
 
 /// An error of a channel.
@@ -326,7 +327,7 @@ fn beginning(message: &impl Debug) -> String {
 }
 
 /// Cuts a list of changes so that each part fits into one message. Returns at least one part, which may be empty.
-pub fn portions(changes: Vec<Change>) -> Vec<Vec<Change>> {
+pub fn portions(changes: Vec<FileChange>) -> Vec<Vec<FileChange>> {
     let (mut portions, mut bytes) = (vec![Vec::new()], 0);
     for change in changes {
         bytes += change.path.0.len() + CHANGE_BESIDES;
@@ -434,7 +435,7 @@ mod tests {
         let mut bytes = b"Welcome to n1\n* motd without end".to_vec();
         let facts = HostFacts { hostname: "n1".into(), cores: 2, ..HostFacts::default() };
         send_hello(&mut bytes, &facts).unwrap();
-        let sent = FromWorker::Output { ticket: 7, stream: Stream::Err, bytes: vec![0, 255, 10] };
+        let sent = FromWorker::Output { ticket: 7, stream: OutputStream::Err, bytes: vec![0, 255, 10] };
         send(&mut bytes, &sent).unwrap();
         let mut from = io::BufReader::new(&bytes[..]);
         let mut noise = 0;
@@ -487,14 +488,14 @@ mod tests {
 
     #[test]
     fn a_build_of_many_changed_files_fits_into_frames() {
-        let stamp = homing_model::Stamp { size: u64::MAX, ino: u64::MAX, mtime_ns: i64::MIN, dir: false };
-        let change = |n: usize| Change {
+        let stamp = homing_model::FileStamp { size: u64::MAX, ino: u64::MAX, mtime_ns: i64::MIN, dir: false };
+        let change = |n: usize| FileChange {
             path: RawText(format!("/{}/{n}", "folder/".repeat(20)).into_bytes()),
             now: Some(stamp),
             fresh: true,
             was: Some(u64::MAX),
         };
-        let changes: Vec<Change> = (0..150_000).map(change).collect();
+        let changes: Vec<FileChange> = (0..150_000).map(change).collect();
         let whole = FromWorker::Changed { ticket: 1, changes: changes.clone(), fence_us: 0 };
         assert!(encode(&whole, &mut Vec::new()).is_err(), "one message would do, and this test shows nothing");
         let mut bytes = Vec::new();
@@ -546,7 +547,7 @@ mod tests {
                     fence: vec![],
                     units: vec![UnitWish { name: "gpu".into(), parts: 50, all: 2 }],
                 });
-                round_trip(FromWorker::Ended(Ended {
+                round_trip(FromWorker::Ended(AttemptEnd {
                     ticket: 9,
                     outcome: if full { Outcome::Lost("x".into()) } else { Outcome::Exit(3) },
                     wall_us: 1,
@@ -562,8 +563,10 @@ mod tests {
             }
         }
         let path = || RawText(b"/d/\xff".to_vec());
-        let stamp = homing_model::Stamp { size: 1, ino: 2, mtime_ns: -3, dir: true };
-        for change in [None, Some(stamp)].map(|now| Change { path: path(), now, fresh: now.is_none(), was: Some(7) }) {
+        let stamp = homing_model::FileStamp { size: 1, ino: 2, mtime_ns: -3, dir: true };
+        for change in
+            [None, Some(stamp)].map(|now| FileChange { path: path(), now, fresh: now.is_none(), was: Some(7) })
+        {
             let changes = vec![change.clone()];
             round_trip(FromWorker::Changed { ticket: 1, changes, fence_us: 5 });
             round_trip(FromWorker::Late { ticket: 1, change, why: "x".into() });

@@ -1,13 +1,13 @@
 //! Messages between the coordinator of a build and a stub, which make starts in place of a recipe. They travel over a
 //! socket between processes of the same user on one host, framed like all messages.
 
-use crate::wire::Stream;
+use crate::wire::OutputStream;
 use homing_model::{Outcome, RawText};
 use serde::{Deserialize, Serialize};
 
 /// A recipe's place in its build, by the absolute names of make's targets. The default: nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct RecipePosition {
     /// Its target; the lines of the recipe run one after the other.
     pub target: Option<RawText>,
     /// The targets of the outer makes, whose recipes run the make of this recipe.
@@ -30,7 +30,7 @@ pub enum FromStub {
         /// The whole environment.
         env: Vec<(RawText, RawText)>,
         /// Its place in the build, from make.
-        part: Part,
+        part: RecipePosition,
     },
     /// The stub received this signal: the recipe is to end.
     Signal(i32),
@@ -42,7 +42,7 @@ pub enum ToStub {
     /// Output of the recipe.
     Output {
         /// Which stream.
-        stream: Stream,
+        stream: OutputStream,
         /// At most `CHUNK` bytes.
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,

@@ -2,7 +2,7 @@
 //! is a process of its own. An ordinary user gets a mount namespace only with a user namespace, and that only in a
 //! process with one thread.
 
-use super::Place;
+use super::MountAlias;
 use homing_model::RawText;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
@@ -19,7 +19,7 @@ use std::process::Command;
 const CANNOT_START: i32 = homing_model::exit::NO_PROGRAM;
 
 /// Returns the words between `in-view` and those of the program.
-pub(super) fn arguments(places: &[Place], cwd: &Path, program: &Path) -> Vec<RawText> {
+pub(super) fn arguments(places: &[MountAlias], cwd: &Path, program: &Path) -> Vec<RawText> {
     let mut words: Vec<RawText> = Vec::new();
     for place in places {
         words.extend([RawText::from(place.point.as_path()), RawText::from(place.local.as_path())]);

@@ -1,7 +1,7 @@
 //! Finds out whether this host has the files of a volume, and where. The proof is a file with an unguessable name
 //! that the coordinator has just made.
 
-use super::{Place, View, is_plain, os, probe_command};
+use super::{MountAlias, MountView, is_plain, os, probe_command};
 use homing_model::RawText;
 use homing_mounts::nfs::{EXPORTS, server_paths};
 use std::ffi::OsStr;
@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The message `ToWorker::Stand`.
-pub(crate) struct Question {
+/// The message `ToWorker::HasVolume`.
+pub(crate) struct VolumeQuestion {
     pub point: RawText,
     pub path: RawText,
     pub nonce: RawText,
@@ -18,7 +18,7 @@ pub(crate) struct Question {
 }
 
 /// Returns the view with the volume, and a text for the user; or the reason against it.
-pub(crate) fn stand(question: &Question, view: &View) -> Result<(View, String), String> {
+pub(crate) fn stand(question: &VolumeQuestion, view: &MountView) -> Result<(MountView, String), String> {
     let point = question.point.to_path();
     let proves = |dir: &Path| {
         let file = dir.join(question.nonce.as_path());
@@ -33,7 +33,7 @@ pub(crate) fn stand(question: &Question, view: &View) -> Result<(View, String), 
     let found = asked.and_then(|path| server_paths(&path, &exports).into_iter().find(|dir| proves(dir)));
     let local =
         found.ok_or_else(|| format!("{} is not mounted there, and no directory there is it", point.display()))?;
-    let place = Place { point: point.clone(), local: local.clone() };
+    let place = MountAlias { point: point.clone(), local: local.clone() };
     let private = view.with(place.clone(), true);
     let told = |how: &str| format!("it serves {} from its own {}; tasks {how}", point.display(), local.display());
     match permitted(&private, &point.join(question.nonce.as_path())) {
@@ -63,7 +63,7 @@ fn at_home(path: &RawText) -> Option<RawText> {
 }
 
 /// Runs a command in the view that looks for the file, to prove that the view is permitted.
-fn permitted(view: &View, file: &Path) -> Result<(), String> {
+fn permitted(view: &MountView, file: &Path) -> Result<(), String> {
     let (program, words) = probe_command(view, file);
     let output = Command::new(program).args(words.iter().skip(1).map(os)).stdin(Stdio::null()).output();
     let output = output.map_err(|e| e.to_string())?;
@@ -94,15 +94,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("n"), "right").unwrap();
         let ask = |point: &Path, secret: &str| {
-            let question = Question {
+            let question = VolumeQuestion {
                 point: point.into(),
                 path: "/nowhere-at-all".into(),
                 nonce: "n".into(),
                 secret: secret.into(),
             };
-            stand(&question, &View::default())
+            stand(&question, &MountView::default())
         };
-        assert!(ask(dir.path(), "right").is_ok_and(|(view, _)| view == View::default()));
+        assert!(ask(dir.path(), "right").is_ok_and(|(view, _)| view == MountView::default()));
         assert!(ask(dir.path(), "wrong").is_err());
         assert!(ask(Path::new("/data-of-others"), "right").is_err());
     }

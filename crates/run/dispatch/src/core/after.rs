@@ -3,15 +3,15 @@
 
 use super::Core;
 use super::ending::unstarted;
-use super::terms::{Action, Record};
-use homing_model::graph::{Place, Waits};
+use super::types::{Action, AttemptRecord};
+use homing_model::graph::{TaskReadiness, TaskWaits};
 use homing_model::{Outcome, Task, TaskId};
 use std::collections::{HashMap, HashSet};
 
 /// The tasks that wait for others, and the tasks whose inputs are being located.
 #[derive(Debug, Default)]
 pub(super) struct After {
-    waits: Waits,
+    waits: TaskWaits,
     tasks: HashMap<TaskId, Task>,
     away: HashSet<TaskId>,
     /// The labels of failed tasks in messages, if they have one.
@@ -43,7 +43,7 @@ pub struct Skipped {
 }
 
 /// The end of a task, for the tasks that wait for it.
-pub(super) enum End {
+pub(super) enum DependencyEnd {
     Well,
     Badly {
         /// Its label in messages.
@@ -51,12 +51,12 @@ pub(super) enum End {
     },
 }
 
-impl Record {
+impl AttemptRecord {
     /// Returns the end of the task for others, if this is one. A killed task runs again in another part of the run,
     /// and tasks that need it continue to wait.
-    pub(super) fn settles(&self) -> Option<End> {
+    pub(super) fn settles(&self) -> Option<DependencyEnd> {
         let well = self.outcome.is_success();
-        let end = || if well { End::Well } else { End::Badly { label: self.task.label() } };
+        let end = || if well { DependencyEnd::Well } else { DependencyEnd::Badly { label: self.task.label() } };
         (self.last && self.outcome != Outcome::Killed).then(end)
     }
 }
@@ -66,9 +66,9 @@ impl Core {
     pub fn wait_for(&mut self, mut task: Task) {
         let after = std::mem::take(&mut task.after);
         match self.after.waits.add(task.id, &after) {
-            Place::Ready => self.locate(task),
-            Place::Waits => drop(self.after.tasks.insert(task.id, task)),
-            Place::Never(root) => self.give_up(task, root),
+            TaskReadiness::Ready => self.locate(task),
+            TaskReadiness::Waits => drop(self.after.tasks.insert(task.id, task)),
+            TaskReadiness::Never(root) => self.give_up(task, root),
         }
     }
 
@@ -88,11 +88,11 @@ impl Core {
     }
 
     /// Continues or gives up the tasks that wait for this one.
-    pub(super) fn settled(&mut self, task: TaskId, end: End) {
+    pub(super) fn settled(&mut self, task: TaskId, end: DependencyEnd) {
         self.arrived(task);
         let of_its_own = self.after.waits.root(task).is_none();
-        let ended = self.after.waits.ended(task, matches!(end, End::Well));
-        if let End::Badly { label } = end
+        let ended = self.after.waits.ended(task, matches!(end, DependencyEnd::Well));
+        if let DependencyEnd::Badly { label } = end
             && of_its_own
         {
             self.tell_not_run(&label, &ended.never);

@@ -1,12 +1,12 @@
 //! An attempt at a task: its start, its messages, its end.
 
-use super::terms::{Given, Running, Stage};
-use super::{Action, Core, Offer, Record};
+use super::types::{Stage, TaskAttempt, TaskDetails};
+use super::{Action, AttemptRecord, Core, Offer};
 use crate::admission::storage_of;
 use homing_launch::Attempt;
-use homing_launch::wire::{Ended, ToWorker};
+use homing_launch::wire::{AttemptEnd, ToWorker};
 use homing_model::TaskId;
-use homing_model::event::{PlannedBytes, What, parts};
+use homing_model::event::{EventKind, PlannedBytes, parts};
 use homing_model::{Outcome, RawText};
 use homing_os::clock::{Moment, Mono};
 use homing_place::{HostIx, Placed};
@@ -23,7 +23,7 @@ impl Core {
         homing_batch::fill_slot(&mut task.command, slot);
         task.timeout_ms = task.timeout_ms.or(self.policy.timeout_ms);
         let units = self.hosts.units_of(host, &task);
-        self.actions.push(Action::Journal(What::TaskStarted {
+        self.actions.push(Action::Journal(EventKind::TaskStarted {
             task: task.id,
             attempt: waiting.attempt,
             host: self.hosts.name(host).into(),
@@ -47,7 +47,7 @@ impl Core {
         let counted = self.presses(&placed.need);
         let (started, printed, tail) = (now, [0; 2], Vec::new());
         let (excessive, seen, moved) = (false, false, None);
-        let given = Given { waiting, placed, slot, started, excessive, printed, tail, counted, seen, moved };
+        let given = TaskDetails { waiting, placed, slot, started, excessive, printed, tail, counted, seen, moved };
         if counted {
             self.admission.started(storage, given.reads());
             self.uses(storage, host, true);
@@ -86,7 +86,7 @@ impl Core {
 
     /// Takes the end of an attempt from a worker. Returns false for an unknown ticket: the message came after its
     /// host was given up, and changes nothing.
-    pub fn ended(&mut self, host: HostIx, mut ended: Ended, now: Moment) -> bool {
+    pub fn ended(&mut self, host: HostIx, mut ended: AttemptEnd, now: Moment) -> bool {
         if self.running.get(&ended.ticket).is_none_or(|r| r.host != host) {
             return false;
         }
@@ -120,7 +120,7 @@ impl Core {
     }
 
     /// Learns from an ended attempt how tasks of its kind use storage.
-    fn learn_storage(&mut self, running: &Running, ended: &Ended) {
+    fn learn_storage(&mut self, running: &TaskAttempt, ended: &AttemptEnd) {
         if !running.placed.need.reads() {
             return self.learn_kind(running, ended);
         }
@@ -131,7 +131,7 @@ impl Core {
     }
 
     /// Releases the resources of an attempt. `lesson_us` is its time if that is a measure of its kind, else 0.
-    pub(super) fn release(&mut self, host: HostIx, ticket: u64, running: &Running, lesson_us: u64) {
+    pub(super) fn release(&mut self, host: HostIx, ticket: u64, running: &TaskAttempt, lesson_us: u64) {
         self.placer.finished(host, running.waiting.offer.task.id, lesson_us);
         self.hosts.release(host, ticket, running.placed.need.cpus);
         self.claim(host, &running.waiting.offer.task, false);
@@ -141,9 +141,9 @@ impl Core {
     pub(super) fn close(
         &mut self,
         ticket: u64,
-        run: Running,
+        run: TaskAttempt,
         outcome: Outcome,
-        ended: Option<Ended>,
+        ended: Option<AttemptEnd>,
         again: bool,
         now: Moment,
     ) {
@@ -156,7 +156,7 @@ impl Core {
         let mut task = run.waiting.offer.task.clone();
         let ran = (!again).then(|| homing_journal::ran(&task));
         homing_batch::fill_slot(&mut task.command, run.slot);
-        self.conclude(Record {
+        self.conclude(AttemptRecord {
             ticket,
             task,
             attempt: run.waiting.attempt,
@@ -197,7 +197,7 @@ impl Core {
     }
 
     /// Journals and counts an end before it is passed on.
-    pub(super) fn conclude(&mut self, record: Record) {
+    pub(super) fn conclude(&mut self, record: AttemptRecord) {
         self.record(record.event());
         if record.last {
             self.arrived(record.task.id);
@@ -228,7 +228,7 @@ impl Core {
             return;
         }
         let name = self.hosts.name(host).to_string();
-        self.actions.push(Action::Journal(What::HostUnfit { host: name, reason }));
+        self.actions.push(Action::Journal(EventKind::HostUnfit { host: name, reason }));
         self.enqueue(running.of.waiting);
     }
 }

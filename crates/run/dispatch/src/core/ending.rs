@@ -1,10 +1,10 @@
 //! The end of a run: on its own, by `--halt`, by a signal, for want of hosts.
 
-use super::terms::{Stage, end};
-use super::{Action, Core, Record};
+use super::types::{Stage, end};
+use super::{Action, AttemptRecord, Core};
 use crate::admission::Io;
-use homing_batch::{Decision, Ends};
-use homing_model::event::What;
+use homing_batch::{Decision, TaskCounts};
+use homing_model::event::EventKind;
 use homing_model::resource::shown_amount;
 use homing_model::{Outcome, Task};
 use homing_os::clock::Mono;
@@ -41,12 +41,12 @@ impl Core {
         }
     }
 
-    fn ends(&self) -> Ends {
-        Ends { done: self.counts.done, failed: self.counts.failed(), total: self.counts.total }
+    fn ends(&self) -> TaskCounts {
+        TaskCounts { done: self.counts.done, failed: self.counts.failed(), total: self.counts.total }
     }
 
     pub(super) fn give_up_on_homeless(&mut self) {
-        if self.expecting || !self.hosts.any_up() || !self.running.is_empty() || self.stands.pending() {
+        if self.expecting || !self.hosts.any_up() || !self.running.is_empty() || self.volume_access.pending() {
             return;
         }
         for id in self.placer.runnable_nowhere() {
@@ -97,7 +97,7 @@ impl Core {
     /// Applies limits of time: `--timeout` in per cent of the median.
     pub fn tick(&mut self, now: Mono) {
         if matches!(self.policy.io, Io::Fixed(_)) {
-            self.acquit(now);
+            self.release_idle_kinds(now);
         }
         let Some(share) = self.policy.timeout_of_median else { return };
         if self.walls.len() < 3 {
@@ -113,7 +113,7 @@ impl Core {
     }
 
     /// Returns the exit status of the run as GNU parallel defines it, and the last record.
-    pub fn finish(&mut self) -> (i32, What) {
+    pub fn finish(&mut self) -> (i32, EventKind) {
         let cut = !self.source_ended || self.broken.is_some();
         let counts = self.counts.at_the_end((self.waiting.len() + self.after.len()) as u64, cut);
         let undone = cut || counts.contains_key("unfinished");
@@ -126,20 +126,20 @@ impl Core {
             None if !self.hosts.any_up() && undone => NO_HOSTS,
             None => self.halt.exit_status(self.ends()),
         };
-        (exit, What::RunEnded { exit, counts })
+        (exit, EventKind::RunEnded { exit, counts })
     }
 }
 
 /// Returns the last record of a run that never began, because it lacks hosts.
-pub(crate) fn without_hosts(ending: What) -> What {
+pub(crate) fn without_hosts(ending: EventKind) -> EventKind {
     match ending {
-        What::RunEnded { counts, .. } => What::RunEnded { exit: NO_HOSTS, counts },
+        EventKind::RunEnded { counts, .. } => EventKind::RunEnded { exit: NO_HOSTS, counts },
         other => other,
     }
 }
 
-pub(super) fn unstarted(task: Task, attempt: u32, outcome: Outcome) -> Record {
-    Record {
+pub(super) fn unstarted(task: Task, attempt: u32, outcome: Outcome) -> AttemptRecord {
+    AttemptRecord {
         ticket: 0,
         ran: Some(homing_journal::ran(&task)),
         task,

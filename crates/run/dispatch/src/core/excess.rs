@@ -1,8 +1,8 @@
 //! Tasks that print more than they may, or more than the disk can hold.
 
-use super::terms::{Running, end};
+use super::types::{TaskAttempt, end};
 use super::{Action, Core};
-use homing_launch::wire::{Ended, Stream};
+use homing_launch::wire::{AttemptEnd, OutputStream};
 use homing_model::Outcome;
 use homing_model::text::keep_tail;
 use homing_model::units::bytes;
@@ -13,10 +13,10 @@ const TAIL: usize = 1024;
 
 impl Core {
     /// Counts the output of a running attempt.
-    pub fn printed(&mut self, ticket: u64, stream: Stream, bytes: &[u8]) {
+    pub fn printed(&mut self, ticket: u64, stream: OutputStream, bytes: &[u8]) {
         let Some(running) = self.running.get_mut(&ticket) else { return };
-        running.printed[usize::from(stream == Stream::Err)] += bytes.len() as u64;
-        if stream == Stream::Err {
+        running.printed[usize::from(stream == OutputStream::Err)] += bytes.len() as u64;
+        if stream == OutputStream::Err {
             keep_tail(&mut running.tail, bytes, TAIL);
         }
         if self.policy.output_limit.is_some_and(|limit| running.printed.iter().sum::<u64>() > limit) {
@@ -42,7 +42,7 @@ impl Core {
     }
 
     /// Returns the outcome of an attempt that may have printed too much, even if it ended before it could be killed.
-    pub(super) fn limited(&self, running: &Running, ended: &Ended) -> Outcome {
+    pub(super) fn limited(&self, running: &TaskAttempt, ended: &AttemptEnd) -> Outcome {
         let rest = (ended.stdout.len() + ended.stderr.len()) as u64;
         let printed = running.printed.iter().sum::<u64>() + rest;
         match running.excessive || self.policy.output_limit.is_some_and(|limit| printed > limit) {

@@ -11,7 +11,7 @@ const UNTOLD_US: u64 = 2_000_000;
 
 /// The state of the note about waiting tasks.
 #[derive(Default)]
-pub(super) struct Waits {
+pub(super) struct WaitNote {
     since: Option<Mono>,
     told: bool,
 }

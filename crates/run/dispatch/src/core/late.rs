@@ -1,19 +1,19 @@
 //! A host that does not see a file as another host wrote it.
 
 use super::Core;
-use super::terms::Stage;
-use homing_model::{Change, Outcome};
+use super::types::Stage;
+use homing_model::{FileChange, Outcome};
 use homing_os::clock::Moment;
 use homing_place::HostIx;
 
 impl Core {
     /// Ends an attempt that did not start because its host did not see `change` within the bound. `since`: another
     /// program has changed the file meanwhile, so the expected state does not exist any more.
-    pub fn late(&mut self, host: HostIx, ticket: u64, change: &Change, why: &str, since: bool, now: Moment) {
+    pub fn late(&mut self, host: HostIx, ticket: u64, change: &FileChange, why: &str, since: bool, now: Moment) {
         let Some(mut running) = self.running.remove(&ticket) else { return };
         self.release(host, ticket, &running, 0);
         self.leave_storage(&running, 0);
-        let known = self.written.stands(change);
+        let known = self.written.is_current(change);
         if since || !known {
             if known {
                 self.written.forget(&change.path);

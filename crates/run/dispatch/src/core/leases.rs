@@ -2,9 +2,9 @@
 
 use super::{Action, Core, Licensed};
 use crate::admission::{Io, StorageIx};
-use homing_lease::{Place, Wish};
+use homing_lease::{LeaseDemand, LeaseFolder};
 use homing_model::TaskId;
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::hostname::is_called;
 use homing_place::{HostIx, Need, ServerIx};
 
@@ -17,7 +17,7 @@ impl Core {
         }
         let unmet = need.per_host.iter().filter(|(host, bytes)| *bytes > 0 && !self.met.contains(host));
         let serves = |host: HostIx| offer.served.iter().find(|name| self.hosts.find(name) == Some(host));
-        let met: Vec<(HostIx, Option<Place>)> = unmet
+        let met: Vec<(HostIx, Option<LeaseFolder>)> = unmet
             .filter_map(|(host, _)| Some((*host, self.servers.place(&self.hosts.names_of(serves(*host)?)))))
             .collect();
         for (host, place) in met {
@@ -27,7 +27,7 @@ impl Core {
     }
 
     /// Shares a storage server that was met. No task starts there before its leases are known.
-    pub(super) fn share(&mut self, storage: StorageIx, place: Option<Place>) {
+    pub(super) fn share(&mut self, storage: StorageIx, place: Option<LeaseFolder>) {
         self.admission.site_says(storage, place.as_ref().and_then(|place| place.limit));
         if let Some(each) = self.licenses_of_one_host(storage) {
             self.licensed.push((storage, each));
@@ -80,12 +80,12 @@ impl Core {
     /// Journals a change of the users with leases of the server.
     pub fn shares(&mut self, storage: StorageIx, limit: Option<u32>, users: Vec<(String, u32)>) {
         let storage = self.storage_name(storage).to_string();
-        self.actions.push(Action::Journal(What::Leases { storage, limit, users }));
+        self.actions.push(Action::Journal(EventKind::Leases { storage, limit, users }));
     }
 
     /// Returns the leases that this run wants: one for each of its tasks there, and one for each slot that could
     /// start another.
-    pub fn wishes(&self, storage: StorageIx) -> Wish {
+    pub fn wishes(&self, storage: StorageIx) -> LeaseDemand {
         let used = self.admission.in_flight(storage);
         let own = self.admission.own_limit(storage);
         let waiting = match storage {
@@ -95,7 +95,7 @@ impl Core {
         let more = waiting.min(self.hosts.free_slots() as usize) as u32;
         let limit = own.filter(|_| self.has_set_limit(storage));
         let more = if self.nothing_to_start() { 0 } else { more };
-        Wish { wanted: (used + more).min(own.unwrap_or(u32::MAX)), used, limit }
+        LeaseDemand { wanted: (used + more).min(own.unwrap_or(u32::MAX)), used, limit }
     }
 
     /// Whether a user or administrator has set the limit, so that none is measured.

@@ -1,11 +1,11 @@
 //! Hosts that leave a run: lost with their tasks, drained, released. A lost task runs again, until it was lost with
 //! [`MOST_LOSSES`] hosts or its tries are used up.
 
-use super::terms::Stage;
+use super::types::Stage;
 use super::{Action, Core};
 use homing_launch::{MOST_LOSSES, lose};
 use homing_model::Outcome;
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_os::clock::Moment;
 use homing_place::HostIx;
 
@@ -17,7 +17,7 @@ impl Core {
         if self.leaves(host) {
             let name = self.hosts.name(host).to_string();
             self.actions.push(Action::HostNote(host, format!("{name} is lost: {reason}")));
-            self.actions.push(Action::Journal(What::HostLost { host: name, reason: reason.into() }));
+            self.actions.push(Action::Journal(EventKind::HostLost { host: name, reason: reason.into() }));
         }
         for (ticket, mut running) in lose(&mut self.running, host) {
             self.leave_storage(&running, 0);
@@ -46,7 +46,7 @@ impl Core {
     fn forget(&mut self, host: HostIx) {
         self.placer.host_lost(host);
         self.count_licenses();
-        self.stands.lost(host);
+        self.volume_access.lost(host);
     }
 
     /// Drains a host whose administrator wants it empty: it receives no new task, and its tasks may end.
@@ -63,7 +63,7 @@ impl Core {
     pub fn host_replaced(&mut self, host: HostIx, reason: &str) {
         if self.leaves(host) {
             let host = self.hosts.name(host).to_string();
-            self.actions.push(Action::Journal(What::HostLost { host, reason: reason.into() }));
+            self.actions.push(Action::Journal(EventKind::HostLost { host, reason: reason.into() }));
         }
     }
 
@@ -71,7 +71,7 @@ impl Core {
     pub fn host_released(&mut self, host: HostIx) {
         if self.leaves(host) {
             let text = format!("{} is released: nothing is left for it", self.hosts.name(host));
-            self.actions.push(Action::Journal(What::Note { text }));
+            self.actions.push(Action::Journal(EventKind::Note { text }));
         }
     }
 

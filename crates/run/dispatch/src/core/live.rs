@@ -1,10 +1,10 @@
 //! The state for watchers of a run, and their requests.
 
-use super::terms::end;
-use super::{Action, Core, Running, Stage};
+use super::types::end;
+use super::{Action, Core, Stage, TaskAttempt};
 use crate::admission::StorageIx;
 use homing_launch::wire::ToWorker;
-use homing_model::live::Waits;
+use homing_model::live::WaitGroup;
 use homing_model::{Live, NodeSet, TaskId};
 use homing_place::{Awaited, HostIx};
 use std::cmp::Reverse;
@@ -21,17 +21,17 @@ impl Core {
         Live { at_ns, waits, moved }
     }
 
-    fn waits(&self) -> Vec<Waits> {
-        let after = Waits { why: "tasks that come before them".into(), tasks: self.after.len() as u64 };
+    fn waits(&self) -> Vec<WaitGroup> {
+        let after = WaitGroup { why: "tasks that come before them".into(), tasks: self.after.len() as u64 };
         if self.stage > Stage::Going {
             let why = "nothing: the run is being ended".into();
-            return vec![after, Waits { why, tasks: self.waiting.len() as u64 }];
+            return vec![after, WaitGroup { why, tasks: self.waiting.len() as u64 }];
         }
         let queued = self.placer.awaited().into_iter();
-        let mut all: Vec<Waits> =
-            queued.map(|(awaited, tasks)| Waits { why: self.clause(&awaited), tasks: tasks as u64 }).collect();
+        let mut all: Vec<WaitGroup> =
+            queued.map(|(awaited, tasks)| WaitGroup { why: self.clause(&awaited), tasks: tasks as u64 }).collect();
         let held = self.waiting.len().saturating_sub(self.placer.waiting()) as u64;
-        all.push(Waits { why: "hosts that are being connected to, which hold what they read".into(), tasks: held });
+        all.push(WaitGroup { why: "hosts that are being connected to, which hold what they read".into(), tasks: held });
         all.push(after);
         all
     }
@@ -67,7 +67,7 @@ impl Core {
         }
     }
 
-    fn under_way(&mut self, task: TaskId) -> Option<(u64, &mut Running)> {
+    fn under_way(&mut self, task: TaskId) -> Option<(u64, &mut TaskAttempt)> {
         let found = self.running.iter_mut().find(|(_, run)| run.waiting.offer.task.id == task);
         found.map(|(ticket, run)| (*ticket, run))
     }

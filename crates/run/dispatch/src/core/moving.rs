@@ -1,10 +1,10 @@
 //! Tasks without named inputs that move bytes. Once one is seen, all tasks of its kind count at their storage.
 
 use super::Core;
-use super::terms::{Running, Waiting};
+use super::types::{TaskAttempt, WaitingTask};
 use crate::admission::storage_of;
 use crate::kinds::Moved;
-use homing_launch::wire::Ended;
+use homing_launch::wire::AttemptEnd;
 use homing_model::{Mover, TaskId};
 use homing_os::clock::Mono;
 use homing_place::{HostIx, Need};
@@ -19,7 +19,7 @@ const BEGINS_US: u64 = 250_000;
 impl Core {
     /// Returns the need of a waiting task, including its kind.
     pub(super) fn need(&mut self, id: TaskId) -> Need {
-        let Waiting { offer, .. } = &*self.waiting[&id];
+        let WaitingTask { offer, .. } = &*self.waiting[&id];
         let mut need = offer.need(&self.hosts);
         need.takes = self.room.takes(&offer.task);
         if need.per_host.len() > 1 {
@@ -56,7 +56,7 @@ impl Core {
     }
 
     /// Learns the kind of an ended task. A failed task may have ended before it moved bytes.
-    pub(super) fn learn_kind(&mut self, running: &Running, ended: &Ended) {
+    pub(super) fn learn_kind(&mut self, running: &TaskAttempt, ended: &AttemptEnd) {
         if running.seen {
             return;
         }
@@ -79,9 +79,9 @@ impl Core {
     }
 
     /// With `--io N`: releases kinds that had time to move bytes and did not.
-    pub(super) fn acquit(&mut self, now: Mono) {
-        let shown = |r: &&Running| r.counted && !r.placed.need.reads() && now.us_since(r.started) >= SHOWN_US;
-        let unknown = |r: &&Running| self.kinds.is_unknown(r.placed.need.kind);
+    pub(super) fn release_idle_kinds(&mut self, now: Mono) {
+        let shown = |r: &&TaskAttempt| r.counted && !r.placed.need.reads() && now.us_since(r.started) >= SHOWN_US;
+        let unknown = |r: &&TaskAttempt| self.kinds.is_unknown(r.placed.need.kind);
         let kinds: BTreeSet<u8> =
             self.running.values().filter(shown).filter(unknown).map(|r| r.placed.need.kind).collect();
         kinds.into_iter().for_each(|kind| self.tell_kind(kind, false));
@@ -102,7 +102,7 @@ impl Core {
     fn recount(&mut self, kind: u8) {
         let counts = self.kinds.counts(kind);
         self.placer.set_moves(kind, counts);
-        let of = |r: &Running| !r.placed.need.reads() && r.placed.need.kind == kind && r.counted != counts;
+        let of = |r: &TaskAttempt| !r.placed.need.reads() && r.placed.need.kind == kind && r.counted != counts;
         let tickets: Vec<u64> = self.running.iter().filter(|(_, r)| of(r)).map(|(ticket, _)| *ticket).collect();
         let mut storages = BTreeSet::new();
         for ticket in tickets {

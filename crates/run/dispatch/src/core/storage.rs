@@ -1,17 +1,17 @@
 //! The storage of a run: its limits change, and placement follows them.
 
-use super::terms::{Given, Running};
+use super::types::{TaskAttempt, TaskDetails};
 use super::{Action, Core};
 use crate::admission::{Reads, StorageIx, storage_of};
-use homing_lease::Place;
-use homing_model::event::What;
-use homing_model::{Pulse, TaskId};
+use homing_lease::LeaseFolder;
+use homing_model::event::EventKind;
+use homing_model::{StorageSample, TaskId};
 use homing_os::clock::Mono;
 use homing_place::{HostIx, Need, ServerIx, Storage};
 
 impl Core {
     /// Takes a pulse of a host's storage, which may change its limit.
-    pub fn pulse(&mut self, host: HostIx, pulse: &Pulse, now: Mono) {
+    pub fn pulse(&mut self, host: HostIx, pulse: &StorageSample, now: Mono) {
         pulse.mover.into_iter().for_each(|mover| self.seen_moving(host, mover));
         self.observe(StorageIx::Host(host), pulse);
         for server in self.servers.used_by(host) {
@@ -27,7 +27,7 @@ impl Core {
         self.servers.moved(names, host, bytes);
     }
 
-    fn observe(&mut self, storage: StorageIx, pulse: &Pulse) {
+    fn observe(&mut self, storage: StorageIx, pulse: &StorageSample) {
         let waiting = self.placer.waiting();
         let Some(change) = self.admission.pulse(storage, pulse, waiting) else { return };
         self.tell_placer(storage);
@@ -54,7 +54,7 @@ impl Core {
     /// Journals a limit.
     fn tell_limit(&mut self, storage: StorageIx, limit: Option<u32>, why: String) {
         let storage = self.storage_name(storage).to_string();
-        self.actions.push(Action::Journal(What::Limit { storage, limit, why }));
+        self.actions.push(Action::Journal(EventKind::Limit { storage, limit, why }));
     }
 
     /// Returns the name, as the user or the file system knows it.
@@ -67,7 +67,7 @@ impl Core {
 
     /// Adds all names and addresses of one storage server, which may be a host of the run. Called before the tasks
     /// that read from it.
-    pub fn server(&mut self, names: &[String], leases: Option<&Place>) {
+    pub fn server(&mut self, names: &[String], leases: Option<&LeaseFolder>) {
         self.hosts.same(names);
         if let (Some(place), Some(name)) = (leases, names.first()) {
             self.servers.lies(self.hosts.names_of(name), place);
@@ -111,7 +111,7 @@ impl Core {
     }
 
     /// Releases the storage of an attempt that has ended or is lost. `wall_us` is 0 if it is no measure of its kind.
-    pub(super) fn leave_storage(&mut self, running: &Running, wall_us: u64) {
+    pub(super) fn leave_storage(&mut self, running: &TaskAttempt, wall_us: u64) {
         if running.counted {
             let storage = storage_of(running.host, &running.placed);
             self.admission.ended(storage, running.reads(), wall_us);
@@ -137,7 +137,7 @@ impl Core {
     }
 }
 
-impl Given {
+impl TaskDetails {
     pub(super) fn reads(&self) -> Reads {
         let bytes = if self.placed.need.reads() { self.placed.need.total } else { 0 };
         Reads { bytes, network: !self.waiting.offer.volumes.is_empty() }

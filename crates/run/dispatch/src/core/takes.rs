@@ -43,18 +43,18 @@ impl Resources {
 
 /// The kinds of amounts: memory, then the named resources.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct ResourceAmounts {
     names: Vec<String>,
     /// Whether a task with an amount was offered. Before that, amounts are not counted.
     counts: bool,
 }
 
-impl Room {
-    pub fn new(resources: &Resources) -> Room {
+impl ResourceAmounts {
+    pub fn new(resources: &Resources) -> ResourceAmounts {
         let mut names: BTreeSet<String> = resources.most().into_keys().collect();
         // Hosts may report some when they join.
         names.insert(GPU.into());
-        Room { names: names.into_iter().collect(), counts: false }
+        ResourceAmounts { names: names.into_iter().collect(), counts: false }
     }
 
     /// Returns the amount of each kind that a task uses; empty for a task without any.

@@ -2,8 +2,8 @@
 
 use super::*;
 use homing_batch::Halt;
-use homing_launch::wire::{Ended, ToWorker};
-use homing_model::{Change, Command, IoCounters, Mount, Outcome, Task};
+use homing_launch::wire::{AttemptEnd, ToWorker};
+use homing_model::{Command, FileChange, IoCounters, Mount, Outcome, Task};
 use homing_os::clock::{Moment, Mono};
 
 mod coming;
@@ -116,8 +116,8 @@ fn assign(core: &mut Core, now_us: u64) -> Vec<(TaskId, HostIx, u64)> {
     starts(core)
 }
 
-fn ended(ticket: u64, outcome: Outcome) -> Ended {
-    Ended {
+fn ended(ticket: u64, outcome: Outcome) -> AttemptEnd {
+    AttemptEnd {
         ticket,
         outcome,
         wall_us: 1_000_000,
@@ -151,7 +151,7 @@ fn what_is_sent_was_journalled_before() {
     core.offer(offer(1, &[]));
     core.assign(at(0).mono);
     let actions = core.take_actions();
-    let journalled = actions.iter().position(|a| matches!(a, Action::Journal(What::TaskStarted { .. })));
+    let journalled = actions.iter().position(|a| matches!(a, Action::Journal(EventKind::TaskStarted { .. })));
     let sent = actions.iter().position(|a| matches!(a, Action::Send(_, ToWorker::Run { .. })));
     assert!(journalled.unwrap() < sent.unwrap());
 }
@@ -221,9 +221,9 @@ fn declared_memory_is_not_given_out_twice() {
     assert!(matches!(&verdicts(core.take_actions())[..], [(9, Outcome::CannotStart(_))]));
 }
 
-fn change(path: &str, mtime_ns: i64) -> Change {
-    let now = Some(homing_model::Stamp { size: 1, ino: 1, mtime_ns, dir: false });
-    Change { path: path.into(), now, fresh: false, was: None }
+fn change(path: &str, mtime_ns: i64) -> FileChange {
+    let now = Some(homing_model::FileStamp { size: 1, ino: 1, mtime_ns, dir: false });
+    FileChange { path: path.into(), now, fresh: false, was: None }
 }
 
 #[test]
@@ -247,9 +247,11 @@ fn a_task_that_no_host_can_run_is_journalled_and_counted_before_it_is_told() {
     core.source_ended();
     core.assign(at(S).mono);
     let actions = core.take_actions();
-    let journalled = actions.iter().position(|a| matches!(a, Action::Journal(What::TaskEnded { last: true, .. })));
+    let journalled = actions.iter().position(|a| matches!(a, Action::Journal(EventKind::TaskEnded { last: true, .. })));
     let told = actions.iter().position(|a| matches!(a, Action::Ended { .. }));
     assert!(journalled.is_some() && journalled < told, "{actions:?}");
     let (exit, ending) = core.finish();
-    assert!(exit == 1 && matches!(ending, What::RunEnded { counts, .. } if counts["failed"] == 1 && counts.len() == 1));
+    assert!(
+        exit == 1 && matches!(ending, EventKind::RunEnded { counts, .. } if counts["failed"] == 1 && counts.len() == 1)
+    );
 }

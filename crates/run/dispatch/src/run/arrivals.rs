@@ -2,11 +2,11 @@
 
 use super::Shell;
 use crate::settings::{DispatchError, Incoming, Listener};
-use crate::wires::{Arrival, look_again};
+use crate::transport::{Arrival, look_again};
 use homing_launch::wire::{FromWorker, ToWorker};
 use homing_launch::{HostNews, LaunchError};
 use homing_model::HostFacts;
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_os::clock::Moment;
 use homing_place::HostIx;
 use std::time::Instant;
@@ -118,7 +118,7 @@ impl<L: Listener> Shell<'_, L> {
     fn unfit(&mut self, at: usize, reason: String) -> Result<(), DispatchError> {
         self.links.refuse(at, Some(reason.clone()), Instant::now());
         let host = self.links[at].plan.name.clone();
-        self.record(What::HostUnfit { host, reason })
+        self.record(EventKind::HostUnfit { host, reason })
     }
 
     fn worker_said(&mut self, at: usize, ix: HostIx, message: FromWorker) -> Result<(), DispatchError> {
@@ -136,7 +136,7 @@ impl<L: Listener> Shell<'_, L> {
             FromWorker::Ended(ended) => {
                 self.core.ended(ix, ended, Moment::now());
             }
-            FromWorker::Stands { ask, accepted, text } => self.core.stands(ix, ask as usize, accepted, text),
+            FromWorker::HasVolume { ask, accepted, text } => self.core.has_volume(ix, ask as usize, accepted, text),
             FromWorker::Unfit { ticket, missing } => self.core.unfit(ix, ticket, &missing, Moment::now()),
             FromWorker::Late { ticket, change, why } => {
                 // The bound of the check is over, and with it any state in the caches of this host.

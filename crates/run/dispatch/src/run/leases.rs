@@ -4,8 +4,8 @@
 use super::Shell;
 use crate::admission::StorageIx;
 use crate::settings::Listener;
-use crate::wires::Arrival;
-use homing_lease::{News, Place, SOON, Wish, keep};
+use crate::transport::Arrival;
+use homing_lease::{LeaseDemand, LeaseEvent, LeaseFolder, SOON, keep};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,16 +16,16 @@ const PARTING: Duration = Duration::from_secs(1);
 /// The coordinator's side of the thread.
 pub(super) struct Lessee {
     server: StorageIx,
-    wishes: Sender<(u64, Wish)>,
+    wishes: Sender<(u64, LeaseDemand)>,
     /// The last turn of the thread that the coordinator knows.
     turn: u64,
-    told: Option<(u64, Wish)>,
+    told: Option<(u64, LeaseDemand)>,
     begun: Instant,
     thread: JoinHandle<()>,
 }
 
 impl<L: Listener> Shell<'_, L> {
-    pub(super) fn share(&mut self, server: StorageIx, place: Place) {
+    pub(super) fn share(&mut self, server: StorageIx, place: LeaseFolder) {
         let (wishes, taken) = channel();
         let queue = self.queue.clone();
         let tell = move |heard| queue.send(Arrival::Leases(server, heard)).is_ok();
@@ -39,20 +39,22 @@ impl<L: Listener> Shell<'_, L> {
         }
     }
 
-    pub(super) fn leases_heard(&mut self, server: StorageIx, heard: News) {
+    pub(super) fn leases_heard(&mut self, server: StorageIx, heard: LeaseEvent) {
         // A thread that was given up may still send.
         let Some(lessee) = self.lessees.iter_mut().find(|lessee| lessee.server == server) else { return };
         match heard {
-            News::MayUse { turn, may_use } => {
+            LeaseEvent::MayUse { turn, may_use } => {
                 lessee.turn = turn;
                 self.core.leased(server, Some(may_use));
             }
-            News::Outlook(outlook) => {
+            LeaseEvent::Outlook(outlook) => {
                 let users = outlook.users.iter().map(|(uid, held)| ((self.user_name)(*uid), *held)).collect();
                 self.core.shares(server, outlook.limit, users);
             }
-            News::Note(text) => self.listener.note(&format!("leases of {}: {text}", self.core.storage_name(server))),
-            News::Without(why) => self.without_leases(server, &why),
+            LeaseEvent::Note(text) => {
+                self.listener.note(&format!("leases of {}: {text}", self.core.storage_name(server)))
+            }
+            LeaseEvent::Without(why) => self.without_leases(server, &why),
         }
     }
 
@@ -84,7 +86,7 @@ impl<L: Listener> Shell<'_, L> {
         }
         let silent = |lessee: &Lessee| lessee.turn == 0 && lessee.begun.elapsed() > SOON;
         while let Some(server) = self.lessees.iter().find(|lessee| silent(lessee)).map(|lessee| lessee.server) {
-            self.leases_heard(server, News::silent());
+            self.leases_heard(server, LeaseEvent::silent());
         }
         for lessee in &mut self.lessees {
             let now = Some((lessee.turn, self.core.wishes(lessee.server)));

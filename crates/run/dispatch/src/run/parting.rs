@@ -3,8 +3,8 @@
 use super::Shell;
 use crate::core::Action;
 use crate::settings::Listener;
-use crate::wires::Arrival;
-use homing_launch::Heard;
+use crate::transport::Arrival;
+use homing_launch::HostEvent;
 use homing_launch::wire::{FromWorker, ToWorker};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -34,10 +34,10 @@ impl<L: Listener> Shell<'_, L> {
         while open > 0 {
             match arrivals.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 // A worker that was granted in the last moment ends when its input closes.
-                Ok(Arrival::Host(_, Heard::Gone { .. } | Heard::Refused(_) | Heard::Up { .. })) => {
+                Ok(Arrival::Host(_, HostEvent::Gone { .. } | HostEvent::Refused(_) | HostEvent::Up { .. })) => {
                     open = open.saturating_sub(1)
                 }
-                Ok(Arrival::Host(at, Heard::From(messages))) => {
+                Ok(Arrival::Host(at, HostEvent::From(messages))) => {
                     open = open.saturating_sub(self.last_words(at, messages))
                 }
                 Ok(_) => {}

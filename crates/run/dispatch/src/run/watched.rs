@@ -2,7 +2,7 @@
 
 use super::Shell;
 use crate::settings::Listener;
-use crate::watch::Asked;
+use crate::watch::WatcherRequest;
 use homing_model::live::SHOWN_BYTES;
 use std::time::Instant;
 
@@ -15,8 +15,8 @@ impl<L: Listener> Shell<'_, L> {
         }
         for asked in self.watched.asked() {
             match asked {
-                Asked::End(task) => self.core.end_task(task),
-                Asked::Show(task) => self.shown.extend(self.core.show_task(task).map(|ticket| (task, ticket))),
+                WatcherRequest::End(task) => self.core.end_task(task),
+                WatcherRequest::Show(task) => self.shown.extend(self.core.show_task(task).map(|ticket| (task, ticket))),
             }
         }
         for (task, ticket) in &self.shown {

@@ -2,8 +2,8 @@
 //! resumed.
 
 use crate::source::stream::{Cut, NotKept, follow, is_same, not_kept};
-use homing_batch::{BatchError, HELD_FILE, Input, stdin_again};
-use homing_journal::{JournalError, Keeping, Kept};
+use homing_batch::{BatchError, HELD_FILE, InputSource, stdin_again};
+use homing_journal::{EarlierInput, JournalError, Keeping};
 use homing_model::exit;
 use std::error::Error;
 use std::fs::File;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const STDIN: &str = "stdin";
 
 /// Opens the inputs of one run. Files are kept as `input.1`, `input.2`, ... in the order of the command line.
-pub struct Inputs {
+pub struct RunInputs {
     cwd: PathBuf,
     dir: PathBuf,
     resumed: bool,
@@ -23,10 +23,10 @@ pub struct Inputs {
     pub said: Vec<String>,
 }
 
-impl Inputs {
+impl RunInputs {
     /// `cwd`: where relative names begin; `dir`: the run's folder.
-    pub fn new(cwd: &Path, dir: &Path, resumed: bool) -> Inputs {
-        Inputs { cwd: cwd.into(), dir: dir.into(), resumed, files: 0, said: Vec::new() }
+    pub fn new(cwd: &Path, dir: &Path, resumed: bool) -> RunInputs {
+        RunInputs { cwd: cwd.into(), dir: dir.into(), resumed, files: 0, said: Vec::new() }
     }
 
     /// Whether standard input would be typed by hand if it was read.
@@ -59,11 +59,11 @@ impl Inputs {
     }
 
     /// Opens an input that this run has never read.
-    fn first(&mut self, path: &Path, name: &str) -> io::Result<Input> {
+    fn first(&mut self, path: &Path, name: &str) -> io::Result<InputSource> {
         let mut keeping = Keeping::begin(&self.dir, name).map_err(not_kept)?;
         if path == Path::new("-") {
             let (copy, again) = (keeping.copy().to_path_buf(), stdin_again());
-            return Ok(Input { again, ..stream(follow(Box::new(io::stdin()), keeping, None)?, copy) });
+            return Ok(InputSource { again, ..stream(follow(Box::new(io::stdin()), keeping, None)?, copy) });
         }
         let given = self.cwd.join(path);
         let mut file = File::open(&given)?;
@@ -77,16 +77,16 @@ impl Inputs {
         let copy = keeping.copy().to_path_buf();
         if !known.is_file() || known.len() > HELD_FILE {
             let again = known.is_file().then_some(given);
-            return Ok(Input { again, ..stream(follow(Box::new(file), keeping, None)?, copy) });
+            return Ok(InputSource { again, ..stream(follow(Box::new(file), keeping, None)?, copy) });
         }
         copy_all(&mut file, &mut keeping)?;
         keeping.end().map_err(not_kept)?;
         let again = Some(copy.clone());
-        Ok(Input { from: Box::new(BufReader::new(File::open(&copy)?)), hold: true, again, copy: Some(copy) })
+        Ok(InputSource { from: Box::new(BufReader::new(File::open(&copy)?)), hold: true, again, copy: Some(copy) })
     }
 
     /// Opens an input whose end was read before.
-    fn whole(&mut self, path: &Path, name: &str, kept: &Kept) -> io::Result<Input> {
+    fn whole(&mut self, path: &Path, name: &str, kept: &EarlierInput) -> io::Result<InputSource> {
         if let Some(said) = self.difference(path, kept) {
             let kept = kept.copy.display();
             self.said
@@ -95,11 +95,11 @@ impl Inputs {
         let hold = name != STDIN && kept.length <= HELD_FILE;
         let from = Box::new(BufReader::new(File::open(&kept.copy)?));
         let copy = Some(kept.copy.clone());
-        Ok(Input { from, hold, again: copy.clone(), copy })
+        Ok(InputSource { from, hold, again: copy.clone(), copy })
     }
 
     /// Returns how a file differs from the copy that the run has read.
-    fn difference(&self, path: &Path, kept: &Kept) -> Option<&'static str> {
+    fn difference(&self, path: &Path, kept: &EarlierInput) -> Option<&'static str> {
         if path == Path::new("-") {
             return None;
         }
@@ -116,7 +116,7 @@ impl Inputs {
     }
 
     /// Opens an input of which only the beginning was read before.
-    fn partial(&mut self, path: &Path, kept: Kept) -> io::Result<Input> {
+    fn partial(&mut self, path: &Path, kept: EarlierInput) -> io::Result<InputSource> {
         let Some(source) = self.again(path) else {
             let cut = Cut { known: kept.length, why: "nothing gives it again" };
             let known = File::open(&kept.copy)?;
@@ -129,12 +129,12 @@ impl Inputs {
         }
         let (keeping, copy) = (Keeping::go_on(&kept).map_err(not_kept)?, kept.copy.clone());
         let again = Some(self.cwd.join(path)).filter(|file| path != Path::new("-") && file.is_file());
-        Ok(Input { again, ..stream(follow(source, keeping, Some(kept))?, copy) })
+        Ok(InputSource { again, ..stream(follow(source, keeping, Some(kept))?, copy) })
     }
 }
 
-impl homing_batch::Inputs for Inputs {
-    fn open(&mut self, path: &Path) -> io::Result<Input> {
+impl homing_batch::InputOpener for RunInputs {
+    fn open(&mut self, path: &Path) -> io::Result<InputSource> {
         let name = self.name(path);
         let kept = if self.resumed { homing_journal::kept(&self.dir, &name) } else { Ok(None) };
         match kept.map_err(io::Error::other)? {
@@ -160,9 +160,9 @@ impl KeptInputs {
     }
 }
 
-impl homing_batch::Inputs for KeptInputs {
-    fn open(&mut self, path: &Path) -> io::Result<Input> {
-        let mut inputs = Inputs { files: self.files, ..Inputs::new(&self.cwd, &self.dir, true) };
+impl homing_batch::InputOpener for KeptInputs {
+    fn open(&mut self, path: &Path) -> io::Result<InputSource> {
+        let mut inputs = RunInputs { files: self.files, ..RunInputs::new(&self.cwd, &self.dir, true) };
         let name = inputs.name(path);
         self.files = inputs.files;
         let kept = homing_journal::kept(&self.dir, &name).map_err(io::Error::other)?;
@@ -180,8 +180,8 @@ fn stdin_is_null() -> bool {
     })
 }
 
-fn stream(from: impl Read + Send + 'static, copy: PathBuf) -> Input {
-    Input { from: Box::new(BufReader::with_capacity(64 << 10, from)), hold: false, again: None, copy: Some(copy) }
+fn stream(from: impl Read + Send + 'static, copy: PathBuf) -> InputSource {
+    InputSource { from: Box::new(BufReader::with_capacity(64 << 10, from)), hold: false, again: None, copy: Some(copy) }
 }
 
 fn copy_all(from: &mut impl Read, keeping: &mut Keeping) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use homing_batch::{JoblogEntry, JoblogSeen};
 use homing_model::Failure;
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::{Event, Outcome, Task, TaskId};
 use homing_os::folder::{Existing, make_file};
 use std::collections::HashMap;
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// The ends of tasks that are in the journal but not in the job log.
-pub type Unlisted = HashMap<TaskId, End>;
+pub type Unlisted = HashMap<TaskId, JoblogEnd>;
 
 /// The end of one task.
-pub struct End {
+pub struct JoblogEnd {
     /// The line of the job log, without the command.
     entry: JoblogEntry,
     /// The slot: `{%}` of its command.
@@ -93,13 +93,13 @@ fn ends(events: impl Iterator<Item = Event>) -> Unlisted {
     let (mut slots, mut ends) = (HashMap::new(), Unlisted::default());
     for event in events {
         match event.what {
-            What::TaskStarted { task, slot, .. } => drop(slots.insert(task, slot)),
-            What::TaskEnded { task, host, outcome, start_ns, wall_us, stdout_bytes, last: true, .. } => {
+            EventKind::TaskStarted { task, slot, .. } => drop(slots.insert(task, slot)),
+            EventKind::TaskEnded { task, host, outcome, start_ns, wall_us, stdout_bytes, last: true, .. } => {
                 let slot = slots.remove(&task).unwrap_or(1);
                 let (seq, sent, received, command) = (task, 0, stdout_bytes, Vec::new());
                 let entry = JoblogEntry { seq, host, start_ns, wall_us, sent, received, exit: 0, signal: 0, command };
                 if is_listed(&outcome) {
-                    ends.insert(task, End { entry: entry.with_outcome(&outcome), slot });
+                    ends.insert(task, JoblogEnd { entry: entry.with_outcome(&outcome), slot });
                 }
             }
             _ => {}
@@ -132,7 +132,7 @@ impl Missing {
     /// Writes the line of a task that does not run again, if the job log lacks it.
     pub fn write(&self, task: &Task) -> io::Result<()> {
         let mut unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(End { mut entry, slot }) = unlisted.remove(&task.id) else { return Ok(()) };
+        let Some(JoblogEnd { mut entry, slot }) = unlisted.remove(&task.id) else { return Ok(()) };
         let mut command = task.command.clone();
         homing_batch::fill_slot(&mut command, slot);
         entry.sent = task.stdin_bytes();

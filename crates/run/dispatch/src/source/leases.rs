@@ -1,9 +1,9 @@
 //! A storage server of the cluster file, and the place of its leases.
 
-use homing_lease::{FOLDER, Place};
+use homing_lease::{FOLDER, LeaseFolder};
 use homing_locate::Volume;
 use homing_model::hostname::is_called;
-use homing_mounts::Kind;
+use homing_mounts::FileSystemKind;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The section `[server.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Server {
+pub struct ServerSection {
     /// The tasks of all runs of all users that may use it at once.
     pub io: Option<NonZeroU32>,
     /// A folder on it that all hosts have mounted, for the leases.
@@ -33,26 +33,26 @@ fn license<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, 
 /// Returns the place of the leases of a server that has these names and holds one of the volumes. It is the folder in
 /// the cluster file, else the root of that volume. A server of NFS has one limit under any mount name, whether or not
 /// cluster files name it. The bricks of other file systems are separate servers.
-pub fn place(names: &[String], volumes: &[Volume], said: &BTreeMap<String, Server>) -> Option<Place> {
+pub fn place(names: &[String], volumes: &[Volume], said: &BTreeMap<String, ServerSection>) -> Option<LeaseFolder> {
     let ours = said.iter().find(|(section, _)| is_one_of(section, names));
     let volume = volume_of(names, volumes);
     let root = volume.map(|volume| volume.mount.point.to_path().join(FOLDER));
     let folder = ours.and_then(|(_, server)| server.leases.clone()).or(root)?;
     let server = match (ours, volume) {
         (Some((section, said)), _) if said.leases.is_some() => section.clone(),
-        (_, Some(volume)) if volume.kind == Kind::Nfs => "nfs".into(),
+        (_, Some(volume)) if volume.kind == FileSystemKind::Nfs => "nfs".into(),
         (Some((section, _)), _) => section.clone(),
         _ => names.first()?.clone(),
     };
     let limit = ours.and_then(|(_, server)| server.io).map(|io| io.get());
-    Some(Place { unfit: unfit(&folder), folder, server, limit })
+    Some(LeaseFolder { unfit: unfit(&folder), folder, server, limit })
 }
 
 /// Returns why a folder is unfit for leases: locks of such mounts are valid on one machine only.
 fn unfit(folder: &Path) -> Option<String> {
     let lines = homing_mounts::read().ok()?;
     let line = homing_mounts::holding(&lines, folder)?;
-    if Kind::of(&line.mount) == Kind::Sshfs {
+    if FileSystemKind::of(&line.mount) == FileSystemKind::Sshfs {
         return Some(format!("{} is an sshfs, whose locks are this machine's only", line.mount.point.display()));
     }
     let option =
@@ -63,7 +63,8 @@ fn unfit(folder: &Path) -> Option<String> {
 /// Returns the volume of a server. The mount table names a server of NFS. For other volumes the names come from a
 /// task's files.
 fn volume_of<'v>(names: &[String], volumes: &'v [Volume]) -> Option<&'v Volume> {
-    let (nfs, other): (Vec<&Volume>, Vec<&Volume>) = volumes.iter().partition(|volume| volume.kind == Kind::Nfs);
+    let (nfs, other): (Vec<&Volume>, Vec<&Volume>) =
+        volumes.iter().partition(|volume| volume.kind == FileSystemKind::Nfs);
     let serves = |volume: &&&Volume| names.contains(&homing_mounts::nfs::server(&volume.mount));
     nfs.iter().find(serves).or(other.iter().find(|volume| volume.kind.is_network())).copied()
 }
@@ -79,13 +80,14 @@ mod tests {
     use super::*;
     use homing_model::Mount;
 
-    fn volume(kind: Kind, source: &str, point: &str) -> Volume {
+    fn volume(kind: FileSystemKind, source: &str, point: &str) -> Volume {
         let mount = Mount { point: point.into(), fstype: "x".into(), source: source.into() };
         Volume { name: source.into(), kind, mount }
     }
 
     fn of(names: &[&str], said: &str) -> Option<(String, String, Option<u32>)> {
-        let volumes = [volume(Kind::Gluster, "b1:/v", "/g"), volume(Kind::Nfs, "10.9.9.9:/x", "/data")];
+        let volumes =
+            [volume(FileSystemKind::Gluster, "b1:/v", "/g"), volume(FileSystemKind::Nfs, "10.9.9.9:/x", "/data")];
         let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
         let place = place(&names, &volumes, &toml::from_str(said).unwrap())?;
         Some((place.folder.display().to_string(), place.server, place.limit))

@@ -11,7 +11,7 @@ mod reading;
 mod results;
 mod stream;
 
-pub use inputs::{Inputs, KeptInputs, status_of};
+pub use inputs::{KeptInputs, RunInputs, status_of};
 pub use nonce::Nonces;
-pub use reading::{Source, Sourcing};
+pub use reading::{OfferStream, Sourcing};
 pub use results::results_files;

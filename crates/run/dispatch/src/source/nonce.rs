@@ -1,10 +1,10 @@
 //! Files by which hosts prove that they have the files of an NFS volume or an sshfs without its mount, as its server
 //! does. Their names cannot be guessed. They are removed when the run is over.
 
-use crate::Served;
+use crate::VolumeAlias;
 use homing_locate::{Locator, Volume};
 use homing_model::{Mount, RawText};
-use homing_mounts::{Kind, nfs};
+use homing_mounts::{FileSystemKind, nfs};
 use homing_os::folder::{Existing, make_file, unguessable};
 use std::fs;
 use std::io::Write;
@@ -13,24 +13,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The files made so far. Dropping the last clone removes them.
 #[derive(Clone, Default)]
-pub struct Nonces(Arc<Made>);
+pub struct Nonces(Arc<NonceFiles>);
 
 #[derive(Default)]
-struct Made(Mutex<State>);
+struct NonceFiles(Mutex<NonceState>);
 
 #[derive(Default)]
-struct State {
+struct NonceState {
     files: Vec<PathBuf>,
     tried: Vec<Mount>,
 }
 
-impl Drop for Made {
+impl Drop for NonceFiles {
     fn drop(&mut self) {
         self.remove();
     }
 }
 
-impl Made {
+impl NonceFiles {
     fn remove(&self) {
         for file in self.0.lock().unwrap_or_else(PoisonError::into_inner).files.drain(..) {
             let _ = fs::remove_file(file);
@@ -46,8 +46,8 @@ impl Nonces {
 
     /// Returns the question to hosts about a volume that one server has, the first time that the volume is met.
     /// `near` are folders where the user may be able to write, if not at the mount point.
-    pub fn served(&self, volume: &Volume, near: &[&Path], locator: &Locator) -> Option<Served> {
-        if !matches!(volume.kind, Kind::Nfs | Kind::Sshfs) {
+    pub fn served(&self, volume: &Volume, near: &[&Path], locator: &Locator) -> Option<VolumeAlias> {
+        if !matches!(volume.kind, FileSystemKind::Nfs | FileSystemKind::Sshfs) {
             return None;
         }
         let mut state = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +63,7 @@ impl Nonces {
         let below = file.canonicalize().unwrap_or_else(|_| file.clone());
         let nonce = below.strip_prefix(&point).ok().map(RawText::from);
         state.files.push(file);
-        Some(Served { mount: volume.mount.clone(), path, nonce: nonce?, secret: secret.as_str().into() })
+        Some(VolumeAlias { mount: volume.mount.clone(), path, nonce: nonce?, secret: secret.as_str().into() })
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
         let mut volume = locator.volume_of(dir.path()).unwrap();
         let nonces = Nonces::default();
         assert!(nonces.served(&volume, &[dir.path()], &locator).is_none(), "a local disk has no server");
-        volume.kind = Kind::Nfs;
+        volume.kind = FileSystemKind::Nfs;
         let held = nonces.clone();
         let served = nonces.served(&volume, &[dir.path()], &locator);
         let there = served.map(|s| volume.mount.point.to_path().join(s.nonce.as_path()));

@@ -4,15 +4,15 @@
 use crate::source::environment;
 use crate::source::inputs::status_of;
 use crate::source::joblog::Missing;
-use crate::source::leases::{self, Server};
+use crate::source::leases::{self, ServerSection};
 use crate::source::nonce::Nonces;
 use crate::source::stream::Cut;
 use crate::{Incoming, Later, Offer, Skipped};
 use homing_batch::{Batch, BatchError, Freshness};
 use homing_fence::Looks;
-use homing_locate::{Finder, Inputs, Named, OwnLocators, TREE_LIMIT, Volume};
+use homing_locate::{CandidatePaths, CommandInputs, Finder, OwnLocators, TREE_LIMIT, Volume};
 use homing_model::{Block, RawText, Task, TaskId, exit};
-use homing_mounts::{Bounded, Kind, Look, Looking, Silent, holding, silence};
+use homing_mounts::{Bounded, FileSystemKind, LookFunction, Looking, Silent, holding, silence};
 use homing_os::names::addresses;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::os::unix::fs::MetadataExt;
@@ -63,7 +63,7 @@ pub struct Sourcing {
     /// The files to question hosts whether they serve a volume; `None`: no host is questioned.
     pub nonces: Option<Nonces>,
     /// The storage servers in the cluster files, by a name of each.
-    pub servers: BTreeMap<String, Server>,
+    pub servers: BTreeMap<String, ServerSection>,
     /// The site's own locators, in addition to homing's.
     pub own: OwnLocators,
     /// The longest time to examine a file.
@@ -71,16 +71,16 @@ pub struct Sourcing {
 }
 
 /// The stream of offers.
-pub struct Source {
+pub struct OfferStream {
     offers: Bounded<Result<Task, BatchError>, Task, Vec<Incoming>>,
     how: Arc<Sourcing>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<LookerState>>,
     pending: VecDeque<Incoming>,
 }
 
 /// The common knowledge of the looking threads. No thread examines a file while it is locked.
 #[derive(Default)]
-struct Shared {
+struct LookerState {
     /// The mounts that do not answer, with the message for each.
     silent: Vec<(PathBuf, String)>,
     /// Names that were no file when a task first used them. The run's own tasks make them, here and on other hosts as
@@ -99,17 +99,17 @@ struct Shared {
     skipped: u64,
 }
 
-impl Shared {
+impl LookerState {
     fn miss(&mut self, absent: Vec<PathBuf>) {
         let room = MOST_ABSENT.saturating_sub(self.absent.len());
         self.absent.extend(absent.into_iter().take(room));
     }
 }
 
-impl Source {
+impl OfferStream {
     /// Reads from `batch`, a little ahead.
-    pub fn new(batch: Batch, how: Sourcing, finder: Finder) -> Source {
-        let (how, shared) = (Arc::new(how), Arc::<Mutex<Shared>>::default());
+    pub fn new(batch: Batch, how: Sourcing, finder: Finder) -> OfferStream {
+        let (how, shared) = (Arc::new(how), Arc::<Mutex<LookerState>>::default());
         let (mut batch, blocks) = (batch, shared.clone());
         let tasks = std::iter::from_fn(move || {
             let before = batch.skipped();
@@ -121,29 +121,29 @@ impl Source {
             }
             Some(task)
         });
-        Source::over(tasks, how, shared, finder)
+        OfferStream::over(tasks, how, shared, finder)
     }
 
     /// Returns a maker of offers for tasks that run after others, when their turn has come.
     pub fn later(&self) -> Later {
         let (how, shared) = (self.how.clone(), self.shared.clone());
         let finder = Finder::with_own(how.own.clone());
-        Box::new(move |turns| Box::new(Source::over(turns.into_iter().map(Ok), how, shared, finder)))
+        Box::new(move |turns| Box::new(OfferStream::over(turns.into_iter().map(Ok), how, shared, finder)))
     }
 
     fn over(
         tasks: impl Iterator<Item = Result<Task, BatchError>> + Send + 'static,
         how: Arc<Sourcing>,
-        shared: Arc<Mutex<Shared>>,
+        shared: Arc<Mutex<LookerState>>,
         finder: Finder,
-    ) -> Source {
+    ) -> OfferStream {
         let (looker_how, looker_shared, first) = (how.clone(), shared.clone(), Mutex::new(Some(finder)));
-        let fresh = move || -> Look<Result<Task, BatchError>, Task, Vec<Incoming>> {
+        let fresh = move || -> LookFunction<Result<Task, BatchError>, Task, Vec<Incoming>> {
             let finder = first.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
             let mut looker = Looker::new(looker_how.clone(), looker_shared.clone(), finder);
             Box::new(move |task, looking| looker.incoming(task, looking))
         };
-        Source { offers: Bounded::new(tasks, how.fs_timeout, fresh), how, shared, pending: VecDeque::new() }
+        OfferStream { offers: Bounded::new(tasks, how.fs_timeout, fresh), how, shared, pending: VecDeque::new() }
     }
 
     /// Returns the tasks that a replacement string skipped since the last call.
@@ -162,21 +162,21 @@ impl Source {
     fn unread(&self, silent: Silent<Task>) -> Incoming {
         let reason = silence(&silent.path, self.how.fs_timeout);
         let lines = homing_mounts::read().unwrap_or_default();
-        if let Some(line) = holding(&lines, &silent.path).filter(|line| Kind::of(&line.mount).is_network()) {
+        if let Some(line) = holding(&lines, &silent.path).filter(|line| FileSystemKind::of(&line.mount).is_network()) {
             lock(&self.shared).silent.push((line.mount.point.to_path(), reason.clone()));
         }
         Incoming::Unread { task: Box::new(silent.key), reason }
     }
 }
 
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn lock(shared: &Mutex<LookerState>) -> MutexGuard<'_, LookerState> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Examines the files of tasks, in one thread.
 struct Looker {
     how: Arc<Sourcing>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<LookerState>>,
     finder: Finder,
     looks: Looks,
     /// Storage servers whose addresses were resolved.
@@ -185,7 +185,7 @@ struct Looker {
 }
 
 impl Looker {
-    fn new(how: Arc<Sourcing>, shared: Arc<Mutex<Shared>>, finder: Finder) -> Looker {
+    fn new(how: Arc<Sourcing>, shared: Arc<Mutex<LookerState>>, finder: Finder) -> Looker {
         // A reference that fits into half of the memory is fetched once by each host, and read there from then on.
         let system = rustix::system::sysinfo();
         let keeps = system.totalram as u64 * u64::from(system.mem_unit.max(1)) / 2;
@@ -266,7 +266,7 @@ impl Looker {
         {
             return Incoming::Unread { reason: format!("cannot make {}: {e}", base.display()), task: Box::new(task) };
         }
-        let named = Named::of(&task, &base, self.how.detect);
+        let named = CandidatePaths::of(&task, &base, self.how.detect);
         let named = match block {
             Some(block) => named.reading(block),
             None => named,
@@ -318,7 +318,7 @@ impl Looker {
 
     /// Finds the inputs of a task. If its words name no file, the working directory is used in place of its inputs,
     /// as in iobsub. Then it is only a preference (`true`).
-    fn found(&mut self, named: &Named, base: &Path) -> (Inputs, bool) {
+    fn found(&mut self, named: &CandidatePaths, base: &Path) -> (CommandInputs, bool) {
         let mut found = self.finder.inputs(named);
         found.own.retain(|(path, _)| !lock(&self.shared).absent.contains(path));
         let home = self.finder.locator().volume_of(base).ok();
@@ -327,7 +327,7 @@ impl Looker {
         found.located &= !nothing;
         let guessed = self.how.hosts > 1 && shared && nothing;
         if guessed {
-            found = Inputs { cut: Vec::new(), ..self.finder.folder(base, CWD_LIMIT) };
+            found = CommandInputs { cut: Vec::new(), ..self.finder.folder(base, CWD_LIMIT) };
         }
         found.volumes.extend(home.filter(|volume| shared && !found.volumes.contains(volume)));
         self.tell(&found);
@@ -335,7 +335,7 @@ impl Looker {
     }
 
     /// Adds notes about these inputs for the user, each once a run.
-    fn tell(&mut self, found: &Inputs) {
+    fn tell(&mut self, found: &CommandInputs) {
         let (mut notes, mut shared) = (Vec::new(), lock(&self.shared));
         if let Some(cut) = found.cut.first().filter(|_| !std::mem::replace(&mut shared.told_bound, true)) {
             let path = cut.display();
@@ -362,7 +362,7 @@ impl Looker {
     }
 
     /// Returns the message for a silent mount that holds one of the names, if there is one.
-    fn silent(&self, named: &Named) -> Option<String> {
+    fn silent(&self, named: &CandidatePaths) -> Option<String> {
         let shared = lock(&self.shared);
         let on = |point: &PathBuf| named.all().any(|name| name.starts_with(point));
         shared.silent.iter().find(|(point, _)| on(point)).map(|(_, reason)| reason.clone())
@@ -388,7 +388,7 @@ impl Looker {
     }
 }
 
-impl Iterator for Source {
+impl Iterator for OfferStream {
     type Item = Incoming;
     fn next(&mut self) -> Option<Incoming> {
         while self.pending.is_empty() {
@@ -462,7 +462,7 @@ mod tests {
         assert_eq!(next(), kept);
     }
 
-    fn source(cwd: &Path, words: &[RawText], plus: bool) -> Source {
+    fn source(cwd: &Path, words: &[RawText], plus: bool) -> OfferStream {
         let mut inputs = homing_batch::Files::new(cwd, Box::new(std::io::empty()));
         let replacements = homing_batch::Replacements { plus, ..Default::default() };
         let options = homing_batch::InputOptions { replacements, ..Default::default() };
@@ -486,6 +486,6 @@ mod tests {
             own: OwnLocators::default(),
             fs_timeout: Duration::from_secs(5),
         };
-        Source::new(batch, how, Finder::new().unwrap())
+        OfferStream::new(batch, how, Finder::new().unwrap())
     }
 }

@@ -15,7 +15,7 @@ pub fn results_files(dir: &Path, columns: &[RawText]) -> Result<ResultFiles, Fai
         let text = format!("--results writes a folder, or a file for each task; not a .{kind} of all");
         return Err(Failure::usage(text).hint("--joblog lists the tasks; `homing report RUN --json` sums them up"));
     }
-    let results = homing_batch::Results::parse(&dir.into(), columns).map_err(Failure::usage)?;
+    let results = homing_batch::ResultsOption::parse(&dir.into(), columns).map_err(Failure::usage)?;
     // A template names folders that only its tasks make. A plain folder, or its nearest existing ancestor, is tested
     // now.
     if let Some(folder) = results.folder() {

@@ -2,7 +2,7 @@
 //! memory does not grow.
 
 use homing_batch::HELD_FILE;
-use homing_journal::{Keeping, Kept};
+use homing_journal::{EarlierInput, Keeping};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -78,7 +78,7 @@ pub fn is_same(one: &mut impl Read, other: &mut impl Read) -> io::Result<bool> {
 
 /// The state that reader and follower share.
 #[derive(Default)]
-struct State {
+struct StreamState {
     written: u64,
     taken: u64,
     /// The end of the copy, if it is complete or failed.
@@ -88,22 +88,22 @@ struct State {
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedStream {
+    state: Mutex<StreamState>,
     changed: Condvar,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SharedStream {
+    fn state(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, how: impl FnOnce(&mut State)) {
+    fn change(&self, how: impl FnOnce(&mut StreamState)) {
         how(&mut self.state());
         self.changed.notify_all();
     }
 
-    fn wait_while(&self, mut until: impl FnMut(&State) -> bool) -> MutexGuard<'_, State> {
+    fn wait_while(&self, mut until: impl FnMut(&StreamState) -> bool) -> MutexGuard<'_, StreamState> {
         let waited = self.changed.wait_while(self.state(), |state| until(state));
         waited.unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,9 +111,9 @@ impl Shared {
 
 /// Reads `source` in a thread into its copy, and returns a reader of the growing copy. `kept`: the beginning that is
 /// in the copy already, and that `source` must give again.
-pub fn follow(source: Box<dyn Read + Send>, keeping: Keeping, kept: Option<Kept>) -> io::Result<Follower> {
+pub fn follow(source: Box<dyn Read + Send>, keeping: Keeping, kept: Option<EarlierInput>) -> io::Result<Follower> {
     let copy = File::open(keeping.copy())?;
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(SharedStream::default());
     let kept = kept.map_or(0, |kept| kept.length);
     shared.change(|state| state.written = kept);
     let (theirs, again) = (shared.clone(), File::open(keeping.copy())?);
@@ -138,10 +138,10 @@ fn begins_with(source: &mut impl Read, copy: File, kept: u64) -> io::Result<()> 
 }
 
 /// Copies the rest. Each piece is reported once it is in the copy, and the end once its mark is written.
-fn take_in(source: &mut impl Read, mut keeping: Keeping, shared: &Shared) -> io::Result<()> {
+fn take_in(source: &mut impl Read, mut keeping: Keeping, shared: &SharedStream) -> io::Result<()> {
     let mut piece = vec![0; 64 << 10];
     loop {
-        let full = |state: &State| !state.left && state.written - state.taken > AHEAD;
+        let full = |state: &StreamState| !state.left && state.written - state.taken > AHEAD;
         if shared.wait_while(full).left {
             return Ok(());
         }
@@ -160,7 +160,7 @@ fn take_in(source: &mut impl Read, mut keeping: Keeping, shared: &Shared) -> io:
 /// A reader of the growing copy of an input.
 pub struct Follower {
     copy: File,
-    shared: Arc<Shared>,
+    shared: Arc<SharedStream>,
 }
 
 impl Read for Follower {

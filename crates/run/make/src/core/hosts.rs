@@ -5,7 +5,7 @@ use super::{Core, say};
 use crate::asked::ToConnection;
 use homing_launch::wire::ToWorker;
 use homing_launch::{HostNews, MOST_LOSSES, lose};
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::{HostFacts, Outcome, RawText};
 use std::time::{Duration, Instant};
 
@@ -71,12 +71,12 @@ impl Core {
         // The indices are of one moment only, and samples follow.
         let facts = HostFacts { indices: Default::default(), ..host.facts.clone() };
         let host = host.name.clone();
-        self.tell(What::HostUp { host, slots, facts });
+        self.tell(EventKind::HostUp { host, slots, facts });
     }
 
     /// Excludes a host: it gets no recipes.
     fn refuse(&mut self, at: usize, why: String) {
-        self.tell(What::HostUnfit { host: self.hosts[at].name.clone(), reason: why.clone() });
+        self.tell(EventKind::HostUnfit { host: self.hosts[at].name.clone(), reason: why.clone() });
         self.hosts.refuse(at, Some(why), Instant::now());
     }
 
@@ -84,7 +84,7 @@ impl Core {
     fn leaves(&mut self, at: usize, why: &str) -> bool {
         let was_there = std::mem::take(&mut self.hosts[at].slots) > 0;
         if was_there {
-            self.tell(What::HostLost { host: self.hosts[at].name.clone(), reason: why.into() });
+            self.tell(EventKind::HostLost { host: self.hosts[at].name.clone(), reason: why.into() });
         }
         was_there
     }

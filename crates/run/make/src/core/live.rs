@@ -1,30 +1,30 @@
 //! The state and the requests of programs that watch the build.
 
 use super::Core;
-use crate::Seen;
-use crate::asked::Asked;
-use crate::running::Running;
-use homing_model::event::What;
-use homing_model::live::Waits;
+use crate::BuildSnapshot;
+use crate::asked::RecipeRequest;
+use crate::running::RecipeAttempt;
+use homing_model::event::EventKind;
+use homing_model::live::WaitGroup;
 use homing_model::{Live, TaskId};
 use homing_os::clock::wall_ns;
 
 impl Core {
     /// Returns the state, with the output of these tasks.
-    pub(super) fn seen(&self, shown: &[TaskId]) -> Seen {
+    pub(super) fn seen(&self, shown: &[TaskId]) -> BuildSnapshot {
         let end = |task: &TaskId| Some((*task, self.under_way(*task)?.shown().to_vec()));
         let live = Live { at_ns: wall_ns(), waits: self.waits(), moved: Vec::new() };
-        Seen { live, shown: shown.iter().filter_map(end).collect() }
+        BuildSnapshot { live, shown: shown.iter().filter_map(end).collect() }
     }
 
     /// Returns why recipes wait. If make starts no more recipes at once than there are slots, none wait.
-    fn waits(&self) -> Vec<Waits> {
-        let comes = |asked: &&Asked| {
+    fn waits(&self) -> Vec<WaitGroup> {
+        let comes = |asked: &&RecipeRequest| {
             let mut hosts = self.hosts.iter().enumerate();
             !hosts.any(|(at, host)| host.is_up() && !asked.unfit.contains(&at) && self.sees(host, asked))
         };
         let connecting = self.waiting.iter().filter(comes).count();
-        let of = |why: &str, tasks: usize| Waits { why: why.into(), tasks: tasks as u64 };
+        let of = |why: &str, tasks: usize| WaitGroup { why: why.into(), tasks: tasks as u64 };
         let mut waits = vec![
             of("a free slot", self.waiting.len() - connecting),
             of("hosts that are being connected to", connecting),
@@ -33,14 +33,14 @@ impl Core {
         waits
     }
 
-    fn under_way(&self, task: TaskId) -> Option<&Running> {
+    fn under_way(&self, task: TaskId) -> Option<&RecipeAttempt> {
         self.running.values().find(|running| self.reporter.task(running.asked.id) == Some(task))
     }
 
     /// Ends a task if it is running.
     pub(super) fn end_task(&mut self, task: TaskId) {
         let Some(id) = self.under_way(task).map(|running| running.asked.id) else { return };
-        self.tell(What::Note { text: format!("task {task} is ended, as somebody who watches wants it") });
+        self.tell(EventKind::Note { text: format!("task {task} is ended, as somebody who watches wants it") });
         self.kill(id);
     }
 }

@@ -15,8 +15,8 @@ struct Ear(Sender<&'static str>);
 impl crate::Listener for Ear {
     fn event(&mut self, event: homing_model::Event) {
         let _ = match event.what {
-            What::TaskStarted { .. } => self.0.send("started"),
-            What::HostLost { .. } => self.0.send("lost"),
+            EventKind::TaskStarted { .. } => self.0.send("started"),
+            EventKind::HostLost { .. } => self.0.send("lost"),
             _ => Ok(()),
         };
     }
@@ -43,8 +43,8 @@ fn what_nobody_wants_any_more_is_not_run_elsewhere_when_its_host_is_lost() {
     let near = Arc::new(Near::new(&root, false, locators.clone()).unwrap());
     let (news, inbox) = channel();
     let (heard, options) = (news.clone(), Options { exe: worker(dir.path()), ..Options::default() });
-    let tell = move |at, host| heard.send(News::Host(at, host)).is_ok();
-    let hosts = Links::open(Host::new, plans.clone(), 0, options, tell, |_| ()).unwrap();
+    let tell = move |at, host| heard.send(BuildEvent::Host(at, host)).is_ok();
+    let hosts = HostLinks::open(BuildHost::new, plans.clone(), 0, options, tell, |_| ()).unwrap();
     let (assume_shared, fenced, meter) = (true, false, String::new());
     let build = Build { root, plans, tree: 0, assume_shared, fenced, locators, meter };
     let (ear, told) = channel();
@@ -52,15 +52,15 @@ fn what_nobody_wants_any_more_is_not_run_elsewhere_when_its_host_is_lost() {
     let core = std::thread::spawn(move || core.serve(&inbox));
 
     let (reply, answers) = channel();
-    let asked = Asked { reply, ..Asked::new(1, vec!["true".into()], dir.path().into(), Vec::new()) };
-    news.send(News::Asked(Box::new(asked))).unwrap();
+    let asked = RecipeRequest { reply, ..RecipeRequest::new(1, vec!["true".into()], dir.path().into(), Vec::new()) };
+    news.send(BuildEvent::Asked(Box::new(asked))).unwrap();
     assert_eq!(told.recv_timeout(PATIENCE), Ok("started"));
-    news.send(News::Stop { id: 1 }).unwrap();
+    news.send(BuildEvent::Stop { id: 1 }).unwrap();
     write(dir.path().join("end"), "").unwrap();
     assert_eq!(told.recv_timeout(PATIENCE), Ok("lost"));
     let answer = answers.recv_timeout(PATIENCE).unwrap();
     assert!(matches!(answer, ToConnection::Ended { outcome: Outcome::Killed, .. }), "it is over");
-    news.send(News::Over).unwrap();
+    news.send(BuildEvent::Over).unwrap();
     core.join().unwrap();
     assert!(told.try_recv().is_err(), "it was begun once");
 }

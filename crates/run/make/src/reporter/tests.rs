@@ -2,13 +2,13 @@
 mod ended;
 
 use super::*;
-use crate::asked::Asked;
-use crate::near::Inputs;
-use crate::running::Given;
-use crate::{Choice, Why};
+use crate::asked::RecipeRequest;
+use crate::near::RecipeInputs;
+use crate::running::RecipeDetails;
+use crate::{HostChoice, Why};
 use ended::End;
-use homing_launch::wire::Stream;
-use homing_launch::{HostPlan, Links, Via};
+use homing_launch::wire::OutputStream;
+use homing_launch::{HostLinks, HostPlan, Via};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 struct Ear(Sender<Event>);
@@ -24,9 +24,9 @@ fn reporter() -> (BuildReporter, Receiver<Event>) {
     (BuildReporter::to(Box::new(Ear(ear))), heard)
 }
 
-fn hosts() -> Links<Host> {
+fn hosts() -> HostLinks<BuildHost> {
     let plan = |name: &str| HostPlan { name: name.into(), via: Via::Local, slots: None };
-    let mut hosts = Links::new(Host::new, ["n1", "n2"].map(plan).into(), |_, _| Ok(()));
+    let mut hosts = HostLinks::new(BuildHost::new, ["n1", "n2"].map(plan).into(), |_, _| Ok(()));
     for host in hosts.iter_mut() {
         (host.slots, host.facts.aliases) = (1, vec![format!("{}.net", host.name)]);
     }
@@ -34,24 +34,24 @@ fn hosts() -> Links<Host> {
 }
 
 /// Returns the recipe of a connection, given to the host with this index.
-fn recipe(id: u64, host: usize) -> Running {
+fn recipe(id: u64, host: usize) -> RecipeAttempt {
     let words = ["/bin/sh", "-c", "cc -c a.c"].map(Into::into).into();
-    let asked = Asked::new(id, words, "/p".into(), Vec::new());
-    Running { host, killed: false, of: Given::new(asked, Choice { host, why: Why::Load }, 2) }
+    let asked = RecipeRequest::new(id, words, "/p".into(), Vec::new());
+    RecipeAttempt { host, killed: false, of: RecipeDetails::new(asked, HostChoice { host, why: Why::Load }, 2) }
 }
 
-fn ended(outcome: Outcome) -> Ended {
+fn ended(outcome: Outcome) -> AttemptEnd {
     let io = IoCounters { user_us: 5, ..IoCounters::default() };
     let (stdout, stderr, set_aside, wrote) = Default::default();
-    Ended { ticket: 1, outcome, wall_us: 3, io, io_wait: None, stdout, stderr, set_aside, wrote }
+    AttemptEnd { ticket: 1, outcome, wall_us: 3, io, io_wait: None, stdout, stderr, set_aside, wrote }
 }
 
 /// Shortens events for tests: the kind, the task, the attempt, and whether it was the last.
 fn short(heard: &Receiver<Event>) -> Vec<String> {
     let short = |event: Event| match event.what {
-        What::TaskStarted { task, attempt, host, .. } => format!("started {task}.{attempt} {host}"),
-        What::TaskEnded { task, attempt, last, .. } => format!("ended {task}.{attempt} {last}"),
-        What::TaskAgain { task } => format!("again {task}"),
+        EventKind::TaskStarted { task, attempt, host, .. } => format!("started {task}.{attempt} {host}"),
+        EventKind::TaskEnded { task, attempt, last, .. } => format!("ended {task}.{attempt} {last}"),
+        EventKind::TaskAgain { task } => format!("again {task}"),
         other => panic!("{other:?}"),
     };
     heard.try_iter().map(short).collect()
@@ -62,12 +62,12 @@ fn a_recipe_that_fails_is_told_with_its_command_what_it_used_and_its_last_words(
     let (mut reporter, heard) = reporter();
     let mut running = recipe(40, 1);
     reporter.started(7_000, &running, &hosts());
-    running.prints(Stream::Out, b"a.c\n");
-    running.prints(Stream::Err, b"a.c:1: what is");
-    running.prints(Stream::Err, b" this?\n\n");
+    running.prints(OutputStream::Out, b"a.c\n");
+    running.prints(OutputStream::Err, b"a.c:1: what is");
+    running.prints(OutputStream::Err, b" this?\n\n");
     reporter.ended(9_000, &running, "n2", &ended(Outcome::Exit(1)));
     let heard: Vec<Event> = heard.try_iter().collect();
-    let started = What::TaskStarted {
+    let started = EventKind::TaskStarted {
         task: 1,
         attempt: 1,
         host: "n2".into(),
@@ -77,7 +77,7 @@ fn a_recipe_that_fails_is_told_with_its_command_what_it_used_and_its_last_words(
         why: Some("least loaded".into()),
         after: None,
     };
-    let ended = What::from(End {
+    let ended = EventKind::from(End {
         host: "n2".into(),
         outcome: Outcome::Exit(1),
         start_ns: 6_000,
@@ -94,7 +94,7 @@ fn a_recipe_that_fails_is_told_with_its_command_what_it_used_and_its_last_words(
 fn of_what_a_compiler_prints_the_first_error_is_told_and_no_part_of_a_line() {
     let said = |printed: &[u8]| {
         let mut running = recipe(1, 0);
-        running.prints(Stream::Err, printed);
+        running.prints(OutputStream::Err, printed);
         running.said()
     };
     let error = "a.c:1:2: error: expected ';'\n 1 | x\n   |  ^\n";
@@ -139,7 +139,7 @@ fn it_is_told_which_hosts_hold_what_a_recipe_reads() {
     let mut running = recipe(1, 0);
     assert_eq!(planned(&running, &hosts()), None, "not known");
     let on = [("n1", 100), ("n2.net", 200), ("nas", 600)].map(|(name, bytes)| (name.to_string(), bytes));
-    running.asked.inputs = Inputs { bytes: 900, on: on.into() };
+    running.asked.inputs = RecipeInputs { bytes: 900, on: on.into() };
     let from = vec![("n2".to_string(), 200), ("nas".to_string(), 600)];
     let expected = PlannedBytes { local: 100, remote: 800, remote_if_in_turn: 750, from };
     assert_eq!(planned(&running, &hosts()), Some(expected));

@@ -17,14 +17,14 @@ const CAUSES: [(&str, &str); 4] = [
 
 /// Slot time, microseconds.
 #[derive(Debug, Default, PartialEq)]
-struct Idle {
+struct IdleTime {
     by_cause: [u64; CAUSES.len()],
     all: u64,
 }
 
 /// A change of one host's state at a moment.
 #[derive(Clone, Copy)]
-enum Change {
+enum HostTransition {
     Running(i64),
     Present(bool),
     Limited(bool),
@@ -48,26 +48,27 @@ pub(crate) fn draw(page: &mut String, story: &Story) {
     tables::close(page);
 }
 
-fn of(story: &Story) -> Idle {
+fn of(story: &Story) -> IdleTime {
     let last_start = story.attempts.iter().map(|a| a.from).max().unwrap_or(0);
-    let mut changes: Vec<Vec<(u64, Change)>> = vec![vec![(last_start, Change::LastStart)]; story.hosts.len()];
+    let mut changes: Vec<Vec<(u64, HostTransition)>> =
+        vec![vec![(last_start, HostTransition::LastStart)]; story.hosts.len()];
     for attempt in &story.attempts {
         let of_host = &mut changes[attempt.host];
-        of_host.extend([(attempt.from, Change::Running(1)), (attempt.to, Change::Running(-1))]);
+        of_host.extend([(attempt.from, HostTransition::Running(1)), (attempt.to, HostTransition::Running(-1))]);
     }
     for (at, host, there) in &story.present {
-        changes[*host].push((*at, Change::Present(*there)));
+        changes[*host].push((*at, HostTransition::Present(*there)));
     }
     for (at, server, limit, _) in &story.limits {
         // A server that is not a host of the run limits all hosts.
         let is_host = story.hosts.iter().any(|host| host == server);
         for (host, changes) in story.hosts.iter().zip(&mut changes) {
             if !is_host || host == server {
-                changes.push((*at, Change::Limited(limit.is_some())));
+                changes.push((*at, HostTransition::Limited(limit.is_some())));
             }
         }
     }
-    let mut idle = Idle::default();
+    let mut idle = IdleTime::default();
     for (changes, slots) in changes.into_iter().zip(&story.slots) {
         add(&mut idle, changes, i64::from(*slots), story.length);
     }
@@ -75,19 +76,19 @@ fn of(story: &Story) -> Idle {
 }
 
 /// Adds the time of one host.
-fn add(idle: &mut Idle, mut changes: Vec<(u64, Change)>, slots: i64, length: u64) {
+fn add(idle: &mut IdleTime, mut changes: Vec<(u64, HostTransition)>, slots: i64, length: u64) {
     changes.sort_by_key(|(at, _)| *at);
     let (mut running, mut there, mut limited, mut over, mut from) = (0, false, false, false, 0);
-    for (at, change) in changes.into_iter().chain([(length, Change::LastStart)]) {
+    for (at, change) in changes.into_iter().chain([(length, HostTransition::LastStart)]) {
         let at = at.min(length);
         let cause = [!there, over, limited, true].iter().position(|holds| *holds).unwrap_or(0);
         idle.by_cause[cause] += (slots - running).max(0) as u64 * at.saturating_sub(from);
         from = at.max(from);
         match change {
-            Change::Running(more) => running += more,
-            Change::Present(now) => there = now,
-            Change::Limited(now) => limited = now,
-            Change::LastStart => over = true,
+            HostTransition::Running(more) => running += more,
+            HostTransition::Present(now) => there = now,
+            HostTransition::Limited(now) => limited = now,
+            HostTransition::LastStart => over = true,
         }
     }
     idle.all += slots as u64 * length;
@@ -96,11 +97,11 @@ fn add(idle: &mut Idle, mut changes: Vec<(u64, Change)>, slots: i64, length: u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Change::{LastStart, Limited, Present, Running};
+    use HostTransition::{LastStart, Limited, Present, Running};
 
     #[test]
     fn each_moment_of_a_slot_has_one_cause() {
-        let mut idle = Idle::default();
+        let mut idle = IdleTime::default();
         let changes = vec![
             (60, LastStart),
             (10, Present(true)),
@@ -113,13 +114,13 @@ mod tests {
         ];
         add(&mut idle, changes, 2, 100);
         let waits = 2 * 10 + 10;
-        assert_eq!(idle, Idle { by_cause: [2 * 10, 30 + 2 * 10, 10, waits], all: 200 });
+        assert_eq!(idle, IdleTime { by_cause: [2 * 10, 30 + 2 * 10, 10, waits], all: 200 });
     }
 
     #[test]
     fn a_host_that_never_came_back_is_the_cause_to_the_end() {
-        let mut idle = Idle::default();
+        let mut idle = IdleTime::default();
         add(&mut idle, vec![(0, Present(true)), (0, Running(1)), (50, Running(-1)), (50, Present(false))], 1, 100);
-        assert_eq!(idle, Idle { by_cause: [50, 0, 0, 0], all: 100 });
+        assert_eq!(idle, IdleTime { by_cause: [50, 0, 0, 0], all: 100 });
     }
 }

@@ -1,7 +1,7 @@
 //! The events of a run, arranged for drawing: each attempt with its host, slot, start and end.
 
 use crate::load::step;
-use homing_model::event::{PlannedBytes, What};
+use homing_model::event::{EventKind, PlannedBytes};
 use homing_model::{Event, HostSample, Outcome, TaskId};
 use std::collections::{BTreeMap, HashMap};
 
@@ -92,23 +92,23 @@ impl<'a> Story<'a> {
             let (before, at) = (story.length, story.since(event.at_ns));
             story.length = story.length.max(at);
             match &event.what {
-                What::RunStarted { run, argv, cwd, host, label, .. } => {
+                EventKind::RunStarted { run, argv, cwd, host, label, .. } => {
                     story.run = run;
                     story.label = label.as_deref();
                     story.argv = crate::command_line(argv);
                     story.from = format!("{}:{}", host, cwd.display());
                 }
-                What::RunResumed { host, .. } => {
+                EventKind::RunResumed { host, .. } => {
                     last.clear();
                     story.present.extend((0..story.hosts.len()).map(|host| (before, host, false)));
                     story.notes.push((at, format!("taken up again on {host}")));
                 }
-                What::HostUp { host, slots, .. } => {
+                EventKind::HostUp { host, slots, .. } => {
                     let n = number(host);
                     story.slots[n] = story.slots[n].max(*slots);
                     story.present.push((at, n, true));
                 }
-                What::Sample { host, sample } => {
+                EventKind::Sample { host, sample } => {
                     let host = number(host);
                     if let Some(before) = last.insert(host, sample) {
                         let s = step(before, sample);
@@ -122,7 +122,7 @@ impl<'a> Story<'a> {
                         });
                     }
                 }
-                What::TaskStarted { task, attempt, host, slot, command, planned, .. } => {
+                EventKind::TaskStarted { task, attempt, host, slot, command, planned, .. } => {
                     let host = number(host);
                     story.slots[host] = story.slots[host].max(*slot);
                     open.insert((*task, *attempt), story.attempts.len());
@@ -144,7 +144,7 @@ impl<'a> Story<'a> {
                         said: None,
                     });
                 }
-                What::TaskEnded { task, attempt, outcome, start_ns, wall_us, io, io_wait, said, last, .. } => {
+                EventKind::TaskEnded { task, attempt, outcome, start_ns, wall_us, io, io_wait, said, last, .. } => {
                     let Some(index) = open.remove(&(*task, *attempt)) else { continue };
                     let from = story.since(*start_ns);
                     let ended = &mut story.attempts[index];
@@ -157,16 +157,19 @@ impl<'a> Story<'a> {
                     ended.max_rss = Some(io.max_rss).filter(|n| *n > 0);
                     ended.said = said.as_deref();
                 }
-                What::HostLost { host, reason } => {
+                EventKind::HostLost { host, reason } => {
                     story.present.extend(numbers.get(host.as_str()).map(|n| (at, *n, false)));
                     story.notes.push((at, format!("{host} lost: {reason}")));
                 }
-                What::HostUnfit { host, reason } => story.notes.push((at, format!("{host} not used: {reason}"))),
-                What::Note { text } => story.notes.push((at, text.clone())),
-                What::Limit { storage, limit, why, .. } => {
+                EventKind::HostUnfit { host, reason } => story.notes.push((at, format!("{host} not used: {reason}"))),
+                EventKind::Note { text } => story.notes.push((at, text.clone())),
+                EventKind::Limit { storage, limit, why, .. } => {
                     story.limits.push((at, storage, *limit, why));
                 }
-                What::Leases { .. } | What::TaskSkipped { .. } | What::TaskAgain { .. } | What::RunEnded { .. } => {}
+                EventKind::Leases { .. }
+                | EventKind::TaskSkipped { .. }
+                | EventKind::TaskAgain { .. }
+                | EventKind::RunEnded { .. } => {}
             }
         }
         story.length = story.length.max(1);
@@ -181,7 +184,7 @@ impl<'a> Story<'a> {
 
     fn number_hosts(&mut self, events: &'a [Event]) {
         let names = events.iter().filter_map(|e| match &e.what {
-            What::HostUp { host, .. } | What::TaskStarted { host, .. } | What::Sample { host, .. } => {
+            EventKind::HostUp { host, .. } | EventKind::TaskStarted { host, .. } | EventKind::Sample { host, .. } => {
                 Some(host.as_str())
             }
             _ => None,

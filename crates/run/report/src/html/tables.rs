@@ -67,9 +67,9 @@ pub(crate) fn hosts(page: &mut String, story: &Story, tally: &Tally) {
 }
 
 /// A column of numbers of attempts: its heading, the number and the function that prints it.
-type Column = (&'static str, fn(&Attempt) -> Option<u64>, fn(u64) -> String);
+type AttemptColumn = (&'static str, fn(&Attempt) -> Option<u64>, fn(u64) -> String);
 
-const NUMBERS: [Column; 7] = [
+const NUMBERS: [AttemptColumn; 7] = [
     ("Wall", |a| Some(a.to - a.from), span),
     ("CPU", |a| a.cpu_us, span),
     ("Peak memory", |a| a.max_rss, bytes),

@@ -1,7 +1,7 @@
 //! The rows that are shown of a run at a moment.
 
 use super::{Now, OnHost};
-use crate::tally::Failed;
+use crate::tally::FailedTask;
 use crate::text::how;
 use homing_model::TaskId;
 use homing_model::units::span;
@@ -133,7 +133,7 @@ impl Now {
 
     /// Returns the storage servers, by name.
     pub fn server_states(&self) -> Vec<ServerState> {
-        let state = |(name, server): (&String, &super::Server)| ServerState {
+        let state = |(name, server): (&String, &super::ServerUse)| ServerState {
             name: name.clone(),
             limit: server.limit,
             why: server.why.clone(),
@@ -144,7 +144,7 @@ impl Now {
 
     /// Returns the last failures, the latest first.
     pub fn failure_states(&self) -> Vec<FailureState> {
-        let state = |failed: &Failed| {
+        let state = |failed: &FailedTask| {
             let said = failed.said.as_ref().map_or(String::new(), |said| format!("  {said}"));
             let (how, command) = (how(&failed.outcome), format!("{}{said}", failed.command.display()));
             FailureState { task: failed.task, host: failed.host.clone(), how, took: span(failed.wall_us), command }

@@ -1,23 +1,23 @@
 use crate::{Now, made};
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::{Event, HostFacts, HostSample, IoCounters, Outcome, RawText};
 use std::collections::BTreeMap;
 
 const SECOND: i64 = 1_000_000_000;
 
-fn at(now: &mut Now, seconds: i64, what: What) {
+fn at(now: &mut Now, seconds: i64, what: EventKind) {
     now.add(&Event { at_ns: seconds * SECOND, what });
 }
 
-fn started(task: u64, host: &str, slot: u32) -> What {
+fn started(task: u64, host: &str, slot: u32) -> EventKind {
     made::started(task, host, slot, &format!("bwa mem {task}.fq"), None)
 }
 
-fn ended(task: u64, host: &str, outcome: Outcome) -> What {
+fn ended(task: u64, host: &str, outcome: Outcome) -> EventKind {
     made::ended(task, host, outcome, 3_200_000, IoCounters::default())
 }
 
-fn sample(host: &str, at: i64, busy: u64) -> What {
+fn sample(host: &str, at: i64, busy: u64) -> EventKind {
     let sample = HostSample {
         at_ns: at * SECOND,
         cpu_total_us: Some(at as u64 * 1_000_000),
@@ -25,7 +25,7 @@ fn sample(host: &str, at: i64, busy: u64) -> What {
         disk_blocks: Some(at as u64 * 40_000),
         ..HostSample::default()
     };
-    What::Sample { host: host.into(), sample }
+    EventKind::Sample { host: host.into(), sample }
 }
 
 /// Three hosts, one of them lost; a server with a limit; one failure; four running tasks.
@@ -36,10 +36,19 @@ fn state() -> Now {
     at(
         &mut now,
         0,
-        What::RunStarted { v: 1, run, argv, cwd: "/".into(), host: "n1".into(), pid: 1, tasks: Some(40), label: None },
+        EventKind::RunStarted {
+            v: 1,
+            run,
+            argv,
+            cwd: "/".into(),
+            host: "n1".into(),
+            pid: 1,
+            tasks: Some(40),
+            label: None,
+        },
     );
     for host in ["n1", "n2", "n3"] {
-        at(&mut now, 1, What::HostUp { host: host.into(), slots: 2, facts: HostFacts::default() });
+        at(&mut now, 1, EventKind::HostUp { host: host.into(), slots: 2, facts: HostFacts::default() });
     }
     at(&mut now, 2, sample("n1", 2, 0));
     at(&mut now, 4, sample("n1", 4, 1_500_000));
@@ -48,10 +57,10 @@ fn state() -> Now {
     }
     at(&mut now, 20, ended(3, "n2", Outcome::Exit(1)));
     let why = "reads took 3 times as long with 9".into();
-    at(&mut now, 21, What::Limit { storage: "nas".into(), limit: Some(8), why });
+    at(&mut now, 21, EventKind::Limit { storage: "nas".into(), limit: Some(8), why });
     let users = vec![("ann".to_string(), 5), ("bob".to_string(), 3)];
-    at(&mut now, 22, What::Leases { storage: "nas".into(), limit: Some(8), users });
-    at(&mut now, 23, What::HostLost { host: "n3".into(), reason: "no answer for 30 s".into() });
+    at(&mut now, 22, EventKind::Leases { storage: "nas".into(), limit: Some(8), users });
+    at(&mut now, 23, EventKind::HostLost { host: "n3".into(), reason: "no answer for 30 s".into() });
     now
 }
 
@@ -96,7 +105,7 @@ fn what_a_silent_host_said_last_is_not_told_as_of_now() {
 fn what_does_not_fit_is_counted() {
     let mut now = state();
     for task in 10..200 {
-        at(&mut now, 30, What::HostUp { host: format!("n{task}"), slots: 1, facts: HostFacts::default() });
+        at(&mut now, 30, EventKind::HostUp { host: format!("n{task}"), slots: 1, facts: HostFacts::default() });
         at(&mut now, 30, started(task, &format!("n{task}"), 1));
     }
     for (rows, columns) in [(24, 80), (40, 120), (50, 200), (10, 30), (3, 5), (0, 0)] {
@@ -117,7 +126,7 @@ fn what_is_over_is_not_under_way() {
     assert_eq!((now.used(), now.over()), ((3, 4, 2), 2));
     assert_eq!(now.elapsed(40 * SECOND).as_secs(), 40);
     // Attempts that ran when their coordinator died start again.
-    at(&mut now, 50, What::RunResumed { host: "n1".into(), pid: 2 });
+    at(&mut now, 50, EventKind::RunResumed { host: "n1".into(), pid: 2 });
     assert_eq!((now.used(), now.over()), ((0, 0, 0), 2));
     let json = now.json(60 * SECOND);
     assert_eq!((&json["tasks"], &json["sums"]["tasks"]["failed"]), (&serde_json::json!([]), &serde_json::json!(1)));
@@ -129,7 +138,7 @@ fn the_first_lines_of_a_run_that_is_over_have_its_state_and_its_sums() {
     let words = ["homing", "run", "wc -l"].into_iter().chain(std::iter::repeat_n("file-of-a-long-list", 400));
     let argv: Vec<RawText> = words.map(RawText::from).collect();
     let mut now = Now::default();
-    let opening = What::RunStarted {
+    let opening = EventKind::RunStarted {
         v: 1,
         run: "r1".into(),
         argv,
@@ -140,7 +149,7 @@ fn the_first_lines_of_a_run_that_is_over_have_its_state_and_its_sums() {
         label: None,
     };
     at(&mut now, 0, opening);
-    at(&mut now, 0, What::HostUp { host: "n1".into(), slots: 2, facts: HostFacts::default() });
+    at(&mut now, 0, EventKind::HostUp { host: "n1".into(), slots: 2, facts: HostFacts::default() });
     at(&mut now, 0, started(1, "n1", 1));
     at(&mut now, 2, ended(1, "n1", Outcome::Exit(0)));
     at(&mut now, 2, started(2, "n1", 1));
@@ -153,7 +162,7 @@ fn the_first_lines_of_a_run_that_is_over_have_its_state_and_its_sums() {
     assert!(head(&now, 80)[0].starts_with("r1  interrupted  homing run"));
     assert_eq!(head(&now, 80)[1], "1 done, 0 failed, 3 unfinished in 2 s on 1 host, 2 slots; homing resume r1 …");
     assert_eq!(now.lines("", 40, 80, 9 * SECOND).iter().filter(|line| line.starts_with("TASK")).count(), 0);
-    at(&mut now, 3, What::RunEnded { exit: 0, counts: BTreeMap::from([("skipped".to_string(), 3)]) });
+    at(&mut now, 3, EventKind::RunEnded { exit: 0, counts: BTreeMap::from([("skipped".to_string(), 3)]) });
     assert_eq!(head(&now, 80)[1], "1 done, 0 failed, 3 skipped in 3 s on 1 host, 2 slots");
     assert!(head(&now, 80)[0].starts_with("r1  ended, exit 0  homing run"));
 }

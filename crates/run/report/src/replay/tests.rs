@@ -12,7 +12,7 @@ const PAYLOAD: f64 = 0.94;
 
 /// A cluster that runs a batch of 144 files of 5 MB, all of them on n1.
 #[derive(Clone, Copy)]
-struct World {
+struct ReplayFixture {
     hosts: usize,
     /// The rate of n1's link, bytes per second. Other hosts have [`FAST`].
     link: u64,
@@ -23,10 +23,10 @@ struct World {
     pause_us: u64,
 }
 
-const WORLD: World =
-    World { hosts: 8, link: SLOW, copy_on_n2: false, locality: false, work_us: 1_600_000, pause_us: 0 };
+const WORLD: ReplayFixture =
+    ReplayFixture { hosts: 8, link: SLOW, copy_on_n2: false, locality: false, work_us: 1_600_000, pause_us: 0 };
 
-impl World {
+impl ReplayFixture {
     /// Returns the events of a run on it, with a sample of each host a second.
     fn run(self) -> Vec<Event> {
         let host = |at: usize| HostModel {
@@ -49,7 +49,7 @@ impl World {
         let name = |at: usize| format!("n{}", at + 1);
         let mut all = vec![(
             0,
-            What::RunStarted {
+            EventKind::RunStarted {
                 v: 1,
                 run: "r".into(),
                 argv,
@@ -63,7 +63,7 @@ impl World {
         for at in 0..self.hosts {
             let link = Some(if at == 0 { self.link } else { FAST });
             let facts = HostFacts { nic_bytes_per_s: link, ..HostFacts::default() };
-            all.push((0, What::HostUp { host: name(at), slots: 1, facts }));
+            all.push((0, EventKind::HostUp { host: name(at), slots: 1, facts }));
         }
         let half = planned.iter().map(|one| one.end_us).max().unwrap_or(0) / 2;
         let paused = |us: u64| if us < half { us } else { us + self.pause_us };
@@ -84,7 +84,7 @@ impl World {
                 let net =
                     BTreeMap::from([("eth0".into(), (0, if at == 0 { self.sent(&planned, us as f64) } else { 0 }))]);
                 let sample = HostSample { at_ns: s as i64 * 1_000_000_000, net, ..HostSample::default() };
-                all.push((s * 1_000_000, What::Sample { host: name(at), sample }));
+                all.push((s * 1_000_000, EventKind::Sample { host: name(at), sample }));
             }
         }
         all.sort_by_key(|(us, _)| *us);
@@ -107,9 +107,9 @@ impl World {
     }
 
     /// Returns the changes to n1's link in the report, each with the part of the time that it saves.
-    fn told(self) -> Vec<(Change, f64)> {
+    fn told(self) -> Vec<(ClusterChange, f64)> {
         let full = self.tally().full();
-        let about = |(change, saves): &(Change, crate::change::Saves)| match saves {
+        let about = |(change, saves): &(ClusterChange, crate::change::Saves)| match saves {
             crate::change::Saves::About(part) => (change.clone(), *part),
             bound => panic!("{change}: {bound}: {:?}", full[0].unpredicted),
         };
@@ -122,13 +122,13 @@ impl World {
 }
 
 /// Makes each change and repeats the run. The saving must agree with the prediction within 15 % of the new time.
-fn agrees(world: World) {
+fn agrees(world: ReplayFixture) {
     let before = world.seconds();
-    let then = |change: &Change| match change {
-        Change::Link { .. } => World { link: FAST, ..world },
-        Change::Copy(Some(host)) if host == "n2" => World { copy_on_n2: true, ..world },
-        Change::Copy(other) => panic!("{other:?}"),
-        Change::Host => World { hosts: world.hosts + 1, ..world },
+    let then = |change: &ClusterChange| match change {
+        ClusterChange::Link { .. } => ReplayFixture { link: FAST, ..world },
+        ClusterChange::Copy(Some(host)) if host == "n2" => ReplayFixture { copy_on_n2: true, ..world },
+        ClusterChange::Copy(other) => panic!("{other:?}"),
+        ClusterChange::Host => ReplayFixture { hosts: world.hosts + 1, ..world },
     };
     let told = world.told();
     assert_eq!(told.len(), 3);
@@ -141,8 +141,8 @@ fn agrees(world: World) {
 #[test]
 fn what_is_told_is_what_each_change_brings() {
     agrees(WORLD);
-    agrees(World { locality: true, ..WORLD });
-    agrees(World { hosts: 24, work_us: 2_400_000, ..WORLD });
+    agrees(ReplayFixture { locality: true, ..WORLD });
+    agrees(ReplayFixture { hosts: 24, work_us: 2_400_000, ..WORLD });
 }
 
 #[test]
@@ -161,14 +161,14 @@ fn the_line_tells_predictions_as_such() {
 
 #[test]
 fn what_tasks_take_without_waiting_is_that_of_those_at_home_or_by_account_or_unknown() {
-    let done = |host: &str, wall_us, waited_us, local, remote| Done {
+    let done = |host: &str, wall_us, waited_us, local, remote| ReplayTask {
         task: 1,
         host: host.into(),
         wall_us,
         waited_us,
         planned: PlannedBytes { local, remote, ..PlannedBytes::default() },
     };
-    let work = |done: Vec<Done>| {
+    let work = |done: Vec<ReplayTask>| {
         let replay = Replay { done, ..Replay::default() };
         replay.work(&replay.done.iter().collect::<Vec<_>>())
     };
@@ -183,19 +183,19 @@ fn what_tasks_take_without_waiting_is_that_of_those_at_home_or_by_account_or_unk
 
 #[test]
 fn a_replay_that_is_off_predicts_nothing_and_says_so() {
-    let paused = World { pause_us: 8_000_000, ..WORLD };
+    let paused = ReplayFixture { pause_us: 8_000_000, ..WORLD };
     let text = paused.tally().full()[0].to_string();
     assert!(
         text.contains("at most -") && text.contains("(no more is known: played again as it was, it takes "),
         "{text}"
     );
-    assert!(World { pause_us: 2_000_000, ..WORLD }.told().len() == 3);
+    assert!(ReplayFixture { pause_us: 2_000_000, ..WORLD }.told().len() == 3);
 }
 
 #[test]
 fn a_run_that_was_taken_up_again_or_is_too_long_predicts_nothing() {
     let mut replay = Replay::default();
-    let resumed = What::RunResumed { host: "n1".into(), pid: 1 };
+    let resumed = EventKind::RunResumed { host: "n1".into(), pid: 1 };
     replay.add(&Event { at_ns: 0, what: resumed });
     let full = WORLD.tally().full();
     assert_eq!(replay.predict(&[], &full[0], 1), Err("the run was taken up again".into()));
@@ -209,13 +209,13 @@ fn a_run_that_was_taken_up_again_or_is_too_long_predicts_nothing() {
 
 /// Six tasks on n1 and n2, of 10 s each. On n2 they take `fetch_s` more, for 10 MB of n1. A free host takes the next
 /// task.
-fn two_hosts(fetch_s: u64, argv: &[&str]) -> (Replay, [Site; 2]) {
+fn two_hosts(fetch_s: u64, argv: &[&str]) -> (Replay, [ReplayHost; 2]) {
     let mut replay = Replay::default();
     let argv = argv.iter().map(|word| (*word).into()).collect();
     let (run, cwd, host) = ("r".to_string(), "/".into(), "n1".to_string());
     replay.add(&Event {
         at_ns: 0,
-        what: What::RunStarted { v: 1, run, argv, cwd, host, pid: 1, tasks: None, label: None },
+        what: EventKind::RunStarted { v: 1, run, argv, cwd, host, pid: 1, tasks: None, label: None },
     });
     let mut free_s = [0, 0];
     for n in 0..6 {
@@ -233,12 +233,12 @@ fn two_hosts(fetch_s: u64, argv: &[&str]) -> (Replay, [Site; 2]) {
         let end = ended(n, host, Outcome::Exit(0), wall_s * 1_000_000, IoCounters::default());
         replay.add(&Event { at_ns: at(start_s + wall_s), what: end });
     }
-    let site = |name: &str, link, received| Site { name: name.into(), slots: 1, link, sent: None, received };
+    let site = |name: &str, link, received| ReplayHost { name: name.into(), slots: 1, link, sent: None, received };
     // n2's link carries 10 MB in 5 s.
     (replay, [site("n1", Some(FAST), None), site("n2", Some(2 * MB), Some(20 * MB))])
 }
 
-fn full(host: &str, what: Part) -> Full {
+fn full(host: &str, what: HostResource) -> Full {
     let hosts = std::iter::once(host.to_string()).collect();
     Full { hosts, what, share: 0.9, filled: 1.0, more: Vec::new(), unpredicted: None }
 }
@@ -248,25 +248,25 @@ fn processors_and_what_a_host_receives_are_played_too() {
     let near = |told: f64, is: f64| assert!((told - is).abs() < 0.01, "{told} {is}");
     let run = ["homing", "run", "--no-locality"];
     let (replay, sites) = two_hosts(0, &run);
-    let told = replay.predict(&sites, &full("n[1-2]", Part::Processors), 30_000_000);
+    let told = replay.predict(&sites, &full("n[1-2]", HostResource::Processors), 30_000_000);
     let told = told.unwrap();
-    assert_eq!(told.iter().map(|(change, _)| change).collect::<Vec<_>>(), [&Change::Host]);
+    assert_eq!(told.iter().map(|(change, _)| change).collect::<Vec<_>>(), [&ClusterChange::Host]);
     // Six tasks of 10 s: three rounds become two.
     near(told[0].1, 1.0 / 3.0);
 
     let (replay, sites) = two_hosts(5, &run);
-    let told = replay.predict(&sites, &full("n2", Part::Received(2 * MB)), 40_000_000).unwrap();
-    assert_eq!(told[0].0, Change::Host);
+    let told = replay.predict(&sites, &full("n2", HostResource::Received(2 * MB)), 40_000_000).unwrap();
+    assert_eq!(told[0].0, ClusterChange::Host);
     // n1 had four of them in 40 s; now n2 ends its second, which is the last, after 30 s.
     near(told[0].1, 0.25);
     // 100 Mbit/s: 10 MB in 0.8 s.
-    assert_eq!(told[1].0, Change::Link { from: 2 * MB, to: SLOW });
+    assert_eq!(told[1].0, ClusterChange::Link { from: 2 * MB, to: SLOW });
     near(told[1].1, 1.0 - 3.0 * 10.8 / 40.0);
 }
 
 #[test]
 fn a_build_is_not_played_again() {
     let (replay, sites) = two_hosts(0, &["homing", "make", "-j2"]);
-    let told = replay.predict(&sites, &full("n[1-2]", Part::Processors), 30_000_000);
+    let told = replay.predict(&sites, &full("n[1-2]", HostResource::Processors), 30_000_000);
     assert_eq!(told, Err("recipes of a build wait for each other".into()));
 }

@@ -4,7 +4,7 @@
 mod ended;
 
 use ended::End;
-use homing_model::event::{PlannedBytes, What};
+use homing_model::event::{EventKind, PlannedBytes};
 use homing_model::{Event, HostFacts, HostSample, IoCounters, IoWait, Outcome};
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ impl Dice {
     }
 }
 
-fn at(us: u64, what: What) -> Event {
+fn at(us: u64, what: EventKind) -> Event {
     Event { at_ns: START + us as i64 * 1000, what }
 }
 
@@ -40,7 +40,7 @@ pub fn run(shape: &Shape) -> Vec<Event> {
     let argv = ["homing", "run", "--hosts", "n[1-4]", "md5sum {}", ":::", "/vol/reads/*.fq"];
     let mut events = vec![at(
         0,
-        What::RunStarted {
+        EventKind::RunStarted {
             v: 1,
             run: "20261121-033312-4k7".into(),
             argv: argv.map(Into::into).to_vec(),
@@ -55,7 +55,7 @@ pub fn run(shape: &Shape) -> Vec<Event> {
     for h in 0..shape.hosts {
         let up = 120_000 + 30_000 * h as u64;
         let facts = HostFacts { hostname: name(h), cores: shape.slots, ..HostFacts::default() };
-        events.push(at(up, What::HostUp { host: name(h), slots: shape.slots, facts }));
+        events.push(at(up, EventKind::HostUp { host: name(h), slots: shape.slots, facts }));
         free.extend((1..=shape.slots).map(|slot| (up, h, slot)));
     }
     let mut end = 0;
@@ -73,7 +73,7 @@ pub fn run(shape: &Shape) -> Vec<Event> {
         };
         events.push(at(
             start,
-            What::TaskStarted {
+            EventKind::TaskStarted {
                 task,
                 attempt: 1,
                 host: name(h),
@@ -87,7 +87,7 @@ pub fn run(shape: &Shape) -> Vec<Event> {
         let failed = dice.roll(23) == 0;
         events.push(at(
             start + wall,
-            What::from(End {
+            EventKind::from(End {
                 task,
                 host: name(h),
                 outcome: if failed { Outcome::Exit(1) } else { Outcome::Exit(0) },
@@ -113,12 +113,12 @@ pub fn run(shape: &Shape) -> Vec<Event> {
     }
     events.sort_by_key(|e| e.at_ns);
     let ended = |good: bool| {
-        let of = |e: &&Event| matches!(&e.what, What::TaskEnded { outcome, .. } if outcome.is_success() == good);
+        let of = |e: &&Event| matches!(&e.what, EventKind::TaskEnded { outcome, .. } if outcome.is_success() == good);
         events.iter().filter(of).count() as u64
     };
     let counts = BTreeMap::from([("done".to_string(), ended(true)), ("failed".to_string(), ended(false))]);
     let exit = ended(false).min(101) as i32;
-    events.push(at(end + 50_000, What::RunEnded { exit, counts }));
+    events.push(at(end + 50_000, EventKind::RunEnded { exit, counts }));
     events
 }
 
@@ -139,7 +139,7 @@ fn samples(shape: &Shape, end: u64, dice: &mut Dice, name: impl Fn(usize) -> Str
                 net: BTreeMap::from([("eth0".to_string(), (rx, rx / 2))]),
                 ..HostSample::default()
             };
-            events.push(at(t, What::Sample { host: name(h), sample }));
+            events.push(at(t, EventKind::Sample { host: name(h), sample }));
         }
     }
     events

@@ -1,7 +1,7 @@
 //! The lines at the end of a run.
 
 use crate::made::{Shape, run};
-use homing_model::event::{Event, PlannedBytes, What};
+use homing_model::event::{Event, EventKind, PlannedBytes};
 use homing_report::Tally;
 
 fn tally(shape: &Shape) -> Tally {
@@ -29,9 +29,9 @@ fn a_run_on_a_volume_shows_its_evidence() {
 fn a_server_that_is_no_host_of_the_run_has_a_limit_and_a_chart_and_is_not_counted_as_a_host() {
     let mut events = run(&Shape { tasks: 40, hosts: 4, slots: 2, volume: true });
     let last = events.pop().unwrap();
-    let limit = What::Limit { storage: "nas".into(), limit: Some(3), why: "5 at once were served less".into() };
+    let limit = EventKind::Limit { storage: "nas".into(), limit: Some(3), why: "5 at once were served less".into() };
     // The initial limit of a storage is not reported.
-    let first = What::Limit { storage: "new".into(), limit: Some(1), why: String::new() };
+    let first = EventKind::Limit { storage: "new".into(), limit: Some(1), why: String::new() };
     events.extend([limit, first].map(|what| Event { at_ns: last.at_ns, what }));
     events.push(last);
     let mut tally = Tally::new();
@@ -49,7 +49,7 @@ fn of_a_server_that_others_used_the_most_of_each_is_told() {
     let at_ns = events[1].at_ns;
     let mut leases = |storage: &str, limit, users: &[(&str, u32)]| {
         let users = users.iter().map(|(user, held)| (user.to_string(), *held)).collect();
-        events.insert(2, Event { at_ns, what: What::Leases { storage: storage.into(), limit, users } });
+        events.insert(2, Event { at_ns, what: EventKind::Leases { storage: storage.into(), limit, users } });
     };
     leases("own", None, &[("ann", 6)]);
     leases("nas", Some(8), &[("ann", 1)]);
@@ -88,7 +88,7 @@ fn a_wait_that_is_not_known_is_unknown_and_what_would_tell_it_is_named_where_fil
     let text = |volume, read_bytes| {
         let mut tally = Tally::new();
         for mut event in run(&Shape { tasks: 40, hosts: 2, slots: 2, volume }) {
-            if let What::TaskEnded { io_wait, io, .. } = &mut event.what {
+            if let EventKind::TaskEnded { io_wait, io, .. } = &mut event.what {
                 (*io_wait, io.read_bytes) = (None, read_bytes);
             }
             tally.add(&event);
@@ -144,8 +144,8 @@ fn inputs(part: u64, place: impl Fn(&mut PlannedBytes)) -> String {
     let mut tally = Tally::new();
     for mut event in run(&Shape { tasks: 40, hosts: 4, slots: 2, volume: true }) {
         match &mut event.what {
-            What::TaskEnded { io, .. } => io.rchar = io.rchar.map(|read| read * part / 100),
-            What::TaskStarted { planned: Some(planned), .. } => place(planned),
+            EventKind::TaskEnded { io, .. } => io.rchar = io.rchar.map(|read| read * part / 100),
+            EventKind::TaskStarted { planned: Some(planned), .. } => place(planned),
             _ => {}
         }
         tally.add(&event);

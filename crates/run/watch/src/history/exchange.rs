@@ -1,6 +1,6 @@
 //! The history that a host sends: one line per record. Also the length of its steps.
 
-use crate::history::Record;
+use crate::history::SampleRecord;
 use homing_model::{HostFacts, HostSample};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -9,7 +9,7 @@ const MINUTE_S: u64 = 60;
 
 /// A record, as hosts send it.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct HistoryLine {
     boot: u64,
     sample: HostSample,
     /// The present facts of the host, in the first line alone.
@@ -19,33 +19,33 @@ struct Line {
 
 /// The history of a host.
 #[derive(Default)]
-pub struct Kept {
+pub struct HostRecords {
     /// The records, the oldest first.
-    pub records: Vec<Record>,
+    pub records: Vec<SampleRecord>,
     /// The present facts of the host.
     pub facts: Option<HostFacts>,
 }
 
 /// The history that a host sent, or why it sent none.
-pub type HostHistory = Result<Kept, String>;
+pub type HostHistory = Result<HostRecords, String>;
 
 /// Returns the lines of these records. The first line contains the present facts of the host.
-pub fn lines(records: Vec<Record>, facts: HostFacts) -> String {
+pub fn lines(records: Vec<SampleRecord>, facts: HostFacts) -> String {
     let mut facts = Some(facts);
-    let line = |Record { boot, sample, .. }: Record| {
-        serde_json::to_string(&Line { boot, sample, facts: facts.take() }).unwrap_or_default() + "\n"
+    let line = |SampleRecord { boot, sample, .. }: SampleRecord| {
+        serde_json::to_string(&HistoryLine { boot, sample, facts: facts.take() }).unwrap_or_default() + "\n"
     };
     records.into_iter().map(line).collect()
 }
 
 /// Reads the lines of a host.
 pub fn read(text: &[u8]) -> HostHistory {
-    let mut all = Kept::default();
+    let mut all = HostRecords::default();
     for line in text.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
-        let line: Line =
+        let line: HistoryLine =
             serde_json::from_slice(line).map_err(|e| format!("its homing tells what this one does not read: {e}"))?;
         all.facts = line.facts.or(all.facts);
-        all.records.push(Record { number: 0, boot: line.boot, sample: line.sample });
+        all.records.push(SampleRecord { number: 0, boot: line.boot, sample: line.sample });
     }
     Ok(all)
 }
@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn what_is_told_is_read_again_and_what_a_host_is_stands_with_it_once() {
-        let record = |boot| Record { number: 0, boot, sample: HostSample { r1m: Some(0.5), ..HostSample::default() } };
+        let record =
+            |boot| SampleRecord { number: 0, boot, sample: HostSample { r1m: Some(0.5), ..HostSample::default() } };
         let text = lines(vec![record(1), record(2)], HostFacts { cores: 4, ..HostFacts::default() });
         assert_eq!(text.matches("cores").count(), 1, "{text}");
         let kept = read(text.as_bytes()).unwrap();

@@ -1,6 +1,6 @@
 //! The history of this host by the hour, as counts. `homing check` requests it.
 
-use crate::history::Record;
+use crate::history::SampleRecord;
 
 /// The longest step, in nanoseconds: an hour and a half. A longer step contains hours without data.
 const LONGEST_NS: i64 = 90 * 60 * 1_000_000_000;
@@ -10,11 +10,11 @@ const BLOCK: u64 = 512;
 /// Returns a row for each step between two records of the same boot. Its first fields are the second in which the
 /// step ended, and the microseconds in which some task waited for I/O. Then follow the requests and bytes of whole
 /// disks, and the received bytes. A row with an unknown field is left out.
-pub fn text(records: &[Record]) -> String {
+pub fn text(records: &[SampleRecord]) -> String {
     records.windows(2).filter_map(|two| row(&two[0], &two[1])).collect()
 }
 
-fn row(from: &Record, to: &Record) -> Option<String> {
+fn row(from: &SampleRecord, to: &SampleRecord) -> Option<String> {
     let (a, b) = (&from.sample, &to.sample);
     let is_step = (1..=LONGEST_NS).contains(&b.at_ns.saturating_sub(a.at_ns)) && from.boot == to.boot;
     let grown = |of: fn(&homing_model::HostSample) -> Option<u64>| of(b)?.checked_sub(of(a)?);
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn an_hour_has_what_grew_in_it_and_a_gap_or_a_start_has_no_row() {
-        let record = |boot, minute: i64, n: u64| Record {
+        let record = |boot, minute: i64, n: u64| SampleRecord {
             boot,
             sample: HostSample {
                 at_ns: minute * 60_000_000_000,
@@ -46,7 +46,7 @@ mod tests {
                 net: BTreeMap::from([("all".into(), (n, 7 * n))]),
                 ..HostSample::default()
             },
-            ..Record::default()
+            ..SampleRecord::default()
         };
         let records = [record(1, 0, 5), record(1, 60, 9), record(1, 151, 10), record(2, 211, 1), record(2, 271, 3)];
         assert_eq!(text(&records), "3600\t4000\t4\t16384\t4\n16260\t2000\t2\t8192\t2\n");

@@ -13,11 +13,11 @@ mod ring;
 mod table;
 mod thin;
 
-pub use exchange::{HostHistory, Kept, lines, read, step};
+pub use exchange::{HostHistory, HostRecords, lines, read, step};
 pub use hours::text as hours;
 pub use moment::{Moment, at};
 pub use place::{file, folder};
-pub use record::Record;
+pub use record::SampleRecord;
 pub use ring::{Ring, RingError, SLOTS};
 pub use table::{json, text as table};
 pub use thin::thin;

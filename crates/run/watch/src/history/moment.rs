@@ -1,6 +1,6 @@
 //! Finds the state of a host at a moment in its history.
 
-use crate::history::record::Record;
+use crate::history::record::SampleRecord;
 use homing_model::Indices;
 
 /// The state of a host at a moment.
@@ -22,7 +22,7 @@ pub enum Moment {
 
 /// Returns the state at a moment, `ns` since 1970, from records, the oldest first. A step longer than `longest_ns`
 /// counts as no data: its rates are true of the whole step, and of no moment in it.
-pub fn at(records: &[Record], ns: i64, longest_ns: i64) -> Moment {
+pub fn at(records: &[SampleRecord], ns: i64, longest_ns: i64) -> Moment {
     let next = records.partition_point(|record| record.sample.at_ns < ns);
     let before = next.checked_sub(1).map(|at| &records[at]);
     let dark = Moment::Dark { since_ns: before.map(|record| record.sample.at_ns) };
@@ -41,7 +41,7 @@ pub fn at(records: &[Record], ns: i64, longest_ns: i64) -> Moment {
     }
 }
 
-fn cores(from: &Record, to: &Record, seconds: f64) -> Option<u32> {
+fn cores(from: &SampleRecord, to: &SampleRecord, seconds: f64) -> Option<u32> {
     let counted = to.sample.cpu_total_us?.saturating_sub(from.sample.cpu_total_us?);
     Some((counted as f64 / 1e6 / seconds).round() as u32).filter(|cores| *cores > 0)
 }
@@ -53,7 +53,7 @@ mod tests {
 
     const S: i64 = 1_000_000_000;
 
-    fn record(boot: u64, at_s: i64, busy_s: u64) -> Record {
+    fn record(boot: u64, at_s: i64, busy_s: u64) -> SampleRecord {
         let counted = |seconds: u64| Some(seconds * 1_000_000);
         // Four processors.
         let (all, at) = (4 * at_s as u64, at_s as u64);
@@ -64,7 +64,7 @@ mod tests {
             mem_available: Some(at << 20),
             ..HostSample::default()
         };
-        Record { boot, sample, ..Record::default() }
+        SampleRecord { boot, sample, ..SampleRecord::default() }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The folder of the history, on a disk of the host itself.
 
-use homing_mounts::{Kind, MountLine, identified};
+use homing_mounts::{FileSystemKind, MountLine, identified};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub fn file(folder: &Path, host: &str) -> PathBuf {
 
 /// Decides by the mount table alone, because a hanging file server would block any other test.
 fn is_on_network(path: &Path, lines: &[MountLine]) -> bool {
-    homing_mounts::holding(lines, path).is_some_and(|line| Kind::of(&identified(line)).is_network())
+    homing_mounts::holding(lines, path).is_some_and(|line| FileSystemKind::of(&identified(line)).is_network())
 }
 
 #[cfg(test)]

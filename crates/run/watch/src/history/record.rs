@@ -16,7 +16,7 @@ const ALL: &str = "all";
 
 /// A sample of a host.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Record {
+pub struct SampleRecord {
     /// The number of the record among all that were ever kept, from 1.
     pub number: u64,
     /// Identifies a boot of the host. Counters begin again at each boot.
@@ -25,9 +25,9 @@ pub struct Record {
     pub sample: HostSample,
 }
 
-impl Record {
+impl SampleRecord {
     /// Makes a record of a sample. `boot_id` is as the kernel prints it.
-    pub fn new(mut sample: HostSample, boot_id: &str) -> Record {
+    pub fn new(mut sample: HostSample, boot_id: &str) -> SampleRecord {
         let both = sample
             .net
             .values()
@@ -40,12 +40,12 @@ impl Record {
         sample.r1m = sample.r1m.map(|r1m| (r1m * PARTS).round() / PARTS);
         // The first 64 bits of a random number.
         let digits: String = boot_id.chars().filter(char::is_ascii_hexdigit).take(16).collect();
-        Record { number: 0, boot: u64::from_str_radix(&digits, 16).unwrap_or(0), sample }
+        SampleRecord { number: 0, boot: u64::from_str_radix(&digits, 16).unwrap_or(0), sample }
     }
 
     /// Returns the load since an earlier record, and the seconds between both. `None` if the host was restarted in
     /// between, or its clock was set back.
-    pub fn since(&self, before: &Record) -> Option<(homing_model::Indices, f64)> {
+    pub fn since(&self, before: &SampleRecord) -> Option<(homing_model::Indices, f64)> {
         let seconds = (self.sample.at_ns.saturating_sub(before.sample.at_ns)) as f64 / 1e9;
         (self.boot == before.boot && seconds > 0.0).then(|| (self.sample.since(&before.sample), seconds))
     }
@@ -81,7 +81,7 @@ impl Record {
     }
 
     /// Reads a record. Returns `None` for an incomplete, damaged or empty place.
-    pub(crate) fn of(bytes: &[u8; BYTES]) -> Option<Record> {
+    pub(crate) fn of(bytes: &[u8; BYTES]) -> Option<SampleRecord> {
         let mut numbers = bytes.chunks_exact(8).map(|eight| eight.try_into().map_or(UNKNOWN, u64::from_le_bytes));
         let mut next = || numbers.next().unwrap_or(UNKNOWN);
         let (number, boot, at_ns) = (next(), next(), next() as i64);
@@ -102,7 +102,7 @@ impl Record {
         };
         let (_kept_for_later, sum) = (next(), next());
         let is_whole = sum == u64::from(crc32fast::hash(&bytes[..NUMBERS * 8]));
-        (is_whole && number > 0).then_some(Record { number, boot, sample })
+        (is_whole && number > 0).then_some(SampleRecord { number, boot, sample })
     }
 }
 
@@ -119,31 +119,31 @@ mod tests {
             net: BTreeMap::from([("a".into(), (1, 2)), ("b".into(), (3, 4))]),
             ..HostSample::default()
         };
-        let record = Record { number: 9, ..Record::new(sample, "0123456789ab-cdef-...") };
+        let record = SampleRecord { number: 9, ..SampleRecord::new(sample, "0123456789ab-cdef-...") };
         assert_eq!((record.boot, record.sample.r1m), (0x0123_4567_89ab_cdef, Some(1.235)));
-        let back = Record::of(&record.bytes()).unwrap();
+        let back = SampleRecord::of(&record.bytes()).unwrap();
         assert_eq!(back, record);
         assert_eq!((back.sample.net[ALL], back.sample.mem_available), ((4, 6), None));
-        assert_eq!(Record::of(&[0; BYTES]), None, "a place that was never written");
+        assert_eq!(SampleRecord::of(&[0; BYTES]), None, "a place that was never written");
     }
 
     #[test]
     fn no_byte_can_change_unseen() {
-        let record = Record { number: 3, ..Record::new(HostSample::default(), "ff") };
+        let record = SampleRecord { number: 3, ..SampleRecord::new(HostSample::default(), "ff") };
         let whole = record.bytes();
         for at in 0..BYTES {
             let mut bytes = whole;
             bytes[at] ^= 0x40;
-            assert_eq!(Record::of(&bytes), None, "{at}");
+            assert_eq!(SampleRecord::of(&bytes), None, "{at}");
         }
     }
 
     #[test]
     fn there_is_no_rate_over_a_start_of_the_host_or_a_clock_set_back() {
-        let at = |boot, at_ns| Record {
+        let at = |boot, at_ns| SampleRecord {
             boot,
             sample: HostSample { at_ns, nfsd_calls: Some(9), ..HostSample::default() },
-            ..Record::default()
+            ..SampleRecord::default()
         };
         assert!(at(1, 60_000_000_000).since(&at(1, 0)).is_some_and(|(_, seconds)| seconds == 60.0));
         assert_eq!((at(2, 60).since(&at(1, 0)), at(1, 0).since(&at(1, 60))), (None, None));

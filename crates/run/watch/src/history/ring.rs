@@ -3,7 +3,7 @@
 //!
 //! An incomplete record fails its checksum. Readers skip it, and the next record takes its number and its place.
 
-use crate::history::record::{BYTES, Record};
+use crate::history::record::{BYTES, SampleRecord};
 use homing_os::folder::lock::{self, try_lock_all};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -89,12 +89,14 @@ impl Ring {
     }
 
     /// Returns all records, the oldest first.
-    pub fn records(&self) -> Result<Vec<Record>, RingError> {
+    pub fn records(&self) -> Result<Vec<SampleRecord>, RingError> {
         let mut bytes = vec![0; self.bound() as usize - BYTES];
         let there = read_full(&self.file, &mut bytes, BYTES as u64).map_err(|e| RingError::Io(self.path.clone(), e))?;
         let places = bytes[..there].chunks_exact(BYTES).enumerate();
-        let mut records: Vec<Record> = places
-            .filter_map(|(at, place)| Record::of(place.try_into().ok()?).filter(|r| self.place(r.number) == at as u64))
+        let mut records: Vec<SampleRecord> = places
+            .filter_map(|(at, place)| {
+                SampleRecord::of(place.try_into().ok()?).filter(|r| self.place(r.number) == at as u64)
+            })
             .collect();
         records.sort_by_key(|record| record.number);
         // Drops records that are too old for a ring of this size. They come from a wrong number.
@@ -104,9 +106,9 @@ impl Ring {
     }
 
     /// Adds a record in the place of the oldest.
-    pub fn add(&self, record: &Record) -> Result<(), RingError> {
+    pub fn add(&self, record: &SampleRecord) -> Result<(), RingError> {
         let newest = self.records()?.last().map_or(0, |record| record.number);
-        let record = Record { number: newest.saturating_add(1), ..record.clone() };
+        let record = SampleRecord { number: newest.saturating_add(1), ..record.clone() };
         let at = (self.place(record.number) + 1) * BYTES as u64;
         self.file.write_all_at(&record.bytes(), at).map_err(|e| RingError::Io(self.path.clone(), e))
     }
@@ -149,8 +151,8 @@ mod tests {
     use homing_model::HostSample;
     use proptest::prelude::*;
 
-    fn record(at_ns: i64) -> Record {
-        Record::new(HostSample { at_ns, ..HostSample::default() }, "ab")
+    fn record(at_ns: i64) -> SampleRecord {
+        SampleRecord::new(HostSample { at_ns, ..HostSample::default() }, "ab")
     }
 
     fn ring(path: &Path, slots: u32) -> Ring {
@@ -187,7 +189,7 @@ mod tests {
                 let _ = std::fs::remove_file(&path);
                 let begun = ring(&path, 5);
                 (1..=before).for_each(|n| begun.add(&record(n)).unwrap());
-                let dying = Record { number: before as u64 + 1, ..record(99) }.bytes();
+                let dying = SampleRecord { number: before as u64 + 1, ..record(99) }.bytes();
                 let place = (begun.place(before as u64 + 1) + 1) * BYTES as u64;
                 let mut old = [0; BYTES];
                 read_full(&begun.file, &mut old, place).unwrap();

@@ -1,13 +1,13 @@
 //! Histories as rows: the rate of each counter between two records, and the values at the end.
 
-use crate::history::{Record, columns};
+use crate::history::{SampleRecord, columns};
 use homing_model::fit::aligned;
 use homing_model::text::shown;
 use homing_model::{Indices, document};
 use serde_json::{Value, json};
 
 /// A row: its host, the time of its end (ns since 1970), and the seconds that its rates cover, if it has any.
-struct Row<'r> {
+struct HistoryRow<'r> {
     host: &'r str,
     at_ns: i64,
     over: Option<f64>,
@@ -15,11 +15,11 @@ struct Row<'r> {
 }
 
 /// Returns the rows of a host. Its first record only begins the first step, unless it is the only record.
-fn rows<'r>(host: &'r str, records: &'r [Record]) -> Vec<Row<'r>> {
-    let row = |before: Option<&Record>, record: &Record| {
+fn rows<'r>(host: &'r str, records: &'r [SampleRecord]) -> Vec<HistoryRow<'r>> {
+    let row = |before: Option<&SampleRecord>, record: &SampleRecord| {
         let since = before.and_then(|before| record.since(before));
         let (indices, over) = since.map_or_else(|| (at_once(record), None), |(indices, over)| (indices, Some(over)));
-        Row { host, at_ns: record.sample.at_ns, over, indices }
+        HistoryRow { host, at_ns: record.sample.at_ns, over, indices }
     };
     match records {
         [only] => vec![row(None, only)],
@@ -28,17 +28,17 @@ fn rows<'r>(host: &'r str, records: &'r [Record]) -> Vec<Row<'r>> {
 }
 
 /// Returns the values of a record that are no rates.
-fn at_once(record: &Record) -> Indices {
+fn at_once(record: &SampleRecord) -> Indices {
     let indices = record.sample.since(&record.sample);
     Indices { r1m: indices.r1m, mem: indices.mem, ..Indices::default() }
 }
 
 /// Returns a table of all hosts, sorted by time.
-pub fn text(hosts: &[(&String, &Vec<Record>)], columns: Option<usize>) -> String {
-    let mut all: Vec<Row> = hosts.iter().flat_map(|(host, records)| rows(host, records)).collect();
+pub fn text(hosts: &[(&String, &Vec<SampleRecord>)], columns: Option<usize>) -> String {
+    let mut all: Vec<HistoryRow> = hosts.iter().flat_map(|(host, records)| rows(host, records)).collect();
     all.sort_by_key(|row| row.at_ns);
     let head = row_of(["TIME", "HOST"].map(String::from), columns::NAMES.map(String::from));
-    let row = |row: &Row| row_of([minute(row.at_ns), shown(row.host)], columns::cells(&row.indices));
+    let row = |row: &HistoryRow| row_of([minute(row.at_ns), shown(row.host)], columns::cells(&row.indices));
     let cells: Vec<[String; 11]> = std::iter::once(head).chain(all.iter().map(row)).collect();
     if all.is_empty() { String::new() } else { aligned(&cells, 2..11, columns) }
 }
@@ -54,9 +54,9 @@ fn minute(ns: i64) -> String {
 }
 
 /// Returns the same rows as JSON. An unknown value is null.
-pub fn json(hosts: &[(&String, &Vec<Record>)]) -> String {
-    let row = |row: Row| columns::object(&row.indices, json!({"at_ns": row.at_ns, "over_s": row.over}));
-    let of = |(host, records): &(&String, &Vec<Record>)| {
+pub fn json(hosts: &[(&String, &Vec<SampleRecord>)]) -> String {
+    let row = |row: HistoryRow| columns::object(&row.indices, json!({"at_ns": row.at_ns, "over_s": row.over}));
+    let of = |(host, records): &(&String, &Vec<SampleRecord>)| {
         let steps: Vec<Value> = rows(host, records).into_iter().map(row).collect();
         json!({"host": host, "steps": steps})
     };
@@ -68,14 +68,14 @@ mod tests {
     use super::*;
     use homing_model::HostSample;
 
-    fn record(boot: u64, minute: i64, calls: u64) -> Record {
+    fn record(boot: u64, minute: i64, calls: u64) -> SampleRecord {
         let sample = HostSample {
             at_ns: minute * 60_000_000_000,
             r1m: Some(1.5),
             nfsd_calls: Some(calls),
             ..HostSample::default()
         };
-        Record { boot, sample, ..Record::default() }
+        SampleRecord { boot, sample, ..SampleRecord::default() }
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use super::compare::{Compared, Sample};
 use super::lasting::{self, is_own};
-use super::trials::{Kind, Trial};
+use super::trials::{Trial, TunableKind};
 use crate::Tell;
 use crate::net::Hosts;
 use homing_exec::Remote;
 use homing_model::{Failure, NodeSet};
-use homing_network::{Load, Order, circle};
-use homing_steps::{Guarded, Observed, Phase, SshExecutor, Step, carry_out, plan};
+use homing_network::{BackgroundTraffic, RoundOrder, circle};
+use homing_steps::{ChangePhase, ChangeStep, Guarded, Observed, SshExecutor, carry_out, plan};
 use std::collections::BTreeMap;
 
 /// Samples before a change, and as many after: if nothing has changed, all four of one side are better by chance once
@@ -17,7 +17,7 @@ const SAMPLES: usize = 4;
 
 /// The result of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum TrialResult {
     /// Better by more than the noise, and kept. `lasting`: whether it outlives a reboot.
     #[allow(missing_docs)]
     Kept { lasting: bool },
@@ -36,7 +36,7 @@ pub struct Tried {
     /// Quantities before and after; empty where they could not be measured.
     pub compared: Vec<Compared>,
     /// Its result.
-    pub fate: Fate,
+    pub fate: TrialResult,
 }
 
 /// Carries out trials.
@@ -62,7 +62,7 @@ impl Tuner<'_> {
         let before = self.samples()?;
         let steps = match planned(&trial, seen) {
             Ok(steps) => steps,
-            Err(why) => return Ok(Tried { trial, compared: Vec::new(), fate: Fate::Failed(why) }),
+            Err(why) => return Ok(Tried { trial, compared: Vec::new(), fate: TrialResult::Failed(why) }),
         };
         (self.tell.progress)(&format!("{}: set on {}", trial.name, names(steps.keys())));
         let guarded = self.guarded(&trial, &steps);
@@ -75,15 +75,15 @@ impl Tuner<'_> {
         };
         let (compared, fate) = match compared {
             Ok(compared) => {
-                let fate = if is_worth_it(&compared) { self.keep(&trial, &guarded, seen) } else { Fate::Left };
+                let fate = if is_worth_it(&compared) { self.keep(&trial, &guarded, seen) } else { TrialResult::Left };
                 (compared, fate)
             }
-            Err(why) => (Vec::new(), Fate::Failed(why)),
+            Err(why) => (Vec::new(), TrialResult::Failed(why)),
         };
         let fate = match fate {
-            Fate::Kept { .. } => fate,
-            Fate::Failed(why) => Fate::Failed(guarded.taken_back(Some(why)).unwrap_or_default()),
-            left => guarded.taken_back(None).map_or(left, Fate::Failed),
+            TrialResult::Kept { .. } => fate,
+            TrialResult::Failed(why) => TrialResult::Failed(guarded.taken_back(Some(why)).unwrap_or_default()),
+            left => guarded.taken_back(None).map_or(left, TrialResult::Failed),
         };
         Ok(Tried { trial, compared, fate })
     }
@@ -95,7 +95,11 @@ impl Tuner<'_> {
     }
 
     fn sample(&self, pairs: &[(usize, usize)]) -> Result<Sample, Failure> {
-        let round = self.hosts.carry_out(&Order { load: Load::Crowd, brief: false, pairs: pairs.to_vec() })?;
+        let round = self.hosts.carry_out(&RoundOrder {
+            load: BackgroundTraffic::Crowd,
+            brief: false,
+            pairs: pairs.to_vec(),
+        })?;
         Sample::of(&round).ok_or_else(|| {
             let bad = round.pairs.iter().find(|pair| pair.stalled || pair.failed.is_some());
             let (who, why) = bad.map_or((String::new(), None), |pair| {
@@ -110,7 +114,7 @@ impl Tuner<'_> {
         })
     }
 
-    fn guarded<'g>(&'g self, trial: &'g Trial, steps: &'g BTreeMap<String, Vec<Step>>) -> Guarded<'g> {
+    fn guarded<'g>(&'g self, trial: &'g Trial, steps: &'g BTreeMap<String, Vec<ChangeStep>>) -> Guarded<'g> {
         let (executor, fresh, token) = (self.executor, self.fresh, self.token.as_str());
         Guarded { name: &trial.name, steps, executor, fresh, token, lead: None, is_own }
     }
@@ -127,9 +131,9 @@ impl Tuner<'_> {
         Ok(())
     }
 
-    fn keep(&self, trial: &Trial, guarded: &Guarded, seen: &mut BTreeMap<String, Observed>) -> Fate {
+    fn keep(&self, trial: &Trial, guarded: &Guarded, seen: &mut BTreeMap<String, Observed>) -> TrialResult {
         if let Err(why) = guarded.keep() {
-            return Fate::Failed(format!("it was better, and could not be kept: {why}"));
+            return TrialResult::Failed(format!("it was better, and could not be kept: {why}"));
         }
         for (host, steps) in guarded.steps {
             let of = seen.entry(host.clone()).or_default();
@@ -137,7 +141,7 @@ impl Tuner<'_> {
         }
         let hosts: Vec<String> = guarded.steps.keys().cloned().collect();
         let lasting = self.lasting && self.written(trial, &hosts, seen);
-        Fate::Kept { lasting }
+        TrialResult::Kept { lasting }
     }
 
     /// Writes the value for the next boot. Returns whether all hosts have it.
@@ -149,7 +153,7 @@ impl Tuner<'_> {
                 Err(why) => (self.tell.note)(&format!("{host}: {} is lost at its next boot: {why}", trial.name)),
             }
         }
-        let phase = Phase { name: "files for the next boot".into(), steps: all, ..Phase::default() };
+        let phase = ChangePhase { name: "files for the next boot".into(), steps: all, ..ChangePhase::default() };
         let failed = carry_out(self.executor, &[phase], &mut |_| {});
         let lost = failed.iter().map(|(host, why)| format!("{host}: {} is lost at its next boot: {why}", trial.name));
         lost.for_each(|line| (self.tell.note)(&line));
@@ -158,7 +162,7 @@ impl Tuner<'_> {
 }
 
 /// Plans the steps of each host; returns an error if one host cannot have its value.
-fn planned(trial: &Trial, seen: &BTreeMap<String, Observed>) -> Result<BTreeMap<String, Vec<Step>>, String> {
+fn planned(trial: &Trial, seen: &BTreeMap<String, Observed>) -> Result<BTreeMap<String, Vec<ChangeStep>>, String> {
     let of = |(host, wanted): (&String, &Vec<_>)| {
         let mut there = seen.get(host).cloned().unwrap_or_default();
         let steps = plan(wanted, &mut there).map_err(|why| format!("{host}: {}", why.join("; ")))?;
@@ -172,11 +176,11 @@ pub(super) fn is_worth_it(compared: &[Compared]) -> bool {
 }
 
 fn trial_mtu(trial: &Trial) -> Option<u32> {
-    let value = |wanted: &homing_steps::Wanted| match wanted {
-        homing_steps::Wanted::Link { value, .. } => value.parse().ok(),
+    let value = |wanted: &homing_steps::HostRequirement| match wanted {
+        homing_steps::HostRequirement::Link { value, .. } => value.parse().ok(),
         _ => None,
     };
-    trial.wanted.values().flatten().find_map(value).filter(|_| trial.kind == Kind::Mtu)
+    trial.wanted.values().flatten().find_map(value).filter(|_| trial.kind == TunableKind::Mtu)
 }
 
 fn names<'n>(hosts: impl Iterator<Item = &'n String>) -> NodeSet {

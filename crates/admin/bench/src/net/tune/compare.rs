@@ -1,6 +1,6 @@
 //! Compares measurements before and after a change.
 
-use homing_network::{Flow, Pair, Round};
+use homing_network::{FlowRate, Pair, Round};
 use serde::Serialize;
 
 /// A quantity that is compared.
@@ -48,7 +48,7 @@ const LEAST: f64 = 0.02;
 impl Sample {
     /// Returns `None` if a pair was not measured to its end.
     pub fn of(round: &Round) -> Option<Sample> {
-        let rate = |(from, to): (Flow, Flow)| from.mbit_per_s + to.mbit_per_s;
+        let rate = |(from, to): (FlowRate, FlowRate)| from.mbit_per_s + to.mbit_per_s;
         let both = |of: &dyn Fn(&Pair) -> Option<f64>| round.pairs.iter().map(of).sum::<Option<f64>>();
         let one_way = both(&|pair| Some(rate((pair.there?, pair.back?)) / 2.0))?;
         let at_once = both(&|pair| pair.both.map(rate))?;
@@ -145,11 +145,11 @@ mod tests {
 
     #[test]
     fn a_pair_that_stalled_leaves_no_sample() {
-        let flow = Flow { mbit_per_s: 10.0, again: 0.0 };
+        let flow = FlowRate { mbit_per_s: 10.0, again: 0.0 };
         let whole = Pair { there: Some(flow), back: Some(flow), both: Some((flow, flow)), ..Pair::default() };
         let took = homing_network::Latency { bytes: 1, p50_us: 5.0, ..Default::default() };
         let whole = Pair { latency: vec![took], ..whole };
-        let round = |pairs| Round { load: homing_network::Load::Crowd, pairs };
+        let round = |pairs| Round { load: homing_network::BackgroundTraffic::Crowd, pairs };
         assert_eq!(
             Sample::of(&round(vec![whole.clone(), whole.clone()])),
             Some(Sample { one_way: 20.0, at_once: 40.0, latency: 5.0 })

@@ -4,8 +4,8 @@ use super::{Facts, question, to_take_back};
 use crate::net::Hosts;
 use homing_exec::{Command, HostResult};
 use homing_model::{Failure, NodeSet};
-use homing_network::{Host, Load, Order};
-use homing_steps::{Observed, Phase, Question, SshExecutor, carry_out, observe, undo};
+use homing_network::{BackgroundTraffic, NetworkHost, RoundOrder};
+use homing_steps::{ChangePhase, FactQuery, Observed, SshExecutor, carry_out, observe, undo};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -35,12 +35,12 @@ pub fn look(executor: &SshExecutor, hosts: &Hosts) -> Result<BTreeMap<String, Ob
 
 /// Collects the facts that trials need. One round measures the bytes under way on a full connection.
 pub fn facts(hosts: &Hosts, seen: &BTreeMap<String, Observed>) -> Result<Vec<Facts>, Failure> {
-    let round = hosts.carry_out(&Order { load: Load::Alone, brief: false, pairs: vec![(0, 1)] })?;
+    let round = hosts.carry_out(&RoundOrder { load: BackgroundTraffic::Alone, brief: false, pairs: vec![(0, 1)] })?;
     let pair = &round.pairs[0];
     let rate = pair.there.map_or(0.0, |flow| flow.mbit_per_s);
     // Two halves of a round trip. Mbit/s times microseconds are bits.
     let round_trip = pair.latency.last().map_or(0.0, |took| took.p50_us * 2.0);
-    let of = |host: &Host| {
+    let of = |host: &NetworkHost| {
         let rate = rate.max(host.speed.map_or(0.0, f64::from));
         let seen = seen[&host.name].clone();
         let processors = seen.outputs.get("nproc").and_then(|n| n.trim().parse().ok()).unwrap_or(1);
@@ -74,11 +74,12 @@ fn others(own: &[Ipv4Addr], heard: &[String]) -> NodeSet {
 /// Undoes all that tuning has kept. Returns messages for the user, and whether everything was undone.
 pub fn take_back(executor: &SshExecutor, names: &[String]) -> (Vec<String>, bool) {
     let journals = observe(executor, names, &question(None));
-    let mut question: Question = question(None);
+    let mut question: FactQuery = question(None);
     let changes = journals.values().flatten().flat_map(|seen| &seen.journal).map(|(_, change)| change);
-    question.links = Question::of_changes(changes).links;
+    question.links = FactQuery::of_changes(changes).links;
     let seen = observe(executor, names, &question);
-    let (mut phase, mut told, mut well) = (Phase { name: "the way back".into(), ..Phase::default() }, Vec::new(), true);
+    let (mut phase, mut told, mut well) =
+        (ChangePhase { name: "the way back".into(), ..ChangePhase::default() }, Vec::new(), true);
     for (host, there) in seen {
         let mut there = match there {
             Ok(there) => there,

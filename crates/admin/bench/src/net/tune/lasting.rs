@@ -3,7 +3,7 @@
 use super::nfs;
 use super::trials::{AVAILABLE, CONGESTION, Trial};
 use super::up;
-use homing_steps::{Change, Lasting, Observed, Question, Step, Wanted, lasting, merged, plan};
+use homing_steps::{ChangeStep, FactQuery, HostChange, HostRequirement, Lasting, Observed, lasting, merged, plan};
 use std::collections::BTreeSet;
 
 /// sysctl reads it before the file of `homing up`.
@@ -12,16 +12,16 @@ const SYSCTL_FILE: &str = "/etc/sysctl.d/59-homing-net.conf";
 const KEYS: [&str; 3] = [CONGESTION, "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 
 /// The facts that a host is queried for before tuning, and before tuning is undone.
-pub fn question(interface: Option<&str>) -> Question {
+pub fn question(interface: Option<&str>) -> FactQuery {
     let names = |all: &[&str]| all.iter().map(|name| name.to_string()).collect();
-    Question {
+    FactQuery {
         files: names(&[Lasting::TUNE.file, SYSCTL_FILE, up::FILE, Lasting::UP.file, nfs::FILE]),
         units: names(&[Lasting::TUNE.unit]),
         sysctls: names(&[&KEYS[..], &[AVAILABLE]].concat()),
         links: interface.into_iter().map(String::from).collect(),
         outputs: names(&["nproc", nfs::MOUNTS]),
         journal: true,
-        ..Question::default()
+        ..FactQuery::default()
     }
 }
 
@@ -30,9 +30,9 @@ pub fn question(interface: Option<&str>) -> Question {
 pub fn to_take_back(seen: &mut Observed) -> Vec<String> {
     let mut journal = std::mem::take(&mut seen.journal);
     journal.retain(|(_, change)| is_own(change));
-    let of_up = |change: &Change| match change {
-        Change::Sysctl { key, .. } => up::says(seen, key),
-        Change::Link { interface, setting, .. } => up::sets(seen, interface, setting),
+    let of_up = |change: &HostChange| match change {
+        HostChange::Sysctl { key, .. } => up::says(seen, key),
+        HostChange::Link { interface, setting, .. } => up::sets(seen, interface, setting),
         _ => false,
     };
     let (stays, own): (Vec<_>, Vec<_>) = journal.into_iter().partition(|(_, change)| of_up(change));
@@ -45,44 +45,44 @@ pub fn to_take_back(seen: &mut Observed) -> Vec<String> {
 }
 
 /// Whether a change is one that tuning makes.
-pub(super) fn is_own(change: &Change) -> bool {
+pub(super) fn is_own(change: &HostChange) -> bool {
     match change {
-        Change::Link { .. } => true,
-        Change::File { path, .. } => [Lasting::TUNE.file, SYSCTL_FILE, nfs::FILE].contains(&path.as_str()),
-        Change::Unit { name, .. } => name == Lasting::TUNE.unit,
-        Change::Sysctl { key, .. } => KEYS.contains(&key.as_str()),
+        HostChange::Link { .. } => true,
+        HostChange::File { path, .. } => [Lasting::TUNE.file, SYSCTL_FILE, nfs::FILE].contains(&path.as_str()),
+        HostChange::Unit { name, .. } => name == Lasting::TUNE.unit,
+        HostChange::Sysctl { key, .. } => KEYS.contains(&key.as_str()),
         _ => false,
     }
 }
 
 /// Returns the steps that make the tried values outlive a reboot of a host. `None` where it has no systemd.
-pub(super) fn steps(trial: &Trial, host: &str, seen: &mut Observed) -> Result<Vec<Step>, String> {
+pub(super) fn steps(trial: &Trial, host: &str, seen: &mut Observed) -> Result<Vec<ChangeStep>, String> {
     let wanted = trial.wanted.get(host).map(Vec::as_slice).unwrap_or_default();
     let values: Vec<String> = wanted.iter().filter_map(value).collect();
     let mut files = lasting(Lasting::TUNE, wanted, seen);
     if !values.is_empty() {
         let text = merged(seen.text(SYSCTL_FILE).unwrap_or(""), &values, " = ");
-        files.insert(0, Wanted::file(SYSCTL_FILE, text));
+        files.insert(0, HostRequirement::file(SYSCTL_FILE, text));
     }
     plan(&files, seen).map_err(|why| why.join("; "))
 }
 
-fn value(wanted: &Wanted) -> Option<String> {
-    let Wanted::Sysctl { key, value } = wanted else { return None };
+fn value(wanted: &HostRequirement) -> Option<String> {
+    let HostRequirement::Sysctl { key, value } = wanted else { return None };
     Some(format!("{key} = {value}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::trials::Kind;
+    use super::super::trials::TunableKind;
     use super::*;
 
-    fn trial(wanted: Vec<Wanted>) -> Trial {
-        Trial { kind: Kind::Rings, name: "x".into(), wanted: [("n1".to_string(), wanted)].into(), through: None }
+    fn trial(wanted: Vec<HostRequirement>) -> Trial {
+        Trial { kind: TunableKind::Rings, name: "x".into(), wanted: [("n1".to_string(), wanted)].into(), through: None }
     }
 
-    fn link(setting: &str, value: &str) -> Wanted {
-        Wanted::Link { interface: "eth0".into(), setting: setting.into(), value: value.into() }
+    fn link(setting: &str, value: &str) -> HostRequirement {
+        HostRequirement::Link { interface: "eth0".into(), setting: setting.into(), value: value.into() }
     }
 
     #[test]
@@ -90,7 +90,8 @@ mod tests {
         let mut seen = Observed::default();
         let first = trial(vec![link("ring rx", "4096"), link("mtu", "9000")]);
         assert_eq!(steps(&first, "n1", &mut seen).unwrap().len(), 2, "a file and its unit");
-        let second = trial(vec![link("ring rx", "512"), Wanted::Sysctl { key: "a.b".into(), value: "1 2 3".into() }]);
+        let second =
+            trial(vec![link("ring rx", "512"), HostRequirement::Sysctl { key: "a.b".into(), value: "1 2 3".into() }]);
         assert_eq!(steps(&second, "n1", &mut seen).unwrap().len(), 2, "two files");
         let text = seen.text(Lasting::TUNE.file).unwrap();
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("Exec")).collect();
@@ -105,7 +106,7 @@ mod tests {
     #[test]
     fn what_the_cluster_file_says_is_not_taken_back() {
         let set =
-            |key: &str, from: &str, to: &str| Change::Sysctl { key: key.into(), from: from.into(), to: to.into() };
+            |key: &str, from: &str, to: &str| HostChange::Sysctl { key: key.into(), from: from.into(), to: to.into() };
         let mut seen = Observed::default();
         let (both, ours) = ("net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem");
         let all = [set(both, "1", "2"), set(ours, "1", "2"), set(both, "2", "3"), set("vm.swappiness", "60", "1")];
@@ -113,7 +114,7 @@ mod tests {
             seen.apply(&change);
             seen.journal.push((format!("{n:08}.json"), change));
         }
-        plan(&[Wanted::file(up::FILE, format!("vm.swappiness = 1\n{both} = 3\n"))], &mut seen).unwrap();
+        plan(&[HostRequirement::file(up::FILE, format!("vm.swappiness = 1\n{both} = 3\n"))], &mut seen).unwrap();
         assert!(up::says(&seen, both) && !up::says(&seen, ours));
         let stays = to_take_back(&mut seen);
         assert_eq!(
@@ -127,14 +128,14 @@ mod tests {
         let back = homing_steps::undo(&seen);
         assert_eq!((back.steps.len(), back.changed.len()), (0, 1), "{:?}", back.changed);
         // An MTU of the cluster file stays too.
-        let mtu = |interface: &str| Change::Link {
+        let mtu = |interface: &str| HostChange::Link {
             interface: interface.into(),
             setting: "mtu".into(),
             from: "1500".into(),
             to: "9000".into(),
         };
         seen.journal = vec![("1.json".into(), mtu("eth0")), ("2.json".into(), mtu("eth1"))];
-        let wanted = Wanted::Link { interface: "eth1".into(), setting: "mtu".into(), value: "9000".into() };
+        let wanted = HostRequirement::Link { interface: "eth1".into(), setting: "mtu".into(), value: "9000".into() };
         plan(&lasting(Lasting::UP, &[wanted], &seen), &mut seen).unwrap();
         let stays = to_take_back(&mut seen);
         assert!(stays[0].starts_with("mtu of eth1: homing up has set it too") && seen.journal.len() == 1, "{stays:?}");

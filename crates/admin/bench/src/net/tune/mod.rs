@@ -10,10 +10,10 @@ mod show;
 mod trials;
 mod up;
 
-pub use apply::{Fate, Tried, Tuner};
+pub use apply::{TrialResult, Tried, Tuner};
 pub use compare::{Compared, Quantity, Sample};
 pub use hosts::{alone, facts, look, take_back};
 pub use lasting::{question, to_take_back};
 pub use nfs::Mounted;
 pub use show::{json, planned, planned_json, text};
-pub use trials::{Facts, Kind, Through, Trial, Wish, trials};
+pub use trials::{Facts, Through, Trial, TunableKind, TuningOptions, trials};

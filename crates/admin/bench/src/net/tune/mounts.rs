@@ -1,14 +1,14 @@
 //! The trial of connections: it uses an extra mount beside the existing ones, which keep their connections.
 
-use super::apply::{Fate, Tried, Tuner};
+use super::apply::{TrialResult, Tried, Tuner};
 use super::compare::{Compared, Quantity};
 use super::nfs;
 use super::trials::{Through, Trial};
 use crate::net::input;
-use homing_exec::{Command, Outcome};
+use homing_exec::{Command, CommandOutcome};
 use homing_model::Failure;
 use homing_model::text::shown;
-use homing_steps::{Observed, Phase, Step, carry_out, observe, plan, undo};
+use homing_steps::{ChangePhase, ChangeStep, Observed, carry_out, observe, plan, undo};
 use std::collections::BTreeMap;
 
 /// Mounts, writes, reads, and removes all of that.
@@ -40,8 +40,8 @@ impl Tuner<'_> {
                 let fate = self.told_to_mount(&through, &hosts, seen)?;
                 (compared, fate)
             }
-            Ok(compared) => (compared, Fate::Left),
-            Err(why) => (Vec::new(), Fate::Failed(why.message)),
+            Ok(compared) => (compared, TrialResult::Left),
+            Err(why) => (Vec::new(), TrialResult::Failed(why.message)),
         };
         Ok(Tried { trial, compared, fate })
     }
@@ -109,7 +109,7 @@ impl Tuner<'_> {
         let said = self.hosts.on(hosts, &command);
         said.into_iter()
             .map(|said| match said.outcome {
-                Outcome::Exited(0) => Ok(String::from_utf8_lossy(&said.stdout).into_owned()),
+                CommandOutcome::Exited(0) => Ok(String::from_utf8_lossy(&said.stdout).into_owned()),
                 _ => {
                     Err(Failure::system(format!("{}: mounting {}: {}", said.host, mounted.source, shown(&said.why()))))
                 }
@@ -123,36 +123,36 @@ impl Tuner<'_> {
         through: &Through,
         hosts: &[String],
         seen: &mut BTreeMap<String, Observed>,
-    ) -> Result<Fate, Failure> {
-        let mut steps: BTreeMap<String, Vec<Step>> = BTreeMap::new();
+    ) -> Result<TrialResult, Failure> {
+        let mut steps: BTreeMap<String, Vec<ChangeStep>> = BTreeMap::new();
         for host in hosts {
             let there = seen.entry(host.clone()).or_default();
             let wanted = nfs::wanted(there, &through.mounted.server, through.connections);
             match plan(&[wanted], &mut there.clone()) {
                 Ok(planned) => drop(steps.insert(host.clone(), planned)),
-                Err(why) => return Ok(Fate::Failed(format!("{host}: {}", why.join("; ")))),
+                Err(why) => return Ok(TrialResult::Failed(format!("{host}: {}", why.join("; ")))),
             }
         }
-        let phase = |steps: &BTreeMap<String, Vec<Step>>| Phase {
+        let phase = |steps: &BTreeMap<String, Vec<ChangeStep>>| ChangePhase {
             name: "connections of mounts".into(),
             steps: steps.clone(),
-            ..Phase::default()
+            ..ChangePhase::default()
         };
         let failed = carry_out(self.executor, &[phase(&steps)], &mut |_| {});
         if !failed.is_empty() {
             let each: Vec<String> = failed.iter().map(|(host, why)| format!("{host}: {why}")).collect();
-            return Ok(Fate::Failed(format!("it was better, and could not be kept: {}", each.join("; "))));
+            return Ok(TrialResult::Failed(format!("it was better, and could not be kept: {}", each.join("; "))));
         }
         for (host, steps) in &steps {
             let there = seen.entry(host.clone()).or_default();
             steps.iter().for_each(|step| there.apply(&step.change));
         }
         let Err(why) = self.carries(through, "", through.connections, 0, hosts) else {
-            return Ok(Fate::Kept { lasting: true });
+            return Ok(TrialResult::Kept { lasting: true });
         };
         let (file, number) = (nfs::FILE, through.connections);
         let back = self.file_back(hosts);
-        Ok(Fate::Failed(format!(
+        Ok(TrialResult::Failed(format!(
             "it was better, and {file} does not make it so: {}; {back}; nconnect={number} in fstab does",
             why.message
         )))
@@ -161,7 +161,7 @@ impl Tuner<'_> {
     /// Restores the file to its state before tuning, if mount.nfs does not read it.
     fn file_back(&self, hosts: &[String]) -> String {
         let seen = observe(self.executor, hosts, &super::question(None));
-        let mut phase = Phase { name: "connections of mounts".into(), ..Phase::default() };
+        let mut phase = ChangePhase { name: "connections of mounts".into(), ..ChangePhase::default() };
         for (host, there) in seen {
             let Ok(mut there) = there else { continue };
             there.journal.retain(|(_, change)| change.thing() == nfs::FILE);

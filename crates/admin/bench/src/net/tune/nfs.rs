@@ -1,6 +1,6 @@
 //! Reads NFS mounts, and the file that sets the number of their connections. It does no input or output.
 
-use homing_steps::{Observed, Wanted, block_of};
+use homing_steps::{HostRequirement, Observed, block_of};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -81,25 +81,25 @@ pub fn connections(seen: &Observed, server: &str) -> u32 {
 }
 
 /// Wants this number for the server; the other servers of the file stay.
-pub fn wanted(seen: &Observed, server: &str, connections: u32) -> Wanted {
+pub fn wanted(seen: &Observed, server: &str, connections: u32) -> HostRequirement {
     let mut all = told(seen);
     all.insert(server.into(), connections);
     let lines = all.iter().fold(String::new(), |mut text, (server, number)| {
         let _ = writeln!(text, "[ Server \"{server}\" ]\nnconnect={number}");
         text
     });
-    Wanted::Block { path: FILE.into(), name: BLOCK.into(), lines, retire: Vec::new() }
+    HostRequirement::Block { path: FILE.into(), name: BLOCK.into(), lines, retire: Vec::new() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_steps::{Seen, plan};
+    use homing_steps::{PathState, plan};
 
     fn seen(mounts: &str) -> Observed {
         let mut seen = Observed::default();
         seen.outputs.insert(MOUNTS.into(), mounts.into());
-        seen.files.insert(FILE.into(), Seen::Absent);
+        seen.files.insert(FILE.into(), PathState::Absent);
         seen
     }
 

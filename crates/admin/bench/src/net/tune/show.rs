@@ -1,6 +1,6 @@
 //! Shows trials as sentences and as JSON.
 
-use super::apply::{Fate, Tried};
+use super::apply::{TrialResult, Tried};
 use super::compare::{Compared, Quantity};
 use super::trials::Trial;
 use homing_model::{NodeSet, document};
@@ -33,16 +33,18 @@ fn compared(one: &Compared) -> String {
     )
 }
 
-fn fate(trial: &Trial, fate: &Fate) -> String {
+fn fate(trial: &Trial, fate: &TrialResult) -> String {
     match fate {
-        Fate::Kept { .. } if trial.through.is_some() => {
+        TrialResult::Kept { .. } if trial.through.is_some() => {
             "kept from the next mount on: unmount all of this server and mount it again, or boot".into()
         }
-        Fate::Left if trial.through.is_some() => "no better by more than the noise, or something is worse".into(),
-        Fate::Kept { lasting: true } => "kept, also after a boot".into(),
-        Fate::Kept { lasting: false } => "kept until the next boot".into(),
-        Fate::Left => "no better by more than the noise, or something is worse; taken back".into(),
-        Fate::Failed(why) => format!("not possible: {why}"),
+        TrialResult::Left if trial.through.is_some() => {
+            "no better by more than the noise, or something is worse".into()
+        }
+        TrialResult::Kept { lasting: true } => "kept, also after a boot".into(),
+        TrialResult::Kept { lasting: false } => "kept until the next boot".into(),
+        TrialResult::Left => "no better by more than the noise, or something is worse; taken back".into(),
+        TrialResult::Failed(why) => format!("not possible: {why}"),
     }
 }
 
@@ -73,9 +75,9 @@ pub fn planned_json(trials: &[Trial], left: &[String]) -> String {
 pub fn json(tried: &[Tried], left: &[String], status: i32) -> String {
     let one = |tried: &Tried| {
         let (fate, lasting, why) = match &tried.fate {
-            Fate::Kept { lasting } => ("kept", Some(*lasting), None),
-            Fate::Left => ("left", None, None),
-            Fate::Failed(why) => ("failed", None, Some(why)),
+            TrialResult::Kept { lasting } => ("kept", Some(*lasting), None),
+            TrialResult::Left => ("left", None, None),
+            TrialResult::Failed(why) => ("failed", None, Some(why)),
         };
         json!({
             "setting": tried.trial.name,

@@ -3,14 +3,14 @@
 use super::nfs::{self, Mounted};
 use super::up;
 use homing_model::NodeSet;
-use homing_steps::{Observed, Setting, Wanted};
+use homing_steps::{HostRequirement, InterfaceSetting, Observed};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A kind of setting that can be tuned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum TunableKind {
     /// Work that the network card or the kernel does for many packets at once.
     Offloads,
     /// Packets that the card keeps until the kernel takes them.
@@ -29,30 +29,30 @@ pub enum Kind {
     Nconnect,
 }
 
-impl Kind {
+impl TunableKind {
     /// All kinds, in the order in which they are tried: settings that are cheap to take back come first.
-    pub const ALL: [Kind; 8] = [
-        Kind::Offloads,
-        Kind::Rings,
-        Kind::Queues,
-        Kind::Coalescing,
-        Kind::Congestion,
-        Kind::Buffers,
-        Kind::Mtu,
-        Kind::Nconnect,
+    pub const ALL: [TunableKind; 8] = [
+        TunableKind::Offloads,
+        TunableKind::Rings,
+        TunableKind::Queues,
+        TunableKind::Coalescing,
+        TunableKind::Congestion,
+        TunableKind::Buffers,
+        TunableKind::Mtu,
+        TunableKind::Nconnect,
     ];
 
     /// Returns its word for `--only`.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Offloads => "offloads",
-            Kind::Rings => "rings",
-            Kind::Coalescing => "coalescing",
-            Kind::Queues => "queues",
-            Kind::Congestion => "congestion",
-            Kind::Buffers => "buffers",
-            Kind::Mtu => "mtu",
-            Kind::Nconnect => "nconnect",
+            TunableKind::Offloads => "offloads",
+            TunableKind::Rings => "rings",
+            TunableKind::Coalescing => "coalescing",
+            TunableKind::Queues => "queues",
+            TunableKind::Congestion => "congestion",
+            TunableKind::Buffers => "buffers",
+            TunableKind::Mtu => "mtu",
+            TunableKind::Nconnect => "nconnect",
         }
     }
 }
@@ -74,9 +74,9 @@ pub struct Facts {
 
 /// The wishes of the user.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct TuningOptions {
     /// Only these kinds; if empty, all.
-    pub only: Vec<Kind>,
+    pub only: Vec<TunableKind>,
     /// The MTU that all hosts are to have.
     pub mtu: Option<u32>,
     /// Whether nothing is to be written for the next boot.
@@ -87,11 +87,11 @@ pub struct Wish {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: TunableKind,
     /// Its description.
     pub name: String,
     /// The wanted values, by host.
-    pub wanted: BTreeMap<String, Vec<Wanted>>,
+    pub wanted: BTreeMap<String, Vec<HostRequirement>>,
     /// For connections: how a mount is to reach its server. The wanted values are known only when the trial is kept.
     pub through: Option<Through>,
 }
@@ -116,9 +116,9 @@ pub(super) const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 pub(super) const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
 
 /// Returns the trials, and a sentence for each kind that is not tried.
-pub fn trials(hosts: &[Facts], wish: &Wish) -> (Vec<Trial>, Vec<String>) {
+pub fn trials(hosts: &[Facts], wish: &TuningOptions) -> (Vec<Trial>, Vec<String>) {
     let (mut all, mut left) = (Vec::new(), Vec::new());
-    for kind in Kind::ALL.into_iter().filter(|kind| wish.only.is_empty() || wish.only.contains(kind)) {
+    for kind in TunableKind::ALL.into_iter().filter(|kind| wish.only.is_empty() || wish.only.contains(kind)) {
         match of_kind(kind, hosts, wish) {
             Ok(trials) => all.extend(trials),
             Err(why) => left.push(format!("{}: not tried: {why}", kind.name())),
@@ -127,34 +127,34 @@ pub fn trials(hosts: &[Facts], wish: &Wish) -> (Vec<Trial>, Vec<String>) {
     (all, left)
 }
 
-fn of_kind(kind: Kind, hosts: &[Facts], wish: &Wish) -> Result<Vec<Trial>, String> {
-    let one = |name: String, of: &dyn Fn(&Facts) -> Vec<Wanted>| trial(kind, name, hosts, of);
+fn of_kind(kind: TunableKind, hosts: &[Facts], wish: &TuningOptions) -> Result<Vec<Trial>, String> {
+    let one = |name: String, of: &dyn Fn(&Facts) -> Vec<HostRequirement>| trial(kind, name, hosts, of);
     match kind {
-        Kind::Offloads => settings(hosts, "offload ", "no interface lets them be set")
+        TunableKind::Offloads => settings(hosts, "offload ", "no interface lets them be set")
             .and_then(|()| one("all offloads".into(), &offloads).ok_or("all are on that can be set".into())),
-        Kind::Rings => {
+        TunableKind::Rings => {
             settings(hosts, "ring ", "no interface has any that can be set: it is virtual, or its driver does not tell")
                 .and_then(|()| {
                     one("rings as large as they can be".into(), &rings).ok_or("they are as large as they can be".into())
                 })
         }
-        Kind::Queues => settings(hosts, "channels ", "no interface has any that can be set").and_then(|()| {
+        TunableKind::Queues => settings(hosts, "channels ", "no interface has any that can be set").and_then(|()| {
             one("a queue a processor".into(), &queues)
                 .ok_or("there are as many as processors, or as there can be".into())
         }),
-        Kind::Coalescing => settings(hosts, "coalesce ", "no interface lets it be set").and_then(|()| {
+        TunableKind::Coalescing => settings(hosts, "coalesce ", "no interface lets it be set").and_then(|()| {
             one("interrupts at once".into(), &at_once).ok_or("no interface waits with its interrupts".into())
         }),
-        Kind::Congestion => return congestion(hosts),
-        Kind::Buffers => {
+        TunableKind::Congestion => return congestion(hosts),
+        TunableKind::Buffers => {
             told_by_up(hosts, &USUAL.map(|(key, _)| key))?;
             let wanted = USUAL.map(|(key, least)| (key, buffer(hosts, key, least)));
             let name = "larger socket buffers".to_string();
             one(name, &|facts| wanted.iter().filter_map(|(key, most)| larger(facts, key, *most)).collect())
                 .ok_or("a connection may have more under way on each host than these links take".into())
         }
-        Kind::Mtu => return mtu(hosts, wish.mtu),
-        Kind::Nconnect => return nconnect(hosts, wish.until_boot),
+        TunableKind::Mtu => return mtu(hosts, wish.mtu),
+        TunableKind::Nconnect => return nconnect(hosts, wish.until_boot),
     }
     .map(|trial| vec![trial])
 }
@@ -164,50 +164,55 @@ fn settings(hosts: &[Facts], prefix: &str, else_why: &str) -> Result<(), String>
     any.then_some(()).ok_or(else_why.into())
 }
 
-fn own(facts: &Facts) -> impl Iterator<Item = (&String, &Setting)> {
+fn own(facts: &Facts) -> impl Iterator<Item = (&String, &InterfaceSetting)> {
     facts.seen.links.get(&facts.interface).into_iter().flat_map(|links| links.all())
 }
 
-fn trial(kind: Kind, name: String, hosts: &[Facts], of: &dyn Fn(&Facts) -> Vec<Wanted>) -> Option<Trial> {
-    let wanted: BTreeMap<String, Vec<Wanted>> =
+fn trial(
+    kind: TunableKind,
+    name: String,
+    hosts: &[Facts],
+    of: &dyn Fn(&Facts) -> Vec<HostRequirement>,
+) -> Option<Trial> {
+    let wanted: BTreeMap<String, Vec<HostRequirement>> =
         hosts.iter().map(|facts| (facts.host.clone(), of(facts))).filter(|(_, wanted)| !wanted.is_empty()).collect();
     (!wanted.is_empty()).then_some(Trial { kind, name, wanted, through: None })
 }
 
-fn link(facts: &Facts, setting: &str, value: impl ToString) -> Wanted {
-    Wanted::Link { interface: facts.interface.clone(), setting: setting.into(), value: value.to_string() }
+fn link(facts: &Facts, setting: &str, value: impl ToString) -> HostRequirement {
+    HostRequirement::Link { interface: facts.interface.clone(), setting: setting.into(), value: value.to_string() }
 }
 
-fn offloads(facts: &Facts) -> Vec<Wanted> {
+fn offloads(facts: &Facts) -> Vec<HostRequirement> {
     let off = own(facts).filter(|(name, setting)| name.starts_with("offload ") && setting.value == "off");
-    let mut wanted: Vec<Wanted> = off.map(|(name, _)| link(facts, name, "on")).collect();
+    let mut wanted: Vec<HostRequirement> = off.map(|(name, _)| link(facts, name, "on")).collect();
     // The kernel refuses segmentation without scatter-gather and checksums; these come first.
-    let first = |one: &Wanted| !matches!(one, Wanted::Link { setting, .. } if ["offload sg", "offload tx"].contains(&setting.as_str()));
+    let first = |one: &HostRequirement| !matches!(one, HostRequirement::Link { setting, .. } if ["offload sg", "offload tx"].contains(&setting.as_str()));
     wanted.sort_by_key(first);
     wanted
 }
 
-fn larger_than(facts: &Facts, prefix: &str, bound: u32) -> Vec<Wanted> {
-    let number = |setting: &Setting| setting.value.parse::<u32>().ok();
-    let of = |(name, setting): (&String, &Setting)| {
+fn larger_than(facts: &Facts, prefix: &str, bound: u32) -> Vec<HostRequirement> {
+    let number = |setting: &InterfaceSetting| setting.value.parse::<u32>().ok();
+    let of = |(name, setting): (&String, &InterfaceSetting)| {
         let most = setting.most?.min(bound);
         (name.starts_with(prefix) && number(setting)? < most).then(|| link(facts, name, most))
     };
     own(facts).filter_map(of).collect()
 }
 
-fn rings(facts: &Facts) -> Vec<Wanted> {
+fn rings(facts: &Facts) -> Vec<HostRequirement> {
     larger_than(facts, "ring ", u32::MAX)
 }
 
-fn queues(facts: &Facts) -> Vec<Wanted> {
+fn queues(facts: &Facts) -> Vec<HostRequirement> {
     larger_than(facts, "channels ", facts.processors)
 }
 
 /// Turns off waiting before interrupts: the time that a card waits for more packets is added to the latency of each
 /// message.
-fn at_once(facts: &Facts) -> Vec<Wanted> {
-    let of = |(name, setting): (&String, &Setting)| match (name.as_str(), setting.value.as_str()) {
+fn at_once(facts: &Facts) -> Vec<HostRequirement> {
+    let of = |(name, setting): (&String, &InterfaceSetting)| match (name.as_str(), setting.value.as_str()) {
         ("coalesce adaptive-rx", "on") => Some(link(facts, name, "off")),
         ("coalesce rx-usecs", value) if value != "0" => Some(link(facts, name, 0)),
         _ => None,
@@ -228,10 +233,10 @@ fn congestion(hosts: &[Facts]) -> Result<Vec<Trial>, String> {
     let others = common.iter().filter(|name| *name != "reno");
     let of = |name: &String| {
         let wanted = |facts: &Facts| {
-            let one = Wanted::Sysctl { key: CONGESTION.into(), value: name.clone() };
+            let one = HostRequirement::Sysctl { key: CONGESTION.into(), value: name.clone() };
             if differs(facts, name) { vec![one] } else { Vec::new() }
         };
-        trial(Kind::Congestion, format!("congestion control {name}"), hosts, &wanted)
+        trial(TunableKind::Congestion, format!("congestion control {name}"), hosts, &wanted)
     };
     let all: Vec<Trial> = others.filter_map(of).collect();
     if all.is_empty() { Err("no other is loaded on all hosts".into()) } else { Ok(all) }
@@ -257,11 +262,11 @@ fn buffer(hosts: &[Facts], key: &str, least: u64) -> u64 {
     path.next_power_of_two().max(others).max(least)
 }
 
-fn larger(facts: &Facts, key: &str, most: u64) -> Option<Wanted> {
+fn larger(facts: &Facts, key: &str, most: u64) -> Option<HostRequirement> {
     let now = facts.seen.sysctls.get(key)?;
     let [low, usual, _] = now.split_whitespace().collect::<Vec<_>>()[..] else { return None };
     let value = format!("{low} {usual} {most}");
-    (largest(facts, key)? < most).then(|| Wanted::Sysctl { key: key.into(), value })
+    (largest(facts, key)? < most).then(|| HostRequirement::Sysctl { key: key.into(), value })
 }
 
 /// Sets the MTU on all hosts or on none.
@@ -275,7 +280,7 @@ fn mtu(hosts: &[Facts], wanted: Option<u32>) -> Result<Vec<Trial>, String> {
     }
     let differs = |facts: &Facts| of(facts).is_some_and(|setting| setting.value != bytes.to_string());
     let one = |facts: &Facts| if differs(facts) { vec![link(facts, "mtu", bytes)] } else { Vec::new() };
-    let trial = trial(Kind::Mtu, format!("MTU {bytes}"), hosts, &one);
+    let trial = trial(TunableKind::Mtu, format!("MTU {bytes}"), hosts, &one);
     trial.map(|trial| vec![trial]).ok_or(format!("all hosts have the MTU {bytes}"))
 }
 
@@ -296,11 +301,11 @@ fn nconnect(hosts: &[Facts], until_boot: bool) -> Result<Vec<Trial>, String> {
     }
     let of = |(mounted, all): &(Mounted, Vec<&Facts>), connections: u32| {
         let few = |facts: &&&Facts| nfs::connections(&facts.seen, &mounted.server) < connections;
-        let wanted: BTreeMap<String, Vec<Wanted>> =
+        let wanted: BTreeMap<String, Vec<HostRequirement>> =
             all.iter().filter(few).map(|facts| (facts.host.clone(), Vec::new())).collect();
         let name = format!("{connections} connections of mounts of {}", mounted.server);
         let through = Some(Through { mounted: mounted.clone(), connections });
-        (!wanted.is_empty()).then_some(Trial { kind: Kind::Nconnect, name, wanted, through })
+        (!wanted.is_empty()).then_some(Trial { kind: TunableKind::Nconnect, name, wanted, through })
     };
     let all: Vec<Trial> =
         by_mount.iter().flat_map(|one| CONNECTIONS.into_iter().filter_map(move |number| of(one, number))).collect();
@@ -319,8 +324,9 @@ mod tests {
 
     fn host(name: &str, links: &str, sysctls: &[(&str, &str)]) -> Facts {
         let mut text = String::new();
-        let said =
-            |part: &str, said: &str| format!("link\teth0\t{part}\t{}\n", homing_steps::Content::from(said).encoded());
+        let said = |part: &str, said: &str| {
+            format!("link\teth0\t{part}\t{}\n", homing_steps::FileContent::from(said).encoded())
+        };
         for part in ["mtu", "g", "k", "c", "l"] {
             let of = links.split("--\n").find_map(|one| one.strip_prefix(part)?.strip_prefix('\n'));
             text += &said(part, of.unwrap_or(""));
@@ -342,14 +348,14 @@ mod tests {
 
     #[test]
     fn what_can_be_better_is_tried_and_the_rest_is_told() {
-        let wish = Wish { mtu: Some(9000), ..Wish::default() };
+        let wish = TuningOptions { mtu: Some(9000), ..TuningOptions::default() };
         let (all, left) = trials(&[host("n1", CARD, &KERNEL), host("n2", CARD, &KERNEL)], &wish);
         let told: Vec<String> = all
             .iter()
             .map(|trial| {
-                let one = |wanted: &Wanted| match wanted {
-                    Wanted::Link { setting, value, .. } => format!("{setting}={value}"),
-                    Wanted::Sysctl { key, value } => format!("{key}={value}"),
+                let one = |wanted: &HostRequirement| match wanted {
+                    HostRequirement::Link { setting, value, .. } => format!("{setting}={value}"),
+                    HostRequirement::Sysctl { key, value } => format!("{key}={value}"),
                     other => format!("{other:?}"),
                 };
                 assert_eq!(trial.wanted.len(), 2, "{trial:?}");
@@ -370,14 +376,14 @@ mod tests {
         );
         assert_eq!(left, ["nconnect: not tried: no host mounts anything by NFS 4"]);
         let bare = Facts { host: "n3".into(), interface: "eth0".into(), ..Facts::default() };
-        let (all, left) = trials(&[bare], &Wish::default());
+        let (all, left) = trials(&[bare], &TuningOptions::default());
         assert_eq!((all.len(), left.len()), (0, 8), "{left:?}");
     }
 
     #[test]
     fn an_mtu_is_of_all_hosts_or_of_none() {
         let small = host("n2", "mtu\n1500\nmaxmtu 1500\n", &[]);
-        let wish = Wish { only: vec![Kind::Mtu], mtu: Some(9000), ..Wish::default() };
+        let wish = TuningOptions { only: vec![TunableKind::Mtu], mtu: Some(9000), ..TuningOptions::default() };
         let (all, left) = trials(&[host("n1", CARD, &[]), small], &wish);
         assert_eq!((all.len(), left), (0, vec!["mtu: not tried: the interface of n2 takes no MTU of 9000".into()]));
     }

@@ -1,6 +1,6 @@
 //! Saves the measurements of a sweep after each setting: an interrupted sweep continues where it was.
 
-use super::trial::{Setting, Try};
+use super::trial::{TrialOptions, Try};
 use crate::volume::Bench;
 use homing_model::Failure;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct Sweep {
     /// Each measured setting, the default first.
     pub tries: Vec<Try>,
     /// Settings with which both sides settle on values that were measured with another setting.
-    pub same: Vec<Setting>,
+    pub same: Vec<TrialOptions>,
     /// The file in which it is saved.
     #[serde(skip)]
     file: Option<PathBuf>,
@@ -54,7 +54,7 @@ impl Sweep {
     }
 
     /// Whether a setting needs no further measurement to be compared.
-    pub fn knows(&self, setting: Setting) -> bool {
+    pub fn knows(&self, setting: TrialOptions) -> bool {
         self.same.contains(&setting) || self.tries.iter().any(|t| t.setting == setting)
     }
 
@@ -100,16 +100,16 @@ mod tests {
         let tried = |size, write: &[f64]| Try {
             write: write.into(),
             read: write.into(),
-            ..Try::of(Setting { size, ..Setting::DEFAULT })
+            ..Try::of(TrialOptions { size, ..TrialOptions::DEFAULT })
         };
         let mut sweep = Sweep { source: "n1:/".into(), file: Some(file.clone()), ..Sweep::default() };
         sweep.tries = vec![tried(0, &[10.0, 14.0]), tried(65536, &[15.0])];
-        sweep.same.push(Setting { size: 131072, ..Setting::DEFAULT });
+        sweep.same.push(TrialOptions { size: 131072, ..TrialOptions::DEFAULT });
         sweep.keep().unwrap();
         let again = load(&file).unwrap();
         assert_eq!((again.best_with(None), again.best_with(Some(65536))), (Some(1), None));
         assert_eq!((again.server(), &again.tries, again.gain()), ("n1", &sweep.tries, Some(1.25)));
-        let known = |size, connections| again.knows(Setting { block: None, size, connections });
+        let known = |size, connections| again.knows(TrialOptions { block: None, size, connections });
         assert_eq!(
             [known(0, 1), known(65536, 1), known(131072, 1), known(4096, 1), known(0, 4)],
             [true, true, true, false, false]

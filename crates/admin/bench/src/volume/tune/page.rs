@@ -2,7 +2,7 @@
 
 use super::advice::advice;
 use super::kept::Sweep;
-use super::trial::{Setting, Try};
+use super::trial::{TrialOptions, Try};
 use homing_report::chart::{self, Series};
 
 /// Draws a sweep; `dropped` are the hosts whose caches were dropped before reads.
@@ -24,7 +24,7 @@ pub fn page(path: &str, dropped: &[String], sweep: &Sweep) -> String {
         body += &curve(&title, "rsize and wsize", &places, &sizes);
     }
     let several = tries.iter().find(|t| t.setting.connections > 1).map(|t| t.setting);
-    if let Some(Setting { block, size: of, .. }) = several {
+    if let Some(TrialOptions { block, size: of, .. }) = several {
         let of_size: Vec<&Try> = tries.iter().filter(|t| (t.setting.block, t.setting.size) == (block, of)).collect();
         let places: Vec<String> = of_size.iter().map(|t| t.setting.connections.to_string()).collect();
         body += &curve(
@@ -111,7 +111,7 @@ mod tests {
         let tried = |size: u64, connections, write: &[f64], read: &[f64]| {
             let to = if size == 0 { 131072 } else { size };
             let settled = format!("rsize={to} wsize={to} nconnect={connections}");
-            let setting = Setting { block: None, size, connections };
+            let setting = TrialOptions { block: None, size, connections };
             Try { setting, write: write.into(), read: read.into(), settled }
         };
         let tries = vec![
@@ -122,7 +122,7 @@ mod tests {
             tried(65536, 4, &[28.1, 27.5], &[24.0, 25.2]),
             tried(65536, 8, &[27.9], &[22.0]),
         ];
-        let same = vec![Setting { block: None, size: 1 << 20, connections: 1 }];
+        let same = vec![TrialOptions { block: None, size: 1 << 20, connections: 1 }];
         let mut sweep = Sweep::default();
         (sweep.source, sweep.host, sweep.size) = ("n1:/home".into(), "n2".into(), 16_000_000);
         (sweep.tries, sweep.same) = (tries, same);

@@ -1,6 +1,6 @@
 //! Runs one setting: mounts with it, writes and reads.
 
-use crate::volume::fio::{self, Case, Op};
+use crate::volume::fio::{self, Case, FioOperation};
 use crate::volume::{Bench, sh};
 use homing_model::Failure;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ rpc.nfsd 0 || exit; echo "$1" > /proc/fs/nfsd/max_block_size; s=$?; rpc.nfsd "$n
 
 /// The options of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct TrialOptions {
     /// The server's max_block_size in bytes, if it was set.
     pub block: Option<u64>,
     /// Bytes of a read or write on the wire; 0: both sides choose.
@@ -36,8 +36,8 @@ pub struct Setting {
     pub connections: u32,
 }
 
-impl Setting {
-    pub const DEFAULT: Setting = Setting { block: None, size: 0, connections: 1 };
+impl TrialOptions {
+    pub const DEFAULT: TrialOptions = TrialOptions { block: None, size: 0, connections: 1 };
 
     /// Returns the options for mount.
     pub fn options(self) -> String {
@@ -52,7 +52,7 @@ impl Setting {
 /// One setting and its measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Try {
-    pub setting: Setting,
+    pub setting: TrialOptions,
     /// MB/s written, one value for each measurement.
     pub write: Vec<f64>,
     /// MB/s read, one value for each measurement.
@@ -62,7 +62,7 @@ pub struct Try {
 }
 
 impl Try {
-    pub fn of(setting: Setting) -> Try {
+    pub fn of(setting: TrialOptions) -> Try {
         Try { setting, write: Vec::new(), read: Vec::new(), settled: String::new() }
     }
 
@@ -85,7 +85,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// Mounts for a trial, and returns the values that both sides settled on.
-pub fn mount(bench: &Bench, source: &str, setting: Setting) -> Result<String, Failure> {
+pub fn mount(bench: &Bench, source: &str, setting: TrialOptions) -> Result<String, Failure> {
     let script = sh(MOUNT, &[source, &setting.options(), POINT]);
     let said = bench.all(&bench.setup.hosts[..1], |_, _| script.clone(), "mounting for a trial")?.remove(0);
     Ok(said.trim().into())
@@ -98,11 +98,11 @@ pub fn unmount(bench: &Bench) -> Result<(), Failure> {
 
 /// Measures the mounted setting once more.
 pub fn measure(bench: &Bench, source: &str, t: &mut Try) -> Result<(), Failure> {
-    let write = rate(bench, Op::Write)?;
+    let write = rate(bench, FioOperation::Write)?;
     // A new mount has no cache of the file that was written through the old one.
     mount(bench, source, t.setting)?;
     bench.drop_caches();
-    let read = rate(bench, Op::Read)?;
+    let read = rate(bench, FioOperation::Read)?;
     let options = t.setting.options();
     (bench.tell.note)(&format!("{options}: write {write:.1} MB/s, read {read:.1} MB/s ({})", t.settled));
     t.write.push(write);
@@ -110,7 +110,7 @@ pub fn measure(bench: &Bench, source: &str, t: &mut Try) -> Result<(), Failure> 
     Ok(())
 }
 
-fn rate(bench: &Bench, op: Op) -> Result<f64, Failure> {
+fn rate(bench: &Bench, op: FioOperation) -> Result<f64, Failure> {
     let case = Case { op, bs: "1M".into(), clients: 1, copies: None };
     let folder = format!("{POINT}/.homing-tune");
     let texts = bench.all(&bench.setup.hosts[..1], |_, _| fio::argv(&case, &folder, bench, 0), "measuring")?;

@@ -1,7 +1,7 @@
 //! The disk below `/var/tmp`, without the cache.
 
 use super::slow;
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 static SLOW: Code = Code {
     name: "HC-DISK-11",
@@ -12,7 +12,7 @@ static SLOW: Code = Code {
     mend: "smartctl -x DEVICE; look at the cable, the controller's cache and battery",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "burn_disk",
     ask: r#"d=$(mktemp -d /var/tmp/homing-check-XXXXXX) || exit 1
 trap 'rm -rf "$d"' EXIT; trap 'exit 1' HUP INT TERM
@@ -34,6 +34,6 @@ fi"#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     slow(answers, &SLOW, "disk", "lsblk -d -o NAME,ROTA,MODEL; dmesg | tail -20")
 }

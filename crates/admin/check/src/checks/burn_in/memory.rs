@@ -2,7 +2,7 @@
 
 use super::processors::{LOOK, WRONG};
 use super::{slow, told};
-use crate::{Answers, Check, Code, Finding, Severity};
+use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 static SLOW: Code = Code {
     name: "HC-MEM-07",
@@ -13,7 +13,7 @@ static SLOW: Code = Code {
     mend: "compare `dmidecode -t memory` with a twin's",
 };
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "burn_memory",
     // 2 GB at most and a quarter of the free memory. The file has no name once it is open: nothing of it remains when
     // the script ends for any reason.
@@ -32,7 +32,7 @@ printf 'wrong\t%s\n' "$(tr -d '\125' < /proc/self/fd/9 | wc -c)""#,
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let wrong = answers.hosts.iter().filter_map(|host| {
         let bytes = told(host, "wrong").filter_map(|row| row.get(1)).find(|bytes| *bytes != "0")?;
         let seen = format!("{bytes} bytes of a file in /dev/shm are not what was written");

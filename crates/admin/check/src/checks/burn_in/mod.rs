@@ -8,11 +8,11 @@ mod network;
 mod processors;
 
 use crate::compare::middle;
-use crate::{Answers, Check, Code, Finding, Host};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding};
 use std::collections::BTreeMap;
 
 /// All parts. The usual check of processors comes first: it shows which hosts are twins.
-pub static CHECKS: &[&Check] =
+pub static CHECKS: &[&HostCheck] =
     &[&super::processors::CHECK, &processors::CHECK, &memory::CHECK, &disk::CHECK, &network::CHECK];
 
 /// The least part of the usual rate. Twins of one kind differ by a tenth; a host that others use at the time by more.
@@ -37,16 +37,16 @@ pub fn longest(seconds: u64) -> u64 {
 const KEPT: &str = "kept";
 
 /// The best rates of a host, in MB/s, and their days.
-pub type Best = BTreeMap<String, (f64, String)>;
+pub type PeakRates = BTreeMap<String, (f64, String)>;
 
 /// Adds the best earlier rates to a host.
-pub fn remember(host: &mut Host, best: &Best) {
+pub fn remember(host: &mut HostAnswers, best: &PeakRates) {
     let rows = best.iter().map(|(what, (rate, when))| vec![what.clone(), rate.to_string(), when.clone()]);
     host.say(KEPT, rows.collect());
 }
 
 /// Replaces rates by the present ones that are better.
-pub fn better(best: &mut Best, host: &Host, now: &str) {
+pub fn better(best: &mut PeakRates, host: &HostAnswers, now: &str) {
     for (what, rate) in rates(host) {
         let known = best.entry(what.into()).or_insert((rate, now.into()));
         if rate > known.0 {
@@ -56,17 +56,17 @@ pub fn better(best: &mut Best, host: &Host, now: &str) {
 }
 
 /// Returns a host's rates in MB/s, by quantity.
-pub fn rates(host: &Host) -> BTreeMap<&str, f64> {
+pub fn rates(host: &HostAnswers) -> BTreeMap<&str, f64> {
     told(host, "rate").filter_map(|row| Some((row.get(1)?.as_str(), positive(row.get(2)?)?))).collect()
 }
 
 /// Returns the quantities that could not be measured on a host, and why.
-pub fn notes(host: &Host) -> impl Iterator<Item = &str> {
+pub fn notes(host: &HostAnswers) -> impl Iterator<Item = &str> {
     told(host, "note").filter_map(|row| Some(row.get(1)?.as_str()))
 }
 
 /// Returns the rows of all parts that begin with a word.
-fn told<'a>(host: &'a Host, first: &'a str) -> impl Iterator<Item = &'a [String]> {
+fn told<'a>(host: &'a HostAnswers, first: &'a str) -> impl Iterator<Item = &'a [String]> {
     let rows = CHECKS.iter().flat_map(|check| host.begun(check.key));
     rows.filter(move |row| row[0] == first).map(Vec::as_slice)
 }
@@ -76,7 +76,7 @@ fn positive(text: &str) -> Option<f64> {
 }
 
 /// Returns findings of the hosts that are slow in the quantities that begin with this word.
-fn slow(answers: &Answers, code: &'static Code, word: &str, look: &str) -> Vec<Finding> {
+fn slow(answers: &Answers, code: &'static Code, word: &str, look: &str) -> Vec<HostFinding> {
     let of_host = |host| {
         let all = rates(host).into_iter().filter(|(what, _)| what.split(' ').next() == Some(word));
         all.filter_map(|(what, rate)| {
@@ -91,13 +91,13 @@ fn slow(answers: &Answers, code: &'static Code, word: &str, look: &str) -> Vec<F
     answers.hosts.iter().flat_map(of_host).collect()
 }
 
-fn than_twins(answers: &Answers, host: &Host, what: &str, rate: f64) -> Option<String> {
+fn than_twins(answers: &Answers, host: &HostAnswers, what: &str, rate: f64) -> Option<String> {
     let twins = answers.hosts.iter().filter(|other| other.name != host.name && other.kind() == host.kind());
     let middle = middle(twins.filter_map(|twin| rates(twin).get(what).copied()), TWINS)?;
     (rate < middle * SHARE).then(|| format!("{middle:.0} MB/s on its twins"))
 }
 
-fn than_before(host: &Host, what: &str, rate: f64) -> Option<String> {
+fn than_before(host: &HostAnswers, what: &str, rate: f64) -> Option<String> {
     let row = host.begun(KEPT).iter().find(|row| row.len() == 3 && row[0] == what)?;
     let was = positive(&row[1])?;
     (rate < was * SHARE).then(|| format!("{was:.0} MB/s on {}", row[2]))

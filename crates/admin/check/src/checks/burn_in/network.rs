@@ -1,7 +1,7 @@
 //! A connection from each host to the next of the set, and from the last to the first, all at the same time.
 
 use super::{SHARE, positive, than_before, told};
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 static SLOW: Code = Code {
     name: "HC-NET-08",
@@ -13,7 +13,7 @@ static SLOW: Code = Code {
 };
 const LOOK: &str = "for i in /sys/class/net/*; do echo ${i##*/} $(cat $i/speed $i/mtu $i/statistics/rx_errors); done";
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "burn_network",
     // A port is open for the duration of this part alone, on the one address by which the others know the host. It
     // takes one connection: that of the host before it in the set, with the secret of this run. The bytes that the
@@ -80,33 +80,34 @@ perl -MIO::Socket::INET -MTime::HiRes=time -e '
 };
 
 /// The flow from one host to the next.
-struct Flow<'a> {
-    from: &'a Host,
+struct HostFlow<'a> {
+    from: &'a HostAnswers,
     to: &'a str,
     rate: f64,
 }
 
-fn flow(host: &Host) -> Option<Flow<'_>> {
+fn flow(host: &HostAnswers) -> Option<HostFlow<'_>> {
     let rate = positive(told(host, "rate").find(|row| row.get(1).is_some_and(|what| what == "network"))?.get(2)?)?;
-    Some(Flow { from: host, to: told(host, "to").next()?.get(1)?, rate })
+    Some(HostFlow { from: host, to: told(host, "to").next()?.get(1)?, rate })
 }
 
-fn judge(answers: &Answers) -> Vec<Finding> {
-    let flows: Vec<Flow> = answers.hosts.iter().filter_map(flow).collect();
+fn judge(answers: &Answers) -> Vec<HostFinding> {
+    let flows: Vec<HostFlow> = answers.hosts.iter().filter_map(flow).collect();
     let right = usual(&flows);
-    let is_slow = |flow: &Flow| right.is_some_and(|right| flow.rate < right * SHARE);
+    let is_slow = |flow: &HostFlow| right.is_some_and(|right| flow.rate < right * SHARE);
     // A bad link slows down both directions: its host is named once, and its neighbours are not.
-    let of =
-        |name: &str| -> Vec<&Flow> { flows.iter().filter(|flow| flow.from.name == name || flow.to == name).collect() };
+    let of = |name: &str| -> Vec<&HostFlow> {
+        flows.iter().filter(|flow| flow.from.name == name || flow.to == name).collect()
+    };
     let both = |name: &str| of(name).len() > 1 && of(name).into_iter().all(is_slow);
     // A flow that is far slower than the receiver's other flow is not the receiver's fault, however slow the receiver
     // is.
-    let explains = |to: &str, slow: &Flow| {
+    let explains = |to: &str, slow: &HostFlow| {
         let others = of(to).into_iter().filter(|flow| flow.from.name != slow.from.name || flow.to != slow.to);
         both(to) && slow.rate >= others.map(|flow| flow.rate).fold(f64::INFINITY, f64::min) * SHARE
     };
-    let told = |flow: &Flow| {
-        let Flow { from, to, rate } = flow;
+    let told = |flow: &HostFlow| {
+        let HostFlow { from, to, rate } = flow;
         let seen = format!("--deep: network {rate:.0} MB/s to {to}");
         let twins = is_slow(flow).then(|| format!("{:.0} MB/s between others", right.unwrap_or_default()));
         let than: Vec<String> = [twins, than_before(from, "network", *rate)].into_iter().flatten().collect();
@@ -118,7 +119,7 @@ fn judge(answers: &Answers) -> Vec<Finding> {
 }
 
 /// Returns the rate that two thirds of the flows do not exceed: one bad host of three spoils two of three flows.
-fn usual(flows: &[Flow]) -> Option<f64> {
+fn usual(flows: &[HostFlow]) -> Option<f64> {
     let mut rates: Vec<f64> = flows.iter().map(|flow| flow.rate).collect();
     rates.sort_by(f64::total_cmp);
     rates.get(rates.len() * 2 / 3).copied().filter(|_| rates.len() > super::TWINS)

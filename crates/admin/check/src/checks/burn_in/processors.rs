@@ -1,7 +1,7 @@
 //! All processors at once: do they compute right, and as fast as the twins'?
 
 use super::{slow, told};
-use crate::{Answers, Check, Code, Finding, Host, Severity};
+use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 pub(super) static WRONG: Code = Code {
     name: "HC-CPU-06",
@@ -22,7 +22,7 @@ static SLOW: Code = Code {
 /// The command that shows more when a host computes wrong.
 pub(super) const LOOK: &str = "dmesg | grep -iE 'mce|edac|error'; grep . /sys/devices/system/edac/mc/mc*/*_count";
 
-pub(crate) static CHECK: Check = Check {
+pub(crate) static CHECK: HostCheck = HostCheck {
     key: "burn_processors",
     ask: r#"a=$(date +%s%3N) e=$(($(date +%s) + BURN))
 s=$(for _ in $(seq "$(nproc)"); do
@@ -37,13 +37,13 @@ printf '%s\n' "$s" | awk -v t=$(($(date +%s%3N) - a)) '{n += $1; print "sum\t" $
     judge,
 };
 
-fn judge(answers: &Answers) -> Vec<Finding> {
+fn judge(answers: &Answers) -> Vec<HostFinding> {
     let wrong = answers.hosts.iter().filter_map(|host| wrong(answers, host));
     wrong.chain(slow(answers, &SLOW, "processors", "uptime; lscpu | grep MHz; dmesg | tail -20")).collect()
 }
 
 /// Reports a host whose digests of the same bytes differ among its processors, or from most hosts'.
-fn wrong(answers: &Answers, host: &Host) -> Option<Finding> {
+fn wrong(answers: &Answers, host: &HostAnswers) -> Option<HostFinding> {
     let sums = |host| -> Vec<&[String]> { told(host, "sum").collect() };
     let own = sums(host);
     let like = answers.hosts.iter().filter(|other| sums(other) == own).count();

@@ -6,25 +6,25 @@ const MANY: f64 = 1e6;
 const SIZE: f64 = 4096.0;
 
 /// Waiting for each request of an hour, microseconds; its requests; the bytes of each.
-type Made = (f64, f64, f64);
+type HourSample = (f64, f64, f64);
 
 /// Returns the findings of a host that kept these hours, the last one `old_s` seconds old, and received `received`
 /// bytes in each.
-fn found_of(hours: &[Made], old_s: f64, received: f64) -> Vec<Finding> {
+fn found_of(hours: &[HourSample], old_s: f64, received: f64) -> Vec<HostFinding> {
     let rows = hours.iter().rev().enumerate().map(|(back, (wait_us, requests, size))| {
         let end_s = NOW_S - 60.0 - old_s - 3600.0 * back as f64;
         format!("=drift\t{end_s}\t{}\t{requests}\t{}\t{received}\n", wait_us * requests, size * requests)
     });
     let text = format!("=now\t{NOW_S}\n{}=end\tdrift\t0\n", rows.collect::<String>());
-    judge(&Answers { hosts: vec![Host::read("n1", &[(NOW_S, text.into_bytes())])] })
+    judge(&Answers { hosts: vec![HostAnswers::read("n1", &[(NOW_S, text.into_bytes())])] })
 }
 
-fn found(hours: &[Made]) -> usize {
+fn found(hours: &[HourSample]) -> usize {
     found_of(hours, 0.0, 0.0).len()
 }
 
 /// Returns six days with a wait of 400 microseconds and some noise, and a day of this kind.
-fn week(day: Made) -> Vec<Made> {
+fn week(day: HourSample) -> Vec<HourSample> {
     let before = (0..6 * 24).map(|n| (380.0 + f64::from(n % 21), MANY, SIZE));
     before.chain([day; 24]).collect()
 }

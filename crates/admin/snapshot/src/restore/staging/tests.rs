@@ -1,9 +1,9 @@
 use super::*;
 use crate::destination::{Presence, RestoreEntry};
-use crate::place::Place;
+use crate::place::ImagePart;
 use crate::restore::tests::{Pairs, far_shell, is_same, make, no_rsync, restored, state};
 use crate::restore::{Destination, LocalRecipient, Recipient, fetch, write_back};
-use crate::rsync::At;
+use crate::rsync::HostFolder;
 use crate::skipped::skipped;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -70,7 +70,7 @@ fn pipes_come_and_go(far: Option<&Path>) {
     let (done, replaced) = std::thread::scope(|scope| {
         let planter = scope.spawn(|| plant(&into, &odd, &ends));
         scope.spawn(|| {
-            let place = Place::below(&tree, &"".into(), "image").unwrap();
+            let place = ImagePart::below(&tree, &"".into(), "image").unwrap();
             sender.send(restored(&place, &into, far, false)).unwrap();
         });
         let done = receiver.recv_timeout(HANGS);
@@ -96,7 +96,7 @@ fn what_takes_a_name_while_files_come_is_left_and_named_as_if_it_had_been_there(
     }
     let pairs = Pairs::new();
     let expected = restored(
-        &Place::below(&pairs.dir.path().join("tree"), &"".into(), "image").unwrap(),
+        &ImagePart::below(&pairs.dir.path().join("tree"), &"".into(), "image").unwrap(),
         &pairs.destination("before"),
         None,
         false,
@@ -108,8 +108,8 @@ fn what_takes_a_name_while_files_come_is_left_and_named_as_if_it_had_been_there(
             // A killed restore has left it.
             fs::create_dir(into.join(".homing-restore-0")).unwrap();
         }
-        let place = Place::below(&pairs.dir.path().join("tree"), &"".into(), "image").unwrap();
-        let (at, reins) = (At { host: None, path: into.as_path().into() }, Reins::default());
+        let place = ImagePart::below(&pairs.dir.path().join("tree"), &"".into(), "image").unwrap();
+        let (at, reins) = (HostFolder { host: None, path: into.as_path().into() }, Reins::default());
         let mut done = Restored::default();
         let mut stagings = Stagings::new(&into, &Examiner::open(&into).unwrap(), &reins).unwrap();
         let mut each = |entry: RestoreEntry| {
@@ -162,7 +162,7 @@ fn a_destination_that_is_not_there_is_made_as_the_image_has_it_and_counted() {
     fs::set_permissions(&tree, Permissions::from_mode(0o711)).unwrap();
     for (below, entries, mode) in [("", 3, Some(0o711)), ("d", 2, None)] {
         let into = dir.path().join(format!("not/there{below}"));
-        let place = Place::below(&tree, &below.into(), "image").unwrap();
+        let place = ImagePart::below(&tree, &below.into(), "image").unwrap();
         let trial = restored(&place, &into, None, true);
         assert!(!into.exists());
         let done = restored(&place, &into, None, false);
@@ -202,11 +202,11 @@ fn where_rsync_has_another_login_on_the_other_host_it_writes_to_the_destination_
     let (tree, into, ssh) = (folder(&dir, "tree"), folder(&dir, "into"), dir.path().join("ssh"));
     far_shell(&ssh);
     fs::write(tree.join("x"), "x").unwrap();
-    let (reins, at) = (Reins::default(), At { host: Some("elsewhere".into()), path: into.as_path().into() });
+    let (reins, at) = (Reins::default(), HostFolder { host: Some("elsewhere".into()), path: into.as_path().into() });
     let ssh = ssh.display().to_string();
     let write = Destination { into: &at, overwrite: false, trial: false, ssh: Some(&ssh) };
     let mut far = OtherLogin(LocalRecipient::open(&into, true, true, &reins).unwrap());
-    let place = Place::below(&tree, &"".into(), "image").unwrap();
+    let place = ImagePart::below(&tree, &"".into(), "image").unwrap();
     let done = write_back(&place, "image".into(), &write, &mut far, &reins).unwrap();
     assert_eq!((done.written, done.failed.len()), (1, 0), "{done:?}");
     assert_eq!(fs::read_to_string(into.join("x")).unwrap(), "x");
@@ -215,16 +215,16 @@ fn where_rsync_has_another_login_on_the_other_host_it_writes_to_the_destination_
 }
 
 /// A file system below a destination, unmounted when dropped.
-struct Mount(PathBuf);
+struct TestMount(PathBuf);
 
-impl Mount {
-    fn new(at: &Path) -> Option<Mount> {
+impl TestMount {
+    fn new(at: &Path) -> Option<TestMount> {
         let mounted = Command::new("mount").args(["-t", "tmpfs", "none"]).arg(at).output();
-        mounted.is_ok_and(|output| output.status.success()).then(|| Mount(at.into()))
+        mounted.is_ok_and(|output| output.status.success()).then(|| TestMount(at.into()))
     }
 }
 
-impl Drop for Mount {
+impl Drop for TestMount {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.0).status();
     }
@@ -246,9 +246,9 @@ fn what_is_missing_on_other_mounts_below_the_destination_comes_back_with_its_har
     }
     fs::set_permissions(tree.join("m/q/new"), Permissions::from_mode(0o2751)).unwrap();
     fs::create_dir_all(into.join("m")).unwrap();
-    let Some(_mount) = Mount::new(&into.join("m")) else { return skipped("a mount needs root") };
+    let Some(_mount) = TestMount::new(&into.join("m")) else { return skipped("a mount needs root") };
     ["a", "m/p", "m/q"].into_iter().for_each(|name| fs::create_dir(into.join(name)).unwrap());
-    let place = Place::below(&tree, &"".into(), "image").unwrap();
+    let place = ImagePart::below(&tree, &"".into(), "image").unwrap();
     let trial = restored(&place, &into, None, true);
     let done = restored(&place, &into, None, false);
     assert_eq!((done.written, done.left, done.failed.len()), (7, 0, 0), "{done:?}");
@@ -303,7 +303,7 @@ fn a_user_gets_folders_back_that_their_owner_may_not_write_and_what_may_not_be_w
         chown(&into, Some(0), Some(0)).unwrap();
     }
     as_user(|| {
-        let place = Place::below(&tree, &"".into(), "image").unwrap();
+        let place = ImagePart::below(&tree, &"".into(), "image").unwrap();
         let done = restored(&place, &into, None, false);
         assert_eq!((done.written, done.left, done.failed.len()), (3, 0, 1), "{done:?}");
         assert!(done.failed[0].contains("closed") && done.failed[0].contains("Permission denied"), "{done:?}");

@@ -5,12 +5,12 @@ mod read;
 use super::runs::to_stdout;
 use crate::cluster::ClusterArgs;
 use crate::progress::columns;
-use homing_account::advise::{Price, Site, advice, as_json, hot, text};
+use homing_account::advise::{AdjustableVolume, Price, advice, as_json, hot, text};
 use homing_batch::{parse_duration, parse_duration_within};
 use homing_model::fit::wrapped;
 use homing_model::text::shown;
 use homing_model::{Failure, document};
-use homing_volume::{Kind, Record};
+use homing_volume::{VolumeKind, VolumeRecord};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -64,17 +64,17 @@ pub fn are_folders(folders: &[PathBuf]) -> Result<(), Failure> {
 }
 
 /// Returns the recorded volumes whose number of copies can be changed.
-fn sites() -> Result<Vec<Site>, Failure> {
+fn sites() -> Result<Vec<AdjustableVolume>, Failure> {
     let folder = homing_volume::folder();
     let mut sites = Vec::new();
-    for name in Record::names(&folder) {
-        let record = Record::load(&folder, &name);
+    for name in VolumeRecord::names(&folder) {
+        let record = VolumeRecord::load(&folder, &name);
         let record = record.map_err(|e| Failure::system(format!("the record of the volume {name}: {e}")))?;
-        let spec = record.map(|record| record.spec).filter(|spec| spec.kind != Kind::Nfs);
-        sites.extend(spec.map(|spec| Site {
+        let spec = record.map(|record| record.spec).filter(|spec| spec.kind != VolumeKind::Nfs);
+        sites.extend(spec.map(|spec| AdjustableVolume {
             mount: spec.mount.into(),
             hosts: spec.places.into_iter().map(|place| place.host).collect(),
-            by_folder: spec.kind == Kind::Moosefs,
+            by_folder: spec.kind == VolumeKind::Moosefs,
             name: spec.name,
         }));
     }

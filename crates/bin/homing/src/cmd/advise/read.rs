@@ -1,7 +1,7 @@
 //! Reads journals and file systems for the advice.
 
 use crate::cluster::Cluster;
-use homing_account::advise::{ReadEvidence, Recorded, Run, Seen};
+use homing_account::advise::{AdviceEvidence, FinishedRun, ReadEvidence, Recorded};
 use homing_locate::Locator;
 use homing_model::Failure;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -36,9 +36,9 @@ pub fn evidence(
     let at: HashMap<PathBuf, usize> = files.iter().enumerate().map(|(at, file)| (file.path.to_path(), at)).collect();
     let replicas = files.iter().flat_map(|file| &file.extents).flat_map(|extent| &extent.replicas);
     let holders: HashSet<&str> = replicas.map(|one| one.host.as_str()).collect();
-    let runs: Vec<Run> = recorded.into_iter().map(|run| run.placed(&at, &holders)).collect();
+    let runs: Vec<FinishedRun> = recorded.into_iter().map(|run| run.placed(&at, &holders)).collect();
     let read = runs.iter().filter(|run| !run.tasks.is_empty()).count();
-    Ok(ReadEvidence { seen: Seen { files, runs }, runs: read, notes })
+    Ok(ReadEvidence { seen: AdviceEvidence { files, runs }, runs: read, notes })
 }
 
 fn runs(root: &Path, since_ns: i64, notes: &mut Vec<String>) -> Vec<Recorded> {

@@ -7,7 +7,7 @@ use crate::cmd::runs::to_stdout;
 use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use homing_bench::Tell;
-use homing_bench::volume::{self, Bench, Op, Setup, tune};
+use homing_bench::volume::{self, Bench, FioOperation, Setup, tune};
 use homing_exec::{Options, Remote};
 use homing_model::units::{bytes, count};
 use homing_model::{Failure, document};
@@ -67,7 +67,7 @@ pub struct VolumeArgs {
     copies: Vec<u32>,
     /// What to measure (default: all)
     #[arg(long, value_delimiter = ',', value_parser = ops())]
-    only: Vec<Op>,
+    only: Vec<FioOperation>,
     /// Trials of how soon another host sees a change; 0 for none
     #[arg(long, default_value_t = 5)]
     trials: u32,
@@ -124,18 +124,18 @@ impl std::str::FromStr for Tuned {
 }
 
 /// Returns the parser of measurements, by their names.
-fn ops() -> impl TypedValueParser<Value = Op> {
+fn ops() -> impl TypedValueParser<Value = FioOperation> {
     let about = |op| match op {
-        Op::Write => "Sequential writes, synced at the end",
-        Op::Read => "Sequential reads",
-        Op::Randwrite => "Random writes, synced at the end",
-        Op::Randread => "Random reads",
-        Op::Create => "Creating small files",
-        Op::Stat => "Asking for their attributes, as `ls -l` does",
-        Op::Unlink => "Removing them",
+        FioOperation::Write => "Sequential writes, synced at the end",
+        FioOperation::Read => "Sequential reads",
+        FioOperation::Randwrite => "Random writes, synced at the end",
+        FioOperation::Randread => "Random reads",
+        FioOperation::Create => "Creating small files",
+        FioOperation::Stat => "Asking for their attributes, as `ls -l` does",
+        FioOperation::Unlink => "Removing them",
     };
-    PossibleValuesParser::new(Op::ALL.map(|op| PossibleValue::new(op.name()).help(about(op))))
-        .map(|word| Op::ALL.into_iter().find(|op| op.name() == word).unwrap_or(Op::Write))
+    PossibleValuesParser::new(FioOperation::ALL.map(|op| PossibleValue::new(op.name()).help(about(op))))
+        .map(|word| FioOperation::ALL.into_iter().find(|op| op.name() == word).unwrap_or(FioOperation::Write))
 }
 
 /// Prints progress for a user at a terminal, and notes always.

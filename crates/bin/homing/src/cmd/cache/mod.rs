@@ -9,8 +9,10 @@ use crate::consent::Consent;
 use homing_exec::{Options, Remote};
 use homing_model::text::shown_lines;
 use homing_model::{Failure, NodeSet, alike, exit};
-use homing_relay::{Came, Fetch, Fetched, Load, Packages, Unbrought, ask, bring, lacking, say_what};
-use homing_setup::cache::{self, Purpose, Unknown};
+use homing_relay::{
+    DeliveryRequest, Fetch, Fetched, PackageReport, Packages, Unbrought, ask, bring, lacking, say_what,
+};
+use homing_setup::cache::{self, MissingPackageAction, Purpose};
 use homing_steps::SshExecutor;
 
 /// The most bytes of a host's answer, which has a line for each package.
@@ -110,12 +112,12 @@ fn install(args: &Install) -> Result<i32, Failure> {
     let executor = args.manner.executor(&args.targets)?;
     let packages: Packages = hosts.iter().map(|host| (host.clone(), args.packages.clone())).collect();
     let (mut wanted, failed) = if args.dry_run {
-        let (wanted, failed, _) = say_what(&executor, &packages, Purpose::Install, |_| Unknown::Fail);
+        let (wanted, failed, _) = say_what(&executor, &packages, Purpose::Install, |_| MissingPackageAction::Fail);
         (wanted, failed)
     } else {
         ask(&executor, &packages, Purpose::Install, &[], &|text| args.manner.say(text)).map_err(Failure::system)?
     };
-    let mut came = Came { failed, packages: args.packages.clone(), ..Came::default() };
+    let mut came = PackageReport { failed, packages: args.packages.clone(), ..PackageReport::default() };
     let (files, odd) = cache::union(&wanted);
     odd.iter().for_each(|(host, _)| drop(wanted.remove(host)));
     came.failed.extend(odd);
@@ -126,7 +128,8 @@ fn install(args: &Install) -> Result<i32, Failure> {
         return concluded(&hosts, &came, &args.manner);
     }
     let (fetch, script) = (Fetch::packages(&files), cache::came(&args.packages));
-    let load = Load { wanted: &wanted, others: came.has.iter().cloned().collect(), fetch: &fetch, script: &script };
+    let load =
+        DeliveryRequest { wanted: &wanted, others: came.has.iter().cloned().collect(), fetch: &fetch, script: &script };
     match bring(&executor, &load, &|text| args.manner.say(text)) {
         Ok((by, gone)) => {
             came.fetched.by = Some(by);
@@ -139,7 +142,7 @@ fn install(args: &Install) -> Result<i32, Failure> {
 }
 
 /// Prints the result; returns the exit status.
-fn concluded(hosts: &[String], came: &Came, manner: &Manner) -> Result<i32, Failure> {
+fn concluded(hosts: &[String], came: &PackageReport, manner: &Manner) -> Result<i32, Failure> {
     let status = if came.failed.is_empty() { 0 } else { exit::SYSTEM };
     if manner.json {
         return to_stdout(&came.json(hosts, status)).map(|_| status);

@@ -1,11 +1,11 @@
 //! Runs one script on all hosts, and shows the progress on a terminal meanwhile.
 
 use crate::progress::{self, clear, place};
-use homing_check::report::{Ended, Gathered};
-use homing_check::{Answers, Area, Check, Host, script};
-use homing_exec::{Command, Input, Options, Outcome, Spool};
+use homing_check::report::{CheckAnswers, QueryEnd};
+use homing_check::{Answers, Area, HostAnswers, HostCheck, script};
+use homing_exec::{Command, CommandInput, CommandOutcome, InputSpool, Options};
 use homing_model::Failure;
-use homing_relay::{Heard, patiently};
+use homing_relay::{QueryState, patiently};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,28 +21,28 @@ pub fn ask(
     options: Options,
     hosts: &[String],
     before: &str,
-    checks: &[&Check],
+    checks: &[&HostCheck],
     deadline: Duration,
     early: Option<&mut Early>,
-) -> Result<Gathered, Failure> {
+) -> Result<CheckAnswers, Failure> {
     let text = format!("{before}{}", script(checks, deadline.as_secs_f64() * SHARE));
-    let spool = Spool::of(text.as_bytes())
+    let spool = InputSpool::of(text.as_bytes())
         .map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
     let words = ["sh", "-s", "--"].map(String::from).into_iter().chain(hosts.iter().cloned());
-    let command = Command::argv(words).input(Input::Spool(spool));
+    let command = Command::argv(words).input(CommandInput::Spool(spool));
     let sent_s = homing_os::clock::system_s();
     let mut screen = Screen { hosts, checks, begun: Instant::now(), early };
-    let draw = &mut |heard: &[Heard], left| screen.draw(heard, left);
+    let draw = &mut |heard: &[QueryState], left| screen.draw(heard, left);
     let heard = patiently(options, hosts, &command, deadline, &(Arc::new(aside) as _), draw)?;
     clear();
-    let mut gathered = Gathered::default();
+    let mut gathered = CheckAnswers::default();
     for (name, heard) in hosts.iter().zip(&heard) {
         let ended = match &heard.outcome {
-            Some(Outcome::Unreachable(why) | Outcome::Lost(why)) => Ended::Cut(why.clone()),
-            Some(outcome) => Ended::Ran(outcome.to_string()),
-            None => Ended::Late(deadline.as_secs_f64()),
+            Some(CommandOutcome::Unreachable(why) | CommandOutcome::Lost(why)) => QueryEnd::Cut(why.clone()),
+            Some(outcome) => QueryEnd::Ran(outcome.to_string()),
+            None => QueryEnd::Late(deadline.as_secs_f64()),
         };
-        gathered.add(Host::read(name, heard.chunks()).asked_at(sent_s), ended);
+        gathered.add(HostAnswers::read(name, heard.chunks()).asked_at(sent_s), ended);
     }
     Ok(gathered)
 }
@@ -56,7 +56,7 @@ const ONCE_MORE: Duration = Duration::from_secs(15);
 pub fn once_more(
     options: Options,
     answers: &mut Answers,
-    checks: &[&Check],
+    checks: &[&HostCheck],
     deadline: Duration,
 ) -> Result<(), Failure> {
     let doubts = homing_check::doubts(answers).about(checks);
@@ -83,30 +83,30 @@ pub type Early<'a> = dyn FnMut(&[Area], &dyn Fn() -> Answers) + 'a;
 /// The display during a query: completed areas, and the line of progress.
 struct Screen<'a, 'e> {
     hosts: &'a [String],
-    checks: &'a [&'a Check],
+    checks: &'a [&'a HostCheck],
     begun: Instant,
     early: Option<&'a mut Early<'e>>,
 }
 
 impl Screen<'_, '_> {
-    fn draw(&mut self, heard: &[Heard], left: Duration) {
+    fn draw(&mut self, heard: &[QueryState], left: Duration) {
         let place = place();
         if place.is_none() && self.early.is_none() {
             return;
         }
-        let asking = heard.iter().filter(|h| h.outcome.is_none()).map(|h| Host::read("", h.chunks()));
-        let asking: Vec<Host> = asking.collect();
+        let asking = heard.iter().filter(|h| h.outcome.is_none()).map(|h| HostAnswers::read("", h.chunks()));
+        let asking: Vec<HostAnswers> = asking.collect();
         let answered = heard.len() - asking.len();
         let open = homing_check::open(self.checks, &asking);
         if let Some(early) = &mut self.early {
             let known: Vec<Area> = homing_check::asked(self.checks).filter(|area| !open.contains(area)).collect();
-            let read = || self.hosts.iter().zip(heard).map(|(name, heard)| Host::read(name, heard.chunks()));
+            let read = || self.hosts.iter().zip(heard).map(|(name, heard)| HostAnswers::read(name, heard.chunks()));
             early(&known, &|| Answers { hosts: read().filter(|host| host.uid().is_some()).collect() });
         }
         let Some(place) = place else { return };
         let open: Vec<&str> = open.into_iter().map(Area::name).collect();
         let left = (self.begun.elapsed() > SOON).then_some(left);
-        let line = progress::Asked { answered, hosts: heard.len(), open: &open, left };
+        let line = progress::RequestProgress { answered, hosts: heard.len(), open: &open, left };
         eprint!("\r{}\x1b[K", progress::asked(&line, place));
     }
 }

@@ -12,11 +12,13 @@ use crate::cmd::volume;
 use crate::progress::{columns, has_colors};
 use crate::switched;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use deep::Measured;
+use deep::DeepMeasurements;
 use homing_check::mute::Mute;
 use homing_check::prometheus::sought;
-use homing_check::report::{Gathered, Report, Unknown, area_line, is_wanted, looked_at, painted_line, unknown_in};
-use homing_check::{Answers, Area, Check, Finding, all_codes};
+use homing_check::report::{
+    CheckAnswers, Report, UnknownFacts, area_line, is_wanted, looked_at, painted_line, unknown_in,
+};
+use homing_check::{Answers, Area, HostCheck, HostFinding, all_codes};
 use homing_model::Failure;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
@@ -136,8 +138,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let early = early.lines;
     gather::once_more(options, &mut gathered.answers, &checks, deadline)?;
     place(&mut gathered.answers, &args)?;
-    let measured = if args.deep.is_some() { deep::measured(&mut gathered.answers)? } else { Measured::default() };
-    Session { args: &args, only, checks, hosts, gathered, measured, muted, early }.tell()
+    let measured =
+        if args.deep.is_some() { deep::measured(&mut gathered.answers)? } else { DeepMeasurements::default() };
+    CheckSession { args: &args, only, checks, hosts, gathered, measured, muted, early }.tell()
 }
 
 /// Hosts that are switched off, each with a message.
@@ -176,7 +179,7 @@ fn place(answers: &mut Answers, args: &Args) -> Result<(), Failure> {
 /// The lines of areas that a terminal shows as soon as all hosts have completed them.
 struct Early<'a> {
     only: &'a [Area],
-    checks: &'a [&'a Check],
+    checks: &'a [&'a HostCheck],
     muted: &'a [Mute],
     lines: BTreeMap<Area, String>,
     /// Areas that are queried a second time when all hosts have ended. They are not shown before.
@@ -228,19 +231,19 @@ fn hosts(args: &Args) -> Result<Vec<String>, Failure> {
 }
 
 /// All that is known when the hosts have answered.
-struct Session<'a> {
+struct CheckSession<'a> {
     args: &'a Args,
     only: Vec<Area>,
-    checks: Vec<&'static Check>,
+    checks: Vec<&'static HostCheck>,
     hosts: Vec<String>,
-    gathered: Gathered,
-    measured: Measured,
+    gathered: CheckAnswers,
+    measured: DeepMeasurements,
     muted: Vec<Mute>,
     /// The lines that the terminal already shows, by area.
     early: BTreeMap<Area, String>,
 }
 
-impl Session<'_> {
+impl CheckSession<'_> {
     fn tell(self) -> Result<i32, Failure> {
         let mut found = homing_check::findings(&self.checks, &self.gathered.answers);
         found.retain(|finding| is_wanted(&self.only, finding.code.area()));
@@ -305,11 +308,11 @@ impl Session<'_> {
     }
 
     /// Returns the findings of volumes, the number of checked volumes, and the volumes that could not be checked.
-    fn volumes(&self) -> Result<(Vec<Finding>, usize, Vec<Unknown>), Failure> {
+    fn volumes(&self) -> Result<(Vec<HostFinding>, usize, Vec<UnknownFacts>), Failure> {
         let names = match &self.args.volume {
             Some(name) => vec![name.clone()],
             None if !self.looks_at_volumes() => Vec::new(),
-            None => homing_volume::Record::names(&homing_volume::folder()),
+            None => homing_volume::VolumeRecord::names(&homing_volume::folder()),
         };
         let (mut found, mut unasked) = (Vec::new(), Vec::new());
         for name in &names {

@@ -2,10 +2,10 @@
 
 use homing_check::mute::{self, Mute};
 use homing_model::Failure;
-use homing_os::folder::Kept;
+use homing_os::folder::RecordFile;
 
-fn file() -> Kept {
-    Kept::of("mutes.json")
+fn file() -> RecordFile {
+    RecordFile::of("mutes.json")
 }
 
 /// Loads all mutes, ended ones too.

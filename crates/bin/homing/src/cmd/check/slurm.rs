@@ -1,14 +1,14 @@
 //! `--slurm-health`: checks one host, which drains itself in Slurm when it is ill.
 
 use super::{gather, mutes, now};
-use homing_check::Check;
+use homing_check::HostCheck;
 use homing_check::slurm_health::{NodeState, decide};
 use homing_exec::Options;
 use homing_model::Failure;
 use std::time::Duration;
 
 /// Checks this host, and drains or resumes it in Slurm. The exit status is that of a check.
-pub fn run(checks: &[&Check], deadline: Duration) -> Result<i32, Failure> {
+pub fn run(checks: &[&HostCheck], deadline: Duration) -> Result<i32, Failure> {
     let options = Options { command_timeout: Some(deadline), ..Options::default() };
     let mut gathered = gather::ask(options.clone(), &["localhost".into()], "", checks, deadline, None)?;
     if let Some((_, why)) = gathered.silent.first() {

@@ -4,10 +4,10 @@ mod output;
 
 use crate::cmd::targets::Targets;
 use crate::cmd::tree::TreeArgs;
-use homing_exec::{Command, Errand, Remote, Stream};
+use homing_exec::{Command, Errand, PoolEvents, Remote};
 use homing_model::Failure;
 use homing_model::text::shown;
-use homing_relay::{Copied, Passed, Request, Said, base, copies, note, same_name};
+use homing_relay::{CopyResult, HostLine, Passed, RsyncRequest, base, copies, note, same_name};
 use output::conclude;
 use std::collections::HashMap;
 use std::path::Path;
@@ -139,7 +139,7 @@ fn one_each(sources: &[String], place: &str, hint: &str) -> Result<(), Failure> 
         .hint(hint))
 }
 
-fn joined(all: Option<Vec<Copied>>, more: Vec<Copied>) -> Vec<Copied> {
+fn joined(all: Option<Vec<CopyResult>>, more: Vec<CopyResult>) -> Vec<CopyResult> {
     match all {
         Some(all) => all.into_iter().zip(more).map(|(before, one)| before.joined(one)).collect(),
         None => more,
@@ -147,7 +147,7 @@ fn joined(all: Option<Vec<Copied>>, more: Vec<Copied>) -> Vec<Copied> {
 }
 
 /// Replaces the template by a file for each host. Files of equal size and time may differ, so contents are compared.
-fn expanded(args: &Args, hosts: &[String], request: &mut Request) -> Result<tempfile::TempDir, Failure> {
+fn expanded(args: &Args, hosts: &[String], request: &mut RsyncRequest) -> Result<tempfile::TempDir, Failure> {
     let [one] = request.sources.as_slice() else {
         return Err(Failure::usage("--template takes one file").hint("homing push --template FILE --dest PATH"));
     };
@@ -188,9 +188,9 @@ pub fn pull(args: Args) -> Result<i32, Failure> {
     conclude(&args, &hosts, &all.unwrap_or_default(), false)
 }
 
-fn request(args: &Args, push: bool, sources: Vec<String>, dest: String) -> Request {
+fn request(args: &Args, push: bool, sources: Vec<String>, dest: String) -> RsyncRequest {
     let Args { checksum, dry_run, delete, .. } = *args;
-    Request { push, sources, own: HashMap::new(), dest, checksum, verify: false, dry_run, delete }
+    RsyncRequest { push, sources, own: HashMap::new(), dest, checksum, verify: false, dry_run, delete }
 }
 
 /// Returns the hosts on which a path is a folder. rsync needs a slash behind such a path.
@@ -204,14 +204,14 @@ fn verified(
     args: &Args,
     remote: &Remote,
     hosts: &[String],
-    request: &Request,
+    request: &RsyncRequest,
     folders: &HashMap<String, bool>,
-    copied: &mut [Copied],
+    copied: &mut [CopyResult],
 ) {
     if !args.verify || args.dry_run {
         return;
     }
-    let verify = Request { verify: true, ..request.clone() };
+    let verify = RsyncRequest { verify: true, ..request.clone() };
     let found = collected(args, hosts, copies(&verify, remote, hosts, folders), true);
     for (host, (first, second)) in hosts.iter().zip(copied.iter_mut().zip(found)) {
         if let Some(differ) = first.compared(second) {
@@ -220,10 +220,10 @@ fn verified(
     }
 }
 
-fn collected(args: &Args, hosts: &[String], stream: Stream, show: bool) -> Vec<Copied> {
+fn collected(args: &Args, hosts: &[String], stream: PoolEvents, show: bool) -> Vec<CopyResult> {
     homing_relay::collected(hosts, stream, &|host, said| match said {
-        Said::Changed(line) if show && !args.json => println!("{host}: {line}"),
-        Said::Wrong(line) if !args.json => eprintln!("{host}: {}", shown(line)),
+        HostLine::Changed(line) if show && !args.json => println!("{host}: {line}"),
+        HostLine::Wrong(line) if !args.json => eprintln!("{host}: {}", shown(line)),
         _ => {}
     })
 }

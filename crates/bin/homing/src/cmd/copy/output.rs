@@ -1,21 +1,21 @@
 //! The result of a copy, as text and as JSON.
 
 use super::Args;
-use homing_exec::{Outcome, verdict};
+use homing_exec::{CommandOutcome, verdict};
 use homing_model::Failure;
 use homing_model::alike::label;
 use homing_model::{NodeSet, RawText, document, units};
-use homing_relay::Copied;
+use homing_relay::CopyResult;
 use serde_json::json;
 
 /// Prints the result; returns the exit status.
-pub fn conclude(args: &Args, hosts: &[String], copied: &[Copied], push: bool) -> Result<i32, Failure> {
+pub fn conclude(args: &Args, hosts: &[String], copied: &[CopyResult], push: bool) -> Result<i32, Failure> {
     let rows = || hosts.iter().zip(copied);
     let status = copied.iter().map(|c| verdict::code(&c.outcome, false)).max().unwrap_or(0);
     let bytes: u64 = copied.iter().map(|c| c.sent).sum();
     if args.json {
-        let row = |(host, c): (&String, &Copied)| {
-            let exit = if let Outcome::Exited(status) = c.outcome { Some(status) } else { None };
+        let row = |(host, c): (&String, &CopyResult)| {
+            let exit = if let CommandOutcome::Exited(status) = c.outcome { Some(status) } else { None };
             let mut row = json!({
                 "host": host, "outcome": verdict::word(&c.outcome), "exit": exit, "changed": c.changed,
                 "seconds": (c.seconds * 1e6).round() / 1e6, "stderr": RawText(c.text.clone()),
@@ -46,7 +46,7 @@ pub fn conclude(args: &Args, hosts: &[String], copied: &[Copied], push: bool) ->
 }
 
 /// Returns the line with the bytes that left this machine, and the number of hosts that got files from others.
-fn left_here(sent: u64, copied: &[Copied]) -> String {
+fn left_here(sent: u64, copied: &[CopyResult]) -> String {
     let passed = copied.iter().filter(|c| c.by.is_some()).count();
     let rest =
         if passed > 0 { format!("; {passed} of {} hosts got theirs from others", copied.len()) } else { String::new() };

@@ -2,7 +2,7 @@
 
 use super::Errand;
 use super::show::input_lost;
-use homing_exec::{HostResult, Outcome, Remote, verdict};
+use homing_exec::{CommandOutcome, HostResult, Remote, verdict};
 use homing_model::document::VERSION;
 use homing_model::{Failure, RawText};
 use homing_relay::given_by;
@@ -29,9 +29,9 @@ pub fn run(remote: &Remote, hosts: &[String], errand: &Errand, maxrc: bool) -> R
 
 fn row(result: &HostResult, hosts: &[String]) -> Value {
     let (exit, why) = match &result.outcome {
-        Outcome::Exited(status) => (Some(*status), None),
-        Outcome::Unreachable(why) | Outcome::Lost(why) => (None, Some(why)),
-        Outcome::Killed | Outcome::TimedOut => (None, None),
+        CommandOutcome::Exited(status) => (Some(*status), None),
+        CommandOutcome::Unreachable(why) | CommandOutcome::Lost(why) => (None, Some(why)),
+        CommandOutcome::Killed | CommandOutcome::TimedOut => (None, None),
     };
     json!({
         "host": result.host,

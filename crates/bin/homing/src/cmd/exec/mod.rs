@@ -10,11 +10,11 @@ mod table;
 
 use crate::cmd::targets::Targets;
 use crate::cmd::{nodeset, tree};
-use homing_exec::{Command, Input, Options, Remote, Spool, Stream, verdict};
+use homing_exec::{Command, CommandInput, InputSpool, Options, PoolEvents, Remote, verdict};
 use homing_model::{Failure, NodeSet, document};
 use homing_relay::{Passed, note};
-use own::Own;
-use settings::Settings;
+use own::ClushOptions;
+use settings::ExecSettings;
 use std::io::{Cursor, IsTerminal, Read, Write};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct Args {
     #[command(flatten)]
     targets: Targets,
     #[command(flatten)]
-    own: Own,
+    own: ClushOptions,
     /// The words are a program and its arguments; no shell reads them
     #[arg(long)]
     argv: bool,
@@ -98,7 +98,7 @@ pub struct Errand {
 }
 
 impl Errand {
-    fn new(args: &Args, settings: &Settings, hosts: &[String]) -> Result<Errand, Failure> {
+    fn new(args: &Args, settings: &ExecSettings, hosts: &[String]) -> Result<Errand, Failure> {
         let input = input(args, settings)?;
         let command = |words: &[String], shell: bool| {
             let command = match (args.argv, shell) {
@@ -107,7 +107,7 @@ impl Errand {
                 (false, false) => Command::shell(words.join(" ")),
             };
             let command = if args.own.gather_all { command.merged() } else { command };
-            input.iter().fold(command, |command, spool| command.input(Input::Spool(spool.clone())))
+            input.iter().fold(command, |command, spool| command.input(CommandInput::Spool(spool.clone())))
         };
         let filled = |(rank, host): (usize, &String)| -> Result<Command, Failure> {
             let words: Result<Vec<String>, String> =
@@ -126,7 +126,7 @@ impl Errand {
     }
 
     /// Starts the command on all hosts.
-    fn begin(&self, remote: &Remote, hosts: &[String]) -> Stream {
+    fn begin(&self, remote: &Remote, hosts: &[String]) -> PoolEvents {
         match self.here.clone() {
             Some(commands) => remote.stream_here(hosts, move |rank, _| commands[rank].clone()),
             None => remote.stream_tree(hosts, Passed::Run { command: self.command.clone(), again: false }, note()),
@@ -135,7 +135,7 @@ impl Errand {
 }
 
 /// Returns the standard input of the commands, if they have any.
-fn input(args: &Args, settings: &Settings) -> Result<Option<Arc<Spool>>, Failure> {
+fn input(args: &Args, settings: &ExecSettings) -> Result<Option<Arc<InputSpool>>, Failure> {
     let password = if settings.password { password::ask()? } else { Vec::new() };
     let passes = !args.own.nostdin && !std::io::stdin().is_terminal();
     let source: Box<dyn Read + Send> = match (passes, settings.password) {
@@ -143,7 +143,7 @@ fn input(args: &Args, settings: &Settings) -> Result<Option<Arc<Spool>>, Failure
         (false, true) => Box::new(Cursor::new(password)),
         (true, _) => Box::new(Cursor::new(password).chain(std::io::stdin())),
     };
-    let spool = Spool::from_reader(source);
+    let spool = InputSpool::from_reader(source);
     spool
         .map(Some)
         .map_err(|e| Failure::system(format!("cannot keep standard input for the hosts: {e}")).hint("-n, or TMPDIR"))

@@ -39,7 +39,7 @@ impl When {
 
 /// The options, each by the row of the table with its name.
 #[derive(Default)]
-pub struct Own {
+pub struct ClushOptions {
     pub gather: bool,
     pub gather_all: bool,
     pub line_mode: bool,
@@ -66,15 +66,15 @@ pub struct Own {
     pub refused: Option<Failure>,
 }
 
-impl Own {
+impl ClushOptions {
     /// Returns whether output is kept to the end.
     pub fn gathers(&self) -> bool {
         self.gather || self.gather_all || self.diff || self.line_mode
     }
 }
 
-impl FromArgMatches for Own {
-    fn from_arg_matches(found: &ArgMatches) -> Result<Own, Error> {
+impl FromArgMatches for ClushOptions {
+    fn from_arg_matches(found: &ArgMatches) -> Result<ClushOptions, Error> {
         let color = value(found, "color").map(|text| When::read(&text).map_err(|possible| (text.clone(), possible)));
         let refused = peer::refuse(found, CLUSH, "clush").err();
         let wrong = |(text, possible)| Failure::usage(format!("--color {text}: the value is {possible}"));
@@ -82,7 +82,7 @@ impl FromArgMatches for Own {
             Ok(color) => (color, refused),
             Err(why) => (None, refused.or(Some(wrong(why)))),
         };
-        Ok(Own {
+        Ok(ClushOptions {
             gather: found.get_flag("gather"),
             gather_all: found.get_flag("gather_all"),
             line_mode: found.get_flag("line_mode"),
@@ -109,19 +109,19 @@ impl FromArgMatches for Own {
     }
 
     fn update_from_arg_matches(&mut self, found: &ArgMatches) -> Result<(), Error> {
-        *self = Own::from_arg_matches(found)?;
+        *self = ClushOptions::from_arg_matches(found)?;
         Ok(())
     }
 }
 
-impl Args for Own {
+impl Args for ClushOptions {
     fn augment_args(command: Command) -> Command {
         // clush takes the beginning of a long option that no other one has.
         peer::add(command, CLUSH).infer_long_args(true).mut_arg("diff", |arg| arg.conflicts_with("line_mode"))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        Own::augment_args(command)
+        ClushOptions::augment_args(command)
     }
 }
 
@@ -129,9 +129,9 @@ impl Args for Own {
 mod tests {
     use super::*;
 
-    fn of(words: &[&str]) -> Own {
-        let command = Own::augment_args(Command::new("exec").no_binary_name(true));
-        Own::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap()
+    fn of(words: &[&str]) -> ClushOptions {
+        let command = ClushOptions::augment_args(Command::new("exec").no_binary_name(true));
+        ClushOptions::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap()
     }
 
     #[test]

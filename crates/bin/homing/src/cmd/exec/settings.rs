@@ -1,13 +1,13 @@
 //! `-O KEY=VALUE`: the settings of clush.conf, as a table.
 
-use super::own::{Own, When};
+use super::own::{ClushOptions, When};
 use homing_exec::Options;
 use homing_model::Failure;
 use std::time::Duration;
 
 /// The changes of all settings.
 #[derive(Default)]
-pub struct Settings {
+pub struct ExecSettings {
     fanout: Option<usize>,
     connect_timeout: Option<Duration>,
     /// The inner `None`: no limit.
@@ -23,17 +23,17 @@ pub struct Settings {
 }
 
 /// Takes a value; an error describes the values that are possible.
-type Take = fn(&mut Settings, &mut Own, &str) -> Result<(), &'static str>;
+type Take = fn(&mut ExecSettings, &mut ClushOptions, &str) -> Result<(), &'static str>;
 
 /// A setting acts, or is refused with its replacement.
-enum Setting {
+enum SettingAction {
     Acts(Take),
     Absent(&'static str),
 }
 
-use Setting::{Absent, Acts};
+use SettingAction::{Absent, Acts};
 
-const KEYS: &[(&str, Setting)] = &[
+const KEYS: &[(&str, SettingAction)] = &[
     ("fanout", Acts(|s, _, v| put(&mut s.fanout, v.parse().ok().filter(|n| *n > 0), "a number of hosts"))),
     ("connect_timeout", Acts(|s, _, v| put(&mut s.connect_timeout, time(v).filter(|t| !t.is_zero()), TIME))),
     (
@@ -99,8 +99,8 @@ fn set(to: &mut bool, value: &str) -> Result<(), &'static str> {
 }
 
 /// Reads the settings; some change options. The last one of a key counts.
-pub fn read(own: &mut Own) -> Result<Settings, Failure> {
-    let mut settings = Settings::default();
+pub fn read(own: &mut ClushOptions) -> Result<ExecSettings, Failure> {
+    let mut settings = ExecSettings::default();
     for given in std::mem::take(&mut own.settings) {
         let known = || KEYS.iter().filter(|(_, setting)| matches!(setting, Acts(_))).map(|(key, _)| *key);
         let every = || known().collect::<Vec<_>>().join(", ");
@@ -119,7 +119,7 @@ pub fn read(own: &mut Own) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-impl Settings {
+impl ExecSettings {
     /// Changes the options of connections, and the limit of open files of this process.
     pub fn apply(&self, options: &mut Options) -> Result<(), Failure> {
         options.fan_out = self.fanout.unwrap_or(options.fan_out);
@@ -146,8 +146,9 @@ fn limit_files(most: u64) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    fn of(given: &[&str]) -> Result<(Own, Settings, Options), String> {
-        let mut own = Own { settings: given.iter().map(ToString::to_string).collect(), ..Own::default() };
+    fn of(given: &[&str]) -> Result<(ClushOptions, ExecSettings, Options), String> {
+        let mut own =
+            ClushOptions { settings: given.iter().map(ToString::to_string).collect(), ..ClushOptions::default() };
         let settings =
             read(&mut own).map_err(|f| f.message + &f.hint.map_or(String::new(), |hint| "; ".to_string() + &hint))?;
         let mut options = Options::default();

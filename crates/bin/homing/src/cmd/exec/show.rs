@@ -4,9 +4,9 @@ use super::own::When;
 use super::{Args, Errand};
 use crate::progress;
 use homing_dispatch::Terminal;
-use homing_exec::gathered::{Gathered, LabelColor, Layout, Style};
-use homing_exec::lines::Lines;
-use homing_exec::{Capture, Event, Giver, Outcome, Remote, Waiting, What, verdict};
+use homing_exec::gathered::{LabelColor, Layout, OutputGroups, Style};
+use homing_exec::lines::PendingLines;
+use homing_exec::{Capture, CommandOutcome, Giver, HostEventKind, HostProgress, NoEvent, Remote, verdict};
 use homing_model::units::{self, short_span};
 use homing_model::{Failure, NodeSet};
 use homing_os::folder::{Existing, OpenFolder, Reserve};
@@ -35,12 +35,12 @@ pub struct Show<'a> {
     style: Style,
     errors: Style,
     out: BufWriter<io::Stdout>,
-    lines: [Lines; 2],
+    lines: [PendingLines; 2],
     running: HashMap<usize, Capture>,
-    gathered: Gathered,
+    gathered: OutputGroups,
     files: [HashMap<usize, File>; 2],
-    outcomes: Vec<Option<Outcome>>,
-    progress: Progress,
+    outcomes: Vec<Option<CommandOutcome>>,
+    progress: ExecProgress,
     reserve: Reserve,
     /// Whether the disk that keeps output has no room for more.
     full: bool,
@@ -60,10 +60,10 @@ impl<'a> Show<'a> {
             out: BufWriter::new(io::stdout()),
             lines: Default::default(),
             running: HashMap::new(),
-            gathered: Gathered::default(),
+            gathered: OutputGroups::default(),
             files: [folder(&own.outdir)?, folder(&own.errdir)?],
             outcomes: vec![None; hosts.len()],
-            progress: Progress::new(hosts.len(), own.progress && !own.quiet),
+            progress: ExecProgress::new(hosts.len(), own.progress && !own.quiet),
             reserve: Reserve::default(),
             full: false,
         })
@@ -82,7 +82,7 @@ impl<'a> Show<'a> {
             match stream.next_within(TICK) {
                 Ok(Some(event)) => self.take(event).map_err(told)?,
                 Ok(None) => break,
-                Err(Waiting) => {
+                Err(NoEvent) => {
                     self.out.flush().map_err(told)?;
                     self.progress.draw();
                 }
@@ -101,20 +101,20 @@ impl<'a> Show<'a> {
         Ok(self.conclude(interrupted.load(Ordering::Relaxed)))
     }
 
-    fn take(&mut self, Event { host, what, giver }: Event) -> io::Result<()> {
+    fn take(&mut self, HostProgress { host, what, giver }: HostProgress) -> io::Result<()> {
         // A leader that has loaded has run nothing yet.
         if giver == Giver::Load {
             return Ok(());
         }
         match what {
-            What::Begun | What::Alive => Ok(()),
-            What::Stdout(bytes) => self.stdout(host, &bytes),
-            What::Stderr(bytes) => {
+            HostEventKind::Begun | HostEventKind::Alive => Ok(()),
+            HostEventKind::Stdout(bytes) => self.stdout(host, &bytes),
+            HostEventKind::Stderr(bytes) => {
                 self.progress.clear();
                 self.keep_beside(1, host, &bytes)?;
                 self.lines[1].push(host, &self.hosts[host], &bytes, self.errors, &mut io::stderr())
             }
-            What::Done(outcome, _) => self.done(host, outcome),
+            HostEventKind::Done(outcome, _) => self.done(host, outcome),
         }
     }
 
@@ -154,13 +154,13 @@ impl<'a> Show<'a> {
             .hint("-u SECONDS ends a command that does not end; TMPDIR=FOLDER keeps gathered output on another disk")
     }
 
-    fn done(&mut self, host: usize, outcome: Outcome) -> io::Result<()> {
+    fn done(&mut self, host: usize, outcome: CommandOutcome) -> io::Result<()> {
         let name = &self.hosts[host];
         self.lines[0].finish(host, name, self.style, &mut self.out)?;
         self.lines[1].finish(host, name, self.errors, &mut io::stderr())?;
         self.files.iter_mut().for_each(|files| drop(files.remove(&host)));
         let output = self.running.remove(&host).unwrap_or_default();
-        if self.args.own.gathers() && !matches!(outcome, Outcome::Unreachable(_)) {
+        if self.args.own.gathers() && !matches!(outcome, CommandOutcome::Unreachable(_)) {
             self.gathered.add(host, &outcome, output);
         }
         self.outcomes[host] = Some(outcome);
@@ -221,7 +221,7 @@ fn files(dir: &Path, hosts: &[String]) -> Result<HashMap<usize, File>, Failure> 
 }
 
 /// The count of finished hosts, such as `12/64`: a line on a terminal, or lines where `--progress` wants them.
-struct Progress {
+struct ExecProgress {
     begun: Instant,
     all: usize,
     done: usize,
@@ -232,9 +232,9 @@ struct Progress {
     terminal: Terminal,
 }
 
-impl Progress {
-    fn new(all: usize, wanted: bool) -> Progress {
-        Progress { begun: Instant::now(), all, done: 0, wanted, logged: None, terminal: Terminal::default() }
+impl ExecProgress {
+    fn new(all: usize, wanted: bool) -> ExecProgress {
+        ExecProgress { begun: Instant::now(), all, done: 0, wanted, logged: None, terminal: Terminal::default() }
     }
 
     fn line(&self) -> String {

@@ -2,8 +2,8 @@
 
 use crate::cluster::Cluster;
 use homing_model::Failure;
-use homing_model::nodeset::Groups;
-use homing_setup::Site;
+use homing_model::nodeset::NodeGroups;
+use homing_setup::ClusterSite;
 use serde_json::{Map, Value, json};
 
 /// Returns the inventory of these hosts, with the groups that have any of them.
@@ -19,7 +19,7 @@ pub fn inventory(cluster: &Cluster, hosts: &[String]) -> Result<String, Failure>
 }
 
 fn object(
-    site: &Site,
+    site: &ClusterSite,
     hosts: &[String],
     groups: &[(String, Vec<String>)],
     slots: impl Fn(&str) -> Option<u32>,
@@ -49,7 +49,7 @@ mod tests {
     fn hosts_groups_and_addresses_are_told_as_ansible_reads_them() {
         let of = [("manage", "10.1.0.1"), ("storage", "10.2.0.1")];
         let of = of.map(|(network, a)| (network.to_string(), a.parse().unwrap())).into();
-        let site = Site { addresses: [("n1".to_string(), of)].into(), ..Site::default() };
+        let site = ClusterSite { addresses: [("n1".to_string(), of)].into(), ..ClusterSite::default() };
         let hosts = ["n1", "n2"].map(String::from);
         let groups = [("io".to_string(), vec!["n1".to_string()]), ("far".to_string(), vec![])];
         let told = object(&site, &hosts, &groups, |host| (host == "n2").then_some(4));

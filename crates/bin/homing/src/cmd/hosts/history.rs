@@ -9,7 +9,7 @@ use homing_batch::parse_duration;
 use homing_model::alike;
 use homing_model::text::shown;
 use homing_model::{Failure, NodeSet, exit};
-use homing_watch::history::{Record, Ring, SLOTS, step};
+use homing_watch::history::{Ring, SLOTS, SampleRecord, step};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const WEEK: Duration = Duration::from_secs(SLOTS as u64 * MINUTE_S);
 
 /// The options about histories.
 #[derive(clap::Args)]
-pub struct Wanted {
+pub struct HistoryOptions {
     /// The load of hosts in this time until now (1h, 2d), in up to 60 steps; needs --schedule before
     #[arg(long, value_name = "AGE", num_args = 0..=1, default_missing_value = "1h", conflicts_with = "schedule",
         value_parser = |text: &str| parse_duration("--history", text))]
@@ -50,7 +50,7 @@ pub struct Wanted {
     steps: u64,
 }
 
-impl Wanted {
+impl HistoryOptions {
     /// Returns whether the options are about this host alone.
     pub fn is_of_this_host(&self) -> bool {
         self.sample || self.lines || self.hours
@@ -63,7 +63,7 @@ impl Wanted {
 }
 
 /// Executes the hidden options.
-pub fn here(args: &Wanted) -> Result<i32, Failure> {
+pub fn here(args: &HistoryOptions) -> Result<i32, Failure> {
     if args.sample {
         return keep().map(|()| 0);
     }
@@ -75,10 +75,10 @@ pub fn here(args: &Wanted) -> Result<i32, Failure> {
 }
 
 /// Shows histories, or sets timers.
-pub fn run(args: &Wanted, json: bool, names: &[String]) -> Result<i32, Failure> {
+pub fn run(args: &HistoryOptions, json: bool, names: &[String]) -> Result<i32, Failure> {
     let Some(age) = args.history else { return schedule(args, names) };
     let histories = histories(names, age, STEPS);
-    let rows: Vec<(&String, &Vec<Record>)> =
+    let rows: Vec<(&String, &Vec<SampleRecord>)> =
         names.iter().zip(&histories).filter_map(|(h, own)| Some((h, &own.as_ref().ok()?.records))).collect();
     to_stdout(&if json {
         homing_watch::history::json(&rows)
@@ -92,7 +92,7 @@ pub fn run(args: &Wanted, json: bool, names: &[String]) -> Result<i32, Failure> 
     Ok(if silent.is_empty() { 0 } else { exit::SYSTEM })
 }
 
-fn schedule(args: &Wanted, names: &[String]) -> Result<i32, Failure> {
+fn schedule(args: &HistoryOptions, names: &[String]) -> Result<i32, Failure> {
     let hosts: NodeSet = names.iter().cloned().collect();
     let action = if args.undo { "your timer for samples goes" } else { "a timer of yours keeps a sample a minute" };
     args.consent.confirm("changing timers", &format!("{}: {action}", alike::label(&hosts)))?;
@@ -107,7 +107,7 @@ fn file() -> Result<PathBuf, Failure> {
 
 /// Keeps a sample. If another process keeps one at this moment, that one serves both.
 fn keep() -> Result<(), Failure> {
-    let record = Record::new(homing_probe::sample(), &homing_queue::boot_id());
+    let record = SampleRecord::new(homing_probe::sample(), &homing_queue::boot_id());
     match Ring::open(&file()?, SLOTS).map_err(Failure::system)? {
         Some(ring) => ring.add(&record).map_err(Failure::system),
         None => Ok(()),
@@ -115,7 +115,7 @@ fn keep() -> Result<(), Failure> {
 }
 
 /// Returns the samples of this host, thinned to steps.
-fn kept(age: Duration, steps: u64) -> Result<Vec<Record>, Failure> {
+fn kept(age: Duration, steps: u64) -> Result<Vec<SampleRecord>, Failure> {
     let ring = Ring::open_to_read(&file()?).map_err(Failure::system)?;
     let none = || Failure::usage("no history is kept here").hint("homing hosts --schedule");
     let records = ring.ok_or_else(none)?.records().map_err(Failure::system)?;

@@ -5,13 +5,13 @@
 
 use super::Args;
 use crate::cluster::{Cluster, ClusterArgs};
-use crate::cmd::asked::Answer;
+use crate::cmd::asked::HostReading;
 use crate::cmd::public_file::write_whole;
 use crate::cmd::queue::EngineArgs;
 
 use homing_account::usage::{InForce, prometheus_of_servers};
 use homing_model::Failure;
-use homing_model::metrics::{Kind, Metrics};
+use homing_model::metrics::{MetricKind, Metrics};
 use std::path::Path;
 
 /// All that is known of the cluster.
@@ -19,7 +19,7 @@ pub struct HostsMetrics<'a> {
     pub args: &'a Args,
     pub cluster: &'a Cluster,
     pub hosts: &'a [String],
-    pub answers: &'a [Answer],
+    pub answers: &'a [HostReading],
     pub in_force: &'a InForce,
 }
 
@@ -54,7 +54,7 @@ fn queue(engine: &EngineArgs) -> Result<String, Failure> {
 /// Returns the metrics of volumes with a record here, and queries their hosts for that.
 #[cfg(feature = "admin")]
 fn volumes(cluster: &ClusterArgs, silent: &[&str]) -> Result<String, Failure> {
-    let names = homing_volume::Record::names(&homing_volume::folder());
+    let names = homing_volume::VolumeRecord::names(&homing_volume::folder());
     let all = names.iter().map(|name| crate::cmd::volume::figures(cluster, name, silent));
     Ok(homing_volume::prometheus(&all.collect::<Result<Vec<_>, _>>()?))
 }
@@ -68,10 +68,14 @@ fn volumes(_: &ClusterArgs, _: &[&str]) -> Result<String, Failure> {
 fn ending(known: &[(&str, bool)]) -> String {
     let mut metrics = Metrics::default();
     let name = "homing_hosts_told";
-    metrics.family(name, Kind::Gauge, "1 where this file has what there is of a part, 0 where it could not be asked.");
+    metrics.family(
+        name,
+        MetricKind::Gauge,
+        "1 where this file has what there is of a part, 0 where it could not be asked.",
+    );
     known.iter().for_each(|(part, told)| metrics.sample(name, &[("part", part)], u8::from(*told)));
     let seconds = homing_os::clock::system_ns() / 1_000_000_000;
-    metrics.only("homing_hosts_last_run_timestamp_seconds", Kind::Gauge, "When this was written.", seconds);
+    metrics.only("homing_hosts_last_run_timestamp_seconds", MetricKind::Gauge, "When this was written.", seconds);
     metrics.text()
 }
 

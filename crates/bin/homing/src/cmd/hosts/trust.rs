@@ -14,7 +14,7 @@ const PATIENCE: &str = "5";
 
 /// How ssh, by its own configuration, reaches a host.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Way {
+struct SshRoute {
     hostname: String,
     port: String,
     /// The name under which its key is recorded, if it is another than the host's.
@@ -25,7 +25,7 @@ struct Way {
     read: Vec<PathBuf>,
 }
 
-impl Way {
+impl SshRoute {
     /// Returns the name under which ssh records the key. An alias has no port.
     fn name(&self) -> String {
         match &self.alias {
@@ -126,8 +126,8 @@ fn output(command: &mut Command) -> Result<Output, String> {
 }
 
 /// Parses the output of `ssh -G`.
-fn way(text: &str) -> Way {
-    let mut way = Way { port: "22".into(), ..Way::default() };
+fn way(text: &str) -> SshRoute {
+    let mut way = SshRoute { port: "22".into(), ..SshRoute::default() };
     for (key, value) in text.lines().filter_map(|line| line.split_once(' ')) {
         match key {
             "hostname" => way.hostname = value.into(),

@@ -1,7 +1,7 @@
 //! `bkill`, `bstop`, `bresume`, `brequeue`.
 
 use super::{Refusal, options, own_name, said};
-use homing_lsf::choose::{self, Wanted};
+use homing_lsf::choose::{self, JobSelector};
 use homing_lsf::grammar::{BKILL, BREQUEUE};
 use homing_model::RawText;
 use homing_queue::{Deed, Engine, Job, array};
@@ -47,7 +47,7 @@ fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
     let jobs = if others { engine.jobs()? } else { engine.own_jobs()? };
     let mut status = 0;
     if wanted.is_empty() {
-        wanted.push(Wanted { id: 0, indices: vec![] });
+        wanted.push(JobSelector { id: 0, indices: vec![] });
     }
     for wanted in &wanted {
         let found = deed.meant(&jobs, wanted, &parsed, &own_name());

@@ -1,7 +1,7 @@
 //! `bacct`: sums up the use of ended jobs, as `homing usage --jobs` does.
 
 use super::{Refusal, options, own_name, print, said};
-use homing_lsf::account::{Asked, Ended, summary};
+use homing_lsf::account::{AccountFilter, JobAccounting, summary};
 use homing_lsf::grammar::BACCT;
 use homing_lsf::jobs;
 use homing_lsf::selection::Selection;
@@ -22,7 +22,7 @@ pub fn bacct(words: &[RawText]) -> Result<i32, Refusal> {
     let mut jobs = homing_account::usage::ended(engine.as_ref(), selection.is_of_others())?;
     jobs.retain(|(row, _)| row.is_over() && wanted(row.stat) && selection.is_meant(row, &own));
     let user = parsed.text("u").unwrap_or(own.clone());
-    let asked = Asked {
+    let asked = AccountFilter {
         user: (user != "all").then_some(user),
         project: parsed.text("P"),
         host: parsed.text("m"),
@@ -30,7 +30,7 @@ pub fn bacct(words: &[RawText]) -> Result<i32, Refusal> {
     };
     let zone = TimeZone::system();
     let each = jobs.iter().filter(|_| parsed.has("l")).map(|(row, _)| jobs::accounted(row, &zone) + &rule());
-    let ended: Vec<Ended> = jobs.iter().map(|(_, ended)| *ended).collect();
+    let ended: Vec<JobAccounting> = jobs.iter().map(|(_, ended)| *ended).collect();
     print(&(each.collect::<String>() + &summary(&ended, &asked)))
 }
 

@@ -3,15 +3,15 @@
 use super::{Refusal, attach, not_submitted, said};
 use crate::cluster::Cluster;
 use crate::cmd::queue::near;
-use homing_lsf::bsub::{Call, Interactive, Request, call, with_script};
+use homing_lsf::bsub::{BsubRequest, Call, Interactive, call, with_script};
 use homing_lsf::require::Requirement;
 use homing_lsf::units;
 use homing_model::RawText;
 use homing_model::resource::PARTS;
 use homing_queue::plan::Config;
 use homing_queue::request::{command_of, in_login_shell, named, queue_of};
-use homing_queue::several::Wanted;
-use homing_queue::terminal::Line;
+use homing_queue::several::SlotRequest;
+use homing_queue::terminal::TerminalListener;
 use homing_queue::{Engine, JobSpec, Private, QueueError, Style, depend};
 use std::io::{IsTerminal, Read};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
 /// A request, with everything that was read for it.
 pub struct Ready {
     /// The options and the command, lines of the script included.
-    pub request: Request,
+    pub request: BsubRequest,
     /// The script from standard input.
     pub script: Option<RawText>,
     /// The host on which it runs, if that is decided already.
@@ -82,7 +82,7 @@ fn is_set(name: &str) -> bool {
 }
 
 /// Adds the settings of bsub's environment. The command line and the script win over them.
-fn with_environment(mut request: Request) -> Result<Request, Refusal> {
+fn with_environment(mut request: BsubRequest) -> Result<BsubRequest, Refusal> {
     let text = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     if let Some(method) = text("LSB_ESUB_METHOD") {
         let why = "application checks (esub) are not there in homing; unset it, and use -app or -env";
@@ -98,7 +98,7 @@ fn with_environment(mut request: Request) -> Result<Request, Refusal> {
 }
 
 /// Prints which options do less than LSF's.
-fn note(request: &Request) {
+fn note(request: &BsubRequest) {
     request.notes.iter().for_each(|note| eprintln!("bsub: {note}"));
 }
 
@@ -118,7 +118,9 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     }
     let stays = ready.request.wait || ready.request.interactive.is_some();
     let line = match ready.request.interactive {
-        Some(_) if spec.host.is_none() && engine.name() == "homing" => Some(Line::open().map_err(not_submitted)?),
+        Some(_) if spec.host.is_none() && engine.name() == "homing" => {
+            Some(TerminalListener::open().map_err(not_submitted)?)
+        }
         _ => None,
     };
     if let Some(line) = &line {
@@ -166,7 +168,7 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
 
 /// Looks again at the output files of the job, which the caller may read next. On NFS, this host may remember that an
 /// output file did not exist a moment before.
-fn see_anew(request: &Request) {
+fn see_anew(request: &BsubRequest) {
     let Ok(here) = crate::cmd::queue::sub::working_directory() else { return };
     let files = [&request.output, &request.error].into_iter().flatten().map(|file| here.join(file.as_path()));
     for path in files.chain([here.clone()]) {
@@ -189,13 +191,13 @@ fn wait(engine: &dyn Engine, id: u64) -> Result<i32, Refusal> {
 }
 
 /// Returns the queue, and whether it is the default and not a requested one.
-fn queue(request: &Request, config: &Config) -> Result<(String, bool), Refusal> {
+fn queue(request: &BsubRequest, config: &Config) -> Result<(String, bool), Refusal> {
     let usual = std::env::var("LSB_DEFAULTQUEUE").ok().filter(|q| !q.trim().is_empty());
     queue_of(request, usual.as_deref(), config, homing_queue::uid()).map_err(not_submitted)
 }
 
 /// Returns why the queue of a request sends nothing to a host: it does not use the host, or the host takes no jobs.
-pub fn refused(request: &Request, host: &str) -> Result<Option<String>, Refusal> {
+pub fn refused(request: &BsubRequest, host: &str) -> Result<Option<String>, Refusal> {
     let engine = super::engine()?;
     let config = engine.config()?;
     let (queue, _) = queue(request, &config)?;
@@ -326,18 +328,18 @@ fn lay(ready: &Ready, spec: &mut JobSpec, engine: &dyn Engine) -> Result<(), Ref
     if request.exclusive || most < 2 || ready.host.is_some() {
         return Ok(());
     }
-    let wanted = Wanted { least: spec.slots, most, per_host, whole: false, anywhere: false };
+    let wanted = SlotRequest { least: spec.slots, most, per_host, whole: false, anywhere: false };
     let hosts = super::server::candidates(request, engine, &spec.queue)?;
     near::lay(spec, &wanted, hosts, engine, &[]).map_err(not_submitted)
 }
 
 /// Returns whether the engine makes the terminal of the job. Slurm does, if standard input is a terminal.
-fn on_own_terminal(request: &Request, engine: &dyn Engine) -> bool {
+fn on_own_terminal(request: &BsubRequest, engine: &dyn Engine) -> bool {
     request.interactive == Some(Interactive::Terminal) && engine.name() == "slurm" && std::io::stdin().is_terminal()
 }
 
 /// Returns the condition of `-w`. The jobs that it names must exist.
-pub fn condition(request: &Request, engine: &dyn Engine) -> Result<Option<String>, Refusal> {
+pub fn condition(request: &BsubRequest, engine: &dyn Engine) -> Result<Option<String>, Refusal> {
     let Some(text) = &request.after else { return Ok(None) };
     depend::check(text).map_err(|why| not_submitted(format!("{text}: Dependency condition syntax error ({why})")))?;
     let known = homing_queue::engine::condition(text, engine)?;

@@ -3,15 +3,15 @@
 use super::{Refusal, options, said};
 use homing_lsf::grammar::BWAIT;
 use homing_model::RawText;
-use homing_queue::depend::{self, Known, Verdict};
-use homing_queue::{Job, State, array};
+use homing_queue::depend::{self, ConditionVerdict, JobLookup};
+use homing_queue::{ElementState, Job, array};
 use std::time::{Duration, Instant};
 
 /// All jobs. A name means the newest job of this user with that name.
 struct Jobs(Vec<Job>);
 
-impl Known for Jobs {
-    fn parts(&self, text: &str) -> Vec<(State, Option<i32>)> {
+impl JobLookup for Jobs {
+    fn parts(&self, text: &str) -> Vec<(ElementState, Option<i32>)> {
         let own = homing_queue::uid();
         let (job, index) = match array::job_id(text) {
             Some((id, index)) => (self.0.iter().filter(|j| j.id == id).max_by_key(|j| j.uid == own), index),
@@ -35,12 +35,14 @@ pub fn bwait(words: &[RawText]) -> Result<i32, Refusal> {
     let engine = super::engine()?;
     loop {
         match depend::judge(&condition, &Jobs(engine.jobs()?)) {
-            Verdict::Holds => return Ok(0),
-            Verdict::Never => return Err(said("Dependency condition invalid or never satisfied. Wait failed.")),
-            Verdict::Waits if until.is_some_and(|until| Instant::now() >= until) => {
+            ConditionVerdict::Holds => return Ok(0),
+            ConditionVerdict::Never => {
+                return Err(said("Dependency condition invalid or never satisfied. Wait failed."));
+            }
+            ConditionVerdict::Waits if until.is_some_and(|until| Instant::now() >= until) => {
                 return Err(said("Timeout limit reached. Wait failed."));
             }
-            Verdict::Waits => std::thread::sleep(engine.pace()),
+            ConditionVerdict::Waits => std::thread::sleep(engine.pace()),
         }
     }
 }

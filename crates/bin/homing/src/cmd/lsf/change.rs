@@ -1,8 +1,8 @@
 //! `bmod`, `bswitch`, `btop`, `bbot`: change jobs that wait.
 
 use super::{Refusal, options, print, said};
-use homing_lsf::bsub::{Request, request};
-use homing_lsf::choose::{self, Wanted};
+use homing_lsf::bsub::{BsubRequest, request};
+use homing_lsf::choose::{self, JobSelector};
 use homing_lsf::grammar::{BMOD, BSWITCH, BTOP};
 use homing_lsf::options::{Parsed, text};
 use homing_lsf::units;
@@ -26,7 +26,7 @@ pub fn bmod(words: &[RawText]) -> Result<i32, Refusal> {
 /// Returns the new options of a job.
 fn modified(
     parsed: &Parsed,
-    asked: &Request,
+    asked: &BsubRequest,
     engine: &dyn Engine,
     config: &Config,
     job: &Job,
@@ -65,7 +65,7 @@ fn modified(
 }
 
 /// Returns why an option of bsub is refused: bmod would not carry it out.
-fn ignored(asked: &Request) -> Option<String> {
+fn ignored(asked: &BsubRequest) -> Option<String> {
     match asked {
         _ if asked.queues.len() > 1 => Some("-q: a job that is there goes to one queue".into()),
         _ if asked.slots != asked.most_slots => Some("-n: a job that is there has one number of slots".into()),
@@ -157,7 +157,7 @@ fn each(
     Ok(status)
 }
 
-fn jobs(engine: &dyn Engine, wanted: &Wanted) -> Result<Vec<Job>, Refusal> {
+fn jobs(engine: &dyn Engine, wanted: &JobSelector) -> Result<Vec<Job>, Refusal> {
     if !wanted.indices.is_empty() {
         return Err(said(format!("Job <{}>: all elements of an array are changed together; name the job", wanted.id)));
     }

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    what: InstallCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum InstallCommand {
     /// Put links named bsub, bjobs, lsload and so on into DIR; they call this program
     Install {
         /// Made when it is not there. Put it at the front of PATH
@@ -30,8 +30,8 @@ enum What {
 /// Installs or removes the links.
 pub fn run(args: Args) -> Result<i32, Failure> {
     match args.what {
-        What::Install { dir } => install(&dir),
-        What::Remove { dir } => remove(&dir),
+        InstallCommand::Install { dir } => install(&dir),
+        InstallCommand::Remove { dir } => remove(&dir),
     }
 }
 

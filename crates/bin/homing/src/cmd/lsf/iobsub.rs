@@ -3,10 +3,10 @@
 
 use super::{Refusal, bsub};
 use crate::cluster::Cluster;
-use homing_cluster::home::{Home, home, inputs, no_data};
+use homing_cluster::home::{HomeLocation, home, inputs, no_data};
 use homing_cluster::storage;
-use homing_locate::{Finder, Named};
-use homing_lsf::place::{Known, Why, choose};
+use homing_locate::{CandidatePaths, Finder};
+use homing_lsf::place::{ClusterHost, Why, choose};
 use homing_model::{Command, RawText, Task};
 use homing_mounts::{FS_TIMEOUT, patiently};
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     };
     let named = named(&ready, &directory);
     let paths = named.all().chain(&named.patterns).cloned().collect();
-    let sums = move |finder: &Finder, directory: &Path, known: &[Known], own: &str| {
+    let sums = move |finder: &Finder, directory: &Path, known: &[ClusterHost], own: &str| {
         inputs(finder, &named, directory, known, own)
     };
     let inputs = looked(paths, &directory, &known, &own, sums).unwrap_or_else(|silent| {
@@ -65,8 +65,9 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     }
     let there = ready.cwd.as_ref().map(RawText::to_path);
     let there = there.filter(|_| ready.host.as_deref().is_some_and(|host| host != own));
-    let server =
-        move |finder: &Finder, directory: &Path, _: &[Known], _: &str| storage::of(finder, directory, there.as_deref());
+    let server = move |finder: &Finder, directory: &Path, _: &[ClusterHost], _: &str| {
+        storage::of(finder, directory, there.as_deref())
+    };
     match looked(vec![directory.clone()], &directory, &known, &own, server).and_then(|found| found) {
         Ok(storage) => ready.storage = storage,
         Err(why) => eprintln!("iobsub: the job does not count at its file server: {why}"),
@@ -78,9 +79,9 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
 fn looked<T: Send + 'static>(
     paths: Vec<PathBuf>,
     directory: &Path,
-    known: &[Known],
+    known: &[ClusterHost],
     own: &str,
-    look: impl FnOnce(&Finder, &Path, &[Known], &str) -> T + Send + 'static,
+    look: impl FnOnce(&Finder, &Path, &[ClusterHost], &str) -> T + Send + 'static,
 ) -> Result<T, String> {
     let (directory, known, own) = (directory.to_path_buf(), known.to_vec(), own.to_string());
     let locators = Cluster::of_queue().map_err(|e| e.message)?.locators();
@@ -94,26 +95,26 @@ fn nowhere(reason: &str) -> Result<i32, Refusal> {
 }
 
 /// Returns the cluster's hosts with all their names.
-fn known(own: &str) -> Result<Vec<Known>, Refusal> {
+fn known(own: &str) -> Result<Vec<ClusterHost>, Refusal> {
     let machines = super::engine()?.machines()?;
     let names: Vec<String> = machines.into_iter().filter(|m| m.open).map(|m| m.name).collect();
     let found = homing_os::names::addresses_of(&names);
     let here = || [homing_probe::facts().aliases, vec!["localhost".into(), "127.0.0.1".into(), "::1".into()]].concat();
-    let host = |(name, addresses)| Known { aliases: if name == own { here() } else { addresses }, name };
+    let host = |(name, addresses)| ClusterHost { aliases: if name == own { here() } else { addresses }, name };
     Ok(names.into_iter().zip(found).map(host).collect())
 }
 
 /// Returns the files that the command names.
-fn named(ready: &bsub::Ready, directory: &Path) -> Named {
+fn named(ready: &bsub::Ready, directory: &Path) -> CandidatePaths {
     let line = ready.request.command.clone().unwrap_or_default();
     let task = Task { inputs: ready.request.input.iter().cloned().collect(), ..Task::of(Command::Shell(line)) };
-    Named::of(&task, directory, true)
+    CandidatePaths::of(&task, directory, true)
 }
 
 /// Returns the path of the directory on the host. The host itself is queried, because an export may lie elsewhere
 /// than the mount table suggests. Paths of NFS version 4 begin at a root that only the server's list of exports
 /// names.
-fn path_on(host: &str, own: &str, directory: &Path, home: Option<&Home>) -> Result<RawText, String> {
+fn path_on(host: &str, own: &str, directory: &Path, home: Option<&HomeLocation>) -> Result<RawText, String> {
     let here = directory.metadata().map_err(|e| format!("cannot look at {}: {e}", directory.display()))?;
     let told = home.filter(|h| h.host == host).and_then(|h| h.path.as_deref());
     let mut names = match told {
@@ -154,8 +155,8 @@ fn asked(host: &str, words: &[&str]) -> Result<Option<String>, String> {
     let mut results = homing_exec::Remote::new(options).run(&[host], &command);
     let result = results.next().ok_or("no answer")?;
     match result.outcome {
-        homing_exec::Outcome::Exited(0) => Ok(Some(String::from_utf8_lossy(&result.stdout).into_owned())),
-        homing_exec::Outcome::Exited(_) => Ok(None),
+        homing_exec::CommandOutcome::Exited(0) => Ok(Some(String::from_utf8_lossy(&result.stdout).into_owned())),
+        homing_exec::CommandOutcome::Exited(_) => Ok(None),
         other => Err(other.to_string()),
     }
 }
@@ -172,8 +173,8 @@ mod tests {
         std::fs::create_dir(&other).unwrap();
         let export = world.path().join("export");
         std::os::unix::fs::symlink(&here, &export).unwrap();
-        let home = |path: &Path| Home { host: "own".into(), path: Some(path.to_path_buf()) };
-        let on = |home: &Home| path_on("own", "own", &here, Some(home)).map(|p| p.display());
+        let home = |path: &Path| HomeLocation { host: "own".into(), path: Some(path.to_path_buf()) };
+        let on = |home: &HomeLocation| path_on("own", "own", &here, Some(home)).map(|p| p.display());
         assert_eq!(on(&home(&export)), Ok(export.display().to_string()));
         // A name that means another directory there (fsid=0 moves the root) is not believed.
         assert_eq!(on(&home(&other)), Ok(here.display().to_string()));

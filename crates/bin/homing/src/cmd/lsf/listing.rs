@@ -4,7 +4,7 @@ use super::{Refusal, options, own_name, print, said};
 use homing_lsf::columns::Columns;
 use homing_lsf::fields::{FIELDS, value};
 use homing_lsf::grammar::{BHIST, BJOBS};
-use homing_lsf::jobs::{self, Job as Row};
+use homing_lsf::jobs::{self, JobReport as Row};
 use homing_lsf::options::Parsed;
 use homing_lsf::selection::Selection;
 use homing_model::RawText;

@@ -7,7 +7,7 @@ use homing_lsf::grammar::{BHOSTS, BQUEUES, BUSERS, LSHOSTS};
 use homing_lsf::options::{Parsed, text};
 use homing_lsf::require::Requirement;
 use homing_lsf::table_fields::{HOST, QUEUE, of_host, of_queue};
-use homing_lsf::tables::{self as shown, Host, Queue};
+use homing_lsf::tables::{self as shown, BatchHost, Queue};
 use homing_model::RawText;
 use homing_os::names::is_here;
 use homing_queue::index::Index;
@@ -97,7 +97,7 @@ pub fn busers(words: &[RawText]) -> Result<i32, Refusal> {
 }
 
 /// Returns the engine's hosts with their slots: the named ones, or all.
-fn hosts(engine: &dyn Engine, asked: &[String]) -> Result<Vec<Host>, Refusal> {
+fn hosts(engine: &dyn Engine, asked: &[String]) -> Result<Vec<BatchHost>, Refusal> {
     let machines = engine.machines()?;
     if let Some(odd) = asked.iter().find(|a| !machines.iter().any(|m| m.name == **a)) {
         return Err(said(format!("{odd}: Bad host name, host group name or cluster name")));
@@ -151,7 +151,7 @@ pub fn known_names(requirement: &Requirement) -> Result<(), Refusal> {
 }
 
 /// Queries the hosts for their load. A silent host becomes `unavail`, and the reason is printed on standard error.
-pub fn add_load(found: &mut [Host]) {
+pub fn add_load(found: &mut [BatchHost]) {
     let names: Vec<String> = found.iter().map(|h| h.name.clone()).collect();
     let mut silent: Vec<(String, String)> = Vec::new();
     for (host, answer) in found.iter_mut().zip(crate::cmd::asked::ask_all(&names)) {
@@ -179,7 +179,7 @@ pub fn add_load(found: &mut [Host]) {
 }
 
 /// Queries an index of the site's own on the hosts that have answered.
-fn add_index(found: &mut [Host], name: &str, index: &Index) {
+fn add_index(found: &mut [BatchHost], name: &str, index: &Index) {
     let up = found.iter().filter(|h| h.status != "unavail").map(|h| h.name.clone());
     let (own, others): (Vec<String>, Vec<String>) = up.partition(|name| is_here(name));
     let mut answers: Vec<(String, Result<f64, String>)> = own.into_iter().map(|name| (name, index.ask())).collect();
@@ -187,7 +187,7 @@ fn add_index(found: &mut [Host], name: &str, index: &Index) {
     let command = homing_exec::Command::shell(&index.command);
     answers.extend(homing_exec::Remote::new(options).run(&others, &command).map(|result| {
         let value = match result.outcome {
-            homing_exec::Outcome::Exited(0) => homing_queue::index::number(&index.command, &result.stdout),
+            homing_exec::CommandOutcome::Exited(0) => homing_queue::index::number(&index.command, &result.stdout),
             other => Err(format!("{:?}: {other}", index.command)),
         };
         (result.host, value)
@@ -220,7 +220,7 @@ pub fn never(requirement: &Requirement, host: Option<&str>) -> Result<Option<(St
 }
 
 /// Returns the hosts that meet a requirement, with their load: all hosts if none is named.
-pub fn loaded(asked: &[String], requirement: Option<&Requirement>) -> Result<Vec<Host>, Refusal> {
+pub fn loaded(asked: &[String], requirement: Option<&Requirement>) -> Result<Vec<BatchHost>, Refusal> {
     let mut found = hosts(super::engine()?.as_ref(), asked)?;
     add_load(&mut found);
     found.retain(|h| requirement.is_none_or(|r| tables::fits(r, h)));

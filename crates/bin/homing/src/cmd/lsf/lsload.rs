@@ -5,7 +5,7 @@ use super::{Refusal, options, print, said};
 use crate::cluster::Cluster;
 use homing_lsf::grammar::{LSLOAD, LSMON, LSPLACE};
 use homing_lsf::options::{Parsed, text};
-use homing_lsf::tables::{self, Host, Show};
+use homing_lsf::tables::{self, BatchHost, Show};
 use homing_model::RawText;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub fn lsplace(words: &[RawText]) -> Result<i32, Refusal> {
     print(&format!("{}\n", names.join(" ")))
 }
 
-fn least_loaded(parsed: &Parsed) -> Result<Vec<Host>, Refusal> {
+fn least_loaded(parsed: &Parsed) -> Result<Vec<BatchHost>, Refusal> {
     let asked: Vec<String> = parsed.operands.iter().map(text).collect();
     let mut found = loaded(&asked, requirement(parsed)?.as_ref())?;
     tables::by_load(&mut found);

@@ -4,7 +4,7 @@ use super::{Refusal, options, own_name, said};
 use homing_lsf::choose::{name_fits, wanted};
 use homing_lsf::grammar::BPEEK;
 use homing_model::RawText;
-use homing_queue::{Followed, Job, Part, rows, until_over};
+use homing_queue::{Followed, Job, JobElement, rows, until_over};
 
 /// Prints the output; with `-f` until the job ends.
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
@@ -13,7 +13,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     let jobs = engine.jobs()?;
     let own = own_name();
     let id = parsed.operands.first().map(|w| wanted(&homing_lsf::options::text(w))).transpose().map_err(said)?;
-    let is = |job: &&Job, part: &&Part| match &id {
+    let is = |job: &&Job, part: &&JobElement| match &id {
         Some(w) => w.id == job.id && (w.indices.is_empty() || w.indices.contains(&part.index)),
         None => {
             let row = rows::row(job, part);
@@ -38,7 +38,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     show(engine.as_ref(), job, part, parsed.has("f"))
 }
 
-fn show(engine: &dyn homing_queue::Engine, job: &Job, part: &Part, follow: bool) -> Result<i32, Refusal> {
+fn show(engine: &dyn homing_queue::Engine, job: &Job, part: &JobElement, follow: bool) -> Result<i32, Refusal> {
     let mut streams = Followed::all(job, part);
     let titles = ["<< output from stdout >>\n", "\n<< output from stderr >>\n"];
     for (title, stream) in titles.iter().zip(&mut streams) {

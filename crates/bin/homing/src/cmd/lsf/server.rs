@@ -2,12 +2,12 @@
 
 use super::{Refusal, not_submitted};
 use crate::cluster::Cluster;
-use homing_lsf::bsub::Request;
+use homing_lsf::bsub::BsubRequest;
 use homing_queue::plan::Config;
 use homing_queue::{Engine, several};
 
 /// Returns the hosts that both `-m` and the queue allow; empty if neither names hosts.
-pub fn candidates(request: &Request, engine: &dyn Engine, queue: &str) -> Result<Vec<String>, Refusal> {
+pub fn candidates(request: &BsubRequest, engine: &dyn Engine, queue: &str) -> Result<Vec<String>, Refusal> {
     let cluster = Cluster::of_queue()?;
     let config = engine.config()?;
     let of_queue = cluster.hosts_of(config.queues.get(queue))?;
@@ -24,7 +24,7 @@ pub fn candidates(request: &Request, engine: &dyn Engine, queue: &str) -> Result
 }
 
 /// Returns the host on which the job must run; `None` if the engine may choose.
-pub fn choose(request: &Request, engine: &dyn Engine, queue: &str) -> Result<Option<String>, Refusal> {
+pub fn choose(request: &BsubRequest, engine: &dyn Engine, queue: &str) -> Result<Option<String>, Refusal> {
     let candidates = candidates(request, engine, queue)?;
     if candidates.is_empty() {
         return Ok(None);

@@ -4,10 +4,10 @@
 //! serves users who watch the build.
 
 use crate::cmd::opening::opening;
-use homing_dispatch::watch::{Asked, Watched};
+use homing_dispatch::watch::{Watched, WatcherRequest};
 use homing_journal::{Counts, FOLLOWED_EVERY, Journal, JournalError};
 use homing_make::{Asker, Listener};
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::{Event, TaskId};
 use homing_mounts::FS_TIMEOUT;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 /// A build that is being recorded.
-pub struct Book {
+pub struct BuildRecorder {
     words: Sender<Word>,
     writer: Option<JoinHandle<Closed>>,
 }
@@ -48,15 +48,15 @@ impl Listener for Ear {
     }
 }
 
-impl Book {
+impl BuildRecorder {
     /// Opens the record of the build that begins now in `cwd`, and returns the listener that feeds it. A failure to
     /// write is reported and does not stop the build.
-    pub fn open(cwd: &Path) -> (Book, Box<dyn Listener>) {
+    pub fn open(cwd: &Path) -> (BuildRecorder, Box<dyn Listener>) {
         let ((words, said), (ear, events)) = (channel(), channel());
         let page = Page::new(cwd);
         let writer = homing_os::threads::begin(move || write(page, &events, &said));
         let writer = writer.map_err(|e| unrecorded(&e)).ok();
-        (Book { words, writer }, Box::new(Ear(ear)))
+        (BuildRecorder { words, writer }, Box::new(Ear(ear)))
     }
 
     /// Gives the writer the interface to the coordinator, which answers the requests of users who watch.
@@ -124,9 +124,9 @@ impl Page {
         match (&self.journal, &event.what) {
             _ if self.without => return,
             (Some(_), _) => {}
-            (None, What::TaskStarted { .. }) => self.begin(),
+            (None, EventKind::TaskStarted { .. }) => self.begin(),
             // The load of a host before the first recipe is of no use.
-            (None, What::Sample { .. }) => return,
+            (None, EventKind::Sample { .. }) => return,
             (None, _) => return self.before.push(event),
         }
         self.append(event);
@@ -172,8 +172,8 @@ impl Page {
         }
         for asked in watched.asked() {
             match asked {
-                Asked::End(task) => asker.end(task),
-                Asked::Show(task) => drop(self.shown.insert(task)),
+                WatcherRequest::End(task) => asker.end(task),
+                WatcherRequest::Show(task) => drop(self.shown.insert(task)),
             }
         }
         let wanted: Vec<TaskId> = self.shown.iter().copied().collect();
@@ -194,7 +194,7 @@ impl Page {
     /// Ends the journal without a sync to the disk: no build is resumed from its journal.
     fn end(mut self, exit: i32) -> Closed {
         let counts = self.counts.at_the_end(0, false);
-        self.append(Event { at_ns: homing_os::clock::wall_ns(), what: What::RunEnded { exit, counts } });
+        self.append(Event { at_ns: homing_os::clock::wall_ns(), what: EventKind::RunEnded { exit, counts } });
         self.flush();
         self.watched.iter().for_each(Watched::leave);
         Closed { run: self.journal.as_ref().map(Journal::run), path: self.path.lines() }

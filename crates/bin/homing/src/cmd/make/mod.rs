@@ -17,10 +17,10 @@ use crate::cmd::gateway;
 use crate::cmd::tree::width;
 use crate::failure::{Failure, exit};
 use crate::switched;
-use book::Book;
+use book::BuildRecorder;
 use homing_launch::{HostPlan, WIDTH};
 use homing_locate::Finder;
-use homing_make::{Build, Evidence, Session};
+use homing_make::{Build, BuildSession, Evidence};
 use homing_model::alike;
 use hook::Hook;
 use rustix::process::{PidfdFlags, Signal};
@@ -96,11 +96,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
             return leave_as(run_make(&args, None)?);
         }
     };
-    let (book, listener) = Book::open(&cwd);
+    let (book, listener) = BuildRecorder::open(&cwd);
     let (tree, assume_shared, fenced) = (args.tree, args.assume_shared, !args.no_fence);
     let (locators, meter) = (cluster.locators(), cluster.meter());
     let build = Build { root, plans, tree, assume_shared, fenced, locators, meter };
-    let session = Session::start(&socket, build, listener).map_err(Failure::system)?;
+    let session = BuildSession::start(&socket, build, listener).map_err(Failure::system)?;
     book.begun(session.asker());
     let status = run_make(&args, Some((&hook, &socket)));
     let evidence = session.end();

@@ -5,11 +5,11 @@
 //! coordinator, as OpenSSH's ControlPersist does. It keeps the connections for later commands, and ends when none
 //! arrives for a while.
 
-use super::stub::{self, Recipe};
+use super::stub::{self, RecipeProgram};
 use crate::cluster::ClusterArgs;
 use crate::failure::Failure;
 use homing_launch::WIDTH;
-use homing_make::{Build, Session};
+use homing_make::{Build, BuildSession};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
@@ -59,7 +59,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Some(stream) => stream,
         None => kept(&args, &root)?,
     };
-    Ok(stub::hand_over(stream, Recipe::of(args.command)))
+    Ok(stub::hand_over(stream, RecipeProgram::of(args.command)))
 }
 
 /// Connects to the coordinator for these hosts and this checkout, and starts it if there is none.
@@ -144,7 +144,7 @@ fn keep(args: &Args, socket: &Path, root: PathBuf) -> Result<i32, Failure> {
     let plans = super::plans(args.hosts.as_deref(), cluster, &root)?;
     let (assume_shared, locators, meter) = (args.assume_shared, cluster.locators(), cluster.meter());
     let build = Build { root, plans, tree: WIDTH, assume_shared, fenced: true, locators, meter };
-    let session = Session::start(socket, build, Box::new(())).map_err(Failure::system)?;
+    let session = BuildSession::start(socket, build, Box::new(())).map_err(Failure::system)?;
     let (mut served, mut since) = (0, Instant::now());
     while since.elapsed() < Duration::from_secs(args.persist) {
         std::thread::sleep(Duration::from_millis(200));

@@ -4,8 +4,8 @@
 //! same exit status and the same death by a signal.
 
 use super::part;
-use homing_launch::wire::Stream;
-use homing_launch::wire::stub::{FromStub, Part, ToStub};
+use homing_launch::wire::OutputStream;
+use homing_launch::wire::stub::{FromStub, RecipePosition, ToStub};
 use homing_model::{Outcome, RawText};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 use std::ffi::{OsStr, OsString};
@@ -22,21 +22,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// A program that make was about to start for a recipe.
-pub struct Recipe {
+pub struct RecipeProgram {
     /// The path of the program.
     program: OsString,
     /// Its words; the first is its name.
     words: Vec<OsString>,
-    part: Part,
+    part: RecipePosition,
     /// Variables for the makes and the `homing on` that the recipe starts.
     inner: Vec<(&'static str, OsString)>,
 }
 
-impl Recipe {
+impl RecipeProgram {
     /// Makes the recipe of a command that gets no data from make.
-    pub fn of(words: Vec<OsString>) -> Recipe {
+    pub fn of(words: Vec<OsString>) -> RecipeProgram {
         let program = words.first().cloned().unwrap_or_default();
-        Recipe { program, words, part: Part::default(), inner: Vec::new() }
+        RecipeProgram { program, words, part: RecipePosition::default(), inner: Vec::new() }
     }
 
     /// Returns the words for another host, which searches the recipe's `PATH` for the program. If a relative folder
@@ -57,8 +57,8 @@ pub fn recipe(mut words: Vec<OsString>) -> i32 {
     let rest = words.split_off(5);
     let [socket, hook, make, known, program] = <[OsString; 5]>::try_from(words).unwrap_or_default();
     let folder = working_directory().unwrap_or_default();
-    let part = taken(&known).map_or_else(Part::default, |known| part::read(known, &folder));
-    let mut recipe = Recipe { program, part, ..Recipe::of(rest) };
+    let part = taken(&known).map_or_else(RecipePosition::default, |known| part::read(known, &folder));
+    let mut recipe = RecipeProgram { program, part, ..RecipeProgram::of(rest) };
     let text = homing_make::text_of(recipe.words.iter().map(|word| word.to_string_lossy()));
     if homing_make::runs_make(&text, &make.to_string_lossy()) || homing_make::runs_on(&text) || holds_job_server() {
         recipe.inner = inner(&socket, &hook, &recipe.part);
@@ -78,7 +78,7 @@ fn taken(known: &OsStr) -> Option<File> {
 }
 
 /// Returns the variables by which an inner make hands its recipes over.
-fn inner(socket: &OsStr, hook: &OsStr, part: &Part) -> Vec<(&'static str, OsString)> {
+fn inner(socket: &OsStr, hook: &OsStr, part: &RecipePosition) -> Vec<(&'static str, OsString)> {
     let own = std::env::current_exe().unwrap_or_default().into_os_string();
     let preload = homing_make::hook::preload(hook, std::env::var_os(homing_make::hook::PRELOAD).as_deref(), None);
     vec![
@@ -105,7 +105,7 @@ fn holds_job_server() -> bool {
 }
 
 /// Replaces this process by the recipe.
-pub fn here(recipe: &Recipe) -> i32 {
+pub fn here(recipe: &RecipeProgram) -> i32 {
     let Some((name, arguments)) = recipe.words.split_first() else { return 0 };
     let exec = |inner: &[(&'static str, OsString)]| {
         Command::new(&recipe.program).arg0(name).args(arguments).envs(inner.iter().cloned()).exec()
@@ -120,7 +120,7 @@ pub fn here(recipe: &Recipe) -> i32 {
 }
 
 /// Has the coordinator of the build run the recipe.
-pub fn hand_over(stream: UnixStream, recipe: Recipe) -> i32 {
+pub fn hand_over(stream: UnixStream, recipe: RecipeProgram) -> i32 {
     let signalled = match forward_signals(&stream) {
         Ok(signalled) => signalled,
         Err(error) => {
@@ -141,7 +141,7 @@ pub fn hand_over(stream: UnixStream, recipe: Recipe) -> i32 {
 /// Sends the recipe and prints its output. Returns `None` if the recipe must run here.
 fn converse(
     stream: &UnixStream,
-    recipe: &Recipe,
+    recipe: &RecipeProgram,
     signalled: &AtomicI32,
 ) -> Result<Option<i32>, homing_launch::wire::WireError> {
     let recipe = FromStub::Recipe {
@@ -194,10 +194,10 @@ fn found_again(link: &Path) -> Option<PathBuf> {
     (here.is_some() && here == there).then(|| path.to_path_buf())
 }
 
-fn print(stream: Stream, bytes: &[u8]) {
+fn print(stream: OutputStream, bytes: &[u8]) {
     let done = match stream {
-        Stream::Out => std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush()),
-        Stream::Err => std::io::stderr().write_all(bytes),
+        OutputStream::Out => std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush()),
+        OutputStream::Err => std::io::stderr().write_all(bytes),
     };
     if done.is_err() {
         // The reader is gone: the recipe itself would have died of SIGPIPE.

@@ -1,7 +1,7 @@
 //! `homing nodeset`: ClusterShell's `nodeset`, for users who know it.
 
 use crate::cluster::{Cluster, ClusterArgs};
-use homing_cluster::algebra::{Group, Op, Terms};
+use homing_cluster::algebra::{GroupHosts, SetOperation, SetTerms};
 use homing_model::nodeset::FoldStyle;
 use homing_model::{Failure, NodeSet, document};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -179,16 +179,16 @@ fn operation(word: &str) -> Option<(&'static str, Option<String>)> {
 }
 
 /// Returns the words after the options, in their order.
-fn operands(args: &mut Args) -> Result<Vec<(Op, String)>, Failure> {
+fn operands(args: &mut Args) -> Result<Vec<(SetOperation, String)>, Failure> {
     let mut found = Vec::new();
     let mut words = std::mem::take(&mut args.nodesets).into_iter();
     while let Some(word) = words.next() {
         let op = match word.as_str() {
-            "--exclude" => Op::Exclude,
-            "--intersection" => Op::Intersect,
-            "--xor" => Op::Xor,
+            "--exclude" => SetOperation::Exclude,
+            "--intersection" => SetOperation::Intersect,
+            "--xor" => SetOperation::Xor,
             _ => {
-                found.push((Op::Union, word));
+                found.push((SetOperation::Union, word));
                 continue;
             }
         };
@@ -198,18 +198,19 @@ fn operands(args: &mut Args) -> Result<Vec<(Op, String)>, Failure> {
     Ok(found)
 }
 
-fn computed(args: &Args, operands: Vec<(Op, String)>, cluster: &Cluster) -> Result<NodeSet, Failure> {
+fn computed(args: &Args, operands: Vec<(SetOperation, String)>, cluster: &Cluster) -> Result<NodeSet, Failure> {
     let lists = args.list + args.list_all > 0;
     let said = lists || args.all || !args.group.is_empty() || !operands.is_empty();
     if !said && std::io::stdin().is_terminal() {
         return Err(Failure::usage("which hosts?").hint("homing nodeset -e 'n[1-4]'; - reads standard input"));
     }
-    let late = |op: Op, texts: &[String]| texts.iter().map(|t| (op, t.clone())).collect::<Vec<_>>();
-    let (late_i, late_x) = (late(Op::Intersect, &args.intersection), late(Op::Exclude, &args.exclude));
-    let terms = Terms {
+    let late = |op: SetOperation, texts: &[String]| texts.iter().map(|t| (op, t.clone())).collect::<Vec<_>>();
+    let (late_i, late_x) =
+        (late(SetOperation::Intersect, &args.intersection), late(SetOperation::Exclude, &args.exclude));
+    let terms = SetTerms {
         all: args.all,
         groups: &args.group,
-        leading: [late_i, late_x, late(Op::Xor, &args.xor)].concat(),
+        leading: [late_i, late_x, late(SetOperation::Xor, &args.xor)].concat(),
         operands,
         source: args.groupsource.as_deref(),
         numbers: args.rangeset,
@@ -318,11 +319,11 @@ fn list(args: &Args, set: &NodeSet, cluster: &Cluster) -> Result<i32, Failure> {
     let source = args.groupsource.as_deref();
     let rows = cluster.groups_with(set, source, args.list_all > 0)?;
     if args.json {
-        let row = |of: &Group| json!({ "group": of.group, "nodes": of.hosts.to_string(), "count": of.hosts.len(), "of": of.all });
+        let row = |of: &GroupHosts| json!({ "group": of.group, "nodes": of.hosts.to_string(), "count": of.hosts.len(), "of": of.all });
         print!("{}", document::line(json!({ "groups": rows.iter().map(row).collect::<Vec<_>>() })));
         return Ok(0);
     }
-    for Group { name, group, hosts: shown, all } in rows {
+    for GroupHosts { name, group, hosts: shown, all } in rows {
         let name = if args.groupbase { format!("@{group}") } else { name };
         match (args.list + args.list_all, set.is_empty()) {
             (1, _) => println!("{name}"),

@@ -6,12 +6,12 @@ mod switch;
 use crate::cluster::{Cluster, ClusterArgs, Switching};
 use crate::cmd::runs::to_stdout;
 use crate::consent::Consent;
-use crate::switched::{self, Book};
+use crate::switched::{self, PowerLedger};
 use clap::Subcommand;
 use homing_model::alike;
 use homing_model::units::seconds as span;
 use homing_model::{Failure, exit};
-use homing_power::{Answer, Becomes, Known, Rules, save};
+use homing_power::{ActivityResult, Becomes, PowerFacts, Rules, save};
 use homing_queue::user_name;
 
 /// Arguments.
@@ -82,9 +82,14 @@ fn named(cluster: &Cluster, hosts: Option<&str>) -> Result<Vec<String>, Failure>
 }
 
 /// Decides about each of these hosts. The last host is switched off first, as the first host is switched on first.
-fn decided(cluster: &Cluster, switching: &Switching, names: &[String], known: &mut Known) -> Vec<(String, Becomes)> {
+fn decided(
+    cluster: &Cluster,
+    switching: &Switching,
+    names: &[String],
+    known: &mut PowerFacts,
+) -> Vec<(String, Becomes)> {
     let keep = cluster.kept(&switching.keep, &homing_volume::holders(), names);
-    let said: Vec<(String, Answer)> = look::all(names, &keep).into_iter().rev().collect();
+    let said: Vec<(String, ActivityResult)> = look::all(names, &keep).into_iter().rev().collect();
     let rules = Rules { keep, idle_s: switching.idle.as_secs(), load: switching.load, most_off: switching.most_off };
     let becomes = save(&rules, known, &said, switched::now_s());
     let mut all: Vec<_> = said.into_iter().map(|(host, _)| host).zip(becomes).collect();
@@ -110,7 +115,7 @@ fn save_power(cluster: &Cluster, dry_run: bool) -> Result<i32, Failure> {
     let switching = cluster.switching()?;
     // Checked before any query: a timer without a command would query hosts for ever.
     names.first().map_or(Ok(()), |host| switching.off(host).map(drop))?;
-    let mut book = Book::open()?;
+    let mut book = PowerLedger::open()?;
     let all = decided(cluster, &switching, &names, &mut book.known);
     if !dry_run {
         book.write()?;

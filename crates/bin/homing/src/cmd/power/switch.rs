@@ -3,11 +3,11 @@
 use super::look;
 use crate::cluster::{Cluster, Switching};
 use crate::consent::Consent;
-use crate::switched::{self, Book};
+use crate::switched::{self, PowerLedger};
 use homing_model::alike;
 use homing_model::units::seconds as span;
 use homing_model::{Failure, NodeSet, exit};
-use homing_power::Answer;
+use homing_power::ActivityResult;
 use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// Switches a host off, and records it at once: a process that is killed next has recorded each host. The inner error
 /// is the output of the command.
-pub fn off_one(switching: &Switching, book: &mut Book, host: &str) -> Result<Result<(), String>, Failure> {
+pub fn off_one(switching: &Switching, book: &mut PowerLedger, host: &str) -> Result<Result<(), String>, Failure> {
     if let Err(said) = switching.off(host)?.run() {
         return Ok(Err(format!("not switched off: {said}")));
     }
@@ -45,7 +45,7 @@ pub fn off(cluster: &Cluster, names: &[String], force: bool, consent: Consent) -
     }
     if !going.is_empty() {
         consent.confirm("switching hosts off", &question(&going, &failed))?;
-        let mut book = Book::open()?;
+        let mut book = PowerLedger::open()?;
         for (host, _) in going {
             match off_one(&switching, &mut book, &host)? {
                 Ok(()) => println!("{host} switched off"),
@@ -72,7 +72,7 @@ pub fn on(cluster: &Cluster, names: &[String], no_wait: bool) -> Result<i32, Fai
     let switching = cluster.switching()?;
     let commands = names.iter().map(|host| switching.on(host)).collect::<Result<Vec<_>, _>>()?;
     let begun = Instant::now();
-    let switched = homing_os::threads::each(&commands, homing_launch::Switch::run);
+    let switched = homing_os::threads::each(&commands, homing_launch::SwitchCommand::run);
     let mut failed = Vec::new();
     let mut coming = Vec::new();
     for (host, done) in names.iter().zip(switched) {
@@ -83,7 +83,7 @@ pub fn on(cluster: &Cluster, names: &[String], no_wait: bool) -> Result<i32, Fai
     }
     forget(&coming)?;
     while !coming.is_empty() && !no_wait {
-        let answers: BTreeMap<String, Answer> = coming.iter().cloned().zip(look::these(&coming)).collect();
+        let answers: BTreeMap<String, ActivityResult> = coming.iter().cloned().zip(look::these(&coming)).collect();
         let late = begun.elapsed() > switching.boot;
         coming.retain(|host| match &answers[host] {
             Ok(_) => {
@@ -109,7 +109,7 @@ fn forget(hosts: &[String]) -> Result<(), Failure> {
     if hosts.iter().all(|host| switched::all().off_s(host).is_none()) {
         return Ok(());
     }
-    let mut book = Book::open()?;
+    let mut book = PowerLedger::open()?;
     hosts.iter().for_each(|host| book.known.switched_on(host));
     book.write()
 }

@@ -1,7 +1,7 @@
 //! `homing kill`, `homing peek`, `homing wait`.
 
 use homing_model::Failure;
-use homing_queue::{Engine, Followed, Job, State, array, until_over};
+use homing_queue::{ElementState, Engine, Followed, Job, array, until_over};
 
 /// Arguments of `homing kill`.
 #[derive(clap::Args)]
@@ -42,7 +42,7 @@ pub fn kill(args: KillArgs) -> Result<i32, Failure> {
 }
 
 fn has_ended(job: &Job, index: Option<u32>) -> bool {
-    job.meant(index).all(|p| p.state.is_over() && p.state != State::Lost)
+    job.meant(index).all(|p| p.state.is_over() && p.state != ElementState::Lost)
 }
 
 /// Returns the jobs that the arguments mean. With `--all`, `--user` or a name the newest come first: ending one job
@@ -152,7 +152,7 @@ pub fn wait_for(engine: &dyn Engine, ids: &[String], quiet: bool) -> Result<i32,
         for part in job.meant(index) {
             let exit = part.end.as_ref().map_or(homing_model::exit::SYSTEM, |e| e.exit);
             let reason = part.end.as_ref().and_then(|e| e.reason.clone());
-            if part.state == State::Lost {
+            if part.state == ElementState::Lost {
                 eprintln!("homing: job {} was interrupted; try: homing sub --again {0}", job.name_of(part));
             } else if exit != 0 && !(quiet && reason.is_none()) {
                 let why = reason.map_or(String::new(), |r| format!(": {r}"));

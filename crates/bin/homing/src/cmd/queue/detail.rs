@@ -2,7 +2,7 @@
 
 use crate::cmd::runs::{clip, local_time};
 use homing_model::units::{bytes, count};
-use homing_queue::{Job, Part, Reads, State};
+use homing_queue::{ElementState, Job, JobElement, Reads};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use std::fmt::Write;
 const SHOWN: usize = 400;
 
 /// Returns all known facts about one element of a job, one per line. Unknown facts are left out.
-pub fn text(job: &Job, part: &Part, why: Option<&str>) -> String {
+pub fn text(job: &Job, part: &JobElement, why: Option<&str>) -> String {
     let mut out = format!("job {}\n", job.name_of(part));
     for (name, value) in lines(job, part, why) {
         // Names and commands are words of others: each must stay on one line.
@@ -19,7 +19,7 @@ pub fn text(job: &Job, part: &Part, why: Option<&str>) -> String {
     out
 }
 
-fn lines(job: &Job, part: &Part, why: Option<&str>) -> Vec<(&'static str, String)> {
+fn lines(job: &Job, part: &JobElement, why: Option<&str>) -> Vec<(&'static str, String)> {
     let (s, end) = (&job.spec, part.end.as_ref());
     let known = !s.cwd.0.is_empty();
     let mut all = vec![("state", state(part, why)), ("user", s.user.clone())];
@@ -50,7 +50,7 @@ fn lines(job: &Job, part: &Part, why: Option<&str>) -> Vec<(&'static str, String
 }
 
 /// Returns the names of the runs that began in an element, by which `homing report` finds them.
-fn runs(job: &Job, part: &Part) -> Option<String> {
+fn runs(job: &Job, part: &JobElement) -> Option<String> {
     let start = part.start.as_ref()?;
     let found = homing_journal::runs_of_job(&homing_journal::root(), &start.host, &job.name_of(part), start.at_ns);
     (!found.is_empty()).then(|| found.join(", "))
@@ -64,7 +64,7 @@ pub fn ranks(job: &Job) -> Vec<Value> {
 }
 
 /// Returns the ranks and their inputs by host, with the bytes that each host received.
-fn by_host(job: &Job, part: &Part) -> Vec<String> {
+fn by_host(job: &Job, part: &JobElement) -> Vec<String> {
     let mut first = 0;
     let mut rows = Vec::new();
     for share in &job.spec.hosts {
@@ -81,13 +81,13 @@ fn by_host(job: &Job, part: &Part) -> Vec<String> {
     rows
 }
 
-fn state(part: &Part, why: Option<&str>) -> String {
+fn state(part: &JobElement, why: Option<&str>) -> String {
     let word = part.state.word();
     match (&part.end, part.state) {
-        (Some(end), State::Exit) => {
+        (Some(end), ElementState::Exit) => {
             format!("{word} {}{}", end.exit, end.reason.as_ref().map_or(String::new(), |r| format!(": {r}")))
         }
-        (_, State::Lost) => format!("{word}: interrupted by a restart or a kill"),
+        (_, ElementState::Lost) => format!("{word}: interrupted by a restart or a kill"),
         _ => why.map_or(word.into(), |why| format!("{word}: {why}")),
     }
 }

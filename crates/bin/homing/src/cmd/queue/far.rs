@@ -5,8 +5,8 @@ use crate::cluster::Cluster;
 use crate::switched;
 use homing_launch::{Carried, Channel, Options, Via};
 use homing_model::{Failure, exit};
-use homing_queue::Spool;
-use homing_queue::plan::Terms;
+use homing_queue::JobSpool;
+use homing_queue::plan::SubmitterSettings;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::time::Duration;
@@ -64,8 +64,9 @@ pub fn host() -> Result<i32, Failure> {
     let mut orders = BufReader::new(std::io::stdin());
     let mut terms = String::new();
     orders.read_line(&mut terms).map_err(Failure::system)?;
-    let terms: Terms = serde_json::from_str(&terms).map_err(|e| Failure::system(format!("no terms came: {e}")))?;
-    Spool::open().and_then(|spool| spool.keep_terms(&terms))?;
+    let terms: SubmitterSettings =
+        serde_json::from_str(&terms).map_err(|e| Failure::system(format!("no terms came: {e}")))?;
+    JobSpool::open().and_then(|spool| spool.keep_terms(&terms))?;
     homing_queue::far::serve(local()?.as_ref(), orders, &mut out)?;
     Ok(0)
 }

@@ -3,7 +3,7 @@
 use super::detail;
 use homing_model::text::aligned;
 use homing_model::{Failure, RawText, document};
-use homing_queue::{Job, Part, State};
+use homing_queue::{ElementState, Job, JobElement};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ pub struct Args {
 /// Lists jobs.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let engine = args.engine.open()?;
-    let mut rows: Vec<(&Job, &Part)> = Vec::new();
+    let mut rows: Vec<(&Job, &JobElement)> = Vec::new();
     let named: Result<Vec<_>, Failure> = args.ids.iter().map(|text| super::find(engine.as_ref(), text)).collect();
     let named = named?;
     rows.extend(named.iter().flat_map(|(job, index)| job.meant(*index).map(move |p| (job, p))));
@@ -42,9 +42,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         (true, false) => engine.own_jobs(),
     };
     let jobs = jobs?;
-    let shown = |p: &Part| args.all || !p.state.is_over() || p.state == State::Lost;
+    let shown = |p: &JobElement| args.all || !p.state.is_over() || p.state == ElementState::Lost;
     let workers = workers(args.engine.is_slurm());
-    let shown = |j: &Job, p: &Part| shown(p) && !(p.state.is_over() && workers.contains(&j.spec.name));
+    let shown = |j: &Job, p: &JobElement| shown(p) && !(p.state.is_over() && workers.contains(&j.spec.name));
     rows.extend(jobs.iter().flat_map(|j| j.parts.iter().filter(|p| shown(j, p)).map(move |p| (j, p))));
     let of_ids = || named.iter().map(|(job, _)| job.clone()).collect();
     let full = !named.is_empty() && named.iter().all(|(job, index)| job.meant(*index).count() == 1);
@@ -54,7 +54,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         true => of_ids(),
     };
     let reasons = engine.reasons(&asked)?;
-    let reason = |(job, part): &(&Job, &Part)| reasons.get(&(job.id, part.index)).map(ToString::to_string);
+    let reason = |(job, part): &(&Job, &JobElement)| reasons.get(&(job.id, part.index)).map(ToString::to_string);
     let why: Vec<Option<String>> = rows.iter().map(reason).collect();
     if args.json {
         let rows = rows.iter().zip(why).map(|((j, p), why)| as_json(j, p, why));
@@ -67,7 +67,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         }
     };
     let code = crate::cmd::runs::to_stdout(&text)?;
-    let lost: Vec<String> = rows.iter().filter(|(_, p)| p.state == State::Lost).map(|(j, p)| j.name_of(p)).collect();
+    let lost: Vec<String> =
+        rows.iter().filter(|(_, p)| p.state == ElementState::Lost).map(|(j, p)| j.name_of(p)).collect();
     if !lost.is_empty() {
         eprintln!(
             "homing: interrupted by a restart or a kill; to run them again: homing sub --again {}",
@@ -93,11 +94,11 @@ fn sum(job: &Job, index: Option<u32>) -> Option<String> {
     (all > 1).then(|| format!("job {}: {all} elements, {}\n", job.id, each.join(", ")))
 }
 
-fn table(rows: &[(&Job, &Part)], why: &[Option<String>], reasons: bool) -> String {
+fn table(rows: &[(&Job, &JobElement)], why: &[Option<String>], reasons: bool) -> String {
     let mut cells = vec![["ID", "USER", "STATE", "QUEUE", "SLOTS", "SUBMITTED", "COMMAND"].map(String::from)];
     for ((job, part), why) in rows.iter().zip(why) {
         let state = match (&part.end, part.state) {
-            (Some(end), State::Exit) => {
+            (Some(end), ElementState::Exit) => {
                 let reason = end.reason.as_ref().filter(|_| reasons);
                 format!("EXIT {}{}", end.exit, reason.map_or(String::new(), |reason| format!(": {reason}")))
             }
@@ -121,7 +122,7 @@ fn table(rows: &[(&Job, &Part)], why: &[Option<String>], reasons: bool) -> Strin
     aligned(&cells, 0..0)
 }
 
-fn as_json(job: &Job, part: &Part, why: Option<String>) -> Value {
+fn as_json(job: &Job, part: &JobElement, why: Option<String>) -> Value {
     let s = &job.spec;
     json!({
         "id": job.id, "index": part.index, "user": s.user, "state": part.state, "queue": s.queue, "slots": s.slots,

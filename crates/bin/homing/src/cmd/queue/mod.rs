@@ -10,7 +10,7 @@ pub mod sub;
 
 use crate::cluster::Cluster;
 use homing_model::Failure;
-use homing_queue::{Engine, Job, Spool};
+use homing_queue::{Engine, Job, JobSpool};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -70,7 +70,7 @@ fn local() -> Result<Box<dyn Engine>, Failure> {
 
 /// Executes `queue-runner`: starts the jobs of this user as long as there are any.
 pub fn runner() -> Result<i32, Failure> {
-    let spool = Spool::open()?;
+    let spool = JobSpool::open()?;
     let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
     let now = || Cluster::of_queue()?.queue_config();
     let mut last = now()?;

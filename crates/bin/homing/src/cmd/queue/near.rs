@@ -2,7 +2,7 @@
 
 use homing_cluster::inputs;
 use homing_model::Failure;
-use homing_queue::several::{self, Wanted};
+use homing_queue::several::{self, SlotRequest};
 use homing_queue::{Engine, JobSpec};
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub fn wish(spec: &mut JobSpec, files: &[PathBuf], how: How) -> Result<(), Failu
 /// Chooses the hosts of a job of several slots. The error names a size that would fit.
 pub fn lay(
     spec: &mut JobSpec,
-    wanted: &Wanted,
+    wanted: &SlotRequest,
     hosts: Vec<String>,
     engine: &dyn Engine,
     files: &[PathBuf],

@@ -14,7 +14,7 @@ use crate::nodes::Nodes;
 use homing_model::resource::{PARTS, shown_amount};
 use homing_model::{Command, Failure, RawText};
 use homing_queue::plan::Config;
-use homing_queue::several::Wanted;
+use homing_queue::several::SlotRequest;
 use homing_queue::{Engine, JobSpec, Private, array, depend};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -149,8 +149,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         };
         super::near::lay(&mut spec, &wanted, hosts, engine.as_ref(), &args.near).map_err(Failure::usage)?;
     }
-    let asked = args.attach.then(attached::Asked::listen);
-    spec.bound = args.attach.then(homing_queue::Process::own);
+    let asked = args.attach.then(attached::EndSignal::listen);
+    spec.bound = args.attach.then(homing_queue::ProcessIdentity::own);
     if let Some(note) = engine.fit(&mut spec)? {
         eprintln!("homing: {note}");
     }
@@ -181,11 +181,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 }
 
 /// Returns how the slots are to be spread over hosts, if an option requests that.
-fn wanted(args: &Args, slots: u32) -> Option<Wanted> {
+fn wanted(args: &Args, slots: u32) -> Option<SlotRequest> {
     let anywhere = args.place == super::near::How::Any;
-    let by_ptile = |ptile| Wanted { least: slots, most: slots, per_host: Some(ptile), whole: false, anywhere };
+    let by_ptile = |ptile| SlotRequest { least: slots, most: slots, per_host: Some(ptile), whole: false, anywhere };
     args.nodes
-        .map(|nodes| Wanted::of((nodes.least, nodes.most), args.ppn.unwrap_or(1), anywhere))
+        .map(|nodes| SlotRequest::of((nodes.least, nodes.most), args.ppn.unwrap_or(1), anywhere))
         .or(args.ptile.map(by_ptile))
 }
 

@@ -2,7 +2,7 @@
 
 use super::args::{Args, join_json};
 use super::options::batch;
-use crate::cmd::evidence::{Opening, Read};
+use crate::cmd::evidence::{JournalContent, Opening};
 use clap::Parser;
 use homing_dispatch::source::KeptInputs;
 use homing_model::{Failure, RawText, TaskId};
@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// The command line of a run, parsed again.
 #[derive(Parser)]
-struct Line {
+struct RunCommandLine {
     #[command(flatten)]
     args: Args,
 }
@@ -25,12 +25,12 @@ pub fn args_of_run(argv: Vec<RawText>) -> Result<Args, Failure> {
     // The first word is the program, the second `run`.
     let words = join_json(words).into_iter().enumerate().filter(|(at, _)| *at != 1).map(|(_, word)| word);
     let not_understood = |e| Failure::usage(format!("the run's own command line is not understood: {e}"));
-    Line::try_parse_from(words).map(|line| line.args).map_err(not_understood)
+    RunCommandLine::try_parse_from(words).map(|line| line.args).map_err(not_understood)
 }
 
 /// Returns the inputs of the failed tasks, made again from the command line and from the copies that the run keeps.
 /// If that fails, the list is empty: the list of failed tasks is useful without inputs.
-pub fn inputs_of_failed(read: &Read) -> InputsOfTasks {
+pub fn inputs_of_failed(read: &JournalContent) -> InputsOfTasks {
     let Opening { argv, cwd, dir } = &read.opening;
     inputs_of(argv, cwd, dir, &read.name, &read.failures.tasks()).unwrap_or_default()
 }
@@ -43,7 +43,7 @@ pub fn whole_json(tally: &Tally, failures: Value) -> Value {
 }
 
 /// Returns the failed tasks of a run as JSON.
-pub fn failures_json(read: &Read) -> Value {
+pub fn failures_json(read: &JournalContent) -> Value {
     read.failures.json(&inputs_of_failed(read))
 }
 

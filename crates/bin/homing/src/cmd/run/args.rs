@@ -75,7 +75,7 @@ pub struct Args {
     pub max_args: Option<usize>,
     /// Take blanks off arguments: n (neither end), l, r, lr
     #[arg(help_heading = INPUT, long, value_name = "ENDS")]
-    pub trim: Option<Ends>,
+    pub trim: Option<TrimEnds>,
     /// Keep each word of the command one word, whatever the shell would make of it
     #[arg(help_heading = INPUT, long)]
     pub quote: bool,
@@ -362,7 +362,7 @@ pub enum On {
 
 /// Ends of an argument that lose their blanks.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ends {
+pub enum TrimEnds {
     /// Neither
     N,
     /// The left one
@@ -374,13 +374,13 @@ pub enum Ends {
     Lr,
 }
 
-impl From<Ends> for homing_batch::Trim {
-    fn from(ends: Ends) -> Self {
+impl From<TrimEnds> for homing_batch::Trim {
+    fn from(ends: TrimEnds) -> Self {
         match ends {
-            Ends::N => Self::No,
-            Ends::L => Self::Left,
-            Ends::R => Self::Right,
-            Ends::Lr => Self::Both,
+            TrimEnds::N => Self::No,
+            TrimEnds::L => Self::Left,
+            TrimEnds::R => Self::Right,
+            TrimEnds::Lr => Self::Both,
         }
     }
 }

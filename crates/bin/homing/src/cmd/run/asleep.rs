@@ -5,7 +5,7 @@ use crate::switched;
 use homing_launch::{Asleep, HostPlan, Via};
 use homing_model::units::count;
 use homing_model::{Failure, NodeSet};
-use homing_power::{Known, needed};
+use homing_power::{PowerFacts, needed};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub fn rouse(
 }
 
 /// Returns the processors that the host had when it was last seen.
-fn cores(known: &Known, host: &str) -> Option<u32> {
+fn cores(known: &PowerFacts, host: &str) -> Option<u32> {
     known.hosts.get(host).map(|since| since.cores).filter(|cores| *cores > 0)
 }
 

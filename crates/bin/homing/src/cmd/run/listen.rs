@@ -3,8 +3,8 @@
 use crate::progress;
 use homing_batch::JoblogEntry;
 use homing_dispatch::source::joblog;
-use homing_dispatch::{Listener, Progress, Record, Terminal};
-use homing_model::event::What;
+use homing_dispatch::{AttemptRecord, Listener, RunProgress, Terminal};
+use homing_model::event::EventKind;
 use homing_model::fit::clipped;
 use homing_model::text::{shown, shown_lines};
 use homing_model::{Event, Outcome};
@@ -76,19 +76,19 @@ impl Listener for Screen {
 
     fn event(&mut self, event: &Event) {
         self.tally.add(event);
-        if let (true, What::Leases { storage, limit: Some(limit), users }) = (self.explain, &event.what)
+        if let (true, EventKind::Leases { storage, limit: Some(limit), users }) = (self.explain, &event.what)
             && let Some(text) = waits(storage, *limit, users)
         {
             self.note(&text);
         }
-        if let (true, What::TaskStarted { task, host, why, .. }) = (self.explain, &event.what) {
+        if let (true, EventKind::TaskStarted { task, host, why, .. }) = (self.explain, &event.what) {
             self.terminal.begin_line();
             let why = why.as_deref().unwrap_or("no input on a volume");
             eprintln!("{}", shown(&format!("task {task} -> {host}: {why}")));
         }
     }
 
-    fn record(&mut self, record: &Record) {
+    fn record(&mut self, record: &AttemptRecord) {
         if record.last && record.outcome != Outcome::Exit(0) {
             self.terminal.begin_line();
             if let Some(text) = complaint(record) {
@@ -113,7 +113,7 @@ impl Listener for Screen {
         }
     }
 
-    fn progress(&mut self, progress: &Progress) {
+    fn progress(&mut self, progress: &RunProgress) {
         if progress::place().is_none() {
             // A terminal that cannot move its cursor is read by a person, who did not request a log.
             let line = self.log.line(progress, self.read_per_s(progress.elapsed));
@@ -148,7 +148,7 @@ pub(super) fn waits(server: &str, limit: u32, users: &[(String, u32)]) -> Option
 }
 
 /// Returns one line about a task that failed, unless its own output explains the failure.
-fn complaint(record: &Record) -> Option<String> {
+fn complaint(record: &AttemptRecord) -> Option<String> {
     let command = clipped(&record.task.command.display(), 120);
     let task = format!("{} ({command})", homing_report::task_on(record.task.id, &record.host));
     match &record.outcome {

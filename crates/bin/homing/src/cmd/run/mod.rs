@@ -33,10 +33,10 @@ use crate::cmd::opening::{hostname, opening};
 use crate::progress::{columns_of, has_colors};
 use homing_batch::Files;
 use homing_dispatch::source::joblog::{self, Unlisted};
-use homing_dispatch::source::{Inputs, Nonces, Source, Sourcing, environment, results_files};
-use homing_dispatch::{Around, DispatchError, Io, Settings};
+use homing_dispatch::source::{Nonces, OfferStream, RunInputs, Sourcing, environment, results_files};
+use homing_dispatch::{Around, DispatchError, Io, RunSettings};
 use homing_journal::{Journal, Unbegun, lessons};
-use homing_model::event::What;
+use homing_model::event::EventKind;
 use homing_model::fit::wrapped;
 use homing_model::{Failure, RawText, TaskId, document, exit};
 use homing_os::folder::Existing;
@@ -105,7 +105,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         let _ = homing_journal::note_job(journal.dir(), &homing_queue::host_name(), job);
     }
     let unbegun = Unbegun::new(journal.dir(), resumed);
-    let mut inputs = Inputs::new(&cwd, journal.dir(), resumed);
+    let mut inputs = RunInputs::new(&cwd, journal.dir(), resumed);
     let typed = inputs.stdin_is_typed();
     let batch = batch(&args, &cwd, &name, &mut inputs, typed)?;
     inputs.said.iter().for_each(|text| eprintln!("homing: {text}"));
@@ -119,7 +119,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let host_count = targets.hosts.len();
     let _guard = slurm.then(|| homing_launch::Guard::over(&homing_slurm::job_name(&name)));
     let opening = match resumed {
-        true => What::RunResumed { host: hostname(), pid: std::process::id() },
+        true => EventKind::RunResumed { host: hostname(), pid: std::process::id() },
         false => opening(&name, config::words(), &cwd, total, args.name.as_deref()),
     };
     // Kept to the end of the run: a host that joins late must find the files, too.
@@ -138,7 +138,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         ..sourcing(&args, &cwd, host_count)?
     };
     let linked = batch.has_links();
-    let source = Source::new(batch, sourcing, finder);
+    let source = OfferStream::new(batch, sourcing, finder);
     let counts = tally.counts().clone();
     let limit = policy.output_limit;
     // Only one task prints, and no second attempt prints the same again. Its output need not wait for its end, which
@@ -149,7 +149,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let env = environment(&args, here, journal.dir())?;
     let container = container(&args, &name, &cwd, &env).map(Around::Container);
     let around = container.or(wide::words(&args)?.map(Around::Submitter));
-    let settings = Settings {
+    let settings = RunSettings {
         name: name.clone(),
         opening,
         policy,

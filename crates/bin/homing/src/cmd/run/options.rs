@@ -5,7 +5,7 @@ use super::{Args, On};
 use homing_batch::{Batch, BatchError, Halt, InputOptions, Tag, Timeout};
 use homing_dispatch::source::{Sourcing, environment, joblog};
 use homing_dispatch::{Container, Io, OutputOptions, Policy, Resources};
-use homing_launch::wire::Stream;
+use homing_launch::wire::OutputStream;
 use homing_locate::{Finder, Locator};
 use homing_model::resource::{GPU, PARTS, in_parts, is_gpu, shown_amount};
 use homing_model::{Failure, RawText};
@@ -21,7 +21,7 @@ pub(crate) fn batch(
     args: &Args,
     cwd: &Path,
     run: &str,
-    inputs: &mut dyn homing_batch::Inputs,
+    inputs: &mut dyn homing_batch::InputOpener,
     typed: bool,
 ) -> Result<Batch, Failure> {
     environment::check_shell()?;
@@ -228,8 +228,8 @@ pub(super) fn sourcing(args: &Args, cwd: &Path, hosts: usize) -> Result<Sourcing
 /// Returns how the output of tasks is printed. `alone`: the output of one task cannot be mixed with that of another.
 pub(super) fn output(args: &Args, alone: bool, tag: Option<Tag>, limit: Option<u64>, spill: &Path) -> OutputOptions {
     let commands = match args.parallel.verbose {
-        true => Some(Stream::Out),
-        false => args.parallel.trace.then_some(Stream::Err),
+        true => Some(OutputStream::Out),
+        false => args.parallel.trace.then_some(OutputStream::Err),
     };
     OutputOptions {
         keep_order: args.keep_order && !alone,

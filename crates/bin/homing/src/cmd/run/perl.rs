@@ -14,12 +14,12 @@ const FAILED: usize = 2;
 /// An evaluator that starts `perl` for the first expression.
 #[derive(Debug, Default)]
 pub struct Evaluator {
-    started: Mutex<Option<Started>>,
+    started: Mutex<Option<PerlProcess>>,
     skip: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Started {
+struct PerlProcess {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
@@ -33,21 +33,21 @@ impl Evaluator {
     }
 }
 
-impl Drop for Started {
+impl Drop for PerlProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Started {
-    fn start() -> io::Result<Started> {
+impl PerlProcess {
+    fn start() -> io::Result<PerlProcess> {
         let mut command = Command::new("perl");
         command.args(["-e", PROGRAM, "--", SLOT_TOKEN]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (to, from) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
-        Ok(Started { child, to, from: BufReader::new(from), compiled: 0 })
+        Ok(PerlProcess { child, to, from: BufReader::new(from), compiled: 0 })
     }
 
     /// Returns perl's error message, empty if the code compiles.
@@ -101,7 +101,7 @@ impl Perl for Evaluator {
         let none = |e: io::Error| format!("cannot start perl, which evaluates it: {e}");
         let perl = match &mut *started {
             Some(perl) => perl,
-            empty => empty.insert(Started::start().map_err(none)?),
+            empty => empty.insert(PerlProcess::start().map_err(none)?),
         };
         let why = perl.compile(code).map_err(|e| format!("perl gives no answer: {e}"))?;
         perl.compiled += 1;

@@ -3,19 +3,19 @@
 use super::args::Args;
 use super::targets::Targets;
 use homing_batch::Files;
-use homing_dispatch::source::Source;
+use homing_dispatch::source::OfferStream;
 use homing_dispatch::{Hosts, Incoming, Offer};
 use homing_launch::{HostPlan, Via};
 use homing_model::graph::in_order;
 use homing_model::units::{bytes, count, percent};
-use homing_model::{Command, Failure, HostFacts, Links, RawText, Task, TaskId, alike, document};
+use homing_model::{ClusterLinks, Command, Failure, HostFacts, RawText, Task, TaskId, alike, document};
 use homing_place::{HostModel, Need, Params};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, IsTerminal};
 
 /// Prints a note if the tasks of a storage server would wait now for those of other users.
-fn tell_waits(server: &str, place: &homing_lease::Place) {
+fn tell_waits(server: &str, place: &homing_lease::LeaseFolder) {
     let place = place.clone();
     let seen = homing_os::threads::within(homing_mounts::FS_TIMEOUT, move || homing_lease::look(&place)).flatten();
     let Some((limit, seen)) = seen.and_then(|seen| Some((seen.limit?, seen))) else { return };
@@ -43,14 +43,14 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
     let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
     let batch = super::batch(&args, &cwd, "plan", &mut inputs, io::stdin().is_terminal())?;
     let (hosts, shapes) = there(&args, &targets, &links)?;
-    let source = Source::new(batch, super::options::sourcing(&args, &cwd, shapes.len())?, finder);
+    let source = OfferStream::new(batch, super::options::sourcing(&args, &cwd, shapes.len())?, finder);
     let tasks = Tasks::read(source, &hosts, Rows::new(args.json.is_some()))?;
     let sums = args.json.is_none() && !args.quiet;
     tasks.print(sums, &hosts, &shapes, Params { locality: !args.no_locality, links, ..Default::default() })
 }
 
 /// Queries all hosts at the same time, and returns those that answer. The others are reported and take no part.
-fn there(args: &Args, targets: &[HostPlan], links: &Links) -> Result<(Hosts, Vec<HostModel>), Failure> {
+fn there(args: &Args, targets: &[HostPlan], links: &ClusterLinks) -> Result<(Hosts, Vec<HostModel>), Failure> {
     let slots = super::options::slots(args)?;
     let answers = homing_os::threads::each_of(targets, homing_launch::FAN_OUT, facts);
     let silent = targets.iter().zip(&answers).filter_map(|(target, answer)| Some((target, answer.as_ref().err()?)));
@@ -87,7 +87,7 @@ fn facts(target: &HostPlan) -> Result<HostFacts, String> {
 
 /// One task of a plan.
 #[derive(Serialize)]
-struct Row {
+struct PlanRow {
     task: TaskId,
     /// None if no host is chosen for the task.
     host: Option<String>,
@@ -101,7 +101,7 @@ struct Row {
 /// The rows of a plan. They are printed line by line, or as one JSON document at the end.
 #[derive(Default)]
 struct Rows {
-    document: Option<Vec<Row>>,
+    document: Option<Vec<PlanRow>>,
 }
 
 impl Rows {
@@ -109,11 +109,11 @@ impl Rows {
         Rows { document: json.then(Vec::new) }
     }
 
-    fn add(&mut self, row: Row) {
+    fn add(&mut self, row: PlanRow) {
         if let Some(document) = &mut self.document {
             return document.push(row);
         }
-        let Row { task, host, why, command, .. } = row;
+        let PlanRow { task, host, why, command, .. } = row;
         let command = command.map(|command| format!("\t{}", command.display())).unwrap_or_default();
         println!("{task}\t{}\t{why}{command}", host.as_deref().unwrap_or("-"));
     }
@@ -177,7 +177,7 @@ struct Tasks {
 }
 
 impl Tasks {
-    fn read(source: Source, hosts: &Hosts, rows: Rows) -> Result<Tasks, Failure> {
+    fn read(source: OfferStream, hosts: &Hosts, rows: Rows) -> Result<Tasks, Failure> {
         let mut tasks = Tasks { rows, ..Tasks::default() };
         for incoming in source {
             match incoming {
@@ -200,7 +200,7 @@ impl Tasks {
     }
 
     fn does_not_run(&mut self, task: TaskId, why: &str) {
-        self.rows.add(Row { task, host: None, why: why.into(), command: None, after: Vec::new() });
+        self.rows.add(PlanRow { task, host: None, why: why.into(), command: None, after: Vec::new() });
         self.others.push(task);
     }
 
@@ -215,7 +215,7 @@ impl Tasks {
             let read = offer.by_layout(planned.host, hosts, (planned.local, planned.remote)).unwrap_or_default();
             sum.add(host, read.0, read.1);
             let (why, command) = (offer.why(planned.host, hosts, &planned.why), Some(command(&offer.task)));
-            self.rows.add(Row { task: planned.task, host: Some(host.into()), why, command, after: Vec::new() });
+            self.rows.add(PlanRow { task: planned.task, host: Some(host.into()), why, command, after: Vec::new() });
         }
         self.others.extend(self.offers.keys());
         let first = self.others.into_iter().map(|id| Task { id, ..Task::of(Command::Argv(Vec::new())) });
@@ -224,7 +224,7 @@ impl Tasks {
                 let after = task.after.iter().map(TaskId::to_string).collect::<Vec<_>>().join(" ");
                 let why = format!("after {after}, where its inputs are then");
                 let command = Some(command(task));
-                self.rows.add(Row { task: task.id, host: None, why, command, after: task.after.clone() });
+                self.rows.add(PlanRow { task: task.id, host: None, why, command, after: task.after.clone() });
             }
             Ok(())
         })?;

@@ -8,7 +8,7 @@ use crate::nodes::Nodes;
 use homing_dispatch::Licensed;
 use homing_launch::HostPlan;
 use homing_model::Failure;
-use homing_slurm::{Allocation, Request, Seat, Wish, ask};
+use homing_slurm::{Allocation, NodeWishes, Seat, WorkerRequest, ask};
 
 impl SlurmArgs {
     /// Returns whether an option was given that only Slurm understands. Beside `--ppn`, `--nodes` is no such option.
@@ -34,7 +34,7 @@ pub fn is_chosen(args: &Args, hosts_given: bool) -> bool {
 
 /// The hosts of a run on Slurm, the spare hosts that replace failed ones, and the file servers for which its workers
 /// hold licences.
-pub type Granted = (Vec<HostPlan>, Vec<HostPlan>, Vec<Licensed>);
+pub type SlurmAllocation = (Vec<HostPlan>, Vec<HostPlan>, Vec<Licensed>);
 
 /// Returns the hosts of the run. `holders` are the hosts that hold its inputs.
 pub fn targets(
@@ -43,7 +43,7 @@ pub fn targets(
     run: &str,
     tasks: Option<u64>,
     holders: Vec<String>,
-) -> Result<Granted, Failure> {
+) -> Result<SlurmAllocation, Failure> {
     let mut request = request(args, run)?;
     let wish = wish(args, cluster, tasks, holders)?;
     if let Some(allocation) = Allocation::from_env(|name| std::env::var(name).ok()) {
@@ -58,9 +58,9 @@ pub fn targets(
     Ok((plans(choice.seats), plans(choice.spares), servers))
 }
 
-fn request(args: &Args, run: &str) -> Result<Request, Failure> {
+fn request(args: &Args, run: &str) -> Result<WorkerRequest, Failure> {
     let given = args.slurm.clone();
-    Ok(Request {
+    Ok(WorkerRequest {
         partition: given.partition,
         account: given.account,
         qos: given.qos,
@@ -68,11 +68,11 @@ fn request(args: &Args, run: &str) -> Result<Request, Failure> {
         reservation: given.reservation,
         extra: given.slurm_arg,
         run: run.into(),
-        ..Request::default()
+        ..WorkerRequest::default()
     })
 }
 
-fn wish(args: &Args, cluster: &Cluster, tasks: Option<u64>, holders: Vec<String>) -> Result<Wish, Failure> {
+fn wish(args: &Args, cluster: &Cluster, tasks: Option<u64>, holders: Vec<String>) -> Result<NodeWishes, Failure> {
     let memory = args.slurm.mem_per_task.as_deref().map(|t| homing_batch::parse_size("--mem-per-task", t));
     let memory = memory.transpose().map_err(Failure::usage)?;
     let jobs = match args.jobs.as_deref() {
@@ -85,7 +85,7 @@ fn wish(args: &Args, cluster: &Cluster, tasks: Option<u64>, holders: Vec<String>
         }
     };
     let only = args.node_set().map(|hosts| cluster.hosts(Some(&hosts)));
-    Ok(Wish {
+    Ok(NodeWishes {
         holders,
         only: only.transpose()?,
         nodes: args.slurm.nodes.map(number).transpose()?,

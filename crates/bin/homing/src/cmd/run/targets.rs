@@ -5,8 +5,8 @@ use crate::cluster::{Cluster, with_slots};
 use homing_batch::Login;
 use homing_dispatch::Licensed;
 use homing_launch::{HostPlan, Via};
-use homing_locate::{Finder, HostNames, Named};
-use homing_model::{Failure, Links};
+use homing_locate::{CandidatePaths, Finder, HostNames};
+use homing_model::{ClusterLinks, Failure};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -20,14 +20,14 @@ pub struct Targets {
     /// Hosts that are used when others fail.
     pub spares: Vec<HostPlan>,
     /// The known network links between the hosts.
-    pub links: Links,
+    pub links: ClusterLinks,
     /// Storage servers for which each host holds Slurm licences.
     pub licensed: Vec<Licensed>,
 }
 
 impl From<Vec<HostPlan>> for Targets {
     fn from(hosts: Vec<HostPlan>) -> Targets {
-        Targets { hosts, spares: vec![], links: Links::default(), licensed: vec![] }
+        Targets { hosts, spares: vec![], links: ClusterLinks::default(), licensed: vec![] }
     }
 }
 
@@ -117,7 +117,7 @@ fn host_of(login: Login, cluster: &Cluster) -> HostPlan {
 fn holders(args: &Args, cwd: &Path) -> Result<Vec<String>, Failure> {
     let paths = |words: &[std::ffi::OsString]| words.iter().map(|w| cwd.join(w)).take(SAMPLE).collect();
     // Files of HDFS are left out: a service that answers by HTTP does not choose where commands run.
-    let named = Named { declared: paths(&args.near), words: paths(&args.words), ..Named::default() };
+    let named = CandidatePaths { declared: paths(&args.near), words: paths(&args.words), ..CandidatePaths::default() };
     let (looked, cwd) = (named.all().cloned().chain([cwd.to_path_buf()]).collect(), cwd.to_path_buf());
     let own = args.cluster.load()?.locators();
     let look = move || {

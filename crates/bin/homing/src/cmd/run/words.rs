@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Refuses words that the run itself would refuse when it begins. It queries no host, and leaves a list of inputs
 /// unread beyond its beginning.
-pub fn refuse(args: &Args, cwd: &Path, inputs: &mut dyn homing_batch::Inputs) -> Result<(), Failure> {
+pub fn refuse(args: &Args, cwd: &Path, inputs: &mut dyn homing_batch::InputOpener) -> Result<(), Failure> {
     options::policy(args)?;
     drop(options::slots(args)?);
     let cluster = args.cluster.of_later()?;

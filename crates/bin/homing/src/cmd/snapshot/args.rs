@@ -3,7 +3,7 @@
 use crate::cluster::ClusterArgs;
 use crate::consent::Consent;
 use clap::Subcommand;
-use homing_snapshot::instant::Wanted;
+use homing_snapshot::instant::InstantPolicy;
 use homing_snapshot::section::Engine;
 use homing_snapshot::split::When;
 use serde::de::DeserializeOwned;
@@ -34,7 +34,7 @@ pub struct Make {
     pub exclude: Vec<String>,
     /// Which instant copy of the file system to read from: auto (btrfs), any (MooseFS, XFS and ZFS, too) or none
     #[arg(long, value_name = "KIND", value_parser = instant)]
-    pub instant: Option<Wanted>,
+    pub instant: Option<InstantPolicy>,
     /// When several hosts with bricks of a GlusterFS volume read, each what it has: large (1 GiB and more), always or never
     #[arg(long, value_name = "WHEN", value_parser = split)]
     pub split: Option<When>,
@@ -50,7 +50,7 @@ fn engine(word: &str) -> Result<Engine, String> {
     as_in_the_cluster_file(word).ok_or_else(|| "it is rsync or restic".into())
 }
 
-fn instant(word: &str) -> Result<Wanted, String> {
+fn instant(word: &str) -> Result<InstantPolicy, String> {
     as_in_the_cluster_file(word).ok_or_else(|| "it is auto, any or none".into())
 }
 
@@ -95,7 +95,7 @@ pub enum Verb {
     /// Remove images that have expired; of each branch the last three good ones stay
     Expire(Expire),
     /// Show an image as a read-only folder of this host: a bind mount, or sshfs where the bank is of another host
-    Mount(Mount),
+    Mount(MountArgs),
     /// Have systemd make the images of each [snapshot.NAME] that has a schedule, on one host
     Schedule(Schedule),
 }
@@ -218,7 +218,7 @@ pub struct Schedule {
 }
 
 #[derive(clap::Args)]
-pub struct Mount {
+pub struct MountArgs {
     #[command(flatten)]
     pub past: Past,
     /// An empty folder of this host

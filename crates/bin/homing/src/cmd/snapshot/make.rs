@@ -5,7 +5,7 @@ use super::show;
 use super::target::{known, target};
 use crate::cluster::ClusterArgs;
 use homing_model::Failure;
-use homing_snapshot::asking::{self, Done, Wishes};
+use homing_snapshot::asking::{self, CreatedImage, Wishes};
 use homing_snapshot::output;
 
 /// Makes the image and reports it. Returns 1 if part of the source could not be read.
@@ -22,7 +22,7 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
         }
     };
     let wishes = Wishes { exclude: args.exclude, instant: args.instant, split: args.split };
-    let Done { source, way, made } = asking::make(&known(cluster)?, &target, &wishes, &note)?;
+    let CreatedImage { source, way, made } = asking::make(&known(cluster)?, &target, &wishes, &note)?;
     show::print(&match args.json {
         true => output::made_json(&target, way, &made),
         false => output::made(&target, source.as_deref().unwrap_or("its host"), way, &made),

@@ -1,11 +1,11 @@
 //! `homing snapshot mount`: shows an image as a folder that no user can change.
 
-use super::args::Mount as Args;
+use super::args::MountArgs as Args;
 use super::target::target;
 use crate::cluster::ClusterArgs;
 use homing_launch::{HostPlan, Via};
 use homing_model::Failure;
-use homing_snapshot::ask::{Answer, Ask};
+use homing_snapshot::ask::{SnapshotReply, SnapshotRequest};
 use homing_snapshot::asking::{answer, not_with_restic};
 use homing_snapshot::section::Engine;
 use homing_snapshot::target::when;
@@ -29,9 +29,9 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     if target.section.engine == Engine::Restic {
         return Err(not_with_restic("a mount of one image", "on the source's host: restic mount"));
     }
-    let ask = Ask::Where(target.site.clone(), when(args.past.at.as_deref()));
+    let ask = SnapshotRequest::Where(target.site.clone(), when(args.past.at.as_deref()));
     let (image, path) = match answer(&target.host, &ask)? {
-        Answer::Where(image, path) => (image, path),
+        SnapshotReply::Where(image, path) => (image, path),
         other => return Err(Failure::system(format!("{} answered {other:?}", target.host))),
     };
     empty(&dir)?;

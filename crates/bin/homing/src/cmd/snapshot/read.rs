@@ -5,8 +5,8 @@ use super::show;
 use super::target::{all, known, target};
 use crate::cluster::ClusterArgs;
 use homing_model::{Failure, RawText, exit};
-use homing_snapshot::ask::{Answer, Ask, Control, Later};
-use homing_snapshot::asking::{self, Asked, Folder, Restore, listed, not_with_restic, now, parent};
+use homing_snapshot::ask::{Control, Later, SnapshotReply, SnapshotRequest};
+use homing_snapshot::asking::{self, ExaminedFolder, HostRequest, Restore, listed, not_with_restic, now, parent};
 use homing_snapshot::image::When;
 use homing_snapshot::output;
 use homing_snapshot::repository::Act;
@@ -44,7 +44,7 @@ pub fn list(cluster: &ClusterArgs, args: List) -> Result<i32, Failure> {
     Ok(status)
 }
 
-fn odd(target: &Target, answer: &Answer) -> Failure {
+fn odd(target: &Target, answer: &SnapshotReply) -> Failure {
     Failure::system(format!("{} answered {answer:?}", target.host))
 }
 
@@ -58,13 +58,14 @@ fn meant(cluster: &ClusterArgs, past: &Past) -> Result<(Target, When, RawText), 
 pub fn cat(cluster: &ClusterArgs, args: Cat) -> Result<i32, Failure> {
     let (target, when, below) = meant(cluster, &args.past)?;
     let act = Act::Cat(when.clone(), below.clone());
-    let asked = Asked::of(&known(cluster)?, &target, Ask::Cat(target.site.clone(), when, below), || Ok(act))?;
+    let asked =
+        HostRequest::of(&known(cluster)?, &target, SnapshotRequest::Cat(target.site.clone(), when, below), || Ok(act))?;
     let (_to, mut from) = asked.begin()?;
     let mut out = std::io::stdout().lock();
     let unwritten = |e: std::io::Error| Failure::unwritten("writing the file to standard output", &e);
     loop {
         match from.hear()? {
-            Answer::Piece(bytes) => out.write_all(&bytes.0).map_err(unwritten)?,
+            SnapshotReply::Piece(bytes) => out.write_all(&bytes.0).map_err(unwritten)?,
             _ => return out.flush().map(|()| 0).map_err(unwritten),
         }
     }
@@ -86,21 +87,22 @@ pub fn diff(cluster: &ClusterArgs, args: Diff) -> Result<i32, Failure> {
         (None, Some(now)) => Later::Now(now.clone(), target.section.ssh.clone()),
         (None, None) => return Err(Failure::usage("nothing says what to compare with").hint("--with WHEN")),
     };
-    let plain = Ask::Diff(target.site.clone(), earlier, below, later);
-    let asked =
-        Asked::of(&known(cluster)?, &target, plain, || act.ok_or_else(|| not_with_restic("this", "--with WHEN")))?;
+    let plain = SnapshotRequest::Diff(target.site.clone(), earlier, below, later);
+    let asked = HostRequest::of(&known(cluster)?, &target, plain, || {
+        act.ok_or_else(|| not_with_restic("this", "--with WHEN"))
+    })?;
     let (mut to, mut from) = asked.begin()?;
-    let mut folder = now.as_ref().map(|now| Folder::new(now, false));
+    let mut folder = now.as_ref().map(|now| ExaminedFolder::new(now, false));
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let unwritten = |e: std::io::Error| Failure::unwritten("writing the differences to standard output", &e);
     let mut any = false;
     loop {
         match from.hear()? {
-            Answer::Change(change) => {
+            SnapshotReply::Change(change) => {
                 any = true;
                 output::change(&mut out, &change, args.json).map_err(unwritten)?;
             }
-            Answer::Examine(entries) => {
+            SnapshotReply::Examine(entries) => {
                 let present = folder.as_mut().map(|folder| folder.examine(entries)).transpose()?;
                 to.control(&Control::Present(present.unwrap_or_default()))?;
             }
@@ -140,11 +142,11 @@ pub fn restore(cluster: &ClusterArgs, args: args::Restore) -> Result<i32, Failur
 pub fn verify(cluster: &ClusterArgs, args: Verify) -> Result<i32, Failure> {
     let target = target(cluster, &args.one.what, &args.one.vault)?;
     let (when, files) = (when(args.at.as_deref()), args.files.max(1));
-    let plain = Ask::Verify(target.site.clone(), when.clone(), files);
-    match Asked::of(&known(cluster)?, &target, plain, || Ok(Act::Verify(when, files)))?.answer()? {
-        Answer::Verified(proof) => {
+    let plain = SnapshotRequest::Verify(target.site.clone(), when.clone(), files);
+    match HostRequest::of(&known(cluster)?, &target, plain, || Ok(Act::Verify(when, files)))?.answer()? {
+        SnapshotReply::Verified(proof) => {
             if target.section.engine == Engine::Restic {
-                asking::answer(&target.host, &Ask::Prove(target.site.clone(), proof.clone()))?;
+                asking::answer(&target.host, &SnapshotRequest::Prove(target.site.clone(), proof.clone()))?;
             }
             show::print(&output::verified(&target, &proof))?;
             Ok(if proof.is_sound() { 0 } else { exit::SYSTEM })

@@ -5,7 +5,7 @@ use super::target::all;
 use crate::cluster::ClusterArgs;
 use homing_exec::{Options, Remote};
 use homing_model::Failure;
-use homing_snapshot::timers::{Place, Timer, Way};
+use homing_snapshot::timers::{Timer, TimerHost, TimerPlan};
 use homing_steps::{SshExecutor, diff};
 use std::path::Path;
 use std::time::Duration;
@@ -19,9 +19,9 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     }
     let host = args.on.clone().unwrap_or_else(|| "localhost".into());
     let options = Options { command_timeout: Some(TIMEOUT), ..Options::default() };
-    let place = Place { host, executor: SshExecutor { remote: Remote::new(options), sudo: args.sudo } };
+    let place = TimerHost { host, executor: SshExecutor { remote: Remote::new(options), sudo: args.sudo } };
     let timers = if args.undo { Vec::new() } else { timers(cluster, args.spread)? };
-    let Way { steps, changed } = place.way(&timers, args.undo)?;
+    let TimerPlan { steps, changed } = place.way(&timers, args.undo)?;
     if !args.dry_run && !steps.is_empty() {
         let things: Vec<String> = steps.iter().map(|step| format!("  {}\n", step.change.told())).collect();
         args.consent.confirm("changing timers", &format!("{}:\n{}", place.host, things.concat()))?;

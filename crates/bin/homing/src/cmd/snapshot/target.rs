@@ -4,19 +4,19 @@ use super::args::VaultArgs;
 use crate::cluster::ClusterArgs;
 use homing_dispatch::source::leases;
 use homing_model::Failure;
-use homing_snapshot::asking::Known;
-use homing_snapshot::target::{Said, Target};
-use homing_volume::Record;
+use homing_snapshot::asking::ClusterContext;
+use homing_snapshot::target::{Target, VaultOptions};
+use homing_volume::VolumeRecord;
 
 /// Returns the vault and the path that a word means.
 pub fn target(cluster: &ClusterArgs, what: &str, vault: &VaultArgs) -> Result<Target, Failure> {
-    let said = Said {
+    let said = VaultOptions {
         to: vault.to.clone(),
         vault: vault.vault.clone(),
         engine: vault.engine,
         password_file: vault.password_file.clone(),
     };
-    let mount = |name: &str| Some(Record::load(&homing_volume::folder(), name).ok()??.spec.mount);
+    let mount = |name: &str| Some(VolumeRecord::load(&homing_volume::folder(), name).ok()??.spec.mount);
     Target::of(&cluster.load()?.snapshots(), what, &said, &mount)
 }
 
@@ -34,8 +34,8 @@ pub fn all(cluster: &ClusterArgs) -> Result<Vec<Target>, Failure> {
 }
 
 /// Returns the facts about the cluster that this machine knows.
-pub fn known(cluster: &ClusterArgs) -> Result<Known, Failure> {
+pub fn known(cluster: &ClusterArgs) -> Result<ClusterContext, Failure> {
     let servers = cluster.load()?.servers();
     let place = move |names: &[String], volumes: &[homing_locate::Volume]| leases::place(names, volumes, &servers);
-    Ok(Known { own: homing_queue::host_name(), leases: Box::new(place) })
+    Ok(ClusterContext { own: homing_queue::host_name(), leases: Box::new(place) })
 }

@@ -2,7 +2,7 @@
 
 use super::target::{all, known};
 use crate::cluster::ClusterArgs;
-use homing_check::Finding;
+use homing_check::HostFinding;
 use homing_check::volume::{of_bank, of_vault};
 use homing_model::Failure;
 use homing_snapshot::ask::Listed;
@@ -42,7 +42,7 @@ impl Watched {
     }
 
     /// Returns the faults.
-    pub fn findings(&self) -> Vec<Finding> {
+    pub fn findings(&self) -> Vec<HostFinding> {
         let overdue = |(target, listed): (&Target, &Listed)| {
             output::overdue(target, listed).map(|what| of_vault(&target.name, &target.host, &what))
         };

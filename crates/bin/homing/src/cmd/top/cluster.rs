@@ -9,7 +9,7 @@ use homing_model::live::SHOWN_BYTES;
 use homing_model::units::count;
 use homing_model::{Failure, document, exit};
 use homing_report::Now;
-use homing_watch::{About, Scene, Shown, View, Wish};
+use homing_watch::{About, Scene, Shown, ViewRequest, WatchView};
 use serde_json::json;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -60,7 +60,7 @@ fn follow(
     mut screen: Screen,
 ) -> Result<i32, Failure> {
     let (mut view, mut now, mut last) =
-        (View::new(progress::has_colors(std::io::stdout())), Now::default(), Jobs::default());
+        (WatchView::new(progress::has_colors(std::io::stdout())), Now::default(), Jobs::default());
     let looked = jobs::look(args.engine.clone()).map_err(Failure::system)?;
     loop {
         heard.try_iter().for_each(|event| now.add(&event));
@@ -68,12 +68,12 @@ fn follow(
         let scene = scene(&now, names, &last);
         screen.draw(&scene, &mut view).map_err(Failure::system)?;
         match screen.wish(LOOK, &scene, &mut view).map_err(Failure::system)? {
-            Some(Wish::Leave) => return Ok(0),
-            Some(Wish::End(row)) => {
+            Some(ViewRequest::Leave) => return Ok(0),
+            Some(ViewRequest::End(row)) => {
                 let ended = jobs::end(&args.engine, row);
                 view.told = ended.map_or_else(|failure| failure.message, |()| "the job is being ended".into());
             }
-            Some(Wish::Output(row)) => show(args, row, &mut view),
+            Some(ViewRequest::Output(row)) => show(args, row, &mut view),
             None => {
                 if let Shown::Output { task, .. } = view.shown {
                     show(args, task, &mut view);
@@ -84,7 +84,7 @@ fn follow(
     }
 }
 
-fn show(args: &Args, row: u64, view: &mut View) {
+fn show(args: &Args, row: u64, view: &mut WatchView) {
     match jobs::output(&args.engine, row, SHOWN_BYTES) {
         Ok(text) => view.output(row, text),
         Err(failure) => view.told = failure.message,

@@ -1,9 +1,9 @@
 //! The jobs of the queue as rows, those of this machine or of Slurm.
 
 use crate::cmd::queue::EngineArgs;
-use homing_model::live::Waits;
+use homing_model::live::WaitGroup;
 use homing_model::{Failure, TaskId};
-use homing_queue::{Engine, Job, Part};
+use homing_queue::{Engine, Job, JobElement};
 use homing_report::TaskState;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,7 +22,7 @@ pub struct Jobs {
     /// Running jobs.
     pub tasks: Vec<TaskState>,
     /// The reasons why other jobs wait.
-    pub waits: Vec<Waits>,
+    pub waits: Vec<WaitGroup>,
     /// Why no job is known.
     pub why: Option<String>,
 }
@@ -50,7 +50,7 @@ fn asked(args: &EngineArgs) -> Result<Jobs, Failure> {
     let reasons = engine.reasons(&open)?;
     let mut waits: BTreeMap<String, u64> = BTreeMap::new();
     reasons.values().for_each(|why| *waits.entry(why.to_string()).or_default() += 1);
-    let mut waits: Vec<Waits> = waits.into_iter().map(|(why, tasks)| Waits { why, tasks }).collect();
+    let mut waits: Vec<WaitGroup> = waits.into_iter().map(|(why, tasks)| WaitGroup { why, tasks }).collect();
     waits.sort_by_key(|waits| std::cmp::Reverse(waits.tasks));
     let now_ns = homing_os::clock::system_ns();
     let running = open.iter().flat_map(|job| job.parts.iter().map(move |part| (job, part)));
@@ -58,7 +58,7 @@ fn asked(args: &EngineArgs) -> Result<Jobs, Failure> {
     Ok(Jobs { tasks: running.map(|(job, part)| row(job, part, now_ns)).collect(), waits, why: None })
 }
 
-fn row(job: &Job, part: &Part, now_ns: i64) -> TaskState {
+fn row(job: &Job, part: &JobElement, now_ns: i64) -> TaskState {
     let command = job.spec.command.display();
     let age = part.start.as_ref().map_or(0, |start| now_ns.saturating_sub(start.at_ns).max(0));
     let what = if job.spec.name.is_empty() || job.spec.name == command {

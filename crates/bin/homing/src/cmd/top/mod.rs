@@ -11,13 +11,13 @@ use super::queue::EngineArgs;
 use super::runs::to_stdout;
 use super::targets::HostArgs;
 use crate::cluster::ClusterArgs;
-use crate::progress::{self, Place};
+use crate::progress::{self, ProgressTerminal};
 use homing_batch::parse_duration;
-use homing_dispatch::watch::{Asked, Watch};
+use homing_dispatch::watch::{WatcherFolder, WatcherRequest};
 use homing_journal::FOLLOWED_EVERY;
 use homing_model::{Failure, Live, TaskId, document};
 use homing_report::Followed;
-use homing_watch::{Clock, Scene, Shown, View, Wish};
+use homing_watch::{Clock, Scene, Shown, ViewRequest, WatchView};
 use screen::Screen;
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ fn table_columns() -> usize {
 }
 
 fn line(run: &Followed, columns: usize, utf8: bool, now_ns: i64) -> String {
-    progress::line(&run.progress(now_ns), None, Place { columns: columns.saturating_sub(1), utf8 })
+    progress::line(&run.progress(now_ns), None, ProgressTerminal { columns: columns.saturating_sub(1), utf8 })
 }
 
 /// Shows a run or hosts.
@@ -99,7 +99,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let plain = args.once || (args.replay.is_none() && run.is_over());
     match if plain { None } else { Screen::open().map_err(Failure::system)? } {
-        Some(screen) => follow(run, screen, args.replay, Coordinator::new(Watch::of(&dir))),
+        Some(screen) => follow(run, screen, args.replay, Coordinator::new(WatcherFolder::of(&dir))),
         None => {
             run.go_on(i64::MAX).map_err(Failure::system)?;
             let (rows, columns) = (UNBOUNDED.0, table_columns());
@@ -111,14 +111,14 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 /// The run's coordinator. Files in the run's folder notify it that a user watches.
 struct Coordinator {
-    watch: Watch,
+    watch: WatcherFolder,
     said: Option<Instant>,
     /// The coordinator's last report, and when it was new.
     told: Option<(Live, Instant)>,
 }
 
 impl Coordinator {
-    fn new(watch: Watch) -> Coordinator {
+    fn new(watch: WatcherFolder) -> Coordinator {
         Coordinator { watch, said: None, told: None }
     }
 
@@ -134,10 +134,10 @@ impl Coordinator {
         self.told.as_ref().filter(|(_, at)| at.elapsed() < FRESH).map(|(live, _)| live)
     }
 
-    fn ask(&self, what: Asked, view: &mut View) {
+    fn ask(&self, what: WatcherRequest, view: &mut WatchView) {
         let done = match what {
-            Asked::End(task) => format!("task {task} is being ended"),
-            Asked::Show(_) => String::new(),
+            WatcherRequest::End(task) => format!("task {task} is being ended"),
+            WatcherRequest::Show(_) => String::new(),
         };
         view.told = self.watch.ask(what).map_or_else(|e| format!("cannot ask for it: {e}"), |()| done);
     }
@@ -149,7 +149,7 @@ impl Coordinator {
 
 /// Follows a run until it has ended or the user leaves.
 fn follow(mut run: Followed, mut screen: Screen, times: Option<u32>, mut with: Coordinator) -> Result<i32, Failure> {
-    let (mut clock, mut view) = (Clock::new(times), View::new(progress::has_colors(std::io::stdout())));
+    let (mut clock, mut view) = (Clock::new(times), WatchView::new(progress::has_colors(std::io::stdout())));
     loop {
         if clock.wants_begin() {
             run.go_on(i64::MIN).map_err(Failure::system)?;
@@ -169,13 +169,13 @@ fn follow(mut run: Followed, mut screen: Screen, times: Option<u32>, mut with: C
         screen.draw(&scene, &mut view).map_err(Failure::system)?;
         let look = if clock.replays() { REPLAY_LOOK } else { LOOK };
         match screen.wish(look, &scene, &mut view).map_err(Failure::system)? {
-            Some(Wish::Leave) => break,
-            Some(Wish::Pause) => clock.pause(Instant::now()),
-            Some(Wish::Faster) => clock.change(true, Instant::now()),
-            Some(Wish::Slower) => clock.change(false, Instant::now()),
-            Some(Wish::End(task)) => with.ask(Asked::End(task), &mut view),
-            Some(Wish::Output(task)) => {
-                with.ask(Asked::Show(task), &mut view);
+            Some(ViewRequest::Leave) => break,
+            Some(ViewRequest::Pause) => clock.pause(Instant::now()),
+            Some(ViewRequest::Faster) => clock.change(true, Instant::now()),
+            Some(ViewRequest::Slower) => clock.change(false, Instant::now()),
+            Some(ViewRequest::End(task)) => with.ask(WatcherRequest::End(task), &mut view),
+            Some(ViewRequest::Output(task)) => {
+                with.ask(WatcherRequest::Show(task), &mut view);
                 view.output(task, with.shown(task).unwrap_or_default());
             }
             None if run.is_over() && view.shown == Shown::All => break,

@@ -7,7 +7,7 @@ use crate::cmd::runs::{local_time, to_stdout};
 use crate::progress;
 use homing_model::{Failure, exit};
 use homing_watch::history::step;
-use homing_watch::{Clock, Past, Scene, View, Wish};
+use homing_watch::{Clock, Past, Scene, ViewRequest, WatchView};
 use std::time::{Duration, Instant};
 
 /// The most steps of each host that are replayed: the minutes of a day.
@@ -45,7 +45,7 @@ pub fn run(args: &Args, since: Duration) -> Result<i32, Failure> {
 /// Replays until the user leaves. At its end the replay stops and stays on the screen.
 fn follow(past: &Past, mut screen: Screen, times: u32) -> Result<i32, Failure> {
     let (mut clock, mut view) =
-        (Clock::new(Some(times)), View::new(progress::has_colors(std::io::stdout())).on_hosts());
+        (Clock::new(Some(times)), WatchView::new(progress::has_colors(std::io::stdout())).on_hosts());
     clock.begin(past.begin_ns, Instant::now());
     loop {
         let ns = clock.shown_ns(Instant::now()).map_or(past.end_ns, |ns| ns.min(past.end_ns));
@@ -53,10 +53,10 @@ fn follow(past: &Past, mut screen: Screen, times: u32) -> Result<i32, Failure> {
         let scene = Scene { hint, ..past.scene(ns) };
         screen.draw(&scene, &mut view).map_err(Failure::system)?;
         match screen.wish(REPLAY_LOOK, &scene, &mut view).map_err(Failure::system)? {
-            Some(Wish::Leave) => return Ok(0),
-            Some(Wish::Pause) => clock.pause(Instant::now()),
-            Some(Wish::Faster) => clock.change(true, Instant::now()),
-            Some(Wish::Slower) => clock.change(false, Instant::now()),
+            Some(ViewRequest::Leave) => return Ok(0),
+            Some(ViewRequest::Pause) => clock.pause(Instant::now()),
+            Some(ViewRequest::Faster) => clock.change(true, Instant::now()),
+            Some(ViewRequest::Slower) => clock.change(false, Instant::now()),
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! A whole terminal, and its keys. The earlier content returns at the end, also after a panic or a signal.
 
 use crate::progress;
-use homing_watch::{Key, Scene, View, Wish, draw};
+use homing_watch::{KeyPress, Scene, ViewRequest, WatchView, draw};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -44,18 +44,18 @@ impl Screen {
     }
 
     /// Draws a scene.
-    pub fn draw(&mut self, scene: &Scene, view: &mut View) -> io::Result<()> {
+    pub fn draw(&mut self, scene: &Scene, view: &mut WatchView) -> io::Result<()> {
         self.terminal.draw(|frame| draw(frame, scene, view)).map(drop)
     }
 
     /// Returns the wish behind the keys that are pressed within this time. Each key is answered at once, so that a
     /// filter shows while it is typed.
-    pub fn wish(&mut self, longest: Duration, scene: &Scene, view: &mut View) -> io::Result<Option<Wish>> {
+    pub fn wish(&mut self, longest: Duration, scene: &Scene, view: &mut WatchView) -> io::Result<Option<ViewRequest>> {
         // Keys that arrive together are all read at once, and wait here.
         let mut pressed = !is_gone(Duration::ZERO) && is_pressed()?;
         if !pressed {
             if is_gone(longest) || self.ends.load(Ordering::Relaxed) {
-                return Ok(Some(Wish::Leave));
+                return Ok(Some(ViewRequest::Leave));
             }
             pressed = is_pressed()?;
         }
@@ -103,20 +103,20 @@ fn is_pressed() -> io::Result<bool> {
     }
 }
 
-fn key(pressed: KeyEvent) -> Option<Key> {
+fn key(pressed: KeyEvent) -> Option<KeyPress> {
     Some(match pressed.code {
-        KeyCode::Char('c') if pressed.modifiers.contains(KeyModifiers::CONTROL) => Key::Interrupt,
-        KeyCode::Char(c) => Key::Char(c),
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Esc => Key::Escape,
-        KeyCode::Backspace => Key::Back,
-        KeyCode::Tab => Key::Tab,
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
+        KeyCode::Char('c') if pressed.modifiers.contains(KeyModifiers::CONTROL) => KeyPress::Interrupt,
+        KeyCode::Char(c) => KeyPress::Char(c),
+        KeyCode::Enter => KeyPress::Enter,
+        KeyCode::Esc => KeyPress::Escape,
+        KeyCode::Backspace => KeyPress::Back,
+        KeyCode::Tab => KeyPress::Tab,
+        KeyCode::Up => KeyPress::Up,
+        KeyCode::Down => KeyPress::Down,
+        KeyCode::PageUp => KeyPress::PageUp,
+        KeyCode::PageDown => KeyPress::PageDown,
+        KeyCode::Home => KeyPress::Home,
+        KeyCode::End => KeyPress::End,
         _ => return None,
     })
 }

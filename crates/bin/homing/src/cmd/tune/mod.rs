@@ -7,7 +7,7 @@ use crate::consent::Consent;
 use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use homing_bench::net::Hosts;
-use homing_bench::net::tune::{self, Fate, Kind, Tuner, Wish};
+use homing_bench::net::tune::{self, TrialResult, TunableKind, Tuner, TuningOptions};
 use homing_exec::{Fresh, Options, Remote};
 use homing_model::{Failure, NodeSet, document, exit};
 use homing_steps::SshExecutor;
@@ -38,7 +38,7 @@ pub struct Net {
     targets: Targets,
     /// Try only these (default: all)
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = kinds())]
-    only: Vec<Kind>,
+    only: Vec<TunableKind>,
     /// Give all hosts this MTU, or none: -w has to name all hosts of the segment
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(576..=65535))]
     mtu: Option<u32>,
@@ -67,19 +67,19 @@ pub struct Net {
     sudo: bool,
 }
 
-fn kinds() -> impl TypedValueParser<Value = Kind> {
+fn kinds() -> impl TypedValueParser<Value = TunableKind> {
     let about = |kind| match kind {
-        Kind::Offloads => "What the card does with many packets at once",
-        Kind::Rings => "Packets that the card keeps for the kernel",
-        Kind::Queues => "Queues of the card",
-        Kind::Coalescing => "How long the card waits before it interrupts",
-        Kind::Congestion => "TCP's congestion control",
-        Kind::Buffers => "What a TCP connection may have under way",
-        Kind::Mtu => "The largest packet, with --mtu",
-        Kind::Nconnect => "Connections of NFS mounts",
+        TunableKind::Offloads => "What the card does with many packets at once",
+        TunableKind::Rings => "Packets that the card keeps for the kernel",
+        TunableKind::Queues => "Queues of the card",
+        TunableKind::Coalescing => "How long the card waits before it interrupts",
+        TunableKind::Congestion => "TCP's congestion control",
+        TunableKind::Buffers => "What a TCP connection may have under way",
+        TunableKind::Mtu => "The largest packet, with --mtu",
+        TunableKind::Nconnect => "Connections of NFS mounts",
     };
-    PossibleValuesParser::new(Kind::ALL.map(|kind| PossibleValue::new(kind.name()).help(about(kind))))
-        .map(|word| Kind::ALL.into_iter().find(|kind| kind.name() == word).unwrap_or(Kind::Offloads))
+    PossibleValuesParser::new(TunableKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(about(kind))))
+        .map(|word| TunableKind::ALL.into_iter().find(|kind| kind.name() == word).unwrap_or(TunableKind::Offloads))
 }
 
 /// The time limit of a script that changes a setting. A host that is silent for longer is cut off, and its guard has
@@ -110,9 +110,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let hosts = Hosts::ask(args.targets.options()?, &names, args.seconds.as_secs_f64())?;
     let mut seen = tune::look(&executor, &hosts)?;
-    let wish = Wish { only: args.only.clone(), mtu: args.mtu, until_boot: args.until_boot };
+    let wish = TuningOptions { only: args.only.clone(), mtu: args.mtu, until_boot: args.until_boot };
     let (trials, left) = tune::trials(&tune::facts(&hosts, &seen)?, &wish);
-    if args.mtu.is_some() && !args.not_all && trials.iter().any(|trial| trial.kind == Kind::Mtu) {
+    if args.mtu.is_some() && !args.not_all && trials.iter().any(|trial| trial.kind == TunableKind::Mtu) {
         tune::alone(&hosts)?;
     }
     if args.dry_run {
@@ -135,7 +135,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         };
         tried.push(tuner.widens(trial, &mut seen)?);
     }
-    let status = i32::from(tried.iter().any(|one| matches!(one.fate, Fate::Failed(_))));
+    let status = i32::from(tried.iter().any(|one| matches!(one.fate, TrialResult::Failed(_))));
     to_stdout(&if args.json { tune::json(&tried, &left, status) } else { tune::text(&tried, &left) })?;
     Ok(status)
 }

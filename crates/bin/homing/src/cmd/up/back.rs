@@ -1,10 +1,10 @@
 //! Undoes the changes that the journals of the hosts record, and lists later changes by others.
 
-use super::{Session, show};
+use super::{UpSession, show};
 use homing_model::units::count;
 use homing_model::{Failure, NodeSet, alike, exit};
 use homing_setup::{mounts_end, parts};
-use homing_steps::{Drift, Lost, Observed, Phase, Question, Step, Undone, drift, of_owner, summary, undo};
+use homing_steps::{ChangePhase, ChangeStep, Drift, FactQuery, Lost, Observed, Undone, drift, of_owner, summary, undo};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The answers of the hosts.
@@ -28,11 +28,11 @@ fn others_stay(owner: &str, changes: usize) -> String {
     format!("{changes} of the set-up of {owner} stay; homing up --undo with that cluster file takes them back")
 }
 
-fn phase(steps: BTreeMap<String, Vec<Step>>, void: BTreeMap<String, Vec<String>>) -> Phase {
-    Phase { name: "undo".into(), steps, void, ..Phase::default() }
+fn phase(steps: BTreeMap<String, Vec<ChangeStep>>, void: BTreeMap<String, Vec<String>>) -> ChangePhase {
+    ChangePhase { name: "undo".into(), steps, void, ..ChangePhase::default() }
 }
 
-impl Session {
+impl UpSession {
     /// Returns all hosts that have or had a part.
     fn all_hosts(&self) -> Vec<String> {
         let former = self.record.hosts.iter().filter(|host| !self.site.hosts.contains(host));
@@ -42,9 +42,9 @@ impl Session {
     /// Reads the journals of hosts that are not lost, and looks at everything that the journals name.
     fn look_back(&self, hosts: &[String], lost: &Lost) -> Looked {
         let hosts: Vec<String> = hosts.iter().filter(|host| !lost.has(host)).cloned().collect();
-        let journals = self.look(&Question { journal: true, ..Question::default() }, &hosts, &Lost::default());
+        let journals = self.look(&FactQuery { journal: true, ..FactQuery::default() }, &hosts, &Lost::default());
         let changes = journals.values().flatten().flat_map(|there| there.journal.iter().map(|(_, change)| change));
-        let question = Question::of_changes(changes);
+        let question = FactQuery::of_changes(changes);
         let answered: Vec<String> =
             hosts.iter().filter(|host| matches!(journals.get(*host), Some(Ok(_)))).cloned().collect();
         let silent = journals.iter().filter_map(|(host, s)| Some((host.clone(), s.as_ref().err()?.clone())));
@@ -60,13 +60,13 @@ impl Session {
 
     /// Returns whether the host answers.
     pub fn answers(&self, host: &str) -> bool {
-        self.look(&Question::default(), &[host.to_string()], &Lost::default()).values().all(Result::is_ok)
+        self.look(&FactQuery::default(), &[host.to_string()], &Lost::default()).values().all(Result::is_ok)
     }
 
     /// Returns the steps that would undo the changes on one host, as text.
     pub fn back_text(&self, host: &str) -> String {
         let looked = self.look_back(&[host.to_string()], &Lost::default());
-        let came = show::Came { failed: looked.silent, ..Default::default() };
+        let came = show::SetupOutcome { failed: looked.silent, ..Default::default() };
         let undone = looked.seen.iter().map(|(host, there)| (host.clone(), undo(there))).collect();
         show::plan_text(&[phase(parts(&undone, |steps| steps), BTreeMap::new())], &[], &came)
     }
@@ -103,7 +103,7 @@ impl Session {
     }
 
     pub fn undo(mut self) -> Result<i32, Failure> {
-        let (mut lost, mut came) = (Lost::default(), show::Came::default());
+        let (mut lost, mut came) = (Lost::default(), show::SetupOutcome::default());
         let mut stay: BTreeSet<(String, String)> = BTreeSet::new();
         loop {
             let looked = self.look_back(&self.all_hosts(), &lost);
@@ -144,7 +144,7 @@ impl Session {
         volume_lines(&self.record.volumes, staying)
     }
 
-    fn undo_question(&self, steps: BTreeMap<String, Vec<Step>>, staying: &[(String, String)]) -> String {
+    fn undo_question(&self, steps: BTreeMap<String, Vec<ChangeStep>>, staying: &[(String, String)]) -> String {
         let volumes: String = self.volume_lines(staying).into_iter().map(|line| line + "\n").collect();
         format!("{}\n{volumes}homing up --undo --dry-run shows each step.", summary(&[phase(steps, BTreeMap::new())]))
     }
@@ -177,9 +177,9 @@ impl Session {
 
     fn tell_undo(
         &self,
-        steps: BTreeMap<String, Vec<Step>>,
+        steps: BTreeMap<String, Vec<ChangeStep>>,
         staying: &[(String, String)],
-        mut came: show::Came,
+        mut came: show::SetupOutcome,
     ) -> Result<i32, Failure> {
         came.notes.extend(self.volume_lines(staying));
         let phase = phase(steps, BTreeMap::new());
@@ -192,7 +192,7 @@ impl Session {
         crate::cmd::runs::to_stdout(&text).map(|_| status)
     }
 
-    fn conclude_undo(&self, came: &show::Came) -> Result<i32, Failure> {
+    fn conclude_undo(&self, came: &show::SetupOutcome) -> Result<i32, Failure> {
         if came.failed.is_empty() {
             self.record.remove()?;
         }
@@ -223,7 +223,7 @@ impl Session {
             () => 0,
         };
         if self.args.json {
-            let came = show::Came { failed: looked.silent, ..Default::default() };
+            let came = show::SetupOutcome { failed: looked.silent, ..Default::default() };
             return crate::cmd::runs::to_stdout(&show::drift_json(&self.all_hosts(), &found, &came, status))
                 .map(|_| status);
         }

@@ -1,16 +1,16 @@
 //! `homing down`: drains a host and takes it out of the cluster.
 
 use super::volumes::lacking_places;
-use super::{Session, executor, record_of, token};
+use super::{UpSession, executor, record_of, token};
 use crate::cluster::ClusterArgs;
 use crate::cmd::volume::args::One;
 use crate::cmd::volume::change::change;
 use crate::cmd::volume::planner;
 use crate::consent::Consent;
 use homing_model::{Failure, NodeSet};
-use homing_setup::{Site, drain, held, remains, remains_question};
+use homing_setup::{ClusterSite, drain, held, remains, remains_question};
 use homing_steps::{Call, Executor, Lost};
-use homing_volume::{Danger, Record, folder};
+use homing_volume::{Danger, VolumeRecord, folder};
 use std::time::{Duration, Instant};
 
 /// The journal of homing up on a host.
@@ -104,7 +104,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let mut rest = site.without(host);
     let executor = executor(&up, &site);
     let lead = (!args.dry_run).then(token);
-    let mut session = Session { args: up, site, executor, record, lead, leaving: Some(host.clone()) };
+    let mut session = UpSession { args: up, site, executor, record, lead, leaving: Some(host.clone()) };
     session.check_leaving(&args, &rest)?;
     let summary = session.summary_of_leaving(host, &rest)?;
     if args.dry_run {
@@ -133,12 +133,13 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 }
 
 /// Returns the record of a volume, if this machine has one.
-fn record_of_volume(name: &str) -> Result<Option<Record>, Failure> {
-    Record::load(&folder(), name).map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))
+fn record_of_volume(name: &str) -> Result<Option<VolumeRecord>, Failure> {
+    VolumeRecord::load(&folder(), name)
+        .map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))
 }
 
 /// Takes over the number of copies that volumes have now: a host may have left with some of them.
-fn take_copies(rest: &mut Site) -> Result<(), Failure> {
+fn take_copies(rest: &mut ClusterSite) -> Result<(), Failure> {
     for volume in &mut rest.volumes {
         if let Some(known) = record_of_volume(&volume.spec.name)? {
             volume.spec.copies = known.spec.copies;
@@ -147,10 +148,10 @@ fn take_copies(rest: &mut Site) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Session {
+impl UpSession {
     /// Refuses a departure that could not be completed: the cluster file has a fault without the host, a volume
     /// differs from the file, or its bytes have nowhere to go. Nothing is changed by then.
-    fn check_leaving(&self, args: &Args, rest: &Site) -> Result<(), Failure> {
+    fn check_leaving(&self, args: &Args, rest: &ClusterSite) -> Result<(), Failure> {
         let cannot = |why: String| Failure::usage(format!("{} cannot leave; nothing was changed: {why}", args.host));
         let faults = rest.faults();
         if !faults.is_empty() {
@@ -171,7 +172,7 @@ impl Session {
     }
 
     /// Returns one line for each change, without a query of any host.
-    fn summary_of_leaving(&self, host: &str, rest: &Site) -> Result<String, Failure> {
+    fn summary_of_leaving(&self, host: &str, rest: &ClusterSite) -> Result<String, Failure> {
         let mut lines = vec![format!("{host} leaves the cluster:")];
         if let Some(controller) = self.site.up.slurm.as_ref().and_then(|_| self.site.controller()) {
             lines.push(format!("  Slurm on {controller} gives it no more jobs, and its jobs are waited for"));
@@ -190,7 +191,7 @@ impl Session {
     }
 
     /// Prints the plan of each change, as far as it can be made before the first is carried out.
-    fn show_leaving(mut self, args: &Args, summary: &str, rest: Site) -> Result<i32, Failure> {
+    fn show_leaving(mut self, args: &Args, summary: &str, rest: ClusterSite) -> Result<i32, Failure> {
         crate::cmd::runs::to_stdout(summary)?;
         self.leave_volumes(args, false)?;
         let back = self.back_text(&args.host);

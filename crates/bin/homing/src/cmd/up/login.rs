@@ -1,9 +1,9 @@
 //! Proves new files of sshd by a new connection. Files that do not let homing in are taken back.
 
-use super::{Session, options, token};
-use homing_exec::{Command, Fresh, HostResult, Outcome};
+use super::{UpSession, options, token};
+use homing_exec::{Command, CommandOutcome, Fresh, HostResult};
 use homing_setup::{Area, question};
-use homing_steps::{Call, Executor, Guard, Phase, Question, Step, carry_out, observe, of_owner, undo};
+use homing_steps::{Call, ChangePhase, ChangeStep, Executor, FactQuery, Guard, carry_out, observe, of_owner, undo};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const LOGIN_PAUSE: Duration = Duration::from_millis(500);
 /// the slowest host must have finished its files.
 const GUARDED_S: u64 = 120;
 
-impl Session {
+impl UpSession {
     /// Proves the new sshd files of hosts, and returns the hosts that failed, with the reason. A new connection to
     /// each host must work, and confirms the files. Otherwise they are taken back over the connection that is kept. A
     /// host that neither connection reaches takes them back by itself.
@@ -32,11 +32,12 @@ impl Session {
             }
         };
         let fresh = fresh.remote();
-        let refused = |outcome: &Outcome| matches!(outcome, Outcome::Unreachable(_) | Outcome::Lost(_));
+        let refused =
+            |outcome: &CommandOutcome| matches!(outcome, CommandOutcome::Unreachable(_) | CommandOutcome::Lost(_));
         let sudo: &[&str] = if self.args.sudo { &["sudo", "-n"] } else { &[] };
         let confirm = Command::argv(sudo.iter().chain(&["sh", "-c", Guard::CONFIRM]).copied());
         let ask = |hosts: &[String]| -> Vec<HostResult> {
-            fresh.run(hosts, &confirm).filter(|r| r.outcome != Outcome::Exited(0)).collect()
+            fresh.run(hosts, &confirm).filter(|r| r.outcome != CommandOutcome::Exited(0)).collect()
         };
         let mut out = ask(hosts);
         // sshd accepts no connections while it restarts.
@@ -47,7 +48,7 @@ impl Session {
             std::thread::sleep(LOGIN_PAUSE);
             out = ask(&out.iter().map(|r| r.host.clone()).collect::<Vec<_>>());
         }
-        let back = |host: &str, outcome: &Outcome| {
+        let back = |host: &str, outcome: &CommandOutcome| {
             let taken = match take_back(host) {
                 true => "it was taken back".to_string(),
                 false => format!("the host takes it back by itself within {GUARDED_S} s"),
@@ -64,19 +65,20 @@ impl Session {
     }
 
     /// Undoes the steps of a phase on one host.
-    pub fn take_back(&self, host: &str, phase: &Phase) -> bool {
+    pub fn take_back(&self, host: &str, phase: &ChangePhase) -> bool {
         let things: BTreeSet<String> = phase.steps[host].iter().map(|step| step.change.thing()).collect();
         let hosts = [host.to_string()];
-        let changes = Question { journal: true, lead: self.lead.clone(), ..question(&self.site, &[Area::Ssh]) };
+        let changes = FactQuery { journal: true, lead: self.lead.clone(), ..question(&self.site, &[Area::Ssh]) };
         let seen = observe(&self.executor, &hosts, &changes);
         let Some(Ok(there)) = seen.get(host) else { return false };
         let (own, _) = of_owner(there, |owner| self.record.may_undo(owner));
-        let steps: Vec<Step> = undo(&own).steps.into_iter().filter(|s| things.contains(&s.change.thing())).collect();
-        let phase = Phase {
+        let steps: Vec<ChangeStep> =
+            undo(&own).steps.into_iter().filter(|s| things.contains(&s.change.thing())).collect();
+        let phase = ChangePhase {
             name: "ssh".into(),
             steps: [(host.to_string(), steps)].into(),
             lead: self.lead.clone(),
-            ..Phase::default()
+            ..ChangePhase::default()
         };
         carry_out(&self.executor, &[phase], &mut |_| {}).is_empty()
     }

@@ -16,7 +16,7 @@ use clap::builder::PossibleValuesParser;
 use homing_exec::{Options, Remote};
 use homing_model::Failure;
 use homing_model::text::shown_lines;
-use homing_setup::{Area, Record, Site};
+use homing_setup::{Area, ClusterSite, SetupRecord};
 use homing_steps::{Along, SshExecutor};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -82,11 +82,11 @@ fn areas() -> PossibleValuesParser {
 }
 
 /// One call of `homing up` or `homing down`.
-struct Session {
+struct UpSession {
     args: Args,
-    site: Site,
+    site: ClusterSite,
     executor: Along,
-    record: Record,
+    record: SetupRecord,
     /// The token by which a host recognises the last process that looked at it in order to change it. None if this
     /// process changes nothing.
     lead: Option<String>,
@@ -96,7 +96,7 @@ struct Session {
 
 /// Sets hosts up, undoes that, or compares.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
-    let resumed = if args.resume { Some(Record::interrupted()?) } else { None };
+    let resumed = if args.resume { Some(SetupRecord::interrupted()?) } else { None };
     if let Some(record) = &resumed {
         args.file = record.file.clone();
         args.sudo = record.sudo;
@@ -121,7 +121,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     // A call that cannot get consent only looks: it must not take the hosts from a set-up under way.
     let changes = !args.dry_run && !args.diff && args.consent.possible("setting up hosts").is_ok();
     let lead = changes.then(token);
-    let mut session = Session { args, site, executor, record, lead, leaving: None };
+    let mut session = UpSession { args, site, executor, record, lead, leaving: None };
     match () {
         () if session.args.undo => session.undo(),
         () if session.args.diff => session.diff(),
@@ -129,8 +129,8 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     }
 }
 
-fn record_of(file: Option<&Path>, site: &Site) -> Result<Record, Failure> {
-    Record::of(file.map(absolute).transpose()?, &site.hosts)
+fn record_of(file: Option<&Path>, site: &ClusterSite) -> Result<SetupRecord, Failure> {
+    SetupRecord::of(file.map(absolute).transpose()?, &site.hosts)
 }
 
 fn absolute(file: &Path) -> Result<PathBuf, Failure> {
@@ -145,7 +145,7 @@ fn options(args: &Args) -> Options {
 /// Returns the executor for the hosts, along a tree where that is safe. If the cluster file has no address of a host,
 /// the set-up writes the address by which it is reached. That must be the address used from here, and not by a
 /// leader. An undo goes without a tree, because it may remove a host's way to others.
-fn executor(args: &Args, site: &Site) -> Along {
+fn executor(args: &Args, site: &ClusterSite) -> Along {
     let direct = SshExecutor { remote: Remote::new(options(args)), sudo: args.sudo };
     let is_fit = !args.undo && site.hosts.iter().all(|host| site.networks(host).next().is_some());
     let tree = if is_fit { args.tree } else { TreeArgs::none() };
@@ -157,7 +157,7 @@ fn token() -> String {
     format!("{}-{}", std::process::id(), homing_os::clock::system_ns())
 }
 
-impl Session {
+impl UpSession {
     /// Requests consent once per call. Later rounds complete the changes that the user agreed to.
     fn confirm(&mut self, what: &str, summary: &str) -> Result<(), Failure> {
         self.args.consent.quietly(self.args.quiet).confirm(what, summary)?;

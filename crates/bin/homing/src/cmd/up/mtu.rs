@@ -1,11 +1,11 @@
 //! Sets the MTU of networks on all hosts at once, under a guard. Packets of that size prove it; otherwise it is taken
 //! back.
 
-use super::{Session, options, token};
+use super::{UpSession, options, token};
 use homing_bench::net::pings;
 use homing_exec::{Fresh, Options, Remote};
 use homing_model::text::shown;
-use homing_steps::{Call, Change, Executor, Guarded, Phase, SshExecutor};
+use homing_steps::{Call, ChangePhase, Executor, Guarded, HostChange, SshExecutor};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -19,18 +19,18 @@ const CALLED: Duration = Duration::from_secs(3);
 const TOLD: usize = 6;
 
 /// Returns whether a change is made under a guard. Only changes of interfaces are.
-fn is_own(change: &Change) -> bool {
-    matches!(change, Change::Link { .. })
+fn is_own(change: &HostChange) -> bool {
+    matches!(change, HostChange::Link { .. })
 }
 
 /// Returns whether a phase changes an interface.
-pub fn may_cut(phase: &Phase) -> bool {
-    phase.steps.values().flatten().any(|step| matches!(step.change, Change::Link { .. }))
+pub fn may_cut(phase: &ChangePhase) -> bool {
+    phase.steps.values().flatten().any(|step| matches!(step.change, HostChange::Link { .. }))
 }
 
-impl Session {
+impl UpSession {
     /// Sets the MTU on all hosts of the phase. The error is the reason why none of them keeps it.
-    pub fn set_mtu(&self, phase: &Phase) -> Result<(), String> {
+    pub fn set_mtu(&self, phase: &ChangePhase) -> Result<(), String> {
         let quick = Options { command_timeout: Some(SETS), connect_timeout: CALLED, ..options(&self.args) };
         let fresh = Fresh::new(quick.clone())?;
         let executor = SshExecutor { remote: Remote::new(quick), sudo: self.args.sudo };
@@ -48,7 +48,7 @@ impl Session {
     }
 
     /// Checks that unfragmented packets reach each host of a network of the phase from each other one.
-    fn large_packets(&self, phase: &Phase) -> Result<(), String> {
+    fn large_packets(&self, phase: &ChangePhase) -> Result<(), String> {
         let mut lost = Vec::new();
         for (network, bytes) in &self.site.up.mtu {
             let hosts = self.site.of_network(network);

@@ -1,16 +1,16 @@
 //! Brings the files of packages to the hosts of a phase. One host fetches them and the others get them from it, as
 //! with `homing cache install`. A host that gets no file this way fetches by itself.
 
-use super::Session;
+use super::UpSession;
 use homing_model::alike;
-use homing_relay::{Fetch, Fetched, Load, Packages, Unbrought, ask, bring};
+use homing_relay::{DeliveryRequest, Fetch, Fetched, Packages, Unbrought, ask, bring};
 use homing_setup::cache::{self, Purpose};
-use homing_steps::{Call, Change, Executor, Lost, Phase, Step, take_packages};
+use homing_steps::{Call, ChangePhase, ChangeStep, Executor, HostChange, Lost, take_packages};
 
 /// Returns the packages that the steps install.
-fn packages(steps: &[Step]) -> Vec<String> {
-    let name = |step: &Step| match &step.change {
-        Change::Package { name, .. } => Some(name.clone()),
+fn packages(steps: &[ChangeStep]) -> Vec<String> {
+    let name = |step: &ChangeStep| match &step.change {
+        HostChange::Package { name, .. } => Some(name.clone()),
         _ => None,
     };
     steps.iter().filter_map(name).collect()
@@ -21,11 +21,11 @@ fn say_folded<'a>(say: &dyn Fn(&str), whys: impl Iterator<Item = (&'a str, &'a s
     alike::folded(whys).iter().for_each(|line| say(line));
 }
 
-impl Session {
+impl UpSession {
     /// Returns the hosts for which packages of these phases cannot be had, each with the reason. There are none if any
     /// host of the cluster can fetch, because that host passes files on. This takes seconds and not the minutes of a
     /// failed installation.
-    pub fn cut_off(&self, phases: &[Phase]) -> Vec<(String, String)> {
+    pub fn cut_off(&self, phases: &[ChangePhase]) -> Vec<(String, String)> {
         let mut lack = Packages::new();
         for (host, steps) in phases.iter().flat_map(|phase| &phase.steps) {
             lack.entry(host.clone()).or_default().extend(packages(steps));
@@ -54,7 +54,7 @@ impl Session {
     }
 
     /// Brings the package files of a phase to its hosts. Returns the fetched files, if any.
-    pub fn bring_packages(&self, phase: &Phase, lost: &Lost) -> Option<Fetched> {
+    pub fn bring_packages(&self, phase: &ChangePhase, lost: &Lost) -> Option<Fetched> {
         let lack = phase.steps.iter().filter(|(host, _)| !lost.has(host));
         let lack = lack.map(|(host, steps)| (host.clone(), packages(steps)));
         let lack: Packages = lack.filter(|(_, packages)| !packages.is_empty()).collect();
@@ -84,7 +84,8 @@ impl Session {
         let by_themselves = |why: &str| say(&format!("{why}; each host fetches by itself"));
         let others = self.site.hosts.iter().filter(|host| !wanted.contains_key(*host) && !lost.has(host));
         let (fetch, script) = (Fetch::packages(&files), take_packages(self.lead.as_deref()));
-        let load = Load { wanted: &wanted, others: others.cloned().collect(), fetch: &fetch, script: &script };
+        let load =
+            DeliveryRequest { wanted: &wanted, others: others.cloned().collect(), fetch: &fetch, script: &script };
         match bring(&self.executor.direct, &load, &say) {
             Ok((by, gone)) => {
                 (fetched.by, fetched.sent) = (Some(by), gone.bytes);

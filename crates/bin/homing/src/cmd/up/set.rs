@@ -1,14 +1,14 @@
 //! Sets hosts up: looks, plans, acts, and looks again until nothing is left to do.
 
-use super::Session;
+use super::UpSession;
 use super::login::guard;
 use super::mtu::may_cut;
-use super::show::{self, Came};
+use super::show::{self, SetupOutcome};
 use crate::switched;
 use clap::Parser;
 use homing_model::{Failure, NodeSet, alike, exit};
-use homing_setup::{Area, Plan, SiteVolume, plan, proof, question, unfit};
-use homing_steps::{Call, Executor, Lost, News, Observed, Phase, Question, carry_out, guarded, observe};
+use homing_setup::{Area, SetupPlan, SiteVolume, plan, proof, question, unfit};
+use homing_steps::{Call, ChangePhase, Executor, FactQuery, Lost, Observed, PhaseEvent, carry_out, guarded, observe};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -20,12 +20,12 @@ const CHECK_DEADLINE: &str = "30";
 
 /// The arguments of `homing check`, whose command line is shown to the user.
 #[derive(Parser)]
-struct Check {
+struct CheckCommand {
     #[command(flatten)]
     args: crate::cmd::check::Args,
 }
 
-impl Session {
+impl UpSession {
     pub fn set_up(&mut self) -> Result<i32, Failure> {
         let begun = Instant::now();
         let faults = self.site.faults();
@@ -36,7 +36,7 @@ impl Session {
             return Err(Failure::usage("which hosts?").hint("hosts = \"n[1-4]\" in the cluster file"));
         }
         let areas = self.areas()?;
-        let mut came = Came::default();
+        let mut came = SetupOutcome::default();
         let (mut lost, mut round) = (Lost::default(), 0);
         let mut unmade: Vec<(String, String)> = Vec::new();
         loop {
@@ -97,7 +97,7 @@ impl Session {
             }
             self.confirm("setting up hosts", &show::question(&plan.phases, &due, &came))?;
             self.record.begin(&self.site.hosts, &self.args.only, self.args.sudo)?;
-            let precedes = |phase: &Phase| Area::named(&phase.name).is_some_and(|area| area < Area::Volumes);
+            let precedes = |phase: &ChangePhase| Area::named(&phase.name).is_some_and(|area| area < Area::Volumes);
             let (before, behind) = plan.phases.into_iter().partition(precedes);
             self.carry_out(before, &mut lost, &mut came);
             // A volume needs the earlier phases on all of its hosts.
@@ -145,14 +145,14 @@ impl Session {
     /// Looks at hosts, except those that failed before.
     pub fn look(
         &self,
-        question: &Question,
+        question: &FactQuery,
         hosts: &[String],
         lost: &Lost,
     ) -> BTreeMap<String, Result<Observed, String>> {
         let off = off_hosts(hosts);
         let is_asked = |host: &&String| !lost.has(host) && !off.contains_key(*host);
         let asked: Vec<String> = hosts.iter().filter(is_asked).cloned().collect();
-        let mut seen = observe(&self.executor, &asked, &Question { lead: self.lead.clone(), ..question.clone() });
+        let mut seen = observe(&self.executor, &asked, &FactQuery { lead: self.lead.clone(), ..question.clone() });
         for there in seen.values_mut() {
             let uid = there.as_ref().map_or(0, |there| there.uid);
             if uid != 0 {
@@ -166,7 +166,7 @@ impl Session {
     }
 
     /// Carries out a phase on the hosts that still take part. Returns the number of steps on hosts without a failure.
-    pub fn carry_out_one(&self, phase: &mut Phase, lost: &mut Lost) -> usize {
+    pub fn carry_out_one(&self, phase: &mut ChangePhase, lost: &mut Lost) -> usize {
         let out: Vec<String> = phase.steps.keys().filter(|host| !lost.admits(host, &phase.name)).cloned().collect();
         out.iter().for_each(|host| lost.leave(host, &phase.name));
         phase.steps.retain(|host, _| !out.contains(host));
@@ -177,11 +177,11 @@ impl Session {
         let executor: &dyn Executor = if phase.guard.is_some() { &self.executor.direct } else { &self.executor };
         let before = lost.untaken().count();
         let mut failed: Vec<(String, String)> = Vec::new();
-        let news = &mut |news: News| match news {
-            News::Host(host, Err(fault)) => failed.push((host.to_string(), fault.to_string())),
-            News::Host(_, Ok(())) => {}
-            News::Phase(phase) if phase.has_steps() => self.say(&phase.start_line()),
-            News::Phase(_) => {}
+        let news = &mut |news: PhaseEvent| match news {
+            PhaseEvent::Host(host, Err(fault)) => failed.push((host.to_string(), fault.to_string())),
+            PhaseEvent::Host(_, Ok(())) => {}
+            PhaseEvent::Phase(phase) if phase.has_steps() => self.say(&phase.start_line()),
+            PhaseEvent::Phase(_) => {}
         };
         lost.take(&phase.name, carry_out(executor, std::slice::from_ref(phase), news));
         let done = phase.without(|host| failed.iter().any(|(ill, _)| ill == host));
@@ -196,7 +196,7 @@ impl Session {
     }
 
     /// Carries out phases one after another. A phase that can lock homing out is proved before the next.
-    fn carry_out(&self, phases: Vec<Phase>, lost: &mut Lost, came: &mut Came) {
+    fn carry_out(&self, phases: Vec<ChangePhase>, lost: &mut Lost, came: &mut SetupOutcome) {
         for mut phase in phases {
             let of_ssh = phase.name == Area::Ssh.name();
             phase.guard = of_ssh.then(guard);
@@ -220,7 +220,7 @@ impl Session {
     }
 
     /// Sets the MTU on all hosts of the phase, or on none.
-    fn mtu(&self, phase: &Phase, lost: &mut Lost, came: &mut Came) {
+    fn mtu(&self, phase: &ChangePhase, lost: &mut Lost, came: &mut SetupOutcome) {
         self.say(&phase.start_line());
         let out: NodeSet = phase.steps.keys().filter(|host| lost.has(host)).cloned().collect();
         let all = if out.is_empty() { self.set_mtu(phase) } else { Err(format!("{out} takes no part any more")) };
@@ -237,7 +237,7 @@ impl Session {
     }
 
     /// Checks that Slurm's controller accepts all hosts without a failure as its nodes.
-    fn prove_slurm(&self, came: &Came) -> Vec<(String, String)> {
+    fn prove_slurm(&self, came: &SetupOutcome) -> Vec<(String, String)> {
         let is_well = |host: &&String| !came.failed.iter().any(|(failed, _)| failed == *host);
         let hosts: Vec<String> = self.site.hosts.iter().filter(is_well).cloned().collect();
         let Some(controller) = self.site.controller().filter(|host| hosts.iter().any(|h| h == host)) else {
@@ -250,7 +250,7 @@ impl Session {
         }
     }
 
-    fn conclude(&self, areas: &[Area], came: &Came, begun: Instant) -> Result<i32, Failure> {
+    fn conclude(&self, areas: &[Area], came: &SetupOutcome, begun: Instant) -> Result<i32, Failure> {
         let checked = if self.args.no_check || self.args.json { 0 } else { self.check(areas, came)? };
         let status = match () {
             () if !came.failed.is_empty() => exit::SYSTEM,
@@ -280,7 +280,7 @@ impl Session {
     }
 
     /// Runs the areas of `homing check` that check the areas that were set up.
-    fn check(&self, areas: &[Area], came: &Came) -> Result<i32, Failure> {
+    fn check(&self, areas: &[Area], came: &SetupOutcome) -> Result<i32, Failure> {
         let mut looked: Vec<&str> = areas.iter().filter_map(|area| area.check()).collect();
         looked.dedup();
         let failed = |host: &&String| came.failed.iter().any(|(h, _)| h == *host);
@@ -293,11 +293,11 @@ impl Session {
         let mut words = vec!["homing", "check", "-w", &hosts, "--only", &looked, "--deadline", CHECK_DEADLINE];
         words.extend(tree.iter().map(String::as_str));
         self.say(&shlex::try_join(words.iter().copied()).unwrap_or_default());
-        let parsed = Check::try_parse_from(&words[1..]).map_err(|e| Failure::system(e.to_string()))?;
+        let parsed = CheckCommand::try_parse_from(&words[1..]).map_err(|e| Failure::system(e.to_string()))?;
         crate::cmd::check::run(parsed.args)
     }
 
-    fn tell_plan(&self, plan: &Plan, due: &[SiteVolume], came: &Came) -> Result<i32, Failure> {
+    fn tell_plan(&self, plan: &SetupPlan, due: &[SiteVolume], came: &SetupOutcome) -> Result<i32, Failure> {
         let status = if came.failed.is_empty() { 0 } else { exit::SYSTEM };
         let text = if self.args.json {
             show::plan_json(&self.site.hosts, &plan.phases, came, status)
@@ -315,7 +315,7 @@ fn refusal(refused: &[(String, String)]) -> String {
 }
 
 /// Returns the names of the things that a plan changes, each once.
-fn things(plan: &Plan) -> String {
+fn things(plan: &SetupPlan) -> String {
     let steps = plan.phases.iter().flat_map(|phase| phase.steps.values().flatten());
     let things: BTreeSet<String> = steps.map(|step| step.change.thing()).collect();
     things.into_iter().collect::<Vec<_>>().join(", ")
@@ -329,7 +329,7 @@ fn off_hosts(hosts: &[String]) -> BTreeMap<String, String> {
 }
 
 /// Returns the hosts that do not answer, and the obstacles to areas.
-fn failures(seen: &BTreeMap<String, Result<Observed, String>>, plan: &Plan) -> Vec<(String, String)> {
+fn failures(seen: &BTreeMap<String, Result<Observed, String>>, plan: &SetupPlan) -> Vec<(String, String)> {
     let silent = seen.iter().filter_map(|(host, s)| Some((host.clone(), s.as_ref().err()?.clone())));
     silent.chain(plan.against.iter().cloned()).collect()
 }

@@ -4,12 +4,12 @@ use homing_model::text::shown_lines;
 use homing_model::{NodeSet, alike, document};
 use homing_relay::Fetched;
 use homing_setup::SiteVolume;
-use homing_steps::{Change, Drift, Phase, diff, diff_for_people, summary};
+use homing_steps::{ChangePhase, Drift, HostChange, diff, diff_for_people, summary};
 use serde_json::{Value, json};
 
 /// The outcome of hosts.
 #[derive(Default)]
-pub struct Came {
+pub struct SetupOutcome {
     /// Steps that were carried out.
     pub steps: usize,
     /// Hosts with a failure, and the reason.
@@ -20,11 +20,11 @@ pub struct Came {
 }
 
 /// Returns the text before the request for consent: the summary of the plan and its obstacles.
-pub fn question(phases: &[Phase], volumes: &[SiteVolume], came: &Came) -> String {
+pub fn question(phases: &[ChangePhase], volumes: &[SiteVolume], came: &SetupOutcome) -> String {
     summaries(phases, volumes) + &obstacles(came) + "homing up --dry-run shows each step.\n"
 }
 
-fn summaries(phases: &[Phase], volumes: &[SiteVolume]) -> String {
+fn summaries(phases: &[ChangePhase], volumes: &[SiteVolume]) -> String {
     let mut lines = Vec::new();
     if volumes.is_empty() || phases.iter().any(|phase| !phase.steps.is_empty()) {
         lines.push(summary(phases) + "\n");
@@ -37,18 +37,18 @@ fn summaries(phases: &[Phase], volumes: &[SiteVolume]) -> String {
     lines.concat()
 }
 
-fn obstacles(came: &Came) -> String {
+fn obstacles(came: &SetupOutcome) -> String {
     let mut failed = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
     failed.dedup();
     failed.iter().map(|line| format!("cannot be done: {}\n", shown_lines(line))).collect()
 }
 
 /// Returns the plan as text: a summary, then hosts with equal steps together, with the changes of files.
-pub fn plan_text(phases: &[Phase], volumes: &[SiteVolume], came: &Came) -> String {
+pub fn plan_text(phases: &[ChangePhase], volumes: &[SiteVolume], came: &SetupOutcome) -> String {
     let mut text = String::new();
     for phase in phases {
-        let rows = |(host, steps): (&String, &Vec<homing_steps::Step>)| {
-            let each = |step: &homing_steps::Step| {
+        let rows = |(host, steps): (&String, &Vec<homing_steps::ChangeStep>)| {
+            let each = |step: &homing_steps::ChangeStep| {
                 format!("    {}\n{}", step.change.told(), diff_lines(&step.change, "      "))
             };
             (host.clone(), steps.iter().map(each).collect::<String>())
@@ -64,7 +64,7 @@ pub fn plan_text(phases: &[Phase], volumes: &[SiteVolume], came: &Came) -> Strin
 }
 
 /// Returns a row for each host, with its failures.
-fn rows(hosts: &[String], came: &Came, more: impl Fn(&str) -> Value) -> Vec<Value> {
+fn rows(hosts: &[String], came: &SetupOutcome, more: impl Fn(&str) -> Value) -> Vec<Value> {
     let row = |host: &String| {
         let failed: Vec<&str> = came.failed.iter().filter(|(h, _)| h == host).map(|(_, why)| why.as_str()).collect();
         let mut row = json!({ "host": host, "ok": failed.is_empty(), "failed": failed });
@@ -76,7 +76,7 @@ fn rows(hosts: &[String], came: &Came, more: impl Fn(&str) -> Value) -> Vec<Valu
     hosts.iter().map(row).collect()
 }
 
-fn whole(rows: Vec<Value>, came: &Came, status: i32) -> String {
+fn whole(rows: Vec<Value>, came: &SetupOutcome, status: i32) -> String {
     let mut whole = json!({ "hosts": rows, "steps": came.steps, "notes": came.notes, "exit": status });
     if !came.fetched.is_empty() {
         whole["fetched"] = came.fetched.iter().map(fetched).collect();
@@ -85,7 +85,7 @@ fn whole(rows: Vec<Value>, came: &Came, status: i32) -> String {
 }
 
 /// Returns the outcome of a set-up or of its undoing.
-pub fn json(hosts: &[String], came: &Came, status: i32) -> String {
+pub fn json(hosts: &[String], came: &SetupOutcome, status: i32) -> String {
     whole(rows(hosts, came, |_| Value::Null), came, status)
 }
 
@@ -94,10 +94,10 @@ fn fetched((area, of): &(String, Fetched)) -> Value {
 }
 
 /// Returns a plan.
-pub fn plan_json(hosts: &[String], phases: &[Phase], came: &Came, status: i32) -> String {
+pub fn plan_json(hosts: &[String], phases: &[ChangePhase], came: &SetupOutcome, status: i32) -> String {
     let steps = |host: &str| {
-        let of = |phase: &Phase| -> Vec<Value> {
-            let step = |step: &homing_steps::Step| {
+        let of = |phase: &ChangePhase| -> Vec<Value> {
+            let step = |step: &homing_steps::ChangeStep| {
                 let (thing, told) = (step.change.thing(), step.change.told());
                 json!({ "area": phase.name, "thing": thing, "step": told, "diff": diff(&step.change) })
             };
@@ -109,7 +109,7 @@ pub fn plan_json(hosts: &[String], phases: &[Phase], came: &Came, status: i32) -
 }
 
 /// Returns the lines of a file that a change changes, as a unified diff; nothing for another change.
-fn diff_lines(change: &Change, indent: &str) -> String {
+fn diff_lines(change: &HostChange, indent: &str) -> String {
     let diff = diff_for_people(change).unwrap_or_default();
     shown_lines(&diff.lines().map(|line| format!("{indent}{line}\n")).collect::<String>())
 }
@@ -127,7 +127,7 @@ pub fn drift_text(found: &[(String, Drift)]) -> String {
 }
 
 /// Returns the changes since the set-up.
-pub fn drift_json(hosts: &[String], found: &[(String, Drift)], came: &Came, status: i32) -> String {
+pub fn drift_json(hosts: &[String], found: &[(String, Drift)], came: &SetupOutcome, status: i32) -> String {
     let of = |host: &str| {
         let own = || found.iter().filter(|(h, _)| h == host).map(|(_, drift)| drift);
         let whats: Vec<&str> = own().map(|drift| drift.what.as_str()).collect();
@@ -145,7 +145,8 @@ mod tests {
     #[test]
     fn hosts_with_equal_changes_since_are_together_with_the_changed_lines() {
         let state = |text: &str| Some(FileState { content: text.into(), mode: 0o644, uid: 0, gid: 0 });
-        let since = Change::File { path: "/etc/hosts".into(), from: state("a\nb\n"), to: state("a\nc\n"), block: None };
+        let since =
+            HostChange::File { path: "/etc/hosts".into(), from: state("a\nb\n"), to: state("a\nc\n"), block: None };
         let hosts = Drift { what: "/etc/hosts was changed since".into(), since: Some(since) };
         let user = Drift { what: "user ann was changed since".into(), since: None };
         let found =
@@ -154,7 +155,7 @@ mod tests {
         assert!(text.starts_with("n[1-2] (2): /etc/hosts was changed since\n    --- /etc/hosts\n"), "{text}");
         assert!(text.contains("\n    -b\n    +c\nn1: user ann was changed since\n"), "{text}");
         assert_eq!(drift_text(&[]), "nothing was changed since\n");
-        let json = drift_json(&["n1".into()], &found, &Came::default(), 1);
+        let json = drift_json(&["n1".into()], &found, &SetupOutcome::default(), 1);
         let json: Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["hosts"][0]["changed"][1], "user ann was changed since");
         assert!(json["hosts"][0]["diffs"][0].as_str().unwrap().contains("-b\n+c\n"), "{json}");

@@ -1,22 +1,23 @@
 //! Makes, grows and deletes the volumes of the cluster file, with the functions of `homing volume`.
 
-use super::Session;
+use super::UpSession;
 use crate::cluster::ClusterArgs;
-use crate::cmd::volume::args::{One, Way};
+use crate::cmd::volume::args::{One, VolumeOptions};
 use crate::cmd::volume::change::change;
 use crate::cmd::volume::{drive, planner};
 use crate::consent::Consent;
 use homing_model::{Failure, NodeSet};
 use homing_setup::{SiteVolume, lacking};
 use homing_steps::Observed;
-use homing_volume::{Change, Drive, Place, Record, Spec, folder};
+use homing_volume::{Drive, Spec, StorageFolder, VolumeChange, VolumeRecord, folder};
 use std::collections::BTreeMap;
 
 /// Hosts with a failure, and the reason.
-type Failed = Vec<(String, String)>;
+type HostFailures = Vec<(String, String)>;
 
-fn record(name: &str) -> Result<Option<Record>, Failure> {
-    Record::load(&folder(), name).map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))
+fn record(name: &str) -> Result<Option<VolumeRecord>, Failure> {
+    VolumeRecord::load(&folder(), name)
+        .map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))
 }
 
 fn one(name: &str) -> One {
@@ -32,7 +33,7 @@ fn told(failure: &Failure) -> String {
 ///
 /// # Errors
 /// The volume has more than the file, or differs from it.
-pub fn lacking_places(old: &Spec, wanted: &Spec) -> Result<Vec<Place>, Failure> {
+pub fn lacking_places(old: &Spec, wanted: &Spec) -> Result<Vec<StorageFolder>, Failure> {
     let name = &wanted.name;
     old.lacks(wanted).map_err(|why| {
         Failure::usage(format!("volume {name} {why}, and the cluster file has it without"))
@@ -46,9 +47,9 @@ fn others_stay<'n>(names: impl Iterator<Item = &'n str>, own: &[String], exists:
     others.map(|name| format!("volume {name} stays: homing volume delete {name} takes it away")).collect()
 }
 
-impl Session {
-    pub fn way(&self) -> Way {
-        Way {
+impl UpSession {
+    pub fn way(&self) -> VolumeOptions {
+        VolumeOptions {
             cluster: ClusterArgs::named(self.record.file.clone()),
             dry_run: self.args.dry_run,
             consent: Consent::GIVEN,
@@ -60,7 +61,7 @@ impl Session {
     }
 
     /// Returns the record of a volume, without the places of a host that leaves.
-    fn known(&self, name: &str) -> Option<Record> {
+    fn known(&self, name: &str) -> Option<VolumeRecord> {
         let mut known = record(name).ok().flatten()?;
         known.spec.places.retain(|place| self.leaving.as_ref() != Some(&place.host));
         Some(known)
@@ -76,7 +77,7 @@ impl Session {
             volume
         };
         let is_due = |volume: &SiteVolume| {
-            let is_whole = |known: Record| known.pending.is_none() && known.spec.covers(&volume.spec);
+            let is_whole = |known: VolumeRecord| known.pending.is_none() && known.spec.covers(&volume.spec);
             let known = self.known(&volume.spec.name);
             lacking.contains(&volume.spec.name.as_str()) || known.is_some_and(|known| !is_whole(known))
         };
@@ -84,8 +85,8 @@ impl Session {
     }
 
     /// Returns the refusals that would stop a volume once packages and daemons are there. They are known before.
-    pub fn volumes_refused(&self, due: &[SiteVolume]) -> Failed {
-        let mut failed = Failed::new();
+    pub fn volumes_refused(&self, due: &[SiteVolume]) -> HostFailures {
+        let mut failed = HostFailures::new();
         for volume in due.iter().filter(|volume| matches!(record(&volume.spec.name), Ok(None))) {
             let Ok(drive) = planner(&self.way()) else { continue };
             for (why, danger) in drive.allowing(volume.allowed.clone()).dangers_of_creation(&volume.spec) {
@@ -101,7 +102,7 @@ impl Session {
     }
 
     /// Returns the volumes with places that the cluster file does not name. No command of a set-up removes these.
-    pub fn volumes_otherwise(&self, due: &[SiteVolume]) -> Failed {
+    pub fn volumes_otherwise(&self, due: &[SiteVolume]) -> HostFailures {
         let of = |volume: &SiteVolume| {
             let known = self.known(&volume.spec.name).filter(|known| known.pending.is_none())?;
             let failure = lacking_places(&known.spec, &volume.spec).err()?;
@@ -111,8 +112,8 @@ impl Session {
     }
 
     /// Makes volumes, or adds to those that exist. Returns the failures, each with a host of its volume.
-    pub fn make_volumes(&mut self, due: &[SiteVolume]) -> Failed {
-        let mut failed = Failed::new();
+    pub fn make_volumes(&mut self, due: &[SiteVolume]) -> HostFailures {
+        let mut failed = HostFailures::new();
         for volume in due {
             let spec = &volume.spec;
             let hosts: NodeSet = spec.servers().into_iter().collect();
@@ -132,7 +133,9 @@ impl Session {
             return drive(&way, Some(name))?.allowing(volume.allowed.clone()).create(spec);
         };
         match old.pending.as_ref().map(|pending| &pending.what) {
-            Some(Change::Create) => return drive(&way, Some(name))?.allowing(volume.allowed.clone()).create(spec),
+            Some(VolumeChange::Create) => {
+                return drive(&way, Some(name))?.allowing(volume.allowed.clone()).create(spec);
+            }
             Some(_) => drop(change(&way, &one(name), Vec::new(), Drive::resume)?),
             None => {}
         }
@@ -147,7 +150,7 @@ impl Session {
     }
 
     /// Returns the volumes that `homing up` made and cannot delete, with the reason: a volume that holds files stays.
-    pub fn volumes_staying(&self) -> Failed {
+    pub fn volumes_staying(&self) -> HostFailures {
         let of = |name: &String| {
             let mut known = record(name).ok().flatten()?;
             let refused = planner(&self.way()).and_then(|drive| drive.delete(&mut known)).err()?;
@@ -163,8 +166,8 @@ impl Session {
     }
 
     /// Deletes the volumes that `homing up` made. A volume that holds files stays.
-    pub fn unmake_volumes(&mut self) -> Failed {
-        let mut failed = Failed::new();
+    pub fn unmake_volumes(&mut self) -> HostFailures {
+        let mut failed = HostFailures::new();
         for name in self.record.volumes.clone().into_iter().rev() {
             let known = record(&name).ok().flatten();
             let host = known.as_ref().and_then(|r| r.spec.servers().first().cloned()).unwrap_or_default();
@@ -189,7 +192,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_volume::Kind;
+    use homing_volume::VolumeKind;
 
     #[test]
     fn an_undo_names_the_volumes_that_no_set_up_has_made() {
@@ -202,8 +205,8 @@ mod tests {
     fn a_place_that_the_cluster_file_lacks_is_found_before_the_first_change() {
         let spec = |hosts: &[&str]| Spec {
             name: "data".into(),
-            kind: Kind::Gluster,
-            places: hosts.iter().map(|host| Place { host: host.to_string(), path: "/brick".into() }).collect(),
+            kind: VolumeKind::Gluster,
+            places: hosts.iter().map(|host| StorageFolder { host: host.to_string(), path: "/brick".into() }).collect(),
             copies: 1,
             arbiter: false,
             stripe: None,

@@ -3,7 +3,7 @@
 use crate::cluster::ClusterArgs;
 use crate::consent::Consent;
 use clap::Subcommand;
-use homing_volume::{Danger, Kind};
+use homing_volume::{Danger, VolumeKind};
 
 const WAY: &str = "How it is done";
 const DANGERS: &str = "Dangers that are taken on";
@@ -12,14 +12,14 @@ const DANGERS: &str = "Dangers that are taken on";
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    pub way: Way,
+    pub way: VolumeOptions,
     #[command(subcommand)]
     pub verb: Verb,
 }
 
 /// How hosts are reached, and how much is printed.
 #[derive(clap::Args, Clone, Debug)]
-pub struct Way {
+pub struct VolumeOptions {
     #[command(flatten, next_help_heading = WAY)]
     pub cluster: ClusterArgs,
     /// Print the commands for each host, and run none
@@ -120,7 +120,7 @@ pub struct Create {
     pub name: String,
     /// File system: gluster, moosefs, nfs
     #[arg(long)]
-    pub kind: Kind,
+    pub kind: VolumeKind,
     /// Hosts and the folder that gives its space, as 'n[1-4]:/brick'; may be repeated
     #[arg(long, value_name = "NODESET:/PATH", required = true)]
     pub hosts: Vec<String>,

@@ -1,16 +1,16 @@
 //! The commands that change a volume.
 
-use super::args::{AddHost, Delete, DrainHost, Heal, On, One, SetCopies, SetStripe, Way};
+use super::args::{AddHost, Delete, DrainHost, Heal, On, One, SetCopies, SetStripe, VolumeOptions};
 use super::{drive, found};
 use homing_model::Failure;
-use homing_volume::{Change, Danger, Drive, Record};
+use homing_volume::{Danger, Drive, VolumeChange, VolumeRecord};
 
 /// Changes a volume, and prints the result.
 pub fn change(
-    way: &Way,
+    way: &VolumeOptions,
     one: &One,
     allowed: Vec<Danger>,
-    act: impl FnOnce(Drive, &mut Record) -> Result<Option<String>, Failure>,
+    act: impl FnOnce(Drive, &mut VolumeRecord) -> Result<Option<String>, Failure>,
 ) -> Result<i32, Failure> {
     let drive = drive(way, Some(&one.name))?.allowing(allowed);
     let mut record = found(&drive, way, one)?;
@@ -20,40 +20,40 @@ pub fn change(
     Ok(0)
 }
 
-fn named(way: &Way, on: Option<&str>) -> Result<Option<Vec<String>>, Failure> {
+fn named(way: &VolumeOptions, on: Option<&str>) -> Result<Option<Vec<String>>, Failure> {
     on.map(|text| way.cluster.load()?.hosts(Some(text))).transpose()
 }
 
 /// Mounts a volume on more hosts.
-pub fn mount(way: &Way, args: &On) -> Result<i32, Failure> {
+pub fn mount(way: &VolumeOptions, args: &On) -> Result<i32, Failure> {
     let hosts = named(way, args.on.as_deref())?;
     change(way, &args.one, args.allow.list(), |drive, record| drive.mount(record, hosts))
 }
 
 /// Unmounts a volume on hosts.
-pub fn unmount(way: &Way, args: &On) -> Result<i32, Failure> {
+pub fn unmount(way: &VolumeOptions, args: &On) -> Result<i32, Failure> {
     let hosts = named(way, args.on.as_deref())?;
     change(way, &args.one, Vec::new(), |drive, record| drive.unmount(record, hosts))
 }
 
 /// Adds space to a volume.
-pub fn add_host(way: &Way, args: &AddHost) -> Result<i32, Failure> {
+pub fn add_host(way: &VolumeOptions, args: &AddHost) -> Result<i32, Failure> {
     let places = way.cluster.load()?.places(&args.places)?;
     change(way, &args.one, args.allow.list(), |drive, record| drive.add_host(record, places))
 }
 
 /// Moves all bytes off a host.
-pub fn drain_host(way: &Way, args: &DrainHost) -> Result<i32, Failure> {
+pub fn drain_host(way: &VolumeOptions, args: &DrainHost) -> Result<i32, Failure> {
     change(way, &args.one, args.allow.list(), |drive, record| drive.drain_host(record, &args.host))
 }
 
 /// Changes the number of copies.
-pub fn set_copies(way: &Way, args: &SetCopies) -> Result<i32, Failure> {
+pub fn set_copies(way: &VolumeOptions, args: &SetCopies) -> Result<i32, Failure> {
     change(way, &args.one, args.allow.list(), |drive, record| drive.set_copies(record, &args.path, args.copies))
 }
 
 /// Changes how new files are cut.
-pub fn set_stripe(way: &Way, args: &SetStripe) -> Result<i32, Failure> {
+pub fn set_stripe(way: &VolumeOptions, args: &SetStripe) -> Result<i32, Failure> {
     let Some(client) = &args.lustre_client else {
         return change(way, &args.one, args.allow.list(), |drive, record| {
             drive.set_stripe(record, &args.path, args.size)
@@ -64,28 +64,28 @@ pub fn set_stripe(way: &Way, args: &SetStripe) -> Result<i32, Failure> {
 }
 
 /// Brings copies up to date.
-pub fn heal(way: &Way, args: &Heal) -> Result<i32, Failure> {
+pub fn heal(way: &VolumeOptions, args: &Heal) -> Result<i32, Failure> {
     change(way, &args.one, Vec::new(), |drive, record| drive.heal(record, args.full))
 }
 
 /// Spreads files over all hosts again.
-pub fn rebalance(way: &Way, args: &One) -> Result<i32, Failure> {
+pub fn rebalance(way: &VolumeOptions, args: &One) -> Result<i32, Failure> {
     change(way, args, Vec::new(), |drive, record| drive.rebalance(record))
 }
 
 /// Deletes the volume.
-pub fn delete(way: &Way, args: &Delete) -> Result<i32, Failure> {
+pub fn delete(way: &VolumeOptions, args: &Delete) -> Result<i32, Failure> {
     let told = args.delete_files.then_some(Danger::DeleteFiles).into_iter().collect();
     change(way, &args.one, told, |drive, record| drive.delete(record))
 }
 
 /// Finishes an interrupted change by the function that began it.
-pub fn resume(way: &Way, args: &One) -> Result<i32, Failure> {
+pub fn resume(way: &VolumeOptions, args: &One) -> Result<i32, Failure> {
     change(way, args, Vec::new(), Drive::resume)
 }
 
 /// Undoes an interrupted change.
-pub fn undo(way: &Way, args: &One) -> Result<i32, Failure> {
-    let told = |what: Change| Some(format!("{what} is taken back"));
+pub fn undo(way: &VolumeOptions, args: &One) -> Result<i32, Failure> {
+    let told = |what: VolumeChange| Some(format!("{what} is taken back"));
     change(way, args, Vec::new(), |drive, record| drive.undo(record).map(told))
 }

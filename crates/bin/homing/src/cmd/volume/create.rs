@@ -1,12 +1,12 @@
 //! `homing volume create`.
 
-use super::args::{Create, Way};
+use super::args::{Create, VolumeOptions};
 use super::drive;
 use homing_model::{Failure, NodeSet};
 use homing_volume::Spec;
 use std::time::Instant;
 
-fn spec(way: &Way, args: &Create) -> Result<Spec, Failure> {
+fn spec(way: &VolumeOptions, args: &Create) -> Result<Spec, Failure> {
     let places = way.cluster.load()?.places(&args.hosts)?;
     let clients = match &args.clients {
         Some(text) => way.cluster.load()?.hosts(Some(text))?,
@@ -31,7 +31,7 @@ fn spec(way: &Way, args: &Create) -> Result<Spec, Failure> {
 }
 
 /// Creates a volume, or completes it.
-pub fn run(way: &Way, args: Create) -> Result<i32, Failure> {
+pub fn run(way: &VolumeOptions, args: Create) -> Result<i32, Failure> {
     let begun = Instant::now();
     let spec = spec(way, &args)?;
     drive(way, Some(&spec.name))?.allowing(args.allow.list()).create(&spec)?;

@@ -9,11 +9,11 @@ mod transport;
 use crate::cluster::ClusterArgs;
 use crate::consent::Consent;
 pub use args::Args;
-use args::{One, Verb, Way};
+use args::{One, Verb, VolumeOptions};
 use homing_exec::{Options, Remote};
 use homing_model::Failure;
 use homing_steps::SshExecutor;
-use homing_volume::{Drive, Figures, Manner, Record};
+use homing_volume::{Drive, Figures, Manner, VolumeRecord};
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -39,16 +39,16 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 }
 
 /// Returns a drive for commands of this manner. `lock`: the volume that is changed.
-pub fn drive(way: &Way, lock: Option<&str>) -> Result<Drive, Failure> {
+pub fn drive(way: &VolumeOptions, lock: Option<&str>) -> Result<Drive, Failure> {
     drive_showing(way, lock, |text| print!("{text}"))
 }
 
 /// Returns a drive that plans changes, and neither makes nor shows them.
-pub fn planner(way: &Way) -> Result<Drive, Failure> {
-    drive_showing(&Way { dry_run: true, ..way.clone() }, None, |_| {})
+pub fn planner(way: &VolumeOptions) -> Result<Drive, Failure> {
+    drive_showing(&VolumeOptions { dry_run: true, ..way.clone() }, None, |_| {})
 }
 
-fn drive_showing(way: &Way, lock: Option<&str>, show: fn(&str)) -> Result<Drive, Failure> {
+fn drive_showing(way: &VolumeOptions, lock: Option<&str>, show: fn(&str)) -> Result<Drive, Failure> {
     let options = Options { command_timeout: Some(Duration::from_secs(way.timeout)), ..Options::default() };
     let executor = SshExecutor { remote: Remote::new(options), sudo: way.sudo };
     let say: fn(&str) = if way.quiet { |_| {} } else { |text| eprintln!("{text}") };
@@ -63,8 +63,8 @@ fn drive_showing(way: &Way, lock: Option<&str>, show: fn(&str)) -> Result<Drive,
 /// # Errors
 /// Also that `-w` is given although this machine has a record: the hosts of the command would be others than these. The
 /// repetition of an interrupted command goes on.
-pub fn found(drive: &Drive, way: &Way, one: &One) -> Result<Record, Failure> {
-    let known = Record::load(&homing_volume::folder(), &one.name).ok().flatten();
+pub fn found(drive: &Drive, way: &VolumeOptions, one: &One) -> Result<VolumeRecord, Failure> {
+    let known = VolumeRecord::load(&homing_volume::folder(), &one.name).ok().flatten();
     if let (Some(hosts), Some(record)) = (&one.hosts, known) {
         record.refuse_hosts(&way.cluster.load()?.hosts(Some(hosts))?)?;
     }
@@ -75,10 +75,11 @@ pub fn found(drive: &Drive, way: &Way, one: &One) -> Result<Record, Failure> {
 const PATIENCE: u64 = 5;
 
 /// Returns the record of a volume, with a drive for queries that changes and prints nothing.
-fn looked_at(cluster: &ClusterArgs, name: &str) -> Result<(Drive, Record), Failure> {
+fn looked_at(cluster: &ClusterArgs, name: &str) -> Result<(Drive, VolumeRecord), Failure> {
     let cluster = cluster.clone();
     let consent = Consent::default();
-    let way = Way { cluster, dry_run: false, consent, sudo: false, quiet: true, timeout: PATIENCE, silent: true };
+    let way =
+        VolumeOptions { cluster, dry_run: false, consent, sudo: false, quiet: true, timeout: PATIENCE, silent: true };
     let drive = drive(&way, None)?;
     let record = found(&drive, &way, &One { name: name.into(), hosts: None })?;
     Ok((drive, record))
@@ -97,7 +98,7 @@ pub fn hosts_of(cluster: &ClusterArgs, name: &str) -> Result<Vec<String>, Failur
 
 /// Returns the faults that `status` would report, as findings of `homing check`. Hosts that are known to be silent
 /// are not queried.
-pub fn checked(cluster: &ClusterArgs, name: &str, silent: &[&str]) -> Result<Vec<homing_check::Finding>, Failure> {
+pub fn checked(cluster: &ClusterArgs, name: &str, silent: &[&str]) -> Result<Vec<homing_check::HostFinding>, Failure> {
     let (drive, record) = looked_at(cluster, name)?;
     let spec = record.spec;
     let hosts: Vec<String> = spec.hosts().into_iter().filter(|h| !silent.contains(&h.as_str())).collect();

@@ -1,13 +1,13 @@
 //! `list`, `status` and `balance-report`: print the answers of the hosts, and no more.
 
-use super::args::{List, One, Shown, Way};
+use super::args::{List, One, Shown, VolumeOptions};
 use super::{drive, found};
 use homing_model::NodeSet;
 use homing_model::text::aligned;
 use homing_model::units::bytes;
 use homing_model::{Failure, alike, document, exit};
 use homing_steps::Executor;
-use homing_volume::{Drive, OnHost, Record, Spec, stores, tasks};
+use homing_volume::{Drive, OnHost, Spec, VolumeRecord, stores, tasks};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,11 +16,12 @@ fn set(hosts: &[String]) -> String {
 }
 
 /// Lists the volumes with a record here, and those that the queried hosts know.
-pub fn list(way: &Way, args: List) -> Result<i32, Failure> {
+pub fn list(way: &VolumeOptions, args: List) -> Result<i32, Failure> {
     let folder = homing_volume::folder();
     let (mut specs, mut silent): (BTreeMap<String, Spec>, _) = (BTreeMap::new(), Vec::new());
-    for name in Record::names(&folder) {
-        let record = Record::load(&folder, &name).map_err(|e| Failure::system(format!("the record of {name}: {e}")))?;
+    for name in VolumeRecord::names(&folder) {
+        let record =
+            VolumeRecord::load(&folder, &name).map_err(|e| Failure::system(format!("the record of {name}: {e}")))?;
         specs.extend(record.map(|r| (name, r.spec)));
     }
     let hosts = way.cluster.load()?.hosts(args.hosts.as_deref())?;
@@ -80,7 +81,11 @@ type VolumeJson = Result<(Value, bool), Failure>;
 
 /// Shows the named volume, or each known one. `show` prints a volume unless JSON is wanted. It returns the volume as
 /// JSON, and whether it is well.
-fn each(way: &Way, args: &Shown, show: fn(&Drive, &Record, bool) -> VolumeJson) -> Result<i32, Failure> {
+fn each(
+    way: &VolumeOptions,
+    args: &Shown,
+    show: fn(&Drive, &VolumeRecord, bool) -> VolumeJson,
+) -> Result<i32, Failure> {
     let drive = drive(way, None)?;
     let names = args.name.clone().map_or_else(|| all_names(&drive, way, args), |name| Ok([name].into()))?;
     let mut shown = Vec::new();
@@ -99,8 +104,8 @@ fn each(way: &Way, args: &Shown, show: fn(&Drive, &Record, bool) -> VolumeJson) 
 }
 
 /// Returns the names of all volumes with a record here, and of those that the hosts of -w know.
-fn all_names(drive: &Drive, way: &Way, args: &Shown) -> Result<BTreeSet<String>, Failure> {
-    let mut names: BTreeSet<String> = Record::names(&homing_volume::folder()).into_iter().collect();
+fn all_names(drive: &Drive, way: &VolumeOptions, args: &Shown) -> Result<BTreeSet<String>, Failure> {
+    let mut names: BTreeSet<String> = VolumeRecord::names(&homing_volume::folder()).into_iter().collect();
     let hosts = way.cluster.load()?.hosts(args.hosts.as_deref())?;
     if !hosts.is_empty() {
         names.extend(names_on(drive, &hosts).0);
@@ -115,11 +120,11 @@ fn all_names(drive: &Drive, way: &Way, args: &Shown) -> Result<BTreeSet<String>,
 }
 
 /// Shows daemons, mounts and changes under way.
-pub fn status(way: &Way, args: Shown) -> Result<i32, Failure> {
+pub fn status(way: &VolumeOptions, args: Shown) -> Result<i32, Failure> {
     each(way, &args, status_of)
 }
 
-fn status_of(drive: &Drive, record: &Record, as_json: bool) -> VolumeJson {
+fn status_of(drive: &Drive, record: &VolumeRecord, as_json: bool) -> VolumeJson {
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
     let rows: Vec<OnHost> = spec.hosts().iter().map(|h| OnHost::of(spec, &seen, h)).collect();
@@ -152,11 +157,11 @@ fn status_of(drive: &Drive, record: &Record, as_json: bool) -> VolumeJson {
 }
 
 /// Shows how full each store is.
-pub fn balance(way: &Way, args: Shown) -> Result<i32, Failure> {
+pub fn balance(way: &VolumeOptions, args: Shown) -> Result<i32, Failure> {
     each(way, &args, balance_of)
 }
 
-fn balance_of(drive: &Drive, record: &Record, as_json: bool) -> VolumeJson {
+fn balance_of(drive: &Drive, record: &VolumeRecord, as_json: bool) -> VolumeJson {
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
     let rows = stores(spec, &seen);

@@ -64,7 +64,7 @@ fn what_has_just_ended_is_put_back_when_its_keeper_lets_go() {
     let user = rustix::process::geteuid().as_raw();
     let lock = world.path().join(format!("queue/homing-queue-{user}/1/lock.0"));
     // The keeper has written the end of the job, and has its lock a moment longer.
-    let held = homing_os::folder::lock::Held::take(&lock).unwrap();
+    let held = homing_os::folder::lock::FileLock::take(&lock).unwrap();
     let keeper = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(700));
         drop(held);

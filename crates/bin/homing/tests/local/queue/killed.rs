@@ -3,7 +3,7 @@
 
 use super::world::World;
 use crate::until::until;
-use homing_lease::{Leases, Place, Wish};
+use homing_lease::{LeaseDemand, LeaseFolder, Leases};
 
 /// The steps of a submission, in their order.
 pub const SUBMITTER: [&str; 8] = [
@@ -123,9 +123,9 @@ fn what_jobs_have_of_slots_that_hosts_share_is_theirs_while_runner_after_runner_
     (0..2).for_each(|_| drop(w.out(&["sub", "-q", "echo 1 >> ran; until [ -e go ]; do sleep 0.1; done"])));
     until("both run", || w.lines("ran").len() == 2);
     // A runner on another host would start jobs as well.
-    let place = Place { folder: folder.clone(), server: "queue-wide".into(), limit: Some(2), unfit: None };
+    let place = LeaseFolder { folder: folder.clone(), server: "queue-wide".into(), limit: Some(2), unfit: None };
     let (mut other, _) = Leases::open(place).unwrap();
-    let wish = Wish { wanted: 2, used: 0, limit: None };
+    let wish = LeaseDemand { wanted: 2, used: 0, limit: None };
     let mut others_may = || other.turn(wish, true, std::time::Instant::now()).unwrap().may_use;
     let own = format!(".{}.", std::process::id());
     for killed in 0..2 {

@@ -21,11 +21,11 @@ fn nfs_core() -> (Core, VolumeIx) {
     let mut core = core(policy(), &[("n1", 1)]);
     let facts = HostFacts { hostname: "n2".into(), mounts: vec![mount.clone()], ..HostFacts::default() };
     core.host_up("n2", 1, facts);
-    let served = Served { mount: mount.clone(), path: "/".into(), nonce: "n".into(), secret: "s".into() };
+    let served = VolumeAlias { mount: mount.clone(), path: "/".into(), nonce: "n".into(), secret: "s".into() };
     core.served(served);
     let volume = core.volume(mount);
     let question = |action: &Action| match action {
-        Action::Send(host, ToWorker::Stand { .. }) => Some(*host),
+        Action::Send(host, ToWorker::HasVolume { .. }) => Some(*host),
         _ => None,
     };
     let asked: Vec<HostIx> = core.take_actions().iter().filter_map(question).collect();
@@ -40,7 +40,7 @@ fn a_server_that_proved_to_have_the_files_gets_their_tasks() {
         core.offer(Offer { volumes: vec![volume], ..offer(id, &["n1"]) });
     }
     assert_eq!(assign(&mut core, S).iter().map(|s| s.1).collect::<Vec<_>>(), [1], "not before its answer");
-    core.stands(0, volume, true, "it serves /data".into());
+    core.has_volume(0, volume, true, "it serves /data".into());
     assert_eq!(assign(&mut core, 2 * S).iter().map(|s| s.1).collect::<Vec<_>>(), [0]);
 }
 
@@ -51,7 +51,7 @@ fn a_server_that_could_not_prove_it_is_told_and_not_used() {
     core.offer(Offer { volumes: vec![volume], ..offer(1, &["n1"]) });
     core.source_ended();
     assert!(assign(&mut core, S).is_empty() && core.waiting() == 1, "it may still answer");
-    core.stands(0, volume, false, "no such directory".into());
+    core.has_volume(0, volume, false, "no such directory".into());
     core.assign(at(2 * S).mono);
     let actions = core.take_actions();
     let told = |a: &Action| matches!(a, Action::Note(text) if text.contains("no such directory"));
@@ -101,12 +101,12 @@ fn a_server_is_waited_for_until_it_has_answered() {
     core.connecting([].into_iter(), 0, PATIENCE);
     core.offer(Offer { volumes: vec![volume], ..offer(1, &["n1"]) });
     assert_eq!(assign(&mut core, S), []);
-    core.stands(0, volume, true, "it serves /data".into());
+    core.has_volume(0, volume, true, "it serves /data".into());
     assert_eq!(assign(&mut core, S), [(1, 0, 1)]);
     let (mut core, volume) = nfs_core();
     core.connecting([].into_iter(), 0, PATIENCE);
     core.offer(Offer { volumes: vec![volume], ..offer(1, &["n1"]) });
-    core.stands(0, volume, false, "no such directory".into());
+    core.has_volume(0, volume, false, "no such directory".into());
     assert_eq!(assign(&mut core, S), [(1, 1, 1)]);
 }
 

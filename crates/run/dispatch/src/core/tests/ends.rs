@@ -1,7 +1,7 @@
 //! Signals, halts and limits that end tasks or the run.
 
 use super::*;
-use homing_launch::wire::Stream;
+use homing_launch::wire::OutputStream;
 
 #[test]
 fn who_prints_too_much_is_ended_and_not_tried_again() {
@@ -15,11 +15,11 @@ fn who_prints_too_much_is_ended_and_not_tried_again() {
         };
         core.take_actions().iter().filter_map(kill).collect()
     };
-    core.printed(tickets[0], Stream::Out, &[0; 60]);
-    core.printed(tickets[1], Stream::Out, &[0; 70]);
+    core.printed(tickets[0], OutputStream::Out, &[0; 60]);
+    core.printed(tickets[1], OutputStream::Out, &[0; 70]);
     assert!(ended_now(&mut core).is_empty());
-    core.printed(tickets[0], Stream::Err, &[0; 41]);
-    core.printed(tickets[0], Stream::Err, &[0; 1]);
+    core.printed(tickets[0], OutputStream::Err, &[0; 41]);
+    core.printed(tickets[0], OutputStream::Err, &[0; 1]);
     assert_eq!(ended_now(&mut core), [tickets[0]], "above the limit, and once");
     assert_eq!(core.end_largest_output(), Some(tickets[1]), "the most of those that still run");
     assert_eq!(ended_now(&mut core), [tickets[1]]);
@@ -27,7 +27,7 @@ fn who_prints_too_much_is_ended_and_not_tried_again() {
     // It had ended before the signal arrived, but its output was cut.
     core.ended(0, ended(tickets[1], Outcome::Exit(0)), at(S));
     // Its output came with its end.
-    core.ended(0, Ended { stdout: vec![b'x'; 101], ..ended(tickets[2], Outcome::Exit(0)) }, at(S));
+    core.ended(0, AttemptEnd { stdout: vec![b'x'; 101], ..ended(tickets[2], Outcome::Exit(0)) }, at(S));
     let all = (1..=3).map(|id| (id, Outcome::OutputLimit)).collect::<Vec<_>>();
     assert_eq!(verdicts(core.take_actions()), all);
 }

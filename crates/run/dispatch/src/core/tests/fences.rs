@@ -3,7 +3,7 @@
 use super::*;
 
 /// Returns the fence of the only task that starts now, and its ticket.
-fn fence(core: &mut Core) -> (u64, Vec<Change>) {
+fn fence(core: &mut Core) -> (u64, Vec<FileChange>) {
     core.assign(at(S).mono);
     let run = |action: Action| match action {
         Action::Send(_, ToWorker::Run { ticket, fence, .. }) => Some((ticket, fence)),
@@ -18,7 +18,7 @@ fn what_a_task_wrote_is_looked_at_by_other_hosts_that_read_it() {
     core.offer(offer(1, &["n1"]));
     core.offer(offer(2, &["n2"]));
     assert_eq!(assign(&mut core, 0), [(1, 0, 1), (2, 1, 2)]);
-    core.ended(0, Ended { wrote: vec![change("/d/a", 5)], ..ended(1, Outcome::Exit(0)) }, at(S));
+    core.ended(0, AttemptEnd { wrote: vec![change("/d/a", 5)], ..ended(1, Outcome::Exit(0)) }, at(S));
     let reads = |id, holder| Offer { reads: vec!["/d/a".into()], ..offer(id, &[holder]) };
     core.offer(reads(3, "n1"));
     assert_eq!(fence(&mut core).1, [], "its writer knows");
@@ -38,7 +38,8 @@ fn what_a_task_wrote_is_looked_at_by_other_hosts_that_read_it() {
 #[test]
 fn a_fence_too_long_for_one_message_goes_ahead_of_its_task() {
     let mut core = core(policy(), &[("n1", 1)]);
-    let recent: Vec<Change> = (0..100_000).map(|n| change(&format!("/d/{}/{n}", "folder/".repeat(30)), n)).collect();
+    let recent: Vec<FileChange> =
+        (0..100_000).map(|n| change(&format!("/d/{}/{n}", "folder/".repeat(30)), n)).collect();
     core.offer(Offer { recent: recent.clone(), ..offer(1, &["n1"]) });
     core.assign(at(S).mono);
     let (mut told, mut last) = (Vec::new(), false);

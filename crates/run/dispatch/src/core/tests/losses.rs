@@ -60,7 +60,7 @@ fn a_run_whose_hosts_are_all_gone_ends_and_says_so() {
     assert!(core.is_stranded() && !core.is_over(), "a host that is still asked for may take it up");
     let (exit, ending) = core.finish();
     assert_eq!(exit, 254);
-    assert!(matches!(ending, What::RunEnded { counts, .. } if counts["unfinished"] == 1));
+    assert!(matches!(ending, EventKind::RunEnded { counts, .. } if counts["unfinished"] == 1));
 }
 
 #[test]
@@ -104,9 +104,12 @@ fn what_ran_behind_a_lost_leader_runs_again_when_its_lease_is_over() {
     let facts = HostFacts { hostname: "n1".into(), memory_bytes: 8 << 30, ..HostFacts::default() };
     let back = core.host_up("n1", 2, facts);
     let actions = core.take_actions();
-    let records: Vec<&What> =
+    let records: Vec<&EventKind> =
         actions.iter().filter_map(|a| if let Action::Journal(what) = a { Some(what) } else { None }).collect();
-    assert!(matches!(records[..], [What::HostLost { .. }, What::HostUp { .. }]), "the second is not taken for lost");
+    assert!(
+        matches!(records[..], [EventKind::HostLost { .. }, EventKind::HostUp { .. }]),
+        "the second is not taken for lost"
+    );
     assert!(
         !actions.iter().any(|a| matches!(a, Action::Note(_) | Action::HostNote(..))),
         "who lost the leader tells of it"
@@ -117,7 +120,10 @@ fn what_ran_behind_a_lost_leader_runs_again_when_its_lease_is_over() {
     let again = assign(&mut core, 30 * S);
     assert_eq!((again.len(), again[0].0, again[0].1), (1, begun.0, back));
     assert!(
-        !core.take_actions().iter().any(|a| matches!(a, Action::Journal(What::HostLost { .. }) | Action::HostNote(..)))
+        !core
+            .take_actions()
+            .iter()
+            .any(|a| matches!(a, Action::Journal(EventKind::HostLost { .. }) | Action::HostNote(..)))
     );
 }
 

@@ -1,7 +1,7 @@
 //! Tasks without named inputs that move bytes.
 
 use super::*;
-use homing_model::{Mover, Pulse};
+use homing_model::{Mover, StorageSample};
 
 fn unnamed(id: TaskId, command: &str) -> Offer {
     let mut offer = offer(id, &[]);
@@ -14,13 +14,13 @@ fn offers(core: &mut Core, ids: std::ops::RangeInclusive<TaskId>, command: &str)
 }
 
 fn pulse(core: &mut Core, host: HostIx, ticket: u64, disk: u64) {
-    let pulse = Pulse { mover: Some(Mover { ticket, disk, read: 0, written: 0 }), ..Pulse::default() };
+    let pulse = StorageSample { mover: Some(Mover { ticket, disk, read: 0, written: 0 }), ..StorageSample::default() };
     core.pulse(host, &pulse, Mono::from_us(0));
 }
 
-fn wrote(ticket: u64, bytes: u64) -> Ended {
+fn wrote(ticket: u64, bytes: u64) -> AttemptEnd {
     let io = IoCounters { write_bytes: bytes, ..IoCounters::default() };
-    Ended { io, ..ended(ticket, Outcome::Exit(0)) }
+    AttemptEnd { io, ..ended(ticket, Outcome::Exit(0)) }
 }
 
 /// Assigns after the beginning of a run, in which few tasks start at once.

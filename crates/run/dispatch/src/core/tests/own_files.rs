@@ -18,7 +18,7 @@ fn starts_of(offers: impl IntoIterator<Item = Offer>, hosts: &[(&str, u32)]) -> 
     offers.into_iter().for_each(|offer| core.offer(offer));
     core.assign(at(0).mono);
     let started = |action| match action {
-        Action::Journal(What::TaskStarted { planned, why, .. }) => Some((planned, why.unwrap_or_default())),
+        Action::Journal(EventKind::TaskStarted { planned, why, .. }) => Some((planned, why.unwrap_or_default())),
         _ => None,
     };
     core.take_actions().into_iter().filter_map(started).collect()

@@ -17,7 +17,7 @@
 
 use super::*;
 use crate::power::{Circuit, Draw};
-use homing_model::{Links, NodeSet};
+use homing_model::{ClusterLinks, NodeSet};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -28,11 +28,11 @@ const TICK_US: u64 = S / 10;
 const LONGEST_US: u64 = 1000 * S;
 
 /// The values of a command, by their names.
-struct Values<'a>(Vec<(&'a str, &'a str)>);
+struct CommandValues<'a>(Vec<(&'a str, &'a str)>);
 
-impl<'a> Values<'a> {
-    fn new(words: &[&'a str]) -> Values<'a> {
-        Values(words.iter().map(|word| word.split_once('=').unwrap_or((word, ""))).collect())
+impl<'a> CommandValues<'a> {
+    fn new(words: &[&'a str]) -> CommandValues<'a> {
+        CommandValues(words.iter().map(|word| word.split_once('=').unwrap_or((word, ""))).collect())
     }
 
     fn get(&self, key: &str) -> Option<&'a str> {
@@ -54,7 +54,7 @@ fn amount(text: &str) -> (String, u64) {
     (name.into(), count.parse().unwrap())
 }
 
-fn set_policy(policy: &mut Policy, values: &Values) {
+fn set_policy(policy: &mut Policy, values: &CommandValues) {
     for (key, value) in &values.0 {
         match *key {
             "tries" => policy.tries = value.parse().ok(),
@@ -89,7 +89,7 @@ fn set_policy(policy: &mut Policy, values: &Values) {
     let mut switches: Vec<_> = values.0.iter().filter(|(key, _)| *key == "switch").map(switch).collect();
     if !switches.is_empty() {
         switches.push(homing_model::links::Switch { name: "top".into(), hosts: vec![], uplink: None, above: None });
-        policy.links = Links::new(switches).unwrap();
+        policy.links = ClusterLinks::new(switches).unwrap();
     }
 }
 
@@ -140,7 +140,7 @@ impl Play {
         let _ = writeln!(self.out, "{:.1} s  {text}", self.now_us as f64 / 1e6);
     }
 
-    fn host(&mut self, set: &str, values: &Values) {
+    fn host(&mut self, set: &str, values: &CommandValues) {
         let slots = values.number("slots").unwrap_or(1.0) as u32;
         let memory_bytes = values.number("memory").unwrap_or(8e9) as u64;
         let nic_bytes_per_s = values.number("rate").map(|rate| rate as u64);
@@ -152,7 +152,7 @@ impl Play {
         self.act();
     }
 
-    fn task(&mut self, numbers: &str, values: &Values) {
+    fn task(&mut self, numbers: &str, values: &CommandValues) {
         let (first, last) = numbers.split_once("..").unwrap_or((numbers, numbers));
         for id in first.parse::<TaskId>().unwrap()..=last.parse().unwrap() {
             let names = |key: &str| values.list(key).into_iter().map(String::from).collect::<Vec<_>>();
@@ -208,12 +208,12 @@ impl Play {
 
     fn do_one(&mut self, action: Action) {
         match action {
-            Action::Journal(What::TaskStarted { task, attempt, host, why, .. }) => {
+            Action::Journal(EventKind::TaskStarted { task, attempt, host, why, .. }) => {
                 let again = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
                 let why = why.map(|why| format!(": {why}")).unwrap_or_default();
                 self.say(&format!("task {task} starts on {host}{again}{why}"));
             }
-            Action::Journal(What::Limit { storage, limit, .. }) => {
+            Action::Journal(EventKind::Limit { storage, limit, .. }) => {
                 let limit = limit.map_or("no limit".to_string(), |limit| format!("{limit} at once"));
                 self.say(&format!("storage of {storage}: {limit}"));
             }
@@ -292,7 +292,7 @@ impl Play {
         }
         if stop_us.is_none() {
             let (exit, ending) = self.core.finish();
-            let What::RunEnded { counts, .. } = ending else { panic!("{ending:?}") };
+            let EventKind::RunEnded { counts, .. } = ending else { panic!("{ending:?}") };
             let counts = counts.iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ");
             self.say(&format!("the run ends with {exit}: {counts}"));
         }
@@ -300,7 +300,7 @@ impl Play {
 
     fn command(&mut self, line: &str) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let values = Values::new(words.get(2..).unwrap_or_default());
+        let values = CommandValues::new(words.get(2..).unwrap_or_default());
         match words[..] {
             ["host", set, ..] => self.host(set, &values),
             ["task", numbers, ..] => self.task(numbers, &values),
@@ -332,7 +332,7 @@ fn transcript(script: &str) -> String {
         let _ = writeln!(out, "{line}");
         let Some(command) = line.strip_prefix("> ") else { continue };
         if let Some(values) = command.strip_prefix("policy ") {
-            set_policy(&mut policy, &Values::new(&values.split_whitespace().collect::<Vec<_>>()));
+            set_policy(&mut policy, &CommandValues::new(&values.split_whitespace().collect::<Vec<_>>()));
             continue;
         }
         let play = play.get_or_insert_with(|| Play::new(policy.clone()));

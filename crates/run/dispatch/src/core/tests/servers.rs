@@ -1,8 +1,8 @@
 //! Storage servers that are no hosts of the run.
 
 use super::*;
-use homing_lease::{Place, Wish};
-use homing_model::Pulse;
+use homing_lease::{LeaseDemand, LeaseFolder};
+use homing_model::StorageSample;
 
 const NAS: StorageIx = StorageIx::Server(0);
 
@@ -85,7 +85,7 @@ fn a_server_that_joins_as_a_host_is_charged_as_one() {
 #[test]
 fn a_server_that_has_joined_as_a_host_gives_back_what_it_was_leased_as_a_server() {
     let mut core = core(Policy { io: Io::Fixed(2), shared: true, ..policy() }, &[("n1", 4)]);
-    let place = Place { folder: "/data/l".into(), server: "nas".into(), limit: None, unfit: None };
+    let place = LeaseFolder { folder: "/data/l".into(), server: "nas".into(), limit: None, unfit: None };
     core.server(&["nas".into()], Some(&place));
     (1..=6).for_each(|id| core.offer(served(id, &["nas"])));
     core.leased(NAS, Some(1));
@@ -103,14 +103,20 @@ fn a_limit_is_found_from_what_its_clients_measure() {
     assert_eq!(assign(&mut core, 0).len(), 1, "a slow start");
     let limits = |core: &mut Core| -> Vec<(String, Option<u32>)> {
         let limit = |action| match action {
-            Action::Journal(What::Limit { storage, limit, .. }) => Some((storage, limit)),
+            Action::Journal(EventKind::Limit { storage, limit, .. }) => Some((storage, limit)),
             _ => None,
         };
         core.take_actions().into_iter().filter_map(limit).collect()
     };
     // Its only client computes: no task waits for the storage.
     for ms in (5..500).step_by(5) {
-        let pulse = Pulse { at_us: ms * 1000, looked: ms, moved: Some(0), io_some_us: Some(0), ..Pulse::default() };
+        let pulse = StorageSample {
+            at_us: ms * 1000,
+            looked: ms,
+            moved: Some(0),
+            io_some_us: Some(0),
+            ..StorageSample::default()
+        };
         (0..3).for_each(|host| core.pulse(host, &pulse, Mono::from_us(ms * 1000)));
     }
     let told = limits(&mut core);
@@ -119,7 +125,7 @@ fn a_limit_is_found_from_what_its_clients_measure() {
 
 fn shared(io: Io, limit: Option<u32>) -> Core {
     let mut core = core(Policy { io, shared: true, ..policy() }, &[("n1", 4), ("n2", 4)]);
-    let place = Place { folder: "/data/leases".into(), server: "nas".into(), limit, unfit: None };
+    let place = LeaseFolder { folder: "/data/leases".into(), server: "nas".into(), limit, unfit: None };
     core.server(&["nas".into(), "10.0.0.9".into()], Some(&place));
     (1..=20).for_each(|id| core.offer(served(id, &["10.0.0.9"])));
     core
@@ -129,7 +135,7 @@ fn shared(io: Io, limit: Option<u32>) -> Core {
 fn no_task_begins_without_a_lease_and_those_that_run_keep_theirs() {
     let mut core = shared(Io::Fixed(6), None);
     assert!(assign(&mut core, 0).is_empty(), "nobody knows yet what others have");
-    assert_eq!(core.wishes(NAS), Wish { wanted: 6, used: 0, limit: Some(6) });
+    assert_eq!(core.wishes(NAS), LeaseDemand { wanted: 6, used: 0, limit: Some(6) });
     core.leased(NAS, Some(3));
     let begun = assign(&mut core, 1);
     assert_eq!(begun.len(), 3);
@@ -158,7 +164,7 @@ fn who_shares_nothing_asks_for_nothing() {
     let mut core = core(Policy { io: Io::Fixed(2), ..policy() }, &[("n1", 4)]);
     core.server(
         &["nas".into()],
-        Some(&Place { folder: "/data/l".into(), server: "nas".into(), limit: None, unfit: None }),
+        Some(&LeaseFolder { folder: "/data/l".into(), server: "nas".into(), limit: None, unfit: None }),
     );
     core.offer(served(1, &["nas"]));
     assert_eq!(assign(&mut core, 0).len(), 1);
@@ -169,7 +175,7 @@ fn who_shares_nothing_asks_for_nothing() {
 fn licences_come_and_go_with_the_hosts_that_have_them() {
     let licensed = vec![Licensed { names: vec!["NAS".into(), "10.0.0.9".into()], each: 2 }];
     let mut core = core(Policy { io: Io::Fixed(20), shared: true, licensed, ..policy() }, &[("n1", 4), ("n2", 4)]);
-    let place = Place { folder: "/data/leases".into(), server: "nas".into(), limit: None, unfit: None };
+    let place = LeaseFolder { folder: "/data/leases".into(), server: "nas".into(), limit: None, unfit: None };
     core.server(&["nas".into(), "10.0.0.9".into()], Some(&place));
     (1..=20).for_each(|id| core.offer(served(id, &["10.0.0.9"])));
     assert!(!core.take_actions().iter().any(|action| matches!(action, Action::Share(..))), "Slurm counts");
@@ -188,13 +194,14 @@ fn no_more_leases_are_wished_for_than_slots_could_use() {
     core.source_ended();
     core.leased(NAS, Some(8));
     assert_eq!(assign(&mut core, 0).len(), 8);
-    assert_eq!(core.wishes(NAS), Wish { wanted: 8, used: 8, limit: Some(100) });
+    assert_eq!(core.wishes(NAS), LeaseDemand { wanted: 8, used: 8, limit: Some(100) });
 }
 
 #[test]
 fn a_host_of_the_run_that_serves_others_counts_its_own_tasks_for_all() {
     let mut core = core(Policy { io: Io::Fixed(4), shared: true, ..policy() }, &[("n1", 4), ("n2", 4)]);
-    let place = |server: &str| Place { folder: "/data/l".into(), server: server.into(), limit: None, unfit: None };
+    let place =
+        |server: &str| LeaseFolder { folder: "/data/l".into(), server: server.into(), limit: None, unfit: None };
     for name in ["n1", "n2", "n3"] {
         core.server(&[name.into()], Some(&place(name)));
     }
@@ -210,7 +217,7 @@ fn a_host_of_the_run_that_serves_others_counts_its_own_tasks_for_all() {
     let servers = [(StorageIx::Host(0), "n1"), (StorageIx::Host(1), "n2"), (NAS, "n3")];
     assert_eq!(asked, servers.map(|(storage, name)| (storage, name.to_string())), "each once");
     assert!(assign(&mut core, 0).is_empty(), "nobody knows yet what others have");
-    assert_eq!(core.wishes(StorageIx::Host(0)), Wish { wanted: 4, used: 0, limit: Some(4) });
+    assert_eq!(core.wishes(StorageIx::Host(0)), LeaseDemand { wanted: 4, used: 0, limit: Some(4) });
     core.leased(StorageIx::Host(0), Some(3));
     let begun = assign(&mut core, 1);
     assert_eq!(begun.len(), 3, "those of one user on this server");
@@ -224,7 +231,7 @@ fn a_host_of_the_run_that_serves_others_counts_its_own_tasks_for_all() {
 #[test]
 fn what_a_host_of_the_run_has_on_its_own_disk_is_nobody_elses() {
     let mut core = core(Policy { io: Io::Fixed(4), shared: true, ..policy() }, &[("n1", 4)]);
-    let place = Place { folder: "/data/l".into(), server: "n1".into(), limit: None, unfit: None };
+    let place = LeaseFolder { folder: "/data/l".into(), server: "n1".into(), limit: None, unfit: None };
     core.server(&["n1".into()], Some(&place));
     (1..=8).for_each(|id| core.offer(Offer { served: vec![], ..offer(id, &["n1"]) }));
     assert_eq!(assign(&mut core, 0).len(), 4);
@@ -233,7 +240,7 @@ fn what_a_host_of_the_run_has_on_its_own_disk_is_nobody_elses() {
 #[test]
 fn the_sites_limit_holds_for_a_host_of_the_run() {
     let mut core = core(Policy { io: Io::Fixed(4), ..policy() }, &[("n1", 4)]);
-    let place = Place { folder: "/data/l".into(), server: "n1".into(), limit: Some(2), unfit: None };
+    let place = LeaseFolder { folder: "/data/l".into(), server: "n1".into(), limit: Some(2), unfit: None };
     core.server(&["n1".into()], Some(&place));
     (1..=8).for_each(|id| core.offer(served(id, &["n1"])));
     assert_eq!(assign(&mut core, 0).len(), 2);

@@ -22,7 +22,7 @@ fn the_limit_that_storage_begins_with_is_told_when_it_holds_tasks_back() {
         (1..=tasks).for_each(|id| core.offer(offer(id, &["n1"])));
         (0..5).for_each(|s| core.assign(at(s * S).mono));
         let limit = |action| match action {
-            Action::Journal(What::Limit { limit, why, .. }) => Some((limit, why)),
+            Action::Journal(EventKind::Limit { limit, why, .. }) => Some((limit, why)),
             _ => None,
         };
         let limits: Vec<_> = core.take_actions().into_iter().filter_map(limit).collect();

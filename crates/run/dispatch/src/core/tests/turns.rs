@@ -44,9 +44,9 @@ fn what_was_written_is_read_where_it_was_written() {
         core.offer(Offer { task: task(id), ..offer(id, &[name]) });
         let begun = assign(&mut core, 0);
         assert_eq!(begun.iter().map(|(_, host, _)| *host).collect::<Vec<_>>(), [writer]);
-        let now = Some(homing_model::Stamp { size: 9, ino: 1, mtime_ns: 1, dir: false });
-        let wrote = vec![homing_model::Change { path: "/data/made".into(), now, fresh: false, was: None }];
-        core.ended(writer, Ended { wrote, ..ended(begun[0].2, Outcome::Exit(0)) }, at(0));
+        let now = Some(homing_model::FileStamp { size: 9, ino: 1, mtime_ns: 1, dir: false });
+        let wrote = vec![homing_model::FileChange { path: "/data/made".into(), now, fresh: false, was: None }];
+        core.ended(writer, AttemptEnd { wrote, ..ended(begun[0].2, Outcome::Exit(0)) }, at(0));
         core.offer(Offer { reads: vec!["/data/made".into()], ..offer(id + 1, &["n1", "n2", "n3"]) });
         let begun = assign(&mut core, 0);
         assert_eq!(begun.iter().map(|(_, host, _)| *host).collect::<Vec<_>>(), [writer], "all hold a copy");

@@ -1,7 +1,7 @@
 //! The path of bytes between hosts.
 
 use super::*;
-use homing_model::links::{Links, Switch};
+use homing_model::links::{ClusterLinks, Switch};
 
 #[test]
 fn a_fetch_is_planned_from_the_nearer_copy_and_its_record_tells_the_way() {
@@ -10,12 +10,12 @@ fn a_fetch_is_planned_from_the_nearer_copy_and_its_record_tells_the_way() {
         hosts: hosts.iter().map(|host| host.to_string()).collect(),
         ..Switch::default()
     };
-    let links = Links::new(vec![switch("s1", &["n1"]), switch("s2", &["n2", "n3"])]).unwrap();
+    let links = ClusterLinks::new(vec![switch("s1", &["n1"]), switch("s2", &["n2", "n3"])]).unwrap();
     let mut core = core(Policy { links, ..policy() }, &[("n1", 1), ("n2", 1), ("n3", 1)]);
     (1..=40).for_each(|id| core.offer(offer(id, &["n1", "n2"])));
     core.assign(at(0).mono);
     let why = |action| match action {
-        Action::Journal(What::TaskStarted { host, why, .. }) if host == "n3" => why,
+        Action::Journal(EventKind::TaskStarted { host, why, .. }) if host == "n3" => why,
         _ => None,
     };
     let told: Vec<String> = core.take_actions().into_iter().filter_map(why).collect();

@@ -1,10 +1,10 @@
 //! Reads the histories of hosts from their own `homing hosts --history`, line by line.
 
 use super::{STEPS, kept};
-use homing_exec::{Command, Options, Outcome, Remote};
+use homing_exec::{Command, CommandOutcome, Options, Remote};
 use homing_model::{Failure, exit};
 use homing_os::names::is_here;
-use homing_watch::history::{HostHistory, Kept, read};
+use homing_watch::history::{HostHistory, HostRecords, read};
 use std::time::Duration;
 
 /// The time limit of a host, which reads a megabyte and prints some lines. A host that takes longer hangs.
@@ -23,9 +23,9 @@ pub fn histories(names: &[String], age: Duration, steps: u64) -> Vec<HostHistory
     let results: Vec<_> = Remote::new(options).run(&others, &Command::argv(words)).collect();
     let of = |name: &String| match results.iter().find(|result| result.host == *name) {
         _ if is_here(name) => here(age, steps),
-        Some(result) if result.outcome == Outcome::Exited(0) => read(&result.stdout),
-        Some(result) if result.outcome == Outcome::Exited(exit::NO_PROGRAM) => Err(MISSING.into()),
-        Some(result) if matches!(result.outcome, Outcome::Exited(_)) => Err(there(&result.why())),
+        Some(result) if result.outcome == CommandOutcome::Exited(0) => read(&result.stdout),
+        Some(result) if result.outcome == CommandOutcome::Exited(exit::NO_PROGRAM) => Err(MISSING.into()),
+        Some(result) if matches!(result.outcome, CommandOutcome::Exited(_)) => Err(there(&result.why())),
         Some(result) => Err(result.outcome.to_string()),
         None => Err("it was not asked".into()),
     };
@@ -44,7 +44,7 @@ fn here(age: Duration, steps: u64) -> HostHistory {
         failure.hint.map_or(failure.message.clone(), |hint| format!("{}; try: {hint}", failure.message))
     };
     let records = kept(age, steps).map_err(why)?;
-    Ok(Kept { records, facts: Some(homing_probe::facts()) })
+    Ok(HostRecords { records, facts: Some(homing_probe::facts()) })
 }
 
 #[cfg(test)]

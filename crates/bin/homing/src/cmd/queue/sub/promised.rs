@@ -1,6 +1,6 @@
 //! Checks files of a job before it is queued: those that it reads, and the places of those that it writes.
 
-use homing_batch::{Input, Inputs};
+use homing_batch::{InputOpener, InputSource};
 use homing_model::{Failure, RawText};
 use homing_os::folder::{unreadable, unwritable};
 use homing_queue::JobSpec;
@@ -65,17 +65,22 @@ pub struct PromisedInputs<'a> {
 }
 
 impl PromisedInputs<'_> {
-    fn left_unread(&mut self) -> Input {
+    fn left_unread(&mut self) -> InputSource {
         self.unread = true;
-        Input { from: Box::new(io::empty()), hold: false, copy: None, again: None }
+        InputSource { from: Box::new(io::empty()), hold: false, copy: None, again: None }
     }
 }
 
-impl Inputs for PromisedInputs<'_> {
-    fn open(&mut self, path: &Path) -> io::Result<Input> {
+impl InputOpener for PromisedInputs<'_> {
+    fn open(&mut self, path: &Path) -> io::Result<InputSource> {
         if path == Path::new("-") {
             let Some(text) = self.piped.take() else { return Ok(self.left_unread()) };
-            return Ok(Input { from: Box::new(Cursor::new(text.0.clone())), hold: false, copy: None, again: None });
+            return Ok(InputSource {
+                from: Box::new(Cursor::new(text.0.clone())),
+                hold: false,
+                copy: None,
+                again: None,
+            });
         }
         if is_of_this_process(path) {
             return Err(io::Error::other("it ends with this command: give a file, or the list through a pipe"));
@@ -85,7 +90,7 @@ impl Inputs for PromisedInputs<'_> {
             // Not held: it may be long, and only its beginning is read.
             Ok(known) if known.is_file() => {
                 let from = Box::new(BufReader::new(File::open(&whole)?));
-                Ok(Input { from, hold: false, copy: None, again: Some(whole) })
+                Ok(InputSource { from, hold: false, copy: None, again: Some(whole) })
             }
             Ok(known) if known.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
             // A pipe or a device gives its bytes once, to the job.

@@ -76,7 +76,7 @@ impl Core {
         let mut coming = false;
         for (name, _) in offer.per_host.iter().filter(|(_, bytes)| *bytes > 0) {
             match self.hosts.find(name).filter(|host| self.hosts.is_up(*host)) {
-                Some(host) if self.stands.awaited(host, &offer.volumes) => coming = true,
+                Some(host) if self.volume_access.awaited(host, &offer.volumes) => coming = true,
                 Some(host) if self.blind(&offer.volumes).any(|(blind, _)| blind == host) => {}
                 Some(_) => return false,
                 None => coming |= self.coming.index.find(name).is_some(),

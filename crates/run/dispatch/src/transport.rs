@@ -2,9 +2,9 @@
 
 use crate::admission::StorageIx;
 use crate::settings::Incoming;
-use homing_launch::Heard;
-use homing_lease::News;
-use homing_model::Change;
+use homing_launch::HostEvent;
+use homing_lease::LeaseEvent;
+use homing_model::FileChange;
 use homing_os::threads::begin;
 use homing_place::HostIx;
 use std::io;
@@ -20,19 +20,19 @@ const LOOK_AT_NODES: Duration = Duration::from_secs(10);
 /// A message to the coordinator.
 pub(crate) enum Arrival {
     /// A message of the host with this number.
-    Host(usize, Heard),
+    Host(usize, HostEvent),
     Task(Box<Incoming>),
     SourceEnded,
     /// A host did not see a change in time. `since`: the file has changed again meanwhile.
     Late {
         ix: HostIx,
         ticket: u64,
-        change: Change,
+        change: FileChange,
         why: String,
         since: bool,
     },
     /// News about the leases of a storage server.
-    Leases(StorageIx, News),
+    Leases(StorageIx, LeaseEvent),
     /// A note for the user.
     Note(String),
     /// Nodes that their administrators want empty, with the reasons.
@@ -44,7 +44,7 @@ pub(crate) enum Arrival {
 pub(crate) fn look_again(
     ix: HostIx,
     ticket: u64,
-    change: Change,
+    change: FileChange,
     why: String,
     queue: SyncSender<Arrival>,
 ) -> io::Result<()> {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// A volume that hosts may have under another name.
 #[derive(Clone, Debug)]
-pub struct Served {
+pub struct VolumeAlias {
     /// The mount on the coordinator.
     pub mount: Mount,
     /// The path of the mounted directory at its source.
@@ -22,7 +22,7 @@ pub struct Served {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum VolumeAnswer {
     Awaited,
     Yes,
     No(String),
@@ -30,13 +30,13 @@ pub(crate) enum Answer {
 
 /// The questions to hosts, and their answers.
 #[derive(Debug, Default)]
-pub(crate) struct Stands {
-    served: Vec<(VolumeIx, Served)>,
-    answers: HashMap<(HostIx, VolumeIx), Answer>,
+pub(crate) struct VolumeAccess {
+    served: Vec<(VolumeIx, VolumeAlias)>,
+    answers: HashMap<(HostIx, VolumeIx), VolumeAnswer>,
 }
 
-impl Stands {
-    pub fn add(&mut self, volume: VolumeIx, served: Served) {
+impl VolumeAccess {
+    pub fn add(&mut self, volume: VolumeIx, served: VolumeAlias) {
         self.served.push((volume, served));
     }
 
@@ -51,8 +51,8 @@ impl Stands {
         if self.answers.contains_key(&(host, volume)) {
             return None;
         }
-        self.answers.insert((host, volume), Answer::Awaited);
-        Some(ToWorker::Stand {
+        self.answers.insert((host, volume), VolumeAnswer::Awaited);
+        Some(ToWorker::HasVolume {
             ask: volume as u64,
             point: served.mount.point.clone(),
             path: served.path.clone(),
@@ -62,18 +62,18 @@ impl Stands {
     }
 
     /// Records an answer. Returns false if no question was open.
-    pub fn answered(&mut self, host: HostIx, volume: VolumeIx, answer: Answer) -> bool {
-        let known = self.answers.get_mut(&(host, volume)).filter(|a| **a == Answer::Awaited);
+    pub fn answered(&mut self, host: HostIx, volume: VolumeIx, answer: VolumeAnswer) -> bool {
+        let known = self.answers.get_mut(&(host, volume)).filter(|a| **a == VolumeAnswer::Awaited);
         known.map(|a| *a = answer).is_some()
     }
 
-    pub fn of(&self, host: HostIx, volume: VolumeIx) -> Option<&Answer> {
+    pub fn of(&self, host: HostIx, volume: VolumeIx) -> Option<&VolumeAnswer> {
         self.answers.get(&(host, volume))
     }
 
     /// Whether a host has still to answer for one of these volumes.
     pub fn awaited(&self, host: HostIx, volumes: &[VolumeIx]) -> bool {
-        volumes.iter().any(|volume| self.of(host, *volume) == Some(&Answer::Awaited))
+        volumes.iter().any(|volume| self.of(host, *volume) == Some(&VolumeAnswer::Awaited))
     }
 
     /// Drops the answers of a lost host.
@@ -83,6 +83,6 @@ impl Stands {
 
     /// Whether a host may still prove to have the files.
     pub fn pending(&self) -> bool {
-        self.answers.values().any(|a| *a == Answer::Awaited)
+        self.answers.values().any(|a| *a == VolumeAnswer::Awaited)
     }
 }

@@ -15,7 +15,7 @@ const LOOK_AGAIN: f64 = 20.0;
 
 /// Measurements of one host that others fetch from.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Burden {
+pub struct ServingCost {
     /// Wall time of its own tasks while no task fetched from it, microseconds.
     alone_us: Mean,
     /// Wall time of its own tasks while a task fetched all the time, microseconds.
@@ -49,7 +49,7 @@ impl Overlap {
 
 /// Whether one more task may fetch from a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FetchVerdict {
     Yes,
     /// Its own tasks would lose more than others gain.
     No,
@@ -57,7 +57,7 @@ pub enum Verdict {
     Wait,
 }
 
-impl Burden {
+impl ServingCost {
     /// Records that one of the host's own tasks ended.
     pub fn own_ended(&mut self, wall_us: f64, overlap: Overlap) {
         if overlap.most == 0 {
@@ -80,34 +80,34 @@ impl Burden {
 
     /// Decides whether a task that would take `fetched_us` elsewhere may fetch from this host. `backlog` tasks wait
     /// for its `slots`; `reading` tasks read from it now.
-    pub fn verdict(&self, slots: f64, backlog: f64, reading: u32, fetched_us: f64, now_us: u64) -> Verdict {
+    pub fn verdict(&self, slots: f64, backlog: f64, reading: u32, fetched_us: f64, now_us: u64) -> FetchVerdict {
         let fetched_us = self.fetched_us.get().unwrap_or(fetched_us).max(1.0);
         let (Some(beside), Some(fetching)) = (self.beside_us.enough(ENOUGH), self.fetching.get()) else {
-            return Verdict::Yes;
+            return FetchVerdict::Yes;
         };
         let (own, gained) = (slots / beside, fetching / fetched_us);
         let Some(alone) = self.alone_us.enough(ENOUGH) else {
             // The present fetches end one after the other; then its own tasks must begin and end.
             let takes_us = fetched_us / 2.0 + 2.0 * beside;
             let far = fetched_us > FAR * beside;
-            return if far { self.find_out(own, gained, backlog, (takes_us, now_us)) } else { Verdict::Yes };
+            return if far { self.find_out(own, gained, backlog, (takes_us, now_us)) } else { FetchVerdict::Yes };
         };
         let again = reading == 0 && now_us.saturating_sub(self.last_us) as f64 > LOOK_AGAIN * fetched_us;
-        if slots / alone - own > gained && !again { Verdict::No } else { Verdict::Yes }
+        if slots / alone - own > gained && !again { FetchVerdict::No } else { FetchVerdict::Yes }
     }
 
     /// Decides whether to leave the host alone for a test. It is worth it if the host does most of the work, tasks
     /// elsewhere take far longer than its own, and enough work is left.
-    fn find_out(&self, own: f64, gained: f64, backlog: f64, (takes_us, now_us): (f64, u64)) -> Verdict {
+    fn find_out(&self, own: f64, gained: f64, backlog: f64, (takes_us, now_us): (f64, u64)) -> FetchVerdict {
         if let Some(since) = self.held_since_us {
             let over = now_us.saturating_sub(since) as f64 > 2.0 * takes_us;
-            return if over { Verdict::Yes } else { Verdict::Wait };
+            return if over { FetchVerdict::Yes } else { FetchVerdict::Wait };
         }
         let all = own + gained;
         if own < gained || gained / all * takes_us > WORTH_KNOWING * backlog / all {
-            return Verdict::Yes;
+            return FetchVerdict::Yes;
         }
-        Verdict::Wait
+        FetchVerdict::Wait
     }
 
     /// Leaves it alone from now on, if it is not already.
@@ -120,8 +120,8 @@ impl Burden {
 mod tests {
     use super::*;
 
-    fn learnt(alone: f64, beside: f64, fetched: f64) -> Burden {
-        let mut burden = Burden::default();
+    fn learnt(alone: f64, beside: f64, fetched: f64) -> ServingCost {
+        let mut burden = ServingCost::default();
         for _ in 0..4 {
             burden.own_ended(beside, Overlap::new(3));
             burden.fetch_ended(fetched);
@@ -136,25 +136,25 @@ mod tests {
     fn a_fetch_that_costs_more_than_it_brings_is_not_made() {
         // An emulated NFS server: 2 slots, 0.4 s for a task, 0.7 s while three others fetch for 3.5 s each.
         let mut server = learnt(4e5, 7e5, 3.5e6);
-        assert_eq!(server.verdict(2.0, 80.0, 3, 3.5e6, 1_000), Verdict::No);
+        assert_eq!(server.verdict(2.0, 80.0, 3, 3.5e6, 1_000), FetchVerdict::No);
         // After a long time one may fetch, to see whether that still holds.
-        assert_eq!(server.verdict(2.0, 80.0, 0, 3.5e6, 71_000_000), Verdict::Yes);
+        assert_eq!(server.verdict(2.0, 80.0, 0, 3.5e6, 71_000_000), FetchVerdict::Yes);
         server.fetch_begins(71_000_000);
-        assert_eq!(server.verdict(2.0, 80.0, 1, 3.5e6, 71_000_001), Verdict::No);
+        assert_eq!(server.verdict(2.0, 80.0, 1, 3.5e6, 71_000_001), FetchVerdict::No);
         // It becomes slower, but others gain more.
-        assert_eq!(learnt(6e5, 7e5, 3.5e6).verdict(2.0, 80.0, 3, 3.5e6, 1_000), Verdict::Yes);
-        assert_eq!(learnt(4e5, 4e5, 3.5e6).verdict(2.0, 80.0, 3, 3.5e6, 1_000), Verdict::Yes);
+        assert_eq!(learnt(6e5, 7e5, 3.5e6).verdict(2.0, 80.0, 3, 3.5e6, 1_000), FetchVerdict::Yes);
+        assert_eq!(learnt(4e5, 4e5, 3.5e6).verdict(2.0, 80.0, 3, 3.5e6, 1_000), FetchVerdict::Yes);
     }
 
     #[test]
     fn finding_out_is_worth_a_little_only() {
-        assert_eq!(learnt(0.0, 7e5, 3.5e6).verdict(2.0, 10.0, 3, 3.5e6, 0), Verdict::Yes, "soon over");
-        assert_eq!(learnt(0.0, 6e8, 6.1e8).verdict(2.0, 80.0, 3, 6.1e8, 0), Verdict::Yes, "others do most");
+        assert_eq!(learnt(0.0, 7e5, 3.5e6).verdict(2.0, 10.0, 3, 3.5e6, 0), FetchVerdict::Yes, "soon over");
+        assert_eq!(learnt(0.0, 6e8, 6.1e8).verdict(2.0, 80.0, 3, 6.1e8, 0), FetchVerdict::Yes, "others do most");
         let mut server = learnt(0.0, 7e5, 3.5e6);
-        assert_eq!(server.verdict(2.0, 90.0, 3, 3.5e6, 1_000), Verdict::Wait);
+        assert_eq!(server.verdict(2.0, 90.0, 3, 3.5e6, 1_000), FetchVerdict::Wait);
         server.hold(1_000);
-        assert_eq!(server.verdict(2.0, 70.0, 0, 3.5e6, 5_000_000), Verdict::Wait);
-        assert_eq!(server.verdict(2.0, 50.0, 0, 3.5e6, 20_000_000), Verdict::Yes, "not for ever");
+        assert_eq!(server.verdict(2.0, 70.0, 0, 3.5e6, 5_000_000), FetchVerdict::Wait);
+        assert_eq!(server.verdict(2.0, 50.0, 0, 3.5e6, 20_000_000), FetchVerdict::Yes, "not for ever");
     }
 
     #[test]
@@ -163,6 +163,6 @@ mod tests {
         let mut mixed = Overlap::new(0);
         mixed.see(2);
         burden.own_ended(1e9, mixed);
-        assert_eq!(burden.verdict(2.0, 80.0, 3, 3.5e6, 1_000), Verdict::No);
+        assert_eq!(burden.verdict(2.0, 80.0, 3, 3.5e6, 1_000), FetchVerdict::No);
     }
 }

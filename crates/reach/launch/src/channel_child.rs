@@ -2,15 +2,15 @@
 
 use crate::Via;
 use crate::carrier::Carrier;
-use crate::end::{self, End};
+use crate::end::{self, ChannelEnd};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Handle of the process behind a channel. Dropping it ends that process at once.
-pub struct Keeper(Held);
+pub struct ChannelChild(ChannelProcess);
 
-enum Held {
+enum ChannelProcess {
     /// A child of this process.
     Child(Carrier),
     /// A channel of a leader.
@@ -22,26 +22,26 @@ pub(crate) trait Led: Send + Sync {
     /// Waits for its end, for at most `grace`; then has the leader end it.
     fn end(&self, grace: Duration);
     /// Returns how it ended, if it ends soon.
-    fn ended(&self) -> End;
+    fn ended(&self) -> ChannelEnd;
 }
 
-impl From<Carrier> for Keeper {
-    fn from(carrier: Carrier) -> Keeper {
-        Keeper(Held::Child(carrier))
+impl From<Carrier> for ChannelChild {
+    fn from(carrier: Carrier) -> ChannelChild {
+        ChannelChild(ChannelProcess::Child(carrier))
     }
 }
 
-impl Keeper {
-    pub(crate) fn led(led: Arc<dyn Led>) -> Keeper {
-        Keeper(Held::Led(led))
+impl ChannelChild {
+    pub(crate) fn led(led: Arc<dyn Led>) -> ChannelChild {
+        ChannelChild(ChannelProcess::Led(led))
     }
 
     /// Waits for the end of the process behind the channel, for at most `grace`; then ends it. The caller has dropped
     /// the channel's `to` before: otherwise the process has no reason to end. `None` if its status is unknown.
     pub fn end(mut self, grace: Duration) -> Option<ExitStatus> {
         match &mut self.0 {
-            Held::Child(carrier) => carrier.reap(grace),
-            Held::Led(led) => {
+            ChannelProcess::Child(carrier) => carrier.reap(grace),
+            ChannelProcess::Led(led) => {
                 led.end(grace);
                 None
             }
@@ -50,16 +50,16 @@ impl Keeper {
 
     pub(crate) fn witness(&self) -> Witness {
         match &self.0 {
-            Held::Child(carrier) => Witness::Child(end::Witness::of(carrier)),
-            Held::Led(led) => Witness::Led(led.clone()),
+            ChannelProcess::Child(carrier) => Witness::Child(end::Witness::of(carrier)),
+            ChannelProcess::Led(led) => Witness::Led(led.clone()),
         }
     }
 }
 
-impl Drop for Keeper {
+impl Drop for ChannelChild {
     fn drop(&mut self) {
         // A carrier ends its child itself.
-        if let Held::Led(led) = &self.0 {
+        if let ChannelProcess::Led(led) = &self.0 {
             led.end(Duration::ZERO);
         }
     }
@@ -72,7 +72,7 @@ pub(crate) enum Witness {
 }
 
 impl Witness {
-    pub fn end(&self, via: &Via) -> End {
+    pub fn end(&self, via: &Via) -> ChannelEnd {
         match self {
             Witness::Child(witness) => witness.end(via),
             Witness::Led(led) => led.ended(),

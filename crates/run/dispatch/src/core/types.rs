@@ -6,10 +6,10 @@ use crate::hosts::{Hosts, VolumeIx};
 use crate::power::Circuit;
 use homing_batch::Halt;
 use homing_launch::Attempt;
-use homing_launch::wire::{Ended, ToWorker};
-use homing_lease::Place;
-use homing_model::event::{SAID_BYTES, What};
-use homing_model::{Change, IoCounters, Links, Mover, Outcome, RawText, Task};
+use homing_launch::wire::{AttemptEnd, ToWorker};
+use homing_lease::LeaseFolder;
+use homing_model::event::{EventKind, SAID_BYTES};
+use homing_model::{ClusterLinks, FileChange, IoCounters, Mover, Outcome, RawText, Task};
 use homing_os::clock::Mono;
 use homing_place::{HostIx, Need, Placed, Reason};
 use std::collections::HashMap;
@@ -54,7 +54,7 @@ pub struct Policy {
     /// The limits of the hosts' common power.
     pub power: Vec<Circuit>,
     /// The known links between hosts.
-    pub links: Links,
+    pub links: ClusterLinks,
     /// The limits at the end of earlier runs of this command, by the storage's name.
     pub learnt: HashMap<String, u32>,
     /// The kinds of commands, by their first words, that moved bytes of unnamed files in earlier runs.
@@ -95,7 +95,7 @@ pub struct Offer {
     /// Names on shared file systems that it may read, absolute. Some may not exist.
     pub reads: Vec<RawText>,
     /// The changes of these files that are so recent that hosts may have an older state in their caches.
-    pub recent: Vec<Change>,
+    pub recent: Vec<FileChange>,
 }
 
 impl Offer {
@@ -143,27 +143,27 @@ impl Offer {
 #[derive(Debug)]
 pub enum Action {
     /// Append to the journal, before any later action.
-    Journal(What),
+    Journal(EventKind),
     /// Send to a worker.
     Send(HostIx, ToWorker),
     /// An attempt ended. `last` in the record shows whether its output is the task's.
     Ended {
         /// The record of the end.
-        record: Box<Record>,
+        record: Box<AttemptRecord>,
     },
     /// Show a note to the user.
     Note(String),
     /// The same, about a host. Equal notes about many hosts are joined.
     HostNote(HostIx, String),
     /// Take part in the leases of a storage that other runs may use.
-    Share(StorageIx, Place),
+    Share(StorageIx, LeaseFolder),
     /// Locate the inputs of a task whose turn has come, and offer it.
     Locate(Box<Task>),
 }
 
 /// The end of an attempt, for printers and job logs.
 #[derive(Debug)]
-pub struct Record {
+pub struct AttemptRecord {
     /// The attempt's ticket on its channel.
     pub ticket: u64,
     /// The task, with its slot number.
@@ -179,7 +179,7 @@ pub struct Record {
     /// The wall time, microseconds.
     pub wall_us: u64,
     /// The message of the worker.
-    pub ended: Option<Ended>,
+    pub ended: Option<AttemptEnd>,
     /// The bytes of standard output.
     pub stdout_bytes: u64,
     /// The bytes of error output.
@@ -192,10 +192,10 @@ pub struct Record {
     pub ran: Option<u64>,
 }
 
-impl Record {
+impl AttemptRecord {
     /// Returns the event for the journal.
-    pub(super) fn event(&self) -> What {
-        What::TaskEnded {
+    pub(super) fn event(&self) -> EventKind {
+        EventKind::TaskEnded {
             task: self.task.id,
             attempt: self.attempt,
             host: self.host.clone(),
@@ -220,7 +220,7 @@ impl Record {
     }
 }
 
-pub(super) struct Waiting {
+pub(super) struct WaitingTask {
     pub(super) offer: Offer,
     pub(super) attempt: u32,
     pub(super) losses: u32,
@@ -228,11 +228,11 @@ pub(super) struct Waiting {
     pub(super) failed_on: Vec<HostIx>,
 }
 
-pub(super) type Running = Attempt<Given>;
+pub(super) type TaskAttempt = Attempt<TaskDetails>;
 
 /// Further data of a running attempt.
-pub(super) struct Given {
-    pub(super) waiting: Box<Waiting>,
+pub(super) struct TaskDetails {
+    pub(super) waiting: Box<WaitingTask>,
     pub(super) placed: Placed,
     /// Its slot, `{%}`.
     pub(super) slot: u32,
@@ -252,7 +252,7 @@ pub(super) struct Given {
 }
 
 /// Returns the action that ends an attempt, unless it is being ended already.
-pub(super) fn end(running: &mut Running, ticket: u64, timed_out: bool) -> Option<Action> {
+pub(super) fn end(running: &mut TaskAttempt, ticket: u64, timed_out: bool) -> Option<Action> {
     running.kill(ticket, GRACE_MS, timed_out).map(|kill| Action::Send(running.host, kill))
 }
 
