@@ -175,7 +175,7 @@ pub struct Args {
     pub env: Vec<String>,
 
     /// Run each task in a container of this image, with its folders at the same paths: apptainer for a .sif or a path, else
-    /// podman; options bind=FOLDER, arg=WORD and with=PROGRAM follow a colon, with commas between them
+    /// podman. Options bind=FOLDER, arg=WORD and with=PROGRAM follow a colon, with commas between them
     #[arg(help_heading = LIMITS, long, value_name = "IMAGE[:OPTIONS]", value_parser = container)]
     pub container: Option<Container>,
     /// Run CMD on this machine after the end, however it ended, with HOMING_EXIT, HOMING_DONE, HOMING_FAILED, HOMING_RUN
