@@ -135,7 +135,7 @@ fn input_that_was_read_to_its_end_needs_no_second_giving() {
     let mut child = command.stderr(Stdio::null()).spawn().unwrap();
     until("the second task has started", || ran(&w).contains('2'));
     // The reader may be behind the tasks.
-    until("the end of the input is recorded", || journal(&w).with_file_name("input.1.end").exists());
+    until("the end of the input is recorded", || journal(&w).with_file_name("stdin.end").exists());
     child.kill().unwrap();
     child.wait().unwrap();
     until("nothing is left", || !somebody_works_in(&w));
