@@ -64,13 +64,16 @@ mod tests {
         let end = CHECK.ask.split_once("while read -r p;").unwrap().1.trim_end_matches('\'');
         let script = format!("while read -r p;{end}").replace("/etc/fstab", fstab.to_str().unwrap());
         let script = script.replace("\"/run$p\"", &format!("\"{}$p\"", run.display()));
+        let (homes, line) = homing_setup::homes_mark();
         let found = |lines: &str| {
             std::fs::write(&fstab, lines).unwrap();
             let script = format!("printf '/home\\n/data\\n' | {script}");
-            let done = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", &script]).env("HOMES", homes).env("HOMES_LINE", &line);
+            let done = shell.output().unwrap();
             String::from_utf8(done.stdout).unwrap()
         };
-        assert_eq!(found("# homing homes: begin\n/homes/home /home none bind 0 0\n"), "/data\tresult\n");
+        assert_eq!(found(&format!("{line}\n/homes/home /home none bind 0 0\n")), "/data\tresult\n");
         assert_eq!(found("n1:/home /home nfs defaults 0 0\n"), "/home\tann\n/data\tresult\n");
     }
 }

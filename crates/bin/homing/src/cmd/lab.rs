@@ -168,7 +168,7 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
     let plan = homing_lab::up_with(&spec, &|text| eprintln!("lab {}: {text}", spec.name))?;
     let name = &plan.spec.name;
     println!("lab {name} is up: {} (ssh -F {} n1)", plan.names(), plan.ssh_config().display());
-    println!("  try: homing run --lab {name} 'hostname; echo {{}}' ::: a b c");
+    println!("  try: homing run --lab {name} --wd / 'hostname; echo {{}}' ::: a b c");
     println!("  or, on a host of it: homing lab shell --name {name} n1");
     Ok(0)
 }

@@ -126,7 +126,7 @@ fn every_message_has_its_row() {
         let mut code: Rows = variants(WIRE, name).iter().map(|(name, fields)| (name.clone(), names(fields))).collect();
         // Messages that carry an object. The row names the fields of the object.
         for (message, file, object_of) in
-            [("Ended", WIRE, "AttemptEnd"), ("Pulse", HOST, "Pulse"), ("Sample", HOST, "HostSample")]
+            [("Ended", WIRE, "AttemptEnd"), ("Pulse", HOST, "StorageSample"), ("Sample", HOST, "HostSample")]
         {
             code.entry(message.into()).and_modify(|fields| *fields = object(file, object_of));
         }

@@ -1,5 +1,6 @@
 //! Counts faults of style in the comments of each crate and in the manual, against ceilings that only fall. The rules
-//! are in CONTRIBUTING.md. Also finds names of types that say nothing, because more than two crates use them. `UPDATE=1 cargo test -p homing language` lowers the ceilings to the counts.
+//! are in CONTRIBUTING.md. `UPDATE=1 cargo test -p homing language` lowers the ceilings to the counts. Also finds names
+//! of types that more than two crates use, and that therefore name no subject.
 
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};

@@ -24,18 +24,23 @@ pub fn histories(names: &[String], age: Duration, steps: u64) -> Vec<HostHistory
     let of = |name: &String| match results.iter().find(|result| result.host == *name) {
         _ if is_here(name) => here(age, steps),
         Some(result) if result.outcome == CommandOutcome::Exited(0) => read(&result.stdout),
-        Some(result) if result.outcome == CommandOutcome::Exited(exit::NO_PROGRAM) => Err(MISSING.into()),
-        Some(result) if matches!(result.outcome, CommandOutcome::Exited(_)) => Err(there(&result.why())),
-        Some(result) => Err(result.outcome.to_string()),
-        None => Err("it was not asked".into()),
+        Some(result) => Err(reason(&result.outcome, &result.why())),
+        None => Err("no command was sent to it".into()),
     };
     names.iter().map(of).collect()
 }
 
 /// Returns the reason of a failure. A message of homing is the reason itself; a message of the shell gets its origin
 /// added.
-fn there(said: &str) -> String {
-    said.strip_prefix("homing: ").map_or_else(|| format!("homing hosts --history there: {said}"), String::from)
+fn reason(outcome: &CommandOutcome, printed: &str) -> String {
+    match outcome {
+        CommandOutcome::Exited(exit::NO_PROGRAM) => MISSING.into(),
+        CommandOutcome::Exited(_) => {
+            let own = printed.strip_prefix("homing: ");
+            own.map_or_else(|| format!("homing hosts --history there: {printed}"), String::from)
+        }
+        other => other.to_string(),
+    }
 }
 
 fn here(age: Duration, steps: u64) -> HostHistory {
@@ -53,10 +58,10 @@ mod tests {
 
     #[test]
     fn a_host_without_homing_gets_the_command_that_installs_it() {
-        for said in ["timeout: failed to run command 'homing': No such file or directory", "sh: 1: homing: not found"] {
-            assert!(there(said).contains("homing help install"), "{said}");
-        }
-        assert_eq!(there("homing: no sample is kept"), "no sample is kept");
-        assert_eq!(there("Killed"), "homing hosts --history there: Killed");
+        let of = |status: i32, printed: &str| reason(&CommandOutcome::Exited(status), printed);
+        // The status is the same in each language.
+        assert!(of(127, "sh: 1: homing: nicht gefunden").contains("homing help install"));
+        assert_eq!(of(255, "homing: no sample is kept"), "no sample is kept");
+        assert_eq!(of(1, "Killed"), "homing hosts --history there: Killed");
     }
 }
