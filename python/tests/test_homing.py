@@ -210,8 +210,9 @@ class Runs(World):
         self.assertGreater(records[-1]["at_ns"] / 1e9, started)
 
     def test_ctrl_c_ends_the_run(self):
-        text = "import homing\nfor result in homing.run('touch began; sleep 600'): pass"
-        python = self.script(text)
+        # A background job of a shell has the signal ignored, and so have its descendants.
+        text = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        python = self.script(text + "import homing\nfor result in homing.run('touch began; sleep 600'): pass")
         until(lambda: pathlib.Path("began").exists())
         python.send_signal(signal.SIGINT)
         self.assertIn(b"KeyboardInterrupt", python.communicate()[1])
