@@ -1,12 +1,12 @@
 //! Runs one command on many hosts.
 //!
 //! ```no_run
-//! use homing_exec::{Command, Options, Outcome, Remote};
+//! use homing_exec::{Command, Options, CommandOutcome, Remote};
 //!
 //! let remote = Remote::new(Options::default());
 //! for result in remote.run(&["n1", "n2"], &Command::argv(["uname", "-r"])) {
 //!     match result.outcome {
-//!         Outcome::Exited(0) => println!("{}: {}", result.host, String::from_utf8_lossy(&result.stdout)),
+//!         CommandOutcome::Exited(0) => println!("{}: {}", result.host, String::from_utf8_lossy(&result.stdout)),
 //!         other => eprintln!("{}: {other}", result.host),
 //!     }
 //! }
