@@ -1,12 +1,10 @@
 //! A user's command at the end of something.
 
+use super::ended_within;
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// The interval at which a command with a time limit is checked.
-const LOOK: Duration = Duration::from_millis(20);
+use std::time::Duration;
 
 /// Runs a line by `/bin/sh` with further variables, and waits for its end. Its output goes to standard error: the
 /// standard output belongs to the tasks. It has no input. Returns why it did not succeed. After `limit` it is ended.
@@ -14,23 +12,19 @@ pub fn run_hook(mut shell: Command, line: &OsStr, limit: Option<Duration>) -> Re
     let to_error = std::io::stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from);
     shell.arg("-c").arg(line).stdin(Stdio::null()).stdout(to_error);
     let mut child = shell.spawn().map_err(|error| format!("cannot start /bin/sh: {error}"))?;
-    let until = limit.map(|limit| Instant::now() + limit);
-    let status = loop {
-        let ended = match until {
-            None => child.wait().map(Some),
-            Some(_) => child.try_wait(),
-        };
-        if let Some(status) = ended.map_err(|error| error.to_string())? {
-            break status;
-        }
-        if until.is_some_and(|until| Instant::now() >= until) {
+    let ended = match limit {
+        None => child.wait().map(Some),
+        Some(limit) => ended_within(&mut child, limit),
+    };
+    match ended.map_err(|error| error.to_string())? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(status.to_string()),
+        None => {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(format!("it was ended after {} s", limit.unwrap_or_default().as_secs()));
+            Err(format!("it was ended after {} s", limit.unwrap_or_default().as_secs()))
         }
-        std::thread::sleep(LOOK);
-    };
-    if status.success() { Ok(()) } else { Err(status.to_string()) }
+    }
 }
 
 #[cfg(test)]
