@@ -24,5 +24,5 @@ pub use choose::{NodeChoice, NodeWishes, Seat, choose};
 pub use fate::{JobState, SlurmEnd, fate, is_passing, job_state, queued_job};
 pub use license::{License, is_license, parse_licenses, taken};
 pub use nodes::{SINFO_FORMAT, SlurmNode, parse_nodes};
-pub use request::{WorkerRequest, advice, job_name};
+pub use request::{WorkerRequest, advice, gres, job_name};
 pub use topology::parse_topology;

@@ -77,7 +77,7 @@ impl WorkerRequest {
         let mut args = vec![format!("--job-name={}", job_name(&self.run))];
         args.extend(self.given());
         args.extend(self.memory_mb.map(|mb| format!("--mem={mb}M")));
-        args.extend((self.gpus > 0).then(|| gres(self.gpus)));
+        args.extend((self.gpus > 0).then(|| format!("--gres={}", gres(self.gpus.into()))));
         args.extend(self.licenses.as_ref().map(|licenses| format!("--licenses={licenses}")));
         args
     }
@@ -125,9 +125,9 @@ pub fn advice(said: &str) -> Option<&'static str> {
     )
 }
 
-/// Returns the option for so many graphics processors on each node of a job.
-pub fn gres(gpus: u32) -> String {
-    format!("--gres=gpu:{gpus}")
+/// Returns the value of `--gres` for so many graphics processors on each node of a job.
+pub fn gres(gpus: u64) -> String {
+    format!("gpu:{gpus}")
 }
 
 /// Returns the name of a run's jobs. Each run has its own, so that its remaining jobs can be found.

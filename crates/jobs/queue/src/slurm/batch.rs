@@ -88,7 +88,7 @@ pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
         (None, None) => {}
     }
     if spec.gpu_parts > 0 {
-        add("gres", format!("gpu:{}", spec.gpu_parts.div_ceil(PARTS)));
+        add("gres", homing_slurm::gres(spec.gpu_parts.div_ceil(PARTS)));
     }
     for (name, file) in [("input", &spec.stdin), ("output", &spec.stdout), ("error", &spec.stderr)] {
         if let Some(file) = file {
