@@ -31,6 +31,7 @@ pub mod runs;
 #[cfg(feature = "admin")]
 pub mod snapshot;
 pub mod targets;
+pub mod times;
 pub mod top;
 #[cfg(feature = "admin")]
 pub mod topology;

@@ -1,7 +1,6 @@
 //! `homing where`: finds the hosts that hold the bytes of files.
 
 use crate::cluster::Cluster;
-use homing_batch::parse_duration_within;
 use homing_locate::{Locator, locate_everything, name_hosts};
 use homing_model::document::Document;
 use homing_model::{Failure, FileLayout, RawText, exit, units};
@@ -31,7 +30,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     limit: usize,
     /// Report a file as silent after this time without an answer of its file system
-    #[arg(long, value_name = "TIME", default_value = "5", value_parser = |text: &str| parse_duration_within("--fs-timeout", text, 1.0..=f64::INFINITY))]
+    #[arg(long, value_name = "TIME", default_value = "5", value_parser = crate::cmd::times::fs_timeout)]
     fs_timeout: Duration,
     /// Files and directories
     #[arg(required_unless_present = "files_from")]

@@ -6,7 +6,7 @@ use super::runs::to_stdout;
 use crate::cluster::ClusterArgs;
 use crate::progress::columns;
 use homing_account::advise::{AdjustableVolume, Price, advice, as_json, hot, text};
-use homing_batch::{parse_duration, parse_duration_within};
+use homing_batch::parse_duration;
 use homing_model::fit::wrapped;
 use homing_model::text::shown;
 use homing_model::{Failure, document};
@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// A file whose file system is silent for so long is left out
-    #[arg(long, value_name = "TIME", default_value = "5", value_parser = |text: &str| parse_duration_within("--fs-timeout", text, 1.0..=f64::INFINITY))]
+    #[arg(long, value_name = "TIME", default_value = "5", value_parser = crate::cmd::times::fs_timeout)]
     fs_timeout: Duration,
     #[command(flatten)]
     cluster: ClusterArgs,

@@ -20,7 +20,7 @@ pub struct Args {
     #[command(flatten)]
     targets: Targets,
     /// How long each pair is loaded, a part: each direction, then both
-    #[arg(long, value_name = "TIME", default_value = "0.5", value_parser = |text: &str| homing_batch::parse_duration_within("--seconds", text, 0.1..=60.0))]
+    #[arg(long, value_name = "TIME", default_value = "0.5", value_parser = crate::cmd::times::load_time)]
     seconds: Duration,
     /// Each host with each other, instead of as many pairs as show a slow one
     #[arg(long)]

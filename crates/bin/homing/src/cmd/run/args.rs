@@ -158,7 +158,7 @@ pub struct Args {
     #[arg(help_heading = LIMITS, long, value_name = "TIME")]
     pub delay: Option<String>,
     /// A file whose file system is silent for so long cannot be looked at: tasks that name it fail
-    #[arg(help_heading = LIMITS, long, value_name = "TIME", default_value = "5", value_parser = |text: &str| homing_batch::parse_duration_within("--fs-timeout", text, 1.0..=f64::INFINITY))]
+    #[arg(help_heading = LIMITS, long, value_name = "TIME", default_value = "5", value_parser = crate::cmd::times::fs_timeout)]
     pub fs_timeout: std::time::Duration,
     /// Start only where this much memory is available: 500M, 2G
     #[arg(help_heading = LIMITS, long, value_name = "SIZE")]

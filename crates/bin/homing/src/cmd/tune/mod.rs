@@ -46,7 +46,7 @@ pub struct Net {
     #[arg(long, requires = "mtu")]
     not_all: bool,
     /// How long each pair is loaded, a part: each direction, then both
-    #[arg(long, value_name = "TIME", default_value = "0.5", value_parser = |text: &str| homing_batch::parse_duration_within("--seconds", text, 0.1..=60.0))]
+    #[arg(long, value_name = "TIME", default_value = "0.5", value_parser = crate::cmd::times::load_time)]
     seconds: Duration,
     /// Write nothing down: what is kept lasts until the next boot
     #[arg(long)]

@@ -71,7 +71,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Time limit of one area on one host
-    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = |text: &str| homing_batch::parse_seconds("--timeout", text, 1..=u64::MAX))]
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = crate::cmd::times::step_limit)]
     timeout: u64,
     #[command(flatten)]
     tree: TreeArgs,

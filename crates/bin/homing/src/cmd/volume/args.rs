@@ -34,7 +34,7 @@ pub struct VolumeOptions {
     #[arg(help_heading = WAY, short, long, global = true)]
     pub quiet: bool,
     /// Time limit of one command on one host
-    #[arg(help_heading = WAY, long, value_name = "TIME", default_value = "3m", global = true, value_parser = |text: &str| homing_batch::parse_seconds("--timeout", text, 1..=u64::MAX))]
+    #[arg(help_heading = WAY, long, value_name = "TIME", default_value = "3m", global = true, value_parser = crate::cmd::times::step_limit)]
     pub timeout: u64,
     /// Do not print what was done either: the caller does.
     #[arg(skip)]
