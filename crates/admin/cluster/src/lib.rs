@@ -172,22 +172,31 @@ impl Cluster {
 
     /// Returns the named resources of hosts: of each the smaller amount, if both files have one.
     pub fn resources(&self) -> HashMap<String, BTreeMap<String, u64>> {
-        let mut all: HashMap<String, BTreeMap<String, u64>> = HashMap::new();
-        for (host, settings) in self.own.host.iter().chain(&self.machine.host) {
-            for (name, amount) in settings.amounts() {
-                let known = all.entry(host.clone()).or_default().entry(name).or_insert(amount);
-                *known = (*known).min(amount);
-            }
+        let hosts = self.own.host.keys().chain(self.machine.host.keys());
+        let all = hosts.map(|host| (host.clone(), self.resources_of(host)));
+        all.filter(|(_, resources)| !resources.is_empty()).collect()
+    }
+
+    fn resources_of(&self, host: &str) -> BTreeMap<String, u64> {
+        let settings = [&self.own, &self.machine].into_iter().filter_map(|file| file.host.get(host));
+        let mut all = BTreeMap::new();
+        for (name, amount) in settings.flat_map(|host| host.amounts()) {
+            let known = all.entry(name).or_insert(amount);
+            *known = amount.min(*known);
         }
-        all.retain(|_, resources| !resources.is_empty());
         all
+    }
+
+    /// Returns the graphics processors that the cluster files give to a host.
+    pub fn gpus_of(&self, host: &str) -> Option<u64> {
+        let mut resources = self.resources_of(host).into_iter();
+        resources.find(|(name, _)| homing_model::resource::is_gpu(name)).map(|(_, gpus)| gpus)
     }
 
     /// Returns the graphics processors of this host: those that the cluster files give to it, or else its devices.
     pub fn gpus_here(&self) -> u32 {
-        let configured = self.resources().remove(&homing_queue::host_name()).unwrap_or_default();
-        let configured = configured.into_iter().find(|(name, _)| homing_model::resource::is_gpu(name));
-        configured.map_or_else(homing_probe::gpus, |(_, gpus)| u32::try_from(gpus).unwrap_or(u32::MAX))
+        let configured = self.gpus_of(&homing_queue::host_name());
+        configured.map_or_else(homing_probe::gpus, |gpus| u32::try_from(gpus).unwrap_or(u32::MAX))
     }
 
     /// Returns the limits that the cluster files give a queue, each with its equivalent in Slurm.

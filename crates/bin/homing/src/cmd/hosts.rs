@@ -132,9 +132,7 @@ fn as_json(name: &str, answer: &HostReading, cluster: &Cluster, off: bool) -> Va
 
 /// Returns the graphics processors of a host: those of the cluster file, or else those that it has.
 fn gpus_of(name: &str, facts: &HostFacts, cluster: &Cluster) -> u64 {
-    let amounts = cluster.resources().remove(name).unwrap_or_default();
-    let configured = amounts.into_iter().find(|(name, _)| homing_model::resource::is_gpu(name));
-    configured.map_or(u64::from(facts.gpus), |(_, gpus)| gpus)
+    cluster.gpus_of(name).unwrap_or(u64::from(facts.gpus))
 }
 
 /// Returns the cell of a host's graphics processors: their number, and how busy they are if that is known.
