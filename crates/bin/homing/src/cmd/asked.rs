@@ -32,13 +32,13 @@ pub fn sampling(run: &str, every: Duration) -> ToWorker {
     }
 }
 
-/// Longest wait for the program that prints how busy graphics processors are, milliseconds. It may load a driver.
-const GPU_QUERY_MS: u64 = 10_000;
+/// Longest wait for the program that prints how busy graphics processors are. It may load a driver.
+const GPU_QUERY: Duration = Duration::from_secs(10);
 
 /// Returns the task that prints how busy the graphics processors of a host are.
 fn gpu_query() -> ToWorker {
     let words = GPU_USE.iter().map(|word| RawText::from(*word)).collect();
-    let task = Task { timeout_ms: Some(GPU_QUERY_MS), ..Task::of(Command::Argv(words)) };
+    let task = Task { timeout_ms: Some(GPU_QUERY.as_millis() as u64), ..Task::of(Command::Argv(words)) };
     ToWorker::Run { ticket: 1, slot: 1, task, requires: vec![], weigh: false, fence: vec![], units: vec![] }
 }
 
@@ -54,9 +54,8 @@ fn ask(name: &str) -> HostReading {
         std::thread::sleep(BETWEEN);
         let mut facts = homing_probe::facts();
         if facts.gpus > 0 {
-            let [program, words @ ..] = GPU_USE;
-            let printed = std::process::Command::new(program).args(words).output();
-            note_gpus(&mut facts, &printed.map(|output| output.stdout).unwrap_or_default());
+            let printed = homing_os::process::ask(&GPU_USE.join(" "), GPU_QUERY);
+            note_gpus(&mut facts, &printed.unwrap_or_default());
         }
         return Ok((facts, first, homing_probe::sample()));
     }
