@@ -191,9 +191,9 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     if is_whole && screen.unlogged.is_none() {
         inputs.forget_stdin();
     }
-    let counts = screen.tally.counts().clone();
+    let counts = args.on_exit.is_some().then(|| screen.tally.counts().clone());
     let ended = ended.and_then(|status| show(&args, screen, &name, status, (here, host_count > 1), document));
-    if let Some(line) = &args.on_exit {
+    if let (Some(line), Some(counts)) = (&args.on_exit, counts) {
         on_exit::run(line, &name, args.name.as_deref(), &counts, &ended);
     }
     ended

@@ -27,6 +27,7 @@ pub(crate) fn batch(
     environment::check_shell()?;
     let [header, names_files] = args.parallel.header()?;
     let raw = |words: &[std::ffi::OsString]| words.iter().map(|w| RawText::from(w.as_os_str())).collect::<Vec<_>>();
+    let takes = takes(args);
     let options = InputOptions {
         cwd: cwd.to_path_buf(),
         // The seed is the name of the run, so that a resumed run has the same order.
@@ -54,9 +55,10 @@ pub(crate) fn batch(
         outputs: raw(&args.output),
         inputs_extra: raw(&args.near),
         shell: environment::shell(),
-        resources: most(args)?,
+        // Counting devices is for tasks that may take some.
+        resources: if args.tasks.is_some() || !takes.is_empty() { most(args)? } else { BTreeMap::new() },
     };
-    for (name, parts) in takes(args) {
+    for (name, parts) in takes {
         homing_batch::offered(&name, parts, &options.resources)
             .map_err(|why| Failure::usage(format!("--gpus-per-task {}: {why}", shown_amount(parts))))?;
     }
