@@ -44,6 +44,12 @@ pub fn shown_amount(parts: u64) -> String {
     }
 }
 
+/// Returns why a task fits on no host: it takes `wanted` parts of a resource, and no host has more than `most`.
+pub fn too_much(name: &str, wanted: u64, most: u64) -> String {
+    let (wanted, most) = (shown_amount(wanted), shown_amount(most));
+    format!("it takes {wanted} of {name:?}, and no host of this run has more than {most}")
+}
+
 /// Returns the amounts of a host in parts, of amounts in units.
 pub fn in_parts(units: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     units.iter().map(|(name, units)| (name.clone(), units.saturating_mul(PARTS))).collect()

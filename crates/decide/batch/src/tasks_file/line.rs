@@ -3,7 +3,7 @@
 use crate::amount::{parse_duration, parse_size};
 use crate::shell::command_from_line;
 use homing_model::graph::Other;
-use homing_model::resource::{PARTS, parse_amount, shown_amount};
+use homing_model::resource::{PARTS, parse_amount, too_much};
 use homing_model::{Command, RawText, Task, TaskId};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -144,17 +144,13 @@ impl TaskFileLine {
 
 /// Checks that some host has this much of a resource. Amounts are in parts of a unit.
 pub fn offered(name: &str, wanted: u64, resources: &BTreeMap<String, u64>) -> Result<(), String> {
-    let units = shown_amount(wanted);
     match resources.get(name) {
         _ if wanted == 0 => Ok(()),
         None => {
             let all = wanted.div_ceil(PARTS);
             Err(format!("no host of this run has the resource {name:?}; --resource {name}={all} gives it to each"))
         }
-        Some(most) if *most < wanted => {
-            let most = shown_amount(*most);
-            Err(format!("it takes {units} of {name:?}, and no host of this run has more than {most}"))
-        }
+        Some(most) if *most < wanted => Err(too_much(name, wanted, *most)),
         Some(_) => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use super::{Action, AttemptRecord, Core};
 use crate::admission::Io;
 use homing_batch::{Decision, TaskCounts};
 use homing_model::event::EventKind;
-use homing_model::resource::shown_amount;
+use homing_model::resource::too_much;
 use homing_model::{Outcome, Task};
 use homing_os::clock::Mono;
 
@@ -18,8 +18,7 @@ const NO_HOSTS: i32 = 254;
 fn nowhere(task: &Task, most: u32, most_of: impl Fn(&str) -> u64) -> String {
     let cpus = task.cpus;
     if let Some((name, parts)) = task.resources.iter().find(|(name, parts)| most_of(name) < *parts) {
-        let (wanted, most) = (shown_amount(*parts), shown_amount(most_of(name)));
-        return format!("it takes {wanted} of {name:?}, and no host of this run has more than {most}");
+        return too_much(name, *parts, most_of(name));
     }
     if cpus > most {
         return format!(
