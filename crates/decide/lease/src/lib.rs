@@ -40,7 +40,7 @@ use std::{fs, io};
 use terms::Claim;
 pub use terms::{LeaseDemand, LeaseFolder, Outlook, has_in_use, serves};
 pub use units::{Pool, Taker, UnitLease};
-pub use wishes::{UnitError, UnitWish, take_units};
+pub use wishes::{UnitError, UnitVariables, UnitWish, take_units};
 
 /// The folder's name in the root of a volume, unless another place is set.
 pub const FOLDER: &str = ".homing-leases";

@@ -169,7 +169,7 @@ fn perform(shared: &WorkerState, run: &TaskSettings, order: SlotOrder, buffer: &
     // Held until the task has ended.
     let _leases = match units::take(shared, &handle, &units) {
         Ok((leases, variables)) => {
-            task.env.extend(variables);
+            task.env.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
             leases
         }
         Err(outcome) => return FromWorker::Ended(attempt::ended(ticket, outcome, Duration::ZERO)),

@@ -3,17 +3,14 @@
 use crate::attempt::{AttemptStop, Handle};
 use crate::shared::WorkerState;
 use homing_launch::wire::FromWorker;
-use homing_lease::{UnitError, UnitLease, UnitWish, take_units};
+use homing_lease::{UnitError, UnitLease, UnitVariables, UnitWish, take_units};
+use homing_model::Outcome;
 use homing_model::resource::shown_amount;
-use homing_model::{Outcome, RawText};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Time after which the user learns that a task waits. Tasks of the same run release units within one round trip.
 const WAITS_LONG: Duration = Duration::from_secs(2);
-
-/// Variables of a task, names and values.
-type Variables = Vec<(RawText, RawText)>;
 
 /// Waits for the units of a task and takes them. Returns the leases and the variables that name the units, or the end
 /// of a task that does not start.
@@ -21,7 +18,7 @@ pub(crate) fn take(
     shared: &WorkerState,
     handle: &Handle,
     wishes: &[UnitWish],
-) -> Result<(Vec<UnitLease>, Variables), Outcome> {
+) -> Result<(Vec<UnitLease>, UnitVariables), Outcome> {
     let taken = take_units(wishes, |wish, waited| {
         if waited > WAITS_LONG && !shared.told_units.swap(true, Ordering::SeqCst) {
             let (name, amount) = (&wish.name, shown_amount(wish.parts));
@@ -30,11 +27,8 @@ pub(crate) fn take(
         }
         handle.fate() == AttemptStop::Free && !shared.leaving.load(Ordering::SeqCst)
     });
-    match taken {
-        Ok((leases, variables)) => {
-            Ok((leases, variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect()))
-        }
-        Err(UnitError::Unwanted) => Err(Outcome::Killed),
-        Err(UnitError::Unkept(why)) => Err(Outcome::CannotStart(why)),
-    }
+    taken.map_err(|error| match error {
+        UnitError::Unwanted => Outcome::Killed,
+        UnitError::Unkept(why) => Outcome::CannotStart(why),
+    })
 }

@@ -1,5 +1,6 @@
 //! Runs tasks in containers: reads `--container`, and wraps the command of a task. Pure.
 
+use homing_model::resource::VISIBLE_DEVICES;
 use homing_model::{Command, RawText, Task};
 use std::path::{Path, PathBuf};
 
@@ -156,9 +157,9 @@ impl Container {
 
     /// Returns the names of the variables that go along: those of the run, those of the task, and homing's own.
     fn names(&self, task: &Task) -> Vec<RawText> {
-        let own = ["HOMING_*", "PARALLEL_*", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"].map(RawText::from);
+        let own = ["HOMING_*", "PARALLEL_*"].into_iter().chain(VISIBLE_DEVICES).map(RawText::from);
         let named = self.variables.iter().cloned().chain(task.env.iter().map(|(name, _)| name.clone()));
-        own.into_iter().chain(named).collect()
+        own.chain(named).collect()
     }
 }
 

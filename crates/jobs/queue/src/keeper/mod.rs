@@ -67,30 +67,28 @@ pub fn keep(
 impl Keeper<'_> {
     /// Keeps the job to its end, wherever it runs.
     fn keep(&self, at_ns: i64) -> Result<(), QueueError> {
-        let (keeper, dir, index) = (self, self.dir, self.index);
-        if let Some(shares) = keeper.spec.over_several() {
-            return keeper.keep_on_several(shares);
+        if let Some(shares) = self.spec.over_several() {
+            return self.keep_on_several(shares);
         }
-        if let Some(host) = keeper.elsewhere() {
-            return keeper.keep_elsewhere(host);
+        if let Some(host) = self.elsewhere() {
+            return self.keep_elsewhere(host);
         }
-        let start = Start { at_ns, host: keeper.host(), process: ProcessIdentity::own() };
-        let write = |name: &str| dir.join(format!("{name}.{index}.json"));
+        let start = Start { at_ns, host: self.host(), process: ProcessIdentity::own() };
+        let write = |name: &str| self.dir.join(format!("{name}.{}.json", self.index));
         // Reserved before the start, so that a job that fills the disk has an end too.
-        let place =
-            Reserved::new(&write("end"), 0o644).map_err(QueueError::io("reserve the record of the end in", dir))?;
-        let record = write_json_soon(&write("start"), &start, 0o644).map_err(QueueError::io("write", dir))?;
+        let place = Reserved::new(&write("end"), 0o644)
+            .map_err(QueueError::io("reserve the record of the end in", self.dir))?;
+        let record = write_json_soon(&write("start"), &start, 0o644).map_err(QueueError::io("write", self.dir))?;
         step("started");
         let begun = homing_os::clock::since_boot();
-        let mut end =
-            keeper.run(&record).unwrap_or_else(|reason| JobEnd { exit: 255, reason: Some(reason), ..ended() });
+        let mut end = self.run(&record).unwrap_or_else(|reason| JobEnd { exit: 255, reason: Some(reason), ..ended() });
         // Not the present time of the clock, because a user may have set it since.
         end.at_ns = at_ns + homing_os::clock::since_boot().saturating_sub(begun).as_nanos() as i64;
         step("ended");
-        keeper.append_report(&start, &end);
+        self.append_report(&start, &end);
         // Not synced: if a power cut takes it, the job's own output may be gone as well, and the job counts as
         // interrupted.
-        place.write(&end).map_err(QueueError::io("write", dir))
+        place.write(&end).map_err(QueueError::io("write", self.dir))
     }
 }
 
