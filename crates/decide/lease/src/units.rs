@@ -8,7 +8,7 @@
 
 use homing_model::resource::PARTS;
 use homing_os::folder::lock::{self, FileLock};
-use homing_os::folder::{is_own, names, open_plain, own};
+use homing_os::folder::{is_own, names, open_plain, own, users};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -63,10 +63,10 @@ impl Taker {
         let folder = own(&self.pool.base, &format!("{NAME}-{uid}"), MODE)?;
         let path = folder.join(&self.pool.name);
         let others = self.others(uid);
-        if self.turn.is_none() && is_taken(&lock::file(&path, 0o644)?, &others, (TURN, TURN + 1))? {
+        let file = lock::file(&path, 0o644)?;
+        if self.turn.is_none() && is_taken(&file, &others, (TURN, TURN + 1))? {
             return Ok(None);
         }
-        let file = lock::file(&path, 0o644)?;
         let mut units = Vec::new();
         let wanted = self.parts.div_ceil(PARTS as u32).max(1) as usize;
         let count = self.pool.units.len();
@@ -109,19 +109,14 @@ impl Taker {
 
     /// Opens the files of the other users. A user who makes one unreadable hides only own units.
     fn others(&self, uid: u32) -> Vec<File> {
-        let entries = std::fs::read_dir(&self.pool.base).into_iter().flatten().flatten();
-        let users = entries.filter_map(|entry| {
-            let name = entry.file_name();
-            name.to_str()?.strip_prefix(NAME)?.strip_prefix('-')?.split('.').next()?.parse::<u32>().ok()
-        });
-        let users: std::collections::BTreeSet<u32> = users.filter(|user| *user != uid).collect();
         let open = |user: u32| {
             let name = format!("{NAME}-{user}");
             let folder = names(&self.pool.base, &name).find(|dir| is_own(dir, user, MODE))?;
             let file = open_plain(&folder.join(&self.pool.name)).ok()?;
             file.metadata().is_ok_and(|meta| meta.uid() == user).then_some(file)
         };
-        users.into_iter().filter_map(open).collect()
+        let others = users(&self.pool.base, NAME).into_iter().filter(|user| *user != uid);
+        others.filter_map(open).collect()
     }
 }
 

@@ -2,9 +2,10 @@
 
 use crate::{Pool, Taker, UnitLease};
 use homing_model::resource::{PARTS, VISIBLE_DEVICES, is_gpu, variable};
+use homing_os::folder::shared::make_base;
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -52,7 +53,7 @@ pub fn take_units(
         let unkept = |place: &Path, error: io::Error| {
             UnitError::Unkept(format!("cannot lease {} in {}: {error}", wish.name, place.display()))
         };
-        let base = base().map_err(|(place, error)| unkept(&place, error))?;
+        let base = make_base().map_err(|(place, error)| unkept(&place, error))?;
         let own = own(wish, &base, |name| std::env::var(name).ok());
         let parts = u32::try_from(wish.parts).unwrap_or(u32::MAX);
         // Whole devices are used in turn; tasks with parts of one fill the first.
@@ -77,15 +78,6 @@ pub fn take_units(
         leases.push(lease);
     }
     Ok((leases, variables))
-}
-
-/// Returns the folder of the leases, which is that of the queue: `$HOMING_QUEUE`, made if it is missing, or /var/tmp.
-fn base() -> Result<PathBuf, (PathBuf, io::Error)> {
-    let Some(named) = std::env::var_os("HOMING_QUEUE").map(PathBuf::from) else { return Ok("/var/tmp".into()) };
-    match homing_os::folder::shared::make(&named) {
-        Ok(_) => Ok(named),
-        Err(error) => Err((named, error)),
-    }
 }
 
 /// The units of a resource that tasks of this process may have.

@@ -5,7 +5,8 @@
 //! share (the lock of turns, the numbers). It decides nothing but order: a user who breaks it cannot touch a job.
 
 use crate::{QueueError, files};
-use std::collections::{BTreeMap, BTreeSet};
+use homing_os::folder::shared;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -29,26 +30,18 @@ pub(crate) struct Places {
 impl Places {
     /// Opens `$HOMING_QUEUE`, or /var/tmp, which unlike /tmp outlives a restart.
     pub fn usual() -> Result<Places, QueueError> {
-        match std::env::var_os("HOMING_QUEUE") {
-            None => Places::at("/var/tmp".into()),
-            Some(named) => {
-                make_shared(Path::new(&named))?;
-                Places::at(named.into())
-            }
-        }
+        Places::at(shared::make_base().map_err(|(base, error)| QueueError::io("make", &base)(error))?)
     }
 
     /// Whether any user of this machine has a queue there.
     pub fn is_usual() -> bool {
-        let base = std::env::var_os("HOMING_QUEUE").map_or_else(|| "/var/tmp".into(), PathBuf::from);
-        base.join(NAME).is_dir()
+        shared::base().join(NAME).is_dir()
     }
 
     /// Opens the queue in a folder, and makes missing folders.
     pub fn at(base: PathBuf) -> Result<Places, QueueError> {
-        let open = |place: &Path, name: &str| {
-            homing_os::folder::shared::open(place, name).map_err(QueueError::io("make", &place.join(name)))
-        };
+        let open =
+            |place: &Path, name: &str| shared::open(place, name).map_err(QueueError::io("make", &place.join(name)));
         let shared = open(&base, NAME)?;
         let numbers = open(&shared, "numbers")?;
         let places = Places { base, shared, numbers, found: Mutex::default(), users: Mutex::default() };
@@ -95,15 +88,8 @@ impl Places {
         {
             return users.clone();
         }
-        let entries = fs::read_dir(&self.base).into_iter().flatten().flatten();
-        let names = entries.filter_map(|e| {
-            let name = e.file_name();
-            let name = name.to_str()?.strip_prefix(NAME)?.strip_prefix('-')?;
-            let uid: u32 = name.split('.').next()?.parse().ok()?;
-            homing_os::folder::is_own(&self.of(uid), uid, OWN).then_some(uid)
-        });
-        let users: BTreeSet<u32> = names.collect();
-        let users: Vec<u32> = users.into_iter().collect();
+        let is_own = |uid: &u32| homing_os::folder::is_own(&self.of(*uid), *uid, OWN);
+        let users: Vec<u32> = homing_os::folder::users(&self.base, NAME).into_iter().filter(is_own).collect();
         *known = state.filter(|(_, settled)| *settled).map(|(at, _)| (at, users.clone()));
         users
     }
@@ -114,17 +100,12 @@ fn usual(uid: u32) -> String {
     format!("{NAME}-{uid}")
 }
 
-/// Makes a folder in which every user may make files and only remove their own.
-pub(crate) fn make_shared(dir: &Path) -> Result<(), QueueError> {
-    homing_os::folder::shared::make(dir).map(drop).map_err(QueueError::io("make", dir))
-}
-
 /// Makes the folder of a queue for a test, with the temporary folder above it.
 #[cfg(test)]
 pub(crate) fn new_shared() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().join("q");
-    make_shared(&base).unwrap();
+    shared::make(&base).unwrap();
     (dir, base)
 }
 
@@ -138,7 +119,7 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let base = dir.path().join("queue");
             let come = || {
-                make_shared(&base)?;
+                shared::make(&base).map_err(QueueError::io("make", &base))?;
                 Places::at(base.clone())?.own()
             };
             let refused: Vec<QueueError> = std::thread::scope(|scope| {

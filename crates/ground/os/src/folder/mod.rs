@@ -24,6 +24,8 @@ pub use state::{cluster_state, cluster_state_of, state, state_from, write_whole}
 pub use unguessable::unguessable;
 pub use vacant::move_if_free;
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -40,6 +42,13 @@ pub fn names<'a>(place: &'a Path, name: &'a str) -> impl Iterator<Item = PathBuf
 /// Whether it is a folder of that user with no more permissions than `mode`.
 pub fn is_own(folder: &Path, uid: u32, mode: u32) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|m| m.is_dir() && m.uid() == uid && m.mode() & 0o777 & !mode == 0)
+}
+
+/// Returns the users who have a folder of that name, by the names `NAME-UID` alone. [`is_own`] shows whose it is.
+pub fn users(place: &Path, name: &str) -> BTreeSet<u32> {
+    let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let user = |entry: OsString| entry.to_str()?.strip_prefix(name)?.strip_prefix('-')?.split('.').next()?.parse().ok();
+    entries.filter_map(user).collect()
 }
 
 /// Returns this user's folder of that name, and makes it with `mode` if there is none. `place` must have the sticky

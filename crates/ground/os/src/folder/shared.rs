@@ -17,6 +17,21 @@ const MODE: u32 = 0o1777;
 /// The longest time between the two calls that make such a folder.
 const HALF_MADE: Duration = Duration::from_secs(1);
 
+/// Returns the folder below which the users of this machine share their queue and its leases: `$HOMING_QUEUE`, or
+/// /var/tmp, which unlike /tmp outlives a restart.
+pub fn base() -> PathBuf {
+    std::env::var_os("HOMING_QUEUE").map_or_else(|| "/var/tmp".into(), PathBuf::from)
+}
+
+/// Returns [`base`], and makes it if the environment names it. The error has the folder.
+pub fn make_base() -> Result<PathBuf, (PathBuf, io::Error)> {
+    let base = base();
+    match std::env::var_os("HOMING_QUEUE").map_or(Ok(false), |_| make(&base)) {
+        Ok(_) => Ok(base),
+        Err(error) => Err((base, error)),
+    }
+}
+
 /// Makes the folder, unless the name exists as any kind of file; its users check whether it is suitable. Returns true
 /// if it was made here. The folder appears with its final mode. Otherwise two processes that make it at once would
 /// find and refuse each other's unfinished folder.
