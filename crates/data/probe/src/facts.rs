@@ -1,13 +1,18 @@
 //! Fixed facts of a host: names, processors, memory, network mounts.
 
 use homing_model::HostFacts;
+use homing_model::container::{APPTAINER, PODMAN};
+use homing_mounts::{FS_TIMEOUT, FileSystemKind, MountLine, holding, patiently};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, read_to_string};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Describes this host. Looks up no name over the network.
 pub fn facts() -> HostFacts {
     let uname = rustix::system::uname();
     let hostname = homing_os::names::own_name();
+    let lines = homing_mounts::read().unwrap_or_default();
     HostFacts {
         aliases: aliases(&hostname),
         hostname,
@@ -15,26 +20,34 @@ pub fn facts() -> HostFacts {
         memory_bytes: memory_bytes(),
         arch: uname.machine().to_string_lossy().into_owned(),
         boot_id: read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into(),
-        mounts: homing_mounts::network(homing_mounts::read().unwrap_or_default()),
+        containers: containers(std::env::var_os("PATH").unwrap_or_default(), &lines),
+        mounts: homing_mounts::network(lines),
         nic_bytes_per_s: line_rate(),
         now_ns: homing_os::clock::wall_ns(),
         ahead: None,
         // The worker adds it.
         most_tasks: None,
-        containers: containers(),
         gpus: crate::gpus::gpus(),
         indices: crate::indices(),
     }
 }
 
-/// Programs that run containers.
-const CONTAINERS: [&str; 3] = ["podman", "apptainer", "singularity"];
+/// Returns the programs for containers in these folders of the PATH. A network file system that does not answer has
+/// none: it must not hold up the host.
+fn containers(path: OsString, lines: &[MountLine]) -> Vec<String> {
+    let is_far =
+        |folder: &PathBuf| holding(lines, folder).is_some_and(|line| FileSystemKind::of(&line.mount).is_network());
+    let (far, near): (Vec<PathBuf>, Vec<PathBuf>) = std::env::split_paths(&path).partition(is_far);
+    let mut found = programs_in(&near);
+    if !far.is_empty() {
+        found.append(&mut patiently(far.clone(), FS_TIMEOUT, move || programs_in(&far)).unwrap_or_default());
+    }
+    found.into_iter().map(String::from).collect()
+}
 
-/// Returns the programs for containers in the PATH.
-fn containers() -> Vec<String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_there = |name: &&&str| std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
-    CONTAINERS.iter().filter(is_there).map(|name| name.to_string()).collect()
+fn programs_in(folders: &[PathBuf]) -> BTreeSet<&'static str> {
+    let is_there = |name: &&&str| folders.iter().any(|folder| folder.join(name).is_file());
+    PODMAN.iter().chain(APPTAINER).filter(is_there).copied().collect()
 }
 
 /// Returns this host's IPv4 addresses, and the names that /etc/hosts gives to them.
@@ -101,5 +114,19 @@ mod tests {
         let facts = facts();
         assert!(!facts.hostname.is_empty() && facts.cores >= 1 && facts.memory_bytes > 0);
         assert!(crate::sample().r1m.is_some());
+    }
+
+    #[test]
+    fn programs_for_containers_are_found_in_near_and_far_folders_of_the_path() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["near/podman", "far/apptainer", "far/docker"] {
+            fs::create_dir_all(dir.path().join(name).parent().unwrap()).unwrap();
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        let far = dir.path().join("far");
+        let table = format!("36 35 0:41 / {} rw - nfs4 server:/x rw\n", far.display());
+        let path = std::env::join_paths([dir.path().join("near"), far]).unwrap();
+        assert_eq!(containers(path, &homing_mounts::parse(table.as_bytes())), ["apptainer", "podman"]);
+        assert_eq!(containers(dir.path().into(), &[]), [""; 0]);
     }
 }

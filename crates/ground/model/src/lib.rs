@@ -10,6 +10,7 @@
 
 pub mod alike;
 pub mod change;
+pub mod container;
 pub mod document;
 pub mod energy;
 pub mod event;

@@ -1,5 +1,6 @@
 //! Runs tasks in containers: reads `--container`, and wraps the command of a task. Pure.
 
+use homing_model::container::{APPTAINER, PODMAN};
 use homing_model::resource::VISIBLE_DEVICES;
 use homing_model::{Command, RawText, Task};
 use std::path::{Path, PathBuf};
@@ -17,8 +18,8 @@ impl Runtime {
     /// Returns the names of its program, of which a host needs one.
     pub fn programs(self) -> &'static [&'static str] {
         match self {
-            Runtime::Podman => &["podman"],
-            Runtime::Apptainer => &["apptainer", "singularity"],
+            Runtime::Podman => PODMAN,
+            Runtime::Apptainer => APPTAINER,
         }
     }
 }
@@ -49,7 +50,7 @@ const OF_SYSTEM: [&str; 14] =
 /// Ends the container when the task is signalled. podman starts it by a process of its own session, which no signal to
 /// the task reaches; `rm` has its own session, too, and outlives the SIGKILL that follows. The words: the name of the
 /// container, then those of `podman run`.
-const PODMAN: &str = "name=$1; shift; ended= remover=\n\
+const RUN_PODMAN: &str = "name=$1; shift; ended= remover=\n\
     alone() { if command -v setsid >/dev/null 2>&1; then exec setsid \"$@\"; else exec \"$@\"; fi; }\n\
     trap 'ended=1; alone podman rm -f -t 0 \"$name\" </dev/null >/dev/null 2>&1 & remover=$!' TERM INT HUP\n\
     exec 3<&0\n\
@@ -60,7 +61,7 @@ const PODMAN: &str = "name=$1; shift; ended= remover=\n\
     exit \"$status\"";
 
 /// Starts the program under the name that this host has. The words are those behind it.
-const APPTAINER: &str = "for program in apptainer singularity; do\n\
+const RUN_APPTAINER: &str = "for program in apptainer singularity; do\n\
     if command -v \"$program\" >/dev/null 2>&1; then exec \"$program\" \"$@\"; fi; done\n\
     echo 'homing: neither apptainer nor singularity is in the PATH of the task' >&2; exit 127";
 
@@ -119,7 +120,7 @@ impl Container {
         match self.runtime {
             Runtime::Podman => {
                 let name = format!("homing-{}-{ticket}", self.run);
-                words.extend(["/bin/sh", "-c", PODMAN, "homing", &name].map(RawText::from));
+                words.extend(["/bin/sh", "-c", RUN_PODMAN, "homing", &name].map(RawText::from));
                 let fixed = ["--rm", "--init", "-i", "--network=host", "--log-driver=none"];
                 words.extend(fixed.iter().chain(&["--security-opt=label=disable"]).map(|word| RawText::from(*word)));
                 words.extend(folders.iter().flat_map(|folder| [RawText::from("--volume"), twice(folder)]));
@@ -127,7 +128,7 @@ impl Container {
                 words.extend([RawText::from("--workdir"), cwd_text]);
             }
             Runtime::Apptainer => {
-                words.extend(["/bin/sh", "-c", APPTAINER, "homing", "exec"].map(RawText::from));
+                words.extend(["/bin/sh", "-c", RUN_APPTAINER, "homing", "exec"].map(RawText::from));
                 words.extend(folders.iter().flat_map(|folder| [RawText::from("--bind"), twice(folder)]));
                 words.extend([RawText::from("--pwd"), cwd_text]);
             }
