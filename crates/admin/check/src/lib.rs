@@ -100,7 +100,8 @@ pub struct HostCheck {
     pub key: &'static str,
     /// POSIX shell that prints lines of fields separated by tabs. `$@` are the names of all hosts, `$T` is a tab.
     /// `$NETWORK` and `$OWN` are [`homing_mounts::network_patterns`], `$HOMES` and `$HOMES_LINE` are
-    /// [`homing_setup::homes_mark`], `$WAIT` are the seconds for a mount or a server. In a part that does not wait, `first NAME FILE` prints a row with the first line of a file of /sys.
+    /// [`homing_setup::homes_mark`], `$WAIT` are the seconds for a mount or a server. In a part that does not wait,
+    /// `first NAME FILE` prints a row with the first line of a file of /sys.
     pub ask: &'static str,
     /// Whether it may have to wait for another host, a daemon or a mount. If so, it runs beside the others, with a
     /// time limit of its own.

@@ -1,7 +1,7 @@
 //! The far side of a run. It takes tasks from its standard input, runs them, and answers on its standard output. When
-//! its input ends, it ends with all that it started. A broken connection need not end the
-//! input. So a worker that is no child of its coordinator also ends when no message came for the time of its lease
-//! (`WORKER_LEASE_S` of `launch::wire`).
+//! its input ends, it ends with all that it started. A broken connection need not end the input. Therefore a worker that
+//! is no child of its coordinator also ends when no message came for the time of its lease (`WORKER_LEASE_S` of
+//! `launch::wire`).
 //!
 //! One thread reads. Each slot is a thread that spawns, captures and measures one task after another. The fastest
 //! possible loop (spawn, wait, again) has the same shape. A slow reader of output delays only the task that prints.

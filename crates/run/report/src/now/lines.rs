@@ -14,8 +14,8 @@ const TITLE: usize = 120;
 
 impl Now {
     /// Returns at most `rows` lines, each of at most `columns` characters. They show the command, the progress
-    /// `line` (for a run that is over its sums), hosts, storage servers, the last failures and tasks. Tasks that run longest come first. Rows that do
-    /// not fit are counted.
+    /// `line`, hosts, storage servers, the last failures and tasks. A run that is over has its sums in place of the
+    /// progress. Tasks that run longest come first. Rows that do not fit are counted.
     pub fn lines(&self, line: &str, rows: usize, columns: usize, now_ns: i64) -> Vec<String> {
         let line = if self.is_over() { self.sums(now_ns) } else { line.to_string() };
         let mut lines = vec![clipped(&shown(&self.title()), columns.min(TITLE)), line];
