@@ -8,6 +8,7 @@ mod state;
 pub use state::{FailureState, Fetch, HostState, ServerState, TaskState};
 
 use crate::tally::{FailedTask, Tally};
+use crate::text::besides;
 use crate::words::command_line;
 use homing_model::event::EventKind;
 use homing_model::units::{count, short_span};
@@ -167,20 +168,13 @@ impl Now {
     fn sums(&self, now_ns: i64) -> String {
         let counts = self.tally.counts();
         let (hosts, slots) = self.tally.size();
-        let rest = [
-            (counts.failed(), "failed"),
-            (counts.not_run(), "not run"),
-            (counts.skipped, "skipped"),
-            (counts.unfinished().unwrap_or(0), "unfinished"),
-        ];
-        let rest = rest.into_iter().filter(|(n, name)| *n > 0 || *name == "failed");
-        let rest: String = rest.map(|(n, name)| format!(", {n} {name}")).collect();
+        let rest: String = besides(counts).map(|part| format!(", {part}")).collect();
         let resume = match (self.state() == "interrupted", &self.tally.run) {
             (true, Some(run)) => format!("; homing resume {run} goes on"),
             _ => String::new(),
         };
         let (took, hosts, slots) = (short_span(self.elapsed(now_ns)), count(hosts, "host"), count(slots, "slot"));
-        format!("{} done{rest} in {took} on {hosts}, {slots}{resume}", counts.done)
+        format!("{} done, {} failed{rest} in {took} on {hosts}, {slots}{resume}", counts.done, counts.failed())
     }
 
     /// Returns the sums so far.

@@ -3,6 +3,7 @@
 use crate::amplified::UNKNOWN;
 use crate::path::Path;
 use crate::tally::{FailedTask, NAMED, Tally};
+use homing_journal::Counts;
 use homing_model::event::NO_WAIT;
 use homing_model::fit::clipped;
 use homing_model::text::shown;
@@ -34,6 +35,13 @@ impl ReportLines {
     fn red(&self, text: String) -> String {
         if self.color { format!("\x1b[31m{text}\x1b[0m") } else { text }
     }
+}
+
+/// Returns the counts of tasks that neither succeeded nor failed, such as `2 skipped`.
+pub(crate) fn besides(counts: &Counts) -> impl Iterator<Item = String> {
+    let all =
+        [(counts.not_run(), "not run"), (counts.skipped, "skipped"), (counts.unfinished().unwrap_or(0), "unfinished")];
+    all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"))
 }
 
 impl Tally {
@@ -144,13 +152,8 @@ impl Tally {
         let failed = format!("{} failed", self.counts.failed());
         let mut parts = vec![format!("{} done", self.counts.done)];
         parts.push(if self.counts.failed() > 0 { lines.red(failed) } else { failed });
-        let rest = [
-            (self.retried, "retried"),
-            (self.counts.not_run(), "not run"),
-            (self.counts.skipped, "skipped"),
-            (self.counts.unfinished().unwrap_or(0), "unfinished"),
-        ];
-        parts.extend(rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+        parts.extend((self.retried > 0).then(|| format!("{} retried", self.retried)));
+        parts.extend(besides(&self.counts));
         lines.add_as_is("tasks", &(parts.join(", ") + more));
         self.named.iter().for_each(|failed| failed.lines(lines, with_errors));
         if self.counts.failed() > self.named.len() as u64 && !self.named.is_empty() {
